@@ -1,0 +1,11 @@
+/** References to artifacts: what goes through Temporal payloads instead of data. */
+import { z } from 'zod';
+
+export const artifactRefSchema = z.object({
+  /** `artifact:<sha256>` for files, `artifact-tree:<sha256>` for folders (an adapter, an environment). */
+  uri: z.string(),
+  sha256: z.string(),
+  bytes: z.number().int().nonnegative(),
+  mediaType: z.string(),
+});
+export type ArtifactRef = z.infer<typeof artifactRefSchema>;

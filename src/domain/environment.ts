@@ -1,0 +1,90 @@
+/**
+ * What an environment is, for the whole product: the same four steps in process and over JSON-RPC (docs/environments.md).
+ * Invariant: an error thrown here is the environment's failure (the rollout is broken); a bad answer of the agent is not an
+ * error but an observation.
+ */
+import { z } from 'zod';
+import { messageSchema, toolSchema, type AssistantMessage, type Message, type ToolSchema } from './messages';
+
+export const splitSchema = z.enum(['train', 'test']);
+export type Split = z.infer<typeof splitSchema>;
+
+/** Why a rollout ended. `user_stop` and `agent_stop` are regular ends. */
+export const stopReasonSchema = z.enum(['user_stop', 'agent_stop', 'max_steps', 'context_length', 'too_many_errors']);
+export type StopReason = z.infer<typeof stopReasonSchema>;
+
+export const taskSchema = z.object({ id: z.string(), split: splitSchema });
+export type Task = z.infer<typeof taskSchema>;
+
+/** Machine-readable form of the written policy's rules, for synthesizers that work by rules. */
+export const policyRuleSchema = z.discriminatedUnion('kind', [
+  /** `tool` may be used on a record only if its `field` has `value`; otherwise the agent says `denial`. */
+  z.object({ kind: z.literal('precondition'), tool: z.string(), field: z.string(), value: z.string(), denial: z.string() }),
+  /** `tool`'s `argument` is the record's `field`, plus `offset` when the user's request carries `marker`. */
+  z.object({ kind: z.literal('value'), tool: z.string(), argument: z.string(), field: z.string(), marker: z.string(), offset: z.number() }),
+  /** When the request carries `question`, the agent tells the user the record's `field` (for `value` tools: the computed argument). */
+  z.object({ kind: z.literal('tell'), question: z.string(), field: z.string() }),
+  /** When `argument` is not in the request, the agent says `question` and the user answers with `answer` ("%" stands for the value). */
+  z.object({ kind: z.literal('ask'), argument: z.string(), question: z.string(), answer: z.string() }),
+]);
+export type PolicyRule = z.infer<typeof policyRuleSchema>;
+
+export const environmentDescriptionSchema = z.object({
+  name: z.string(),
+  /** Changes whenever tasks, tools, observations or rewards change; part of every rollout's key. */
+  version: z.string(),
+  /** The written policy: the system message. */
+  policy: z.string(),
+  tools: z.array(toolSchema),
+  maxSteps: z.number().int().positive(),
+  /** True if evaluate() tells the reference actions: the analyst by rules needs them. */
+  hasReference: z.boolean(),
+  rules: z.array(policyRuleSchema).optional(),
+});
+export type EnvironmentDescription = z.infer<typeof environmentDescriptionSchema>;
+
+export const actionSchema = z.object({ name: z.string(), arguments: z.record(z.string(), z.unknown()) });
+export type Action = z.infer<typeof actionSchema>;
+
+/** What a right solution does: the writes, and the facts that the user must be told. */
+export const referenceSchema = z.object({ actions: z.array(actionSchema), tell: z.array(z.string()) });
+export type Reference = z.infer<typeof referenceSchema>;
+
+export const resetResultSchema = z.object({
+  messages: z.array(messageSchema),
+  tools: z.array(toolSchema),
+  maxSteps: z.number().int().positive(),
+});
+export type ResetResult = z.infer<typeof resetResultSchema>;
+
+export const stepResultSchema = z.object({
+  messages: z.array(messageSchema),
+  done: z.boolean(),
+  stopReason: stopReasonSchema.optional(),
+});
+export type StepResult = z.infer<typeof stepResultSchema>;
+
+export const evaluationSchema = z.object({
+  reward: z.number().min(0).max(1),
+  breakdown: z.record(z.string(), z.number()),
+  reference: referenceSchema.optional(),
+});
+export type Evaluation = z.infer<typeof evaluationSchema>;
+
+export interface Episode {
+  /** First messages (system, user) and the tools that are offered. */
+  start: ResetResult;
+  step(message: AssistantMessage): Promise<StepResult>;
+  evaluate(reason: StopReason): Promise<Evaluation>;
+  close(): Promise<void>;
+}
+
+export interface Environment {
+  describe(): Promise<EnvironmentDescription>;
+  tasks(split: Split): Promise<Task[]>;
+  /** Starts a fresh, independent episode; any number may be open at once. */
+  reset(task: { id: string; seed: number }): Promise<Episode>;
+  close(): Promise<void>;
+}
+
+export type { Message, ToolSchema };

@@ -1,0 +1,44 @@
+/** Chat messages and tool schemas: the OpenAI shapes, with MCP's `annotations` and `outputSchema` on tools. */
+import { z } from 'zod';
+
+export const toolCallSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  /** Parsed arguments, in the order in which the model wrote them. */
+  arguments: z.record(z.string(), z.unknown()),
+});
+export type ToolCall = z.infer<typeof toolCallSchema>;
+
+export const messageSchema = z.discriminatedUnion('role', [
+  z.object({ role: z.literal('system'), content: z.string() }),
+  z.object({ role: z.literal('user'), content: z.string() }),
+  z.object({ role: z.literal('assistant'), content: z.string(), toolCalls: z.array(toolCallSchema).optional() }),
+  z.object({ role: z.literal('tool'), toolCallId: z.string(), content: z.string() }),
+]);
+export type Message = z.infer<typeof messageSchema>;
+export type AssistantMessage = Extract<Message, { role: 'assistant' }>;
+
+/** The part of JSON Schema that tool arguments and observations are described with. */
+export interface JsonSchema {
+  type?: string;
+  description?: string;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  enum?: (string | number)[];
+  pattern?: string;
+  items?: JsonSchema;
+  minimum?: number;
+  maximum?: number;
+  multipleOf?: number;
+}
+
+export const toolSchema = z.object({
+  name: z.string(),
+  description: z.string(),
+  parameters: z.custom<JsonSchema>((v) => typeof v === 'object' && v !== null),
+  /** MCP: `readOnlyHint` marks a tool that changes nothing; turns that only call such tools carry no loss. */
+  annotations: z.object({ readOnlyHint: z.boolean().optional() }).optional(),
+  /** What one record of the observation holds, in rendered order; values are separated by spaces, records by " ; ". */
+  outputSchema: z.custom<JsonSchema>((v) => typeof v === 'object' && v !== null).optional(),
+});
+export type ToolSchema = z.infer<typeof toolSchema>;
