@@ -1,0 +1,166 @@
+/**
+ * A campaign file: every constant of the method is a field here, with the paper's value as its default (preset `paper`); preset
+ * `demo` is the same method configured small. Unknown fields are errors.
+ */
+import { z } from 'zod';
+
+const fraction = z.number().min(0).max(1);
+const count = z.number().int().positive();
+const band = z.tuple([fraction, fraction]);
+
+export const environmentSpecSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('builtin'), name: z.enum(['shop']) }),
+  z.strictObject({
+    kind: z.literal('process'),
+    /** A program that speaks the environment protocol on stdio. */
+    command: z.array(z.string()).min(1),
+    /** Working directory; relative to the campaign file. */
+    cwd: z.string().optional(),
+  }),
+  z.strictObject({ kind: z.literal('sandbox'), module: z.custom<import('./artifacts').ArtifactRef>() }),
+]);
+export type EnvironmentSpec = z.infer<typeof environmentSpecSchema>;
+
+const samplingDefaults = { temperature: 1, topP: 1, maxTokens: 48 };
+const sampling = (temperature: number) =>
+  z
+    .strictObject({
+      temperature: z.number().min(0).max(2).default(temperature),
+      topP: z.number().gt(0).max(1).default(samplingDefaults.topP),
+      maxTokens: count.default(512),
+    })
+    .prefault({});
+
+const loraSchema = z
+  .strictObject({
+    r: count.default(16),
+    alpha: count.default(16),
+    dropout: fraction.default(0),
+    targetModules: z
+      .array(z.string())
+      .default(['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj']),
+  })
+  .prefault({});
+
+export const trainingSchema = z
+  .strictObject({
+    lora: loraSchema,
+    learningRate: z.number().min(0).default(1e-5),
+    maxGradNorm: z.number().positive().default(1),
+    groupSize: z.number().int().min(2).default(16),
+    groupsPerStep: count.default(32),
+    steps: count.default(20),
+    clip: z.number().positive().default(0.2),
+    kl: z.number().min(0).default(0),
+    temperature: z.number().positive().default(1),
+    advantage: z.enum(['group', 'batch']).default('group'),
+    /** Turns that only read carry no loss. */
+    maskReadOnlyTurns: z.boolean().default(true),
+    /** A checkpoint every so many steps; each is a candidate for the best iteration. */
+    checkpointEvery: count.default(5),
+    /** Torch threads of a trainer process. */
+    threads: count.default(8),
+  })
+  .prefault({});
+export type Training = z.infer<typeof trainingSchema>;
+
+export const calibrationBandsSchema = z
+  .strictObject({
+    seeds: count.default(100),
+    rolloutsPerSeed: count.default(16),
+    temperature: z.number().positive().default(1),
+    maxRounds: count.default(5),
+    meanReward: band.default([0.2, 0.6]),
+    successRate: band.default([0.2, 0.6]),
+    maxAllSuccess: fraction.default(0.2),
+    maxAllZero: fraction.default(0.2),
+    maxConstant: fraction.default(0.5),
+    minInformative: fraction.default(0.5),
+    minRewardStd: z.number().min(0).default(0.05),
+  })
+  .prefault({});
+export type CalibrationBands = z.infer<typeof calibrationBandsSchema>;
+
+export const selectionRuleSchema = z
+  .strictObject({
+    maxCandidates: count.default(10),
+    passes: count.default(10),
+    rho: fraction.default(0.1),
+    delta: fraction.default(0.2),
+    votes: count.default(8),
+    evidence: count.default(8),
+  })
+  .prefault({});
+export type SelectionRule = z.infer<typeof selectionRuleSchema>;
+
+export const campaignSchema = z.strictObject({
+  name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and dashes'),
+  seed: z.number().int().min(0).default(1),
+  target: environmentSpecSchema,
+  baseModel: z.strictObject({
+    /** Folder with weights and tokenizer; relative to the campaign file. */
+    path: z.string(),
+  }),
+  policyServer: z
+    .discriminatedUnion('kind', [
+      z.strictObject({
+        kind: z.literal('embedded'),
+        maxBatch: count.default(64),
+        threads: count.default(2),
+      }),
+      z.strictObject({ kind: z.literal('vllm'), url: z.url() }),
+    ])
+    .prefault({ kind: 'embedded' }),
+  rollouts: z
+    .strictObject({
+      /** Tasks of the train split that are rolled out by the base model; the rest is held out. */
+      tasks: count.default(400),
+      perTask: count.default(1),
+      concurrency: count.default(64),
+      sampling: sampling(0.7),
+      /** Attempts at a rollout that breaks for reasons outside the policy. */
+      maxAttempts: count.default(3),
+    })
+    .prefault({}),
+  selection: selectionRuleSchema,
+  analyst: z.strictObject({ kind: z.literal('rules') }).prefault({ kind: 'rules' }),
+  synthesizer: z.strictObject({ kind: z.literal('generators') }).prefault({ kind: 'generators' }),
+  calibration: calibrationBandsSchema,
+  training: trainingSchema,
+  validation: z
+    .strictObject({
+      /** Held-out seeds of the synthesized environment: they pick the best iteration and validate it. */
+      seeds: count.default(100),
+      /** Held-out tasks of the target's train split. */
+      targetTasks: count.default(60),
+      trials: count.default(1),
+    })
+    .prefault({}),
+  router: z
+    .strictObject({
+      /** Tasks of the train split in the outcome matrix. */
+      tasks: count.default(200),
+      trials: count.default(1),
+      folds: z.number().int().min(2).default(5),
+    })
+    .prefault({}),
+  arms: z.array(z.enum(['grpo_target'])).default(['grpo_target']),
+  evaluation: z
+    .strictObject({
+      tasks: count.default(200),
+      trials: count.default(1),
+      sampling: sampling(0),
+      confidence: fraction.default(0.95),
+    })
+    .prefault({}),
+  workers: z
+    .strictObject({
+      /** Trainers that run at once: one per GPU group. */
+      gpuSlots: count.default(1),
+    })
+    .prefault({}),
+});
+export type Campaign = z.infer<typeof campaignSchema>;
+
+export const stages = ['rollouts', 'selection', 'capabilities', 'router', 'evaluation'] as const;
+export type Stage = (typeof stages)[number];
