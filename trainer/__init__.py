@@ -1,0 +1,1 @@
+"""Python side of campaign: training, the embedded policy server, router fitting and the base models."""

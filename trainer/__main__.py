@@ -1,0 +1,33 @@
+"""Command line of the package. Invariant: a subcommand's imports happen only when that subcommand runs."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+COMMANDS = {
+    "train": ("trainer.train", "GRPO with one LoRA; JSON lines on stdin and stdout (docs/trainer-protocol.md)"),
+    "serve": ("trainer.serve", "the embedded policy server (docs/policy-server.md)"),
+    "fit-router": ("trainer.fit_router", "fit the router from an outcome matrix"),
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one subcommand and returns its exit code. Options after the subcommand are the subcommand's own."""
+    summary = "\n".join(f"  {name:<12}{text}" for name, (_, text) in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m trainer",
+        description="Gradients, generation and router fitting for campaign.",
+        epilog=f"commands:\n{summary}\n\n`python -m trainer COMMAND --help` lists a command's options.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND")
+    parser.add_argument("options", nargs=argparse.REMAINDER, metavar="...")
+    args = parser.parse_args(argv)
+    module, _ = COMMANDS[args.command]
+    return importlib.import_module(module).main(args.options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""Fixtures shared by the Python tests. Invariant: built from fixed seeds, without network, once per session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+WORDS = (
+    "you are a help desk . look the account up first cancel only pending items return delivered not allowed done "
+    "red blue green lamp chair desk i10 i11 i12 i42 i77 u17 u18 pending delivered 5 10 15 30 35 please and thanks bye "
+    "the is my what much how ? ; : , ( ) tools error unknown item sorry"
+).split()
+FRAGMENTS = ['get_account(user="', 'cancel_item(item="', 'return_item(item="', '", id="', '", refund="', '")']
+SPECIAL = ["<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|call|>", "<|end|>"]
+
+CHAT_TEMPLATE = """\
+{%- for m in messages -%}
+{%- if m.role == 'assistant' -%}
+<|assistant|> {{ m.content or '' }}
+{%- for c in m.tool_calls or [] -%}
+<|call|>{{ c.function.name }}(
+{%- for k, v in c.function.arguments.items() -%}{{ ', ' if not loop.first }}{{ k }}="{{ v }}"{%- endfor -%}
+)
+{%- endfor -%}
+<|end|>
+{%- else -%}
+<|{{ m.role }}|> {{ m.content }}
+{%- if m.role == 'system' and tools %} tools :
+{%- for t in tools %} {{ t.function.name }}({{ t.function.parameters.properties | join(', ') }}){%- endfor -%}
+{%- endif -%}
+<|end|>
+{%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}<|assistant|>{%- endif -%}
+"""
+
+
+def save_tokenizer(folder: Path) -> int:
+    """Writes a word-level tokenizer in the shipped text format (docs/policy-server.md); returns its vocabulary size."""
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    tokens = list(dict.fromkeys([*SPECIAL, "<|unk|>", *FRAGMENTS, *WORDS]))
+    tokenizer = Tokenizer(models.WordLevel({t: i for i, t in enumerate(tokens)}, unk_token="<|unk|>"))
+    fragments = Regex(r'\w+\(\w+="|", \w+="|"\)|\w+|[^\w\s]')
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Split(fragments, "removed", invert=True), pre_tokenizers.Split(Regex(r"\s+"), "removed")]
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="<|pad|>",
+        eos_token="<|end|>",
+        unk_token="<|unk|>",
+        additional_special_tokens=SPECIAL[1:-1],
+        chat_template=CHAT_TEMPLATE,
+    ).save_pretrained(folder)
+    return len(tokens)
+
+
+def save_tiny_model(folder: Path, kind: str = "lfm2", context: int = 256, spread: float = 0.25) -> Path:
+    """
+    Writes a random model with tokenizer to `folder`. `kind`: "lfm2" (convolutions and attention) or "llama" (grouped
+    query attention). `spread` is the standard deviation of the weights: wide enough for peaked distributions.
+    """
+    import torch
+    from transformers import Lfm2Config, Lfm2ForCausalLM, LlamaConfig, LlamaForCausalLM
+
+    vocabulary = save_tokenizer(folder)
+    shape = {
+        "vocab_size": vocabulary,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": context,
+        "initializer_range": spread,
+        "pad_token_id": 0,
+        "bos_token_id": None,
+        "eos_token_id": SPECIAL.index("<|end|>"),
+        "tie_word_embeddings": True,
+    }
+    torch.manual_seed(7)
+    if kind == "lfm2":
+        layers = ["conv", "full_attention"] * 2
+        model = Lfm2ForCausalLM(Lfm2Config(**shape, layer_types=layers, block_auto_adjust_ff_dim=False))
+    else:
+        model = LlamaForCausalLM(LlamaConfig(**shape))
+    model.save_pretrained(folder)
+    return folder
+
+
+def save_adapter(folder: Path, model_dir: Path, seed: int, targets: list[str], rank: int = 4, alpha: int = 8) -> Path:
+    """Writes a random PEFT LoRA (A and B both non-zero) for the model in `model_dir`."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    torch.manual_seed(seed)
+    config = LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=0.0, target_modules=targets, task_type="CAUSAL_LM")
+    model = get_peft_model(AutoModelForCausalLM.from_pretrained(model_dir), config)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_" in name:
+                parameter.normal_(0, 0.15)
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random tiny Lfm2 with the shipped text format: 4 layers, hidden 32, context 256."""
+    return save_tiny_model(tmp_path_factory.mktemp("lfm2"))
+
+
+@pytest.fixture(scope="session")
+def tiny_llama_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random tiny Llama with grouped-query attention and the same tokenizer."""
+    return save_tiny_model(tmp_path_factory.mktemp("llama"), kind="llama")
+
+
+@pytest.fixture(scope="session")
+def shop_tools() -> list[dict]:
+    """Tool schemas in the OpenAI shape that the tokenizer's fragments can call."""
+    text = {"type": "string"}
+    parameters = {
+        "get_account": {"user": text},
+        "cancel_item": {"item": text, "id": text},
+        "return_item": {"item": text, "id": text, "refund": {"type": "integer"}},
+    }
+    return [
+        {
+            "type": "function",
+            "function": {"name": n, "description": n, "parameters": {"type": "object", "properties": p}},
+        }
+        for n, p in parameters.items()
+    ]
