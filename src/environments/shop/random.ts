@@ -1,0 +1,52 @@
+/** Seeded randomness for the generator: the same seed draws the same values on every machine. */
+
+export interface Random {
+  /** Uniform in [0, 1). */
+  next(): number;
+  /** Uniform integer in [0, n). */
+  below(n: number): number;
+  pick<T>(values: readonly T[]): T;
+  /** `n` different values in random order. */
+  sample<T>(values: readonly T[], n: number): T[];
+  shuffle<T>(values: readonly T[]): T[];
+  chance(probability: number): boolean;
+}
+
+/** 32-bit FNV-1a hash of a text with a final mix, as an unsigned integer. */
+export function hash(text: string): number {
+  let h = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
+  h = Math.imul(h ^ (h >>> 16), 0x45d9f3b);
+  return (h ^ (h >>> 16)) >>> 0;
+}
+
+/** mulberry32, seeded by the hash of a text. */
+export function random(seed: string): Random {
+  let state = hash(seed);
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+  const below = (n: number): number => Math.floor(next() * n);
+  const shuffle = <T>(values: readonly T[]): T[] => {
+    const out = [...values];
+    for (let i = out.length - 1; i > 0; i--) {
+      const j = below(i + 1);
+      [out[i], out[j]] = [out[j] as T, out[i] as T];
+    }
+    return out;
+  };
+  return {
+    next,
+    below,
+    shuffle,
+    pick: <T>(values: readonly T[]): T => {
+      if (values.length === 0) throw new Error('pick: no values');
+      return values[below(values.length)] as T;
+    },
+    sample: (values, n) => shuffle(values).slice(0, n),
+    chance: (probability) => next() < probability,
+  };
+}

@@ -1,0 +1,179 @@
+/**
+ * The procedural task generator. Invariants: a task is a pure function of its id; a first user message belongs to one split only
+ * (its hash decides), so `train` and `test` share no text; the skills of a task never leave this folder.
+ */
+import type { Split } from '../../domain/environment';
+import type { Database, Item, Status } from './database';
+import { hash, random, type Random } from './random';
+import { CITIES, COLORS, KINDS, PRICES, TEXTS } from './tools';
+
+/** What a task needs beyond looking an item up and acting on it. */
+export const SKILLS = ['complete_all', 'refuse', 'choose', 'tell', 'compute', 'ask'] as const;
+export type Skill = (typeof SKILLS)[number];
+
+export type Verb = 'cancel' | 'rush' | 'return' | 'exchange' | 'address';
+
+/** The status that the policy demands before an item may be acted on. */
+export const REQUIRED: Record<Exclude<Verb, 'address'>, Status> = {
+  cancel: 'pending',
+  rush: 'pending',
+  return: 'delivered',
+  exchange: 'delivered',
+};
+
+/** One thing that the user asks for. */
+export type Request =
+  | { verb: 'address'; city: string }
+  | {
+      verb: Exclude<Verb, 'address'>;
+      target: Item;
+      /** Another item of the same kind in the account. */
+      twin?: Item;
+      opened: boolean;
+      /** The user wants to hear the amount. */
+      tell: boolean;
+      /** The item that an exchange gives instead. */
+      replacement?: { item: string; id: string; price: number };
+    };
+export type ItemRequest = Exclude<Request, { verb: 'address' }>;
+
+export interface ShopTask {
+  id: string;
+  skills: Skill[];
+  firstMessage: string;
+  requests: Request[];
+  database: Database;
+}
+
+export const COUNTS: Record<Split, number> = { train: 400, test: 200 };
+
+/** Draws 1-3 skills that can occur together: with one request, what is refused has no refund to compute. */
+function drawSkills(rng: Random): Skill[] {
+  const u = rng.next();
+  const count = u < 0.5 ? 1 : u < 0.85 ? 2 : 3;
+  for (;;) {
+    const drawn = rng.sample(SKILLS, count);
+    const has = (skill: Skill): boolean => drawn.includes(skill);
+    if (!(has('refuse') && has('compute') && !has('complete_all'))) return SKILLS.filter(has);
+  }
+}
+
+/** Which verb a request gets, from the skills that it carries. */
+function drawVerb(rng: Random, carried: ReadonlySet<Skill>, taken: readonly Verb[]): Verb {
+  if (carried.has('compute')) return 'return';
+  const verbs: Verb[] = ['cancel', 'cancel', 'rush', 'rush', 'return', 'return'];
+  // A refused return has no refund to tell.
+  if (carried.has('tell')) return rng.pick(carried.has('refuse') ? ['cancel', 'rush'] : verbs);
+  if (!taken.includes('exchange')) verbs.push('exchange');
+  if (carried.size === 0 && !taken.includes('address')) verbs.push('address');
+  return rng.pick(verbs);
+}
+
+function phrase(request: Request): string {
+  if (request.verb === 'address') return `change the address to ${request.city}`;
+  const { verb, target, replacement, opened } = request;
+  const suffix = (replacement ? ` for the ${replacement.item}` : '') + (opened ? ` , ${TEXTS.opened}` : '');
+  return `${verb} the ${target.item}${suffix}`;
+}
+
+/** Draws a task from a seed; `id` is only its name. */
+export function drawTask({ id, seed }: { id: string; seed: string }): ShopTask {
+  const rng = random(seed);
+  const skills = drawSkills(rng);
+  const count = skills.includes('complete_all') ? 2 : 1;
+  // Skills about an item go to one request each; refusing and computing to different ones.
+  const carried = Array.from({ length: count }, () => new Set<Skill>());
+  for (const skill of ['refuse', 'compute', 'choose', 'tell'] as const) {
+    if (!skills.includes(skill)) continue;
+    const free = carried.filter((c) => !(skill === 'compute' && c.has('refuse')));
+    rng.pick(free).add(skill);
+  }
+  const verbs: Verb[] = [];
+  for (const c of carried) verbs.push(drawVerb(rng, c, verbs));
+
+  const colors = rng.shuffle(COLORS);
+  const kinds = rng.shuffle(KINDS);
+  const ids = rng.sample(
+    Array.from({ length: 100 }, (_, i) => `i${String(i).padStart(2, '0')}`),
+    8,
+  );
+  const make = (kind: string, status: Status): Item => ({
+    item: `${colors.pop()} ${kind}`,
+    id: ids.pop() as string,
+    status,
+    price: rng.pick(PRICES),
+  });
+  const items: Item[] = [];
+  const stock: Database['stock'] = [];
+  const requests = carried.map((c, i): Request => {
+    const verb = verbs[i] as Verb;
+    if (verb === 'address') return { verb, city: rng.pick(CITIES) };
+    const allowed = REQUIRED[verb];
+    const other = allowed === 'pending' ? 'delivered' : 'pending';
+    const kind = kinds.pop() as string;
+    const target = make(kind, c.has('refuse') ? other : allowed);
+    items.push(target);
+    const request: ItemRequest = { verb, target, opened: c.has('compute'), tell: c.has('tell') };
+    // The twin could be acted on, so that taking it is a mistake of choice alone.
+    if (c.has('choose')) items.push((request.twin = make(kind, allowed)));
+    if (verb === 'exchange') {
+      const { item, id: newId, price } = make(kind, 'delivered');
+      stock.push((request.replacement = { item, id: newId, price }));
+    }
+    return request;
+  });
+  const size = rng.chance(0.7) ? 3 : 4;
+  while (items.length < size) items.push(make(kinds.pop() as string, rng.pick(['pending', 'delivered'])));
+
+  const user = `u${String(rng.below(100)).padStart(2, '0')}`;
+  const asked = requests.find((r): r is ItemRequest => r.verb !== 'address' && r.tell);
+  const sentences = [`${requests.map(phrase).join(' and ')} .`];
+  if (!skills.includes('ask')) sentences.unshift(TEXTS.account(user));
+  if (asked) sentences.push(TEXTS.howMuch(asked.target.item));
+  return {
+    id,
+    skills,
+    firstMessage: sentences.join(' '),
+    requests,
+    database: { user, city: '', items: rng.shuffle(items), stock },
+  };
+}
+
+/** The split that a first user message belongs to. */
+export const splitOf = (firstMessage: string): Split => (hash(`split ${firstMessage}`) % 4 === 0 ? 'test' : 'train');
+
+/** An endless stream of tasks of one split, named `<stream>-0`, `<stream>-1`, ...; `distinct`: no first message twice. */
+export function* taskStream(o: { stream: string; split: Split; distinct: boolean }): Generator<ShopTask> {
+  const seen = new Set<string>();
+  for (let draw = 0, n = 0; ; draw++) {
+    const task = drawTask({ id: `${o.stream}-${n}`, seed: `${o.stream} ${draw}` });
+    if (splitOf(task.firstMessage) !== o.split || seen.has(task.firstMessage)) continue;
+    if (o.distinct) seen.add(task.firstMessage);
+    n++;
+    yield task;
+  }
+}
+
+let all: Map<string, ShopTask> | undefined;
+
+/** All tasks of both splits by id, drawn once. */
+export function shopTasks(): ReadonlyMap<string, ShopTask> {
+  if (!all) {
+    all = new Map();
+    for (const split of ['train', 'test'] as const) {
+      const stream = taskStream({ stream: split, split, distinct: true });
+      for (let i = 0; i < COUNTS[split]; i++) {
+        const task = stream.next().value as ShopTask;
+        all.set(task.id, task);
+      }
+    }
+  }
+  return all;
+}
+
+/** The skills that a task carries: for demonstrations and tests, never shown to an analyst. */
+export function skillsOf(id: string): Skill[] {
+  const task = shopTasks().get(id);
+  if (!task) throw new Error(`shop: unknown task "${id}": use an id from tasks()`);
+  return task.skills;
+}
