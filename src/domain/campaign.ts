@@ -161,6 +161,3 @@ export const campaignSchema = z.strictObject({
     .prefault({}),
 });
 export type Campaign = z.infer<typeof campaignSchema>;
-
-export const stages = ['rollouts', 'selection', 'capabilities', 'router', 'evaluation'] as const;
-export type Stage = (typeof stages)[number];

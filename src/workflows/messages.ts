@@ -1,6 +1,7 @@
 /** What goes into and out of the workflows: inputs, results, signals, queries, search attributes, task queues. Small values only. */
 import type { ArtifactRef } from '../domain/artifacts';
-import type { Campaign, Stage } from '../domain/campaign';
+import type { Campaign } from '../domain/campaign';
+import type { Stage } from '../domain/stages';
 
 export const taskQueues = { control: 'control', rollouts: 'rollouts', gpu: 'gpu' } as const;
 

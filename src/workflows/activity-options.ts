@@ -1,0 +1,43 @@
+/** All timeouts, retries and heartbeats of the campaign, each with its reason. One retry policy per call: clients below retry nothing. */
+import { ActivityCancellationType, type ActivityOptions } from '@temporalio/workflow';
+import { nonRetryableTypes } from '../domain/failures';
+import { taskQueues } from './messages';
+
+/** Infrastructure comes back: back off to a minute, and give a person about an hour to mend it before the step fails for good. */
+const infrastructureRetry = {
+  initialInterval: '1s',
+  backoffCoefficient: 2,
+  maximumInterval: '1 minute',
+  maximumAttempts: 60,
+  nonRetryableErrorTypes: nonRetryableTypes,
+} as const;
+
+/** Analysis, synthesis, reports: seconds of work over artifacts. 10 minutes covers a full-size campaign's label files. */
+export const controlOptions: ActivityOptions = {
+  taskQueue: taskQueues.control,
+  startToCloseTimeout: '10 minutes',
+  retry: { ...infrastructureRetry, maximumAttempts: 5 },
+};
+
+/**
+ * A batch of rollouts runs for hours at full size and continues from its journal, so the limit is only a backstop. It heartbeats
+ * on every finished rollout; two minutes without one mean that the worker is gone or the environment hangs.
+ */
+export const rolloutOptions: ActivityOptions = {
+  taskQueue: taskQueues.rollouts,
+  startToCloseTimeout: '24 hours',
+  heartbeatTimeout: '2 minutes',
+  retry: infrastructureRetry,
+};
+
+/**
+ * Training waits in the gpu queue until a slot is free (no schedule-to-start limit). A cancelled trainer saves a checkpoint and hands
+ * back, which the workflow waits for: pause frees the GPU without losing a step.
+ */
+export const trainOptions: ActivityOptions = {
+  taskQueue: taskQueues.gpu,
+  startToCloseTimeout: '72 hours',
+  heartbeatTimeout: '2 minutes',
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  retry: infrastructureRetry,
+};

@@ -1,0 +1,105 @@
+/** What a campaign shows of itself: the progress query, current details and search attributes; pause and resume reach its children. */
+import {
+  defineQuery,
+  getExternalWorkflowHandle,
+  setCurrentDetails,
+  setHandler,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import { defineSearchAttributeKey } from '@temporalio/common';
+import type { Campaign } from '../domain/campaign';
+import type { RolloutSummary } from '../domain/results';
+import { stages, type Stage } from '../domain/stages';
+import { queryNames, searchAttributeNames, type CampaignProgress, type StepStatus } from './messages';
+import { PauseGate, pauseSignal, resumeSignal } from './pause';
+
+export const campaignProgressQuery = defineQuery<CampaignProgress>(queryNames.progress);
+const stageAttribute = defineSearchAttributeKey(searchAttributeNames.stage, 'KEYWORD');
+
+export class CampaignStatus {
+  private readonly progress: CampaignProgress;
+  readonly gate: PauseGate;
+  readonly stageSeconds: Partial<Record<Stage, number>> = {};
+
+  constructor(campaign: Campaign) {
+    this.progress = {
+      campaign: campaign.name,
+      seed: campaign.seed,
+      paused: false,
+      stages: stages.map((name) => ({ name, status: 'waiting', detail: '' })),
+      children: [],
+      rollouts: { scored: 0, broken: 0 },
+    };
+    setHandler(campaignProgressQuery, () => this.progress);
+    this.gate = new PauseGate((paused) => {
+      this.progress.paused = paused;
+      for (const child of this.progress.children) {
+        if (child.status === 'running') void signalChild(child.workflowId, paused);
+      }
+      this.show();
+    });
+  }
+
+  /** Runs a stage, and shows when it begins, what it is about, how it ended and how long it took. */
+  async stage<T>(name: Stage, run: () => Promise<T>): Promise<T> {
+    const started = Date.now();
+    this.setStage(name, 'running', '');
+    upsertSearchAttributes([{ key: stageAttribute, value: name }]);
+    try {
+      const result = await run();
+      this.setStage(name, 'done');
+      return result;
+    } catch (error) {
+      this.setStage(name, 'failed');
+      throw error;
+    } finally {
+      this.stageSeconds[name] = (Date.now() - started) / 1000;
+    }
+  }
+
+  detail(name: Stage, detail: string): void {
+    this.setStage(name, 'running', detail);
+  }
+
+  child(workflowId: string, kind: 'capability' | 'arm', name: string, status: StepStatus, detail: string): void {
+    const { children } = this.progress;
+    const known = children.find((child) => child.workflowId === workflowId);
+    if (known) Object.assign(known, { status, detail });
+    else {
+      children.push({ workflowId, kind, name, status, detail });
+      if (this.gate.paused) void signalChild(workflowId, true);
+    }
+    this.show();
+  }
+
+  count(summary: RolloutSummary): RolloutSummary {
+    this.progress.rollouts.scored += summary.scored;
+    this.progress.rollouts.broken += summary.broken;
+    return summary;
+  }
+
+  private setStage(name: Stage, status: StepStatus, detail?: string): void {
+    const stage = this.progress.stages.find((s) => s.name === name);
+    if (stage) Object.assign(stage, { status, ...(detail !== undefined && { detail }) });
+    this.show();
+  }
+
+  private show(): void {
+    const { stages: all, children, rollouts, paused } = this.progress;
+    const lines = [
+      ...all.map((s) => `- ${s.name}: ${s.status}${s.detail ? ` (${s.detail})` : ''}`),
+      ...children.map((c) => `  - ${c.name}: ${c.status}${c.detail ? ` (${c.detail})` : ''}`),
+      `- rollouts: ${rollouts.scored} scored, ${rollouts.broken} broken`,
+    ];
+    setCurrentDetails((paused ? '**paused**\n\n' : '') + lines.join('\n'));
+  }
+}
+
+/** A child that ended meanwhile cannot be signalled, and need not be. */
+async function signalChild(workflowId: string, paused: boolean): Promise<void> {
+  try {
+    await getExternalWorkflowHandle(workflowId).signal(paused ? pauseSignal : resumeSignal);
+  } catch {
+    // The child is closed.
+  }
+}

@@ -1,0 +1,49 @@
+/** Pause and resume: no step starts while paused, and a running training saves a checkpoint and hands its slot back. */
+import { CancellationScope, condition, defineSignal, isCancellation, setHandler } from '@temporalio/workflow';
+import { signalNames } from './messages';
+
+export const pauseSignal = defineSignal(signalNames.pause);
+export const resumeSignal = defineSignal(signalNames.resume);
+
+export class PauseGate {
+  paused = false;
+
+  /** `onChange` hears of every change, to pass it on and to show it. */
+  constructor(onChange: (paused: boolean) => void) {
+    const set = (paused: boolean) => () => {
+      if (this.paused === paused) return;
+      this.paused = paused;
+      onChange(paused);
+    };
+    setHandler(pauseSignal, set(true));
+    setHandler(resumeSignal, set(false));
+  }
+
+  /** Runs a step once the gate is open; a step that has begun is finished. */
+  async step<T>(run: () => Promise<T>): Promise<T> {
+    await condition(() => !this.paused);
+    return run();
+  }
+
+  /** Runs a step that can be cancelled and run again without losing work: a pause cancels it, resuming starts it anew. */
+  async interruptible<T>(run: () => Promise<T>): Promise<T> {
+    for (;;) {
+      await condition(() => !this.paused);
+      const scope = new CancellationScope();
+      const work = scope.run(run);
+      const watch = new CancellationScope();
+      const paused = watch.run(() => condition(() => this.paused)).then(
+        () => scope.cancel(),
+        () => undefined,
+      );
+      try {
+        return await work;
+      } catch (error) {
+        if (!isCancellation(error) || !this.paused || CancellationScope.current().consideredCancelled) throw error;
+      } finally {
+        watch.cancel();
+        await paused;
+      }
+    }
+  }
+}
