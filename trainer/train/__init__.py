@@ -1,0 +1,38 @@
+"""`python -m trainer train --job job.json`: trains one LoRA with GRPO, as docs/trainer-protocol.md says.
+
+Invariant: stdout carries protocol lines alone, and a job that cannot run ends with one `error` line and exit code 1.
+Nothing heavy is imported before the job has been checked, so a bad job fails at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+
+from .channel import Channel
+from .job import BadJob, read_job
+
+
+def main(argv: list[str]) -> int:
+    """Runs one training job. Returns the exit code: 0 when done or interrupted, 1 after an error."""
+    parser = argparse.ArgumentParser(
+        prog="trainer train", description="Train one LoRA with GRPO (docs/trainer-protocol.md)."
+    )
+    parser.add_argument("--job", required=True, metavar="FILE", help="job.json")
+    arguments = parser.parse_args(argv)
+    channel = Channel.take_stdio()
+    try:
+        job = read_job(arguments.job)
+        os.environ["OMP_NUM_THREADS"] = str(job.threads)
+        from .run import run  # imports torch, transformers and trl: seconds
+
+        run(job, channel)
+    except Exception as error:
+        if not isinstance(error, BadJob):
+            traceback.print_exc(file=sys.stderr)
+        message = " ".join(str(error).split()) or "no message; see the log on stderr"
+        channel.send({"type": "error", "error": {"type": type(error).__name__, "message": message}})
+        return 1
+    return 0

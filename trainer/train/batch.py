@@ -1,0 +1,202 @@
+"""From a batch file to training rows.
+
+Invariants: ids, masks and log-probs are trained on as they were recorded, and only rows that carry a gradient are
+kept: no constant group, no row without a loss token."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from .job import BadJob
+
+EPS = 1e-4
+"""Added to a standard deviation before dividing by it: TRL's value."""
+
+CONSTANT = 1e-8
+"""Rewards of a group that differ by no more than this are equal (the method compares to 8 decimals)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One sequence: completion_ids, logprobs and mask have one entry a token from the first sampled token on."""
+
+    prompt_ids: list[int]
+    completion_ids: list[int]
+    logprobs: list[float]
+    mask: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    rows: list[Row]
+    reward: float
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one optimizer step trains on. `advantages` has one entry a row, `tokens` is the number of loss tokens."""
+
+    rows: list[Row]
+    advantages: list[float]
+    tokens: int
+    metrics: dict[str, float]
+
+
+def read_groups(path: Path, *, tasks: list[str], group_size: int, vocabulary: int) -> list[list[Rollout]]:
+    """Reads the groups of a batch file, in the order of `tasks`. Raises BadJob for anything that was not asked for."""
+    try:
+        raw = json.loads(path.read_text())
+    except OSError as error:
+        raise BadJob(f"batch file {path}: {error.strerror}; write it before answering") from error
+    except ValueError as error:
+        raise BadJob(f"batch file {path}: not JSON ({error}); write it whole before answering") from error
+    groups = raw.get("groups") if isinstance(raw, dict) else None
+    if not isinstance(groups, list) or len(groups) != len(tasks):
+        found = len(groups) if isinstance(groups, list) else "no"
+        raise BadJob(
+            f"groups of {path}: {found} groups, asked for {len(tasks)}; answer one group a task, in the order asked for"
+        )
+    parsed = []
+    for index, (group, task) in enumerate(zip(groups, tasks, strict=True)):
+        where = f"groups[{index}]"
+        if group.get("task") != task:
+            raise BadJob(f"{where}.task {group.get('task')!r}: asked for {task!r}; keep the order asked for")
+        rollouts = group.get("rollouts", [])
+        if len(rollouts) != group_size:
+            raise BadJob(
+                f"{where}.rollouts: {len(rollouts)} rollouts; send exactly group_size = {group_size} scored ones"
+            )
+        parsed.append([_rollout(f"{where}.rollouts[{n}]", rollout, vocabulary) for n, rollout in enumerate(rollouts)])
+    return parsed
+
+
+def _rollout(where: str, raw: dict[str, Any], vocabulary: int) -> Rollout:
+    reward = raw.get("reward")
+    if isinstance(reward, bool) or not isinstance(reward, int | float) or not math.isfinite(reward):
+        raise BadJob(f"{where}.reward {reward!r}: must be a finite number; only scored rollouts belong in a batch")
+    return Rollout(
+        [_row(f"{where}.rows[{n}]", row, vocabulary) for n, row in enumerate(raw.get("rows", []))], float(reward)
+    )
+
+
+def _row(where: str, raw: dict[str, Any], vocabulary: int) -> Row:
+    try:
+        row = Row(raw["prompt_ids"], raw["completion_ids"], raw["logprobs"], raw["mask"])
+    except KeyError as error:
+        raise BadJob(
+            f"{where}.{error.args[0]}: missing; a row has prompt_ids, completion_ids, logprobs and mask"
+        ) from error
+    length = len(row.completion_ids)
+    if not row.prompt_ids or not length:
+        raise BadJob(f"{where}: empty prompt_ids or completion_ids; leave the row out")
+    if len(row.logprobs) != length or len(row.mask) != length:
+        raise BadJob(
+            f"{where}: {length} completion_ids, {len(row.logprobs)} logprobs, {len(row.mask)} mask; give one each"
+        )
+    for name, ids in (("prompt_ids", row.prompt_ids), ("completion_ids", row.completion_ids)):
+        if min(ids) < 0 or max(ids) >= vocabulary:
+            raise BadJob(
+                f"{where}.{name}: ids from {min(ids)} to {max(ids)}; the base model's vocabulary has {vocabulary}"
+            )
+    if not set(row.mask) <= {0, 1}:
+        raise BadJob(f"{where}.mask {sorted(set(row.mask))}: must be 0 or 1; 1 on tokens that carry loss")
+    if not all(map(math.isfinite, row.logprobs)):
+        raise BadJob(f"{where}.logprobs: not all finite; write 0 where a token was not sampled")
+    return row
+
+
+def group_advantages(rewards: torch.Tensor, kind: Literal["group", "batch"]) -> torch.Tensor:
+    """Advantages of rewards (groups, group_size), 0 in constant groups.
+
+    group: (r - mean) / (std + eps) in each group. batch: r - mean in each group, over the std of these in the batch.
+    Standard deviations are the sample's (n - 1), as in TRL."""
+    centred = rewards - rewards.mean(dim=1, keepdim=True)
+    std = rewards.std(dim=1, keepdim=True) if kind == "group" else centred.std()
+    return torch.where(informative(rewards).unsqueeze(1), centred / (std + EPS), 0.0)
+
+
+def informative(rewards: torch.Tensor) -> torch.Tensor:
+    """For rewards (groups, group_size): which groups are not constant."""
+    return rewards.amax(dim=1) - rewards.amin(dim=1) > CONSTANT
+
+
+def training_batch(groups: list[list[Rollout]], advantage: Literal["group", "batch"]) -> Batch:
+    """Keeps the rows that carry a gradient, each with its rollout's advantage; all rows of a rollout share it."""
+    rewards = torch.tensor([[rollout.reward for rollout in group] for group in groups], dtype=torch.float64)
+    values = group_advantages(rewards, advantage).tolist()
+    informs = informative(rewards).tolist()
+    kept = [
+        (row, value)
+        for group, group_values, keep in zip(groups, values, informs, strict=True)
+        if keep
+        for rollout, value in zip(group, group_values, strict=True)
+        for row in rollout.rows
+        if any(row.mask)
+    ]
+    return Batch(
+        rows=[row for row, _ in kept],
+        advantages=[value for _, value in kept],
+        tokens=sum(sum(row.mask) for row, _ in kept),
+        metrics={
+            "reward": rewards.mean().item(),
+            "reward_std": rewards.std().item(),
+            "informative_groups": sum(informs),
+        },
+    )
+
+
+def micro_batches(
+    batch: Batch, *, tokens_per_forward: int, pad_id: int, device: torch.device
+) -> list[dict[str, torch.Tensor]]:
+    """Inputs for TRL's loss: rows of like length together, each at most `tokens_per_forward` padded tokens, or one row.
+
+    Rows are padded on the right only: what follows a token never reaches it in a causal model, so padding is exact.
+    TRL's `prompt` is the part that all rows of the micro-batch have as prompt; the rest of longer prompts counts as
+    unmasked completion. Each is normalised by the loss tokens of the whole batch, so that their losses add up to the
+    batch's."""
+    order = sorted(range(len(batch.rows)), key=lambda i: _length(batch.rows[i]), reverse=True)
+    chunks: list[list[int]] = []
+    for index in order:
+        if chunks and _length(batch.rows[chunks[-1][0]]) * (len(chunks[-1]) + 1) <= tokens_per_forward:
+            chunks[-1].append(index)
+        else:
+            chunks.append([index])
+    return [
+        _pad([batch.rows[i] for i in chunk], [batch.advantages[i] for i in chunk], batch.tokens, pad_id, device)
+        for chunk in chunks
+    ]
+
+
+def _length(row: Row) -> int:
+    return len(row.prompt_ids) + len(row.completion_ids)
+
+
+def _pad(
+    rows: list[Row], advantages: list[float], tokens: int, pad_id: int, device: torch.device
+) -> dict[str, torch.Tensor]:
+    width = max(map(_length, rows))
+    prompt = min(len(row.prompt_ids) for row in rows)
+
+    def right(lists: list[list], fill: float, dtype: torch.dtype) -> torch.Tensor:
+        return torch.tensor([values + [fill] * (width - len(values)) for values in lists], dtype=dtype, device=device)
+
+    ids = right([row.prompt_ids + row.completion_ids for row in rows], pad_id, torch.long)
+    real = right([[1] * _length(row) for row in rows], 0, torch.long)
+    mask = right([[0] * len(row.prompt_ids) + row.mask for row in rows], 0, torch.long)
+    logprobs = right([[0.0] * len(row.prompt_ids) + row.logprobs for row in rows], 0.0, torch.float32)
+    return {
+        "prompt_ids": ids[:, :prompt],
+        "prompt_mask": real[:, :prompt],
+        "completion_ids": ids[:, prompt:],
+        "completion_mask": real[:, prompt:],
+        "tool_mask": mask[:, prompt:],
+        "old_per_token_logps": logprobs[:, prompt:],
+        "advantages": torch.tensor(advantages, dtype=torch.float32, device=device),
+        "num_items_in_batch": torch.tensor(tokens, device=device),
+    }

@@ -1,0 +1,96 @@
+"""The two pipes to the gpu worker: JSON lines out on what was stdout, answers in on stdin.
+
+Invariant: whoever else prints to fd 1 (libraries, progress bars) reaches stderr. SIGTERM, SIGINT, end of file on
+stdin and a closed stdout all mean the same: stop between two optimizer steps. Only `ask_rollouts` raises
+`Interrupted`, so the state that is saved afterwards is always that of a finished step."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any, TextIO
+
+
+class Interrupted(Exception):
+    """Asked to stop. Raised between two optimizer steps only."""
+
+
+class RolloutsFailed(RuntimeError):
+    """The worker could not make the rollouts that were asked for."""
+
+
+class ProtocolError(RuntimeError):
+    """The worker wrote something that docs/trainer-protocol.md does not allow."""
+
+
+class Channel:
+    def __init__(self, source: TextIO, sink: TextIO) -> None:
+        self._source = source
+        self._sink = sink
+        self._requests = 0
+        self._stopping = False
+        self._waiting = False
+
+    @classmethod
+    def take_stdio(cls) -> Channel:
+        """Takes stdin and stdout for the protocol, sends all other output to stderr, and handles signals."""
+        sink = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        os.dup2(2, 1)
+        sys.stdout = sys.stderr
+        channel = cls(sys.stdin, sink)
+        signal.signal(signal.SIGTERM, channel._on_signal)
+        signal.signal(signal.SIGINT, channel._on_signal)
+        return channel
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Writes one line. A worker that no longer reads stops the training at the next request, not in the middle."""
+        try:
+            self._sink.write(json.dumps(message, allow_nan=False, separators=(",", ":")) + "\n")
+            self._sink.flush()
+        except BrokenPipeError:
+            self._stopping = True
+
+    def ask_rollouts(self, *, step: int, tasks: list[str], group_size: int, adapter: Path) -> Path:
+        """Asks for `group_size` rollouts of each task with the adapter's weights; returns the batch file's path.
+
+        Raises Interrupted, RolloutsFailed (the worker says it could not) or ProtocolError."""
+        self._requests += 1
+        request = {"type": "rollouts", "id": self._requests, "step": step, "tasks": tasks}
+        if not self._stopping:
+            self.send({**request, "group_size": group_size, "adapter": str(adapter)})
+        line = self._read_line()
+        try:
+            answer = json.loads(line)
+            kind, number = answer["type"], answer["id"]
+            if number != self._requests or kind not in ("rollouts", "error"):
+                raise ValueError(f"type {kind} id {number}")
+            if kind == "rollouts":
+                return Path(answer["file"])
+            message = str(answer["message"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ProtocolError(
+                f"stdin: {line[:80]!r} does not answer rollouts request {self._requests} ({error})"
+            ) from error
+        raise RolloutsFailed(f"rollouts of step {step}: {message}")
+
+    def _read_line(self) -> str:
+        self._waiting = True
+        try:
+            if self._stopping:
+                raise Interrupted
+            line = self._source.readline()
+        finally:
+            self._waiting = False
+        if not line.endswith("\n"):  # end of file; a half-written line is no answer either
+            raise Interrupted
+        return line
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._stopping = True
+        if self._waiting:
+            self._waiting = False  # a second signal must not raise while the first is handled
+            raise Interrupted

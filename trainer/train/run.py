@@ -1,0 +1,165 @@
+"""One training job from its first line to its last: model, resume, steps, end.
+
+Invariant: whatever ends the training (done, interrupted, failed rollouts, a bad batch), the state of the last
+finished step is on disk before the worker is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # models are folders; nothing is looked up
+
+import torch
+from datasets import Dataset
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging as transformers_logging
+from trl import GRPOConfig
+
+from .batch import Batch, read_groups, training_batch
+from .channel import Channel, Interrupted, ProtocolError, RolloutsFailed
+from .checkpoint import fingerprint_of, last_whole
+from .grpo import CapabilityTrainer, save_adapter
+from .job import BadJob, Job
+
+
+def run(job: Job, channel: Channel) -> None:
+    """Trains until done or interrupted and says so. Raises BadJob, RolloutsFailed, ProtocolError or Diverged."""
+    torch.set_num_threads(job.threads)
+    transformers_logging.disable_progress_bar()
+    output = Path(job.output_dir).resolve()
+    output.mkdir(parents=True, exist_ok=True)
+    step, checkpoint = last_whole(output)
+    if checkpoint and fingerprint_of(checkpoint) != job.fingerprint():
+        raise BadJob(f"output_dir {job.output_dir}: holds {checkpoint.name} of another job; name an empty folder")
+    if step > job.steps:
+        raise BadJob(f"steps {job.steps}: {checkpoint} is already past it; raise steps or name an empty folder")
+    _cut_metrics(output / "metrics.jsonl", step)
+    trainer = _trainer(job, output, channel)
+    channel.send({"type": "ready", "step": step})
+    if step < job.steps:
+        try:
+            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        except Interrupted:
+            trainer.save_checkpoint()
+            channel.send({"type": "interrupted", "step": trainer.state.global_step})
+            return
+        except (RolloutsFailed, ProtocolError, BadJob):
+            trainer.save_checkpoint()
+            raise
+    shutil.rmtree(output / "weights", ignore_errors=True)
+    channel.send({"type": "done", "step": job.steps})
+
+
+def tasks_of_all_steps(job: Job) -> list[str]:
+    """The tasks of every step in a row, `groups_per_step` each: the whole list shuffled anew, again and again."""
+    generator = random.Random(job.seed)
+    drawn: list[str] = []
+    while len(drawn) < job.steps * job.groups_per_step:
+        drawn += generator.sample(job.tasks, len(job.tasks))
+    return drawn[: job.steps * job.groups_per_step]
+
+
+def _trainer(job: Job, output: Path, channel: Channel) -> CapabilityTrainer:
+    model = _model(job)
+    vocabulary = model.get_input_embeddings().num_embeddings
+
+    def collect(step: int, tasks: list[str]) -> Batch:
+        adapter = output / "weights" / f"step-{step}"
+        for older in (output / "weights").glob("step-*"):
+            shutil.rmtree(older)
+        save_adapter(model, adapter)
+        file = channel.ask_rollouts(step=step, tasks=tasks, group_size=job.group_size, adapter=adapter)
+        return training_batch(
+            read_groups(file, tasks=tasks, group_size=job.group_size, vocabulary=vocabulary), job.advantage
+        )
+
+    def on_step(step: int, metrics: dict[str, float]) -> None:
+        with (output / "metrics.jsonl").open("a") as file:
+            file.write(json.dumps({"step": step, **metrics}) + "\n")
+        channel.send({"type": "step", "step": step, "metrics": metrics})
+
+    def on_checkpoint(step: int, folder: Path) -> None:
+        channel.send({"type": "checkpoint", "step": step, "adapter": str(folder)})
+
+    return CapabilityTrainer(
+        model=model,
+        args=grpo_config(job, output),
+        train_dataset=Dataset.from_dict({"prompt": tasks_of_all_steps(job)}),
+        processing_class=AutoTokenizer.from_pretrained(job.base_model),
+        collect=collect,
+        on_step=on_step,
+        on_checkpoint=on_checkpoint,
+        fingerprint=job.fingerprint(),
+        tokens_per_forward=job.tokens_per_forward,
+    )
+
+
+def grpo_config(job: Job, output: Path, **changes: Any) -> GRPOConfig:
+    """TRL's settings for a job: one optimizer step per rollout batch, constant learning rate."""
+    settings = {
+        "output_dir": str(output),
+        "seed": job.seed,
+        "max_steps": job.steps,
+        "per_device_train_batch_size": job.groups_per_step * job.group_size,
+        "num_generations": job.group_size,
+        "gradient_accumulation_steps": 1,
+        "steps_per_generation": 1,
+        "shuffle_dataset": False,
+        "loss_type": "dapo",  # the mean over the loss tokens of the batch
+        "epsilon": job.clip,
+        "beta": job.kl,
+        "temperature": job.temperature,
+        "learning_rate": job.learning_rate,
+        "lr_scheduler_type": "constant",
+        "max_grad_norm": job.max_grad_norm,
+        "bf16": job.dtype == "bfloat16",
+        "gradient_checkpointing": job.gradient_checkpointing,
+        "save_steps": job.checkpoint_every,
+        "logging_steps": 1,
+        "logging_nan_inf_filter": False,
+        "report_to": "none",
+        "disable_tqdm": True,
+        "dataloader_pin_memory": False,
+    }
+    return GRPOConfig(**{**settings, **changes})
+
+
+def _model(job: Job) -> Any:
+    """The base model with a fresh LoRA (B zero) that depends on the seed alone."""
+    base = AutoModelForCausalLM.from_pretrained(job.base_model, dtype=getattr(torch, job.dtype))
+    linear = {name for name, module in base.named_modules() if isinstance(module, torch.nn.Linear)}
+    for wanted in job.lora.target_modules:
+        if not any(name == wanted or name.endswith(f".{wanted}") for name in linear):
+            known = sorted({name.rsplit(".", 1)[-1] for name in linear} - {"lm_head"})
+            raise BadJob(
+                f"lora.target_modules {wanted!r}: no such module in {job.base_model}; choose from {', '.join(known)}"
+            )
+    torch.manual_seed(job.seed)
+    config = LoraConfig(
+        r=job.lora.r,
+        lora_alpha=job.lora.alpha,
+        lora_dropout=job.lora.dropout,
+        target_modules=list(job.lora.target_modules),
+        task_type="CAUSAL_LM",
+    )
+    return get_peft_model(base, config)
+
+
+def _cut_metrics(path: Path, step: int) -> None:
+    """Leaves the lines of finished steps: a killed run may have written more than its checkpoint, or half a line."""
+    if not path.exists():
+        return
+    kept = []
+    for line in path.read_text().splitlines(keepends=True):
+        if line.endswith("\n") and json.loads(line)["step"] <= step:
+            kept.append(line)
+    aside = path.with_suffix(".partial")
+    aside.write_text("".join(kept))
+    aside.replace(path)
