@@ -34,4 +34,6 @@ export interface Journal {
   /** Resolves when the record is durable (appends are flushed together). The first record under a key stays. */
   append(key: string, record: unknown): Promise<void>;
   close(): Promise<void>;
+  /** Closes and deletes it: for when what it led to is stored as an artifact. */
+  remove(): Promise<void>;
 }

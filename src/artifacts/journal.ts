@@ -1,0 +1,101 @@
+/**
+ * An append-only log of finished records as JSON lines `["<checksum>","<key>",<record>]`. Invariants: a record is either whole or
+ * not there; the first record under a key stays; any number of processes may append at once (each flush is one O_APPEND write
+ * that begins with a line break, so a line torn by a crash never swallows its neighbour).
+ */
+import { mkdir, open, readFile, rm, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isCode, syncFolder } from './durable-file';
+import { sha256 } from './hash';
+import type { Journal } from './store';
+
+/** Appends that arrive within this time share one write and one flush. */
+const GROUP_COMMIT_MS = 4;
+const CHECKSUM_LENGTH = 16;
+const HEAD = CHECKSUM_LENGTH + '["",'.length;
+
+const checksum = (text: string): string => sha256(text).slice(0, CHECKSUM_LENGTH);
+
+function formatLine(key: string, record: unknown): string {
+  const rest = `${JSON.stringify(key)},${JSON.stringify(record)}]`;
+  return `["${checksum(rest)}",${rest}\n`;
+}
+
+/** The entry of a whole line; undefined for a torn one. */
+function parseLine(line: string): [key: string, record: unknown] | undefined {
+  const rest = line.slice(HEAD);
+  if (line.slice(0, HEAD) !== `["${checksum(rest)}",`) return undefined;
+  const [, key, record] = JSON.parse(line) as [string, string, unknown];
+  return [key, record];
+}
+
+async function readRecords(path: string): Promise<Map<string, unknown>> {
+  const records = new Map<string, unknown>();
+  const bytes = await readFile(path).catch((error: unknown) => {
+    if (isCode(error, 'ENOENT')) return Buffer.alloc(0);
+    throw error;
+  });
+  for (let start = 0; start < bytes.length;) {
+    const lineBreak = bytes.indexOf(10, start);
+    const end = lineBreak < 0 ? bytes.length : lineBreak;
+    const entry = parseLine(bytes.toString('utf8', start, end));
+    if (entry && !records.has(entry[0])) records.set(...entry);
+    start = end + 1;
+  }
+  return records;
+}
+
+/** One write for the whole group. A short write (a full disk) leaves a torn line behind, and all of the group is written again. */
+async function appendWhole(file: FileHandle, lines: string[]): Promise<void> {
+  const bytes = Buffer.from(`\n${lines.join('')}`);
+  while ((await file.write(bytes)).bytesWritten < bytes.length);
+  await file.datasync();
+}
+
+/** Opens (or creates) the journal at `path`. Torn lines are passed over, never repaired: another process may be appending. */
+export async function openJournal(path: string): Promise<Journal> {
+  await mkdir(dirname(path), { recursive: true });
+  const file = await open(path, 'a');
+  await syncFolder(dirname(path));
+  const records = await readRecords(path);
+  const pending = new Map<string, Promise<void>>();
+  let group: { lines: string[]; done: Promise<void> } | undefined;
+  let lastFlush = Promise.resolve();
+
+  async function flush(previous: Promise<void>, lines: string[]): Promise<void> {
+    await Promise.all([previous.catch(() => undefined), sleep(GROUP_COMMIT_MS)]);
+    group = undefined; // from here on appends go into the next group
+    await appendWhole(file, lines);
+  }
+
+  function append(key: string, record: unknown): Promise<void> {
+    if (records.has(key)) return Promise.resolve();
+    const waiting = pending.get(key);
+    if (waiting) return waiting;
+    if (!group) {
+      const lines: string[] = [];
+      group = { lines, done: flush(lastFlush, lines) };
+      lastFlush = group.done;
+    }
+    group.lines.push(formatLine(key, record));
+    const appended = group.done.then(() => void records.set(key, record)).finally(() => pending.delete(key));
+    pending.set(key, appended);
+    return appended;
+  }
+
+  async function close(): Promise<void> {
+    await lastFlush.catch(() => undefined); // a failed flush has already rejected its appends
+    await file.close();
+  }
+
+  return {
+    records: () => records,
+    append,
+    close,
+    remove: async () => {
+      await close();
+      await rm(path, { force: true });
+    },
+  };
+}

@@ -1,0 +1,190 @@
+import { spawn } from 'node:child_process';
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  chmodSync,
+  symlinkSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import { canonical, digest, sha256 } from '../../src/artifacts/hash';
+import { openJournal } from '../../src/artifacts/journal';
+
+let root: string;
+beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'artifacts-'))));
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const text = (key: string, body: string) => ({ key, body, producer: 'test', inputs: [], mediaType: 'text/plain' });
+
+describe('hash', () => {
+  test('canonical JSON ignores the order of fields and undefined ones', () => {
+    expect(canonical({ b: [1, { d: 'x', c: null }], a: undefined })).toBe('{"b":[1,{"c":null,"d":"x"}]}');
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
+        const reversed = Object.fromEntries(Object.entries(value).reverse());
+        expect(digest(reversed)).toBe(digest(value));
+        expect(digest(JSON.parse(canonical(value)))).toBe(digest(value));
+      }),
+    );
+  });
+
+  test('refuses what JSON would lose', () => {
+    for (const value of [NaN, Infinity, [undefined], { f: () => 1 }, 1n])
+      expect(() => canonical(value)).toThrow(TypeError);
+  });
+});
+
+describe('folder store', () => {
+  test('puts, finds, reads; the first artifact under a key stays', async () => {
+    const store = openFolderStore(root);
+    const first = await store.put(text('k', 'one'));
+    expect(await store.put(text('k', 'two'))).toEqual(first);
+    expect(first).toEqual({
+      uri: `artifact:${sha256('one')}`,
+      sha256: sha256('one'),
+      bytes: 3,
+      mediaType: 'text/plain',
+    });
+    expect(await openFolderStore(root).find('k')).toEqual(first);
+    expect((await store.read(first)).toString()).toBe('one');
+    expect(await store.find('other')).toBeUndefined();
+  });
+
+  test('of concurrent writers one wins and all get its reference', async () => {
+    const stores = Array.from({ length: 8 }, () => openFolderStore(root));
+    const refs = await Promise.all(stores.map((store, n) => store.put(text('k', `body ${n}`))));
+    expect(new Set(refs.map((ref) => ref.sha256)).size).toBe(1);
+    expect(await stores[0]!.find('k')).toEqual(refs[0]);
+  });
+
+  test('knows the inputs of an artifact and resolves prefixes and keys', async () => {
+    const store = openFolderStore(root);
+    const input = await store.put(text('in', 'input'));
+    const ref = await store.put({ ...text('out', 'output'), inputs: [input] });
+    expect(await store.provenance(ref)).toEqual({ key: 'out', producer: 'test', inputs: [input] });
+    expect(await store.resolve(ref.sha256.slice(0, 10))).toEqual(ref);
+    expect(await store.resolve('in')).toEqual(input);
+    expect(await store.resolve('ffffffffff')).toBeUndefined();
+    expect(await store.resolve('../keys')).toBeUndefined();
+  });
+
+  test('reports damaged and missing artifacts', async () => {
+    const store = openFolderStore(root);
+    const ref = await store.put(text('k', 'whole'));
+    const path = join(root, 'objects', ref.sha256.slice(0, 2), ref.sha256);
+    chmodSync(path, 0o644);
+    truncateSync(path, 2);
+    await expect(store.read(ref)).rejects.toThrow('damaged');
+    rmSync(path);
+    await expect(store.read(ref)).rejects.toThrow('not in the store');
+  });
+
+  test('stores folders and materialises them once, also from two processes at once', async () => {
+    const source = join(root, 'source');
+    mkdirSync(join(source, 'nested'), { recursive: true });
+    writeFileSync(join(source, 'config.json'), '{}');
+    writeFileSync(join(source, 'nested', 'weights'), Buffer.from([0, 255, 10]));
+    const stores = [openFolderStore(join(root, 'store')), openFolderStore(join(root, 'store'))];
+    const ref = await stores[0]!.putFolder({ key: 'adapter', producer: 'train', inputs: [], folder: source });
+    expect(ref.uri).toBe(`artifact-tree:${ref.sha256}`);
+    expect(ref.bytes).toBe(5);
+    const folders = await Promise.all([...stores, ...stores].map((store) => store.folder(ref)));
+    expect(new Set(folders).size).toBe(1);
+    expect(readFileSync(join(folders[0]!, 'nested', 'weights'))).toEqual(Buffer.from([0, 255, 10]));
+    expect(statSync(join(folders[0]!, 'config.json')).mode & 0o222).toBe(0);
+    await expect(stores[0]!.folder(await stores[0]!.put(text('file', 'x')))).rejects.toThrow('use read');
+    symlinkSync('/', join(source, 'link'));
+    await expect(stores[0]!.putFolder({ key: 'b', producer: 'p', inputs: [], folder: source })).rejects.toThrow('link');
+  });
+});
+
+describe('journal', () => {
+  test('keeps the first record under a key, across openings', async () => {
+    const store = openFolderStore(root);
+    const journal = await store.journal('batch');
+    await Promise.all([journal.append('a', { n: 1 }), journal.append('a', { n: 2 }), journal.append('b', 'zwei\nü')]);
+    await journal.append('a', { n: 3 });
+    expect(journal.records().get('a')).toEqual({ n: 1 });
+    await journal.close();
+    const again = await store.journal('batch');
+    expect([...again.records()]).toEqual([
+      ['a', { n: 1 }],
+      ['b', 'zwei\nü'],
+    ]);
+    await again.remove();
+    const fresh = await store.journal('batch');
+    expect(fresh.records().size).toBe(0);
+    await fresh.close();
+  });
+
+  test('passes over torn and damaged lines, wherever the tear is', async () => {
+    const path = join(root, 'j.jsonl');
+    const journal = await openJournal(path);
+    for (const key of ['a', 'b', 'c']) await journal.append(key, { text: key.repeat(20) });
+    await journal.close();
+    const whole = readFileSync(path);
+    const lastLine = whole.lastIndexOf('["');
+    for (let length = lastLine + 1; length < whole.length - 1; length += 7) {
+      writeFileSync(path, whole.subarray(0, length));
+      const torn = await openJournal(path);
+      expect([...torn.records().keys()]).toEqual(['a', 'b']);
+      await torn.append('d', 'after the tear');
+      await torn.close();
+      const reopened = await openJournal(path);
+      expect([...reopened.records().keys()]).toEqual(['a', 'b', 'd']);
+      await reopened.close();
+    }
+    appendFileSync(path, '\n["0000000000000000","x",1]\n');
+    const damaged = await openJournal(path);
+    expect(damaged.records().has('x')).toBe(false);
+    await damaged.close();
+  });
+
+  test('two journals on one file do not corrupt it', async () => {
+    const path = join(root, 'j.jsonl');
+    const journals = [await openJournal(path), await openJournal(path)];
+    const record = 'x'.repeat(3000);
+    await Promise.all(Array.from({ length: 400 }, (_, n) => journals[n % 2]!.append(`${n}`, { n, record })));
+    await Promise.all(journals.map((journal) => journal.close()));
+    const all = await openJournal(path);
+    expect(all.records().size).toBe(400);
+    for (const [key, value] of all.records()) expect(value).toEqual({ n: Number(key), record });
+    await all.close();
+  });
+
+  test('what was acknowledged survives kill -9 of the process', async () => {
+    const path = join(root, 'j.jsonl');
+    const script = join(root, 'writer.js');
+    const hook = join(__dirname, '..', 'support', 'register.cjs');
+    const module = JSON.stringify(join(__dirname, '..', '..', 'src', 'artifacts', 'journal.ts'));
+    writeFileSync(
+      script,
+      `const { openJournal } = require(${module});
+       openJournal(${JSON.stringify(path)}).then((journal) => {
+         for (let n = 0; n < 1e6; n++) setTimeout(() => journal.append(String(n), n).then(() => console.log(n)), n / 10);
+       });`,
+    );
+    const writer = spawn(process.execPath, ['-r', hook, script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let acknowledged = '';
+    await new Promise<void>((resolve) => {
+      writer.stdout.on('data', (chunk: Buffer) => {
+        acknowledged += chunk.toString();
+        if (acknowledged.length > 2000) writer.kill('SIGKILL');
+      });
+      writer.on('close', () => resolve());
+    });
+    const journal = await openJournal(path);
+    const seen = acknowledged.split('\n').slice(0, -1);
+    expect(seen.length).toBeGreaterThan(100);
+    for (const key of seen) expect(journal.records().get(key)).toBe(Number(key));
+    await journal.close();
+  });
+});
