@@ -1,0 +1,96 @@
+/**
+ * Our messages and the policy server's: docs/policy-server.md. Invariant: an assistant message that was received goes back as it
+ * came, so that the rendered prompt continues the ids that were sampled.
+ */
+import type { ChatCompletionMessageParam, ChatCompletionTool } from 'openai/resources/chat/completions';
+import { z } from 'zod';
+import type { AssistantMessage, Message, ToolCall, ToolSchema } from '../domain/messages';
+import { OutsideFailure } from '../rollout/failure';
+import type { Turn } from './client';
+
+export function toWireMessage(message: Message): ChatCompletionMessageParam {
+  if (message.role === 'tool') return { role: 'tool', tool_call_id: message.toolCallId, content: message.content };
+  if (message.role !== 'assistant' || !message.toolCalls?.length)
+    return { role: message.role, content: message.content };
+  return {
+    role: 'assistant',
+    content: message.content,
+    tool_calls: message.toolCalls.map(({ id, name, arguments: values }) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: JSON.stringify(values) },
+    })),
+  };
+}
+
+const wireTools = new WeakMap<ToolSchema[], ChatCompletionTool[]>();
+
+/** Annotations and output schemas are ours: the policy sees name, description and parameters. */
+export function toWireTools(tools: ToolSchema[]): ChatCompletionTool[] {
+  const known = wireTools.get(tools);
+  if (known) return known;
+  const wire = tools.map(({ name, description, parameters }): ChatCompletionTool => {
+    return { type: 'function', function: { name, description, parameters: { ...parameters } } };
+  });
+  wireTools.set(tools, wire);
+  return wire;
+}
+
+const callSchema = z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) });
+
+const completionSchema = z.object({
+  choices: z.tuple([
+    z.object({
+      message: z.object({ content: z.string().nullish(), tool_calls: z.array(callSchema).nullish() }),
+      finish_reason: z.enum(['stop', 'tool_calls', 'length']),
+      logprobs: z.object({ content: z.array(z.object({ logprob: z.number() })) }),
+      token_ids: z.array(z.number()),
+    }),
+  ]),
+  prompt_token_ids: z.array(z.number()),
+});
+
+/** Checks an answer to a chat completion; what is missing in it is named. */
+export function parseTurn(body: unknown): Turn {
+  const parsed = completionSchema.safeParse(body);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw invalid(`${issue?.path.join('.')}: ${issue?.message}; it must honour return_token_ids and logprobs`);
+  }
+  const { message, finish_reason, logprobs, token_ids } = parsed.data.choices[0];
+  if (logprobs.content.length !== token_ids.length) {
+    throw invalid(`logprobs.content has ${logprobs.content.length} entries for ${token_ids.length} token_ids`);
+  }
+  return {
+    message: toAssistantMessage(message.content ?? '', message.tool_calls ?? []),
+    finishReason: finish_reason,
+    promptIds: parsed.data.prompt_token_ids,
+    tokenIds: token_ids,
+    logprobs: logprobs.content.map(({ logprob }) => logprob),
+  };
+}
+
+/** Calls whose arguments are not a JSON object are the policy's mistake: they stay in the text, where the environment sees them. */
+function toAssistantMessage(content: string, calls: z.infer<typeof callSchema>[]): AssistantMessage {
+  const toolCalls: ToolCall[] = [];
+  const malformed: string[] = [];
+  for (const { id, function: called } of calls) {
+    const values = parseObject(called.arguments);
+    if (values) toolCalls.push({ id, name: called.name, arguments: values });
+    else malformed.push(`${called.name}(${called.arguments})`);
+  }
+  const text = [content, ...malformed].filter(Boolean).join('\n');
+  return toolCalls.length > 0 ? { role: 'assistant', content: text, toolCalls } : { role: 'assistant', content: text };
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  } catch {
+    // Falls through: not JSON is the same to us as not an object.
+  }
+  return undefined;
+}
+
+const invalid = (problem: string) => new OutsideFailure('PolicyAnswerInvalid', `policy server's answer: ${problem}`);
