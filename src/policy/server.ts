@@ -64,7 +64,8 @@ export function openPolicyServer(options: PolicyServerOptions): PolicyServer {
   const post = (path: string, body: object) => call(() => openai.post(path, { body, timeout: ADMIN_TIMEOUT_MS }));
 
   return {
-    complete: (body, signal) => call(() => openai.chat.completions.create(body, signal ? { signal } : undefined)),
+    complete: (body, signal) =>
+      call(() => withOwnSignal(signal, (own) => openai.chat.completions.create(body, { signal: own }))),
 
     async models() {
       const answer = await call(() => openai.get('/models', { timeout: ADMIN_TIMEOUT_MS }));
@@ -87,4 +88,20 @@ export function openPolicyServer(options: PolicyServerOptions): PolicyServer {
       ),
     close,
   };
+}
+
+/** The openai client never takes its listener off the signal: over a batch of thousands of requests that would pile up. */
+async function withOwnSignal<Answer>(
+  signal: AbortSignal | undefined,
+  work: (own: AbortSignal) => PromiseLike<Answer>,
+): Promise<Answer> {
+  const own = new AbortController();
+  const abort = () => own.abort(signal?.reason);
+  if (signal?.aborted) abort();
+  signal?.addEventListener('abort', abort);
+  try {
+    return await work(own.signal);
+  } finally {
+    signal?.removeEventListener('abort', abort);
+  }
 }

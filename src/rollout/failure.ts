@@ -22,6 +22,10 @@ export const outsideFailureTypes = {
   EnvironmentDied: { retryable: true },
   /** The environment reported an error of its own. */
   EnvironmentFailed: { retryable: true },
+  /** Rollouts that a group needs are still broken after all attempts. */
+  RolloutsBroken: { retryable: true },
+  /** What was asked for can't be done, whoever is asked. */
+  BadInput: { retryable: false },
   /** The environment does not keep its contract, or its command can't be started. */
   BadEnvironment: { retryable: false },
 } as const;

@@ -1,0 +1,64 @@
+/**
+ * The environment protocol: JSON-RPC 2.0, one message a line, on a process's stdin and stdout (docs/environments.md). Invariant:
+ * both ends check what they receive against these schemas; the shapes are those of src/domain.
+ */
+import { z } from 'zod';
+import {
+  environmentDescriptionSchema,
+  evaluationSchema,
+  resetResultSchema,
+  splitSchema,
+  stepResultSchema,
+  stopReasonSchema,
+  taskSchema,
+} from '../domain/environment';
+import { messageSchema } from '../domain/messages';
+
+const episode = z.object({ episode: z.string() });
+
+/** Parameters and result of every method. */
+export const methods = {
+  describe: { params: z.object({}), result: environmentDescriptionSchema },
+  tasks: { params: z.object({ split: splitSchema }), result: z.object({ tasks: z.array(taskSchema) }) },
+  reset: {
+    params: z.object({ task: z.object({ id: z.string(), seed: z.number().int() }) }),
+    result: resetResultSchema.extend(episode.shape),
+  },
+  step: {
+    params: episode.extend({
+      message: messageSchema.refine(({ role }) => role === 'assistant', 'role must be assistant'),
+    }),
+    result: stepResultSchema,
+  },
+  evaluate: { params: episode.extend({ reason: stopReasonSchema }), result: evaluationSchema },
+  close: { params: episode, result: z.object({}) },
+} as const;
+export type Method = keyof typeof methods;
+export type Params<M extends Method> = z.infer<(typeof methods)[M]['params']>;
+export type Result<M extends Method> = z.infer<(typeof methods)[M]['result']>;
+
+const id = z.union([z.number(), z.string()]);
+export const requestSchema = z.object({ jsonrpc: z.literal('2.0'), id, method: z.string(), params: z.unknown() });
+
+export const responseSchema = z.union([
+  z.object({ jsonrpc: z.literal('2.0'), id, result: z.unknown() }).refine((response) => 'result' in response),
+  z.object({
+    jsonrpc: z.literal('2.0'),
+    id: id.nullable(),
+    error: z.object({ code: z.number(), message: z.string() }),
+  }),
+]);
+
+/** JSON-RPC's codes; the last one is ours: the environment itself has failed. */
+export const errorCodes = {
+  parse: -32700,
+  request: -32600,
+  method: -32601,
+  params: -32602,
+  environment: -32000,
+} as const;
+
+/** `field: what is wrong`, of the first problem. */
+export function firstIssue({ issues: [issue] }: z.ZodError): string {
+  return `${issue?.path.join('.') || '(all of it)'}: ${issue?.message}`;
+}

@@ -1,0 +1,102 @@
+/**
+ * Serves any Environment on a pair of streams: docs/environments.md. Invariant: every request gets exactly one response; what the
+ * environment throws is an error response and never ends the server.
+ */
+import type { Readable, Writable } from 'node:stream';
+import type { Environment, Episode } from '../domain/environment';
+import type { AssistantMessage } from '../domain/messages';
+import { reasonOf } from '../rollout/failure';
+import { readLines } from './lines';
+import { errorCodes, firstIssue, methods, requestSchema, type Method, type Params, type Result } from './protocol';
+
+type Handlers = { [M in Method]: (params: Params<M>) => Promise<Result<M>> };
+
+class RequestError extends Error {
+  constructor(
+    readonly code: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** Serves until `input` ends; then closes all episodes and the environment. */
+export async function serveEnvironment({
+  environment,
+  input = process.stdin,
+  output = process.stdout,
+}: {
+  environment: Environment;
+  input?: Readable;
+  output?: Writable;
+}): Promise<void> {
+  const episodes = new Map<string, Episode>();
+  const handlers = createHandlers(environment, episodes);
+  const open = new Set<Promise<void>>();
+
+  readLines(input, (line) => {
+    const answered = answer(line, handlers).then((response) => void output.write(`${JSON.stringify(response)}\n`));
+    open.add(answered);
+    void answered.finally(() => open.delete(answered));
+  });
+  await new Promise((resolve) => input.once('end', resolve).once('close', resolve));
+  await Promise.all(open);
+  await Promise.allSettled([...episodes.values()].map((episode) => episode.close()));
+  await environment.close();
+}
+
+function createHandlers(environment: Environment, episodes: Map<string, Episode>): Handlers {
+  let count = 0;
+  const known = (id: string): Episode => {
+    const episode = episodes.get(id);
+    if (!episode) throw new RequestError(errorCodes.params, `params.episode: no open episode ${id}`);
+    return episode;
+  };
+  return {
+    describe: () => environment.describe(),
+    tasks: async ({ split }) => ({ tasks: await environment.tasks(split) }),
+    reset: async ({ task }) => {
+      const episode = await environment.reset(task);
+      const id = `e${++count}`;
+      episodes.set(id, episode);
+      return { episode: id, ...episode.start };
+    },
+    step: ({ episode, message }) => known(episode).step(message as AssistantMessage),
+    evaluate: ({ episode, reason }) => known(episode).evaluate(reason),
+    close: async ({ episode }) => {
+      await known(episode).close();
+      episodes.delete(episode);
+      return {};
+    },
+  };
+}
+
+/** The response to one line. */
+async function answer(line: string, handlers: Handlers): Promise<object> {
+  let id: number | string | null = null;
+  try {
+    const request = requestSchema.safeParse(parseJson(line));
+    if (!request.success) throw new RequestError(errorCodes.request, firstIssue(request.error));
+    id = request.data.id;
+    if (!(request.data.method in methods)) {
+      const problem = `no method ${request.data.method}; there are ${Object.keys(methods).join(', ')}`;
+      throw new RequestError(errorCodes.method, problem);
+    }
+    const method = request.data.method as Method;
+    const params = methods[method].params.safeParse(request.data.params ?? {});
+    if (!params.success) throw new RequestError(errorCodes.params, `params.${firstIssue(params.error)}`);
+    const result = await (handlers[method] as (params: unknown) => Promise<unknown>)(params.data);
+    return { jsonrpc: '2.0', id, result };
+  } catch (error) {
+    const code = error instanceof RequestError ? error.code : errorCodes.environment;
+    return { jsonrpc: '2.0', id, error: { code, message: reasonOf(error) } };
+  }
+}
+
+function parseJson(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch (error) {
+    throw new RequestError(errorCodes.parse, reasonOf(error));
+  }
+}

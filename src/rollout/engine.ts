@@ -1,0 +1,168 @@
+/**
+ * The rollout engine: makes every rollout there is. Invariants: a rollout that was scored is never made again (batches are found
+ * by key, unfinished ones go on from their journal); a broken rollout has no reward and is tried again by the next run.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ArtifactStore, Journal } from '../artifacts/store';
+import type { ArtifactRef } from '../domain/artifacts';
+import type { EnvironmentSpec } from '../domain/campaign';
+import type { Environment } from '../domain/environment';
+import type { RolloutSummary } from '../domain/results';
+import type { BrokenRollout, Policy, Rollout, Sampling, ScoredRollout } from '../domain/rollout';
+import { openEnvironment } from '../environments/open';
+import type { PolicyClient } from '../policy/client';
+import { storeBatch } from './batch';
+import { isFailure, OutsideFailure } from './failure';
+import { planBatch, type BatchPlan, type PlannedRollout } from './keys';
+import { play, type PlayOptions } from './play';
+import { forEachBounded } from './pool';
+import { readRollouts } from './read';
+import { summarise, type Counts } from './summary';
+
+export interface RollOutOptions {
+  /** An open environment stays open; one that is opened from its spec is closed in the end. */
+  environment: EnvironmentSpec | Environment;
+  policy: Policy;
+  tasks: string[];
+  /** Attempts at each task: the group size. */
+  attempts: number;
+  sampling: Sampling;
+  seed: number;
+  /** A lower limit than the environment's own. */
+  maxSteps?: number;
+  /** Rollouts at once. */
+  concurrency: number;
+  /** What the batch is for, in words: for people, not part of its key. */
+  purpose: string;
+  maskReadOnlyTurns: boolean;
+  /** How often a rollout is begun before it counts as broken. */
+  maxAttempts: number;
+  store: ArtifactStore;
+  client: Pick<PolicyClient, 'sample' | 'reachable'>;
+  /** What the batch derives from besides the policy's adapters and the module in a spec. */
+  inputs?: ArtifactRef[];
+  /** After every rollout that is durable or broken. */
+  onProgress?: (progress: RollOutProgress) => void;
+  signal?: AbortSignal;
+}
+
+export interface RollOutProgress {
+  done: number;
+  total: number;
+  broken: number;
+}
+
+export interface RolloutBatch extends RolloutSummary, Counts {
+  /** Rollouts that were there already. */
+  reused: number;
+}
+
+/** As long as nothing is scored, this many broken rollouts say that the rest would break too. */
+const HOPELESS = 16;
+const RETRY_DELAY_MS = 250;
+
+/** Makes a batch of rollouts, or finds it. Throws an OutsideFailure if the batch can't go on. */
+export async function rollOut(options: RollOutOptions): Promise<RolloutBatch> {
+  const started = performance.now();
+  checkOptions(options);
+  const { environment: given, store, purpose } = options;
+  const module = 'kind' in given && given.kind === 'sandbox' ? [given.module] : [];
+  const environment = 'kind' in given ? await openEnvironment(given, { store }) : given;
+  try {
+    const plan = planBatch({ ...options, environment: await environment.describe() });
+    const finished = await store.find(plan.key);
+    const { ref, reused } = finished
+      ? { ref: finished, reused: plan.rollouts.length }
+      : await makeBatch({ ...options, environment, inputs: [...module, ...(options.inputs ?? [])] }, plan);
+    const records: Rollout[] = [];
+    for await (const record of readRollouts({ store, ref })) records.push(record);
+    return { ref, purpose, ...summarise(records), seconds: (performance.now() - started) / 1000, reused };
+  } finally {
+    if (environment !== given) await environment.close();
+  }
+}
+
+function checkOptions({ tasks, attempts, concurrency, maxAttempts }: RollOutOptions): void {
+  const problem = (text: string) => new OutsideFailure('BadInput', `rollouts: ${text}`);
+  if (tasks.length === 0) throw problem('tasks is empty; name at least one task');
+  const twice = tasks.find((task, n) => tasks.indexOf(task) !== n);
+  if (twice !== undefined) throw problem(`tasks holds ${twice} twice; name it once and raise attempts`);
+  for (const [name, value] of Object.entries({ attempts, concurrency, maxAttempts })) {
+    if (!Number.isInteger(value) || value < 1) throw problem(`${name} is ${value}; give a whole number of 1 or more`);
+  }
+}
+
+type Making = RollOutOptions & { environment: Environment };
+
+async function makeBatch(options: Making, plan: BatchPlan): Promise<{ ref: ArtifactRef; reused: number }> {
+  const journal = await options.store.journal(plan.key);
+  try {
+    const reused = plan.rollouts.filter(({ key }) => journal.records().has(key)).length;
+    const broken = await makeMissing(options, plan, journal);
+    return { ref: await storeBatch({ ...options, plan, journal, broken }), reused };
+  } finally {
+    await journal.close();
+  }
+}
+
+/** Makes what the journal lacks; returns the rollouts that stayed broken. */
+async function makeMissing(options: Making, plan: BatchPlan, journal: Journal): Promise<Map<string, BrokenRollout>> {
+  const { concurrency, signal, onProgress } = options;
+  const total = plan.rollouts.length;
+  const broken = new Map<string, BrokenRollout>();
+  const report = () => onProgress?.({ done: journal.records().size + broken.size, total, broken: broken.size });
+  const appends: Promise<void>[] = [];
+  if (journal.records().size > 0) report();
+
+  await forEachBounded({
+    items: plan.rollouts.filter(({ key }) => !journal.records().has(key)),
+    concurrency,
+    signal,
+    work: async (planned, stopped) => {
+      const rollout = await makeOne(planned, { ...options, signal: stopped });
+      if (rollout.status === 'scored') {
+        // Not waited for here: the slot goes on while the record is flushed.
+        appends.push(journal.append(planned.key, rollout).then(report));
+        return;
+      }
+      broken.set(planned.key, rollout);
+      report();
+      if (appends.length === 0 && journal.records().size === 0 && broken.size >= Math.min(HOPELESS, total)) {
+        throw hopeless(rollout, broken.size);
+      }
+    },
+  });
+  await Promise.all(appends);
+  return broken;
+}
+
+/** Plays one rollout, beginning afresh after failures that may pass. */
+async function makeOne(
+  planned: PlannedRollout,
+  options: PlayOptions & Pick<RollOutOptions, 'maxAttempts' | 'client'>,
+): Promise<ScoredRollout | BrokenRollout> {
+  const { maxAttempts, client, signal } = options;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await play(planned, options);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof OutsideFailure)) throw error;
+      // A server that is gone would break all the rest one by one: the batch stops, and whoever asked for it tries again later.
+      if (isFailure(error, 'PolicyServerUnavailable') && !(await client.reachable())) throw error;
+      if (!error.retryable || attempt >= maxAttempts) return brokenRollout(planned, error);
+      await sleep(RETRY_DELAY_MS * attempt, undefined, { signal });
+    }
+  }
+}
+
+const brokenRollout = ({ key, task, attempt }: PlannedRollout, { type, message }: OutsideFailure): BrokenRollout => {
+  return { status: 'broken', key, task, attempt, error: { type, message } };
+};
+
+function hopeless({ error }: BrokenRollout, count: number): OutsideFailure {
+  return new OutsideFailure(
+    error.type as OutsideFailure['type'],
+    `none of the first ${count} rollouts was scored: ${error.message}`,
+  );
+}

@@ -1,0 +1,108 @@
+/**
+ * The agent loop: one attempt of a policy at a task. Invariant: it ends with a reward from the environment, or throws an
+ * OutsideFailure (or the reason of the abort); there is no third way.
+ */
+import { evaluationSchema, type Environment, type Episode, type StopReason } from '../domain/environment';
+import type { AssistantMessage, ToolSchema } from '../domain/messages';
+import type { Policy, Sampling, ScoredRollout } from '../domain/rollout';
+import type { PolicyClient, Turn } from '../policy/client';
+import { isFailure, OutsideFailure, reasonOf } from './failure';
+import { turnSeed, type PlannedRollout } from './keys';
+import { createRowBuilder } from './rows';
+
+export interface PlayOptions {
+  environment: Environment;
+  client: Pick<PolicyClient, 'sample'>;
+  policy: Policy;
+  sampling: Sampling;
+  /** Of the environment; all attempts at a task get the same. */
+  seed: number;
+  /** A lower limit than the environment's own. */
+  maxSteps?: number;
+  maskReadOnlyTurns: boolean;
+  signal: AbortSignal;
+}
+
+export async function play({ key, task, attempt }: PlannedRollout, options: PlayOptions): Promise<ScoredRollout> {
+  const started = performance.now();
+  const episode = await fromEnvironment(() => options.environment.reset({ id: task, seed: options.seed }));
+  try {
+    const { stopReason, ...played } = await converse(key, episode, options);
+    const evaluation = await fromEnvironment(async () => evaluationSchema.parse(await episode.evaluate(stopReason)));
+    const seconds = Math.round(performance.now() - started) / 1000;
+    return { status: 'scored', key, task, attempt, stopReason, ...evaluation, ...played, seconds };
+  } finally {
+    // The rollout stands or has failed already; an episode that can't be closed changes neither.
+    await episode.close().catch(() => undefined);
+  }
+}
+
+type Conversation = Pick<ScoredRollout, 'messages' | 'stopReason' | 'rows' | 'steps' | 'usage'>;
+
+async function converse(key: string, episode: Episode, options: PlayOptions): Promise<Conversation> {
+  const { client, policy, sampling, maskReadOnlyTurns, signal } = options;
+  const { tools } = episode.start;
+  const maxSteps = Math.min(options.maxSteps ?? Infinity, episode.start.maxSteps);
+  const readOnly = readOnlyTools(tools);
+  const messages = [...episode.start.messages];
+  const rows = createRowBuilder();
+  const usage = { promptTokens: 0, completionTokens: 0 };
+  const ended = (stopReason: StopReason, steps: number) => ({ messages, stopReason, rows: rows.rows(), steps, usage });
+
+  for (let step = 0; step < maxSteps; step++) {
+    const turn = await sampleWithinContext(client, {
+      policy,
+      messages,
+      tools,
+      sampling,
+      signal,
+      seed: turnSeed({ key, turn: step }),
+    });
+    if (!turn) return ended('context_length', step);
+    usage.promptTokens += turn.promptIds.length;
+    usage.completionTokens += turn.tokenIds.length;
+    rows.add(turn, !(maskReadOnlyTurns && onlyReads(turn.message, readOnly)));
+    messages.push(turn.message);
+    const result = await fromEnvironment(() => episode.step(turn.message));
+    messages.push(...result.messages);
+    if (result.done) return ended(result.stopReason ?? 'agent_stop', step + 1);
+    signal.throwIfAborted();
+  }
+  return ended('max_steps', maxSteps);
+}
+
+/** Undefined if the conversation no longer fits into the model's context. */
+async function sampleWithinContext(
+  client: Pick<PolicyClient, 'sample'>,
+  request: Parameters<PolicyClient['sample']>[0],
+): Promise<Turn | undefined> {
+  try {
+    return await client.sample(request);
+  } catch (error) {
+    if (isFailure(error, 'ContextLengthExceeded')) return undefined;
+    throw error;
+  }
+}
+
+const readOnlySets = new WeakMap<ToolSchema[], Set<string>>();
+
+function readOnlyTools(tools: ToolSchema[]): Set<string> {
+  const known = readOnlySets.get(tools) ?? new Set(tools.filter((t) => t.annotations?.readOnlyHint).map((t) => t.name));
+  readOnlySets.set(tools, known);
+  return known;
+}
+
+function onlyReads({ toolCalls = [] }: AssistantMessage, readOnly: Set<string>): boolean {
+  return toolCalls.length > 0 && toolCalls.every(({ name }) => readOnly.has(name));
+}
+
+/** Whatever an environment throws is its failure; some say themselves that trying again is of no use. */
+async function fromEnvironment<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof OutsideFailure) throw error;
+    const type = (error as { type?: unknown }).type === 'BadEnvironment' ? 'BadEnvironment' : 'EnvironmentFailed';
+    throw new OutsideFailure(type, `environment: ${reasonOf(error)}`, error);
+  }
+}
