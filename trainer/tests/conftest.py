@@ -9,7 +9,7 @@ import pytest
 WORDS = (
     "you are a help desk . look the account up first cancel only pending items return delivered not allowed done "
     "red blue green lamp chair desk i10 i11 i12 i42 i77 u17 u18 pending delivered 5 10 15 30 35 please and thanks bye "
-    "the is my what much how ? ; : , ( ) tools error unknown item sorry"
+    "the is my what much how ? ; : , ( ) tools error unknown item sorry get_account cancel_item return_item user id refund"
 ).split()
 FRAGMENTS = ['get_account(user="', 'cancel_item(item="', 'return_item(item="', '", id="', '", refund="', '")']
 SPECIAL = ["<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|call|>", "<|end|>"]
@@ -44,9 +44,7 @@ def save_tokenizer(folder: Path) -> int:
     tokens = list(dict.fromkeys([*SPECIAL, "<|unk|>", *FRAGMENTS, *WORDS]))
     tokenizer = Tokenizer(models.WordLevel({t: i for i, t in enumerate(tokens)}, unk_token="<|unk|>"))
     fragments = Regex(r'\w+\(\w+="|", \w+="|"\)|\w+|[^\w\s]')
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(fragments, "removed", invert=True), pre_tokenizers.Split(Regex(r"\s+"), "removed")]
-    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(fragments, "removed", invert=True)
     PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         pad_token="<|pad|>",

@@ -1,0 +1,179 @@
+"""
+The HTTP front: a plain ASGI application over the engine. Invariant: every answer that is not 2xx is an OpenAI error
+object, and a request that its client gave up on leaves the batch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from itertools import count
+
+from trainer.serve.adapters import AdapterRegistry
+from trainer.serve.chat import ChatFormat
+from trainer.serve.engine import Engine, Generation, Outcome
+from trainer.serve.errors import BadRequest, MethodNotAllowed, NotFound, RequestError, TooLarge, Unavailable
+from trainer.serve.protocol import ChatRequest, LoadRequest, MergeRequest, UnloadRequest, completion, parse
+
+log = logging.getLogger(__name__)
+
+MAX_BODY_BYTES = 8 * 1024 * 1024
+
+Answer = tuple[str, bytes]
+Receive = Callable[[], Awaitable[dict]]
+Send = Callable[[dict], Awaitable[None]]
+
+
+class ClientGone(Exception):
+    """The client closed its connection."""
+
+
+class App:
+    """Routes of docs/policy-server.md."""
+
+    def __init__(self, *, engine: Engine, registry: AdapterRegistry, chat: ChatFormat, context: int) -> None:
+        self._engine, self._registry, self._chat, self._context = engine, registry, chat, context
+        self._numbers = count()
+        self._started = int(time.time())
+        self._routes: dict[str, tuple[str, Callable[[bytes, Receive], Awaitable[Answer]]]] = {
+            "/v1/chat/completions": ("POST", self._complete),
+            "/v1/models": ("GET", self._models),
+            "/v1/load_lora_adapter": ("POST", self._load),
+            "/v1/unload_lora_adapter": ("POST", self._unload),
+            "/v1/merge_lora_adapters": ("POST", self._merge),
+            "/health": ("GET", self._health),
+            "/metrics": ("GET", self._metrics),
+        }
+
+    async def __call__(self, scope: dict, receive: Receive, send: Send) -> None:
+        """ASGI entry point (HTTP only; lifespan is switched off)."""
+        try:
+            status, (kind, body) = 200, await self._answer(scope, receive)
+        except ClientGone:
+            return
+        except RequestError as error:
+            self._engine.metrics.requests["error" if error.status >= 500 else "refused"] += 1
+            status, kind, body = error.status, "application/json", json.dumps(error.body()).encode()
+        except Exception as error:  # a bug here must not look like a network failure
+            log.exception("request failed")
+            status, kind, body = 500, "application/json", json.dumps(RequestError(repr(error)).body()).encode()
+        headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _answer(self, scope: dict, receive: Receive) -> Answer:
+        route = self._routes.get(scope["path"])
+        if route is None:
+            raise NotFound(f"path {scope['path']}: there is none; there are: {', '.join(self._routes)}")
+        method, handle = route
+        if scope["method"] != method:
+            raise MethodNotAllowed(f"method {scope['method']}: {scope['path']} takes {method}")
+        return await handle(await _body(receive), receive)
+
+    async def _complete(self, body: bytes, receive: Receive) -> Answer:
+        request = parse(ChatRequest, body)
+        adapter = self._registry.get(request.model)
+        tools = request.offered_tools()
+        prompt = self._chat.prompt_ids(request.template_messages(), tools)
+        room = self._context - len(prompt)
+        if room < 1:
+            message = (
+                f"messages: {len(prompt)} tokens, the context holds {self._context} and a sample needs one; send fewer"
+            )
+            raise BadRequest(message, param="messages", code="context_length_exceeded")
+        loop = asyncio.get_running_loop()
+        finished: asyncio.Future[Outcome] = loop.create_future()
+        generation = Generation(
+            prompt=prompt,
+            adapter=adapter,
+            max_tokens=min(request.token_limit or room, room),
+            temperature=request.temperature,
+            top_p=request.top_p,
+            seed=request.seed,
+            on_done=lambda outcome: loop.call_soon_threadsafe(_resolve, finished, outcome),
+        )
+        self._engine.submit(generation)
+        gone = asyncio.ensure_future(receive())
+        try:
+            await asyncio.wait((finished, gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
+        if not finished.done():
+            generation.cancelled = True
+            self._engine.metrics.requests["cancelled"] += 1
+            raise ClientGone
+        outcome = finished.result()
+        if outcome.error is not None:
+            raise outcome.error
+        answer = completion(request, prompt_ids=prompt, outcome=outcome, chat=self._chat, number=next(self._numbers))
+        self._engine.metrics.requests[answer["choices"][0]["finish_reason"]] += 1
+        return _json(answer)
+
+    async def _models(self, _body: bytes, _receive: Receive) -> Answer:
+        base = self._registry.base_name
+        card = {"object": "model", "created": self._started, "owned_by": "campaign", "max_model_len": self._context}
+        models = [{"id": base, "root": base, "parent": None, **card}]
+        models += [{"id": name, "root": name, "parent": base, **card} for name in self._registry.names()]
+        return _json({"object": "list", "data": models})
+
+    async def _load(self, body: bytes, _receive: Receive) -> Answer:
+        request = parse(LoadRequest, body)
+        await asyncio.to_thread(self._registry.load, request.lora_name, request.lora_path)
+        return _text(f"Success: LoRA adapter '{request.lora_name}' added successfully.")
+
+    async def _unload(self, body: bytes, _receive: Receive) -> Answer:
+        request = parse(UnloadRequest, body)
+        self._engine.forget(self._registry.unload(request.lora_name))
+        return _text(f"Success: LoRA adapter '{request.lora_name}' removed successfully.")
+
+    async def _merge(self, body: bytes, _receive: Receive) -> Answer:
+        request = parse(MergeRequest, body)
+        parts = [(part.lora_name, part.weight) for part in request.adapters]
+        await asyncio.to_thread(self._registry.merge, request.lora_name, parts)
+        return _text(f"Success: LoRA adapter '{request.lora_name}' merged successfully.")
+
+    async def _health(self, _body: bytes, _receive: Receive) -> Answer:
+        if not self._engine.alive():
+            raise Unavailable("the generation thread has ended; start the server again")
+        return _text("")
+
+    async def _metrics(self, _body: bytes, _receive: Receive) -> Answer:
+        engine = self._engine
+        return _text(
+            engine.metrics.text(
+                running=engine.running,
+                waiting=engine.waiting,
+                adapters=len(self._registry.names()),
+                cache_bytes=engine.cache.bytes,
+            )
+        )
+
+
+def _resolve(future: asyncio.Future[Outcome], outcome: Outcome) -> None:
+    if not future.done():
+        future.set_result(outcome)
+
+
+def _json(value: object) -> Answer:
+    return "application/json", json.dumps(value, separators=(",", ":")).encode()
+
+
+def _text(value: str) -> Answer:
+    return "text/plain; charset=utf-8", value.encode()
+
+
+async def _body(receive: Receive) -> bytes:
+    parts, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > MAX_BODY_BYTES:
+            raise TooLarge(f"body: over {MAX_BODY_BYTES} bytes; send a shorter conversation")
+        if not message.get("more_body"):
+            return b"".join(parts)

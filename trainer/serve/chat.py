@@ -1,0 +1,43 @@
+"""
+Between messages and token ids. Invariant: text is rendered and tokenized in this one place, by the model folder's own
+chat template and tokenizer.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trainer.serve.errors import BadRequest
+
+
+class ChatFormat:
+    """Chat template and tokenizer of a model folder."""
+
+    def __init__(self, folder: Path, eos: frozenset[int]) -> None:
+        """`eos`: the ids that end a turn; what is shown to clients leaves them out."""
+        from transformers import AutoTokenizer
+
+        self._tokenizer = AutoTokenizer.from_pretrained(folder)
+        if not self._tokenizer.chat_template:
+            raise ValueError(f"{folder} has no chat template; add chat_template.jinja to the model folder")
+        self._eos = eos
+        size = len(self._tokenizer)
+        self._tokens = self._tokenizer.convert_ids_to_tokens(list(range(size)))
+
+    def prompt_ids(self, messages: list[dict], tools: list[dict] | None) -> list[int]:
+        """Token ids of the conversation, ending where the assistant's turn begins."""
+        try:
+            text = self._tokenizer.apply_chat_template(
+                messages, tools=tools or None, add_generation_prompt=True, tokenize=False
+            )
+        except Exception as error:  # whatever a template's own code raises is about its input
+            raise BadRequest(f"messages: the model's chat template refuses them ({error})", param="messages") from error
+        return self._tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).ids
+
+    def text(self, ids: list[int]) -> str:
+        """Text of sampled ids, without the end-of-turn token."""
+        return self._tokenizer.decode(ids[:-1] if ids and ids[-1] in self._eos else ids, skip_special_tokens=False)
+
+    def token(self, token_id: int) -> str:
+        """One token as the tokenizer spells it; models may have more rows than the tokenizer has tokens."""
+        return self._tokens[token_id] if token_id < len(self._tokens) else f"<{token_id}>"

@@ -1,0 +1,187 @@
+"""
+The request and response bodies of docs/policy-server.md. Invariant: what passes `parse` can be served; fields of the
+OpenAI API that would change the answer and are not supported are refused, unknown ones are ignored as vLLM does.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from trainer.serve.chat import ChatFormat
+from trainer.serve.engine import Outcome
+from trainer.serve.errors import BadRequest
+from trainer.serve.tool_calls import parse as parse_calls
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class FunctionCall(_Strict):
+    name: str
+    arguments: str
+
+
+class ToolCall(_Strict):
+    id: str
+    type: Literal["function"] = "function"
+    function: FunctionCall
+
+
+class TextPart(_Strict):
+    type: Literal["text"]
+    text: str
+
+
+class Message(_Strict):
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str | list[TextPart] | None = None
+    tool_calls: list[ToolCall] | None = None
+    tool_call_id: str | None = None
+
+
+class Function(_Strict):
+    model_config = ConfigDict(extra="allow")
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+
+
+class Tool(_Strict):
+    model_config = ConfigDict(extra="allow")
+    type: Literal["function"]
+    function: Function
+
+
+class ChatRequest(_Strict):
+    model: str
+    messages: list[Message] = Field(min_length=1)
+    tools: list[Tool] | None = None
+    tool_choice: Literal["auto", "none"] | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_completion_tokens: int | None = Field(default=None, ge=1)
+    temperature: float = Field(default=1.0, ge=0)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    seed: int | None = None
+    logprobs: bool | None = False
+    top_logprobs: Literal[0] | None = None
+    return_token_ids: bool | None = False
+    n: Literal[1] | None = None
+    stream: Literal[False] | None = None
+    stop: None = None
+
+    @property
+    def token_limit(self) -> int | None:
+        """The most tokens to sample, if the request limits them."""
+        return self.max_completion_tokens if self.max_completion_tokens is not None else self.max_tokens
+
+    def template_messages(self) -> list[dict]:
+        """The messages as chat templates take them: content as text, arguments of calls as objects."""
+        return [_for_template(message, n) for n, message in enumerate(self.messages)]
+
+    def offered_tools(self) -> list[dict]:
+        """The tools that the model may call, in OpenAI's shape."""
+        return [] if self.tool_choice == "none" else [tool.model_dump() for tool in self.tools or []]
+
+
+class LoadRequest(_Strict):
+    lora_name: str = Field(min_length=1)
+    lora_path: str = Field(min_length=1)
+
+
+class UnloadRequest(_Strict):
+    lora_name: str = Field(min_length=1)
+
+
+class MergePart(_Strict):
+    lora_name: str = Field(min_length=1)
+    weight: float
+
+
+class MergeRequest(_Strict):
+    lora_name: str = Field(min_length=1)
+    adapters: list[MergePart] = Field(min_length=1)
+
+
+Body = TypeVar("Body", bound=BaseModel)
+
+
+def parse(kind: type[Body], body: bytes) -> Body:
+    """Reads a JSON body. Raises BadRequest that names the first bad field, its value and what it should be."""
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+    field = ".".join(str(part) for part in first["loc"])
+    if not field:
+        raise BadRequest(f"body: {first['msg']}; send a JSON object")
+    value = json.dumps(first["input"], default=str)
+    given = "" if first["type"] == "missing" else f" {value if len(value) <= 60 else value[:57] + '...'}"
+    raise BadRequest(f"{field}{given}: {first['msg']}", param=field)
+
+
+def completion(
+    request: ChatRequest, *, prompt_ids: list[int], outcome: Outcome, chat: ChatFormat, number: int
+) -> dict[str, Any]:
+    """The body of a chat completion. `number` makes its id."""
+    text = chat.text(outcome.token_ids)
+    tools = request.offered_tools()
+    content, calls = parse_calls(text, tools) if tools and outcome.finish_reason == "stop" else (text, [])
+    message: dict[str, Any] = {"role": "assistant", "content": content if content or not calls else None}
+    if calls:
+        message["tool_calls"] = calls
+    choice: dict[str, Any] = {
+        "index": 0,
+        "message": message,
+        "logprobs": None,
+        "finish_reason": "tool_calls" if calls else outcome.finish_reason,
+    }
+    if request.logprobs:
+        pairs = zip(outcome.token_ids, outcome.logprobs, strict=True)
+        choice["logprobs"] = {"content": [{"token": chat.token(i), "logprob": p, "top_logprobs": []} for i, p in pairs]}
+    answer: dict[str, Any] = {
+        "id": f"chatcmpl-{number}",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": request.model,
+        "choices": [choice],
+        "usage": {
+            "prompt_tokens": len(prompt_ids),
+            "completion_tokens": len(outcome.token_ids),
+            "total_tokens": len(prompt_ids) + len(outcome.token_ids),
+            "prompt_tokens_details": {"cached_tokens": outcome.cached_tokens},
+        },
+    }
+    if request.return_token_ids:
+        choice["token_ids"] = outcome.token_ids
+        answer["prompt_token_ids"] = prompt_ids
+    return answer
+
+
+def _for_template(message: Message, number: int) -> dict:
+    content = message.content
+    if isinstance(content, list):
+        content = "".join(part.text for part in content)
+    out: dict[str, Any] = {"role": message.role, "content": content or ""}
+    if message.tool_call_id is not None:
+        out["tool_call_id"] = message.tool_call_id
+    if message.tool_calls:
+        out["tool_calls"] = [
+            _call_for_template(call, f"messages.{number}.tool_calls.{n}") for n, call in enumerate(message.tool_calls)
+        ]
+    return out
+
+
+def _call_for_template(call: ToolCall, where: str) -> dict:
+    try:
+        arguments = json.loads(call.function.arguments)
+    except ValueError:
+        arguments = None
+    if not isinstance(arguments, dict):
+        param = f"{where}.function.arguments"
+        raise BadRequest(f"{param} {call.function.arguments[:60]!r}: must be a JSON object, as text", param=param)
+    return {"id": call.id, "type": "function", "function": {"name": call.function.name, "arguments": arguments}}

@@ -1,0 +1,96 @@
+"""
+The cached past of all running rows: attention keys and values, and the last inputs of short convolutions.
+
+Invariant: what a slot holds is a function of the token ids that were fed to it. A snapshot of a slot can be put into
+any slot, and it is whole: attention state can be cut to a shorter prefix, convolution state cannot, so neither ever is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from transformers import PretrainedConfig
+
+FIRST_CAPACITY = 128
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """State after `length` tokens. attention [layers, 2, kv_heads, length, d]; convolution [layers, past, hidden]."""
+
+    length: int
+    attention: torch.Tensor
+    convolution: torch.Tensor | None
+
+    @property
+    def bytes(self) -> int:
+        """Memory that the snapshot holds."""
+        parts = (self.attention, self.convolution)
+        return sum(t.numel() * t.element_size() for t in parts if t is not None)
+
+
+class StatePool:
+    """State of `slots` rows for the model of `config`; the room per row grows by doubling up to `context` tokens."""
+
+    def __init__(
+        self, config: PretrainedConfig, *, slots: int, context: int, dtype: torch.dtype, device: torch.device
+    ) -> None:
+        kinds = getattr(config, "layer_types", None) or ["full_attention"] * config.num_hidden_layers
+        self.slots, self.context, self.device = slots, context, device
+        self._attention = {layer: n for n, layer in enumerate(i for i, k in enumerate(kinds) if k != "conv")}
+        self._convolution = {layer: n for n, layer in enumerate(i for i, k in enumerate(kinds) if k == "conv")}
+        heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+        size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        capacity = min(FIRST_CAPACITY, context)
+        self.kv = torch.zeros(len(self._attention), 2, slots, heads, capacity, size, dtype=dtype, device=device)
+        self.conv: torch.Tensor | None = None
+        self.conv_past = 0
+        if self._convolution:
+            self.conv_past = config.conv_L_cache - 1
+            shape = (len(self._convolution), slots, self.conv_past, config.hidden_size)
+            self.conv = torch.zeros(shape, dtype=dtype, device=device)
+
+    def attention_state(self, layer: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keys and values of a layer, each [slots, kv_heads, capacity, d], to be written in place."""
+        state = self.kv[self._attention[layer]]
+        return state[0], state[1]
+
+    def convolution_state(self, layer: int) -> torch.Tensor:
+        """The last inputs of a layer's convolution, [slots, past, hidden], oldest first, to be written in place."""
+        assert self.conv is not None
+        return self.conv[self._convolution[layer]]
+
+    def snapshot_bytes(self, length: int) -> int:
+        """Memory of a snapshot after `length` tokens."""
+        layers, kinds, _, heads, _, size = self.kv.shape
+        state = 0 if self.conv is None else self.conv[:, 0].numel()
+        return (layers * kinds * heads * size * length + state) * self.kv.element_size()
+
+    def reserve(self, length: int) -> None:
+        """Makes room for rows of `length` tokens."""
+        capacity = self.kv.shape[4]
+        if length <= capacity:
+            return
+        while capacity < length:
+            capacity = min(2 * capacity, self.context)
+        larger = self.kv.new_zeros(*self.kv.shape[:4], capacity, self.kv.shape[5])
+        larger[:, :, :, :, : self.kv.shape[4]] = self.kv
+        self.kv = larger
+
+    def clear(self, slot: int) -> None:
+        """Prepares a slot for a row that starts at its first token."""
+        if self.conv is not None:
+            self.conv[:, slot] = 0
+
+    def save(self, slot: int, length: int) -> Snapshot:
+        """Copies out a slot that has been fed `length` tokens."""
+        convolution = None if self.conv is None else self.conv[:, slot].clone()
+        return Snapshot(length, self.kv[:, :, slot, :, :length].clone(), convolution)
+
+    def restore(self, slot: int, snapshot: Snapshot) -> None:
+        """Puts a slot into the state of a snapshot."""
+        self.reserve(snapshot.length)
+        self.kv[:, :, slot, :, : snapshot.length] = snapshot.attention
+        if self.conv is not None:
+            self.conv[:, slot] = snapshot.convolution
