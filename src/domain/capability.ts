@@ -59,6 +59,8 @@ export type LabelPass = z.infer<typeof labelPassSchema>;
 const meanStd = z.object({ mean: z.number(), std: z.number() });
 export const selectionSchema = z.object({
   passes: z.number().int(),
+  /** Set when nothing is selected: why. */
+  reason: z.string().optional(),
   capabilities: z.array(
     z.object({
       name: z.string(),

@@ -1,0 +1,2 @@
+/** Discovery and labels: what the activities of the `selection` stage call. */
+export { discover, label } from './rules';

@@ -1,0 +1,153 @@
+/**
+ * `campaign select`: the method's selection over published label files. Invariant: a file that is not a whole, consistent labeling pass
+ * stops the command with a one-line error; nothing is repaired or left out.
+ */
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { selectionRuleSchema } from '../../domain/campaign';
+import { labelPassSchema, type LabelPass, type Selection } from '../../domain/capability';
+import { checkPartition, selectCapabilities, type Thresholds } from '../../domain/selection';
+
+/** Label files hold ids as text or as numbers. */
+const ids = z.array(z.union([z.string(), z.number()]).transform(String));
+const labelFileSchema = labelPassSchema.extend({
+  labels: z.record(
+    z.string(),
+    z.object({
+      lacking_failed: ids,
+      present_failed: ids,
+      na_failed: ids,
+      lacking_passed: ids,
+      present_passed: ids,
+      na_passed: ids,
+    }),
+  ),
+});
+
+interface SelectOptions {
+  labels: string;
+  rho: string;
+  delta: string;
+  votes: string;
+  json?: boolean;
+}
+
+/** Adds the command to the program. Bad input ends it with exit code 1. */
+export function selectCommand(program: Command): void {
+  const defaults = selectionRuleSchema.parse({});
+  const command = program.command('select').description('select lacking capabilities from label files run_NN.json');
+  command
+    .requiredOption('--labels <dir>', 'folder with run_00.json, run_01.json, ...')
+    .option('--rho <fraction>', 'least coverage of the failures', String(defaults.rho))
+    .option('--delta <fraction>', 'least gap between the error rates of failures and successes', String(defaults.delta))
+    .option('--votes <count>', 'passes that must agree', String(defaults.votes))
+    .option('--json', 'print JSON instead of a table')
+    .action((options: SelectOptions) => {
+      try {
+        const selection = selectCapabilities({ passes: readPasses(options.labels), rule: parseRule(options) });
+        const text = options.json ? JSON.stringify(selection, null, 2) : table(selection);
+        (command.configureOutput().writeOut ?? ((out) => process.stdout.write(out)))(`${text}\n`);
+      } catch (error) {
+        command.error(`error: ${error instanceof Error ? error.message : String(error)}`, { exitCode: 1 });
+      }
+    });
+}
+
+function parseRule(options: SelectOptions): Thresholds {
+  const shape = selectionRuleSchema.def.innerType.shape;
+  const number = (name: 'rho' | 'delta' | 'votes', fix: string) => {
+    const text = options[name].trim();
+    const parsed = shape[name].safeParse(text === '' ? undefined : Number(text));
+    if (text === '' || !parsed.success) throw new Error(`--${name} is "${options[name]}"; give ${fix}`);
+    return parsed.data;
+  };
+  const fraction = 'a number from 0 to 1';
+  return {
+    rho: number('rho', fraction),
+    delta: number('delta', fraction),
+    votes: number('votes', 'a whole number above 0'),
+    evidence: selectionRuleSchema.parse({}).evidence,
+  };
+}
+
+/** All run_NN.json of a folder, in the order of their numbers. Other files are left alone. */
+function readPasses(folder: string): LabelPass[] {
+  const files = listFolder(folder)
+    .flatMap((name) => {
+      const number = /^run_(\d+)\.json$/.exec(name)?.[1];
+      return number === undefined ? [] : [{ name, number: Number(number) }];
+    })
+    .sort((a, b) => a.number - b.number || (a.name < b.name ? -1 : 1));
+  if (files.length === 0)
+    throw new Error(`--labels ${folder}: no file run_NN.json; name the passes run_00.json, run_01.json, ...`);
+  const passes = files.map(({ name }) => readPass(join(folder, name)));
+  if (passes.every((pass) => Object.keys(pass.labels).length === 0)) {
+    throw new Error(
+      `--labels ${folder}: no capability in any of ${files.length} files; "labels" must name at least one`,
+    );
+  }
+  return passes;
+}
+
+function listFolder(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    throw new Error(
+      `--labels ${folder}: ${missing ? 'no such folder' : 'not a readable folder'}; name one with run_NN.json files`,
+    );
+  }
+}
+
+function readPass(file: string): LabelPass {
+  const parsed = labelFileSchema.safeParse(readJson(file));
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw new Error(
+      `${file}: ${issue?.path.join('.') || 'file'}: ${issue?.message}; see docs/analysis.md for the shape`,
+    );
+  }
+  const [problem, ...others] = checkPartition(parsed.data);
+  if (problem !== undefined) {
+    throw new Error(
+      `${file}: ${problem}${others.length > 0 ? ` (and ${others.length} more: ${others.join(' | ')})` : ''}`,
+    );
+  }
+  return parsed.data;
+}
+
+function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    const message = error instanceof Error ? error.message.split('\n')[0] : String(error);
+    throw new Error(`${file}: not readable as JSON (${message}); write the file again`);
+  }
+}
+
+function table(selection: Selection): string {
+  const figure = ({ mean, std }: { mean: number; std: number }) => `${mean.toFixed(3)} ± ${std.toFixed(3)}`;
+  const rows = [
+    ['capability', 'Cov', 'Delta', 'votes', 'selected'],
+    ...selection.capabilities.map((one) => [
+      one.name,
+      figure(one.coverage),
+      figure(one.delta),
+      `${one.votes}/${one.passes}`,
+      one.selected ? 'yes' : 'no',
+    ]),
+  ];
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
+  const lines = rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+  const selected = selection.capabilities.filter((one) => one.selected).length;
+  const summary = `${selected} of ${selection.capabilities.length} selected, from ${selection.passes} passes`;
+  return [...lines, '', selection.reason === undefined ? summary : `${summary}: ${selection.reason}`].join('\n');
+}

@@ -1,0 +1,186 @@
+/**
+ * Selection of the lacking capabilities (design/method.md, step 1.4), as pure functions over labeling passes. Invariants: lists that do not
+ * partition the trajectories are refused; the result does not depend on the order of passes, capabilities or ids; fewer passes than
+ * votes select nothing, and the result says so. Rates are compared in doubles as they come, as in the published implementation.
+ */
+import type { SelectionRule } from './campaign';
+import type { LabelPass, Selection } from './capability';
+import { mean, populationStd } from './statistics';
+
+const outcomes = ['failed', 'passed'] as const;
+const lists = [
+  'lacking_failed',
+  'present_failed',
+  'na_failed',
+  'lacking_passed',
+  'present_passed',
+  'na_passed',
+] as const;
+type CapabilityLabels = LabelPass['labels'][string];
+
+/** The thresholds alone; `passes` and `maxCandidates` of the rule belong to labeling. */
+export type Thresholds = Pick<SelectionRule, 'rho' | 'delta' | 'votes' | 'evidence'>;
+
+const quote = (ids: string[]) => ids.slice(0, 20).join(', ') + (ids.length > 20 ? ` and ${ids.length - 20} more` : '');
+
+/**
+ * What is wrong with a pass; empty if nothing is. Per capability the six lists must hold each trajectory once, with as many failed and
+ * passed as `totals` says; all capabilities of a pass must speak of the same trajectories.
+ */
+export function checkPartition(pass: LabelPass): string[] {
+  const capabilities = Object.entries(pass.labels);
+  return [
+    ...capabilities.flatMap(([name, labels]) => repeatedIds(name, labels)),
+    ...outcomes.flatMap((outcome) => wrongTotals(pass, outcome)),
+    ...outcomes.flatMap((outcome) => strayIds(capabilities, outcome)),
+  ];
+}
+
+function repeatedIds(name: string, labels: CapabilityLabels): string[] {
+  const seen = new Map<string, string>();
+  const problems = new Map<string, string[]>();
+  for (const list of lists) {
+    for (const id of labels[list]) {
+      const before = seen.get(id);
+      if (before === undefined) seen.set(id, list);
+      else {
+        const where = before === list ? `${list} twice` : `both ${before} and ${list}`;
+        problems.set(where, [...(problems.get(where) ?? []), id]);
+      }
+    }
+  }
+  return [...problems].map(
+    ([where, ids]) => `capability "${name}": in ${where}: ${quote(ids)}; each id belongs in one list, once`,
+  );
+}
+
+/** The ids of one outcome, without repeats. */
+function idsOf(labels: CapabilityLabels, outcome: (typeof outcomes)[number]): Set<string> {
+  return new Set(lists.filter((list) => list.endsWith(outcome)).flatMap((list) => labels[list]));
+}
+
+function wrongTotals(pass: LabelPass, outcome: (typeof outcomes)[number]): string[] {
+  const total = pass.totals[`total_${outcome}`];
+  return Object.entries(pass.labels).flatMap(([name, labels]) => {
+    const held = idsOf(labels, outcome);
+    if (held.size === total) return [];
+    return [
+      `capability "${name}": lists lacking_${outcome}, present_${outcome}, na_${outcome} hold ${held.size} ids, ` +
+        `totals.total_${outcome} is ${total}; the ids: ${quote([...held]) || 'none'}`,
+    ];
+  });
+}
+
+/** Ids that a capability lacks or has alone, against what at least half of the pass's capabilities hold. */
+function strayIds(capabilities: [string, CapabilityLabels][], outcome: (typeof outcomes)[number]): string[] {
+  const holders = new Map<string, number>();
+  const held = capabilities.map(([name, labels]) => [name, idsOf(labels, outcome)] as const);
+  for (const [, ids] of held) for (const id of ids) holders.set(id, (holders.get(id) ?? 0) + 1);
+  const known = [...holders].filter(([, count]) => 2 * count >= capabilities.length).map(([id]) => id);
+  const knownSet = new Set(known);
+  return held.flatMap(([name, ids]) => {
+    const missing = known.filter((id) => !ids.has(id));
+    const extra = [...ids].filter((id) => !knownSet.has(id));
+    const lists = `lacking_${outcome}, present_${outcome}, na_${outcome}`;
+    return [
+      ...(missing.length > 0
+        ? [`capability "${name}": in none of ${lists}: ${quote(missing)}; other capabilities label them`]
+        : []),
+      ...(extra.length > 0
+        ? [`capability "${name}": in ${lists}: ${quote(extra)}; other capabilities do not label them`]
+        : []),
+    ];
+  });
+}
+
+/** One capability in one pass. Rates are fractions; x/0 counts as 0. */
+export interface PassStatistics {
+  coverage: number;
+  errorRateFailed: number;
+  errorRatePassed: number;
+  delta: number;
+  vote: boolean;
+}
+
+const ratio = (part: number, whole: number) => (whole === 0 ? 0 : part / whole);
+
+export function passStatistics({
+  labels,
+  totals,
+  rule,
+}: {
+  labels: CapabilityLabels;
+  totals: LabelPass['totals'];
+  rule: Pick<Thresholds, 'rho' | 'delta'>;
+}): PassStatistics {
+  const [lackingFailed, lackingPassed] = [labels.lacking_failed.length, labels.lacking_passed.length];
+  const coverage = ratio(lackingFailed, totals.total_failed);
+  const errorRateFailed = ratio(lackingFailed, lackingFailed + labels.present_failed.length);
+  const errorRatePassed = ratio(lackingPassed, lackingPassed + labels.present_passed.length);
+  const delta = errorRateFailed - errorRatePassed;
+  return { coverage, errorRateFailed, errorRatePassed, delta, vote: coverage >= rule.rho && delta >= rule.delta };
+}
+
+/** Applies the rule to all passes. Throws if a pass is not a partition. */
+export function selectCapabilities({ passes, rule }: { passes: readonly LabelPass[]; rule: Thresholds }): Selection {
+  for (const pass of passes) {
+    const [problem] = checkPartition(pass);
+    if (problem !== undefined) throw new Error(`pass ${pass.attempt}: ${problem}`);
+  }
+  const names = new Set(passes.flatMap((pass) => Object.keys(pass.labels)));
+  const capabilities = [...names]
+    .map((name) => summarize({ name, passes, rule }))
+    .sort((a, b) => b.delta.mean - a.delta.mean || (a.name < b.name ? -1 : 1));
+  const reason = capabilities.some((capability) => capability.selected)
+    ? undefined
+    : whyNothing({ passes, rule, names });
+  return { passes: passes.length, capabilities, ...(reason !== undefined && { reason }) };
+}
+
+function summarize({ name, passes, rule }: { name: string; passes: readonly LabelPass[]; rule: Thresholds }) {
+  const containing = passes.flatMap(({ labels, totals }) => {
+    const own = Object.hasOwn(labels, name) ? labels[name] : undefined;
+    return own ? [{ labels: own, statistics: passStatistics({ labels: own, totals, rule }) }] : [];
+  });
+  // Sums are taken in sorted order, so that the order of the passes does not show in the last bit.
+  const summary = (of: (statistics: PassStatistics) => number) => {
+    const values = containing.map(({ statistics }) => of(statistics)).sort((a, b) => a - b);
+    return { mean: mean(values), std: populationStd(values) };
+  };
+  const votes = containing.filter(({ statistics }) => statistics.vote).length;
+  const evidence = [...new Set(containing.flatMap(({ labels }) => withoutRepeatedDraws(labels.lacking_failed)))].sort();
+  return {
+    name,
+    coverage: summary((statistics) => statistics.coverage),
+    delta: summary((statistics) => statistics.delta),
+    votes,
+    passes: containing.length,
+    selected: votes >= rule.votes,
+    evidence: evidence.slice(0, rule.evidence),
+  };
+}
+
+/** A bootstrap sample names the second draw of `x` `x#2` (src/analyst/rules.ts): as evidence it is `x` again. */
+function withoutRepeatedDraws(ids: string[]): string[] {
+  const all = new Set(ids);
+  return ids.filter((id) => !/#\d+$/.test(id) || !all.has(id.replace(/#\d+$/, '')));
+}
+
+function whyNothing({
+  passes,
+  rule,
+  names,
+}: {
+  passes: readonly LabelPass[];
+  rule: Thresholds;
+  names: ReadonlySet<string>;
+}): string {
+  const { rho, delta, votes } = rule;
+  if (passes.length < votes) return `${passes.length} passes cannot give ${votes} votes: add passes or lower votes`;
+  if (passes.every((pass) => pass.totals.total_failed === 0))
+    return 'no failed trajectory: there is no lack to be seen';
+  if (passes.every((pass) => pass.totals.total_passed === 0))
+    return 'no passed trajectory: there is nothing to contrast the failures with';
+  if (names.size === 0) return 'no candidate: no known class of error was seen';
+  return `no capability reached Cov >= ${rho} and Delta >= ${delta} in ${votes} of ${passes.length} passes`;
+}

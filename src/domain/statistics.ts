@@ -1,0 +1,175 @@
+/**
+ * Intervals and estimates for reports. Invariants: everything is deterministic (bootstraps are seeded); tasks are the unit, so
+ * several trials of a task enter as that task's mean and never widen n; an estimate that its inputs do not allow is an error, not NaN.
+ */
+import { bootstrapIndices, seededRandom } from './random';
+
+/** `n` is the number of units (tasks, or trials for a proportion). */
+export interface Estimate {
+  mean: number;
+  low: number;
+  high: number;
+  n: number;
+}
+
+export function mean(values: readonly number[]): number {
+  if (values.length === 0) throw new Error('mean: no values; give at least one');
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** Population standard deviation (divides by n): 0 for one value. */
+export function populationStd(values: readonly number[]): number {
+  const center = mean(values);
+  return Math.sqrt(mean(values.map((value) => (value - center) ** 2)));
+}
+
+/** Inverse of the standard normal distribution (Acklam's rational approximation, relative error below 1.2e-9). */
+export function normalQuantile(p: number): number {
+  if (!(p > 0 && p < 1)) throw new Error(`normalQuantile: p is ${p}; it must lie between 0 and 1, both excluded`);
+  const horner = (x: number, coefficients: readonly number[]) => coefficients.reduce((sum, c) => sum * x + c, 0);
+  const c = [
+    -7.784894002430293e-3, -3.223964580411365e-1, -2.400758277161838, -2.549732539343734, 4.374664141464968,
+    2.938163982698783,
+  ];
+  const d = [7.784695709041462e-3, 3.224671290700398e-1, 2.445134137142996, 3.754408661907416, 1];
+  const tail = (q: number) => horner(q, c) / horner(q, d);
+  if (p < 0.02425) return tail(Math.sqrt(-2 * Math.log(p)));
+  if (p > 1 - 0.02425) return -tail(Math.sqrt(-2 * Math.log(1 - p)));
+  const a = [
+    -3.969683028665376e1, 2.209460984245205e2, -2.759285104469687e2, 1.38357751867269e2, -3.066479806614716e1,
+    2.506628277459239,
+  ];
+  const b = [
+    -5.447609879822406e1, 1.615858368580409e2, -1.556989798598866e2, 6.680131188771972e1, -1.328068155288572e1, 1,
+  ];
+  const q = p - 0.5;
+  return (q * horner(q * q, a)) / horner(q * q, b);
+}
+
+/** Wilson's score interval of a proportion: honest at 0 and at 1, where the normal interval has no width. */
+export function wilsonInterval({
+  successes,
+  trials,
+  confidence = 0.95,
+}: {
+  successes: number;
+  trials: number;
+  confidence?: number;
+}): Estimate {
+  if (!Number.isInteger(trials) || trials < 1) {
+    throw new Error(`wilsonInterval: trials is ${trials}; it must be a whole number above 0`);
+  }
+  if (!(successes >= 0 && successes <= trials)) {
+    throw new Error(`wilsonInterval: successes is ${successes}; it must lie between 0 and trials (${trials})`);
+  }
+  const z = quantileOf(confidence);
+  const p = successes / trials;
+  const scale = 1 + (z * z) / trials;
+  const center = (p + (z * z) / (2 * trials)) / scale;
+  const half = (z / scale) * Math.sqrt((p * (1 - p)) / trials + (z * z) / (4 * trials * trials));
+  // The bounds are exact at the ends; round-off must not move them.
+  const low = successes === 0 ? 0 : center - half;
+  const high = successes === trials ? 1 : center + half;
+  return { mean: p, low, high, n: trials };
+}
+
+function quantileOf(confidence: number): number {
+  checkConfidence(confidence);
+  return normalQuantile(0.5 + confidence / 2);
+}
+
+function checkConfidence(confidence: number): void {
+  if (!(confidence > 0 && confidence < 1)) {
+    throw new Error(`confidence is ${confidence}; it must lie between 0 and 1, both excluded, e.g. 0.95`);
+  }
+}
+
+/**
+ * Percentile bootstrap interval of the mean of per-task means. With no spread among the tasks it has no width: for one trial a
+ * task with outcomes 0 and 1 use `wilsonInterval`.
+ */
+export function meanInterval({
+  values,
+  confidence = 0.95,
+  seed = 1,
+  resamples = 10_000,
+}: {
+  values: readonly number[];
+  confidence?: number;
+  seed?: number;
+  resamples?: number;
+}): Estimate {
+  checkConfidence(confidence);
+  const center = mean(values);
+  const random = seededRandom('bootstrap of a mean', seed);
+  const means = Float64Array.from({ length: resamples }, () => {
+    let sum = 0;
+    for (const index of bootstrapIndices({ size: values.length, random })) sum += values[index] ?? 0;
+    return sum / values.length;
+  }).sort();
+  const at = (p: number) => means[Math.min(resamples - 1, Math.max(0, Math.round(p * (resamples - 1))))] ?? center;
+  return { mean: center, low: at((1 - confidence) / 2), high: at((1 + confidence) / 2), n: values.length };
+}
+
+/** Rate of success of an arm: Wilson's interval where every task was tried once with outcome 0 or 1, else the bootstrap over tasks. */
+export function successRate({
+  taskMeans,
+  trials,
+  confidence = 0.95,
+  seed = 1,
+}: {
+  taskMeans: readonly number[];
+  trials: number;
+  confidence?: number;
+  seed?: number;
+}): Estimate {
+  const binary = taskMeans.every((value) => value === 0 || value === 1);
+  return binary && trials === 1
+    ? wilsonInterval({
+        successes: taskMeans.filter((value) => value === 1).length,
+        trials: taskMeans.length,
+        confidence,
+      })
+    : meanInterval({ values: taskMeans, confidence, seed });
+}
+
+/** Mean of (treatment - control) over the same tasks; each side maps a task to its mean over trials. Pairing removes the spread of the tasks. */
+export function pairedDifference({
+  treatment,
+  control,
+  confidence = 0.95,
+  seed = 1,
+}: {
+  treatment: ReadonlyMap<string, number>;
+  control: ReadonlyMap<string, number>;
+  confidence?: number;
+  seed?: number;
+}): Estimate {
+  const unpaired = [...treatment.keys()]
+    .filter((task) => !control.has(task))
+    .concat([...control.keys()].filter((task) => !treatment.has(task)));
+  if (unpaired.length > 0) {
+    throw new Error(
+      `pairedDifference: tasks of one arm only: ${unpaired.slice(0, 8).join(', ')}; compare arms on the same tasks`,
+    );
+  }
+  // Sorted, so that the bootstrap does not depend on the order in which rollouts finished.
+  const values = [...treatment]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([task, value]) => value - (control.get(task) ?? 0));
+  return meanInterval({ values, confidence, seed });
+}
+
+/** Unbiased estimate of the chance that at least one of k attempts succeeds, from `successes` of `trials` attempts at one task. */
+export function passAtK({ trials, successes, k }: { trials: number; successes: number; k: number }): number {
+  if (!Number.isInteger(k) || k < 1 || k > trials) {
+    throw new Error(`passAtK: k is ${k}; it must be a whole number between 1 and trials (${trials})`);
+  }
+  if (!Number.isInteger(successes) || successes < 0 || successes > trials) {
+    throw new Error(`passAtK: successes is ${successes}; it must be a whole number between 0 and trials (${trials})`);
+  }
+  // 1 - C(trials - successes, k) / C(trials, k), as a product, which neither overflows nor cancels.
+  let allFail = 1;
+  for (let i = 0; i < k; i++) allFail *= Math.max(0, trials - successes - i) / (trials - i);
+  return 1 - allFail;
+}
