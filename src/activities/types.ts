@@ -45,6 +45,8 @@ export interface TrainInput {
   maxTokens: number;
   concurrency: number;
   maxAttempts: number;
+  /** A trainer that has the turn and says nothing for so long hangs, and is replaced. */
+  stallSeconds: number;
 }
 
 export interface ControlActivities {

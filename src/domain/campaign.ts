@@ -157,6 +157,11 @@ export const campaignSchema = z.strictObject({
     .strictObject({
       /** Trainers that run at once: one per GPU group. */
       gpuSlots: count.default(1),
+      /**
+       * A worker or a trainer that shows no progress for so long is taken for dead, and its work is given to another. Loading a
+       * full-size model shows none for minutes.
+       */
+      heartbeatSeconds: z.number().int().min(5).default(600),
     })
     .prefault({}),
 });

@@ -15,6 +15,8 @@ export const failureTypes = {
   /** The trainer process died, hangs, or was asked to stop. */
   TrainerDied: { retryable: true },
   TrainerHung: { retryable: true },
+  /** The worker is going down in order; another one goes on. */
+  WorkerShutdown: { retryable: true },
   /** The trainer says that its job is wrong. */
   BadJob: { retryable: false },
 } as const;

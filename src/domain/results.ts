@@ -112,7 +112,12 @@ export interface CampaignRecord {
   stoppedAfter?: Stage;
   prepared: Prepared;
   baseRollouts: RolloutSummary;
-  selection?: { candidates: ArtifactRef; labels: ArtifactRef[]; selection: ArtifactRef; selected: SelectedCapability[] };
+  selection?: {
+    candidates: ArtifactRef;
+    labels: ArtifactRef[];
+    selection: ArtifactRef;
+    selected: SelectedCapability[];
+  };
   capabilities?: CapabilityResult[];
   arms?: ArmResult[];
   router?: RouterResult;

@@ -21,23 +21,23 @@ export const controlOptions: ActivityOptions = {
 
 /**
  * A batch of rollouts runs for hours at full size and continues from its journal, so the limit is only a backstop. It heartbeats
- * on every finished rollout; two minutes without one mean that the worker is gone or the environment hangs.
+ * on every finished rollout.
  */
-export const rolloutOptions: ActivityOptions = {
+export const rolloutOptions = (heartbeatSeconds: number): ActivityOptions => ({
   taskQueue: taskQueues.rollouts,
   startToCloseTimeout: '24 hours',
-  heartbeatTimeout: '2 minutes',
+  heartbeatTimeout: `${heartbeatSeconds} seconds`,
   retry: infrastructureRetry,
-};
+});
 
 /**
  * Training waits in the gpu queue until a slot is free (no schedule-to-start limit). A cancelled trainer saves a checkpoint and hands
  * back, which the workflow waits for: pause frees the GPU without losing a step.
  */
-export const trainOptions: ActivityOptions = {
+export const trainOptions = (heartbeatSeconds: number): ActivityOptions => ({
   taskQueue: taskQueues.gpu,
   startToCloseTimeout: '72 hours',
-  heartbeatTimeout: '2 minutes',
+  heartbeatTimeout: `${heartbeatSeconds} seconds`,
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   retry: infrastructureRetry,
-};
+});

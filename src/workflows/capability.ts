@@ -7,7 +7,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { Candidate } from '../domain/capability';
 import type { CapabilityResult, Prepared, RolloutSummary, SynthesisRound } from '../domain/results';
-import { seedRanges } from '../domain/seeds';
+import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, TRAINING_SEEDS } from '../synthesis/seeds';
 import { ChildStatus } from './child-status';
 import type { ChildProgress } from './messages';
 import { adapterPolicy, basePolicy, control, part, rollOut, sandbox } from './steps';
@@ -42,7 +42,7 @@ export async function capability(input: CapabilityInput): Promise<CapabilityResu
       return result;
     }
     status.set('train', 'waiting for a gpu slot');
-    const heldOut = { kind: 'seeds', from: seedRanges.heldOut, count: campaign.validation.seeds } as const;
+    const heldOut = { kind: 'seeds', from: HELD_OUT_SEEDS, count: campaign.validation.seeds } as const;
     const spec = sandbox(environment);
     const trained = await trainAndPick(status.gate, {
       campaign,
@@ -51,7 +51,7 @@ export async function capability(input: CapabilityInput): Promise<CapabilityResu
       environment: spec,
       tasks: {
         kind: 'seeds',
-        from: seedRanges.training,
+        from: TRAINING_SEEDS,
         count: campaign.training.steps * campaign.training.groupsPerStep,
       },
       heldOut,
@@ -124,7 +124,7 @@ async function synthesize(
         purpose: `${candidate.name}: calibration, round ${round}`,
         environment: sandbox(module),
         policy: basePolicy(prepared.base),
-        tasks: { kind: 'seeds', from: seedRanges.calibration, count: bands.seeds },
+        tasks: { kind: 'seeds', from: CALIBRATION_SEEDS, count: bands.seeds },
         attempts: bands.rolloutsPerSeed,
         sampling: { ...campaign.rollouts.sampling, temperature: bands.temperature },
       }),

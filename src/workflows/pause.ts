@@ -30,16 +30,21 @@ export class PauseGate {
     for (;;) {
       await condition(() => !this.paused);
       const scope = new CancellationScope();
-      const work = scope.run(run);
       const watch = new CancellationScope();
-      const paused = watch.run(() => condition(() => this.paused)).then(
-        () => scope.cancel(),
-        () => undefined,
-      );
+      let interrupted = false;
+      const paused = watch
+        .run(() => condition(() => this.paused))
+        .then(
+          () => {
+            interrupted = true;
+            scope.cancel();
+          },
+          () => undefined,
+        );
       try {
-        return await work;
+        return await scope.run(run);
       } catch (error) {
-        if (!isCancellation(error) || !this.paused || CancellationScope.current().consideredCancelled) throw error;
+        if (!isCancellation(error) || !interrupted || CancellationScope.current().consideredCancelled) throw error;
       } finally {
         watch.cancel();
         await paused;

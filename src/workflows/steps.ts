@@ -9,8 +9,8 @@ import { controlOptions, rolloutOptions, trainOptions } from './activity-options
 const withSummary = (options: ActivityOptions, summary: string): ActivityOptions => ({ ...options, summary });
 
 export const control = (summary: string) => proxyActivities<ControlActivities>(withSummary(controlOptions, summary));
-export const rollouts = (summary: string) => proxyActivities<RolloutActivities>(withSummary(rolloutOptions, summary));
-export const gpu = (summary: string) => proxyActivities<GpuActivities>(withSummary(trainOptions, summary));
+export const gpu = (campaign: Campaign, summary: string) =>
+  proxyActivities<GpuActivities>(withSummary(trainOptions(campaign.workers.heartbeatSeconds), summary));
 
 export const basePolicy = (base: string): Policy => ({ base, adapters: [] });
 export const adapterPolicy = (base: string, ref: ArtifactRef): Policy => ({ base, adapters: [{ ref, weight: 1 }] });
@@ -25,7 +25,8 @@ export function rollOut(
   campaign: Campaign,
   input: Pick<RollOutInput, 'purpose' | 'environment' | 'policy' | 'tasks' | 'attempts'> & Partial<RollOutInput>,
 ) {
-  return rollouts(input.purpose).rollOut({
+  const options = withSummary(rolloutOptions(campaign.workers.heartbeatSeconds), input.purpose);
+  return proxyActivities<RolloutActivities>(options).rollOut({
     sampling: campaign.evaluation.sampling,
     seed: campaign.seed,
     concurrency: campaign.rollouts.concurrency,

@@ -21,7 +21,7 @@ export async function trainAndPick(
   { campaign, prepared, name, environment, tasks, heldOut, steps }: TrainAndPickInput,
 ): Promise<{ training: TrainingResult; candidates: EvaluatedCheckpoint[]; best: EvaluatedCheckpoint }> {
   const training = await gate.interruptible(() =>
-    gpu(`train a LoRA: ${name}`).train({
+    gpu(campaign, `train a LoRA: ${name}`).train({
       name,
       environment,
       base: prepared.base,
@@ -32,6 +32,7 @@ export async function trainAndPick(
       maxTokens: campaign.rollouts.sampling.maxTokens,
       concurrency: campaign.rollouts.concurrency,
       maxAttempts: campaign.rollouts.maxAttempts,
+      stallSeconds: 0.8 * campaign.workers.heartbeatSeconds,
     }),
   );
   const candidates = await gate.step(() =>

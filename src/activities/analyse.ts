@@ -1,0 +1,55 @@
+/** Step 1 of the method: discover candidates, label them N times, select. */
+import { digest } from '../artifacts/hash';
+import type { ArtifactRef } from '../domain/artifacts';
+import { discover, label } from '../analyst';
+import type { Candidate, LabelPass } from '../domain/capability';
+import type { ScoredRollout } from '../domain/rollout';
+import { selectCapabilities } from '../domain/selection';
+import { readRollouts } from '../rollout/read';
+import { putJson, readJson, type Dependencies } from './context';
+import type { ControlActivities } from './types';
+
+export function createAnalysis({
+  store,
+  environments,
+}: Dependencies): Pick<ControlActivities, 'discover' | 'label' | 'select'> {
+  return {
+    async discover({ target, rule, rollouts }) {
+      const description = await (await environments.get(target)).describe();
+      const candidates = discover({ rollouts: await scored(rollouts), description, rule });
+      const key = `candidates/${digest({ rollouts, rule, version: description.version })}`;
+      const ref = await putJson(store, { key, producer: 'discover', inputs: [rollouts], value: candidates });
+      return { ref, candidates };
+    },
+
+    async label({ target, rollouts, candidates: ref, pass, seed }) {
+      const description = await (await environments.get(target)).describe();
+      const candidates = await readJson<Candidate[]>(store, ref);
+      const value = label({ rollouts: await scored(rollouts), candidates, description, pass, seed });
+      const key = `labels/${digest({ rollouts, ref, pass, seed })}`;
+      return putJson(store, { key, producer: 'label', inputs: [rollouts, ref], value });
+    },
+
+    async select({ rule, candidates: ref, labels }) {
+      const candidates = await readJson<Candidate[]>(store, ref);
+      const passes = await Promise.all(labels.map((pass) => readJson<LabelPass>(store, pass)));
+      const selection = selectCapabilities({ passes, rule });
+      const key = `selection/${digest({ rule, labels })}`;
+      const stored = await putJson(store, { key, producer: 'select', inputs: [ref, ...labels], value: selection });
+      const selected = selection.capabilities.filter((c) => c.selected);
+      return {
+        ref: stored,
+        selected: selected.flatMap(({ name, votes }) => {
+          const candidate = candidates.find((c) => c.name === name);
+          return candidate ? [{ candidate, votes }] : [];
+        }),
+      };
+    },
+  };
+
+  async function scored(ref: ArtifactRef): Promise<ScoredRollout[]> {
+    const all: ScoredRollout[] = [];
+    for await (const rollout of readRollouts({ store, ref })) if (rollout.status === 'scored') all.push(rollout);
+    return all;
+  }
+}

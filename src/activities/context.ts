@@ -1,0 +1,62 @@
+/** What every activity is given: one of each outside thing, passed in. */
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
+import type { ArtifactRef } from '../domain/artifacts';
+import type { ArtifactStore } from '../artifacts/store';
+import { canonical } from '../artifacts/hash';
+import { failureTypes, type FailureType } from '../domain/failures';
+import type { EnvironmentPool } from './environments';
+
+export interface Dependencies {
+  store: ArtifactStore;
+  environments: EnvironmentPool;
+  /** Folder of the campaigns on this machine: artifacts, trainer folders, reports. */
+  home: string;
+  /** The Python interpreter of the trainer's virtual environment. */
+  python: string;
+}
+
+export const fail = (type: FailureType, message: string): ApplicationFailure =>
+  ApplicationFailure.create({ type, message, nonRetryable: !failureTypes[type].retryable });
+
+/**
+ * The one mapping from errors of the parts (`{type, retryable}`) to Temporal's failures. A cancelled activity of a worker that goes
+ * down is retried elsewhere; one that the workflow cancelled is cancelled.
+ */
+export function toFailure(error: unknown): unknown {
+  const signal = Context.current().cancellationSignal;
+  if (signal.aborted) {
+    const shutdown = signal.reason instanceof CancelledFailure && signal.reason.message === 'WORKER_SHUTDOWN';
+    return shutdown ? fail('WorkerShutdown', 'the worker is shutting down; another one continues') : signal.reason;
+  }
+  if (error instanceof ApplicationFailure || !(error instanceof Error)) return error;
+  const { type, retryable } = error as { type?: unknown; retryable?: unknown };
+  if (typeof type !== 'string' || typeof retryable !== 'boolean') return error;
+  return ApplicationFailure.create({ type, message: error.message, nonRetryable: !retryable, cause: error });
+}
+
+/** Wraps activities so that whatever they throw goes through `toFailure`. */
+export function mapped<A extends object>(activities: A): A {
+  const wrap =
+    (run: (...args: unknown[]) => Promise<unknown>) =>
+    async (...args: unknown[]): Promise<unknown> => {
+      try {
+        return await run(...args);
+      } catch (error) {
+        throw toFailure(error);
+      }
+    };
+  return Object.fromEntries(Object.entries(activities).map(([name, run]) => [name, wrap(run)])) as A;
+}
+
+export async function readJson<T>(store: ArtifactStore, ref: ArtifactRef): Promise<T> {
+  return JSON.parse((await store.read(ref)).toString('utf8')) as T;
+}
+
+/** Stores a value as canonical JSON: equal values are equal artifacts. */
+export function putJson(
+  store: ArtifactStore,
+  { key, producer, inputs, value }: { key: string; producer: string; inputs: ArtifactRef[]; value: unknown },
+): Promise<ArtifactRef> {
+  return store.put({ key, producer, inputs, mediaType: 'application/json', body: canonical(value) });
+}

@@ -1,0 +1,26 @@
+/** The activities by task queue, with their dependencies passed in. */
+import { createPolicyClient } from '../policy/client';
+import { createAnalysis } from './analyse';
+import { mapped, type Dependencies } from './context';
+import { createPrepare } from './prepare';
+import { createWriteReport } from './report';
+import { createRollOut } from './roll-out';
+import { createRoute } from './route';
+import { createSynthesis } from './synthesise';
+import { createTrain } from './train';
+import type { ControlActivities, GpuActivities, RolloutActivities } from './types';
+
+export const createControlActivities = (deps: Dependencies): ControlActivities =>
+  mapped({
+    ...createPrepare(deps),
+    ...createAnalysis(deps),
+    ...createSynthesis(deps),
+    ...createRoute(deps),
+    ...createWriteReport(deps),
+  });
+
+export const createRolloutActivities = (deps: PolicyDependencies): RolloutActivities => mapped(createRollOut(deps));
+
+export const createGpuActivities = (deps: PolicyDependencies): GpuActivities => mapped(createTrain(deps));
+
+export type PolicyDependencies = Parameters<typeof createRollOut>[0];

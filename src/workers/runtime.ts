@@ -1,0 +1,65 @@
+/**
+ * What the three worker programs share. Invariant: a worker that is asked to stop (SIGTERM, SIGINT, or end of file on stdin, which is how
+ * it notices that its parent is gone) cancels its activities, which save what they have, before it leaves.
+ */
+import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { resolve } from 'node:path';
+import { openFolderStore } from '../artifacts/folder-store';
+import type { Dependencies } from '../activities/context';
+import { EnvironmentPool } from '../activities/environments';
+
+/** A worker's settings, from the environment. */
+export function settings() {
+  const env = process.env;
+  return {
+    address: env['TEMPORAL_ADDRESS'] ?? '127.0.0.1:7233',
+    namespace: env['TEMPORAL_NAMESPACE'] ?? 'default',
+    home: resolve(env['CAMPAIGN_HOME'] ?? '.campaigns'),
+    python: env['CAMPAIGN_PYTHON'] ?? resolve('.venv/bin/python'),
+    policyServerUrl: env['POLICY_SERVER_URL'] ?? 'http://127.0.0.1:8000',
+    gpuSlots: Number(env['CAMPAIGN_GPU_SLOTS'] ?? 1),
+  };
+}
+
+export function dependencies(): Dependencies {
+  const { home, python } = settings();
+  const store = openFolderStore(resolve(home, 'artifacts'));
+  return { store, home, python, environments: new EnvironmentPool(store) };
+}
+
+/** Runs until it is asked to stop. `options` holds what the worker is for. */
+export async function runWorker(deps: Dependencies, options: Omit<WorkerOptions, 'connection'>): Promise<void> {
+  const { address, namespace } = settings();
+  const connection = await NativeConnection.connect({ address });
+  const worker = await Worker.create({
+    connection,
+    namespace,
+    // Cancel activities soon, then wait for them: a trainer's checkpoint takes seconds.
+    shutdownGraceTime: '100ms',
+    shutdownForceTime: '90s',
+    // After a crash the server waits this long for the dead worker's cache before it gives its workflows to another.
+    stickyQueueScheduleToStartTimeout: '500ms',
+    ...options,
+  });
+  process.stdin.once('end', () => {
+    if (worker.getState() === 'RUNNING') worker.shutdown();
+  });
+  process.stdin.resume();
+  const running = worker.run();
+  process.stdout.write(`${JSON.stringify({ type: 'ready', taskQueue: options.taskQueue })}\n`);
+  try {
+    await running;
+  } finally {
+    await deps.environments.close();
+    await connection.close();
+    process.stdin.destroy();
+  }
+}
+
+/** Ends the process with one line when the worker can't start or breaks. */
+export function main(run: () => Promise<void>): void {
+  run().catch((error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    process.exit(1);
+  });
+}

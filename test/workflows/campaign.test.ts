@@ -1,0 +1,163 @@
+/** The workflows under time skipping: what happens in which order, and what a failure becomes. */
+import { ApplicationFailure, CancelledFailure, Context, sleep } from '@temporalio/activity';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { CampaignProgress, ChildProgress } from '../../src/workflows/messages';
+import { quiet, start, timeSkipping, withWorkers } from './environment';
+import { calibration, config, fakeActivities, summary } from './fake-activities';
+
+jest.setTimeout(120_000);
+quiet();
+let env: TestWorkflowEnvironment;
+let n = 0;
+const named = (fields: object = {}) => config({ name: `test-${n++}`, ...fields });
+const fatal = (message: string) => ApplicationFailure.create({ type: 'BadInput', message, nonRetryable: true });
+
+beforeAll(async () => {
+  env = await timeSkipping();
+});
+afterAll(() => env?.teardown());
+
+test('goes through every stage and reports it', async () => {
+  const { activities, seen } = fakeActivities();
+  const result = await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
+  expect(result.status).toBe('completed');
+  expect(seen.trainings.map((t) => [t.name, t.steps]).sort()).toEqual([
+    ['grpo_target', 8],
+    ['refuse_what_is_forbidden', 4],
+    ['tell_what_is_asked', 4],
+  ]);
+  expect(seen.record?.capabilities?.map((c) => c.status)).toEqual(['trained', 'trained']);
+  expect(seen.record?.evaluation?.options.map((o) => o.option)).toEqual([
+    'base',
+    'refuse_what_is_forbidden',
+    'tell_what_is_asked',
+    'grpo_target',
+  ]);
+  expect(seen.record?.router?.options).not.toContain('grpo_target');
+});
+
+test('stops after the stage it is told', async () => {
+  const { activities, seen } = fakeActivities();
+  const result = await withWorkers(env, activities, async () =>
+    (await start(env, { campaign: named(), until: 'selection' })).result(),
+  );
+  expect(result.status).toBe('stopped_at_stage');
+  expect(seen.trainings).toEqual([]);
+  expect(seen.record).toMatchObject({
+    stoppedAfter: 'selection',
+    selection: { selected: [{ votes: 10 }, { votes: 10 }] },
+  });
+  expect(seen.record?.capabilities).toBeUndefined();
+});
+
+test('an environment outside the bands is made again with the report, and given up after the last round', async () => {
+  const rounds: (boolean | undefined)[] = [];
+  const { activities, seen } = fakeActivities({
+    synthesize: async ({ candidate, round, previous }) => {
+      rounds.push(previous?.calibration.accepted);
+      return summary({ purpose: `${candidate.name}-${round}` }).ref;
+    },
+    calibrate: async () => calibration(false),
+  });
+  const campaign = named({ calibration: { maxRounds: 3 }, arms: [] });
+  await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
+  expect(rounds.filter((accepted) => accepted === undefined)).toHaveLength(2);
+  expect(rounds.filter((accepted) => accepted === false)).toHaveLength(4);
+  expect(seen.record?.capabilities?.map((c) => [c.status, c.rounds.length, c.reason])).toEqual([
+    ['not_calibrated', 3, 'success rate 0.9 is above 0.6'],
+    ['not_calibrated', 3, 'success rate 0.9 is above 0.6'],
+  ]);
+  expect(seen.record?.evaluation?.options.map((o) => o.option)).toEqual(['base']);
+});
+
+test('a capability that fails for good is a row of the report', async () => {
+  const { activities, seen } = fakeActivities({
+    selfTest: async ({ module }) =>
+      module.sha256.startsWith('refuse')
+        ? { passed: false, findings: ['doing nothing scores 1.0'] }
+        : { passed: true, findings: [] },
+  });
+  const train = activities.train;
+  activities.train = async (input) => {
+    if (input.name === 'tell_what_is_asked') throw fatal('the model folder is gone');
+    return train(input);
+  };
+  await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
+  expect(seen.record?.capabilities?.map((c) => [c.status, c.reason])).toEqual([
+    ['not_synthesized', 'doing nothing scores 1.0'],
+    ['failed', 'BadInput: the model folder is gone'],
+  ]);
+  expect(seen.record?.arms?.[0]?.status).toBe('trained');
+});
+
+test('an infrastructure failure is tried again; a bad input is not', async () => {
+  let calls = 0;
+  const { activities } = fakeActivities();
+  const rollOut = activities.rollOut;
+  activities.rollOut = async (input) => {
+    if (calls++ < 3)
+      throw ApplicationFailure.create({ type: 'PolicyServerUnavailable', message: 'connection refused' });
+    return rollOut(input);
+  };
+  await withWorkers(env, activities, async () => (await start(env, { campaign: named(), until: 'rollouts' })).result());
+  expect(calls).toBe(4);
+
+  let attempts = 0;
+  const broken = fakeActivities({
+    prepare: async () => {
+      attempts++;
+      throw fatal('baseModel.path: no model');
+    },
+  });
+  await withWorkers(env, broken.activities, async () => {
+    const handle = await start(env, { campaign: named() });
+    await expect(handle.result()).rejects.toMatchObject({ cause: { cause: { message: 'baseModel.path: no model' } } });
+  });
+  expect(attempts).toBe(1);
+});
+
+test('the best iteration by held-out success is kept, the first of equals', async () => {
+  const { activities, seen } = fakeActivities();
+  activities.rollOut = async (input) => summary(input, input.purpose.endsWith('step 2') ? 0.9 : 0.5);
+  await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
+  expect(seen.record?.capabilities?.[0]?.trained?.best.step).toBe(2);
+});
+
+test('pause holds the next step and takes back a running training; resume goes on', async () => {
+  let trainings = 0;
+  const { activities, seen } = fakeActivities();
+  const train = activities.train;
+  let release: () => void = () => undefined;
+  const begun = new Promise<void>((resolve) => (release = resolve));
+  activities.train = async (input) => {
+    if (++trainings > 1) return train(input);
+    release();
+    for (;;) {
+      Context.current().heartbeat({ kind: 'train', step: 1, steps: 4 });
+      await sleep(50).catch((error: unknown) => {
+        throw error instanceof CancelledFailure ? error : new Error('not cancelled');
+      });
+    }
+  };
+  const candidate = { name: 'tell_what_is_asked', definition: 'x', examples: [] };
+  activities.select = async () => ({ ref: summary({ purpose: 's' }).ref, selected: [{ candidate, votes: 10 }] });
+  // The heartbeat's answer carries the cancellation; the SDK sends it at 0.8 x the timeout.
+  const campaign = named({ arms: [], workers: { heartbeatSeconds: 5 } });
+  await withWorkers(env, activities, async () => {
+    const handle = await start(env, { campaign });
+    const child = env.client.workflow.getHandle(`${campaign.name}/capability/${candidate.name}`);
+    await begun;
+    await handle.signal('pause');
+    for (;;) {
+      const progress = await child.query<ChildProgress>('progress');
+      if (progress.paused) break;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    expect(await handle.query<CampaignProgress>('progress')).toMatchObject({ paused: true });
+    expect(seen.record).toBeUndefined();
+    await handle.signal('resume');
+    await handle.result();
+  });
+  expect(trainings).toBe(2);
+  expect(seen.record?.capabilities?.[0]?.status).toBe('trained');
+});

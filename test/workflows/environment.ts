@@ -1,0 +1,77 @@
+/** A Temporal server for workflow tests and the three workers of a campaign on it. */
+import type { WorkflowHandle } from '@temporalio/client';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { temporal } from '@temporalio/proto';
+import {
+  bundleWorkflowCode,
+  DefaultLogger,
+  Runtime,
+  Worker,
+  type WorkflowBundleWithSourceMap,
+} from '@temporalio/worker';
+import { resolve } from 'node:path';
+import type { CampaignInput } from '../../src/workflows/messages';
+import { searchAttributeNames, taskQueues } from '../../src/workflows/messages';
+import type { campaign } from '../../src/workflows';
+import type { Activities } from './fake-activities';
+
+const venv = resolve(__dirname, '..', '..', '.venv', 'bin');
+export const temporalPath = resolve(venv, 'temporal');
+
+export function quiet(): void {
+  Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR' } } });
+}
+
+export async function timeSkipping(): Promise<TestWorkflowEnvironment> {
+  const env = await TestWorkflowEnvironment.createTimeSkipping({
+    server: { executable: { type: 'existing-path', path: resolve(venv, 'temporal-test-server') } },
+  });
+  const keyword = temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
+  await env.connection.operatorService.addSearchAttributes({
+    namespace: env.namespace ?? 'default',
+    searchAttributes: Object.fromEntries(Object.values(searchAttributeNames).map((name) => [name, keyword])),
+  });
+  return env;
+}
+
+export const devServer = (): Promise<TestWorkflowEnvironment> =>
+  TestWorkflowEnvironment.createLocal({
+    server: {
+      executable: { type: 'existing-path', path: temporalPath },
+      extraArgs: Object.values(searchAttributeNames).flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
+    },
+  });
+
+let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
+export const workflowBundle = (): Promise<WorkflowBundleWithSourceMap> =>
+  (bundle ??= bundleWorkflowCode({
+    workflowsPath: resolve(__dirname, '..', '..', 'src', 'workflows', 'index.ts'),
+    logger: new DefaultLogger('ERROR'),
+  }));
+
+/** Runs `body` beside workers on all three queues. */
+export async function withWorkers<T>(
+  env: TestWorkflowEnvironment,
+  activities: Activities,
+  body: () => Promise<T>,
+): Promise<T> {
+  const options = { connection: env.nativeConnection, namespace: env.namespace ?? 'default' };
+  const control = await Worker.create({
+    ...options,
+    taskQueue: taskQueues.control,
+    workflowBundle: await workflowBundle(),
+    activities,
+  });
+  const others = await Promise.all(
+    [taskQueues.rollouts, taskQueues.gpu].map((taskQueue) => Worker.create({ ...options, taskQueue, activities })),
+  );
+  const [gpu, rollouts] = others as [Worker, Worker];
+  return control.runUntil(gpu.runUntil(rollouts.runUntil(body)));
+}
+
+export const start = (env: TestWorkflowEnvironment, input: CampaignInput): Promise<WorkflowHandle<typeof campaign>> =>
+  env.client.workflow.start<typeof campaign>('campaign', {
+    workflowId: input.campaign.name,
+    taskQueue: taskQueues.control,
+    args: [input],
+  });

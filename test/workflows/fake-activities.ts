@@ -1,0 +1,102 @@
+/** Activities of a campaign that runs in no time: what each returns can be replaced by a test. The real ones are tested end to end. */
+import { Context } from '@temporalio/activity';
+import type { ControlActivities, GpuActivities, RollOutInput, RolloutActivities } from '../../src/activities/types';
+import { campaignSchema, type Campaign } from '../../src/domain/campaign';
+import type { CalibrationReport } from '../../src/domain/calibration';
+import type { ArtifactRef } from '../../src/domain/artifacts';
+import type { CampaignRecord, RolloutSummary } from '../../src/domain/results';
+
+export const artifact = (name: string): ArtifactRef => ({
+  uri: `artifact:${name}`,
+  sha256: name,
+  bytes: 1,
+  mediaType: 'text/plain',
+});
+
+export const config = (fields: object = {}): Campaign =>
+  campaignSchema.parse({
+    name: 'test',
+    target: { kind: 'builtin', name: 'shop' },
+    baseModel: { path: 'models/base' },
+    training: { steps: 4, checkpointEvery: 2 },
+    ...fields,
+  });
+
+export const summary = (input: Pick<RollOutInput, 'purpose'>, successRate = 0.3): RolloutSummary => ({
+  ref: artifact(input.purpose),
+  purpose: input.purpose,
+  scored: 10,
+  broken: 1,
+  meanReward: successRate,
+  successRate,
+  promptTokens: 1,
+  completionTokens: 1,
+  seconds: 1,
+  brokenByType: {},
+  reused: 0,
+});
+
+export const calibration = (accepted: boolean): CalibrationReport =>
+  ({
+    accepted,
+    verdict: accepted ? 'accepted' : 'too_easy',
+    reasons: accepted ? [] : ['success rate 0.9 is above 0.6'],
+  }) as unknown as CalibrationReport;
+
+export type Activities = ControlActivities & RolloutActivities & GpuActivities;
+
+/** The calls that were made, in order, and the record that the report was written from. */
+export interface Seen {
+  rollOuts: RollOutInput[];
+  trainings: { name: string; steps: number }[];
+  record?: CampaignRecord;
+}
+
+export function fakeActivities(replaced: Partial<Activities> = {}): { activities: Activities; seen: Seen } {
+  const seen: Seen = { rollOuts: [], trainings: [] };
+  const candidates = ['refuse_what_is_forbidden', 'tell_what_is_asked'].map((name) => ({
+    name,
+    definition: name,
+    examples: [],
+  }));
+  const activities: Activities = {
+    prepare: async () => ({
+      base: 'base@1',
+      target: { name: 'shop', version: '1' },
+      plan: artifact('plan'),
+      tasks: { discovery: 4, heldOut: 2, router: 4, evaluation: 4 },
+    }),
+    discover: async () => ({ ref: artifact('candidates'), candidates }),
+    label: async ({ pass }) => artifact(`labels-${pass}`),
+    select: async () => ({
+      ref: artifact('selection'),
+      selected: candidates.map((candidate) => ({ candidate, votes: 10 })),
+    }),
+    synthesize: async ({ candidate, round }) => artifact(`${candidate.name}-${round}`),
+    selfTest: async () => ({ passed: true, findings: [] }),
+    calibrate: async () => calibration(true),
+    rollOut: async (input) => {
+      seen.rollOuts.push(input);
+      return summary(input);
+    },
+    train: async (input) => {
+      Context.current().heartbeat({ kind: 'train', step: 1, steps: input.training.steps });
+      seen.trainings.push({ name: input.name, steps: input.training.steps });
+      return {
+        steps: input.training.steps,
+        rollouts: 64,
+        brokenRollouts: 0,
+        metrics: artifact('metrics'),
+        checkpoints: [2, 4].map((step) => ({ step, adapter: artifact(`${input.name}-${step}`) })),
+      };
+    },
+    fitRouter: async () => ({ router: artifact('router'), helps: true }),
+    route: async () => ({ assignment: artifact('assignment'), chosen: [{ option: 'base', tasks: 4 }] }),
+    writeReport: async ({ record }) => {
+      seen.record = record;
+      return { report: artifact('report'), html: artifact('html') };
+    },
+    ...replaced,
+  };
+  return { activities, seen };
+}
