@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import type { EnvironmentSpec } from '../../src/domain/campaign';
+import { checkEnvironment } from '../../src/environments/conformance';
+import { openEnvironment } from '../../src/environments/open';
+import { rollOut } from '../../src/rollout/engine';
+import { shopAgent } from '../support/shop-agent';
+
+const root = join(__dirname, '..', '..');
+const served: EnvironmentSpec = {
+  kind: 'process',
+  command: [process.execPath, '-r', './test/support/register.cjs', 'test/contract/serve-shop.ts'],
+  cwd: root,
+};
+const builtin: EnvironmentSpec = { kind: 'builtin', name: 'shop' };
+
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'contract-'))));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** All records as they are stored, without the only field that measures time. */
+async function trajectories(
+  environment: EnvironmentSpec,
+  lack: number,
+): Promise<{ bytes: string; successRate: number }> {
+  const store = openFolderStore(join(folder, environment.kind));
+  const { ref, successRate, broken } = await rollOut({
+    environment,
+    policy: { base: 'scripted', adapters: [] },
+    tasks: Array.from({ length: 60 }, (_, n) => (n % 3 === 0 ? `test-${n}` : `train-${n}`)),
+    attempts: 2,
+    sampling: { temperature: 1, topP: 1, maxTokens: 48 },
+    seed: 1,
+    concurrency: 16,
+    purpose: 'contract',
+    maskReadOnlyTurns: true,
+    maxAttempts: 1,
+    store,
+    client: shopAgent({ lack }),
+  });
+  expect(broken).toBe(0);
+  const bytes = (await store.read(ref)).toString('utf8').replaceAll(/"seconds":[0-9.e-]+/g, '"seconds":0');
+  return { bytes, successRate };
+}
+
+test.each([0, 0.4])('shop in process and shop as a process give the same bytes (lack %d)', async (lack) => {
+  const inProcess = await trajectories(builtin, lack);
+  const asProcess = await trajectories(served, lack);
+  expect(asProcess.bytes).toBe(inProcess.bytes);
+  expect(inProcess.bytes.split('\n')).toHaveLength(121);
+  if (lack === 0) expect(inProcess.successRate).toBe(1);
+  else expect(inProcess.successRate).toBeLessThan(0.9);
+});
+
+test.each([builtin, served])('shop ($kind) passes the conformance checks', async (spec) => {
+  const environment = await openEnvironment(spec, { store: openFolderStore(folder) });
+  try {
+    expect(await checkEnvironment(environment)).toEqual([]);
+  } finally {
+    await environment.close();
+  }
+});

@@ -1,0 +1,42 @@
+/**
+ * A policy client without a model: answers are a function of the conversation. Token ids are the characters of a rendering in
+ * which every turn continues the one before, as with a real server.
+ */
+import type { AssistantMessage, Message } from '../../src/domain/messages';
+import type { PolicyClient, TurnRequest } from '../../src/policy/client';
+
+const ids = (text: string): number[] => [...text].map((character) => character.codePointAt(0)!);
+const render = (message: Message): string => `${JSON.stringify(message)}\n`;
+
+export interface ScriptedPolicy extends PolicyClient {
+  /** Turns sampled so far. */
+  turns: number;
+}
+
+/** `answer` may throw what a policy server would. */
+export function scriptedPolicy(
+  answer: (request: TurnRequest) => AssistantMessage | Promise<AssistantMessage>,
+): ScriptedPolicy {
+  const client: ScriptedPolicy = {
+    turns: 0,
+    ensurePolicy: async () => 'scripted',
+    async sample(request) {
+      client.turns++;
+      const message = await answer(request);
+      const tokenIds = ids(render(message));
+      return {
+        message,
+        finishReason: message.toolCalls ? 'tool_calls' : 'stop',
+        promptIds: ids(request.messages.map(render).join('')),
+        tokenIds,
+        logprobs: tokenIds.map((id) => -id / 1000),
+      };
+    },
+    reachable: async () => true,
+    close: () => undefined,
+  };
+  return client;
+}
+
+/** How many turns the policy has had in this conversation. */
+export const turnOf = (messages: Message[]): number => messages.filter(({ role }) => role === 'assistant').length;
