@@ -1,0 +1,44 @@
+/**
+ * A measured number. Invariant: it says over how many units it is and which artifacts it came from, so that `campaign lineage` can
+ * lead from it back to rollouts; a missing number is null with n 0, never zero.
+ */
+import { z } from 'zod';
+import { artifactRefSchema } from './artifacts';
+
+export const intervalSchema = z.strictObject({
+  low: z.number(),
+  high: z.number(),
+  /** Confidence level, e.g. 0.95. */
+  level: z.number().gt(0).lt(1),
+  /** How it was computed, e.g. `wilson`, `paired bootstrap over tasks`. */
+  method: z.string(),
+});
+export type Interval = z.infer<typeof intervalSchema>;
+
+/** `fraction` and `difference` (of two fractions) are in 0..1 here and shown as percent and points. */
+export const figureUnitSchema = z.enum(['fraction', 'difference', 'reward', 'count', 'tokens']);
+
+export const figureSchema = z
+  .strictObject({
+    /** Dotted path that `campaign lineage` takes, e.g. `arms.trace.success_rate`. */
+    id: z.string().regex(/^[a-z0-9_]+(\.[a-z0-9_-]+)*$/, 'lower-case words joined by dots'),
+    /** null: there was nothing to measure (n is 0). */
+    value: z.number().nullable(),
+    /** Number of units that the value is over: tasks, rollouts, seeds or labeling passes. */
+    n: z.number().int().nonnegative(),
+    unit: figureUnitSchema.optional(),
+    /** Population standard deviation over the n units, where that is what the method reports. */
+    std: z.number().nonnegative().optional(),
+    interval: intervalSchema.optional(),
+    from: z.array(artifactRefSchema),
+  })
+  .refine((f) => f.value !== null || f.n === 0, 'a figure without a value has n 0')
+  .refine((f) => f.from.length > 0 || f.n === 0, 'a figure names the artifacts that it came from');
+export type Figure = z.infer<typeof figureSchema>;
+
+/** Every figure in a value, in the order in which it stands there; a repeated figure is given once per place. */
+export const figuresIn = (value: unknown): Figure[] => {
+  if (typeof value !== 'object' || value === null) return [];
+  if ('id' in value && 'n' in value && 'from' in value) return [value as Figure];
+  return Object.values(value).flatMap(figuresIn);
+};

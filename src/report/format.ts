@@ -1,0 +1,56 @@
+/** Numbers as text, in one way for the page, the terminal and the verdict. */
+import type { Figure } from '../domain/figure';
+
+export const MISSING = '–';
+
+const fixed = (value: number, digits: number): string => {
+  const text = value.toFixed(digits);
+  // A tiny negative number would read "-0.0".
+  return Number(text) === 0 ? (0).toFixed(digits) : text;
+};
+const signed = (value: number): string => (value > 0 && fixed(value, 1) !== '0.0' ? '+' : '') + fixed(value, 1);
+const grouped = (value: number): string => fixed(value, 0).replace(/\B(?=(\d{3})+$)/g, ',');
+
+export const percent = (fraction: number): string => `${fixed(100 * fraction, 1)}%`;
+/** A level or a tick: `95%`, `97.5%`. */
+export const shortPercent = (fraction: number): string => percent(fraction).replace('.0%', '%');
+export const wholeNumber = grouped;
+
+const number = ({ value, unit, bare }: { value: number; unit: Figure['unit']; bare: boolean }): string => {
+  switch (unit) {
+    case 'fraction':
+      return fixed(100 * value, 1) + (bare ? '' : '%');
+    case 'difference':
+      return signed(100 * value) + (bare ? '' : ' pt');
+    case 'count':
+    case 'tokens':
+      return grouped(value);
+    default:
+      return fixed(value, 2);
+  }
+};
+
+/** The value in its unit: `61.0%`, `+31.0 pt`, `0.42`, `12,400`. */
+export const valueText = ({ value, unit }: Pick<Figure, 'value' | 'unit'>): string =>
+  value === null ? MISSING : number({ value, unit, bare: false });
+
+/** The interval's ends in the figure's unit without its sign, `54.1 to 67.5`; or `sd 0.03` where that is what there is. */
+export const spreadText = ({ interval, std, unit }: Pick<Figure, 'interval' | 'std' | 'unit'>): string | undefined => {
+  if (interval !== undefined)
+    return [interval.low, interval.high].map((value) => number({ value, unit, bare: true })).join(' to ');
+  if (std !== undefined) return `sd ${fixed(std, 2)}`;
+  return undefined;
+};
+
+export const shortSha = (sha256: string): string => sha256.slice(0, 8);
+
+export const lineageCommand = ({ start, campaign }: { start: string; campaign: string }): string =>
+  `campaign lineage ${start} --campaign ${campaign}`;
+
+/** Seconds as `45 s`, `3 min 20 s`, `2 h 5 min`. */
+export const duration = (seconds: number): string => {
+  const s = Math.round(seconds);
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
+  return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
+};

@@ -1,0 +1,13 @@
+/** Renders a report. Invariant: the verdict is computed here from the figures, whatever came in; report.json and report.html hold the same. */
+import { reportSchema, type Report, type ReportDraft } from '../domain/report';
+import { reportHtml } from './html';
+import { verdict } from './verdict';
+
+/** The whole report, checked. Throws a ZodError that names the field if the draft breaks the schema. */
+export const completeReport = (draft: ReportDraft): Report => reportSchema.parse({ ...draft, verdict: verdict(draft) });
+
+/** The two files' texts: report.json (indented) and report.html. */
+export const renderReport = ({ report }: { report: ReportDraft }): { json: string; html: string } => {
+  const complete = completeReport(report);
+  return { json: `${JSON.stringify(complete, null, 2)}\n`, html: reportHtml(complete) };
+};

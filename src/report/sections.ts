@@ -1,0 +1,127 @@
+/** The page's sections before training: what came out, the arms, the solver matrix, the selection. Absent parts give nothing. */
+import type { ArtifactRef } from '../domain/artifacts';
+import type { Figure } from '../domain/figure';
+import type { Report } from '../domain/report';
+import { figureView, sourceView } from './figure-view';
+import { lineageCommand, wholeNumber } from './format';
+import { markup, type Markup } from './markup';
+import { armsPlot } from './plots/arms';
+import { selectionPlot } from './plots/selection';
+import { solverMatrixPlot } from './plots/solver-matrix';
+
+type Cell = Markup | string | undefined;
+
+/** A table that scrolls when it is wider than the page. A cell in the last column may hold long text. */
+export const table = ({ head, rows }: { head: string[]; rows: Cell[][] }): Markup =>
+  markup`<div class="scroll"><table><tr>${head.map((h) => markup`<th>${h}</th>`)}</tr>${rows.map(
+    (cells) =>
+      markup`<tr>${cells.map((cell, i) => markup`<td${i === head.length - 1 && markup` class="wrap"`}>${cell}</td>`)}</tr>`,
+  )}</table></div>`;
+
+/** A plot that scrolls when it is wider than the page, with what it shows and where it is from. */
+export const plotFigure = (plot: {
+  body: Markup;
+  caption: string;
+  from?: readonly ArtifactRef[];
+  campaign: string;
+}): Markup =>
+  markup`<figure><div class="scroll">${plot.body}</div><figcaption>${plot.caption} ${
+    plot.from !== undefined && sourceView({ from: plot.from, campaign: plot.campaign })
+  }</figcaption></figure>`;
+
+const statusWords = {
+  running: 'running',
+  stopped_at_stage: 'stopped after a stage',
+  completed: 'completed',
+  failed: 'failed',
+} as const;
+
+export const headerSection = ({ campaign }: Report): Markup => markup`<h1>${campaign.name}</h1>
+<p class="quiet">Campaign on ${campaign.target.name} ${campaign.target.version}, seed ${campaign.seed}:
+${statusWords[campaign.status]}, stage ${campaign.stage}</p>
+<dl><dt>Base model</dt><dd>${campaign.baseModel}</dd><dt>Config</dt><dd><code>${campaign.configSha256}</code></dd>
+<dt>Started</dt><dd>${campaign.startedAt}</dd>${campaign.finishedAt !== undefined && markup`<dt>Finished</dt><dd>${campaign.finishedAt}</dd>`}
+${campaign.workflowId !== undefined && markup`<dt>Workflow</dt><dd><code>${campaign.workflowId}</code></dd>`}
+${campaign.reason !== undefined && markup`<dt>Reason</dt><dd class="bad">${campaign.reason}</dd>`}</dl>`;
+
+export const verdictSection = ({ verdict, campaign }: Report): Markup => markup`<h2>Verdict</h2>
+<p class="small quiet">Computed from the figures below by fixed rules. A difference counts only if its interval excludes zero.</p>
+<ul class="verdict">${verdict.map(
+  ({ text, behind }) =>
+    markup`<li>${text} ${behind.map(
+      (start) =>
+        markup`<code title="${lineageCommand({ start, campaign: campaign.name })}">${/^[0-9a-f]{64}$/.test(start) ? start.slice(0, 8) : start}</code> `,
+    )}</li>`,
+)}</ul>`;
+
+export const armsSection = ({ arms, comparisons = [], campaign }: Report): Markup | undefined => {
+  if (arms === undefined) return undefined;
+  const view = (figure: Figure | undefined): Markup => figureView({ figure, campaign: campaign.name });
+  return markup`<h2>Arms on held-out tasks</h2>
+${plotFigure({
+  body: armsPlot({ arms, campaign: campaign.name }),
+  caption:
+    'Share of test tasks solved, with its interval. The diamond is a bound, not a policy: tasks that base or any adapter alone solves.',
+  campaign: campaign.name,
+})}
+${table({
+  head: ['arm', 'training rollouts', 'tasks × trials', 'success', 'difference to base', 'status'],
+  rows: arms.map((arm) => [
+    arm.name,
+    wholeNumber(arm.trainingRollouts),
+    `${arm.tasks} × ${arm.trials}`,
+    view(arm.successRate),
+    view(arm.differenceToBase),
+    arm.status === 'failed' ? markup`<span class="bad">failed: ${arm.reason}</span>` : 'evaluated',
+  ]),
+})}
+${
+  comparisons.length > 0 &&
+  markup`<h3>Paired differences between arms</h3>${table({
+    head: ['arm', 'minus', 'difference'],
+    rows: comparisons.map(({ arm, against, difference }) => [arm, against, view(difference)]),
+  })}`
+}`;
+};
+
+export const solverMatrixSection = ({ solverMatrix, campaign }: Report): Markup | undefined => {
+  if (solverMatrix === undefined) return undefined;
+  const { inline, from, tasks } = solverMatrix;
+  return markup`<h2>Solver matrix</h2>${
+    inline === undefined
+      ? markup`<p>${tasks} tasks: too many to draw; the whole matrix is artifact ${sourceView({ from: [from], campaign: campaign.name })}</p>`
+      : plotFigure({
+          body: solverMatrixPlot(inline),
+          caption:
+            'One column a test task, filled where the option solves it (lighter: in some of its trials; red: no scored rollout).',
+          from: [from],
+          campaign: campaign.name,
+        })
+  }`;
+};
+
+export const selectionSection = ({ selection, campaign }: Report): Markup | undefined => {
+  if (selection === undefined) return undefined;
+  const { candidates, rule } = selection;
+  return markup`<h2>Selection</h2>
+<p>${selection.failed} failed and ${selection.passed} successful rollouts were labeled. A pass votes for a capability if Cov ≥ ${String(rule.rho)}
+and Delta ≥ ${String(rule.delta)}; ${rule.votes} of ${rule.passes} votes select it.</p>${selection.reason !== undefined && markup`<p class="bad">${selection.reason}</p>`}
+${plotFigure({
+  body: selectionPlot({ candidates, rule, campaign: campaign.name }),
+  caption:
+    'Mean over the passes with one standard deviation each way; filled: selected. Both thresholds are met in the shaded area.',
+  from: selection.from,
+  campaign: campaign.name,
+})}
+${table({
+  head: ['candidate', 'votes', 'Cov', 'Delta', 'selected', 'definition'],
+  rows: candidates.map((c) => [
+    c.name,
+    `${c.votes} of ${c.passes}`,
+    figureView({ figure: c.coverage, campaign: campaign.name }),
+    figureView({ figure: c.delta, campaign: campaign.name }),
+    c.selected ? 'yes' : 'no',
+    c.definition,
+  ]),
+})}`;
+};

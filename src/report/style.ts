@@ -1,0 +1,44 @@
+/** The page's style sheet: system fonts, two colour schemes, and the classes that the plots draw with. */
+export const style = `
+:root { color-scheme: light dark; --paper:#fdfdfc; --ink:#1d1d1b; --quiet:#6b6b66; --rule:#e2e2dd; --band:#e9f1ea; --accent:#b4441a;
+  --adapter:#2d6a9f; --baseline:#4d7d38; --base:#8a8a84; --code:#f2f2ee }
+@media (prefers-color-scheme: dark) { :root { --paper:#161715; --ink:#e6e5e0; --quiet:#9a9a92; --rule:#32332f; --band:#1f2b22;
+  --accent:#ef8a5c; --adapter:#7ab3e4; --baseline:#98c67e; --base:#8f8f88; --code:#23241f } }
+* { box-sizing: border-box }
+body { margin:0 auto; max-width:960px; padding:40px 24px 80px; background:var(--paper); color:var(--ink);
+  font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif; font-variant-numeric:tabular-nums }
+h1 { font-size:26px; font-weight:600; margin:0 0 2px; overflow-wrap:anywhere }
+h2 { font-size:18px; font-weight:600; margin:44px 0 4px; padding-top:14px; border-top:1px solid var(--rule) }
+h3 { font-size:15px; font-weight:600; margin:24px 0 2px }
+p { margin:4px 0; max-width:76ch } .quiet, figcaption { color:var(--quiet) } figcaption, .small { font-size:13px; max-width:90ch }
+code { font:12.5px/1.4 ui-monospace,"SF Mono","DejaVu Sans Mono",monospace; background:var(--code); padding:1px 4px; border-radius:3px;
+  overflow-wrap:anywhere }
+ul.verdict { padding-left:18px; margin:8px 0 } ul.verdict li { margin:3px 0; max-width:80ch }
+ul.verdict code { font-size:11px; color:var(--quiet); background:none; padding:0 }
+figure { margin:12px 0 } .scroll { overflow-x:auto; margin:10px 0 }
+table { border-collapse:collapse; font-size:13.5px } th { text-align:left; font-weight:500; color:var(--quiet) }
+th, td { padding:5px 18px 5px 0; vertical-align:top; border-bottom:1px solid var(--rule) } td.wrap { min-width:240px; max-width:420px }
+td { white-space:nowrap } td.wrap { white-space:normal }
+dl { display:grid; grid-template-columns:max-content 1fr; gap:2px 18px; margin:10px 0; font-size:13.5px } dt { color:var(--quiet) } dd { margin:0; overflow-wrap:anywhere }
+details.figure { display:inline-block } details.figure summary { cursor:pointer; list-style:none } summary::-webkit-details-marker { display:none }
+details.figure b { font-weight:600; margin-right:4px } details.figure .quiet { font-size:12.5px }
+details.figure .source { font-size:12.5px; white-space:normal; max-width:340px; padding:4px 0 }
+.sha { font:11px ui-monospace,"DejaVu Sans Mono",monospace; color:var(--quiet); display:block }
+details.figure:not([open]) + .sha { display:block }
+.bad { color:var(--accent) } .runs { display:grid; grid-template-columns:repeat(auto-fill,minmax(290px,1fr)); gap:14px 12px }
+.runs h3 { margin:6px 0 0; overflow-wrap:anywhere }
+svg { display:block; font-size:13px } svg text { fill:var(--ink) } svg .quiet { fill:var(--quiet) } svg .strong { font-weight:600 }
+svg .tick { font-size:11.5px; fill:var(--quiet) } .grid { stroke:var(--rule) } .axis { stroke:var(--quiet) }
+.reference { stroke:var(--base); stroke-dasharray:2 3 } .threshold { stroke:var(--quiet); stroke-dasharray:4 3 } .leader { stroke:var(--rule) }
+.band { fill:var(--band) } .strip { fill:var(--code) } .solved { fill:var(--adapter) } .unscored { fill:var(--accent); opacity:.6 }
+.mark { fill:var(--adapter); stroke:var(--adapter); stroke-width:1.5 } .whisker { stroke:var(--adapter); stroke-width:2 }
+.mark.base { fill:var(--base); stroke:var(--base) } .whisker.base { stroke:var(--base) }
+.mark.trace { fill:var(--accent); stroke:var(--accent) } .whisker.trace { stroke:var(--accent) }
+.mark.baseline { fill:var(--baseline); stroke:var(--baseline) } .whisker.baseline { stroke:var(--baseline) }
+.mark.union_ceiling, .mark.left-out, .mark.earlier, .mark.held-out { fill:var(--paper) }
+.mark.union_ceiling, .mark.left-out, .mark.earlier { stroke:var(--quiet) } .whisker.union_ceiling { stroke:var(--quiet) }
+.mark.refused { fill:var(--accent); stroke:var(--accent) }
+.spread { stroke:var(--adapter); opacity:.6 } .spread.left-out { stroke:var(--quiet) }
+.curve { fill:none; stroke:var(--quiet); stroke-width:1.5 } .bar { fill:var(--adapter) } .bar.base { fill:var(--base) }
+@media print { body { max-width:none; padding:0 } }
+`;

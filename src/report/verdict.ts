@@ -1,0 +1,158 @@
+/**
+ * The verdict: plain sentences that follow from the figures by fixed rules. Invariant: "above", "below", "ahead" and "behind" are said
+ * only where the interval excludes zero; nothing here is judged by a person or a model.
+ */
+import type { Figure } from '../domain/figure';
+import type { Arm, ReportDraft, ReportedCapability, VerdictSentence } from '../domain/report';
+import { shortPercent, spreadText, valueText, wholeNumber } from './format';
+import { whereTraceFails } from './solver-matrix';
+
+const say = (text: string, ...behind: (Figure | string | undefined)[]): VerdictSentence => ({
+  text,
+  behind: behind.flatMap((b) => (b === undefined ? [] : [typeof b === 'string' ? b : b.id])),
+});
+
+const level = (figure: Figure): string =>
+  figure.interval === undefined
+    ? 'no interval'
+    : `${shortPercent(figure.interval.level)} interval ${spreadText(figure)}`;
+
+const points = (difference: number): string => {
+  const text = Math.abs(100 * difference).toFixed(1);
+  return `${text} point${text === '1.0' ? '' : 's'}`;
+};
+
+/** Which way a difference points, or undefined if its interval does not exclude zero (or there is none). */
+export const direction = (difference: Figure): 'up' | 'down' | undefined => {
+  if (difference.interval === undefined) return undefined;
+  if (difference.interval.low > 0) return 'up';
+  return difference.interval.high < 0 ? 'down' : undefined;
+};
+
+const compare = (
+  words: { arm: string; against: string; up: string; down: string },
+  difference: Figure,
+): VerdictSentence => {
+  if (difference.value === null) return say(`${words.arm} and ${words.against} share no evaluated task.`, difference);
+  const way = direction(difference);
+  const text =
+    way === undefined
+      ? `${words.arm} cannot be told from ${words.against}: ${valueText(difference)} (${level(difference)}, n ${difference.n}).`
+      : `${words.arm} is ${points(difference.value)} ${way === 'up' ? words.up : words.down} ${words.against} ` +
+        `(${level(difference)}, n ${difference.n}).`;
+  return say(text, difference);
+};
+
+const reversed = (difference: Figure): Figure => ({
+  ...difference,
+  value: difference.value === null ? null : -difference.value,
+  interval: difference.interval && {
+    ...difference.interval,
+    low: -difference.interval.high,
+    high: -difference.interval.low,
+  },
+});
+
+const armSentences = (arms: readonly Arm[]): VerdictSentence[] =>
+  arms.flatMap((arm) => {
+    if (arm.status === 'failed') return [say(`Arm ${arm.name} failed: ${arm.reason}.`)];
+    const rate = arm.successRate;
+    if (arm.name === 'base' && rate !== undefined && rate.value !== null)
+      return [say(`base solves ${valueText(rate)} of ${rate.n} held-out tasks (${level(rate)}).`, rate)];
+    // Single adapters are judged by their validation; the union ceiling is a bound, not a policy.
+    if (arm.differenceToBase === undefined || !['trace', 'grpo_target', 'grpo_single', 'gepa'].includes(arm.name))
+      return [];
+    return [compare({ arm: arm.name, against: 'base', up: 'above', down: 'below' }, arm.differenceToBase)];
+  });
+
+const comparisonSentences = (report: ReportDraft): VerdictSentence[] =>
+  (report.comparisons ?? []).map(({ arm, against, difference }) => {
+    const budget = (name: string): number | undefined => report.arms?.find((a) => a.name === name)?.trainingRollouts;
+    const [own, other] = [budget(arm), budget(against)];
+    // The one that leads is named first.
+    const words = { up: 'ahead of', down: 'behind' };
+    const sentence =
+      direction(difference) === 'down'
+        ? compare({ arm: against, against: arm, ...words }, reversed(difference))
+        : compare({ arm, against, ...words }, difference);
+    if (own === undefined || other === undefined) return sentence;
+    const rollouts = `Training rollouts: ${arm} ${wholeNumber(own)}, ${against} ${wholeNumber(other)}.`;
+    return { ...sentence, text: `${sentence.text} ${rollouts}` };
+  });
+
+const capabilitySentence = (capability: ReportedCapability): VerdictSentence | undefined => {
+  const { name, status, validation, reason } = capability;
+  if (status === undefined) return undefined;
+  if (status !== 'trained') {
+    const rounds = capability.rounds?.length ?? 0;
+    const after = status === 'not_calibrated' && rounds > 0 ? ` after ${rounds} round${rounds === 1 ? '' : 's'}` : '';
+    const because = reason === undefined ? '' : `: ${reason}`;
+    return say(
+      `${name} has no adapter (${status.replace('_', ' ')}${after})${because}.`,
+      capability.calibration?.meanReward,
+    );
+  }
+  if (validation === undefined) return say(`Adapter ${name} was not validated.`);
+  const { before, after, difference } = validation.target;
+  const change = `${valueText(before)} to ${valueText(after)} on held-out target tasks`;
+  const sure = difference === undefined ? '' : ` (${valueText(difference)}, ${level(difference)})`;
+  return say(`Adapter ${name} ${validation.helps ? 'helped' : 'did not help'}: ${change}${sure}.`, difference ?? after);
+};
+
+const selectionSentence = (selection: ReportDraft['selection']): VerdictSentence[] => {
+  if (selection === undefined) return [];
+  const selected = selection.candidates.filter((c) => c.selected).map((c) => c.name);
+  const of = `of ${selection.candidates.length} candidate${selection.candidates.length === 1 ? '' : 's'}`;
+  const behind = selection.from.map((ref) => ref.sha256);
+  if (selected.length > 0) return [say(`Selected ${selected.length} ${of}: ${selected.join(', ')}.`, ...behind)];
+  const because = selection.reason === undefined ? '' : ` (${selection.reason})`;
+  return [say(`No capability was selected ${of}${because}.`, ...behind)];
+};
+
+const routerSentence = (router: ReportDraft['router']): VerdictSentence[] => {
+  if (router === undefined) return [];
+  const { routed, bestSingle } = router.crossValidation;
+  const verb = router.helps ? 'Routing helps' : 'Routing does not help';
+  const text = `${verb} in cross-validation: ${valueText(routed)} against ${valueText(bestSingle.successRate)} for ${bestSingle.option} alone.`;
+  const errors = router.errors?.value ?? 0;
+  return [
+    say(text, routed, bestSingle.successRate),
+    ...(errors > 0 ? [say(`The router failed on ${errors} conversations.`, router.errors)] : []),
+  ];
+};
+
+const reservations = ({ campaign, leakage, rollouts }: ReportDraft): VerdictSentence[] => {
+  const because = campaign.reason === undefined ? '' : `: ${campaign.reason}`;
+  const ended: Partial<Record<typeof campaign.status, string>> = {
+    running: `The campaign is still running (stage ${campaign.stage}).`,
+    stopped_at_stage: `The campaign was stopped after stage ${campaign.stage}; later stages are absent.`,
+    failed: `The campaign failed at stage ${campaign.stage}${because}.`,
+  };
+  const text = ended[campaign.status];
+  const broken = rollouts?.broken.value ?? 0;
+  return [
+    ...(text === undefined ? [] : [say(text)]),
+    ...(leakage !== undefined && !leakage.passed
+      ? [
+          say(
+            `Leakage: ${leakage.hits.length} texts contain a test task; the test figures cannot be trusted.`,
+            ...leakage.from.map((r) => r.sha256),
+          ),
+        ]
+      : []),
+    ...(broken > 0
+      ? [say(`${wholeNumber(broken)} rollouts broke and are in no figure of success.`, rollouts?.broken)]
+      : []),
+  ];
+};
+
+/** The sentences in the order of the page: outcome first, then why, then reservations. */
+export const verdict = (report: ReportDraft): VerdictSentence[] => [
+  ...armSentences(report.arms ?? []),
+  ...comparisonSentences(report),
+  ...whereTraceFails(report),
+  ...routerSentence(report.router),
+  ...selectionSentence(report.selection),
+  ...(report.capabilities ?? []).flatMap((c) => capabilitySentence(c) ?? []),
+  ...reservations(report),
+];
