@@ -1,41 +1,22 @@
-"""From a batch file to training rows.
+"""From scored rollouts to the inputs of the loss.
 
 Invariants: ids, masks and log-probs are trained on as they were recorded, and only rows that carry a gradient are
 kept: no constant group, no row without a loss token."""
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 
-from .job import BadJob
+from .rollouts import Rollout, Row
 
 EPS = 1e-4
 """Added to a standard deviation before dividing by it: TRL's value."""
 
 CONSTANT = 1e-8
 """Rewards of a group that differ by no more than this are equal (the method compares to 8 decimals)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One sequence: completion_ids, logprobs and mask have one entry a token from the first sampled token on."""
-
-    prompt_ids: list[int]
-    completion_ids: list[int]
-    logprobs: list[float]
-    mask: list[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Rollout:
-    rows: list[Row]
-    reward: float
 
 
 @dataclass(frozen=True)
@@ -46,69 +27,6 @@ class Batch:
     advantages: list[float]
     tokens: int
     metrics: dict[str, float]
-
-
-def read_groups(path: Path, *, tasks: list[str], group_size: int, vocabulary: int) -> list[list[Rollout]]:
-    """Reads the groups of a batch file, in the order of `tasks`. Raises BadJob for anything that was not asked for."""
-    try:
-        raw = json.loads(path.read_text())
-    except OSError as error:
-        raise BadJob(f"batch file {path}: {error.strerror}; write it before answering") from error
-    except ValueError as error:
-        raise BadJob(f"batch file {path}: not JSON ({error}); write it whole before answering") from error
-    groups = raw.get("groups") if isinstance(raw, dict) else None
-    if not isinstance(groups, list) or len(groups) != len(tasks):
-        found = len(groups) if isinstance(groups, list) else "no"
-        raise BadJob(
-            f"groups of {path}: {found} groups, asked for {len(tasks)}; answer one group a task, in the order asked for"
-        )
-    parsed = []
-    for index, (group, task) in enumerate(zip(groups, tasks, strict=True)):
-        where = f"groups[{index}]"
-        if group.get("task") != task:
-            raise BadJob(f"{where}.task {group.get('task')!r}: asked for {task!r}; keep the order asked for")
-        rollouts = group.get("rollouts", [])
-        if len(rollouts) != group_size:
-            raise BadJob(
-                f"{where}.rollouts: {len(rollouts)} rollouts; send exactly group_size = {group_size} scored ones"
-            )
-        parsed.append([_rollout(f"{where}.rollouts[{n}]", rollout, vocabulary) for n, rollout in enumerate(rollouts)])
-    return parsed
-
-
-def _rollout(where: str, raw: dict[str, Any], vocabulary: int) -> Rollout:
-    reward = raw.get("reward")
-    if isinstance(reward, bool) or not isinstance(reward, int | float) or not math.isfinite(reward):
-        raise BadJob(f"{where}.reward {reward!r}: must be a finite number; only scored rollouts belong in a batch")
-    return Rollout(
-        [_row(f"{where}.rows[{n}]", row, vocabulary) for n, row in enumerate(raw.get("rows", []))], float(reward)
-    )
-
-
-def _row(where: str, raw: dict[str, Any], vocabulary: int) -> Row:
-    try:
-        row = Row(raw["prompt_ids"], raw["completion_ids"], raw["logprobs"], raw["mask"])
-    except KeyError as error:
-        raise BadJob(
-            f"{where}.{error.args[0]}: missing; a row has prompt_ids, completion_ids, logprobs and mask"
-        ) from error
-    length = len(row.completion_ids)
-    if not row.prompt_ids or not length:
-        raise BadJob(f"{where}: empty prompt_ids or completion_ids; leave the row out")
-    if len(row.logprobs) != length or len(row.mask) != length:
-        raise BadJob(
-            f"{where}: {length} completion_ids, {len(row.logprobs)} logprobs, {len(row.mask)} mask; give one each"
-        )
-    for name, ids in (("prompt_ids", row.prompt_ids), ("completion_ids", row.completion_ids)):
-        if min(ids) < 0 or max(ids) >= vocabulary:
-            raise BadJob(
-                f"{where}.{name}: ids from {min(ids)} to {max(ids)}; the base model's vocabulary has {vocabulary}"
-            )
-    if not set(row.mask) <= {0, 1}:
-        raise BadJob(f"{where}.mask {sorted(set(row.mask))}: must be 0 or 1; 1 on tokens that carry loss")
-    if not all(map(math.isfinite, row.logprobs)):
-        raise BadJob(f"{where}.logprobs: not all finite; write 0 where a token was not sampled")
-    return row
 
 
 def group_advantages(rewards: torch.Tensor, kind: Literal["group", "batch"]) -> torch.Tensor:

@@ -44,7 +44,7 @@ class Job:
     checkpoint_every: int = 4
     threads: int = 2
     dtype: Literal["float32", "bfloat16"] = "float32"
-    tokens_per_forward: int = 8192
+    tokens_per_forward: int = 4096
     gradient_checkpointing: bool = False
 
     def fingerprint(self) -> str:

@@ -22,11 +22,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 from trl import GRPOConfig
 
-from .batch import Batch, read_groups, training_batch
+from .batch import Batch, training_batch
 from .channel import Channel, Interrupted, ProtocolError, RolloutsFailed
 from .checkpoint import fingerprint_of, last_whole
 from .grpo import CapabilityTrainer, save_adapter
 from .job import BadJob, Job
+from .rollouts import read_groups
 
 
 def run(job: Job, channel: Channel) -> None:
@@ -41,20 +42,30 @@ def run(job: Job, channel: Channel) -> None:
     if step > job.steps:
         raise BadJob(f"steps {job.steps}: {checkpoint} is already past it; raise steps or name an empty folder")
     _cut_metrics(output / "metrics.jsonl", step)
-    trainer = _trainer(job, output, channel)
-    channel.send({"type": "ready", "step": step})
     if step < job.steps:
-        try:
-            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-        except Interrupted:
-            trainer.save_checkpoint()
+        trainer = make_trainer(job, output, channel)
+        channel.send({"type": "ready", "step": step})
+        if not _train(trainer, checkpoint):
             channel.send({"type": "interrupted", "step": trainer.state.global_step})
             return
-        except (RolloutsFailed, ProtocolError, BadJob):
-            trainer.save_checkpoint()
-            raise
+    else:
+        channel.send({"type": "ready", "step": step})
     shutil.rmtree(output / "weights", ignore_errors=True)
     channel.send({"type": "done", "step": job.steps})
+
+
+def _train(trainer: CapabilityTrainer, checkpoint: Path | None) -> bool:
+    """Trains to the end (True) or to an interruption (False), and saves."""
+    try:
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    except Interrupted:
+        trainer.save_checkpoint()
+        return False
+    except (RolloutsFailed, ProtocolError, BadJob):
+        trainer.save_checkpoint()
+        raise
+    trainer.save_checkpoint()
+    return True
 
 
 def tasks_of_all_steps(job: Job) -> list[str]:
@@ -66,8 +77,9 @@ def tasks_of_all_steps(job: Job) -> list[str]:
     return drawn[: job.steps * job.groups_per_step]
 
 
-def _trainer(job: Job, output: Path, channel: Channel) -> CapabilityTrainer:
-    model = _model(job)
+def make_trainer(job: Job, output: Path, channel: Channel) -> CapabilityTrainer:
+    """Model, data and TRL trainer of a job; the trainer's every step asks `channel` for its rollouts."""
+    model = build_model(job)
     vocabulary = model.get_input_embeddings().num_embeddings
 
     def collect(step: int, tasks: list[str]) -> Batch:
@@ -116,6 +128,7 @@ def grpo_config(job: Job, output: Path, **changes: Any) -> GRPOConfig:
         "epsilon": job.clip,
         "beta": job.kl,
         "temperature": job.temperature,
+        "router_aux_loss_coef": 0.0,  # the method's loss has no load-balancing term
         "learning_rate": job.learning_rate,
         "lr_scheduler_type": "constant",
         "max_grad_norm": job.max_grad_norm,
@@ -131,7 +144,7 @@ def grpo_config(job: Job, output: Path, **changes: Any) -> GRPOConfig:
     return GRPOConfig(**{**settings, **changes})
 
 
-def _model(job: Job) -> Any:
+def build_model(job: Job) -> Any:
     """The base model with a fresh LoRA (B zero) that depends on the seed alone."""
     base = AutoModelForCausalLM.from_pretrained(job.base_model, dtype=getattr(torch, job.dtype))
     linear = {name for name, module in base.named_modules() if isinstance(module, torch.nn.Linear)}

@@ -1,0 +1,209 @@
+"""One optimizer step of `trainer train` against bare TRL's on the same batch, alternating in one process.
+
+    python bench/trainer_step.py [--model models/base] [--rounds 3] [--steps 6] [--constant 0]
+
+Ours is all of a step: adapter written, request and answer, batch file read and checked, gradient, metrics line. Bare
+TRL is a GRPOTrainer whose rollout_func returns the same batch from memory. Neither writes checkpoints. Prints one JSON
+object: medians of the seconds from one step's end to the next one's, and their ratio (the goal is at most 1.1)."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import random
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from trainer.train.channel import Channel
+from trainer.train.job import Job, parse_job
+
+GROUPS, GROUP_SIZE = 4, 16
+TARGETS = ["q_proj", "k_proj", "v_proj", "out_proj", "in_proj", "w1", "w2", "w3"]
+
+
+def make_model(folder: Path) -> None:
+    """An untrained Lfm2 of about a million parameters, the shipped base's shape."""
+    import torch
+    from tokenizers import Tokenizer, models
+    from transformers import Lfm2Config, Lfm2ForCausalLM, PreTrainedTokenizerFast
+
+    torch.manual_seed(0)
+    config = Lfm2Config(
+        vocab_size=512,
+        hidden_size=128,
+        intermediate_size=384,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        layer_types=["conv", "full_attention"] * 2,
+        block_auto_adjust_ff_dim=False,
+    )
+    Lfm2ForCausalLM(config).save_pretrained(folder)
+    words = Tokenizer(models.WordLevel({f"w{i}": i for i in range(512)}, unk_token="w0"))
+    PreTrainedTokenizerFast(tokenizer_object=words, pad_token="w0", eos_token="w2").save_pretrained(folder)
+
+
+def make_batch(tasks: list[str], constant: int) -> dict[str, Any]:
+    """Multi-turn rollouts: a prompt of 150-220 tokens per task, 2-6 turns of 8-16 sampled and 6-30 given tokens.
+
+    The first `constant` groups have one reward only."""
+    generator = random.Random(5)
+    groups = []
+    for index, task in enumerate(tasks):
+        prompt = generator.choices(range(3, 512), k=generator.randint(150, 220))
+        rollouts = []
+        for _ in range(GROUP_SIZE):
+            mask: list[int] = []
+            for _ in range(generator.randint(2, 6)):
+                mask += [1] * generator.randint(8, 16) + [0] * generator.randint(6, 30)
+            while not mask[-1]:
+                mask.pop()
+            row = {
+                "prompt_ids": prompt,
+                "completion_ids": generator.choices(range(3, 512), k=len(mask)),
+                "logprobs": [-6.2 * own for own in mask],
+                "mask": mask,
+            }
+            rollouts.append({"rows": [row], "reward": 1.0 if index < constant else generator.random()})
+        groups.append({"task": task, "rollouts": rollouts})
+    return {"groups": groups}
+
+
+class InstantWorker:
+    """Answers every request with the same rollouts, in the order asked for, from files that are written beforehand."""
+
+    def __init__(self, folder: Path, batch: dict[str, Any], orders: set[tuple[str, ...]]) -> None:
+        self.line = ""
+        self.files = {}
+        by_task = {group["task"]: group for group in batch["groups"]}
+        for order in orders:
+            self.files[order] = folder / f"{'-'.join(order)}.json"
+            self.files[order].write_text(json.dumps({"groups": [by_task[task] for task in order]}))
+
+    def write(self, line: str) -> None:
+        self.line = line
+
+    def flush(self) -> None:
+        pass
+
+    def readline(self) -> str:
+        request = json.loads(self.line)
+        file = self.files[tuple(request["tasks"])]
+        return json.dumps({"type": "rollouts", "id": request["id"], "file": str(file)}) + "\n"
+
+
+def bare_trl(job: Job, output: Path, batch: dict[str, Any]) -> Any:
+    """TRL's own trainer with the job's settings; the rollouts come from memory."""
+    from datasets import Dataset
+    from transformers import AutoTokenizer
+    from transformers.trainer_callback import PrinterCallback
+    from trl import GRPOTrainer
+
+    from trainer.train.run import build_model, grpo_config
+
+    rollouts = [rollout for group in batch["groups"] for rollout in group["rollouts"]]
+    rows = [rollout["rows"][0] for rollout in rollouts]
+    answer = {
+        "prompt_ids": [row["prompt_ids"] for row in rows],
+        "completion_ids": [row["completion_ids"] for row in rows],
+        "logprobs": [row["logprobs"] for row in rows],
+        "given": [rollout["reward"] for rollout in rollouts],
+    }
+    masks = [row["mask"] for row in rows]
+    trainer = GRPOTrainer(
+        model=build_model(job),
+        args=grpo_config(job, output, save_strategy="no"),
+        train_dataset=Dataset.from_dict({"prompt": list(job.tasks) * job.steps}),
+        processing_class=AutoTokenizer.from_pretrained(job.base_model),
+        reward_funcs=lambda given, **_: given,
+        rollout_func=lambda prompts, trainer: {**answer, "env_mask": masks},
+    )
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+def seconds_per_step(trainer: Any) -> list[float]:
+    """Seconds from the end of a step to the end of the next; the first step warms up."""
+    from transformers import TrainerCallback
+
+    ends: list[float] = []
+
+    class Clock(TrainerCallback):
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            ends.append(time.perf_counter())
+
+    trainer.add_callback(Clock())
+    trainer.train()
+    return [after - before for before, after in itertools.pairwise(ends)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", help="model folder (default: an untrained Lfm2 of a million parameters)")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=6, help="steps a round and side")
+    parser.add_argument("--constant", type=int, default=0, help=f"groups of {GROUPS} with one reward only")
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    from trainer.train.run import make_trainer
+
+    times: dict[str, list[float]] = {"ours": [], "bare_trl": []}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if options.model is None:
+            make_model(folder / "model")
+        tasks = [f"s{index}" for index in range(GROUPS)]
+        job = parse_job(
+            {
+                "base_model": options.model or str(folder / "model"),
+                "output_dir": str(folder / "out"),
+                "seed": 1,
+                "tasks": tasks,
+                "steps": options.steps + 1,
+                "groups_per_step": GROUPS,
+                "group_size": GROUP_SIZE,
+                "lora": {"r": 16, "alpha": 16, "target_modules": TARGETS},
+                "learning_rate": 0.002,
+                "checkpoint_every": options.steps + 2,
+                "threads": options.threads,
+            }
+        )
+        import torch
+
+        torch.set_num_threads(options.threads)
+        batch = make_batch(tasks, options.constant)
+        for round_number in range(options.rounds):
+            output = folder / f"round-{round_number}"
+            output.mkdir()
+            worker = InstantWorker(output, batch, set(itertools.permutations(tasks)))
+            times["ours"] += seconds_per_step(make_trainer(job, output, Channel(worker, worker)))
+            times["bare_trl"] += seconds_per_step(bare_trl(job, output, batch))
+    ours, bare = statistics.median(times["ours"]), statistics.median(times["bare_trl"])
+    tokens = sum(
+        len(row["prompt_ids"]) + len(row["completion_ids"])
+        for group in batch["groups"]
+        for rollout in group["rollouts"]
+        for row in rollout["rows"]
+    )
+    result = {
+        "ours_seconds": round(ours, 4),
+        "bare_trl_seconds": round(bare, 4),
+        "ratio": round(ours / bare, 3),
+        "steps_each": len(times["ours"]),
+        "rollouts": GROUPS * GROUP_SIZE,
+        "tokens": tokens,
+        "constant_groups": options.constant,
+        "threads": options.threads,
+    }
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+"""The gradient against references written by hand: masks, padding, clipping, dropped groups, rollouts of several
+rows."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from trainer.tests.train_harness import make_job
+from trainer.train.batch import EPS, Batch, group_advantages, informative, micro_batches, training_batch
+from trainer.train.job import parse_job
+from trainer.train.rollouts import Row, read_groups
+from trainer.train.run import make_trainer
+
+CLIP = 0.2
+
+
+@pytest.fixture(scope="module")
+def trainer(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A trainer whose LoRA is not zero, so that every parameter of it has a gradient."""
+    output = tmp_path_factory.mktemp("out")
+    built = make_trainer(parse_job(make_job(tiny_model_dir, output, clip=CLIP)), output, channel=None)
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for name, parameter in built.model.named_parameters():
+            if "lora_B" in name:
+                parameter.normal_(0, 0.2)
+    return built
+
+
+def random_rows(count: int, seed: int) -> list[Row]:
+    """Rows of unequal prompts and completions; old log-probs scattered around the model's, so that some ratios clip."""
+    generator = random.Random(seed)
+    rows = []
+    for _ in range(count):
+        length = generator.randint(3, 14)
+        mask = [generator.randint(0, 1) for _ in range(length - 1)] + [1]
+        rows.append(
+            Row(
+                prompt_ids=generator.choices(range(10, 60), k=generator.randint(2, 9)),
+                completion_ids=generator.choices(range(10, 60), k=length),
+                logprobs=[0.0] * length,
+                mask=mask,
+            )
+        )
+    return rows
+
+
+def logps(trainer: Any, row: Row) -> torch.Tensor:
+    """Log-probs of a row's completion from a plain forward of the unpadded row."""
+    ids = torch.tensor([row.prompt_ids + row.completion_ids])
+    logits = trainer.model(input_ids=ids).logits[0, len(row.prompt_ids) - 1 : -1].float()
+    return logits.log_softmax(-1).gather(1, ids[0, len(row.prompt_ids) :, None])[:, 0]
+
+
+def with_old_logps(trainer: Any, rows: list[Row], spread: float) -> list[Row]:
+    generator = torch.Generator().manual_seed(4)
+    filled = []
+    for row in rows:
+        noise = spread * torch.randn(len(row.mask), generator=generator)
+        old = (logps(trainer, row).detach() + noise) * torch.tensor(row.mask)
+        filled.append(Row(row.prompt_ids, row.completion_ids, old.tolist(), row.mask))
+    return filled
+
+
+def reference(trainer: Any, rows: list[Row], advantages: list[float]) -> tuple[float, list[torch.Tensor]]:
+    """GRPO's clipped loss, token by token, one row after the other: the mean over loss tokens."""
+    trainer.model.zero_grad()
+    total, tokens = torch.zeros(()), 0
+    for row, advantage in zip(rows, advantages, strict=True):
+        for logp, old, own in zip(logps(trainer, row), row.logprobs, row.mask, strict=True):
+            if own:
+                ratio = torch.exp(logp - old)
+                total = total - torch.min(ratio * advantage, ratio.clamp(1 - CLIP, 1 + CLIP) * advantage)
+                tokens += 1
+    loss = total / tokens
+    loss.backward()
+    return loss.item(), gradients(trainer)
+
+
+def gradients(trainer: Any) -> list[torch.Tensor]:
+    return [p.grad.clone() for p in trainer.model.parameters() if p.requires_grad]
+
+
+def step(trainer: Any, batch: Batch, tokens_per_forward: int = 40) -> tuple[float, list[torch.Tensor]]:
+    """Loss and gradient as `training_step` makes them."""
+    trainer.model.zero_grad()
+    trainer.current_gradient_accumulation_steps = 1
+    trainer._tokens_per_forward = tokens_per_forward
+    trainer._collect = lambda step, tasks: batch
+    loss = trainer.training_step(trainer.model, [{"prompt": "s1"}] * 4)
+    return loss.item(), gradients(trainer)
+
+
+def batch_of(rows: list[Row], advantages: list[float]) -> Batch:
+    return Batch(rows=rows, advantages=advantages, tokens=sum(sum(row.mask) for row in rows), metrics={})
+
+
+def assert_close(ours: list[torch.Tensor], theirs: list[torch.Tensor]) -> None:
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
+    assert any(g.abs().max() > 1e-4 for g in theirs)
+
+
+@pytest.mark.parametrize("tokens_per_forward", [1, 40, 10_000])
+def test_loss_and_gradient_of_a_padded_batch_are_the_handwritten_ones(trainer: Any, tokens_per_forward: int) -> None:
+    rows = with_old_logps(trainer, random_rows(7, seed=2), spread=0.4)
+    advantages = [1.3, -0.7, 0.2, -1.9, 0.5, 2.0, -0.1]
+    expected, expected_gradient = reference(trainer, rows, advantages)
+    loss, gradient = step(trainer, batch_of(rows, advantages), tokens_per_forward)
+    assert loss == pytest.approx(expected, rel=1e-4)
+    assert_close(gradient, expected_gradient)
+
+
+def test_the_gap_to_the_samplers_logprobs_is_measured_on_loss_tokens(trainer: Any) -> None:
+    rows = with_old_logps(trainer, random_rows(4, seed=3), spread=0.0)
+    step(trainer, batch_of(rows, [1.0] * 4))
+    assert trainer._step_metrics["logprob_gap"] < 1e-5
+    shifted = [
+        Row(r.prompt_ids, r.completion_ids, [x - 0.25 * m for x, m in zip(r.logprobs, r.mask, strict=True)], r.mask)
+        for r in rows
+    ]
+    step(trainer, batch_of(shifted, [1.0] * 4))
+    assert trainer._step_metrics["logprob_gap"] == pytest.approx(0.25, abs=1e-4)
+
+
+def test_masked_tokens_have_no_gradient(trainer: Any) -> None:
+    """Only the last of three tokens carries loss: other old log-probs, or another advantage's sign there, change
+    nothing."""
+    row = with_old_logps(trainer, [Row([11, 12], [13, 14, 15], [0.0] * 3, [0, 0, 1])], spread=0.0)[0]
+    _, gradient = step(trainer, batch_of([row], [1.0]))
+    trainer.model.zero_grad()
+    (-torch.exp(logps(trainer, row)[2] - row.logprobs[2])).backward()
+    assert_close(gradient, gradients(trainer))
+    noisy = Row(row.prompt_ids, row.completion_ids, [-9.0, -9.0, row.logprobs[2]], row.mask)
+    _, same = step(trainer, batch_of([noisy], [1.0]))
+    assert all(torch.equal(a, b) for a, b in zip(gradient, same, strict=True))
+
+
+def test_clipped_tokens_have_no_gradient(trainer: Any) -> None:
+    row = Row([11, 12], [13], [0.0], [1])
+    far = Row([11, 12], [13], [logps(trainer, row).item() - 1.0], [1])  # ratio e > 1.2
+    _, gradient = step(trainer, batch_of([far], [1.0]))
+    assert all(g.abs().max() == 0 for g in gradient)
+    _, gradient = step(trainer, batch_of([far], [-1.0]))
+    assert any(g.abs().max() > 0 for g in gradient)
+
+
+def test_group_advantages() -> None:
+    rewards = torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.5, 0.5, 0.5, 0.5], [0.2, 0.4, 0.6, 0.8]], dtype=torch.float64)
+    assert informative(rewards).tolist() == [True, False, True]
+    group = group_advantages(rewards, "group")
+    assert group[0].tolist() == pytest.approx([0.75 / (0.5 + EPS)] + [-0.25 / (0.5 + EPS)] * 3)
+    assert group[1].tolist() == [0.0] * 4
+    batch = group_advantages(rewards, "batch")
+    centred = [0.75, -0.25, -0.25, -0.25, 0, 0, 0, 0, -0.3, -0.1, 0.1, 0.3]
+    std = (sum(x * x for x in centred) / 11) ** 0.5
+    assert batch.flatten().tolist() == pytest.approx([x / (std + EPS) for x in centred])
+
+
+def raw_batch(rewards: list[list[float]], rows: list[Row]) -> dict[str, Any]:
+    remaining = iter(rows)
+
+    def rollout(reward: float) -> dict[str, Any]:
+        row = next(remaining)
+        names = ("prompt_ids", "completion_ids", "logprobs", "mask")
+        return {"reward": reward, "rows": [{name: getattr(row, name) for name in names}]}
+
+    return {"groups": [{"task": f"s{i}", "rollouts": [rollout(r) for r in group]} for i, group in enumerate(rewards)]}
+
+
+def test_constant_groups_leave_no_trace_in_the_gradient(trainer: Any, tmp_path: Path) -> None:
+    rows = with_old_logps(trainer, random_rows(8, seed=5), spread=0.1)
+    file = tmp_path / "batch.json"
+    file.write_text(json.dumps(raw_batch([[0.0, 1.0, 0.5, 0.5], [0.3] * 4], rows)))
+    groups = read_groups(file, tasks=["s0", "s1"], group_size=4, vocabulary=100)
+    batch = training_batch(groups, "group")
+    assert batch.metrics["informative_groups"] == 1
+    assert batch.metrics["reward"] == pytest.approx(0.4)
+    assert len(batch.rows) == 4
+    advantages = group_advantages(torch.tensor([[0.0, 1.0, 0.5, 0.5]], dtype=torch.float64), "group")[0].tolist()
+    expected, expected_gradient = reference(trainer, rows[:4], advantages)
+    loss, gradient = step(trainer, batch)
+    assert loss == pytest.approx(expected, abs=1e-6)
+    assert_close(gradient, expected_gradient)
+
+
+def test_all_rows_of_a_rollout_are_trained_on_with_its_advantage(trainer: Any, tmp_path: Path) -> None:
+    rows = with_old_logps(trainer, random_rows(3, seed=6), spread=0.1)
+    raw = raw_batch([[1.0, 0.0]], rows[:2])
+    extra = rows[2]
+    raw["groups"][0]["rollouts"][0]["rows"].append(
+        {n: getattr(extra, n) for n in ("prompt_ids", "completion_ids", "logprobs", "mask")}
+    )
+    raw["groups"][0]["rollouts"][1]["rows"][0]["mask"] = [0] * len(rows[1].mask)  # read-only turns alone
+    file = tmp_path / "batch.json"
+    file.write_text(json.dumps(raw))
+    batch = training_batch(read_groups(file, tasks=["s0"], group_size=2, vocabulary=100), "group")
+    value = 0.5 / (0.5**0.5 + EPS)
+    assert batch.advantages == pytest.approx([value, value])
+    _, expected = reference(trainer, [rows[0], extra], [value, value])
+    _, gradient = step(trainer, batch)
+    assert_close(gradient, expected)
+
+
+def test_rows_of_like_length_share_a_forward() -> None:
+    rows = [Row([1] * 4, [2] * length, [0.0] * length, [1] * length) for length in (2, 30, 3, 29, 4)]
+    batch = batch_of(rows, [float(i) for i in range(5)])
+    micro = micro_batches(batch, tokens_per_forward=70, pad_id=0, device=torch.device("cpu"))
+    assert [m["advantages"].tolist() for m in micro] == [[1.0, 3.0], [4.0, 2.0, 0.0]]
+    assert all(m["prompt_ids"].numel() + m["completion_ids"].numel() <= 70 for m in micro)
+    assert all(m["num_items_in_batch"].item() == 68 for m in micro)

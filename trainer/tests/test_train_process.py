@@ -1,0 +1,205 @@
+"""The trainer as a process: protocol, checkpoints, kill -9, SIGTERM, end of file, errors."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+
+from trainer.tests.train_harness import Message, Worker, make_job, terminate
+from trainer.train.checkpoint import is_whole, last_whole
+
+STEPS = 5  # with a checkpoint every 2, the last one is not at a multiple
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Worker:
+    folder = tmp_path_factory.mktemp("uninterrupted")
+    return Worker(folder, make_job(tiny_model_dir, folder / "out", steps=STEPS)).run()
+
+
+def worker(tiny_model_dir: Path, tmp_path: Path) -> Worker:
+    return Worker(tmp_path, make_job(tiny_model_dir, tmp_path / "out", steps=STEPS))
+
+
+def adapter_bytes(run: Worker, step: int = STEPS) -> bytes:
+    return (run.folder / "out" / f"checkpoint-{step}" / "adapter_model.safetensors").read_bytes()
+
+
+def asked(run: Worker) -> dict[int, list[str]]:
+    return {message["step"]: message["tasks"] for message in run.of_type("rollouts")}
+
+
+def assert_goes_on_to_the_same_end(run: Worker, uninterrupted: Worker, ready: int) -> None:
+    """Runs the job again: it starts at step `ready`, asks for the same tasks and ends with the same bytes."""
+    again = Worker(run.folder, run.job).run()
+    assert again.exit_code == 0, again.stderr
+    assert again.messages[0] == {"type": "ready", "step": ready}
+    assert asked(again) == {step: tasks for step, tasks in asked(uninterrupted).items() if step >= ready}
+    assert adapter_bytes(again) == adapter_bytes(uninterrupted)
+    lines = [json.loads(line) for line in (run.folder / "out" / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == list(range(1, STEPS + 1))
+
+
+def test_a_whole_run(uninterrupted: Worker) -> None:
+    assert uninterrupted.exit_code == 0, uninterrupted.stderr
+    kinds = [message["type"] for message in uninterrupted.messages]
+    twice = ["rollouts", "step"] * 2
+    assert kinds == ["ready", *twice, "checkpoint", *twice, "checkpoint", *twice[:2], "checkpoint", "done"]
+    assert uninterrupted.messages[0] == {"type": "ready", "step": 0}
+    assert uninterrupted.messages[-1] == {"type": "done", "step": STEPS}
+    request = uninterrupted.of_type("rollouts")[0]
+    assert request.keys() == {"type", "id", "step", "tasks", "group_size", "adapter"}
+    metrics = uninterrupted.of_type("step")[0]["metrics"]
+    assert metrics["logprob_gap"] < 1e-5
+    assert metrics["informative_groups"] == 2
+    assert metrics["grad_norm"] > 0
+    assert metrics["learning_rate"] == 0.01
+    for message in uninterrupted.of_type("checkpoint"):
+        folder = Path(message["adapter"])
+        assert is_whole(folder)
+        assert {"adapter_config.json", "adapter_model.safetensors", "optimizer.pt", "scheduler.pt"} <= {
+            file.name for file in folder.iterdir()
+        }
+    assert not (uninterrupted.folder / "out" / ".partial" / f"checkpoint-{STEPS}").exists()
+
+
+def test_weights_move_away_from_a_zero_lora(uninterrupted: Worker) -> None:
+    weights = load_file(uninterrupted.folder / "out" / f"checkpoint-{STEPS}" / "adapter_model.safetensors")
+    assert all(tensor.abs().max() > 0 for name, tensor in weights.items() if "lora_B" in name)
+
+
+def test_kill_9_while_a_checkpoint_is_written(tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker) -> None:
+    """A checkpoint takes nine fsyncs; the process kills itself at the fourth of the second checkpoint."""
+    killer = """
+import os, signal
+real, calls = os.fsync, []
+def fsync(handle):
+    calls.append(handle)
+    if len(calls) == 13: os.kill(os.getpid(), signal.SIGKILL)
+    real(handle)
+os.fsync = fsync
+"""
+    run = worker(tiny_model_dir, tmp_path).run(before=killer)
+    assert run.exit_code == -9
+    assert (tmp_path / "out" / ".partial" / "checkpoint-4").exists()
+    assert not (tmp_path / "out" / "checkpoint-4").exists()
+    assert_goes_on_to_the_same_end(run, uninterrupted, ready=2)
+
+
+def test_kill_9_while_rollouts_are_made(tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker) -> None:
+    def kill(message: Message, process: subprocess.Popen) -> None:
+        if message["type"] == "rollouts" and message["step"] == 3:
+            process.kill()
+            process.wait()
+            process.stdin.close()
+
+    run = worker(tiny_model_dir, tmp_path).run(on_message=kill)
+    assert run.exit_code == -9
+    assert_goes_on_to_the_same_end(run, uninterrupted, ready=2)
+
+
+def test_sigterm_while_rollouts_are_made(tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker) -> None:
+    def stop(message: Message, process: subprocess.Popen) -> bool | None:
+        if message["type"] == "rollouts" and message["step"] == 3:
+            terminate(process)
+            return False
+        return None
+
+    run = worker(tiny_model_dir, tmp_path).run(on_message=stop)
+    assert run.exit_code == 0, run.stderr
+    assert run.messages[-2]["type"] == "checkpoint"
+    assert run.messages[-1] == {"type": "interrupted", "step": 3}
+    assert is_whole(tmp_path / "out" / "checkpoint-3")
+    assert_goes_on_to_the_same_end(run, uninterrupted, ready=3)
+
+
+def test_sigterm_before_the_first_step(tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker) -> None:
+    def stop(message: Message, process: subprocess.Popen) -> bool:
+        if message["type"] == "ready":
+            terminate(process)
+        return False
+
+    run = worker(tiny_model_dir, tmp_path).run(on_message=stop)
+    assert run.exit_code == 0, run.stderr
+    assert run.messages[-1]["type"] == "interrupted"
+    stopped = run.messages[-1]["step"]
+    assert stopped == 0
+    assert is_whole(tmp_path / "out" / "checkpoint-0")
+    assert_goes_on_to_the_same_end(run, uninterrupted, ready=0)
+
+
+def test_end_of_file_on_stdin(tiny_model_dir: Path, tmp_path: Path) -> None:
+    def leave(message: Message, process: subprocess.Popen) -> None:
+        if message["type"] == "rollouts" and message["step"] == 1:
+            process.stdin.close()
+
+    run = worker(tiny_model_dir, tmp_path).run(on_message=leave)
+    assert run.exit_code == 0, run.stderr
+    assert run.messages[-1] == {"type": "interrupted", "step": 1}
+    assert last_whole(tmp_path / "out") == (1, tmp_path / "out" / "checkpoint-1")
+
+
+def test_a_job_that_is_done_is_done(uninterrupted: Worker) -> None:
+    again = Worker(uninterrupted.folder, uninterrupted.job).run()
+    assert again.messages == [{"type": "ready", "step": STEPS}, {"type": "done", "step": STEPS}]
+
+
+def test_another_job_does_not_continue_a_checkpoint(uninterrupted: Worker) -> None:
+    other = Worker(uninterrupted.folder, {**uninterrupted.job, "learning_rate": 0.5}).run()
+    assert other.exit_code == 1
+    error = other.messages[-1]["error"]
+    assert error["type"] == "BadJob"
+    assert "output_dir" in error["message"]
+
+
+def test_rollouts_that_fail_end_the_training_with_its_state_saved(tiny_model_dir: Path, tmp_path: Path) -> None:
+    def fail(message: Message, process: subprocess.Popen) -> str | None:
+        if message["type"] == "rollouts" and message["step"] == 1:
+            return json.dumps({"type": "error", "id": message["id"], "message": "policy server\nis down"})
+        return None
+
+    run = worker(tiny_model_dir, tmp_path).run(on_message=fail)
+    assert run.exit_code == 1
+    assert run.messages[-1]["error"] == {
+        "type": "RolloutsFailed",
+        "message": "rollouts of step 1: policy server is down",
+    }
+    assert is_whole(tmp_path / "out" / "checkpoint-1")
+
+
+def test_a_bad_batch_ends_the_training_with_its_state_saved(tiny_model_dir: Path, tmp_path: Path) -> None:
+    run = worker(tiny_model_dir, tmp_path)
+
+    def spoil(message: Message, process: subprocess.Popen) -> str | None:
+        if message["type"] == "rollouts" and message["step"] == 1:
+            return run.write_batch(message, {"groups": []})
+        return None
+
+    run.run(on_message=spoil)
+    assert run.exit_code == 1
+    assert run.messages[-1]["error"]["type"] == "BadJob"
+    assert "0 groups, asked for 2" in run.messages[-1]["error"]["message"]
+    assert is_whole(tmp_path / "out" / "checkpoint-1")
+
+
+def test_learning_rate_0_changes_nothing(tiny_model_dir: Path, tmp_path: Path) -> None:
+    run = Worker(tmp_path, make_job(tiny_model_dir, tmp_path / "out", steps=2, learning_rate=0)).run()
+    assert run.exit_code == 0, run.stderr
+    weights = load_file(tmp_path / "out" / "checkpoint-2" / "adapter_model.safetensors")
+    assert all(tensor.abs().max() == 0 for name, tensor in weights.items() if "lora_B" in name)
+
+
+def test_a_torn_checkpoint_is_passed_over(uninterrupted: Worker, tmp_path: Path) -> None:
+    """As after a power loss: the newest checkpoint has a file that is too short, or no manifest."""
+    output = tmp_path / "out"
+    shutil.copytree(uninterrupted.folder / "out", output)
+    optimizer = output / f"checkpoint-{STEPS}" / "optimizer.pt"
+    optimizer.write_bytes(optimizer.read_bytes()[:-1])
+    assert last_whole(output) == (4, output / "checkpoint-4")
+    (output / "checkpoint-4" / "manifest.json").unlink()
+    assert last_whole(output) == (2, output / "checkpoint-2")
