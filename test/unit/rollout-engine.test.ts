@@ -1,0 +1,332 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import type { ArtifactStore } from '../../src/artifacts/store';
+import type { ArtifactRef } from '../../src/domain/artifacts';
+import type { Rollout, ScoredRollout } from '../../src/domain/rollout';
+import { rollOut, type RollOutOptions, type RollOutProgress } from '../../src/rollout/engine';
+import type { TurnRequest } from '../../src/policy/client';
+import { OutsideFailure } from '../../src/rollout/failure';
+import { planBatch } from '../../src/rollout/keys';
+import { outcomes, readRollouts } from '../../src/rollout/read';
+import { trainingBatch } from '../../src/rollout/training-batch';
+import { countingEnvironment, countingPolicy } from '../support/counting-environment';
+
+let root: string;
+let store: ArtifactStore;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'rollouts-'));
+  store = openFolderStore(root);
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const options = (changes: Partial<RollOutOptions> = {}): RollOutOptions => ({
+  environment: countingEnvironment(),
+  policy: { base: 'base', adapters: [] },
+  tasks: ['n-2', 'n-0', 'n-1'],
+  attempts: 2,
+  sampling: { temperature: 1, topP: 1, maxTokens: 16 },
+  seed: 7,
+  concurrency: 4,
+  purpose: 'test',
+  maskReadOnlyTurns: true,
+  maxAttempts: 3,
+  store,
+  client: countingPolicy(),
+  ...changes,
+});
+
+async function records(ref: ArtifactRef): Promise<Rollout[]> {
+  const all: Rollout[] = [];
+  for await (const rollout of readRollouts({ store, ref })) all.push(rollout);
+  return all;
+}
+const died = () => new OutsideFailure('EnvironmentDied', 'gone');
+const journals = () => readdirSync(join(root, 'journals'));
+
+test('a batch holds every rollout, sorted by task and attempt, and its figures', async () => {
+  const batch = await rollOut(options());
+  const all = (await records(batch.ref)) as ScoredRollout[];
+  expect(all.map(({ task, attempt }) => `${task}/${attempt}`)).toEqual([
+    'n-0/0',
+    'n-0/1',
+    'n-1/0',
+    'n-1/1',
+    'n-2/0',
+    'n-2/1',
+  ]);
+  expect(batch).toMatchObject({
+    scored: 6,
+    broken: 0,
+    meanReward: 1,
+    successRate: 1,
+    reused: 0,
+    stopReasons: { user_stop: 6 },
+  });
+  expect(batch.completionTokens).toBe(all.reduce((sum, { usage }) => sum + usage.completionTokens, 0));
+  const last = all.at(-1)!;
+  expect(last).toMatchObject({
+    status: 'scored',
+    steps: 4,
+    stopReason: 'user_stop',
+    reward: 1,
+    breakdown: { count: 2 },
+  });
+  expect(last.messages.map(({ role }) => role)).toEqual(
+    'user assistant tool assistant tool assistant tool assistant user'.split(' '),
+  );
+  expect(await outcomes({ store, ref: batch.ref })).toEqual(
+    new Map([
+      ['n-0', [1, 1]],
+      ['n-1', [1, 1]],
+      ['n-2', [1, 1]],
+    ]),
+  );
+});
+
+test('turns that only read carry no loss, unless they shall', async () => {
+  const masked = (await records((await rollOut(options({ tasks: ['n-1'], attempts: 1 }))).ref)) as ScoredRollout[];
+  const all = await rollOut(options({ tasks: ['n-1'], attempts: 1, maskReadOnlyTurns: false }));
+  const unmasked = (await records(all.ref)) as ScoredRollout[];
+  const lossOf = ([rollout]: ScoredRollout[]) => rollout!.rows.flatMap(({ mask }) => mask).reduce((a, b) => a + b, 0);
+  expect(masked[0]!.rows).toHaveLength(1);
+  expect(lossOf(unmasked)).toBe(all.completionTokens);
+  const look = `${JSON.stringify(unmasked[0]!.messages[1])}\n`.length;
+  expect(lossOf(masked)).toBe(all.completionTokens - look);
+});
+
+test('a finished batch is found and not made again, whatever the order of its tasks', async () => {
+  const first = await rollOut(options());
+  const client = countingPolicy();
+  const again = await rollOut(options({ client, tasks: ['n-0', 'n-1', 'n-2'], concurrency: 1, purpose: 'again' }));
+  expect(again).toMatchObject({ ref: first.ref, reused: 6, scored: 6, meanReward: 1 });
+  expect(client.turns).toBe(0);
+  expect(journals()).toEqual([]);
+});
+
+test('whatever determines a rollout is in its key', () => {
+  const inputs = {
+    environment: { name: 'e', version: '1' },
+    policy: { base: 'b', adapters: [] },
+    sampling: { temperature: 1, topP: 1, maxTokens: 8 },
+    seed: 1,
+    maskReadOnlyTurns: true,
+    tasks: ['t'],
+    attempts: 1,
+  };
+  const adapter = (sha256: string, weight: number) => ({
+    base: 'b',
+    adapters: [{ ref: { uri: '', sha256, bytes: 0, mediaType: '' }, weight }],
+  });
+  const changed = [
+    { environment: { name: 'f', version: '1' } },
+    { environment: { name: 'e', version: '2' } },
+    { policy: { base: 'c', adapters: [] } },
+    { policy: adapter('x', 1) },
+    { policy: adapter('x', 0.5) },
+    { policy: adapter('y', 1) },
+    { sampling: { temperature: 0, topP: 1, maxTokens: 8 } },
+    { sampling: { temperature: 1, topP: 0.9, maxTokens: 8 } },
+    { sampling: { temperature: 1, topP: 1, maxTokens: 9 } },
+    { seed: 2 },
+    { maxSteps: 3 },
+    { maskReadOnlyTurns: false },
+    { tasks: ['u'] },
+  ];
+  const keys = [{}, ...changed].map((change) => planBatch({ ...inputs, ...change }).rollouts[0]!.key);
+  expect(new Set(keys).size).toBe(keys.length);
+  const grown = planBatch({ ...inputs, tasks: ['t', 's'], attempts: 2 }).rollouts;
+  expect(grown.map(({ key }) => key)).toContain(keys[0]);
+});
+
+test('a rollout that breaks is begun afresh, and the failure is nobody’s reward', async () => {
+  let failures = 0;
+  const environment = countingEnvironment({
+    beforeStep: (task) => {
+      if (task === 'n-1' && failures++ < 2) throw died();
+    },
+  });
+  const batch = await rollOut(options({ environment, concurrency: 1 }));
+  expect(batch).toMatchObject({ scored: 6, broken: 0, meanReward: 1 });
+  expect(environment.episodes).toMatchObject({ opened: 8, closed: 8 });
+});
+
+test('broken rollouts are recorded by type; the next run makes only them', async () => {
+  let down = true;
+  const environment = countingEnvironment({
+    beforeStep: (task) => {
+      if (down && task === 'n-1') throw died();
+    },
+  });
+  const progress: RollOutProgress[] = [];
+  const first = await rollOut(options({ environment, onProgress: (p) => progress.push(p) }));
+  expect(first).toMatchObject({ scored: 4, broken: 2, meanReward: 1, errors: { EnvironmentDied: 2 } });
+  expect(progress.at(-1)).toEqual({ done: 6, total: 6, broken: 2 });
+  expect((await records(first.ref)).filter(({ status }) => status === 'broken')).toHaveLength(2);
+  await expect(trainingBatch({ store, ref: first.ref, tasks: ['n-1'], groupSize: 2 })).rejects.toThrow(
+    '0 scored rollouts of 2',
+  );
+
+  down = false;
+  const client = countingPolicy();
+  const second = await rollOut(options({ environment, client }));
+  expect(second).toMatchObject({ scored: 6, broken: 0, reused: 4 });
+  expect(client.turns).toBe(6);
+  expect(second.ref).not.toEqual(first.ref);
+  expect(journals()).toEqual([]);
+});
+
+test('a reward that is no reward breaks the rollout', async () => {
+  for (const reward of [NaN, 1.5, -0.1, Infinity]) {
+    const environment = countingEnvironment({ reward: (_, wanted) => (wanted === 2 ? reward : 1) });
+    const batch = await rollOut(
+      options({ environment, seed: reward > 0 ? 100 : 101, maxAttempts: 1, purpose: String(reward) }),
+    );
+    expect(batch).toMatchObject({ broken: 2, errors: { EnvironmentFailed: 2 }, meanReward: 1 });
+  }
+});
+
+test('an abort stops the batch; the next run goes on from what was scored', async () => {
+  const abort = new AbortController();
+  const environment = countingEnvironment();
+  const tasks = ['n-0', 'n-1', 'n-2', 'n-3'];
+  // From the moment the first records are durable, the policy waits for the abort.
+  let durable = 0;
+  const waitForAbort = ({ signal }: TurnRequest) =>
+    durable < 10 ? sleep(1) : sleep(60_000, undefined, { signal: signal! });
+  const run = rollOut(
+    options({
+      environment,
+      tasks,
+      attempts: 10,
+      client: countingPolicy(waitForAbort),
+      signal: abort.signal,
+      onProgress: ({ done }) => (durable = done) >= 10 && abort.abort(new Error('enough')),
+    }),
+  );
+  await expect(run).rejects.toThrow('enough');
+  expect(environment.episodes.opened).toBe(environment.episodes.closed);
+  const client = countingPolicy();
+  const batch = await rollOut(options({ tasks, attempts: 10, client }));
+  expect(batch.scored).toBe(40);
+  expect(batch.reused).toBeGreaterThanOrEqual(10);
+  expect(batch.reused).toBeLessThan(40);
+  expect(client.turns).toBeLessThan(140);
+});
+
+test('a policy server that is gone stops the batch at once; one that hiccups does not', async () => {
+  const unavailable = () => {
+    throw new OutsideFailure('PolicyServerUnavailable', 'connection refused');
+  };
+  const gone = { ...countingPolicy(unavailable), reachable: async () => false };
+  const error = await rollOut(options({ client: gone, attempts: 100 })).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ type: 'PolicyServerUnavailable', retryable: true });
+
+  let hiccups = 2;
+  const client = countingPolicy(() => void (hiccups-- > 0 && unavailable()));
+  expect(await rollOut(options({ client, concurrency: 1 }))).toMatchObject({ scored: 6, broken: 0 });
+});
+
+test('when nothing can be scored the batch fails with what breaks it, long before the end', async () => {
+  const environment = countingEnvironment({
+    beforeStep: () => {
+      throw Object.assign(new Error('no data'), { type: 'BadEnvironment' });
+    },
+  });
+  const error = await rollOut(options({ environment, attempts: 100 })).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ type: 'BadEnvironment', retryable: false });
+  expect(environment.episodes.opened).toBeLessThan(30);
+});
+
+test('a mistake of ours is neither broken nor scored: it is thrown', async () => {
+  const client = countingPolicy(() => {
+    throw new TypeError('undefined is not a function');
+  });
+  await expect(rollOut(options({ client }))).rejects.toThrow(TypeError);
+});
+
+test('the context length ends a rollout regularly, as does the limit of steps', async () => {
+  const client = countingPolicy(({ messages }) => {
+    if (messages.length > 4) throw new OutsideFailure('ContextLengthExceeded', 'too long');
+  });
+  expect(await rollOut(options({ client, tasks: ['n-5'] }))).toMatchObject({
+    stopReasons: { context_length: 2 },
+    broken: 0,
+  });
+  expect(await rollOut(options({ tasks: ['n-5'], maxSteps: 3 }))).toMatchObject({
+    stopReasons: { max_steps: 2 },
+    meanReward: 0,
+  });
+});
+
+test('at most `concurrency` episodes at once, and a slow one holds nobody up', async () => {
+  let finishSlow = () => {};
+  const slow = new Promise<void>((resolve) => (finishSlow = resolve));
+  const environment = countingEnvironment({ beforeStep: (task) => (task === 'n-0' ? slow : undefined) });
+  const batch = rollOut(
+    options({
+      environment,
+      attempts: 1,
+      tasks: ['n-0', 'n-1', 'n-2', 'n-3', 'n-4', 'n-5'],
+      concurrency: 2,
+      // The slow one ends only after all others have ended.
+      onProgress: ({ done }) => done === 5 && finishSlow(),
+    }),
+  );
+  expect((await batch).scored).toBe(6);
+  expect(environment.episodes.atOnce).toBe(2);
+});
+
+test('two runs of one batch at the same time end with one artifact', async () => {
+  const other = openFolderStore(root);
+  const [a, b] = await Promise.all([
+    rollOut(options({ attempts: 20 })),
+    rollOut(options({ attempts: 20, store: other })),
+  ]);
+  expect(a.ref).toEqual(b.ref);
+  expect(a.scored).toBe(60);
+});
+
+test('a seed of its own for every turn of every rollout, the same again for the same', async () => {
+  const seeds = async (seed: number) => {
+    const seen: number[] = [];
+    await rollOut(
+      options({
+        seed,
+        store: openFolderStore(join(root, String(Math.random()))),
+        client: countingPolicy((r) => void seen.push(r.seed)),
+      }),
+    );
+    return seen.sort((x, y) => x - y);
+  };
+  const [one, again, two] = [await seeds(1), await seeds(1), await seeds(2)];
+  expect(new Set(one).size).toBe(18);
+  expect(again).toEqual(one);
+  expect(one.filter((seed) => two.includes(seed))).toEqual([]);
+});
+
+test.each([
+  [{ tasks: [] }, 'tasks is empty'],
+  [{ tasks: ['a', 'b', 'a'] }, 'tasks holds a twice'],
+  [{ attempts: 0 }, 'attempts is 0'],
+  [{ concurrency: 1.5 }, 'concurrency is 1.5'],
+])('refuses %j', async (change, problem) => {
+  await expect(rollOut(options(change))).rejects.toThrow(problem);
+});
+
+test('the training batch holds the groups in the order asked for, in the trainer’s words', async () => {
+  const { ref } = await rollOut(options());
+  const { groups } = await trainingBatch({ store, ref, tasks: ['n-2', 'n-0'], groupSize: 2 });
+  expect(groups.map(({ task, rollouts }) => [task, rollouts.length])).toEqual([
+    ['n-2', 2],
+    ['n-0', 2],
+  ]);
+  const [row] = groups[0]!.rollouts[0]!.rows;
+  expect(Object.keys(row!)).toEqual(['prompt_ids', 'completion_ids', 'logprobs', 'mask']);
+  await expect(trainingBatch({ store, ref, tasks: ['n-0'], groupSize: 3 })).rejects.toMatchObject({
+    type: 'RolloutsBroken',
+  });
+  await expect(trainingBatch({ store, ref, tasks: ['n-9'], groupSize: 2 })).rejects.toThrow('0 scored');
+});
