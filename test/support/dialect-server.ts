@@ -1,0 +1,96 @@
+/**
+ * A small HTTP server of the policy dialect (docs/policy-server.md), for tests of the client: models and adapters are real state,
+ * completions are what the test says.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface DialectServer {
+  url: string;
+  /** What was asked, in order: `POST /v1/...` with its body. */
+  requests: { call: string; body: Record<string, unknown> }[];
+  adapters: Map<string, string>;
+  /** Sockets that were opened. */
+  connections: () => number;
+  /** Answers the next completions; may be asynchronous. */
+  complete: (body: Record<string, unknown>, response: ServerResponse) => unknown;
+  close(): Promise<void>;
+}
+
+export const completion = (message: object, finish_reason = 'stop') => ({
+  choices: [
+    { message, finish_reason, token_ids: [5, 6], logprobs: { content: [{ logprob: -0.5 }, { logprob: -0.25 }] } },
+  ],
+  prompt_token_ids: [1, 2, 3],
+});
+
+export async function startDialectServer({ merges = true, port = 0 } = {}): Promise<DialectServer> {
+  let connections = 0;
+  const server: Server = createServer((request, response) => void handle(request, response));
+  server.on('connection', () => connections++);
+  const self: DialectServer = {
+    url: '',
+    requests: [],
+    adapters: new Map(),
+    connections: () => connections,
+    complete: () => completion({ role: 'assistant', content: 'hello' }),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+
+  const error = (response: ServerResponse, status: number, message: string, code: string | null = null) =>
+    response
+      .writeHead(status, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ error: { message, type: 'Error', param: null, code } }));
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = JSON.parse(Buffer.concat(chunks).toString() || '{}') as Record<string, unknown>;
+    const name = String(body['lora_name']);
+    self.requests.push({ call: `${request.method} ${request.url}`, body });
+    switch (request.url) {
+      case '/health':
+        return void response.end('ok');
+      case '/v1/models': {
+        const data = [{ id: 'base' }, ...[...self.adapters.keys()].map((id) => ({ id, parent: 'base' }))];
+        return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ data }));
+      }
+      case '/v1/load_lora_adapter':
+        if (self.adapters.has(name)) return void error(response, 400, `${name} has already been loaded`);
+        self.adapters.set(name, String(body['lora_path']));
+        return void response.end('ok');
+      case '/v1/unload_lora_adapter':
+        return void (self.adapters.delete(name) ? response.end('ok') : error(response, 404, 'unknown'));
+      case '/v1/merge_lora_adapters': {
+        if (!merges) return void error(response, 404, 'Not Found');
+        const parts = body['adapters'] as { lora_name: string }[];
+        if (!parts.every((part) => self.adapters.has(part.lora_name))) return void error(response, 404, 'unknown part');
+        self.adapters.set(name, 'merge');
+        return void response.end('ok');
+      }
+      case '/v1/chat/completions': {
+        const model = String(body['model']);
+        if (model !== 'base' && !self.adapters.has(model)) return void error(response, 404, `no model ${model}`);
+        const answer = await self.complete(body, response);
+        if (answer === undefined) return;
+        return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+      }
+      default:
+        return void error(response, 404, 'Not Found');
+    }
+  }
+
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  self.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return self;
+}
+
+/** Answers a completion with an error, as the policy server words it. */
+export const refuse =
+  (status: number, error: object): DialectServer['complete'] =>
+  (_, response) =>
+    void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
