@@ -5,8 +5,9 @@
 import type { Action, Reference } from '../domain/environment';
 import type { ScoredRollout } from '../domain/rollout';
 import { isSuccess } from '../domain/rollout';
+import type { ObservedRecord } from './records';
 import { isNumber, mentions, spell } from './text';
-import type { ObservedRecord, ToolKnowledge } from './tool-knowledge';
+import type { ToolKnowledge } from './tool-knowledge';
 
 export interface Call extends Action {
   failed: boolean;
@@ -56,9 +57,7 @@ export function compare({ rollout, knowledge }: { rollout: ScoredRollout; knowle
   const done = writes.filter((call) => !call.failed);
   const { missing, surplus } = match({ needed: reference.actions, done });
   const agentText = agentTexts.join('\n');
-  const unparsed = agentTexts.filter(
-    (text) => /\w\(/.test(text) && [...knowledgeNames(text)].some((name) => knowledge.isWrite(name)),
-  );
+  const unparsed = agentTexts.flatMap(namesBeforeParenthesis).filter((name) => knowledge.isWrite(name));
   return {
     passed: isSuccess(rollout),
     endedRegularly: rollout.stopReason === 'user_stop' || rollout.stopReason === 'agent_stop',
@@ -77,7 +76,7 @@ export function compare({ rollout, knowledge }: { rollout: ScoredRollout; knowle
 }
 
 /** Names in front of a parenthesis: a call that did not parse is text. */
-const knowledgeNames = (text: string) => [...text.matchAll(/(\w+)\(/g)].map(([, name]) => name ?? '');
+const namesBeforeParenthesis = (text: string) => [...text.matchAll(/(\w+)\(/g)].map(([, name]) => name ?? '');
 
 export const tellings = (reference: Reference) => ({
   facts: reference.tell.filter(isNumber),
@@ -131,7 +130,9 @@ export function recordsOf({
   comparison: Comparison;
   knowledge: ToolKnowledge;
 }): ObservedRecord[] {
-  const identifiers = knowledge.identifierArguments(action.name).map((name) => spell(action.arguments[name]));
+  const identifiers = knowledge
+    .identifierArguments(action.name)
+    .map(({ argument }) => spell(action.arguments[argument]));
   return comparison.records.filter((record) =>
     record.identifiers.some((identifier) => identifiers.includes(identifier)),
   );

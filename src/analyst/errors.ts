@@ -6,7 +6,8 @@ import type { Action } from '../domain/environment';
 import { errorClassSchema, type ErrorClass, type Label } from '../domain/capability';
 import { isRequested, recordsOf, type Call, type Comparison } from './comparison';
 import { isNumber, mentions, spell, words } from './text';
-import { confusable, type ObservedRecord, type ToolKnowledge } from './tool-knowledge';
+import { confusable, type ObservedRecord } from './records';
+import type { ToolKnowledge } from './tool-knowledge';
 
 export interface Trajectory {
   comparison: Comparison;
@@ -64,7 +65,7 @@ function seenErrors(trajectory: Trajectory): ReadonlySet<ErrorClass> {
 function unreachableKinds({ comparison, knowledge }: Trajectory): ReadonlySet<string> {
   const reachable = knowledge.reachableKinds(comparison.firstRequest);
   const used = [...comparison.calls, ...comparison.needed].flatMap(({ name }) =>
-    knowledge.identifierArguments(name).map((argument) => knowledge.kindOf(name, argument)),
+    knowledge.identifierArguments(name).map(({ kind }) => kind),
   );
   return new Set(used.filter((kind) => !reachable.has(kind)));
 }
@@ -74,8 +75,7 @@ function inventedIdentifier(trajectory: Trajectory): boolean {
   const { comparison, knowledge } = trajectory;
   const unreachable = unreachableKinds(trajectory);
   return comparison.calls.some((call) =>
-    knowledge.identifierArguments(call.name).some((argument) => {
-      const kind = knowledge.kindOf(call.name, argument);
+    knowledge.identifierArguments(call.name).some(({ argument, kind }) => {
       const value = spell(call.arguments[argument]);
       return unreachable.has(kind) && !knowledge.holdsKind(call.userBefore, kind) && !mentions(call.before, value);
     }),

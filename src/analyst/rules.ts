@@ -5,7 +5,7 @@
 import type { SelectionRule } from '../domain/campaign';
 import { errorClassSchema, type Candidate, type ErrorClass, type Label, type LabelPass } from '../domain/capability';
 import type { EnvironmentDescription } from '../domain/environment';
-import { bootstrapIndices, seededRandom } from '../domain/random';
+import { seededRandom } from '../domain/random';
 import { isSuccess, type Rollout, type ScoredRollout } from '../domain/rollout';
 import { compare, tellings } from './comparison';
 import { capabilities } from './definitions';
@@ -91,16 +91,7 @@ export function label({
   seed: number;
 }): LabelPass {
   const labeled = labelRollouts({ rollouts, description });
-  const times = new Map<string, number>();
-  const sample = bootstrapIndices({ size: labeled.length, random: seededRandom('labels', seed, pass) }).flatMap(
-    (index) => {
-      const drawn = labeled[index];
-      if (!drawn) return [];
-      const time = (times.get(drawn.key) ?? 0) + 1;
-      times.set(drawn.key, time);
-      return [{ ...drawn, id: time === 1 ? drawn.key : `${drawn.key}#${time}` }];
-    },
-  );
+  const sample = bootstrapSample({ labeled, random: seededRandom('labels', seed, pass) });
   return {
     attempt: pass,
     totals: {
@@ -125,4 +116,15 @@ export function label({
       }),
     ),
   };
+}
+
+function bootstrapSample({ labeled, random }: { labeled: LabeledRollout[]; random: () => number }) {
+  const times = new Map<string, number>();
+  return labeled.flatMap(() => {
+    const drawn = labeled[Math.floor(random() * labeled.length)];
+    if (!drawn) return [];
+    const time = (times.get(drawn.key) ?? 0) + 1;
+    times.set(drawn.key, time);
+    return [{ ...drawn, id: time === 1 ? drawn.key : `${drawn.key}#${time}` }];
+  });
 }

@@ -26,8 +26,3 @@ export function seededRandom(...parts: (string | number)[]): () => number {
   for (let i = 0; i < 12; i++) next();
   return next;
 }
-
-/** `size` draws with replacement from 0..size-1. */
-export function bootstrapIndices({ size, random }: { size: number; random: () => number }): number[] {
-  return Array.from({ length: size }, () => Math.floor(random() * size));
-}

@@ -176,7 +176,7 @@ function whyNothing({
   names: ReadonlySet<string>;
 }): string {
   const { rho, delta, votes } = rule;
-  if (passes.length < votes) return `${passes.length} passes cannot give ${votes} votes: add passes or lower votes`;
+  if (passes.length < votes) return `fewer passes (${passes.length}) than votes (${votes}): add passes or lower votes`;
   if (passes.every((pass) => pass.totals.total_failed === 0))
     return 'no failed trajectory: there is no lack to be seen';
   if (passes.every((pass) => pass.totals.total_passed === 0))

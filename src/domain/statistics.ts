@@ -2,7 +2,7 @@
  * Intervals and estimates for reports. Invariants: everything is deterministic (bootstraps are seeded); tasks are the unit, so
  * several trials of a task enter as that task's mean and never widen n; an estimate that its inputs do not allow is an error, not NaN.
  */
-import { bootstrapIndices, seededRandom } from './random';
+import { seededRandom } from './random';
 
 /** `n` is the number of units (tasks, or trials for a proportion). */
 export interface Estimate {
@@ -104,7 +104,7 @@ export function meanInterval({
   const random = seededRandom('bootstrap of a mean', seed);
   const means = Float64Array.from({ length: resamples }, () => {
     let sum = 0;
-    for (const index of bootstrapIndices({ size: values.length, random })) sum += values[index] ?? 0;
+    for (let i = 0; i < values.length; i++) sum += values[Math.floor(random() * values.length)] ?? 0;
     return sum / values.length;
   }).sort();
   const at = (p: number) => means[Math.min(resamples - 1, Math.max(0, Math.round(p * (resamples - 1))))] ?? center;

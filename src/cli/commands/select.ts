@@ -2,12 +2,13 @@
  * `campaign select`: the method's selection over published label files. Invariant: a file that is not a whole, consistent labeling pass
  * stops the command with a one-line error; nothing is repaired or left out.
  */
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { selectionRuleSchema } from '../../domain/campaign';
 import { labelPassSchema, type LabelPass, type Selection } from '../../domain/capability';
+import { UserError, messageOf } from '../errors';
 import { checkPartition, selectCapabilities, type Thresholds } from '../../domain/selection';
 
 /** Label files hold ids as text or as numbers. */
@@ -34,7 +35,7 @@ interface SelectOptions {
   json?: boolean;
 }
 
-/** Adds the command to the program. Bad input ends it with exit code 1. */
+/** Adds the command to the program. Bad input is a UserError. */
 export function selectCommand(program: Command): void {
   const defaults = selectionRuleSchema.parse({});
   const command = program.command('select').description('select lacking capabilities from label files run_NN.json');
@@ -45,13 +46,9 @@ export function selectCommand(program: Command): void {
     .option('--votes <count>', 'passes that must agree', String(defaults.votes))
     .option('--json', 'print JSON instead of a table')
     .action((options: SelectOptions) => {
-      try {
-        const selection = selectCapabilities({ passes: readPasses(options.labels), rule: parseRule(options) });
-        const text = options.json ? JSON.stringify(selection, null, 2) : table(selection);
-        (command.configureOutput().writeOut ?? ((out) => process.stdout.write(out)))(`${text}\n`);
-      } catch (error) {
-        command.error(`error: ${error instanceof Error ? error.message : String(error)}`, { exitCode: 1 });
-      }
+      const selection = selectCapabilities({ passes: readPasses(options.labels), rule: parseRule(options) });
+      const text = options.json ? JSON.stringify(selection, null, 2) : table(selection);
+      (command.configureOutput().writeOut ?? ((out) => process.stdout.write(out)))(`${text}\n`);
     });
 }
 
@@ -60,7 +57,7 @@ function parseRule(options: SelectOptions): Thresholds {
   const number = (name: 'rho' | 'delta' | 'votes', fix: string) => {
     const text = options[name].trim();
     const parsed = shape[name].safeParse(text === '' ? undefined : Number(text));
-    if (text === '' || !parsed.success) throw new Error(`--${name} is "${options[name]}"; give ${fix}`);
+    if (text === '' || !parsed.success) throw new UserError(`--${name} is "${options[name]}"; give ${fix}`);
     return parsed.data;
   };
   const fraction = 'a number from 0 to 1';
@@ -81,10 +78,10 @@ function readPasses(folder: string): LabelPass[] {
     })
     .sort((a, b) => a.number - b.number || (a.name < b.name ? -1 : 1));
   if (files.length === 0)
-    throw new Error(`--labels ${folder}: no file run_NN.json; name the passes run_00.json, run_01.json, ...`);
+    throw new UserError(`--labels ${folder}: no file run_NN.json; name the passes run_00.json, run_01.json, ...`);
   const passes = files.map(({ name }) => readPass(join(folder, name)));
   if (passes.every((pass) => Object.keys(pass.labels).length === 0)) {
-    throw new Error(
+    throw new UserError(
       `--labels ${folder}: no capability in any of ${files.length} files; "labels" must name at least one`,
     );
   }
@@ -92,39 +89,32 @@ function readPasses(folder: string): LabelPass[] {
 }
 
 function listFolder(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    throw new Error(
-      `--labels ${folder}: ${missing ? 'no such folder' : 'not a readable folder'}; name one with run_NN.json files`,
-    );
+  const stats = statSync(folder, { throwIfNoEntry: false });
+  if (!stats?.isDirectory()) {
+    throw new UserError(`--labels ${folder}: no such folder; name the one with the files run_NN.json`);
   }
+  return readdirSync(folder);
 }
 
 function readPass(file: string): LabelPass {
   const parsed = labelFileSchema.safeParse(readJson(file));
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
-    throw new Error(
+    throw new UserError(
       `${file}: ${issue?.path.join('.') || 'file'}: ${issue?.message}; see docs/analysis.md for the shape`,
     );
   }
   const [problem, ...others] = checkPartition(parsed.data);
-  if (problem !== undefined) {
-    throw new Error(
-      `${file}: ${problem}${others.length > 0 ? ` (and ${others.length} more: ${others.join(' | ')})` : ''}`,
-    );
-  }
+  if (problem !== undefined) throw new UserError(`${file}: ${problem}`, others);
   return parsed.data;
 }
 
 function readJson(file: string): unknown {
+  const text = readFileSync(file, 'utf8');
   try {
-    return JSON.parse(readFileSync(file, 'utf8'));
+    return JSON.parse(text);
   } catch (error) {
-    const message = error instanceof Error ? error.message.split('\n')[0] : String(error);
-    throw new Error(`${file}: not readable as JSON (${message}); write the file again`);
+    throw new UserError(`${file}: not JSON (${messageOf(error)}); write the file again`);
   }
 }
 

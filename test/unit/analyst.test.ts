@@ -1,0 +1,342 @@
+/**
+ * The taxonomy on a target that shares nothing with `shop`: flight bookings, JSON observations of one tool and rendered ones of another. One
+ * task, one trajectory per error.
+ */
+import { discover, label } from '../../src/analyst';
+import { compare } from '../../src/analyst/comparison';
+import { errorLabels } from '../../src/analyst/errors';
+import { recordReader } from '../../src/analyst/records';
+import { toolKnowledge } from '../../src/analyst/tool-knowledge';
+import type { ErrorClass } from '../../src/domain/capability';
+import type { EnvironmentDescription, Reference } from '../../src/domain/environment';
+import type { JsonSchema, Message, ToolSchema } from '../../src/domain/messages';
+import type { Rollout, ScoredRollout } from '../../src/domain/rollout';
+import { checkPartition } from '../../src/domain/selection';
+
+const tool = (
+  name: string,
+  properties: Record<string, JsonSchema>,
+  output?: Record<string, JsonSchema>,
+): ToolSchema => ({
+  name,
+  description: name,
+  parameters: { type: 'object', properties },
+  annotations: { readOnlyHint: output !== undefined },
+  ...(output && { outputSchema: { type: 'object', properties: output } }),
+});
+const booking: JsonSchema = { type: 'string', pattern: '^B[0-9]{3}$' };
+const city: JsonSchema = { type: 'string', enum: ['new york', 'lisbon', 'oslo'] };
+const time: JsonSchema = { type: 'string', enum: ['morning', 'evening'] };
+const tools = [
+  tool(
+    'find_bookings',
+    { member: { type: 'string', pattern: '^M[0-9]{2}$' } },
+    {
+      booking,
+      city,
+      time,
+      fare: { type: 'string', enum: ['basic', 'flexible'] },
+      paid: { type: 'integer' },
+    },
+  ),
+  tool('cancel_booking', { booking, refund: { type: 'integer' } }),
+  tool('move_booking', { booking, city, time }),
+];
+const description: EnvironmentDescription = {
+  name: 'flights',
+  version: '1',
+  policy: '',
+  tools,
+  maxSteps: 10,
+  hasReference: true,
+};
+const knowledge = toolKnowledge(tools);
+
+const bookings = 'B101 new york morning flexible 200 ; B202 new york evening basic 90 ; B303 oslo morning basic 50';
+const cancel = (id: string, refund: number) => ({ name: 'cancel_booking', arguments: { booking: id, refund } });
+const move = (id: string, to: string, at: string) => ({
+  name: 'move_booking',
+  arguments: { booking: id, city: to, time: at },
+});
+const find = (member: string) => ({ name: 'find_bookings', arguments: { member } });
+
+type Turn = string | { name: string; arguments: Record<string, unknown>; observation?: string };
+/** A rollout from the user's request and the agent's turns; text that ends in "?" is answered by the member number. */
+function trajectory({
+  request,
+  turns,
+  reference,
+  reward = 0,
+  key = 'k',
+}: {
+  request: string;
+  turns: Turn[];
+  reference: Reference;
+  reward?: number;
+  key?: string;
+}): ScoredRollout {
+  const messages: Message[] = [
+    { role: 'system', content: 'Help with bookings.' },
+    { role: 'user', content: request },
+  ];
+  for (const [i, turn] of turns.entries()) {
+    if (typeof turn === 'string') {
+      messages.push({ role: 'assistant', content: turn });
+      messages.push({ role: 'user', content: turn.endsWith('?') ? 'My number is M07.' : 'Bye.' });
+      continue;
+    }
+    const { observation, ...call } = turn;
+    messages.push({ role: 'assistant', content: '', toolCalls: [{ id: `c${i}`, ...call }] });
+    const content = observation ?? (call.name === 'find_bookings' ? bookings : 'ok');
+    messages.push({ role: 'tool', toolCallId: `c${i}`, content });
+  }
+  return {
+    status: 'scored',
+    key,
+    task: 't',
+    attempt: 0,
+    messages,
+    stopReason: 'user_stop',
+    reward,
+    breakdown: {},
+    reference,
+    rows: [],
+    steps: turns.length,
+    usage: { promptTokens: 0, completionTokens: 0 },
+    seconds: 0,
+  };
+}
+
+const DENIAL = 'that is not possible';
+function labelsOf(o: Parameters<typeof trajectory>[0]) {
+  return errorLabels({ comparison: compare({ rollout: trajectory(o), knowledge }), knowledge, denials: [DENIAL] });
+}
+const lackingOf = (o: Parameters<typeof trajectory>[0]) =>
+  Object.entries(labelsOf(o)).flatMap(([errorClass, one]) => (one === 'LACKING' ? [errorClass] : []));
+
+describe('records of observations', () => {
+  const read = recordReader(tools);
+
+  it('splits values of several words and finds identifiers and descriptions', () => {
+    expect(read('find_bookings', bookings)[1]).toEqual({
+      tool: 'find_bookings',
+      values: ['B202', 'new york', 'evening', 'basic', '90'],
+      identifiers: ['B202'],
+      description: 'new york evening',
+    });
+  });
+
+  it('gives no record for a text that does not fit', () => {
+    expect(read('find_bookings', 'no bookings')).toEqual([]);
+    expect(read('find_bookings', 'B101 paris morning flexible 200')).toEqual([]);
+    expect(read('unknown_tool', bookings)).toEqual([]);
+  });
+
+  it('reads JSON at any depth', () => {
+    const [record] = read(
+      'find_bookings',
+      JSON.stringify({ list: [{ booking_id: 'X1', city: 'oslo', seats: [1, 2] }] }),
+    );
+    expect(record).toMatchObject({ values: ['X1', 'oslo'], identifiers: ['X1'], description: 'oslo' });
+  });
+});
+
+describe('classes of error', () => {
+  const two = {
+    request: 'I am M07. Cancel my New York morning flight and move the Oslo morning flight to Lisbon in the evening.',
+    reference: { actions: [cancel('B101', 180), move('B303', 'lisbon', 'evening')], tell: [] },
+  };
+  const solved: Turn[] = [find('M07'), cancel('B101', 180), move('B303', 'lisbon', 'evening'), 'Done.'];
+
+  it('finds nothing lacking in a solution, in any order of the writes', () => {
+    const reordered = [solved[0], solved[2], solved[1], solved[3]] as Turn[];
+    for (const turns of [solved, reordered]) {
+      expect(labelsOf({ ...two, turns, reward: 1 })).toEqual({
+        omitted_action: 'PRESENT',
+        forbidden_action: 'NA',
+        wrong_candidate: 'PRESENT',
+        wrong_value: 'PRESENT',
+        untold_information: 'NA',
+        invented_identifier: 'NA',
+        refused_permitted_action: 'PRESENT',
+      });
+    }
+  });
+
+  it.each<[string, Turn[], ErrorClass[]]>([
+    ['left out after another was done', [find('M07'), cancel('B101', 180), 'Done.'], ['omitted_action']],
+    [
+      'tried, but answered by an error, is not left out',
+      [
+        find('M07'),
+        cancel('B101', 180),
+        { ...move('B999', 'lisbon', 'evening'), observation: 'Error: unknown' },
+        'Done.',
+      ],
+      [],
+    ],
+    [
+      'a call that did not parse was tried',
+      [find('M07'), cancel('B101', 180), 'move_booking(booking="B303', 'Done.'],
+      [],
+    ],
+    [
+      'the similar record',
+      [find('M07'), cancel('B202', 80), move('B303', 'lisbon', 'evening'), 'Done.'],
+      ['wrong_candidate'],
+    ],
+    [
+      'a computed value',
+      [find('M07'), cancel('B101', 200), move('B303', 'lisbon', 'evening'), 'Done.'],
+      ['wrong_value'],
+    ],
+    [
+      'a value that was given is a slip',
+      [find('M07'), cancel('B101', 180), move('B303', 'oslo', 'evening'), 'Done.'],
+      [],
+    ],
+    [
+      'errors in different writes stand side by side',
+      [find('M07'), cancel('B101', 200), 'Done.'],
+      ['omitted_action', 'wrong_value'],
+    ],
+    ['nothing was tried', [find('M07'), 'Done.'], []],
+  ])('two requests: %s', (_, turns, expected) => {
+    expect(lackingOf({ ...two, turns })).toEqual(expected);
+  });
+
+  const forbidden = {
+    request: 'I am M07. Cancel my New York evening flight.',
+    reference: { actions: [], tell: [DENIAL] },
+  };
+  it.each<[string, Turn[], ErrorClass[]]>([
+    ['done all the same', [find('M07'), cancel('B202', 80), 'Done.'], ['forbidden_action']],
+    [
+      'done on the similar record, where it may be permitted',
+      [find('M07'), cancel('B101', 180), 'Done.'],
+      ['wrong_candidate'],
+    ],
+    ['done on an unlike record, which is a slip', [find('M07'), cancel('B303', 40), 'Done.'], []],
+    ['not done and not refused', [find('M07'), 'Done.'], []],
+  ])('a forbidden request: %s', (_, turns, expected) => {
+    expect(lackingOf({ ...forbidden, turns })).toEqual(expected);
+  });
+
+  const told = {
+    request: 'I am M07. Cancel my New York morning flight. How much do I get back?',
+    reference: { actions: [cancel('B101', 180)], tell: ['180'] },
+  };
+  it.each<[string, Turn[], ErrorClass[]]>([
+    ['not told', [find('M07'), cancel('B101', 180), 'Done.'], ['untold_information']],
+    ['a false fact', [find('M07'), cancel('B101', 180), 'Done. You get 200.'], ['untold_information']],
+    ['a false fact after a wrong value', [find('M07'), cancel('B101', 200), 'Done. You get 200.'], ['wrong_value']],
+    ['not told because nothing was done', [find('M07'), 'Done.'], []],
+  ])('a question: %s', (_, turns, expected) => {
+    expect(lackingOf({ ...told, turns })).toEqual(expected);
+  });
+
+  const unnamed = {
+    request: 'Move my Oslo flight to Lisbon in the evening.',
+    reference: { actions: [move('B303', 'lisbon', 'evening')], tell: [] },
+  };
+  it.each<[string, Turn[], ErrorClass[]]>([
+    ['made up', [{ ...find('M99'), observation: 'error: no member' }, 'Sorry.'], ['invented_identifier']],
+    [
+      'made up explains what follows',
+      [find('M99'), move('B101', 'lisbon', 'evening'), `Sorry, ${DENIAL}.`],
+      ['invented_identifier'],
+    ],
+    [
+      'asked for, then copied wrongly',
+      ['Your number?', { ...find('M70'), observation: 'error: no member' }, 'Sorry.'],
+      [],
+    ],
+  ])('a missing identifier: %s', (_, turns, expected) => {
+    expect(labelsOf({ ...unnamed, turns }).invented_identifier).not.toBe('NA');
+    expect(lackingOf({ ...unnamed, turns })).toEqual(expected);
+  });
+
+  it('a permitted request: refused', () => {
+    const turns: Turn[] = [find('M07'), `Sorry, ${DENIAL}.`];
+    const oslo = { ...unnamed, request: 'I am M07. Move the flight B303 to Lisbon in the evening.' };
+    const alone = 'B303 oslo evening basic 50';
+    const lookUp = { ...find('M07'), observation: alone };
+    expect(lackingOf({ ...oslo, turns: [lookUp, ...turns.slice(1)] })).toEqual(['refused_permitted_action']);
+    // With a similar record in sight the refusal may have been meant for that one.
+    expect(lackingOf({ ...oslo, turns })).toEqual([]);
+  });
+
+  it('does not count what was left out when the trajectory was cut off', () => {
+    const rollout = {
+      ...trajectory({ ...two, turns: [find('M07'), cancel('B101', 180)] }),
+      stopReason: 'max_steps' as const,
+    };
+    const labels = errorLabels({ comparison: compare({ rollout, knowledge }), knowledge, denials: [] });
+    expect(labels.omitted_action).toBe('PRESENT');
+  });
+});
+
+describe('discovery and labels', () => {
+  const request = 'I am M07. Cancel my New York morning flight. How much do I get back?';
+  const reference = { actions: [cancel('B101', 180)], tell: ['180'] };
+  const untold = (i: number) =>
+    trajectory({ request, reference, turns: [find('M07'), cancel('B101', 180), 'Done.'], key: `failed-${i}` });
+  const good = (i: number) =>
+    trajectory({
+      request,
+      reference,
+      turns: [find('M07'), cancel('B101', 180), 'Done. You get 180.'],
+      reward: 1,
+      key: `passed-${i}`,
+    });
+  const broken: Rollout = {
+    status: 'broken',
+    key: 'broken',
+    task: 't',
+    attempt: 0,
+    error: { type: 'Server', message: 'down' },
+  };
+  const rollouts: Rollout[] = [...Array.from({ length: 12 }, (_, i) => untold(i)), ...[0, 1, 2].map(good), broken];
+
+  it('proposes a candidate for what was seen, with examples of both outcomes', () => {
+    expect(discover({ rollouts, description, rule: { maxCandidates: 10 } })).toEqual([
+      {
+        name: 'tell_requested_information',
+        definition: expect.stringMatching(/\. .*\.$/),
+        examples: ['failed-0', 'failed-1', 'passed-0', 'passed-1'],
+        errorClass: 'untold_information',
+      },
+    ]);
+  });
+
+  it('proposes nothing without contrast', () => {
+    const rule = { maxCandidates: 10 };
+    expect(discover({ rollouts: [untold(0), broken], description, rule })).toEqual([]);
+    expect(discover({ rollouts: [good(0), broken], description, rule })).toEqual([]);
+    expect(discover({ rollouts: [], description, rule })).toEqual([]);
+  });
+
+  it('labels a bootstrap sample that is an exact partition, the same for the same seed and any order', () => {
+    const candidates = discover({ rollouts, description, rule: { maxCandidates: 10 } });
+    const one = label({ rollouts, candidates, description, pass: 3, seed: 7 });
+    expect(checkPartition(one)).toEqual([]);
+    expect(one.totals.total_failed + one.totals.total_passed).toBe(15);
+    const ids = Object.values(one.labels['tell_requested_information'] ?? {}).flat();
+    expect(ids.filter((id) => id.includes('#')).length).toBeGreaterThan(0);
+    expect(ids.every((id) => /^(failed|passed)-\d+(#[2-9])?$/.test(id))).toBe(true);
+    expect(label({ rollouts: [...rollouts].reverse(), candidates, description, pass: 3, seed: 7 })).toEqual(one);
+    expect(label({ rollouts, candidates, description, pass: 4, seed: 7 })).not.toEqual({ ...one, attempt: 4 });
+  });
+
+  it('refuses what it cannot judge', () => {
+    const candidates = [{ name: 'be_polite', definition: '', examples: [] }];
+    expect(() => label({ rollouts, candidates, description, pass: 0, seed: 1 })).toThrow(
+      'candidate "be_polite": no errorClass',
+    );
+    const unknown: ScoredRollout = good(0);
+    delete unknown.reference;
+    expect(() => discover({ rollouts: [unknown], description, rule: { maxCandidates: 10 } })).toThrow(
+      'rollout passed-0: no reference',
+    );
+  });
+});
