@@ -1,0 +1,75 @@
+/**
+ * A synthesized environment: a sandboxed module behind the Environment interface. Invariants: an episode is its JSON state and nothing
+ * else, so episodes are independent and a task's instance is a function of the module's bytes and the task's seed; what the module does
+ * wrong is thrown (the rollout is broken), never a reward.
+ */
+import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactRef } from '../domain/artifacts';
+import type { Environment, Episode } from '../domain/environment';
+import { openModule, type EnvironmentModule } from './module';
+import { SandboxError } from './sandbox';
+import { LISTED, seedOf, seedTasks } from './seeds';
+
+/** Opens a module that was stored as one file. Rejects if the module cannot be loaded or does not describe itself. */
+export async function openSandboxEnvironment({
+  module: ref,
+  store,
+}: {
+  module: ArtifactRef;
+  store: ArtifactStore;
+}): Promise<Environment> {
+  const module = openModule({ source: (await store.read(ref)).toString('utf8') });
+  try {
+    return await sandboxEnvironment({ module, version: ref.sha256 });
+  } catch (error) {
+    await module.close();
+    throw error;
+  }
+}
+
+/** The environment over an open module, which it closes. `version` is the hash of the module's text. */
+export async function sandboxEnvironment(o: { module: EnvironmentModule; version: string }): Promise<Environment> {
+  const { module, version } = o;
+  const description = await module.describe();
+  const { tools, maxSteps } = description;
+
+  async function reset(task: string): Promise<Episode> {
+    let state = await module.make(seedOf(task));
+    const start = { messages: await module.start(state), tools, maxSteps };
+    let steps = 0;
+    return {
+      start,
+      async step(message) {
+        const { state: next, messages, done, stopReason } = await module.step(state, message);
+        state = next;
+        steps += 1;
+        if (done) return { messages, done, stopReason: stopReason ?? 'user_stop' };
+        return steps < maxSteps ? { messages, done } : { messages, done: true, stopReason: 'max_steps' };
+      },
+      async evaluate() {
+        const [evaluation, reference] = await Promise.all([module.reward(state), module.reference(state)]);
+        return { ...evaluation, reference };
+      },
+      close: async () => {},
+    };
+  }
+
+  return {
+    describe: async () => ({
+      ...description,
+      name: `synthesized-${version.slice(0, 12)}`,
+      version,
+      hasReference: true,
+    }),
+    tasks: async (split) => seedTasks(LISTED[split]).map((id) => ({ id, split })),
+    reset: async ({ id }) => {
+      try {
+        return await reset(id);
+      } catch (error) {
+        if (error instanceof SandboxError) error.message = `task ${id}: ${error.message}`;
+        throw error;
+      }
+    },
+    close: () => module.close(),
+  };
+}
