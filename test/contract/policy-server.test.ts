@@ -1,0 +1,134 @@
+/** The policy client against the real embedded server, on a random tiny model: the TypeScript-Python contract of the dialect. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import type { ArtifactStore } from '../../src/artifacts/store';
+import type { ScoredRollout } from '../../src/domain/rollout';
+import type { Policy } from '../../src/domain/rollout';
+import { createShop } from '../../src/environments/shop';
+import { createPolicyClient, type PolicyClient, type TurnRequest } from '../../src/policy/client';
+import { rollOut } from '../../src/rollout/engine';
+import { readRollouts } from '../../src/rollout/read';
+import { makeTinyModel, startEmbeddedServer, type EmbeddedServer } from '../support/embedded-server';
+
+const root = mkdtempSync(join(tmpdir(), 'dialect-'));
+const model = join(root, 'model');
+let server: EmbeddedServer;
+let client: PolicyClient;
+let store: ArtifactStore;
+let adapters: Policy['adapters'];
+
+beforeAll(async () => {
+  const folders = ['x', 'y'].map((name) => join(root, name));
+  makeTinyModel({ folder: model, adapters: folders });
+  server = await startEmbeddedServer({ model });
+  store = openFolderStore(join(root, 'store'));
+  client = createPolicyClient({ url: server.url, concurrency: 8, store });
+  const refs = await Promise.all(
+    folders.map((folder) => store.putFolder({ key: folder, producer: 'test', inputs: [], folder })),
+  );
+  adapters = refs.map((ref) => ({ ref, weight: 1 }));
+}, 120_000);
+afterAll(async () => {
+  client.close();
+  await server.stop();
+  rmSync(root, { recursive: true, force: true });
+}, 30_000);
+
+const base: Policy = { base: 'tiny', adapters: [] };
+const request = (changes: Partial<TurnRequest> = {}): TurnRequest => ({
+  policy: base,
+  messages: [
+    { role: 'system', content: 'you are a help desk .' },
+    { role: 'user', content: 'cancel the red lamp i42 please' },
+  ],
+  tools: [
+    { name: 'get_account', description: '', parameters: { type: 'object', properties: { user: { type: 'string' } } } },
+  ],
+  sampling: { temperature: 1, topP: 1, maxTokens: 12 },
+  seed: 5,
+  ...changes,
+});
+const greedy = { temperature: 0, topP: 1, maxTokens: 12 };
+
+test('a turn holds aligned ids and log-probs, and the same seed samples the same', async () => {
+  const [one, again, other] = [
+    await client.sample(request()),
+    await client.sample(request()),
+    await client.sample(request({ seed: 6 })),
+  ];
+  expect(one.tokenIds.length).toBeGreaterThan(0);
+  expect(one.logprobs).toHaveLength(one.tokenIds.length);
+  expect(Math.max(...one.logprobs)).toBeLessThanOrEqual(0);
+  expect(again.tokenIds).toEqual(one.tokenIds);
+  expect(again.promptIds).toEqual(one.promptIds);
+  expect(other.tokenIds).not.toEqual(one.tokenIds);
+});
+
+test('adapters are loaded from the store, merges are made, and each answers in its own way', async () => {
+  const [x, y] = adapters as [Policy['adapters'][number], Policy['adapters'][number]];
+  const policies: Policy[] = [
+    base,
+    { ...base, adapters: [x] },
+    { ...base, adapters: [y] },
+    {
+      ...base,
+      adapters: [
+        { ...x, weight: 0.5 },
+        { ...y, weight: 0.5 },
+      ],
+    },
+  ];
+  const turns = await Promise.all(policies.map((policy) => client.sample(request({ policy, sampling: greedy }))));
+  expect(new Set(turns.map(({ logprobs }) => logprobs[0])).size).toBe(4);
+});
+
+test('a prompt beyond the context is told by its type, an impossible field by its name', async () => {
+  const long = 'lamp '.repeat(400);
+  await expect(client.sample(request({ messages: [{ role: 'user', content: long }] }))).rejects.toMatchObject({
+    type: 'ContextLengthExceeded',
+  });
+  await expect(client.sample(request({ sampling: { ...greedy, temperature: -1 } }))).rejects.toMatchObject({
+    type: 'PolicyRequestRejected',
+    message: expect.stringContaining('temperature'),
+  });
+});
+
+test('a restart of the server in the middle is seen, and afterwards everything goes on', async () => {
+  const policy = { ...base, adapters: adapters.slice(0, 1) };
+  const before = await client.sample(request({ policy, sampling: greedy }));
+  await server.stop();
+  await expect(client.sample(request({ policy }))).rejects.toMatchObject({
+    type: 'PolicyServerUnavailable',
+    retryable: true,
+  });
+  expect(await client.reachable()).toBe(false);
+  server = await startEmbeddedServer({ model, args: ['--port', new URL(server.url).port] });
+  const after = await client.sample(request({ policy, sampling: greedy }));
+  expect(after.tokenIds).toEqual(before.tokenIds);
+}, 120_000);
+
+test('the engine rolls out the shop with it: every sampled id is in a row', async () => {
+  const batch = await rollOut({
+    environment: createShop(),
+    policy: { ...base, adapters: adapters.slice(0, 1) },
+    tasks: ['train-0', 'train-1', 'train-2', 'train-3'],
+    attempts: 4,
+    sampling: { temperature: 1, topP: 1, maxTokens: 10 },
+    seed: 1,
+    concurrency: 8,
+    purpose: 'contract',
+    maskReadOnlyTurns: true,
+    maxAttempts: 1,
+    store,
+    client,
+  });
+  expect(batch).toMatchObject({ scored: 16, broken: 0 });
+  let sampled = 0;
+  for await (const rollout of readRollouts({ store, ref: batch.ref })) {
+    for (const row of (rollout as ScoredRollout).rows)
+      sampled += row.logprobs.filter((logprob) => logprob !== 0).length;
+  }
+  expect(sampled).toBe(batch.completionTokens);
+}, 60_000);

@@ -1,0 +1,63 @@
+/** Starts the real embedded policy server (`python -m trainer serve`) on a free port; it ends with its stdin. */
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const root = join(__dirname, '..', '..');
+const python = join(root, '.venv', 'bin', 'python');
+
+export interface EmbeddedServer {
+  url: string;
+  stop(): Promise<void>;
+}
+
+export async function startEmbeddedServer({
+  model,
+  args = [],
+}: {
+  model: string;
+  /** Further options of `trainer serve`. */
+  args?: string[];
+}): Promise<EmbeddedServer> {
+  const options = ['-m', 'trainer', 'serve', '--model', model, '--exit-with-parent', ...args];
+  const child = spawn(python, args.includes('--port') ? options : [...options, '--port', '0'], {
+    cwd: root,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const stderr: string[] = [];
+  child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk.toString()));
+  const ended = once(child, 'close');
+  const lines = createInterface({ input: child.stdout });
+  const [line] = (await Promise.race([once(lines, 'line'), ended.then(() => [undefined])])) as [string | undefined];
+  if (line === undefined) throw new Error(`the policy server did not start: ${stderr.join('').slice(-2000)}`);
+  return {
+    url: (JSON.parse(line) as { url: string }).url,
+    stop: async () => {
+      child.stdin.end();
+      await ended;
+    },
+  };
+}
+
+/** Makes a random model (and adapters for it) in the shipped text format, by the Python tests' own helpers. */
+export function makeTinyModel({
+  folder,
+  adapters = [],
+  size = 'tiny',
+}: {
+  folder: string;
+  adapters?: string[];
+  size?: 'tiny' | 'bench';
+}): void {
+  const targets = ['q_proj', 'v_proj', 'w1', 'w2'];
+  const script = `
+import sys; sys.path.insert(0, "trainer/tests")
+from pathlib import Path
+from conftest import save_adapter, save_tiny_model
+model = save_tiny_model(Path(${JSON.stringify(folder)}), size="${size}")
+for seed, path in enumerate(${JSON.stringify(adapters)}):
+    save_adapter(Path(path), model, seed, ${JSON.stringify(targets)})
+`;
+  execFileSync(python, ['-c', script], { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
+}
