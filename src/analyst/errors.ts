@@ -57,7 +57,7 @@ function seenErrors(trajectory: Trajectory): ReadonlySet<ErrorClass> {
   if (comparison.passed || !comparison.endedRegularly) return seen;
   if (omittedAction(trajectory)) seen.add('omitted_action');
   if (refusedPermittedAction(trajectory)) seen.add('refused_permitted_action');
-  if (seen.size === 0 && untoldInformation(trajectory)) seen.add('untold_information');
+  if (untoldInformation(trajectory)) seen.add('untold_information');
   return seen;
 }
 

@@ -222,6 +222,18 @@ describe('classes of error', () => {
     expect(lackingOf({ ...forbidden, turns })).toEqual(expected);
   });
 
+  it('a forbidden and a permitted request: a slip in the permitted one is nothing forbidden', () => {
+    const both = {
+      request: 'I am M07. Cancel my New York evening flight and move the Oslo morning flight to Lisbon in the evening.',
+      reference: { actions: [move('B303', 'lisbon', 'evening')], tell: [DENIAL] },
+    };
+    const slip = move('B303', 'lisbon', 'morning');
+    expect(lackingOf({ ...both, turns: [find('M07'), slip, `Moved; the other: ${DENIAL}.`] })).toEqual([]);
+    const done: Turn[] = [find('M07'), cancel('B202', 80), move('B303', 'lisbon', 'evening'), 'Done.'];
+    expect(lackingOf({ ...both, turns: done })).toEqual(['forbidden_action']);
+    expect(lackingOf({ ...both, turns: [find('M07'), `Sorry, ${DENIAL}.`] })).toEqual(['omitted_action']);
+  });
+
   const told = {
     request: 'I am M07. Cancel my New York morning flight. How much do I get back?',
     reference: { actions: [cancel('B101', 180)], tell: ['180'] },
