@@ -1,0 +1,120 @@
+/**
+ * Campaign files. Invariant: what comes out satisfies the campaign schema, with the preset under the file's fields, the overrides over
+ * them and every path absolute; what does not is one line per problem, with the file's line, the field, its value and what is allowed.
+ */
+import { readFileSync } from 'node:fs';
+import { dirname, relative, resolve } from 'node:path';
+import { LineCounter, isMap, isScalar, parseDocument, type Document } from 'yaml';
+import { digest } from '../artifacts/hash';
+import { campaignSchema, type Campaign } from '../domain/campaign';
+import { presetNames, presets, type PresetName } from '../domain/presets';
+import { describeIssue } from './campaign-issues';
+import { UserError, messageOf } from './errors';
+
+type Fields = Record<string, unknown>;
+
+export interface CampaignOverrides {
+  name?: string;
+  seed?: number;
+}
+
+/**
+ * Reads, completes and checks a campaign file. Relative paths (`baseModel.path`, `target.cwd`) count from the file's folder, which
+ * is also a process target's working directory if it names none. An override of the seed alone appends it to the name, so that
+ * runs of one file with several seeds stand side by side.
+ * @throws UserError with one line per problem.
+ */
+export function loadCampaign({ file, overrides = {} }: { file: string; overrides?: CampaignOverrides }): Campaign {
+  const { fields, lineOf } = readYaml(file);
+  const { preset = 'paper', ...own } = fields;
+  if (!presetNames.includes(preset as PresetName))
+    throw new UserError(
+      `${file}:${lineOf(['preset'])} preset is ${JSON.stringify(preset)}; allowed: ${presetNames.join(', ')}`,
+    );
+  const merged = merge(merge(presets[preset as PresetName], own), renamed(own, overrides)) as Fields;
+  const parsed = campaignSchema.safeParse(merged);
+  if (!parsed.success) {
+    const problems = parsed.error.issues.flatMap((issue) =>
+      describeIssue(issue, merged).map(({ path, text }) => `${file}:${lineOf(path)} ${text}`),
+    );
+    throw new UserError(problems[0] ?? `${file}: not a campaign file`, problems.slice(1));
+  }
+  return withAbsolutePaths(parsed.data, dirname(resolve(file)));
+}
+
+/**
+ * Digest of everything a campaign file says, for telling two campaigns of one name apart. Paths count relative to the file's folder,
+ * so that a checkout can be moved.
+ */
+export function configDigest({ campaign, file }: { campaign: Campaign; file: string }): string {
+  const folder = dirname(resolve(file));
+  const portable = structuredClone(campaign);
+  portable.baseModel.path = relative(folder, campaign.baseModel.path);
+  if (portable.target.kind === 'process' && portable.target.cwd !== undefined)
+    portable.target.cwd = relative(folder, portable.target.cwd);
+  return digest(portable);
+}
+
+function readYaml(file: string): { fields: Fields; lineOf: (path: readonly PropertyKey[]) => number } {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    throw new UserError(
+      missing
+        ? `there is no campaign file ${file}; the shipped ones are in campaigns/`
+        : `cannot read ${file}: ${messageOf(error)}`,
+    );
+  }
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const broken = document.errors[0];
+  if (broken) throw new UserError(`${file}:${lines.linePos(broken.pos[0]).line} is not YAML: ${messageOf(broken)}`);
+  if (!isMap(document.contents))
+    throw new UserError(`${file}:1 must be a map of fields (name, target, baseModel, ...), like campaigns/demo.yaml`);
+  return { fields: document.toJS() as Fields, lineOf: (path) => lineOf({ document, lines, path }) };
+}
+
+/** Line of the deepest part of the path that the file holds: its key where there is one. */
+function lineOf(at: { document: Document; lines: LineCounter; path: readonly PropertyKey[] }): number {
+  for (let depth = at.path.length; depth > 0; depth--) {
+    const parent = depth === 1 ? at.document.contents : at.document.getIn(at.path.slice(0, depth - 1), true);
+    const name = at.path[depth - 1];
+    const key = isMap(parent)
+      ? parent.items.find(({ key }) => isScalar(key) && key.value === name)?.key
+      : at.document.getIn(at.path.slice(0, depth), true);
+    const range = (key as { range?: [number, number, number] } | undefined)?.range;
+    if (range) return at.lines.linePos(range[0]).line;
+  }
+  return 1;
+}
+
+function renamed(fields: Fields, { name, seed }: CampaignOverrides): CampaignOverrides {
+  if (seed === undefined) return name === undefined ? {} : { name };
+  const differs = seed !== (fields['seed'] ?? 1);
+  const derived = differs && typeof fields['name'] === 'string' ? { name: `${fields['name']}-${seed}` } : {};
+  return { ...derived, seed, ...(name === undefined ? {} : { name }) };
+}
+
+/** Lays `over` on `under`, field by field; lists, scalars and objects of another `kind` are replaced whole. */
+function merge(under: unknown, over: unknown): unknown {
+  if (over === undefined) return under;
+  if (!isFields(under) || !isFields(over)) return over;
+  if (over['kind'] !== undefined && over['kind'] !== under['kind']) return over;
+  const merged: Fields = { ...under };
+  for (const [key, value] of Object.entries(over)) merged[key] = merge(under[key], value);
+  return merged;
+}
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function withAbsolutePaths(campaign: Campaign, folder: string): Campaign {
+  const { target, baseModel } = campaign;
+  return {
+    ...campaign,
+    target: target.kind === 'process' ? { ...target, cwd: resolve(folder, target.cwd ?? '.') } : target,
+    baseModel: { ...baseModel, path: resolve(folder, baseModel.path) },
+  };
+}

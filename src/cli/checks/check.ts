@@ -1,0 +1,20 @@
+/** One thing that a campaign needs, looked at before any work starts. */
+import { UserError } from '../errors';
+
+export interface Check {
+  name: string;
+  ok: boolean;
+  /** What was found, on one line. */
+  detail: string;
+  /** How to get what is missing. */
+  fix?: string;
+}
+
+export const passed = (name: string, detail: string): Check => ({ name, ok: true, detail });
+export const failed = (name: string, detail: string, fix: string): Check => ({ name, ok: false, detail, fix });
+
+/** @throws UserError naming the first thing that is missing, with the others as its evidence. */
+export function requireAll(checks: Check[]): void {
+  const lines = checks.filter(({ ok }) => !ok).map(({ name, detail, fix }) => `${name}: ${detail}; ${fix}`);
+  if (lines[0]) throw new UserError(lines[0], lines.slice(1));
+}

@@ -1,0 +1,68 @@
+/** `campaign doctor`: what this machine has and lacks, and how to get it. Invariant: nothing is changed, and nothing stays running. */
+import type { Campaign } from '../domain/campaign';
+import { checkModel, checkPolicyServer, checkTarget } from './checks/campaign';
+import { failed, passed, type Check } from './checks/check';
+import { checkBuild, checkHome, checkMemory, checkNode, checkPort, checkTemporal, freePort } from './checks/machine';
+import { checkPython } from './checks/python';
+import { UserError } from './errors';
+import type { Home } from './project';
+import { Service } from './run/service';
+import { policyServerService } from './run/services';
+
+export interface DoctorOptions {
+  home: Home;
+  temporalPort: number;
+  uiPort: number;
+  /** What this campaign needs is looked at as well; its embedded policy server is started once. */
+  campaign?: Campaign;
+}
+
+/** All checks, in the order of a campaign's needs. */
+export async function examine({ home, temporalPort, uiPort, campaign }: DoctorOptions): Promise<Check[]> {
+  const python = await checkPython();
+  const machine = [
+    checkNode(),
+    checkMemory(),
+    checkHome(home),
+    checkBuild(),
+    ...python,
+    await checkTemporal(),
+    await checkPort({ name: 'Temporal server', port: temporalPort, flag: '--temporal-port' }),
+    await checkPort({ name: 'Temporal UI', port: uiPort, flag: '--ui-port' }),
+  ];
+  if (!campaign) return machine;
+  const model = checkModel(campaign);
+  const parts = [...machine, model, await checkTarget(campaign, home), await checkPolicyServer(campaign)];
+  const startable = campaign.policyServer.kind === 'embedded' && model.ok && python.every(({ ok }) => ok);
+  return startable ? [...parts, await tryPolicyServer(campaign, home)] : parts;
+}
+
+/** Starts the embedded policy server with the campaign's model and stops it again. */
+async function tryPolicyServer(campaign: Campaign, home: Home): Promise<Check> {
+  const name = 'policy server start';
+  const started = Date.now();
+  const ignore = () => undefined;
+  const service = new Service(policyServerService({ campaign, port: await freePort() }), home.logs, {
+    onChange: ignore,
+    onRestart: ignore,
+    onFailure: ignore,
+  });
+  try {
+    await service.start();
+    return passed(name, `ready after ${((Date.now() - started) / 1000).toFixed(1)} s`);
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    return failed(name, error.evidence.at(-1) ?? error.message, `read ${home.logs}/policy-server.log`);
+  } finally {
+    await service.stop();
+  }
+}
+
+/** One line per check; what is missing says how to get it. */
+export const doctorLines = (checks: Check[]): string[] => {
+  const width = Math.max(...checks.map(({ name }) => name.length));
+  return checks.map(
+    ({ name, ok, detail, fix }) =>
+      `${ok ? 'ok     ' : 'missing'}  ${name.padEnd(width)}  ${detail}${fix ? `; ${fix}` : ''}`,
+  );
+};

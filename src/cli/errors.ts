@@ -1,0 +1,25 @@
+/** Errors that a user can act on. Invariant: the first line names the cause and the fix; further lines are evidence (a log's tail). */
+export class UserError extends Error {
+  override name = 'UserError';
+  constructor(
+    message: string,
+    /** Lines that back the message up: the end of a log, further problems of the same kind. */
+    readonly evidence: readonly string[] = [],
+  ) {
+    super(message);
+  }
+}
+
+/** The message of whatever was thrown, on one line. */
+export function messageOf(error: unknown): string {
+  const text = error instanceof Error ? error.message || error.name : String(error);
+  return text.replace(/\s*\n\s*/g, ' ').trim();
+}
+
+/** What a failed command writes to stderr; the stack is for --debug only. */
+export function renderError(error: unknown, debug: boolean): string {
+  const lines = [`campaign: ${messageOf(error)}`];
+  if (error instanceof UserError) lines.push(...error.evidence.map((line) => `  ${line}`));
+  if (debug && error instanceof Error && error.stack) lines.push(error.stack);
+  return lines.join('\n');
+}

@@ -1,0 +1,59 @@
+/** The command line. Invariant: every failure is one line on stderr that names cause and fix, with exit code 1 (usage: 2). */
+import { Command, CommanderError } from 'commander';
+import { environmentCommands } from './commands/env';
+import { inspectCommands } from './commands/inspect';
+import { runCommands } from './commands/run';
+import { selectCommand } from './commands/select';
+import { watchCommands } from './commands/watch';
+import { messageOf, renderError, UserError } from './errors';
+import { DEFAULT_HOME } from './options';
+
+const USAGE = 2;
+
+export function createProgram(): Command {
+  const program = new Command('campaign')
+    .description('capability-targeted training of language-model agents as one durable workflow')
+    .option('--home <folder>', 'folder of campaigns and artifacts', process.env['CAMPAIGN_HOME'] ?? DEFAULT_HOME)
+    .option('--temporal-address <address>', 'use this Temporal cluster (host:port) instead of starting a server')
+    .option('--debug', 'show the stack of an error')
+    .configureOutput({
+      outputError: (text, write) =>
+        write(
+          `${text
+            .replace(/^error: /, 'campaign: ')
+            .trim()
+            .replace(/\s*\n\s*/g, ' ')}\n`,
+        ),
+    })
+    .showSuggestionAfterError()
+    .exitOverride();
+  runCommands(program);
+  watchCommands(program);
+  selectCommand(program);
+  environmentCommands(program);
+  inspectCommands(program);
+  return program;
+}
+
+/** Runs one command line. @returns the exit code. */
+export async function main(argv: string[]): Promise<number> {
+  const program = createProgram();
+  try {
+    await program.parseAsync(argv, { from: 'user' });
+    return Number(process.exitCode ?? 0);
+  } catch (error) {
+    // Commander has printed its own message already; only what it calls usage has no exit code of a command.
+    if (error instanceof CommanderError)
+      return error.code === 'commander.error' || error.exitCode === 0 ? error.exitCode : USAGE;
+    const known = error instanceof UserError;
+    const debug = program.opts<{ debug?: boolean }>().debug ?? false;
+    const shown = known || debug ? error : new Error(`${messageOf(error)} (--debug shows where)`);
+    process.stderr.write(`${renderError(shown, debug)}\n`);
+    return 1;
+  }
+}
+
+if (require.main === module)
+  void main(process.argv.slice(2)).then((code) => {
+    process.exitCode = code;
+  });

@@ -1,0 +1,52 @@
+/** Options that every command has, and what they stand for. */
+import { Command, InvalidArgumentError } from 'commander';
+import { stages, type Stage } from '../domain/stages';
+import { UserError } from './errors';
+import { homeAt, type Home } from './project';
+import type { TemporalAddress } from './temporal';
+import { readRunState } from './run/run-state';
+
+export interface CommonOptions {
+  home: string;
+  /** An existing cluster, instead of the home's own server. */
+  temporalAddress?: string;
+  json?: boolean;
+  debug?: boolean;
+}
+
+export const DEFAULT_HOME = '.campaigns';
+
+/** All options that apply to a command: its own and the program's. */
+export const allOptions = <T>(command: Command): T & CommonOptions => command.optsWithGlobals<T & CommonOptions>();
+
+export const homeOf = (options: CommonOptions): Home => homeAt(options.home);
+
+export const namespace = (): string => process.env['TEMPORAL_NAMESPACE'] ?? 'default';
+
+/** Address of the server to talk to: the named cluster, else the one that runs for this home. */
+export function temporalOf(options: CommonOptions): TemporalAddress {
+  const address = options.temporalAddress ?? readRunState(homeOf(options)).temporalAddress;
+  if (!address)
+    throw new UserError(
+      `no Temporal server of ${homeOf(options).root} is running; start it with \`campaign serve\` or \`campaign run FILE\`, or name a cluster with --temporal-address`,
+    );
+  return { address, namespace: namespace() };
+}
+
+/** Commander's parser for whole numbers in a range. */
+export const wholeNumber =
+  (low: number, high = Number.MAX_SAFE_INTEGER) =>
+  (text: string): number => {
+    const number = Number(text);
+    if (!/^\d+$/.test(text) || number < low || number > high)
+      throw new InvalidArgumentError(
+        `It must be a whole number from ${low}${high < Number.MAX_SAFE_INTEGER ? ` to ${high}` : ''}.`,
+      );
+    return number;
+  };
+
+export const stageName = (text: string): Stage => {
+  const stage = stages.find((one) => one === text);
+  if (!stage) throw new InvalidArgumentError(`It must be one of ${stages.join(', ')}.`);
+  return stage;
+};

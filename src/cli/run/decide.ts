@@ -1,0 +1,31 @@
+/** What to do with a campaign's name: Temporal may know it already. */
+import type { Stage } from '../../domain/stages';
+import { UserError } from '../errors';
+import type { CampaignState } from '../temporal';
+
+export type Decision = 'start' | 'take up' | 'show';
+
+/**
+ * A running campaign is taken up; a finished one is shown; one that failed, was ended or stopped after another stage starts again, and
+ * finds its artifacts. All that only under the same configuration.
+ * @throws UserError if the name belongs to another configuration.
+ */
+export function decide({
+  name,
+  state,
+  configDigest,
+  until,
+}: {
+  name: string;
+  state: CampaignState | undefined;
+  configDigest: string;
+  until?: Stage | undefined;
+}): Decision {
+  if (!state) return 'start';
+  if (state.configDigest !== configDigest)
+    throw new UserError(
+      `campaign ${name} ${state.status === 'RUNNING' ? 'is running' : 'was run'} with another configuration; give this one its own name with --name, for example --name ${name}-2`,
+    );
+  if (state.status === 'RUNNING') return 'take up';
+  return state.status === 'COMPLETED' && state.until === until ? 'show' : 'start';
+}

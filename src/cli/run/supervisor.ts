@@ -1,0 +1,91 @@
+/**
+ * All services of one home. Invariants: whatever runs is written down before anything else is started, so that the next supervisor can
+ * end it; services end in the reverse of the order in which they were started, so that workers can still talk to their servers.
+ */
+import { UserError } from '../errors';
+import type { Home } from '../project';
+import { endOrphans } from './processes';
+import { readRunState, writeRunState, type RunState } from './run-state';
+import { Service, restartPolicy, type RestartPolicy, type ServiceHooks, type ServiceSpec } from './service';
+
+const ORPHAN_GRACE_SECONDS = 30;
+
+export class Supervisor {
+  /** In the order of starting; each entry is started and stopped together. */
+  private readonly groups: Service[][] = [];
+  private stopping = false;
+  private stopped: Promise<void> = Promise.resolve();
+  private state: RunState = { processes: [] };
+  private failWith: (error: UserError) => void = () => undefined;
+  /** Rejects when a service dies too often to go on. */
+  readonly failure: Promise<never> = new Promise((_, reject) => (this.failWith = reject));
+
+  constructor(
+    private readonly home: Home,
+    private readonly onRestart: ServiceHooks['onRestart'],
+    private readonly policy: RestartPolicy = restartPolicy,
+  ) {
+    this.failure.catch(() => undefined);
+  }
+
+  /** Ends what a killed supervisor of this home left running; returns the names. */
+  async endOrphans(): Promise<string[]> {
+    const ended = await endOrphans(readRunState(this.home).processes, ORPHAN_GRACE_SECONDS);
+    writeRunState(this.home, this.state);
+    return ended;
+  }
+
+  /** Starts services side by side and waits until all are ready. */
+  async start(specs: ServiceSpec[]): Promise<void> {
+    if (this.stopping) throw new UserError('stopped before everything was started');
+    const services = specs.map((spec) => new Service(spec, this.home.logs, this.hooks, this.policy));
+    this.groups.push(services);
+    await Promise.all(services.map((service) => service.start()));
+  }
+
+  /** Tells other commands where this home's Temporal server is. */
+  announce(addresses: Pick<RunState, 'temporalAddress' | 'uiUrl'>): void {
+    this.state = { ...this.state, ...addresses };
+    this.record();
+  }
+
+  /** Stops the services that were started last, until `keep` groups are left. */
+  stop({ keep = 0 }: { keep?: number } = {}): Promise<void> {
+    if (keep === 0) this.stopping = true;
+    // One stop after the other, whoever asks: a Ctrl-C can come while the end of a campaign stops its workers.
+    this.stopped = this.stopped.then(() => this.stopDownTo(keep));
+    return this.stopped;
+  }
+
+  private async stopDownTo(keep: number): Promise<void> {
+    while (this.groups.length > keep) {
+      await Promise.all((this.groups.at(-1) ?? []).map((service) => service.stop()));
+      this.groups.pop();
+    }
+    if (keep === 0) this.state = { processes: [] };
+    this.record();
+  }
+
+  /** Ends everything at once. */
+  kill(): void {
+    this.stopping = true;
+    for (const service of this.groups.flat()) service.kill();
+  }
+
+  /** Names and pids of what runs now. */
+  processes(): { name: string; pid: number }[] {
+    return this.state.processes.map(({ name, pid }) => ({ name, pid }));
+  }
+
+  private readonly hooks: ServiceHooks = {
+    onChange: () => this.record(),
+    onRestart: (event) => this.onRestart(event),
+    onFailure: (error) => this.failWith(error),
+  };
+
+  private record(): void {
+    const processes = this.groups.flat().flatMap((service) => service.process ?? []);
+    this.state = { ...this.state, processes };
+    writeRunState(this.home, this.state);
+  }
+}

@@ -1,0 +1,32 @@
+/** Starts a campaign on a cluster that is up already. Invariant: the same decision as `campaign run` about a name that is known. */
+import type { Stage } from '../domain/stages';
+import { configDigest, loadCampaign, type CampaignOverrides } from './campaign-file';
+import { decide, type Decision } from './run/decide';
+import { campaignState, connect, registerSearchAttributes, startCampaign, type TemporalAddress } from './temporal';
+
+export async function startFile({
+  file,
+  at,
+  options,
+}: {
+  file: string;
+  at: TemporalAddress;
+  options: CampaignOverrides & { until?: Stage };
+}): Promise<{ campaign: string; decision: Decision }> {
+  const { name, seed, until } = options;
+  const campaign = loadCampaign({
+    file,
+    overrides: { ...(name === undefined ? {} : { name }), ...(seed === undefined ? {} : { seed }) },
+  });
+  const digest = configDigest({ campaign, file });
+  const temporal = await connect(at);
+  try {
+    await registerSearchAttributes(temporal, at);
+    const state = await campaignState(temporal, campaign.name);
+    const decision = decide({ name: campaign.name, state, configDigest: digest, until });
+    if (decision === 'start') await startCampaign(temporal, { campaign, configDigest: digest, until });
+    return { campaign: campaign.name, decision };
+  } finally {
+    await temporal.close();
+  }
+}

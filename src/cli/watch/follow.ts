@@ -1,0 +1,52 @@
+/** Follows a campaign until it ends. Invariant: a server or worker that is away for a while is waited for, not an error. */
+import { isGrpcServiceError } from '@temporalio/client';
+import type { Temporal } from '../temporal';
+import type { Narrator } from './narrator';
+import { takeSnapshot, type Snapshot } from './snapshot';
+
+const POLL_MS = 1500;
+
+/** @returns the last snapshot: of the closed campaign, or what was seen when `signal` was raised. */
+export async function follow({
+  temporal,
+  name,
+  narrator,
+  signal,
+  pollMs = POLL_MS,
+}: {
+  temporal: Temporal;
+  name: string;
+  narrator: Narrator;
+  signal: AbortSignal;
+  pollMs?: number;
+}): Promise<Snapshot | undefined> {
+  let last: Snapshot | undefined;
+  let away = false;
+  while (!signal.aborted) {
+    try {
+      last = await takeSnapshot(temporal, name);
+      away = false;
+      if (signal.aborted) break;
+      narrator.show(last);
+      if (last.status !== 'RUNNING') break;
+    } catch (error) {
+      if (!isGrpcServiceError(error)) throw error;
+      if (!away && !signal.aborted) narrator.note('services', 'the Temporal server does not answer; waiting for it');
+      away = true;
+    }
+    await pause(pollMs, signal);
+  }
+  return last;
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
+  });
+}

@@ -1,0 +1,41 @@
+/** Tells what goes on: as a live tree on a terminal, as JSON lines elsewhere. */
+import { Changes } from './json-lines';
+import { Rates } from './rates';
+import type { Snapshot } from './snapshot';
+import { frameLines, LiveTree } from './terminal';
+
+export interface Narrator {
+  /** Something that happened beside the campaign itself: a service started, died, was stopped. */
+  note(stage: string, detail: string): void;
+  show(snapshot: Snapshot): void;
+  /** Where Temporal's UI shows the campaign. */
+  link?: string;
+}
+
+export const isTerminal = (out: NodeJS.WriteStream = process.stdout): boolean => out.isTTY === true;
+
+/** `campaign` is named in every JSON line. */
+export function createNarrator(options: {
+  json?: boolean | undefined;
+  campaign?: string | undefined;
+  out?: NodeJS.WriteStream;
+}): Narrator {
+  const { json, campaign, out = process.stdout } = options;
+  const rates = new Rates();
+  if (isTerminal(out) && !json) {
+    const tree = new LiveTree(out);
+    const narrator: Narrator = {
+      note: (_stage, detail) => tree.print(detail),
+      show: (snapshot) =>
+        tree.draw(frameLines({ snapshot, rates, now: Date.now(), columns: out.columns || 80, link: narrator.link })),
+    };
+    return narrator;
+  }
+  const changes = new Changes(rates);
+  const write = (line: object) => void out.write(`${JSON.stringify(line)}\n`);
+  return {
+    note: (stage, detail) =>
+      write({ time: new Date().toISOString(), ...(campaign ? { campaign } : {}), stage, detail }),
+    show: (snapshot) => changes.since(snapshot, Date.now()).forEach(write),
+  };
+}

@@ -1,0 +1,36 @@
+/**
+ * Named sets of values for campaign files. Invariant: a preset only holds fields of the campaign schema; what it leaves out has the
+ * schema's default, which is the paper's value.
+ */
+import type { z } from 'zod';
+import type { campaignSchema } from './campaign';
+
+type PresetValues = Omit<Partial<z.input<typeof campaignSchema>>, 'name' | 'seed' | 'target' | 'baseModel'>;
+
+export const presetNames = ['paper', 'demo'] as const;
+export type PresetName = (typeof presetNames)[number];
+
+/** Longest turn of the shipped base model, in tokens, with room to spare. */
+const DEMO_TURN_TOKENS = 48;
+
+export const presets: Record<PresetName, PresetValues> = {
+  /** The method as published: the schema's own defaults. */
+  paper: {},
+  /** The same method for a model of a million parameters on two CPU cores. */
+  demo: {
+    rollouts: { tasks: 340, perTask: 1, concurrency: 64, sampling: { temperature: 1, maxTokens: DEMO_TURN_TOKENS } },
+    calibration: { seeds: 24, rolloutsPerSeed: 16 },
+    training: {
+      groupsPerStep: 4,
+      groupSize: 16,
+      steps: 24,
+      learningRate: 2e-3,
+      lora: { targetModules: ['q_proj', 'k_proj', 'v_proj', 'out_proj', 'in_proj', 'w1', 'w2', 'w3'] },
+      checkpointEvery: 8,
+      threads: 2,
+    },
+    validation: { seeds: 48, targetTasks: 60 },
+    router: { tasks: 200, trials: 1 },
+    evaluation: { tasks: 200, trials: 1, sampling: { maxTokens: DEMO_TURN_TOKENS } },
+  },
+};

@@ -1,0 +1,146 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { configDigest, loadCampaign, type CampaignOverrides } from '../../src/cli/campaign-file';
+import { campaignJsonSchema } from '../../src/cli/campaign-schema';
+import { UserError } from '../../src/cli/errors';
+
+const repository = resolve(__dirname, '../..');
+const base = `name: mine
+target:
+  kind: builtin
+  name: shop
+baseModel:
+  path: models/small
+`;
+
+function write(text: string): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'campaign-file-')), 'mine.yaml');
+  writeFileSync(file, text);
+  return file;
+}
+const load = (text: string, overrides: CampaignOverrides = {}) => loadCampaign({ file: write(text), overrides });
+
+function problems(text: string): string[] {
+  const file = write(text);
+  try {
+    loadCampaign({ file });
+  } catch (error) {
+    if (error instanceof UserError)
+      return [error.message, ...error.evidence].map((line) => line.replace(file, 'mine.yaml'));
+    throw error;
+  }
+  return [];
+}
+
+describe('a campaign file', () => {
+  it('has the paper’s values where it says nothing', () => {
+    const campaign = load(base);
+    expect(campaign.training.learningRate).toBe(1e-5);
+    expect(campaign.calibration.seeds).toBe(100);
+    expect(campaign.arms).toEqual(['grpo_target']);
+  });
+
+  it('has its own values over those of the preset, field by field', () => {
+    const campaign = load(`${base}preset: demo\ntraining:\n  steps: 3\n  lora: { r: 4 }\n`);
+    expect(campaign.training).toMatchObject({ steps: 3, groupsPerStep: 4, learningRate: 0.002 });
+    expect(campaign.training.lora).toMatchObject({ r: 4, alpha: 16 });
+    expect(campaign.training.lora.targetModules).toContain('in_proj');
+  });
+
+  it('replaces an object of another kind whole', () => {
+    const campaign = load(`${base}preset: demo\npolicyServer: { kind: vllm, url: 'http://gpu:8000' }\n`);
+    expect(campaign.policyServer).toEqual({ kind: 'vllm', url: 'http://gpu:8000' });
+  });
+
+  it('resolves paths from its own folder', () => {
+    const file = write(
+      base.replace('kind: builtin\n  name: shop', 'kind: process\n  command: [node, env.js]\n  cwd: bridge'),
+    );
+    const campaign = loadCampaign({ file });
+    expect(campaign.baseModel.path).toBe(join(file, '../models/small'));
+    expect(campaign.target).toMatchObject({ cwd: join(file, '../bridge') });
+  });
+
+  it('gets its seed in the name when another one is asked for', () => {
+    expect(load(base, { seed: 7 })).toMatchObject({ name: 'mine-7', seed: 7 });
+    expect(load(base, { seed: 1 })).toMatchObject({ name: 'mine', seed: 1 });
+    expect(load(base, { seed: 7, name: 'other' })).toMatchObject({ name: 'other', seed: 7 });
+  });
+
+  it.each(['demo', 'smoke'])('%s that is shipped is valid', (name) => {
+    const campaign = loadCampaign({ file: join(repository, 'campaigns', `${name}.yaml`) });
+    expect(campaign).toMatchObject({ name, baseModel: { path: join(repository, 'models/base') } });
+  });
+
+  it('has a digest that changes with any value and not with the place of the checkout', () => {
+    const [one, two] = [write(base), write(base)];
+    const digest = (file: string) => configDigest({ campaign: loadCampaign({ file }), file });
+    expect(digest(one)).toBe(digest(two));
+    const changed = write(`${base}training: { steps: 21 }\n`);
+    expect(digest(changed)).not.toBe(digest(one));
+    expect(digest(write(`${base}training: { steps: 20 }\n`))).toBe(digest(one));
+  });
+});
+
+describe('a mistake in a campaign file is one line with place, value and fix:', () => {
+  const cases: [string, string, string][] = [
+    ['a typo', `${base}trainning: {}\n`, "mine.yaml:7 unknown field 'trainning'; did you mean 'training'?"],
+    [
+      'a typo inside',
+      `${base}training:\n  steps: 3\n  learningrate: 1\n`,
+      "mine.yaml:9 unknown field 'training.learningrate'; did you mean 'learningRate'?",
+    ],
+    ['a type', `${base}training:\n  steps: many\n`, 'mine.yaml:8 training.steps is "many"; it must be a number'],
+    ['a fraction', `${base}training:\n  steps: 2.5\n`, 'mine.yaml:8 training.steps is 2.5; it must be a whole number'],
+    ['a bound', `${base}selection: { rho: 1.5 }\n`, 'mine.yaml:7 selection.rho is 1.5; it must be at most 1'],
+    [
+      'a band with one end',
+      `${base}calibration:\n  meanReward: [0.2]\n`,
+      'mine.yaml:8 calibration.meanReward is [0.2]; it must be a list with at least 2',
+    ],
+    [
+      'a name',
+      base.replace('mine', 'My Run'),
+      'mine.yaml:1 name is "My Run"; it must be lower-case letters, digits and dashes',
+    ],
+    [
+      'a target that does not exist',
+      base.replace('name: shop', 'name: shpo'),
+      'mine.yaml:4 target.name is "shpo"; it must be shop; did you mean \'shop\'?',
+    ],
+    [
+      'a kind that does not exist',
+      base.replace('kind: builtin', 'kind: bultin'),
+      'mine.yaml:3 target.kind is "bultin"; it must be one of builtin, process, sandbox; did you mean \'builtin\'?',
+    ],
+    ['a missing field', base.replace(/baseModel[^]*/, ''), 'mine.yaml:1 baseModel is missing; it must be an object'],
+    ['a preset', `preset: dmeo\n${base}`, 'mine.yaml:1 preset is "dmeo"; allowed: paper, demo'],
+    ['a list of arms', `${base}arms: [gepa]\n`, 'mine.yaml:7 arms[0] is "gepa"; it must be grpo_target'],
+    [
+      'an empty file',
+      '',
+      'mine.yaml:1 must be a map of fields (name, target, baseModel, ...), like campaigns/demo.yaml',
+    ],
+  ];
+  it.each(cases)('%s', (_what, text, line) => {
+    expect(problems(text)).toEqual([line]);
+  });
+
+  it('several mistakes are several lines', () => {
+    expect(problems(`${base}trainning: {}\nseed: -1\n`)).toHaveLength(2);
+  });
+
+  it('broken YAML names the line', () => {
+    expect(problems(`${base}training: {steps: 3\n`)[0]).toMatch(/^mine\.yaml:\d+ is not YAML: /);
+  });
+
+  it('a file that is not there', () => {
+    expect(() => loadCampaign({ file: 'none.yaml' })).toThrow('there is no campaign file none.yaml');
+  });
+});
+
+it('campaigns/campaign.schema.json is what `campaign schema` prints', () => {
+  const kept = readFileSync(join(repository, 'campaigns/campaign.schema.json'), 'utf8');
+  expect(JSON.parse(kept)).toEqual(JSON.parse(JSON.stringify(campaignJsonSchema())));
+});
