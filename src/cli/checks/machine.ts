@@ -1,9 +1,9 @@
 /** What this machine has: Node, memory, disk, ports, the build, the Temporal CLI. */
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, statfsSync } from 'node:fs';
+import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { totalmem } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { messageOf } from '../errors';
 import { projectRoot, temporalPath, type Home } from '../project';
@@ -61,10 +61,13 @@ export function freePort(): Promise<number> {
   });
 }
 
+/** The home need not exist yet: then the nearest folder above it must be writable. Nothing is made here. */
 export function checkHome(home: Home): Check {
+  let folder = home.root;
+  while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
   try {
-    mkdirSync(home.root, { recursive: true });
-    const { bavail, bsize } = statfsSync(home.root);
+    accessSync(folder, constants.W_OK);
+    const { bavail, bsize } = statfsSync(folder);
     const free = (bavail * bsize) / GiB;
     const text = `${home.root}, ${free.toFixed(1)} GiB free`;
     return free >= NEEDED_DISK_GIB
