@@ -2,13 +2,12 @@
  * The policy client: turns of a policy, whatever adapters it is made of. Invariant: a turn holds the very ids and log-probs that
  * were sampled; nothing is re-tokenized.
  */
-import type OpenAI from 'openai';
 import type { ArtifactStore } from '../artifacts/store';
 import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';
 import type { Policy, Sampling } from '../domain/rollout';
 import { createAdapters } from './adapters';
 import { openPolicyServer, type PolicyServerOptions } from './server';
-import { parseTurn, toWireMessage, toWireTools } from './wire';
+import { completionBody, parseTurn } from './wire';
 
 /** One answer of a policy. */
 export interface Turn {
@@ -54,17 +53,7 @@ export function createPolicyClient({
     ensurePolicy: adapters.ensurePolicy,
     sample: ({ policy, messages, tools, sampling, seed, signal }) =>
       adapters.withModel(policy, async (model) => {
-        const body = {
-          model,
-          messages: messages.map(toWireMessage),
-          ...(tools.length > 0 && { tools: toWireTools(tools) }),
-          max_tokens: sampling.maxTokens,
-          temperature: sampling.temperature,
-          top_p: sampling.topP,
-          seed,
-          logprobs: true,
-          return_token_ids: true,
-        } satisfies OpenAI.ChatCompletionCreateParamsNonStreaming & { return_token_ids: true };
+        const body = completionBody({ model, messages, tools, sampling, seed });
         return parseTurn(await server.complete(body, signal));
       }),
     reachable: server.reachable,

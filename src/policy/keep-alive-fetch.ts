@@ -42,7 +42,7 @@ export function createKeepAliveFetch({ connections }: { connections: number }): 
   return {
     fetch: async (input, init) => {
       const body = init?.body == null ? undefined : String(init.body);
-      const headers = Object.fromEntries(new Headers(init?.headers));
+      const headers = Object.fromEntries(init?.headers instanceof Headers ? init.headers : new Headers(init?.headers));
       if (body !== undefined) headers['content-length'] = String(Buffer.byteLength(body));
       const url = new URL(input instanceof Request ? input.url : input);
       return send({ url, method: init?.method ?? 'GET', headers, body, signal: init?.signal ?? undefined });
@@ -51,9 +51,22 @@ export function createKeepAliveFetch({ connections }: { connections: number }): 
   };
 }
 
-async function readAll(answer: IncomingMessage): Promise<Response> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of answer) chunks.push(chunk as Buffer);
-  const headers = Object.entries(answer.headers).map(([name, value]): [string, string] => [name, String(value)]);
-  return new Response(Buffer.concat(chunks), { status: answer.statusCode ?? 502, headers });
+/** The headers that a client of this dialect looks at. */
+const READ_HEADERS = ['content-type', 'x-request-id', 'retry-after'];
+
+/** Waits for the whole body, so that the request's signal and timeout hold for all of it. */
+function readAll(answer: IncomingMessage): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+    answer.on('error', reject);
+    answer.on('end', () => {
+      const headers: [string, string][] = [];
+      for (const name of READ_HEADERS) {
+        const value = answer.headers[name];
+        if (typeof value === 'string') headers.push([name, value]);
+      }
+      resolve(new Response(Buffer.concat(chunks), { status: answer.statusCode ?? 502, headers }));
+    });
+  });
 }

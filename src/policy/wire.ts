@@ -6,9 +6,9 @@ import type { ChatCompletionMessageParam, ChatCompletionTool } from 'openai/reso
 import { z } from 'zod';
 import type { AssistantMessage, Message, ToolCall, ToolSchema } from '../domain/messages';
 import { OutsideFailure } from '../rollout/failure';
-import type { Turn } from './client';
+import type { Turn, TurnRequest } from './client';
 
-export function toWireMessage(message: Message): ChatCompletionMessageParam {
+function toWireMessage(message: Message): ChatCompletionMessageParam {
   if (message.role === 'tool') return { role: 'tool', tool_call_id: message.toolCallId, content: message.content };
   if (message.role !== 'assistant' || !message.toolCalls?.length)
     return { role: message.role, content: message.content };
@@ -26,7 +26,7 @@ export function toWireMessage(message: Message): ChatCompletionMessageParam {
 const wireTools = new WeakMap<ToolSchema[], ChatCompletionTool[]>();
 
 /** Annotations and output schemas are ours: the policy sees name, description and parameters. */
-export function toWireTools(tools: ToolSchema[]): ChatCompletionTool[] {
+function toWireTools(tools: ToolSchema[]): ChatCompletionTool[] {
   const known = wireTools.get(tools);
   if (known) return known;
   const wire = tools.map(({ name, description, parameters }): ChatCompletionTool => {
@@ -34,6 +34,23 @@ export function toWireTools(tools: ToolSchema[]): ChatCompletionTool[] {
   });
   wireTools.set(tools, wire);
   return wire;
+}
+
+/** The body of a chat completion in the dialect. */
+export function completionBody(turn: Omit<TurnRequest, 'policy' | 'signal'> & { model: string }) {
+  const { model, messages, tools, sampling, seed } = turn;
+  return {
+    model,
+    messages: messages.map(toWireMessage),
+    ...(tools.length > 0 && { tools: toWireTools(tools) }),
+    max_tokens: sampling.maxTokens,
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    seed,
+    logprobs: true,
+    /** vLLM's, not OpenAI's: the ids of the prompt and of the sample. */
+    return_token_ids: true,
+  };
 }
 
 const callSchema = z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) });

@@ -3,12 +3,12 @@
  * its own, and its journal stays, so that the next run tries only the broken ones again.
  */
 import { sha256 } from '../artifacts/hash';
-import type { Journal } from '../artifacts/store';
+import type { ArtifactStore, Journal } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import type { BrokenRollout } from '../domain/rollout';
+import type { BrokenRollout, Rollout } from '../domain/rollout';
 import type { RollOutOptions } from './engine';
 import type { BatchPlan } from './keys';
-import { ROLLOUTS_MEDIA_TYPE } from './read';
+import { readRollouts, ROLLOUTS_MEDIA_TYPE } from './read';
 
 interface StoreBatch extends Pick<RollOutOptions, 'store' | 'purpose' | 'policy' | 'inputs' | 'environment'> {
   plan: BatchPlan;
@@ -16,26 +16,32 @@ interface StoreBatch extends Pick<RollOutOptions, 'store' | 'purpose' | 'policy'
   broken: Map<string, BrokenRollout>;
 }
 
+export interface StoredBatch {
+  ref: ArtifactRef;
+  /** What the artifact holds. */
+  records: Rollout[];
+}
+
+export async function readBatch({ store, ref }: { store: ArtifactStore; ref: ArtifactRef }): Promise<StoredBatch> {
+  const records: Rollout[] = [];
+  for await (const record of readRollouts({ store, ref })) records.push(record);
+  return { ref, records };
+}
+
 /** Stores all records as JSON lines in the plan's order. If another run has finished the batch meanwhile, its artifact stands. */
-export async function storeBatch({
-  store,
-  purpose,
-  policy,
-  plan,
-  journal,
-  broken,
-  ...options
-}: StoreBatch): Promise<ArtifactRef> {
+export async function storeBatch(batch: StoreBatch): Promise<StoredBatch> {
+  const { store, purpose, policy, plan, journal, broken } = batch;
   const scored = journal.records();
-  const lines = plan.rollouts.map(({ key }) => Buffer.from(`${JSON.stringify(scored.get(key) ?? broken.get(key))}\n`));
-  const body = Buffer.concat(lines);
+  const records = plan.rollouts.map(({ key }) => (scored.get(key) ?? broken.get(key)) as Rollout);
+  const body = Buffer.concat(records.map((record) => Buffer.from(`${JSON.stringify(record)}\n`)));
+  const sha = sha256(body);
   const ref = await store.put({
-    key: broken.size === 0 ? plan.key : `${plan.key}/incomplete/${sha256(body)}`,
+    key: broken.size === 0 ? plan.key : `${plan.key}/incomplete/${sha}`,
     producer: `rollouts: ${purpose}`,
-    inputs: [...(options.inputs ?? []), ...policy.adapters.map((adapter) => adapter.ref)],
+    inputs: [...(batch.inputs ?? []), ...policy.adapters.map((adapter) => adapter.ref)],
     mediaType: ROLLOUTS_MEDIA_TYPE,
     body,
   });
   if (broken.size === 0) await journal.remove();
-  return ref;
+  return ref.sha256 === sha ? { ref, records } : readBatch({ store, ref });
 }

@@ -8,15 +8,14 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { EnvironmentSpec } from '../domain/campaign';
 import type { Environment } from '../domain/environment';
 import type { RolloutSummary } from '../domain/results';
-import type { BrokenRollout, Policy, Rollout, Sampling, ScoredRollout } from '../domain/rollout';
+import type { BrokenRollout, Policy, Sampling, ScoredRollout } from '../domain/rollout';
 import { openEnvironment } from '../environments/open';
 import type { PolicyClient } from '../policy/client';
-import { storeBatch } from './batch';
+import { readBatch, storeBatch, type StoredBatch } from './batch';
 import { isFailure, OutsideFailure } from './failure';
 import { planBatch, type BatchPlan, type PlannedRollout } from './keys';
 import { play, type PlayOptions } from './play';
 import { forEachBounded } from './pool';
-import { readRollouts } from './read';
 import { summarise, type Counts } from './summary';
 
 export interface RollOutOptions {
@@ -71,11 +70,9 @@ export async function rollOut(options: RollOutOptions): Promise<RolloutBatch> {
   try {
     const plan = planBatch({ ...options, environment: await environment.describe() });
     const finished = await store.find(plan.key);
-    const { ref, reused } = finished
-      ? { ref: finished, reused: plan.rollouts.length }
+    const { ref, records, reused } = finished
+      ? { ...(await readBatch({ store, ref: finished })), reused: plan.rollouts.length }
       : await makeBatch({ ...options, environment, inputs: [...module, ...(options.inputs ?? [])] }, plan);
-    const records: Rollout[] = [];
-    for await (const record of readRollouts({ store, ref })) records.push(record);
     return { ref, purpose, ...summarise(records), seconds: (performance.now() - started) / 1000, reused };
   } finally {
     if (environment !== given) await environment.close();
@@ -94,12 +91,12 @@ function checkOptions({ tasks, attempts, concurrency, maxAttempts }: RollOutOpti
 
 type Making = RollOutOptions & { environment: Environment };
 
-async function makeBatch(options: Making, plan: BatchPlan): Promise<{ ref: ArtifactRef; reused: number }> {
+async function makeBatch(options: Making, plan: BatchPlan): Promise<StoredBatch & { reused: number }> {
   const journal = await options.store.journal(plan.key);
   try {
     const reused = plan.rollouts.filter(({ key }) => journal.records().has(key)).length;
     const broken = await makeMissing(options, plan, journal);
-    return { ref: await storeBatch({ ...options, plan, journal, broken }), reused };
+    return { ...(await storeBatch({ ...options, plan, journal, broken })), reused };
   } finally {
     await journal.close();
   }

@@ -1,0 +1,189 @@
+/**
+ * The rollout engine against the policy server's own closed-loop maximum, side by side in one run:
+ *
+ *   node -r ./test/support/register.cjs bench/rollout-engine.ts [--model models/base] [--tasks 40] [--attempts 16] ...
+ *
+ * `raw` is what the server can do: as many HTTP clients as the engine's concurrency send the very requests that the engine has sent,
+ * ready-made, one after the other per episode, and look at nothing in the answers. Each measurement has a server of its own, so
+ * that no prefix cache is warm. Prints one JSON object.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { Agent, request as httpRequest } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { openFolderStore } from '../src/artifacts/folder-store';
+import { createShop } from '../src/environments/shop';
+import { createPolicyClient } from '../src/policy/client';
+import { completionBody } from '../src/policy/wire';
+import { rollOut, type RolloutBatch } from '../src/rollout/engine';
+import { turnSeed } from '../src/rollout/keys';
+import { forEachBounded } from '../src/rollout/pool';
+import { readRollouts } from '../src/rollout/read';
+import { startEmbeddedServer } from '../test/support/embedded-server';
+
+const { values } = parseArgs({
+  options: {
+    model: { type: 'string', default: 'models/base' },
+    tasks: { type: 'string', default: '40' },
+    attempts: { type: 'string', default: '16' },
+    concurrency: { type: 'string', default: '64' },
+    rounds: { type: 'string', default: '3' },
+    threads: { type: 'string', default: '1' },
+    'max-tokens': { type: 'string', default: '48' },
+  },
+});
+const [tasks, attempts, concurrency, rounds] = [values.tasks, values.attempts, values.concurrency, values.rounds].map(
+  Number,
+) as [number, number, number, number];
+const sampling = { temperature: 1, topP: 1, maxTokens: Number(values['max-tokens']) };
+const policy = { base: 'base', adapters: [] };
+const folder = mkdtempSync(join(tmpdir(), 'bench-'));
+
+interface Measured {
+  tokensPerSecond: number;
+  requestsPerSecond: number;
+  /** CPU of this process, per request. */
+  cpuMicroseconds: number;
+}
+
+/** Runs the engine on the shop's tasks `from`..`from + count`. */
+function engine({ url, from, count, name }: { url: string; from: number; count: number; name: string }) {
+  const store = openFolderStore(join(folder, name));
+  const client = createPolicyClient({ url, concurrency, store });
+  const names = Array.from({ length: count }, (_, n) => `train-${from + n}`);
+  const batch = rollOut({
+    environment: createShop(),
+    policy,
+    tasks: names,
+    attempts,
+    sampling,
+    seed: 1,
+    concurrency,
+    purpose: 'bench',
+    maskReadOnlyTurns: true,
+    maxAttempts: 1,
+    store,
+    client,
+  });
+  return batch.then((done) => ({ batch: done, store })).finally(() => client.close());
+}
+
+/** The requests of every episode of a batch, in the engine's order. */
+async function requestsOf({
+  batch,
+  store,
+}: {
+  batch: RolloutBatch;
+  store: ReturnType<typeof openFolderStore>;
+}): Promise<string[][]> {
+  const { tools } = await createShop().describe();
+  const episodes: string[][] = [];
+  for await (const rollout of readRollouts({ store, ref: batch.ref })) {
+    if (rollout.status !== 'scored') throw new Error(`broken rollout: ${rollout.error.message}`);
+    const { messages, key } = rollout;
+    const turns = messages.flatMap(({ role }, n) => (role === 'assistant' ? [n] : []));
+    episodes.push(
+      turns.map((n, turn) =>
+        JSON.stringify(
+          completionBody({
+            model: 'base',
+            messages: messages.slice(0, n),
+            tools,
+            sampling,
+            seed: turnSeed({ key, turn }),
+          }),
+        ),
+      ),
+    );
+  }
+  return episodes;
+}
+
+async function raw({ url, episodes }: { url: string; episodes: string[][] }): Promise<void> {
+  const agent = new Agent({ keepAlive: true, maxSockets: concurrency });
+  const post = (body: string) =>
+    new Promise<void>((resolve, reject) => {
+      const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+      const sent = httpRequest(`${url}/v1/chat/completions`, { method: 'POST', agent, headers }, (response) => {
+        if (response.statusCode !== 200) reject(new Error(`status ${response.statusCode}`));
+        response.resume().on('end', resolve);
+      });
+      sent.on('error', reject).end(body);
+    });
+  await forEachBounded({
+    items: episodes,
+    concurrency,
+    work: async (bodies) => {
+      for (const body of bodies) await post(body);
+    },
+  });
+  agent.destroy();
+}
+
+/** Tokens that the server has sampled so far. */
+async function sampledTokens(url: string): Promise<{ tokens: number; requests: number }> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const sum = (pattern: RegExp) => [...text.matchAll(pattern)].reduce((total, [, value]) => total + Number(value), 0);
+  return {
+    tokens: sum(/^\w*completion_tokens\w*(?:\{.*?\})? (\S+)$/gm),
+    requests: sum(/^\w*requests_total(?:\{.*?\})? (\S+)$/gm),
+  };
+}
+
+/** Starts a server, warms it up on other tasks, and measures `work`. */
+async function measure(name: string, work: (url: string) => Promise<unknown>): Promise<Measured> {
+  const server = await startEmbeddedServer({
+    model: values.model,
+    args: ['--threads', values.threads, '--max-batch', String(concurrency)],
+  });
+  try {
+    await engine({ url: server.url, from: 300, count: Math.ceil(concurrency / attempts), name: `${name}-warm` });
+    const before = await sampledTokens(server.url);
+    const [cpu, started] = [process.cpuUsage(), performance.now()];
+    await work(server.url);
+    const seconds = (performance.now() - started) / 1000;
+    const { user, system } = process.cpuUsage(cpu);
+    const after = await sampledTokens(server.url);
+    const requests = after.requests - before.requests;
+    return {
+      tokensPerSecond: (after.tokens - before.tokens) / seconds,
+      requestsPerSecond: requests / seconds,
+      cpuMicroseconds: (user + system) / requests,
+    };
+  } finally {
+    await server.stop();
+  }
+}
+
+const median = (numbers: number[]): number => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)]!;
+const rounded = (value: object) =>
+  JSON.parse(
+    JSON.stringify(value, (_, v: unknown) => (typeof v === 'number' ? Number(v.toPrecision(4)) : v)),
+  ) as object;
+
+async function main(): Promise<void> {
+  let episodes: string[][] = [];
+  await measure('record', async (url) => {
+    episodes = await requestsOf(await engine({ url, from: 0, count: tasks, name: 'record' }));
+  });
+  const results: { raw: Measured; engine: Measured; ratio: number }[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const name = `engine-${round}`;
+    const ours = () => measure(name, (url) => engine({ url, from: 0, count: tasks, name }));
+    const theirs = () => measure(`raw-${round}`, (url) => raw({ url, episodes }));
+    // Who goes first changes from round to round: the machine may get slower or faster meanwhile.
+    const [first, second] = round % 2 === 0 ? [await theirs(), await ours()] : [await ours(), await theirs()];
+    const [rawResult, engineResult] = round % 2 === 0 ? [first, second] : [second, first];
+    results.push({
+      raw: rawResult,
+      engine: engineResult,
+      ratio: engineResult.tokensPerSecond / rawResult.tokensPerSecond,
+    });
+  }
+  const ratio = median(results.map((result) => result.ratio));
+  const load = { model: values.model, rollouts: tasks * attempts, turns: episodes.flat().length, concurrency };
+  console.log(JSON.stringify(rounded({ bench: 'rollout-engine', ratio, wanted: 0.9, ...load, rounds: results })));
+}
+
+void main().finally(() => rmSync(folder, { recursive: true, force: true }));
