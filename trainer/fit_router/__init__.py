@@ -1,0 +1,40 @@
+"""`python -m trainer fit-router --in outcomes.json --out router.json`: fits the router on the train split's outcomes.
+
+Invariant: the same input and seed give the same file; it is written whole or not at all; a bad input is one line on
+stderr and exit code 1."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from .outcomes import BadOutcomes, read_outcomes
+
+
+def main(argv: list[str]) -> int:
+    """Fits and writes a router. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="trainer fit-router", description="Fit the router from an outcome matrix.")
+    parser.add_argument("--in", dest="source", required=True, metavar="FILE", help="outcomes.json")
+    parser.add_argument("--out", required=True, metavar="FILE", help="router.json, made anew")
+    parser.add_argument("--folds", type=int, default=5, help="folds of the cross-validation (default 5)")
+    parser.add_argument("--seed", type=int, default=1, help="of the folds (default 1)")
+    options = parser.parse_args(argv)
+    try:
+        if options.folds < 2:
+            raise BadOutcomes(f"--folds {options.folds}: cross-validation needs at least 2")
+        outcomes = read_outcomes(Path(options.source))
+        from .fit import fit_router  # imports scikit-learn: seconds
+
+        router = fit_router(outcomes, folds=options.folds, seed=options.seed)
+        out = Path(options.out)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        aside = out.with_name(out.name + ".partial")
+        aside.write_text(json.dumps(router, indent=1, allow_nan=False) + "\n")
+        os.replace(aside, out)
+    except BadOutcomes as error:
+        print(f"fit-router: {error}", file=sys.stderr)
+        return 1
+    return 0
