@@ -68,7 +68,7 @@ describe('a campaign file', () => {
     expect(load(base, { seed: 7, name: 'other' })).toMatchObject({ name: 'other', seed: 7 });
   });
 
-  it.each(['demo', 'smoke'])('%s that is shipped is valid', (name) => {
+  it.each(['demo', 'smoke', 'null'])('%s that is shipped is valid', (name) => {
     const campaign = loadCampaign({ file: join(repository, 'campaigns', `${name}.yaml`) });
     expect(campaign).toMatchObject({ name, baseModel: { path: join(repository, 'models/base') } });
   });

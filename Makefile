@@ -1,0 +1,98 @@
+# Every command of the project; CI runs the same ones. `make` alone lists them.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+VENV := .venv/bin/python
+NODE_STAMP := node_modules/.installed
+PYTHON_STAMP := .venv/.installed
+BUILD_STAMP := dist/.built
+SOURCES := $(shell find src -name '*.ts')
+BASE_MODEL ?= models/base
+
+.PHONY: help
+help: ## List the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-14s %s\n", $$1, $$2 }'
+
+.PHONY: install
+install: $(NODE_STAMP) $(PYTHON_STAMP) ## Node packages and the Python environment .venv, from the lock files
+
+$(NODE_STAMP): package-lock.json
+	@node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' 2>/dev/null \
+	  || { echo "make install: Node 20.19 or newer is needed; found: $$(node --version 2>/dev/null || echo none)" >&2; exit 1; }
+	npm ci
+	@touch $@
+
+# PYTHON=/path/to/python names one; otherwise the first that is new enough. The pinned trl and transformers need 3.11.
+$(PYTHON_STAMP): trainer/requirements.lock
+	@for python in $(or $(PYTHON),python3 python3.13 python3.12 python3.11); do \
+	  if $$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    $$python -m venv .venv && exec $(VENV) -m pip install --disable-pip-version-check --quiet --requirement $<; \
+	  fi; \
+	done; \
+	echo "make install: Python 3.11 or newer with the venv module is needed; found: $$(python3 --version 2>&1 || true). Name one with make PYTHON=/path/to/python" >&2; exit 1
+	@touch $@
+
+.PHONY: build
+build: $(BUILD_STAMP) ## Compile TypeScript and bundle the workflows into dist/
+
+$(BUILD_STAMP): $(NODE_STAMP) package.json tsconfig.json tsconfig.build.json $(SOURCES)
+	npm run --silent build
+	@touch $@
+
+.PHONY: demo
+demo: install build ## The whole method on this machine, about 10 minutes (SEED=n for another seed)
+	bin/campaign run campaigns/demo.yaml $(if $(SEED),--seed $(SEED))
+
+.PHONY: test
+test: lint typecheck test-node test-python ## All tests: lint, types, Node, Python
+
+.PHONY: test-node
+test-node: install build ## Tests of the TypeScript code
+	npx jest --ci --maxWorkers=2
+
+.PHONY: test-python
+test-python: install build ## Tests of the Python package
+	$(VENV) -m pytest trainer/tests -q
+
+.PHONY: test-faults
+test-faults: install build ## kill -9 of every process of a running campaign, one after the other
+	npx jest --ci --runInBand --testMatch '<rootDir>/test/faults/**/*.ts'
+
+.PHONY: test-null
+test-null: install build ## Null test: a campaign with learning rate 0 reports no gain
+	npx jest --ci --runInBand --testMatch '<rootDir>/test/null/**/*.ts'
+
+.PHONY: base-model
+base-model: install build ## Make the base model anew (ARGS="--lack refuse=0.75 ..." plants lacks; BASE_MODEL=folder)
+	$(VENV) -m trainer.base_model --out $(BASE_MODEL) $(ARGS)
+
+.PHONY: bench
+bench: install build ## Ratios: rollout engine to policy server, trainer step to bare TRL
+	$(VENV) bench/policy_server.py --model $(BASE_MODEL)
+	node -r ./test/support/register.cjs bench/rollout-engine.ts --model $(BASE_MODEL)
+	$(VENV) bench/trainer_step.py --model $(BASE_MODEL)
+
+.PHONY: lint
+lint: install ## ESLint, prettier, ruff
+	npx eslint .
+	npx prettier --check --log-level warn .
+	$(VENV) -m ruff check trainer bench
+
+.PHONY: typecheck
+typecheck: install ## TypeScript types, tests included
+	npx tsc --noEmit
+
+.PHONY: format
+format: install ## Rewrite all files in the project's format
+	npx prettier --write --log-level warn .
+	$(VENV) -m ruff check --fix trainer bench
+
+.PHONY: lock
+lock: ## Pin the Python packages of .venv in trainer/requirements.lock
+	{ echo '# Made by `make lock` from requirements.in: every package that is installed, pinned.'; \
+	  $(VENV) -m pip freeze | sed -E 's/\+[a-z0-9]+$$//'; } > trainer/requirements.lock
+
+.PHONY: clean
+clean: ## Remove what was built; campaigns (.campaigns) and packages stay
+	rm -rf dist coverage .cache .pytest_cache .ruff_cache

@@ -1,0 +1,32 @@
+/** A whole campaign at learning rate 0 (`make test-null`): no arm is reported as better than base, no adapter as a help. */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { freePort } from '../../src/cli/checks/machine';
+import { reportSchema } from '../../src/domain/report';
+
+const repository = resolve(__dirname, '../..');
+
+it(
+  'learning rate 0 reports no gain',
+  async () => {
+    const home = mkdtempSync(join(tmpdir(), 'null-test-'));
+    const [temporalPort, uiPort] = [await freePort(), await freePort()];
+    const ports = ['--temporal-port', String(temporalPort), '--ui-port', String(uiPort)];
+    const command = ['--home', home, 'run', join(repository, 'campaigns/null.yaml'), '--exit', '--json', ...ports];
+    const child = spawn(join(repository, 'bin/campaign'), command, { stdio: ['ignore', 'inherit', 'inherit'] });
+    expect(await new Promise((done) => child.once('exit', done))).toBe(0);
+
+    const report = reportSchema.parse(JSON.parse(readFileSync(join(home, 'null/report.json'), 'utf8')));
+    // The test means something only if adapters were made and evaluated.
+    const adapters = (report.capabilities ?? []).filter(({ status }) => status === 'trained');
+    expect(adapters.length).toBeGreaterThan(0);
+    const compared = (report.arms ?? []).filter(({ name }) => name !== 'base' && name !== 'union_ceiling');
+    expect(compared.map(({ name }) => name)).toEqual(expect.arrayContaining(['trace', 'grpo_target']));
+    for (const { name, differenceToBase } of compared)
+      expect({ name, low: (differenceToBase?.interval?.low ?? 0) <= 0 }).toEqual({ name, low: true });
+    expect(adapters.filter(({ validation }) => validation?.helps).map(({ name }) => name)).toEqual([]);
+  },
+  20 * 60_000,
+);
