@@ -5,6 +5,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { ArtifactStore } from '../artifacts/store';
 import { canonical } from '../artifacts/hash';
 import { failureTypes, type FailureType } from '../domain/failures';
+import type { PolicyClient } from '../policy/client';
 import type { EnvironmentPool } from './environments';
 
 export interface Dependencies {
@@ -15,6 +16,9 @@ export interface Dependencies {
   /** The Python interpreter of the trainer's virtual environment. */
   python: string;
 }
+
+/** Of the activities that make rollouts. */
+export type PolicyDependencies = Dependencies & { client: PolicyClient };
 
 export const fail = (type: FailureType, message: string): ApplicationFailure =>
   ApplicationFailure.create({ type, message, nonRetryable: !failureTypes[type].retryable });

@@ -1,7 +1,6 @@
 /** The activities by task queue, with their dependencies passed in. */
-import { createPolicyClient } from '../policy/client';
 import { createAnalysis } from './analyse';
-import { mapped, type Dependencies } from './context';
+import { mapped, type Dependencies, type PolicyDependencies } from './context';
 import { createPrepare } from './prepare';
 import { createWriteReport } from './report';
 import { createRollOut } from './roll-out';
@@ -23,4 +22,3 @@ export const createRolloutActivities = (deps: PolicyDependencies): RolloutActivi
 
 export const createGpuActivities = (deps: PolicyDependencies): GpuActivities => mapped(createTrain(deps));
 
-export type PolicyDependencies = Parameters<typeof createRollOut>[0];

@@ -1,17 +1,16 @@
 /** One batch of rollouts: the engine, with heartbeats on every finished rollout and cancellation that keeps what is done. */
 import { Context } from '@temporalio/activity';
-import type { PolicyClient } from '../policy/client';
 import { rollOut } from '../rollout/engine';
 import type { RolloutHeartbeat } from '../workflows/messages';
 import type { RolloutActivities } from './types';
-import type { Dependencies } from './context';
+import type { PolicyDependencies } from './context';
 import { resolveTasks } from './tasks';
 
 export function createRollOut({
   store,
   environments,
   client,
-}: Dependencies & { client: PolicyClient }): RolloutActivities {
+}: PolicyDependencies): RolloutActivities {
   return {
     async rollOut(input) {
       const context = Context.current();

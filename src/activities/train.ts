@@ -9,12 +9,11 @@ import { digest, sha256 } from '../artifacts/hash';
 import type { Journal } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Environment } from '../domain/environment';
-import type { Checkpoint, TrainingResult } from '../domain/results';
-import type { PolicyClient } from '../policy/client';
+import type { Checkpoint, RolloutSummary, TrainingResult } from '../domain/results';
 import { rollOut } from '../rollout/engine';
 import { writeTrainingBatch } from '../rollout/training-batch';
 import type { TrainHeartbeat } from '../workflows/messages';
-import { fail, putJson, readJson, type Dependencies } from './context';
+import { fail, putJson, readJson, type PolicyDependencies } from './context';
 import { resolveTasks } from './tasks';
 import { TrainerProcess, type TrainerMessage } from './trainer-process';
 import type { GpuActivities, TrainInput } from './types';
@@ -22,14 +21,9 @@ import type { GpuActivities, TrainInput } from './types';
 /** A trainer that is asked to stop writes a checkpoint: seconds for a LoRA. */
 const STOP_SECONDS = 60;
 
-interface Batch {
-  step: number;
-  ref: ArtifactRef;
-  scored: number;
-  broken: number;
-}
+type Batch = { step: number } & Pick<RolloutSummary, 'ref' | 'scored' | 'broken' | 'promptTokens' | 'completionTokens'>;
 
-export function createTrain(deps: Dependencies & { client: PolicyClient }): GpuActivities {
+export function createTrain(deps: PolicyDependencies): GpuActivities {
   const { store, home, python } = deps;
   return {
     async train(input) {
@@ -86,7 +80,7 @@ class TrainingRun {
 
   constructor(
     private readonly run: {
-      deps: Dependencies & { client: PolicyClient };
+      deps: PolicyDependencies;
       input: TrainInput;
       id: string;
       folder: string;
@@ -163,8 +157,9 @@ class TrainingRun {
         `${batch.broken} rollouts of step ${request.step + 1} are broken; a group is never trained on in part`,
       );
     }
-    const { ref, scored, broken } = batch;
-    await journal.append(`batch-${ref.sha256}`, { step: request.step, ref, scored, broken } satisfies Batch);
+    const { ref, scored, broken, promptTokens, completionTokens } = batch;
+    const record: Batch = { step: request.step, ref, scored, broken, promptTokens, completionTokens };
+    await journal.append(`batch-${ref.sha256}`, record);
     const file = join(folder, 'batch.json');
     await writeTrainingBatch({ store: deps.store, ref, tasks: request.tasks, groupSize: request.group_size, file });
     return file;
@@ -203,10 +198,13 @@ class TrainingRun {
       mediaType: 'application/jsonl',
       body: await readFile(join(folder, 'metrics.jsonl')),
     });
+    const sum = (count: (batch: Batch) => number) => batches.reduce((total, batch) => total + count(batch), 0);
     const value: TrainingResult = {
       steps,
-      rollouts: batches.reduce((n, batch) => n + batch.scored, 0),
-      brokenRollouts: batches.reduce((n, batch) => n + batch.broken, 0),
+      rollouts: sum((batch) => batch.scored),
+      brokenRollouts: sum((batch) => batch.broken),
+      promptTokens: sum((batch) => batch.promptTokens),
+      completionTokens: sum((batch) => batch.completionTokens),
       metrics,
       checkpoints: latestByStep<Checkpoint>(journal, 'checkpoint-'),
     };

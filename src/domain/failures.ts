@@ -22,7 +22,3 @@ export const failureTypes = {
 } as const;
 
 export type FailureType = keyof typeof failureTypes;
-
-export const nonRetryableTypes: string[] = Object.entries(failureTypes)
-  .filter(([, { retryable }]) => !retryable)
-  .map(([type]) => type);

@@ -16,6 +16,8 @@ export interface RolloutSummary {
   promptTokens: number;
   completionTokens: number;
   seconds: number;
+  /** Broken rollouts by type of error. */
+  errors: Record<string, number>;
 }
 
 /** What `prepare` found out about the campaign's parts before any work started. */
@@ -51,6 +53,8 @@ export interface TrainingResult {
   steps: number;
   rollouts: number;
   brokenRollouts: number;
+  promptTokens: number;
+  completionTokens: number;
   /** metrics.jsonl: one line per optimizer step; its provenance names the batches trained on. */
   metrics: ArtifactRef;
   checkpoints: Checkpoint[];
@@ -112,6 +116,8 @@ export interface CampaignRecord {
   stoppedAfter?: Stage;
   prepared: Prepared;
   baseRollouts: RolloutSummary;
+  /** The base model on the held-out part of the train split. */
+  baseHeldOut?: RolloutSummary;
   selection?: {
     candidates: ArtifactRef;
     labels: ArtifactRef[];

@@ -4,6 +4,9 @@
  */
 import { z } from 'zod';
 
+const crossValidatedSchema = z.object({ mean: z.number(), standardError: z.number(), n: z.number().int() });
+export type CrossValidated = z.infer<typeof crossValidatedSchema>;
+
 export const routerSchema = z.object({
   kind: z.literal('linear'),
   lowercase: z.boolean(),
@@ -14,7 +17,14 @@ export const routerSchema = z.object({
   options: z.array(z.object({ name: z.string(), coef: z.array(z.number()), intercept: z.number() })).min(1),
   /** Set when routing did not beat the best single option in cross-validation. */
   constant: z.string().optional(),
-  crossValidation: z.looseObject({ helps: z.boolean() }),
+  /** Success rates over the train tasks, each task routed by a fit that has not seen it. */
+  crossValidation: z.object({
+    helps: z.boolean(),
+    routed: crossValidatedSchema,
+    base: crossValidatedSchema,
+    bestSingle: crossValidatedSchema.extend({ option: z.string() }),
+    unionCeiling: crossValidatedSchema,
+  }),
 });
 export type Router = z.infer<typeof routerSchema>;
 

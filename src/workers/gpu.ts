@@ -1,10 +1,10 @@
 /** GPU worker: one trainer at a time per slot. Start one per GPU group. */
 import { createGpuActivities } from '../activities';
 import { taskQueues } from '../workflows/messages';
-import { dependencies, main, runWorker, settings } from './runtime';
+import { policyDependencies, main, runWorker, settings } from './runtime';
 
 main(() => {
-  const deps = dependencies();
+  const deps = policyDependencies();
   return runWorker(deps, {
     taskQueue: taskQueues.gpu,
     activities: createGpuActivities(deps),

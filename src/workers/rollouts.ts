@@ -1,10 +1,10 @@
 /** Rollout worker: runs batches of rollouts against the policy server. Start as many as the policy server can feed. */
 import { createRolloutActivities } from '../activities';
 import { taskQueues } from '../workflows/messages';
-import { dependencies, main, runWorker } from './runtime';
+import { policyDependencies, main, runWorker } from './runtime';
 
 main(() => {
-  const deps = dependencies();
+  const deps = policyDependencies();
   return runWorker(deps, {
     taskQueue: taskQueues.rollouts,
     activities: createRolloutActivities(deps),

@@ -5,8 +5,12 @@
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { resolve } from 'node:path';
 import { openFolderStore } from '../artifacts/folder-store';
-import type { Dependencies } from '../activities/context';
+import type { Dependencies, PolicyDependencies } from '../activities/context';
+import { createPolicyClient } from '../policy/client';
 import { EnvironmentPool } from '../activities/environments';
+
+/** Connections to the policy server that are kept; a batch's own concurrency is the campaign's. */
+const MAX_CONNECTIONS = 256;
 
 /** A worker's settings, from the environment. */
 export function settings() {
@@ -25,6 +29,19 @@ export function dependencies(): Dependencies {
   const { home, python } = settings();
   const store = openFolderStore(resolve(home, 'artifacts'));
   return { store, home, python, environments: new EnvironmentPool(store) };
+}
+
+/** The policy server's key, if it wants one, comes from the environment. */
+export function policyDependencies(): PolicyDependencies {
+  const deps = dependencies();
+  const apiKey = process.env['POLICY_SERVER_API_KEY'];
+  const client = createPolicyClient({
+    store: deps.store,
+    url: settings().policyServerUrl,
+    concurrency: MAX_CONNECTIONS,
+    ...(apiKey && { apiKey }),
+  });
+  return { ...deps, client };
 }
 
 /** Runs until it is asked to stop. `options` holds what the worker is for. */

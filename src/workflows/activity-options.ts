@@ -1,15 +1,13 @@
 /** All timeouts, retries and heartbeats of the campaign, each with its reason. One retry policy per call: clients below retry nothing. */
 import { ActivityCancellationType, type ActivityOptions } from '@temporalio/workflow';
-import { nonRetryableTypes } from '../domain/failures';
 import { taskQueues } from './messages';
 
-/** Infrastructure comes back: back off to a minute, and give a person about an hour to mend it before the step fails for good. */
+/** What can't be retried says so itself (domain/failures.ts). Infrastructure comes back: back off to a minute, and give a person about an hour to mend it before the step fails for good. */
 const infrastructureRetry = {
   initialInterval: '1s',
   backoffCoefficient: 2,
   maximumInterval: '1 minute',
   maximumAttempts: 60,
-  nonRetryableErrorTypes: nonRetryableTypes,
 } as const;
 
 /** Analysis, synthesis, reports: seconds of work over artifacts. 10 minutes covers a full-size campaign's label files. */

@@ -81,6 +81,7 @@ export async function campaign({ campaign: config, until }: CampaignInput): Prom
           }),
         ),
       );
+      found.baseHeldOut = baseHeldOut;
       const children = selected.map(({ candidate }) =>
         child<CapabilityResult>(
           'capability',

@@ -32,8 +32,7 @@ export const summary = (input: Pick<RollOutInput, 'purpose'>, successRate = 0.3)
   promptTokens: 1,
   completionTokens: 1,
   seconds: 1,
-  brokenByType: {},
-  reused: 0,
+  errors: {},
 });
 
 export const calibration = (accepted: boolean): CalibrationReport =>
@@ -86,6 +85,8 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
         steps: input.training.steps,
         rollouts: 64,
         brokenRollouts: 0,
+        promptTokens: 1,
+        completionTokens: 1,
         metrics: artifact('metrics'),
         checkpoints: [2, 4].map((step) => ({ step, adapter: artifact(`${input.name}-${step}`) })),
       };

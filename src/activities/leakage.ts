@@ -1,0 +1,75 @@
+/**
+ * Leakage check: no capability text, no evidence and no synthesized task that was used may contain a test task's text. Texts are compared
+ * as words, without case.
+ */
+import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactRef } from '../domain/artifacts';
+import type { EnvironmentSpec } from '../domain/campaign';
+import type { Environment, Message } from '../domain/environment';
+import type { CampaignRecord } from '../domain/results';
+import type { ReportDraft } from '../domain/report';
+import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '../synthesis/seeds';
+import { readRollouts } from '../rollout/read';
+import type { EnvironmentPool } from './environments';
+
+export const normalise = (text: string): string => text.toLowerCase().split(/\s+/).filter(Boolean).join(' ');
+
+/** What the user asks for, whatever the turn: the task's text. */
+export const taskText = (messages: Message[]): string =>
+  normalise(messages.flatMap((message) => (message.role === 'user' ? [message.content] : [])).join(' '));
+
+/** The task texts of the whole test split of the target. */
+export async function testTexts(environment: Environment): Promise<Map<string, string>> {
+  const texts = new Map<string, string>();
+  for (const { id } of await environment.tasks('test')) texts.set(await firstText(environment, id), id);
+  return texts;
+}
+
+async function firstText(environment: Environment, task: string): Promise<string> {
+  const episode = await environment.reset({ id: task, seed: 0 });
+  await episode.close();
+  return taskText(episode.start.messages);
+}
+
+export async function checkLeakage(o: {
+  store: ArtifactStore;
+  environments: EnvironmentPool;
+  record: CampaignRecord;
+}): Promise<NonNullable<ReportDraft['leakage']> | undefined> {
+  const { environments, record } = o;
+  const { campaign, selection, capabilities = [] } = record;
+  if (!selection) return undefined;
+  const target = await environments.get(campaign.target);
+  const tests = await testTexts(target);
+  const texts: { where: string; text: string }[] = [];
+  for (const { candidate } of selection.selected) {
+    texts.push({ where: `capability ${candidate.name}`, text: normalise(`${candidate.name} ${candidate.definition}`) });
+  }
+  const from: ArtifactRef[] = [selection.candidates];
+  for (const { name, rounds } of capabilities) {
+    const module = rounds.at(-1)?.module;
+    if (!module) continue;
+    from.push(module);
+    const environment = await environments.get({ kind: 'sandbox', module } satisfies EnvironmentSpec);
+    const { calibration, training, validation } = campaign;
+    const used = [
+      ...seedTasks({ from: CALIBRATION_SEEDS, count: calibration.seeds }),
+      ...seedTasks({ from: TRAINING_SEEDS, count: training.steps * training.groupsPerStep }),
+      ...seedTasks({ from: HELD_OUT_SEEDS, count: validation.seeds }),
+    ];
+    for (const task of used) texts.push({ where: `${name}, ${task}`, text: await firstText(environment, task) });
+  }
+  for (const task of await exemplars(o.store, record)) texts.push({ where: `exemplar ${task}`, text: await firstText(target, task) });
+  const hits = texts.flatMap(({ where, text }) =>
+    [...tests].flatMap(([test, task]) => (` ${text} `.includes(` ${test} `) ? [{ where, task }] : [])),
+  );
+  return { passed: hits.length === 0, textsChecked: texts.length, testTasks: tests.size, hits, from };
+}
+
+/** Train tasks whose rollouts stand as examples in the candidates. */
+async function exemplars(store: ArtifactStore, { selection, baseRollouts }: CampaignRecord): Promise<string[]> {
+  const keys = new Set(selection?.selected.flatMap(({ candidate }) => candidate.examples));
+  const tasks = new Set<string>();
+  for await (const { key, task } of readRollouts({ store, ref: baseRollouts.ref })) if (keys.has(key)) tasks.add(task);
+  return [...tasks];
+}

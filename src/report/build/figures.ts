@@ -1,0 +1,67 @@
+/** Makes the figures of a report: value, n, interval and origin together, or an empty figure where nothing was measured. */
+import type { ArtifactRef } from '../../domain/artifacts';
+import type { Figure } from '../../domain/figure';
+import { meanInterval, pairedDifference, successRate, type Estimate } from '../../domain/statistics';
+import type { TaskMeans } from './evidence';
+
+export interface Level {
+  confidence: number;
+  /** Seed of the bootstraps. */
+  seed: number;
+}
+
+const nothing = (id: string): Figure => ({ id, value: null, n: 0, from: [] });
+
+const measured = (figure: {
+  id: string;
+  estimate: Estimate;
+  unit: Figure['unit'] & string;
+  method: string;
+  level: Level;
+  from: ArtifactRef[];
+}): Figure => {
+  const { id, estimate, unit, method, level, from } = figure;
+  const { mean: value, low, high, n } = estimate;
+  return { id, value, n, unit, interval: { low, high, level: level.confidence, method }, from };
+};
+
+/** A success rate over tasks. */
+export function rateFigure({ id, means, level }: { id: string; means: TaskMeans; level: Level }): Figure {
+  const taskMeans = [...means.success.values()];
+  if (taskMeans.length === 0) return nothing(id);
+  const estimate = successRate({ taskMeans, trials: means.trials, ...level });
+  const method = means.trials === 1 ? 'wilson' : 'bootstrap over tasks';
+  return measured({ id, estimate, unit: 'fraction', method, level, from: means.from });
+}
+
+/** A mean reward over tasks. */
+export function rewardFigure({ id, means, level }: { id: string; means: TaskMeans; level: Level }): Figure {
+  const values = [...means.reward.values()];
+  if (values.length === 0) return nothing(id);
+  const estimate = meanInterval({ values, ...level });
+  return measured({ id, estimate, unit: 'reward', method: 'bootstrap over tasks', level, from: means.from });
+}
+
+/** The paired difference of two success rates, over the tasks that both have. */
+export function differenceFigure(o: { id: string; treatment: TaskMeans; control: TaskMeans; level: Level }): Figure {
+  const { id, treatment, control, level } = o;
+  const shared = (a: TaskMeans, b: TaskMeans) => new Map([...a.success].filter(([task]) => b.success.has(task)));
+  const both = shared(treatment, control);
+  if (both.size === 0) return nothing(id);
+  const estimate = pairedDifference({ treatment: both, control: shared(control, treatment), ...level });
+  const from = [...treatment.from, ...control.from];
+  return measured({ id, estimate, unit: 'difference', method: 'paired bootstrap over tasks', level, from });
+}
+
+/** A plain count or a number that has no interval: `n` is what it is over. */
+export function plainFigure(figure: {
+  id: string;
+  value: number;
+  n: number;
+  unit?: Figure['unit'];
+  std?: number;
+  from: ArtifactRef[];
+}): Figure {
+  const { id, value, n, unit, std, from } = figure;
+  return { id, value, n, ...(unit && { unit }), ...(std !== undefined && { std }), from };
+}
