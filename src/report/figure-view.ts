@@ -37,13 +37,14 @@ export const figureTitle = ({
 export const figureView = ({ figure, campaign }: { figure: Figure | undefined; campaign: string }): Markup => {
   if (figure === undefined) return markup`<span class="quiet">–</span>`;
   const small = [spreadText(figure), `n ${figure.n}`].filter((t) => t !== undefined).join(' · ');
-  return markup`<details class="figure"><summary title="${lineageCommand({ start: figure.id, campaign })}"><b>${valueText(figure)}</b>
-<span class="quiet">${small}</span></summary><div class="source">${
+  const command = lineageCommand({ start: figure.id, campaign });
+  return markup`<details class="figure"><summary title="${command}"><b>${valueText(figure)}</b><span class="sha">${shas(figure.from)}</span>
+<div class="quiet">${small}</div></summary><div class="source">${
     figure.interval !== undefined &&
     markup`<p>${shortPercent(figure.interval.level)} interval, ${figure.interval.method}</p>`
-  }<p><code>${lineageCommand({ start: figure.id, campaign })}</code></p>${figure.from.map(
+  }<p><code>${command}</code></p>${figure.from.map(
     (ref) => markup`<p>artifact <code title="${ref.sha256}">${shortSha(ref.sha256)}</code> ${ref.mediaType}</p>`,
-  )}</div><span class="sha">${shas(figure.from)}</span></details>`;
+  )}</div></details>`;
 };
 
 /** A label for artifacts that stand behind a whole plot. */

@@ -5,7 +5,7 @@ export const style = `
 @media (prefers-color-scheme: dark) { :root { --paper:#161715; --ink:#e6e5e0; --quiet:#9a9a92; --rule:#32332f; --band:#1f2b22;
   --accent:#ef8a5c; --adapter:#7ab3e4; --baseline:#98c67e; --base:#8f8f88; --code:#23241f } }
 * { box-sizing: border-box }
-body { margin:0 auto; max-width:960px; padding:40px 24px 80px; background:var(--paper); color:var(--ink);
+body { margin:0 auto; max-width:1020px; padding:40px 24px 80px; background:var(--paper); color:var(--ink);
   font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif; font-variant-numeric:tabular-nums }
 h1 { font-size:26px; font-weight:600; margin:0 0 2px; overflow-wrap:anywhere }
 h2 { font-size:18px; font-weight:600; margin:44px 0 4px; padding-top:14px; border-top:1px solid var(--rule) }
@@ -20,13 +20,12 @@ table { border-collapse:collapse; font-size:13.5px } th { text-align:left; font-
 th, td { padding:5px 18px 5px 0; vertical-align:top; border-bottom:1px solid var(--rule) } td.wrap { min-width:240px; max-width:420px }
 td { white-space:nowrap } td.wrap { white-space:normal }
 dl { display:grid; grid-template-columns:max-content 1fr; gap:2px 18px; margin:10px 0; font-size:13.5px } dt { color:var(--quiet) } dd { margin:0; overflow-wrap:anywhere }
-details.figure { display:inline-block } details.figure summary { cursor:pointer; list-style:none } summary::-webkit-details-marker { display:none }
+details.figure { display:inline-block; vertical-align:top } details.figure summary { cursor:pointer; list-style:none } summary::-webkit-details-marker { display:none }
 details.figure b { font-weight:600; margin-right:4px } details.figure .quiet { font-size:12.5px }
 details.figure .source { font-size:12.5px; white-space:normal; max-width:340px; padding:4px 0 }
-.sha { font:11px ui-monospace,"DejaVu Sans Mono",monospace; color:var(--quiet); display:block }
-details.figure:not([open]) + .sha { display:block }
+.sha { font:11px ui-monospace,"DejaVu Sans Mono",monospace; color:var(--quiet) }
 .bad { color:var(--accent) } .runs { display:grid; grid-template-columns:repeat(auto-fill,minmax(290px,1fr)); gap:14px 12px }
-.runs h3 { margin:6px 0 0; overflow-wrap:anywhere }
+.runs h3 { margin:6px 0 6px; overflow-wrap:anywhere }
 svg { display:block; font-size:13px } svg text { fill:var(--ink) } svg .quiet { fill:var(--quiet) } svg .strong { font-weight:600 }
 svg .tick { font-size:11.5px; fill:var(--quiet) } .grid { stroke:var(--rule) } .axis { stroke:var(--quiet) }
 .reference { stroke:var(--base); stroke-dasharray:2 3 } .threshold { stroke:var(--quiet); stroke-dasharray:4 3 } .leader { stroke:var(--rule) }

@@ -31,9 +31,9 @@ const armRows = (arms: NonNullable<Report['arms']>): string[][] => {
       'to base',
       'interval',
     ],
-    ...arms.map(({ name, status, reason, trainingRollouts, successRate: rate, differenceToBase: difference }) =>
+    ...arms.map(({ name, status, trainingRollouts, successRate: rate, differenceToBase: difference }) =>
       status === 'failed' || rate === undefined
-        ? [name, wholeNumber(trainingRollouts), MISSING, 'failed', reason ?? '', '', '']
+        ? [name, wholeNumber(trainingRollouts), MISSING, 'failed', '', '', '']
         : [
             name,
             wholeNumber(trainingRollouts),
@@ -67,7 +67,9 @@ export const terminalTable = (report: Report): string => {
   const { campaign, arms, capabilities } = report;
   const lines = [clip(`${campaign.name}  ${campaign.status.replaceAll('_', ' ')}, stage ${campaign.stage}`, WIDTH)];
   if (arms !== undefined && arms.length > 0)
-    lines.push('', ...align({ rows: armRows(arms), widths: [28, 8, 6, 8, 16, 9, 14], right: [1, 2, 3, 5] }));
+    lines.push('', ...align({ rows: armRows(arms), widths: [32, 8, 6, 8, 12, 8, 14], right: [1, 2, 3, 5] }));
+  for (const { name, status, reason } of arms ?? [])
+    if (status === 'failed') lines.push(clip(`${name} failed: ${reason}`, WIDTH));
   if (capabilities !== undefined)
     lines.push(
       '',

@@ -20,23 +20,23 @@ ${table({
   head: [
     'capability',
     'status',
+    'helps',
     'rounds',
     'self-test',
     'target before',
     'target after',
     'difference',
-    'helps',
     'reason',
   ],
   rows: capabilities.map((c) => [
-    markup`${c.name}${c.adapter !== undefined && markup`<span class="sha">adapter ${sourceView({ from: [c.adapter], campaign: campaign.name })}</span>`}`,
+    markup`${c.name}${c.adapter !== undefined && markup`<div class="quiet">adapter ${sourceView({ from: [c.adapter], campaign: campaign.name })}</div>`}`,
     ended(c),
+    c.validation === undefined ? '–' : c.validation.helps ? 'yes' : 'no',
     c.rounds === undefined ? '–' : String(c.rounds.length),
     c.selfTest === undefined ? '–' : c.selfTest.passed ? 'passed' : markup`<span class="bad">failed</span>`,
     view(c.validation?.target.before),
     view(c.validation?.target.after),
     view(c.validation?.target.difference),
-    c.validation === undefined ? '–' : c.validation.helps ? 'yes' : 'no',
     [c.reason, ...(c.selfTest?.findings ?? [])].filter((t) => t !== undefined).join('; '),
   ]),
 })}
@@ -113,7 +113,7 @@ ${table({
   ],
 })}
 ${choices !== undefined && markup`<h3>Choices on the test split</h3>${plotFigure({ body: routerPlot({ choices, campaign: campaign.name }), caption: '', campaign: campaign.name })}`}
-${errors !== undefined && markup`<p>Conversations that could not be routed: ${view(errors)}</p>`}`;
+${errors !== undefined && markup`<div>Conversations that could not be routed: ${view(errors)}</div>`}`;
 };
 
 export const runSection = ({ rollouts, leakage, cost, campaign }: Report): Markup | undefined => {

@@ -3,11 +3,11 @@ import type { Arm } from '../../domain/report';
 import { figureTitle } from '../figure-view';
 import { shortPercent, spreadText, valueText } from '../format';
 import { markup, type Markup } from '../markup';
-import { line, linear, svg, text, ticks } from './scale';
+import { LABELS, line, linear, rowLabel, svg, text, ticks } from './scale';
 
 const rowHeight = 30;
-const left = 210;
-const right = 640;
+const left = LABELS;
+const right = 650;
 const top = 26;
 
 const family = (name: string): string => {
@@ -26,7 +26,7 @@ export const armsPlot = ({ arms, campaign }: { arms: readonly Arm[]; campaign: s
   const row = (arm: Arm, i: number): Markup => {
     const y = top + (i + 0.5) * rowHeight;
     const rate = arm.successRate;
-    const name = text({ x: left - 12, y: y + 4, anchor: 'end', class: arm.name === 'trace' ? 'strong' : '' }, arm.name);
+    const name = rowLabel({ y: y + 4, name: arm.name });
     if (arm.status === 'failed' || rate === undefined || rate.value === null)
       return markup`${name}${text({ x: left + 8, y: y + 4, class: 'quiet' }, arm.status === 'failed' ? 'failed' : 'no scored rollout')}`;
     const kind = family(arm.name);
@@ -42,7 +42,7 @@ ${text({ x: right + 170, y: y + 4, class: 'quiet' }, `n ${rate.n}`)}</g>`;
   };
 
   return svg(
-    { width: 860, height: bottom + 34, label: 'Success rate of each arm on held-out tasks' },
+    { width: 900, height: bottom + 34, label: 'Success rate of each arm on held-out tasks' },
     ticks({ low: 0, high, about: 6 }).map(
       (t) =>
         markup`${line({ x: x(t), y: top - 4 }, { x: x(t), y: bottom }, 'grid')}${text(

@@ -4,9 +4,9 @@ import type { Figure } from '../../domain/figure';
 import type { CalibrationFigures, ReportedCapability } from '../../domain/report';
 import { figureTitle } from '../figure-view';
 import { markup, type Markup } from '../markup';
-import { line, linear, svg, text, type Scale } from './scale';
+import { LABELS, line, linear, rowLabel, svg, text, type Scale } from './scale';
 
-const left = 220;
+const left = LABELS;
 const cell = { width: 84, gap: 22 };
 const rowHeight = 30;
 const top = 44;
@@ -75,7 +75,7 @@ ${text({ x: from, y: bottom + 16, anchor: 'middle', class: 'tick' }, '0')}${text
       const y = top + (i + 0.5) * rowHeight;
       // The kept round is drawn last, so that it lies on top.
       const ordered = [...rounds.filter((r) => r.round !== kept.round), kept];
-      return markup`${text({ x: left - 16, y: y + 4, anchor: 'end' }, name)}${columns.map(
+      return markup`${rowLabel({ y: y + 4, name })}${columns.map(
         ({ condition, from, x }) =>
           markup`${line({ x: from, y }, { x: from + cell.width, y }, 'grid')}${cellMarks({ rounds: ordered, kept, condition, x, y, campaign: plot.campaign })}`,
       )}`;

@@ -48,6 +48,17 @@ export const text = (
 ): Markup =>
   markup`<text x="${at.x}" y="${at.y}" text-anchor="${at.anchor ?? 'start'}" class="${at.class ?? ''}">${content}</text>`;
 
+/** Room for row labels, left of every plot with rows. */
+export const LABELS = 236;
+const LONGEST_LABEL = 34;
+
+/** A row's name, right-aligned before the plot; a long one is cut (the row's title has it whole). */
+export const rowLabel = ({ y, name }: { y: number; name: string }): Markup =>
+  text(
+    { x: LABELS - 12, y, anchor: 'end', class: name === 'trace' ? 'strong' : '' },
+    name.length <= LONGEST_LABEL ? name : `${name.slice(0, LONGEST_LABEL - 1)}…`,
+  );
+
 export const line = (from: { x: number; y: number }, to: { x: number; y: number }, style: string): Markup =>
   markup`<line x1="${from.x}" y1="${from.y}" x2="${to.x}" y2="${to.y}" class="${style}"/>`;
 

@@ -2,9 +2,9 @@
 import type { SolverMatrix } from '../../domain/report';
 import { percent } from '../format';
 import { markup, type Markup } from '../markup';
-import { svg, text } from './scale';
+import { LABELS, rowLabel, svg, text } from './scale';
 
-const left = 210;
+const left = LABELS;
 const width = 520;
 const rowHeight = 26;
 const stripHeight = 20;
@@ -39,7 +39,7 @@ export const solverMatrixPlot = (matrix: SolverMatrix): Markup => {
   const sorted = sortedOutcomes(matrix);
   const unit = sorted.length === 0 ? 0 : width / sorted.length;
   return svg(
-    { width: 860, height: top + matrix.options.length * rowHeight + 24, label: 'Which option solves which task' },
+    { width: 900, height: top + matrix.options.length * rowHeight + 24, label: 'Which option solves which task' },
     text(
       { x: left, y: 14, class: 'tick' },
       `${sorted.length} tasks, those that ${matrix.options[0] ?? 'no option'} solves first`,
@@ -51,7 +51,7 @@ export const solverMatrixPlot = (matrix: SolverMatrix): Markup => {
       const scored = cells.filter((cell) => cell !== null);
       const solved = scored.reduce((sum, cell) => sum + cell, 0);
       const share = scored.length === 0 ? 'nothing scored' : `${percent(solved / scored.length)} of ${scored.length}`;
-      return markup`<g><title>${option}: ${share}</title>${text({ x: left - 12, y: y + 14, anchor: 'end', class: option === 'trace' ? 'strong' : '' }, option)}
+      return markup`<g><title>${option}: ${share}</title>${rowLabel({ y: y + 14, name: option })}
 <rect x="${left}" y="${y}" width="${width}" height="${stripHeight}" class="strip"/>${runs(cells).flatMap(
         ({ from, to, cell }) =>
           cell === 0
