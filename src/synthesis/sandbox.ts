@@ -11,6 +11,7 @@ import type { SandboxLimits, SandboxReply, SandboxRequest } from './sandbox-work
 /** The module did something that no environment may do. The episode is broken; there is no reward. */
 export class SandboxError extends Error {
   readonly type = 'BadEnvironment';
+  readonly retryable = false;
   override readonly name = 'SandboxError';
 }
 
