@@ -37,7 +37,7 @@ def fit_router(outcomes: Outcomes, *, folds: int, seed: int) -> dict[str, Any]:
         "bestSingle": {"option": outcomes.options[best], **_summary(rates[:, best])},
         # What choosing the best option for every task would give: the bound on any router.
         "unionCeiling": _summary(rates.max(axis=1)),
-        "gainOverBestSingle": _summary(routed - rates[:, best], name="difference"),
+        "gainOverBestSingle": _summary(routed - rates[:, best]),
         "options": [{"option": name, **_summary(rates[:, o])} for o, name in enumerate(outcomes.options)],
     }
     return fitted
@@ -52,7 +52,7 @@ def _cross_validated(texts: list[str], rates: np.ndarray, folds: int, seed: int)
     return routed
 
 
-def _summary(values: np.ndarray, name: str = "successRate") -> dict[str, Any]:
+def _summary(values: np.ndarray) -> dict[str, Any]:
     """Mean over tasks, number of tasks, and the mean's standard error (0 for one task)."""
     error = values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else 0.0
-    return {name: float(values.mean()), "n": len(values), "standardError": float(error)}
+    return {"mean": float(values.mean()), "n": len(values), "standardError": float(error)}

@@ -39,8 +39,8 @@ def test_it_routes_where_that_helps() -> None:
     validation = router["crossValidation"]
     assert validation["helps"] is True
     assert "constant" not in router
-    assert validation["routed"]["successRate"] > validation["bestSingle"]["successRate"] + 0.15
-    assert validation["routed"]["successRate"] <= validation["unionCeiling"]["successRate"]
+    assert validation["routed"]["mean"] > validation["bestSingle"]["mean"] + 0.15
+    assert validation["routed"]["mean"] <= validation["unionCeiling"]["mean"]
     assert validation["routed"]["n"] == 60
     assert [option["name"] for option in router["options"]] == ["base", "cancels", "returns", "useless"]
 
@@ -58,8 +58,8 @@ def test_it_is_the_best_single_option_where_routing_does_not_help() -> None:
 
 def test_standard_errors_are_those_of_the_mean_over_tasks() -> None:
     router = fit(matrix({"base": [0, 1, 1, 1], "a": [0, 0, 1, 0]}, ["w x", "w y", "w z", "v x"]), folds=2)
-    assert router["crossValidation"]["base"] == {"successRate": 0.75, "n": 4, "standardError": pytest.approx(0.25)}
-    assert router["crossValidation"]["unionCeiling"]["successRate"] == 0.75
+    assert router["crossValidation"]["base"] == {"mean": 0.75, "n": 4, "standardError": pytest.approx(0.25)}
+    assert router["crossValidation"]["unionCeiling"]["mean"] == 0.75
 
 
 def test_constant_columns_and_ties() -> None:
