@@ -79,7 +79,8 @@ describe('the tree on a terminal', () => {
   });
 
   it('says so when no worker answers', () => {
-    const { progress: _progress, ...silent } = snapshot;
+    const silent = structuredClone(snapshot);
+    delete silent.progress;
     expect(frame({ snapshot: silent }).join('\n')).toContain('no worker answers');
   });
 

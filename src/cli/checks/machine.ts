@@ -1,6 +1,6 @@
 /** What this machine has: Node, memory, disk, ports, the build, the Temporal CLI. */
 import { execFile } from 'node:child_process';
-import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync, statfsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -66,6 +66,7 @@ export function checkHome(home: Home): Check {
   let folder = home.root;
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
   try {
+    if (!statSync(folder).isDirectory()) throw new Error(`${folder} is not a folder`);
     accessSync(folder, constants.W_OK);
     const { bavail, bsize } = statfsSync(folder);
     const free = (bavail * bsize) / GiB;

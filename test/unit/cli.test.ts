@@ -1,0 +1,111 @@
+/** The command line as a process: exit codes, and errors of one line. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+const repository = resolve(__dirname, '../..');
+
+function campaign(args: string[], env: NodeJS.ProcessEnv = {}) {
+  const command = ['-r', join(repository, 'test/support/register.cjs'), join(repository, 'src/cli/main.ts'), ...args];
+  const { status, stdout, stderr } = spawnSync(process.execPath, command, {
+    encoding: 'utf8',
+    env: { ...process.env, CAMPAIGN_HOME: undefined, ...env },
+  });
+  return { status, stdout, stderr };
+}
+const newHome = () => join(mkdtempSync(join(tmpdir(), 'cli-')), 'home');
+
+describe('a failure is one line and an exit code:', () => {
+  const cases: [string, string[], number, RegExp][] = [
+    ['a mistyped command', ['rnu'], 2, /^campaign: unknown command 'rnu' \(Did you mean run\?\)$/],
+    [
+      'a mistyped option',
+      ['run', 'x.yaml', '--sed', '3'],
+      2,
+      /^campaign: unknown option '--sed' \(Did you mean --seed\?\)$/,
+    ],
+    ['a missing argument', ['run'], 2, /^campaign: missing required argument 'file'$/],
+    [
+      'a seed',
+      ['run', 'x.yaml', '--seed', '1.5'],
+      2,
+      /^campaign: .*'1\.5' is invalid\. It must be a whole number from 0\.$/,
+    ],
+    [
+      'a stage',
+      ['run', 'x.yaml', '--until', 'training'],
+      2,
+      /It must be one of rollouts, selection, capabilities, router, evaluation\.$/,
+    ],
+    [
+      'a file',
+      ['run', 'x.yaml'],
+      1,
+      /^campaign: there is no campaign file x\.yaml; the shipped ones are in campaigns\/$/,
+    ],
+    [
+      'an environment',
+      ['env', 'check', 'shpo'],
+      1,
+      /^campaign: there is no built-in environment shpo; did you mean shop\?/,
+    ],
+  ];
+  it.each(cases)('%s', (_what, args, status, line) => {
+    const ended = campaign(args);
+    expect(ended.stderr.trimEnd()).toMatch(line);
+    expect(ended.stderr.trimEnd().split('\n')).toHaveLength(1);
+    expect(ended).toMatchObject({ status, stdout: '' });
+  });
+
+  it('no server to ask', () => {
+    const ended = campaign(['--home', newHome(), 'status']);
+    expect(ended.status).toBe(1);
+    expect(ended.stderr).toMatch(/^campaign: no Temporal server of .* is running; start it with `campaign serve`/);
+  });
+
+  it('a server that does not answer', () => {
+    const ended = campaign(['--temporal-address', '127.0.0.1:1', 'status']);
+    expect(ended.status).toBe(1);
+    expect(ended.stderr).toMatch(/^campaign: no Temporal server answers at 127\.0\.0\.1:1 /);
+  });
+});
+
+it('what a campaign lacks is told before anything is started', () => {
+  const home = newHome();
+  const file = join(mkdtempSync(join(tmpdir(), 'cli-')), 'mine.yaml');
+  writeFileSync(file, 'name: mine\ntarget: {kind: builtin, name: shop}\nbaseModel: {path: no-model}\n');
+  const ended = campaign(['--home', home, 'run', file], { CAMPAIGN_PYTHON: '/no/python' });
+  expect(ended.status).toBe(1);
+  expect(ended.stderr).toContain('Python: there is no /no/python; run `make install`');
+  expect(ended.stderr).toMatch(/base model: there is no folder .*no-model; make one with `make base-model`/);
+  expect(existsSync(home)).toBe(false);
+});
+
+it('environments are checked, built in or as a program', () => {
+  expect(campaign(['env', 'check', 'shop'])).toMatchObject({ status: 0, stdout: 'shop keeps the contract\n' });
+  const dead = campaign(['env', 'check', '--json', '--', 'false']);
+  expect(dead.status).toBe(1);
+  expect(JSON.parse(dead.stdout)).toMatchObject([
+    { check: 'describe', problem: expect.stringContaining('exit code 1') },
+  ]);
+});
+
+it('help names every command', () => {
+  const { status, stdout } = campaign(['--help']);
+  expect(status).toBe(0);
+  for (const name of [
+    'run',
+    'start',
+    'watch',
+    'status',
+    'pause',
+    'resume',
+    'select',
+    'env',
+    'serve',
+    'doctor',
+    'schema',
+  ])
+    expect(stdout).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'));
+});
