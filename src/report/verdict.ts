@@ -135,7 +135,7 @@ const reservations = ({ campaign, leakage, rollouts }: ReportDraft): VerdictSent
     ...(leakage !== undefined && !leakage.passed
       ? [
           say(
-            `Leakage: ${leakage.hits.length} texts contain a test task; the test figures cannot be trusted.`,
+            `Leakage: ${leakage.hits.length === 1 ? '1 text contains' : `${leakage.hits.length} texts contain`} a test task; the test figures cannot be trusted.`,
             ...leakage.from.map((r) => r.sha256),
           ),
         ]

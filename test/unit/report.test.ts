@@ -1,0 +1,301 @@
+import type { Figure } from '../../src/domain/figure';
+import { figuresIn } from '../../src/domain/figure';
+import { reportSchema, type ReportDraft } from '../../src/domain/report';
+import { completeReport, renderReport } from '../../src/report/render';
+import { terminalTable } from '../../src/report/terminal';
+import { figure, ref, reportFixture } from '../support/report-fixture';
+
+const texts = (draft: ReportDraft): string[] => completeReport(draft).verdict.map(({ text }) => text);
+
+/** A campaign that was stopped right after its first stage. */
+const stopped = (): ReportDraft => ({
+  campaign: { ...reportFixture().campaign, status: 'stopped_at_stage', stage: 'rollouts' },
+});
+
+/** Every coordinate of the page's plots, with the attribute that it stands in. */
+const coordinates = (html: string): { attribute: string; value: string }[] =>
+  [...html.matchAll(/ (x|y|x1|x2|y1|y2|cx|cy|r|width|height|d|viewBox)="([^"]*)"/g)].map(([, attribute, value]) => ({
+    attribute: attribute ?? '',
+    value: value ?? '',
+  }));
+
+const expectSoundPlots = (html: string): void => {
+  const found = coordinates(html).filter(({ value }) => value !== 'device-width, initial-scale=1');
+  for (const { attribute, value } of found) {
+    expect(`${attribute}=${value}`).not.toMatch(/NaN|Infinity|undefined|null/);
+    if (/^(r|width|height)$/.test(attribute)) expect(Number(value)).toBeGreaterThanOrEqual(0);
+  }
+};
+
+describe('schema', () => {
+  test('a report survives its JSON', () => {
+    const { json } = renderReport({ report: reportFixture() });
+    expect(reportSchema.parse(JSON.parse(json))).toEqual(completeReport(reportFixture()));
+  });
+
+  test('two different figures under one id are refused, a repeated one is not', () => {
+    const draft = reportFixture();
+    const rate = draft.arms![0]!.successRate!;
+    draft.router!.crossValidation.base = structuredClone(rate);
+    expect(() => completeReport(draft)).not.toThrow();
+    draft.router!.crossValidation.base.n += 1;
+    expect(() => completeReport(draft)).toThrow(/two different figures have the id arms.base.success_rate/);
+  });
+
+  test.each([
+    ['a figure without an artifact', { from: [] }, /names the artifacts/],
+    ['a value that is not finite', { value: NaN }, /expected number/],
+    ['no value over some units', { value: null }, /n 0/],
+    ['an id that is no path', { id: 'Not a path' }, /lower-case words/],
+  ])('%s is refused', (_, change: Partial<Figure>, message) => {
+    const draft = reportFixture();
+    Object.assign(draft.arms![0]!.successRate!, change);
+    expect(() => completeReport(draft)).toThrow(message);
+  });
+
+  test('an inline matrix has one row a task and at most 400 tasks', () => {
+    const short = reportFixture();
+    short.solverMatrix!.inline!.outcomes.pop();
+    expect(() => completeReport(short)).toThrow(/one row per task/);
+    const long = reportFixture();
+    long.solverMatrix!.inline = {
+      tasks: Array.from({ length: 401 }, (_, i) => `t${i}`),
+      options: ['base'],
+      outcomes: Array.from({ length: 401 }, () => [1]),
+    };
+    expect(() => completeReport(long)).toThrow(/more than 400 tasks/);
+  });
+
+  test('an evaluated arm has a success rate, a failed one a reason', () => {
+    const draft = reportFixture();
+    delete draft.arms![0]!.successRate;
+    expect(() => completeReport(draft)).toThrow(/has a successRate/);
+    draft.arms![0]!.status = 'failed';
+    expect(() => completeReport(draft)).toThrow(/has a reason/);
+    draft.arms![0]!.reason = 'trainer died';
+    expect(() => completeReport(draft)).not.toThrow();
+  });
+});
+
+describe('verdict', () => {
+  test('says how far trace is above base, and what it rests on', () => {
+    const { verdict } = completeReport(reportFixture());
+    const sentence = verdict.find(({ text }) => text.startsWith('trace is'))!;
+    expect(sentence.text).toBe('trace is 38.5 points above base (95% interval +32.0 to +45.0, n 200).');
+    expect(sentence.behind).toEqual(['arms.trace.difference_to_base']);
+  });
+
+  test('a difference whose interval holds zero is no difference', () => {
+    const draft = reportFixture();
+    const trace = draft.arms!.find(({ name }) => name === 'trace')!;
+    trace.differenceToBase!.value = 0.02;
+    Object.assign(trace.differenceToBase!.interval!, { low: -0.04, high: 0.08 });
+    expect(texts(draft)).toContain('trace cannot be told from base: +2.0 pt (95% interval -4.0 to +8.0, n 200).');
+  });
+
+  test('names the arm that is ahead first, with the interval turned round', () => {
+    const draft = reportFixture();
+    const { difference } = draft.comparisons![0]!;
+    difference.value = -0.1;
+    Object.assign(difference.interval!, { low: -0.16, high: -0.04 });
+    expect(texts(draft)).toContain(
+      'grpo_target is 10.0 points ahead of trace (95% interval +4.0 to +16.0, n 200). Training rollouts: trace 4,608, grpo_target 4,608.',
+    );
+  });
+
+  test('splits the tasks that trace fails by whether any adapter solves them', () => {
+    const draft = reportFixture();
+    draft.solverMatrix!.inline = {
+      tasks: ['a', 'b', 'c', 'd', 'e'],
+      options: ['base', 'skill_one', 'trace', 'grpo_target'],
+      outcomes: [
+        [1, 1, 1, 0],
+        [0, 1, 0, 0],
+        [0, 0, 0, 1],
+        [0, 0, 0, 0],
+        [0, 0, null, 1],
+      ],
+    };
+    expect(texts(draft)).toContain(
+      'Of 3 tasks that trace fails, base or an adapter alone solves 1 (lost by routing) and 2 are solved by none of them ' +
+        '(no adapter for what they need). grpo_target solves 1 of these 2.',
+    );
+  });
+
+  test('tells adapters that did not help, failed arms, leakage and how far the campaign came', () => {
+    const draft = reportFixture();
+    draft.leakage!.passed = false;
+    draft.leakage!.hits = [{ where: 'definition of x', task: 'test-3' }];
+    draft.arms!.push({
+      name: 'gepa',
+      trainingRollouts: 0,
+      tasks: 0,
+      trials: 0,
+      status: 'failed',
+      reason: 'budget spent',
+    });
+    const all = texts(draft).join('\n');
+    expect(all).toMatch(/Adapter choose_among_candidates did not help/);
+    expect(all).toMatch(/compute_required_values has no adapter \(not calibrated after 3 rounds\)/);
+    expect(all).toMatch(/Arm gepa failed: budget spent/);
+    expect(all).toMatch(/Leakage: 1 text contains a test task/);
+    expect(texts(stopped())).toEqual(['The campaign was stopped after stage rollouts; later stages are absent.']);
+  });
+
+  test('rests on figures and artifacts of the report only', () => {
+    const report = completeReport(reportFixture());
+    const figures = figuresIn({ ...report, verdict: [] });
+    const known = new Set([...figures.map(({ id }) => id), ...JSON.stringify(report).match(/[0-9a-f]{64}/g)!]);
+    for (const { behind } of report.verdict) for (const start of behind) expect(known).toContain(start);
+  });
+
+  test('is computed anew, whatever the file says', () => {
+    const tampered = {
+      ...completeReport(reportFixture()),
+      verdict: [{ text: 'trace solves everything.', behind: [] }],
+    };
+    expect(renderReport({ report: tampered }).html).not.toContain('trace solves everything');
+  });
+});
+
+describe('page', () => {
+  test('escapes every text that comes from outside', () => {
+    // The mark is put into every free text of the report; names, reasons and definitions may be written by models.
+    const attack = `"><script>alert(1)</script>'&`;
+    const schemaWords =
+      /^(completed|evaluated|trained|not_calibrated|accepted|too_easy|too_hard|rollouts|selection|capabilities|router|evaluation)$/;
+    const poison = (value: unknown, field = ''): unknown => {
+      if (typeof value === 'string') {
+        const fixed =
+          ['id', 'unit', 'startedAt', 'finishedAt', 'sha256', 'uri'].includes(field) || schemaWords.test(value);
+        return fixed ? value : value + attack;
+      }
+      if (Array.isArray(value)) return value.map((item) => poison(item, field));
+      if (typeof value !== 'object' || value === null) return value;
+      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, poison(item, key)]));
+    };
+    const { html } = renderReport({ report: poison(reportFixture()) as ReportDraft });
+    expect(html.match(/alert\(1\)/g)!.length).toBeGreaterThan(50);
+    expect(html).not.toContain('<script');
+    expect(html.split(attack)).toHaveLength(1);
+    // With all escaped texts away, the page has the same elements as the one without attack.
+    const elements = (page: string): string[] => page.match(/<\/?[a-z][a-z0-9]*/g) ?? [];
+    expect(new Set(elements(html))).toEqual(new Set(elements(renderReport({ report: reportFixture() }).html)));
+  });
+
+  test('fetches nothing', () => {
+    const { html } = renderReport({ report: reportFixture() });
+    expect(html).not.toMatch(/(src|href)=|url\(|@import|https?:/);
+  });
+
+  test('every figure stands there with its lineage command', () => {
+    const report = completeReport(reportFixture());
+    const { html } = renderReport({ report });
+    const drawn = figuresIn({ arms: report.arms, router: report.router, rollouts: report.rollouts, cost: report.cost });
+    for (const { id } of drawn) expect(html).toContain(`campaign lineage ${id} --campaign demo`);
+  });
+
+  const edges: [string, (draft: ReportDraft) => ReportDraft][] = [
+    ['all of it', (draft) => draft],
+    ['a campaign that was stopped after its first stage', stopped],
+    [
+      'no candidates, capabilities or arms',
+      (draft) => ({
+        ...draft,
+        selection: { ...draft.selection!, candidates: [], reason: 'no failures' },
+        capabilities: [],
+        arms: [],
+        comparisons: [],
+        router: { ...draft.router!, choices: [] },
+      }),
+    ],
+    [
+      'one task',
+      (draft) => ({
+        ...draft,
+        solverMatrix: {
+          ...draft.solverMatrix!,
+          tasks: 1,
+          inline: { tasks: ['t'], options: ['base', 'trace'], outcomes: [[0.5, null]] },
+        },
+      }),
+    ],
+    [
+      'no tasks and no options',
+      (draft) => ({
+        ...draft,
+        solverMatrix: { ...draft.solverMatrix!, tasks: 0, inline: { tasks: [], options: [], outcomes: [] } },
+      }),
+    ],
+    ['a matrix by reference only', (draft) => ({ ...draft, solverMatrix: { from: ref('m'), tasks: 4000 } })],
+    [
+      'nothing measured',
+      (draft) => {
+        for (const measured of figuresIn(draft)) {
+          Object.assign(measured, { value: null, n: 0, from: [] });
+          delete measured.interval;
+          delete measured.std;
+        }
+        return draft;
+      },
+    ],
+    [
+      'a training without a finished step',
+      (draft) => {
+        const { training } = draft.capabilities![0]!;
+        Object.assign(training!, { steps: 0, heldOut: [], rewardCurve: { points: [], from: [] } });
+        delete training!.bestStep;
+        return { ...draft, capabilities: [draft.capabilities![0]!], arms: [] };
+      },
+    ],
+    [
+      'everything solved, negative Delta',
+      (draft) => {
+        for (const arm of draft.arms!) if (arm.successRate) Object.assign(arm.successRate, { value: 1 });
+        draft.selection!.candidates.push({
+          ...draft.selection!.candidates[5]!,
+          name: 'inverted_sign_of_delta',
+          delta: figure('selection.inverted.delta', -0.9, 10, { std: 0.3 }),
+        });
+        return draft;
+      },
+    ],
+  ];
+  test.each(edges)('draws %s with finite coordinates', (_, change) => {
+    const { html } = renderReport({ report: change(reportFixture()) });
+    expectSoundPlots(html);
+    expect(html).toContain('</html>');
+  });
+
+  test('a number that is not finite never reaches a plot unseen', () => {
+    const draft = reportFixture();
+    draft.capabilities![0]!.training!.rewardCurve.points[3]!.reward = Infinity;
+    expect(() => renderReport({ report: draft })).toThrow();
+  });
+});
+
+describe('terminal', () => {
+  test('aligned, under 100 columns, with n, interval and difference to base', () => {
+    const draft = reportFixture();
+    draft.arms!.push({
+      name: 'an_adapter_with_a_name_that_is_much_too_long_for_a_terminal',
+      trainingRollouts: 12345678,
+      tasks: 200,
+      trials: 1,
+      status: 'failed',
+      reason: 'x'.repeat(300),
+    });
+    const lines = terminalTable(completeReport(draft)).split('\n');
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(100);
+    const trace = lines.find((line) => line.startsWith('trace '))!;
+    expect(trace).toMatch(/4,608 +200 +75\.5% +69\.1 to 80\.9 +\+38\.5 pt +\+32\.0 to \+45\.0$/);
+    const header = lines.find((line) => line.startsWith('arm '))!;
+    expect(header.indexOf('95% interval')).toBe(trace.indexOf('69.1'));
+    expect(lines.some((line) => /^compute_required_values +9\/10 .*not calibrated/.test(line))).toBe(true);
+  });
+
+  test('a stopped campaign shows what there is', () => {
+    expect(terminalTable(completeReport(stopped()))).toBe('demo  stopped at stage, stage rollouts');
+    expect(terminalTable(completeReport({ ...stopped(), capabilities: [] }))).toContain('no capability was selected');
+  });
+});
