@@ -10,6 +10,7 @@ import { campaignSchema, type Campaign } from '../domain/campaign';
 import { presetNames, presets, type PresetName } from '../domain/presets';
 import { describeIssue } from './campaign-issues';
 import { UserError, messageOf } from './errors';
+import { isReservedName } from './project';
 
 type Fields = Record<string, unknown>;
 
@@ -39,6 +40,10 @@ export function loadCampaign({ file, overrides = {} }: { file: string; overrides
     );
     throw new UserError(problems[0] ?? `${file}: not a campaign file`, problems.slice(1));
   }
+  if (isReservedName(parsed.data.name))
+    throw new UserError(
+      `${file}:${lineOf(['name'])} name is "${parsed.data.name}"; the home keeps files of its own under that name, choose another`,
+    );
   return withAbsolutePaths(parsed.data, dirname(resolve(file)));
 }
 

@@ -2,6 +2,8 @@
 import { Command, CommanderError } from 'commander';
 import { environmentCommands } from './commands/env';
 import { inspectCommands } from './commands/inspect';
+import { lineageCommand } from './commands/lineage';
+import { reportCommand } from './commands/report';
 import { runCommands } from './commands/run';
 import { selectCommand } from './commands/select';
 import { watchCommands } from './commands/watch';
@@ -29,6 +31,8 @@ export function createProgram(): Command {
     .exitOverride();
   runCommands(program);
   watchCommands(program);
+  reportCommand(program);
+  lineageCommand(program);
   selectCommand(program);
   environmentCommands(program);
   inspectCommands(program);

@@ -101,6 +101,8 @@ it('help names every command', () => {
     'status',
     'pause',
     'resume',
+    'report',
+    'lineage',
     'select',
     'env',
     'serve',
