@@ -26,7 +26,8 @@ export function reportCommand(
         mkdirSync(folder, { recursive: true });
         writeFileSync(join(folder, 'report.json'), json);
       }
-      writeFileSync(join(folder, 'report.html'), html);
+      // --json alone only prints.
+      if (options.out !== undefined || !options.json) writeFileSync(join(folder, 'report.html'), html);
       print(options.json ? json.trimEnd() : `${terminalTable(found.report)}\n\n${join(folder, 'report.html')}`);
     });
 }
