@@ -151,6 +151,23 @@ def test_clipped_tokens_have_no_gradient(trainer: Any) -> None:
     assert any(g.abs().max() > 0 for g in gradient)
 
 
+def test_kl_is_against_the_base_model(trainer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = with_old_logps(trainer, random_rows(3, seed=8), spread=0.1)
+    plain, _ = step(trainer, batch_of(rows, [1.0, -1.0, 0.5]))
+    total, tokens = 0.0, 0
+    for row in rows:
+        with torch.no_grad(), trainer.model.disable_adapter():
+            base = logps(trainer, row)
+        own = logps(trainer, row).detach()
+        ratio = (own - torch.tensor(row.logprobs)).exp()  # TRL weighs the estimate by it, which makes it unbiased
+        total += (((base - own).exp() - (base - own) - 1) * ratio * torch.tensor(row.mask)).sum().item()
+        tokens += sum(row.mask)
+    monkeypatch.setattr(trainer, "beta", 0.5)
+    loss, _ = step(trainer, batch_of(rows, [1.0, -1.0, 0.5]))
+    assert total > 0
+    assert loss == pytest.approx(plain + 0.5 * total / tokens, abs=1e-5)
+
+
 def test_group_advantages() -> None:
     rewards = torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.5, 0.5, 0.5, 0.5], [0.2, 0.4, 0.6, 0.8]], dtype=torch.float64)
     assert informative(rewards).tolist() == [True, False, True]

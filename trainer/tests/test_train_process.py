@@ -187,6 +187,43 @@ def test_a_bad_batch_ends_the_training_with_its_state_saved(tiny_model_dir: Path
     assert is_whole(tmp_path / "out" / "checkpoint-1")
 
 
+def test_steps_without_contrast_count_and_change_nothing(tiny_model_dir: Path, tmp_path: Path) -> None:
+    run = Worker(tmp_path, make_job(tiny_model_dir, tmp_path / "out", steps=4, checkpoint_every=1))
+    usual = run.answer
+
+    def flat(message: Message, process: subprocess.Popen) -> str | None:
+        """The first and the third batch have one reward a group."""
+        if message["type"] != "rollouts" or message["step"] % 2:
+            return None
+        answer = usual(message)
+        file = Path(json.loads(answer)["file"])
+        batch = json.loads(file.read_text())
+        for group in batch["groups"]:
+            for rollout in group["rollouts"]:
+                rollout["reward"] = 0.5
+        return run.write_batch(message, batch)
+
+    run.run(on_message=flat)
+    assert run.exit_code == 0, run.stderr
+    metrics = [message["metrics"] for message in run.of_type("step")]
+    assert [m["informative_groups"] for m in metrics] == [0, 2, 0, 2]
+    assert [m["grad_norm"] > 0 for m in metrics] == [False, True, False, True]
+    assert adapter_bytes(run, 2) == adapter_bytes(run, 3) != adapter_bytes(run, 1)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kl": 0.1, "advantage": "batch", "gradient_checkpointing": True},
+        {"dtype": "bfloat16", "tokens_per_forward": 50},
+    ],
+)
+def test_other_settings_train(tiny_model_dir: Path, tmp_path: Path, changes: Message) -> None:
+    run = Worker(tmp_path, make_job(tiny_model_dir, tmp_path / "out", steps=2, **changes)).run()
+    assert run.exit_code == 0, run.stderr
+    assert all(message["metrics"]["grad_norm"] > 0 for message in run.of_type("step"))
+
+
 def test_learning_rate_0_changes_nothing(tiny_model_dir: Path, tmp_path: Path) -> None:
     run = Worker(tmp_path, make_job(tiny_model_dir, tmp_path / "out", steps=2, learning_rate=0)).run()
     assert run.exit_code == 0, run.stderr

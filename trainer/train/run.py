@@ -132,6 +132,7 @@ def grpo_config(job: Job, output: Path, **changes: Any) -> GRPOConfig:
         "learning_rate": job.learning_rate,
         "lr_scheduler_type": "constant",
         "max_grad_norm": job.max_grad_norm,
+        "use_cpu": not torch.cuda.is_available(),
         "bf16": job.dtype == "bfloat16",
         "gradient_checkpointing": job.gradient_checkpointing,
         "save_steps": job.checkpoint_every,
