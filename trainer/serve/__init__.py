@@ -9,10 +9,13 @@ to stderr.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import logging
 import socket
 import sys
 from pathlib import Path
+
+from trainer.serve.errors import RequestError
 
 
 def main(argv: list[str]) -> int:
@@ -24,8 +27,8 @@ def main(argv: list[str]) -> int:
         listener = _bind(args.host, args.port)
         from trainer.serve.server import serve
 
-        serve(args, listener)
-    except (ValueError, OSError) as error:  # what a user can cure: one line, no traceback
+        asyncio.run(serve(args, listener))
+    except (ValueError, OSError, RequestError) as error:  # what a user can cure: one line, no traceback
         print(f"serve: {error}", file=sys.stderr)
         return 1
     return 0

@@ -23,6 +23,10 @@ from trainer.serve.errors import BadRequest, NotFound
 
 Factors = Mapping[str, tuple[torch.Tensor, torch.Tensor]]
 
+# An adapter keeps W + B A next to its factors if it changes at most this many parameters: it then costs nothing in the
+# forward, and the copy is small.
+MERGE_LIMIT = 32_000_000
+
 _PREFIX = "base_model.model."
 _UNSUPPORTED = {"use_dora": False, "bias": "none", "modules_to_save": None, "fan_in_fan_out": False, "lora_bias": False}
 
@@ -116,15 +120,12 @@ class AdapterRegistry:
     """The loaded adapters of one base model. Methods may be called from any thread."""
 
     def __init__(
-        self, base_name: str, linears: Mapping[str, torch.nn.Linear], *, merge_limit: int = 32_000_000
+        self, base_name: str, linears: Mapping[str, torch.nn.Linear], *, merge_limit: int | None = None
     ) -> None:
-        """
-        `merge_limit`: keep merged weights of an adapter if the modules that it changes have at most this many
-        parameters.
-        """
+        """`merge_limit`: the most parameters to keep merged weights of, instead of MERGE_LIMIT."""
         self.base_name = base_name
         self._linears = linears
-        self._merge_limit = merge_limit
+        self._merge_limit = MERGE_LIMIT if merge_limit is None else merge_limit
         self._lock = threading.Lock()
         self._loaded: dict[str, Adapter] = {}
 
@@ -160,7 +161,7 @@ class AdapterRegistry:
             if part == self.base_name:
                 raise BadRequest(f"adapters: {part} is the base model; name loaded adapters only", param="adapters")
             adapters.append((self.get(part), weight))
-        source = tuple(adapters)
+        source = tuple((adapter.source, weight) for adapter, weight in adapters)
         if not self._is_new(name, source):
             return
         factors: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}

@@ -9,13 +9,15 @@ import asyncio
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from itertools import count
 
-from trainer.serve.adapters import AdapterRegistry
 from trainer.serve.chat import ChatFormat
-from trainer.serve.engine import Engine, Generation, Outcome
+from trainer.serve.engine_client import EngineClient
 from trainer.serve.errors import BadRequest, MethodNotAllowed, NotFound, RequestError, TooLarge, Unavailable
+from trainer.serve.generation import GenerationRequest, Outcome
+from trainer.serve.metrics import exposition
 from trainer.serve.protocol import ChatRequest, LoadRequest, MergeRequest, UnloadRequest, completion, parse
 
 log = logging.getLogger(__name__)
@@ -34,8 +36,9 @@ class ClientGone(Exception):
 class App:
     """Routes of docs/policy-server.md."""
 
-    def __init__(self, *, engine: Engine, registry: AdapterRegistry, chat: ChatFormat, context: int) -> None:
-        self._engine, self._registry, self._chat, self._context = engine, registry, chat, context
+    def __init__(self, *, engine: EngineClient, chat: ChatFormat, context: int, base_name: str) -> None:
+        self._engine, self._chat, self._context, self._base = engine, chat, context, base_name
+        self._outcomes: Counter[str] = Counter()
         self._numbers = count()
         self._started = int(time.time())
         self._routes: dict[str, tuple[str, Callable[[bytes, Receive], Awaitable[Answer]]]] = {
@@ -55,7 +58,7 @@ class App:
         except ClientGone:
             return
         except RequestError as error:
-            self._engine.metrics.requests["error" if error.status >= 500 else "refused"] += 1
+            self._outcomes["error" if error.status >= 500 else "refused"] += 1
             status, kind, body = error.status, "application/json", json.dumps(error.body()).encode()
         except Exception as error:  # a bug here must not look like a network failure
             log.exception("request failed")
@@ -75,86 +78,73 @@ class App:
 
     async def _complete(self, body: bytes, receive: Receive) -> Answer:
         request = parse(ChatRequest, body)
-        adapter = self._registry.get(request.model)
-        tools = request.offered_tools()
-        prompt = self._chat.prompt_ids(request.template_messages(), tools)
+        if request.model != self._base:
+            await self._engine.call("find", request.model)
+        prompt = self._chat.prompt_ids(request.template_messages(), request.offered_tools())
         room = self._context - len(prompt)
         if room < 1:
-            message = (
-                f"messages: {len(prompt)} tokens, the context holds {self._context} and a sample needs one; send fewer"
+            held = f"the context holds {self._context} and a sample needs one; send fewer"
+            raise BadRequest(
+                f"messages: {len(prompt)} tokens, {held}", param="messages", code="context_length_exceeded"
             )
-            raise BadRequest(message, param="messages", code="context_length_exceeded")
-        loop = asyncio.get_running_loop()
-        finished: asyncio.Future[Outcome] = loop.create_future()
-        generation = Generation(
+        generation = GenerationRequest(
             prompt=prompt,
-            adapter=adapter,
+            model=request.model,
             max_tokens=min(request.token_limit or room, room),
             temperature=request.temperature,
             top_p=request.top_p,
             seed=request.seed,
-            on_done=lambda outcome: loop.call_soon_threadsafe(_resolve, finished, outcome),
         )
-        self._engine.submit(generation)
+        outcome = await self._unless_gone(generation, receive)
+        answer = completion(request, prompt_ids=prompt, outcome=outcome, chat=self._chat, number=next(self._numbers))
+        self._outcomes[answer["choices"][0]["finish_reason"]] += 1
+        return _json(answer)
+
+    async def _unless_gone(self, request: GenerationRequest, receive: Receive) -> Outcome:
+        """Generates, and gives up when the client does."""
+        finished = asyncio.ensure_future(self._engine.generate(request))
         gone = asyncio.ensure_future(receive())
         try:
             await asyncio.wait((finished, gone), return_when=asyncio.FIRST_COMPLETED)
+            if finished.done():
+                return finished.result()
+            self._outcomes["cancelled"] += 1
+            raise ClientGone
         finally:
             gone.cancel()
-        if not finished.done():
-            generation.cancelled = True
-            self._engine.metrics.requests["cancelled"] += 1
-            raise ClientGone
-        outcome = finished.result()
-        if outcome.error is not None:
-            raise outcome.error
-        answer = completion(request, prompt_ids=prompt, outcome=outcome, chat=self._chat, number=next(self._numbers))
-        self._engine.metrics.requests[answer["choices"][0]["finish_reason"]] += 1
-        return _json(answer)
+            finished.cancel()
 
     async def _models(self, _body: bytes, _receive: Receive) -> Answer:
-        base = self._registry.base_name
         card = {"object": "model", "created": self._started, "owned_by": "campaign", "max_model_len": self._context}
-        models = [{"id": base, "root": base, "parent": None, **card}]
-        models += [{"id": name, "root": name, "parent": base, **card} for name in self._registry.names()]
+        models = [{"id": self._base, "root": self._base, "parent": None, **card}]
+        adapters = await self._engine.call("names")
+        models += [{"id": name, "root": name, "parent": self._base, **card} for name in adapters]
         return _json({"object": "list", "data": models})
 
     async def _load(self, body: bytes, _receive: Receive) -> Answer:
         request = parse(LoadRequest, body)
-        await asyncio.to_thread(self._registry.load, request.lora_name, request.lora_path)
+        await self._engine.call("load", (request.lora_name, request.lora_path))
         return _text(f"Success: LoRA adapter '{request.lora_name}' added successfully.")
 
     async def _unload(self, body: bytes, _receive: Receive) -> Answer:
         request = parse(UnloadRequest, body)
-        self._engine.forget(self._registry.unload(request.lora_name))
+        await self._engine.call("unload", request.lora_name)
         return _text(f"Success: LoRA adapter '{request.lora_name}' removed successfully.")
 
     async def _merge(self, body: bytes, _receive: Receive) -> Answer:
         request = parse(MergeRequest, body)
         parts = [(part.lora_name, part.weight) for part in request.adapters]
-        await asyncio.to_thread(self._registry.merge, request.lora_name, parts)
+        await self._engine.call("merge", (request.lora_name, parts))
         return _text(f"Success: LoRA adapter '{request.lora_name}' merged successfully.")
 
     async def _health(self, _body: bytes, _receive: Receive) -> Answer:
-        if not self._engine.alive():
-            raise Unavailable("the generation thread has ended; start the server again")
+        if not self._engine.alive:
+            raise Unavailable("the generation process has ended; start the server again")
         return _text("")
 
     async def _metrics(self, _body: bytes, _receive: Receive) -> Answer:
-        engine = self._engine
-        return _text(
-            engine.metrics.text(
-                running=engine.running,
-                waiting=engine.waiting,
-                adapters=len(self._registry.names()),
-                cache_bytes=engine.cache.bytes,
-            )
-        )
-
-
-def _resolve(future: asyncio.Future[Outcome], outcome: Outcome) -> None:
-    if not future.done():
-        future.set_result(outcome)
+        counters, gauges = await self._engine.call("metrics")
+        return _text(exposition(requests=self._outcomes, counters=counters, gauges=gauges))
 
 
 def _json(value: object) -> Answer:

@@ -21,8 +21,8 @@ class ChatFormat:
         if not self._tokenizer.chat_template:
             raise ValueError(f"{folder} has no chat template; add chat_template.jinja to the model folder")
         self._eos = eos
-        size = len(self._tokenizer)
-        self._tokens = self._tokenizer.convert_ids_to_tokens(list(range(size)))
+        self.size = len(self._tokenizer)
+        self._tokens = self._tokenizer.convert_ids_to_tokens(list(range(self.size)))
 
     def prompt_ids(self, messages: list[dict], tools: list[dict] | None) -> list[int]:
         """Token ids of the conversation, ending where the assistant's turn begins."""

@@ -13,6 +13,9 @@ class RequestError(Exception):
         super().__init__(message)
         self.param, self.code = param, code
 
+    def __reduce__(self):
+        return _rebuild, (type(self), str(self), self.param, self.code)
+
     def body(self) -> dict:
         """OpenAI's error object."""
         return {"error": {"message": str(self), "type": self.type, "param": self.param, "code": self.code}}
@@ -46,3 +49,8 @@ class Unavailable(RequestError):
     """The server is going down."""
 
     status, type = 503, "ServiceUnavailableError"
+
+
+def _rebuild(kind: type[RequestError], message: str, param: str | None, code: str | None) -> RequestError:
+    """Errors travel between the processes."""
+    return kind(message, param=param, code=code)

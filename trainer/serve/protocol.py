@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from trainer.serve.chat import ChatFormat
-from trainer.serve.engine import Outcome
 from trainer.serve.errors import BadRequest
+from trainer.serve.generation import Outcome
 from trainer.serve.tool_calls import parse as parse_calls
 
 
@@ -32,14 +32,16 @@ class ToolCall(_Strict):
     function: FunctionCall
 
 
-class TextPart(_Strict):
-    type: Literal["text"]
-    text: str
+def _joined(content: Any) -> Any:
+    """OpenAI's content parts as one text; anything else as it is."""
+    if isinstance(content, list) and all(isinstance(part, dict) and part.get("type") == "text" for part in content):
+        return "".join(str(part.get("text", "")) for part in content)
+    return content
 
 
 class Message(_Strict):
     role: Literal["system", "user", "assistant", "tool"]
-    content: str | list[TextPart] | None = None
+    content: Annotated[str | None, BeforeValidator(_joined)] = None
     tool_calls: list[ToolCall] | None = None
     tool_call_id: str | None = None
 
@@ -163,10 +165,7 @@ def completion(
 
 
 def _for_template(message: Message, number: int) -> dict:
-    content = message.content
-    if isinstance(content, list):
-        content = "".join(part.text for part in content)
-    out: dict[str, Any] = {"role": message.role, "content": content or ""}
+    out: dict[str, Any] = {"role": message.role, "content": message.content or ""}
     if message.tool_call_id is not None:
         out["tool_call_id"] = message.tool_call_id
     if message.tool_calls:

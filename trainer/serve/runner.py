@@ -38,9 +38,39 @@ class ModelRunner:
         self.context: int = config.max_position_embeddings
         self.slots = slots
         self.eos = _eos_ids(self.model)
-        self.pool = StatePool(config, slots=slots, context=self.context, dtype=self.model.dtype, device=self.device)
+        try:
+            self._prepare()
+        except Exception as error:  # an architecture may break anywhere in its own forward
+            reason = f"model type {config.model_type} cannot run packed ({error}); serve it with vLLM"
+            raise ValueError(f"--model {folder}: {reason}") from error
+
+    def _prepare(self) -> None:
+        config = self.model.config
+        probes = [[(7 * i + n) % config.vocab_size for i in range(n)] for n in (11, 7)]
+        with torch.inference_mode():
+            plain = [self.model(torch.tensor([p], device=self.device)).logits[0].log_softmax(-1) for p in probes]
+        self.pool = StatePool(
+            config, slots=self.slots, context=self.context, dtype=self.model.dtype, device=self.device
+        )
         packed.install(self.model)
         self.mix = LoraMix(self.model)
+        self._check(probes, plain)
+
+    def _check(self, probes: list[list[int]], plain: list[torch.Tensor]) -> None:
+        """Feeds the probes in unequal parts, the second joining late, and compares with what the plain model gave."""
+        first, second = probes
+        slots = (self.slots - 1, 0)
+        for slot in set(slots):
+            self.pool.clear(slot)
+        parts = [(0, 0, 5), (0, 5, 6), (0, 6, 11)] + ([(1, 0, 3), (1, 3, 4), (1, 4, 7)] if self.slots > 1 else [])
+        worst = 0.0
+        for row, begin, end in parts:
+            segment = Segment(slots[row], begin, (first, second)[row][begin:end])
+            found = self.forward([segment], [None])[0].log_softmax(-1)
+            worst = max(worst, (found - plain[row][end - 1]).abs().max().item())
+        limit = 1e-3 if self.model.dtype == torch.float32 else 0.25
+        if not worst <= limit:
+            raise ValueError(f"its log-probs differ from the plain forward by {worst:.2g}")
 
     def forward(self, segments: list[Segment], adapters: list[Adapter | None]) -> torch.Tensor:
         """Feeds the segments, in the order that PackedBatch asks for. Returns logits [rows, vocabulary]."""

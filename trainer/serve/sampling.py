@@ -56,7 +56,7 @@ def sample(
         if (top_p < 1).any():
             probabilities = _nucleus(probabilities, torch.from_numpy(top_p.astype(np.float32)).to(device))
         cumulative = probabilities.cumsum(-1)
-        total = cumulative[:, -1:]
+        total = cumulative[:, -1:].contiguous()
         target = torch.from_numpy(uniform.astype(np.float32))[:, None].to(device) * total
         # Rounding can lift the target to the total: the last token that has any probability is the limit.
         last = torch.searchsorted(cumulative, total)
@@ -69,7 +69,7 @@ def sample(
 
 def _nucleus(probabilities: torch.Tensor, top_p: torch.Tensor) -> torch.Tensor:
     """Zeroes what is outside the smallest set of tokens with at least top_p of the probability; keeps at least one."""
-    ordered, order = probabilities.sort(-1, descending=True, stable=True)
+    ordered, order = probabilities.sort(dim=-1, descending=True, stable=True)
     before = ordered.cumsum(-1) - ordered
     kept = torch.where((before < top_p[:, None]) | (before == 0), ordered, 0.0)
     return torch.zeros_like(probabilities).scatter(-1, order, kept)

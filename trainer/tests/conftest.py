@@ -9,7 +9,8 @@ import pytest
 WORDS = (
     "you are a help desk . look the account up first cancel only pending items return delivered not allowed done "
     "red blue green lamp chair desk i10 i11 i12 i42 i77 u17 u18 pending delivered 5 10 15 30 35 please and thanks bye "
-    "the is my what much how ? ; : , ( ) tools error unknown item sorry get_account cancel_item return_item user id refund"
+    "the is my what much how ? ; : , ( ) tools error unknown item sorry get_account cancel_item return_item user "
+    "id refund"
 ).split()
 FRAGMENTS = ['get_account(user="', 'cancel_item(item="', 'return_item(item="', '", id="', '", refund="', '")']
 SPECIAL = ["<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|call|>", "<|end|>"]
@@ -36,12 +37,15 @@ CHAT_TEMPLATE = """\
 """
 
 
-def save_tokenizer(folder: Path) -> int:
-    """Writes a word-level tokenizer in the shipped text format (docs/policy-server.md); returns its vocabulary size."""
+def save_tokenizer(folder: Path, fillers: int = 0) -> int:
+    """
+    Writes a word-level tokenizer in the shipped text format (docs/policy-server.md), with so many words more; returns
+    its vocabulary size.
+    """
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    tokens = list(dict.fromkeys([*SPECIAL, "<|unk|>", *FRAGMENTS, *WORDS]))
+    tokens = list(dict.fromkeys([*SPECIAL, "<|unk|>", *FRAGMENTS, *WORDS, *(f"w{n}" for n in range(fillers))]))
     tokenizer = Tokenizer(models.WordLevel({t: i for i, t in enumerate(tokens)}, unk_token="<|unk|>"))
     fragments = Regex(r'\w+\(\w+="|", \w+="|"\)|\w+|[^\w\s]')
     tokenizer.pre_tokenizer = pre_tokenizers.Split(fragments, "removed", invert=True)
@@ -56,19 +60,23 @@ def save_tokenizer(folder: Path) -> int:
     return len(tokens)
 
 
-def save_tiny_model(folder: Path, kind: str = "lfm2", context: int = 256, spread: float = 0.25) -> Path:
+def save_tiny_model(
+    folder: Path, kind: str = "lfm2", size: str = "tiny", context: int = 256, spread: float = 0.25
+) -> Path:
     """
     Writes a random model with tokenizer to `folder`. `kind`: "lfm2" (convolutions and attention) or "llama" (grouped
-    query attention). `spread` is the standard deviation of the weights: wide enough for peaked distributions.
+    query attention). `size`: "tiny", or "bench" for 0.9 M parameters and a vocabulary of 500. `spread` is the
+    standard deviation of the weights: wide enough for peaked distributions.
     """
     import torch
     from transformers import Lfm2Config, Lfm2ForCausalLM, LlamaConfig, LlamaForCausalLM
 
-    vocabulary = save_tokenizer(folder)
+    vocabulary = save_tokenizer(folder, fillers=400 if size == "bench" else 0)
+    hidden, feed_forward = (128, 384) if size == "bench" else (32, 64)
     shape = {
         "vocab_size": vocabulary,
-        "hidden_size": 32,
-        "intermediate_size": 64,
+        "hidden_size": hidden,
+        "intermediate_size": feed_forward,
         "num_hidden_layers": 4,
         "num_attention_heads": 4,
         "num_key_value_heads": 2,
@@ -89,7 +97,9 @@ def save_tiny_model(folder: Path, kind: str = "lfm2", context: int = 256, spread
     return folder
 
 
-def save_adapter(folder: Path, model_dir: Path, seed: int, targets: list[str], rank: int = 4, alpha: int = 8) -> Path:
+def save_adapter(
+    folder: Path, model_dir: Path, seed: int, targets: list[str], rank: int = 4, alpha: int = 8, spread: float = 0.15
+) -> Path:
     """Writes a random PEFT LoRA (A and B both non-zero) for the model in `model_dir`."""
     import torch
     from peft import LoraConfig, get_peft_model
@@ -101,7 +111,7 @@ def save_adapter(folder: Path, model_dir: Path, seed: int, targets: list[str], r
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if "lora_" in name:
-                parameter.normal_(0, 0.15)
+                parameter.normal_(0, spread)
     model.save_pretrained(folder)
     return folder
 

@@ -1,0 +1,245 @@
+"""
+Continuous batching over the rows of one model. Invariants: owned by one thread; a request joins between two steps and
+leaves when it is finished, and its `on_done` is called exactly once. A step feeds every running row its next tokens:
+a prompt (or a part of one), or the last sample.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from trainer.serve.adapters import Adapter
+from trainer.serve.errors import RequestError
+from trainer.serve.generation import GenerationRequest, Outcome
+from trainer.serve.metrics import StepMetrics
+from trainer.serve.packed import Segment
+from trainer.serve.prefix_cache import Key, PrefixCache, key_of
+from trainer.serve.runner import ModelRunner
+from trainer.serve.sampling import sample, seed64, uniforms
+
+log = logging.getLogger(__name__)
+
+# Prompt tokens of one step, over all rows: bounds how long a long prompt keeps the others from their next token.
+PREFILL_TOKENS = 2048
+# A shared prefix shorter than this is cheaper to compute again than to store.
+SHORTEST_SHARED = 16
+
+
+@dataclass(eq=False)
+class Generation:
+    """A request on its way through the batch. `cancelled` may be set from any thread."""
+
+    request: GenerationRequest
+    adapter: Adapter | None
+    on_done: Callable[[Outcome | RequestError], None]
+    cancelled: bool = False
+    seed: int = field(init=False)
+    key: Key = field(init=False)
+    waits_for: Key | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        seed = self.request.seed
+        self.seed = seed64(int.from_bytes(os.urandom(8), "little") if seed is None else seed)
+        self.key = key_of(self.adapter, self.request.prompt)
+
+    def done(self, result: Outcome | RequestError) -> None:
+        """Hands the result over; a receiver that fails must not end the batch."""
+        try:
+            self.on_done(result)
+        except Exception:
+            log.exception("nobody took a finished request")
+
+
+@dataclass(eq=False)
+class _Row:
+    """A running request: `fed` of its tokens are in the pool's `slot`."""
+
+    generation: Generation
+    slot: int
+    tokens: list[int]
+    fed: int
+    cached: int
+    goals: list[int]
+    """Lengths at which its prompt's state is kept for others, ascending; feeding stops at each."""
+    logprobs: list[float] = field(default_factory=list)
+
+    def heading(self) -> Key | None:
+        """The shared prefix that this row is computing."""
+        return key_of(self.generation.adapter, self.tokens[: self.goals[0]]) if self.goals else None
+
+    def due(self) -> int:
+        """Tokens that can be fed now."""
+        return (self.goals[0] if self.goals else len(self.tokens)) - self.fed
+
+
+class Batch:
+    """The running and the waiting requests of one model."""
+
+    def __init__(self, runner: ModelRunner, *, cache: PrefixCache, metrics: StepMetrics) -> None:
+        self.cache, self.metrics = cache, metrics
+        self._runner = runner
+        self._eos = runner.eos
+        self._waiting: deque[Generation] = deque()
+        self._rows: list[_Row | None] = [None] * runner.slots
+
+    @property
+    def running(self) -> int:
+        """Requests in the batch."""
+        return len(self._rows) - self._rows.count(None)
+
+    @property
+    def waiting(self) -> int:
+        """Requests without a row."""
+        return len(self._waiting)
+
+    def add(self, generation: Generation) -> None:
+        """Queues a request."""
+        self._waiting.append(generation)
+
+    def fail_all(self, error: RequestError) -> None:
+        """Ends all requests with an error."""
+        for row in [row for row in self._rows if row is not None]:
+            self._leave(row, error)
+        while self._waiting:
+            self._waiting.popleft().done(error)
+
+    def step(self) -> None:
+        """Admits, feeds and samples once."""
+        self._drop_cancelled()
+        self._admit()
+        rows = self._scheduled()
+        if not rows:
+            return
+        began = time.perf_counter()
+        batch = [row for row, _ in rows]
+        segments = [Segment(row.slot, row.fed, row.tokens[row.fed : row.fed + n]) for row, n in rows]
+        logits = self._runner.forward(segments, [row.generation.adapter for row in batch])
+        for row, count in rows:
+            row.fed += count
+        ready = [i for i, row in enumerate(batch) if row.fed == len(row.tokens)]
+        if ready:
+            self._extend([batch[i] for i in ready], logits if len(ready) == len(batch) else logits[ready])
+        for row in batch:
+            if row.goals and row.fed == row.goals[0]:
+                self.cache.put(row.heading(), self._runner.pool.save(row.slot, row.fed))
+                row.goals.pop(0)
+        self.metrics.steps += 1
+        self.metrics.step_rows += len(rows)
+        self.metrics.step_tokens += sum(count for _, count in rows)
+        self.metrics.step_seconds += time.perf_counter() - began
+
+    def _drop_cancelled(self) -> None:
+        for row in [row for row in self._rows if row is not None and row.generation.cancelled]:
+            self._leave(row, RequestError("cancelled"))
+        for generation in [g for g in self._waiting if g.cancelled]:
+            self._waiting.remove(generation)
+            generation.done(RequestError("cancelled"))
+
+    def _admit(self) -> None:
+        """
+        Moves waiting requests into free slots, but holds back those whose prefix a running row is computing right
+        now: the rollouts of a task arrive together and have their prompt in common.
+        """
+        if not self._waiting or None not in self._rows:
+            return
+        free = [slot for slot, row in enumerate(self._rows) if row is None]
+        heading = {row.heading() for row in self._rows if row is not None} - {None}
+        held: list[Generation] = []
+        while self._waiting and free:
+            generation = self._waiting.popleft()
+            if generation.waits_for in heading:
+                held.append(generation)
+                continue
+            prompt = generation.request.prompt
+            snapshot = self.cache.longest(generation.key, below=len(prompt))
+            start = 0 if snapshot is None else snapshot.length
+            row = _Row(generation, free[0], list(prompt), start, start, self._goals(prompt, start))
+            generation.waits_for = row.heading()
+            if generation.waits_for in heading:
+                held.append(generation)
+                continue
+            if row.goals:
+                heading.add(generation.waits_for)
+            self._rows[free.pop(0)] = row
+            if snapshot is None:
+                self._runner.pool.clear(row.slot)
+            else:
+                self._runner.pool.restore(row.slot, snapshot)
+        self._waiting.extendleft(reversed(held))
+
+    def _goals(self, prompt: list[int], start: int) -> list[int]:
+        """
+        Where a prompt's state is kept for others: after its first turn (the system's, the same in all tasks of an
+        environment) and before its last token (the whole prompt of a task). A resumed conversation has nothing new in
+        common with others.
+        """
+        first_turn = next((i + 1 for i, token in enumerate(prompt) if token in self._eos), 0)
+        if start > first_turn:
+            return []
+        fits = self._runner.pool.snapshot_bytes
+        return [
+            goal
+            for goal in sorted({first_turn, len(prompt) - 1})
+            if start < goal < len(prompt) and goal >= SHORTEST_SHARED and fits(goal) <= self.cache.limit
+        ]
+
+    def _scheduled(self) -> list[tuple[_Row, int]]:
+        """Rows and numbers of tokens to feed, in the order that PackedBatch asks for."""
+        several, single, budget = [], [], PREFILL_TOKENS
+        for row in self._rows:
+            if row is None:
+                continue
+            count = min(row.due(), max(budget, 1))
+            if count == 1:
+                single.append((row, 1))
+            else:
+                budget -= count
+                several.append((row, count))
+        return several + single
+
+    def _extend(self, rows: list[_Row], logits: torch.Tensor) -> None:
+        """Samples the next token of each row; finished rows leave."""
+        generations = [row.generation for row in rows]
+        numbers = np.array([len(row.logprobs) for row in rows], dtype=np.uint64)
+        tokens, logprobs = sample(
+            logits,
+            temperature=np.array([g.request.temperature for g in generations]),
+            top_p=np.array([g.request.top_p for g in generations]),
+            uniform=uniforms(np.array([g.seed for g in generations], dtype=np.uint64), numbers),
+        )
+        for row, token, logprob in zip(rows, tokens, logprobs, strict=True):
+            if not math.isfinite(logprob):
+                model = row.generation.request.model
+                self._leave(
+                    row, RequestError(f"model {model!r}: its log-probs are not finite; its weights are unusable")
+                )
+                continue
+            row.tokens.append(token)
+            row.logprobs.append(logprob)
+            if token in self._eos:
+                self._complete(row, "stop")
+            elif len(row.logprobs) >= row.generation.request.max_tokens:
+                self._complete(row, "length")
+
+    def _complete(self, row: _Row, reason: str) -> None:
+        # The next turn's prompt begins with these tokens.
+        key = key_of(row.generation.adapter, row.tokens[: row.fed])
+        self.cache.put(key, self._runner.pool.save(row.slot, row.fed))
+        prompt = len(row.generation.request.prompt)
+        self.metrics.prompt_tokens += prompt
+        self.metrics.cached_tokens += row.cached
+        self.metrics.completion_tokens += len(row.logprobs)
+        self._leave(row, Outcome(row.tokens[prompt:], row.logprobs, reason, row.cached))
+
+    def _leave(self, row: _Row, result: Outcome | RequestError) -> None:
+        self._rows[row.slot] = None
+        row.generation.done(result)

@@ -1,0 +1,123 @@
+"""
+The front's side of the generation process. Invariant: every request gets its result, or an Unavailable once the
+process is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+from itertools import count
+from multiprocessing.connection import Connection
+from typing import Any
+
+from trainer.serve.errors import RequestError, Unavailable
+from trainer.serve.generation import GenerationRequest, Outcome, Ready
+
+
+class EngineClient:
+    """Starts the generation process and talks to it. All methods but the constructor belong to one event loop."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        """Starts the process; `options` are those of worker.build."""
+        ours, theirs = socket.socketpair()
+        command = [sys.executable, "-m", "trainer.serve.worker", str(theirs.fileno()), json.dumps(options)]
+        self._process = subprocess.Popen(
+            command,
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,  # stdout carries the listening line alone
+        )
+        theirs.close()
+        self._worker = Connection(ours.detach())
+        self._numbers = count(1)
+        self._pending: dict[int, asyncio.Future[Any]] = {}
+        self._closed: RequestError | None = None
+        self.gone = asyncio.Event()
+        """Set when the process has ended or `close` was called."""
+
+    def wait_ready(self) -> Ready:
+        """Waits until the model is loaded. Raises ValueError with the reason why it cannot be served."""
+        try:
+            _, result = self._worker.recv()
+        except (EOFError, OSError):
+            raise ValueError("the generation process ended while it loaded the model; its log is above") from None
+        if isinstance(result, RequestError):
+            raise ValueError(str(result))
+        return result
+
+    def listen(self) -> None:
+        """Begins to take results in; call it on the event loop."""
+        asyncio.get_running_loop().add_reader(self._worker.fileno(), self._receive)
+
+    async def generate(self, request: GenerationRequest) -> Outcome:
+        """One completion. Cancelling the call takes the request out of the batch."""
+        number, future = self._send("generate", request)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self._send("cancel", number)
+            raise
+
+    async def call(self, operation: str, arguments: Any = None) -> Any:
+        """One of the worker's operations: load, merge, unload, names, find, metrics."""
+        return await self._send(operation, arguments)[1]
+
+    def close(self, error: RequestError) -> None:
+        """Ends everything under way with `error` and lets the process go."""
+        if self._closed is not None:
+            return
+        self._closed = error
+        asyncio.get_running_loop().remove_reader(self._worker.fileno())
+        self._worker.close()
+        for future in self._pending.values():
+            if not future.done():
+                future.set_exception(error)
+        self._pending.clear()
+        self.gone.set()
+
+    @property
+    def alive(self) -> bool:
+        """Whether requests can be served."""
+        return self._closed is None
+
+    def kill(self, seconds: float) -> None:
+        """Waits for the process after `close`, and ends it if it takes longer."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _send(self, operation: str, arguments: Any) -> tuple[int, asyncio.Future[Any]]:
+        if self._closed is not None:
+            raise self._closed
+        number = next(self._numbers)
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        if operation != "cancel":  # which is not answered
+            self._pending[number] = future
+        try:
+            self._worker.send((number, operation, arguments))
+        except OSError:
+            self._lost()
+        return number, future
+
+    def _receive(self) -> None:
+        try:
+            while self._worker.poll():
+                number, result = self._worker.recv()
+                future = self._pending.pop(number, None)
+                if future is None or future.done():
+                    continue
+                if isinstance(result, Exception):
+                    future.set_exception(result)
+                else:
+                    future.set_result(result)
+        except (EOFError, OSError):
+            self._lost()
+
+    def _lost(self) -> None:
+        self.close(Unavailable("the generation process has ended; start the server again"))
