@@ -57,10 +57,15 @@ delete Math.random;
   };
 }`;
 
+interface Segment {
+  offset: number;
+  bytes: Uint8Array;
+}
+
 interface LoadedModule {
   context: QuickJSContext;
   call: QuickJSHandle;
-  image: { offset: number; bytes: Uint8Array };
+  image: Segment[];
 }
 
 let deadline = Infinity;
@@ -79,12 +84,28 @@ function load(wasm: QuickJSWASMModule, source: string, limits: SandboxLimits): L
   return { context, call, image: memoryImage(wasm.getWasmMemory()) };
 }
 
-/** The memory between its first and last byte in use (before it lies the C stack, which holds nothing between calls). */
-function memoryImage(memory: Memory): LoadedModule['image'] {
+const WORDS_IN_MIB = 2 ** 17;
+
+/** The memory in use. Left out are only runs of zeros of a MiB or more: the C stack, which holds nothing between calls, and the end. */
+function memoryImage(memory: Memory): Segment[] {
   const words = new BigUint64Array(memory.buffer);
-  const start = words.findIndex((word) => word !== 0n);
-  const end = words.findLastIndex((word) => word !== 0n) + 1;
-  return { offset: start * 8, bytes: new Uint8Array(memory.buffer).slice(start * 8, end * 8) };
+  const segments: Segment[] = [];
+  let start = 0;
+  let end = 0;
+  const close = (): void => {
+    if (end > start)
+      segments.push({ offset: start * 8, bytes: new Uint8Array(memory.buffer).slice(start * 8, end * 8) });
+  };
+  for (let i = 0; i < words.length; i += 1) {
+    if (words[i] === 0n) continue;
+    if (i - end >= WORDS_IN_MIB) {
+      close();
+      start = i;
+    }
+    end = i + 1;
+  }
+  close();
+  return segments;
 }
 
 function run(
@@ -120,7 +141,8 @@ async function serve(source: string, limits: SandboxLimits): Promise<void> {
     let reply: SandboxReply;
     try {
       if (loaded instanceof Error) throw loaded;
-      new Uint8Array(wasm.getWasmMemory().buffer).set(loaded.image.bytes, loaded.image.offset);
+      const memory = new Uint8Array(wasm.getWasmMemory().buffer);
+      for (const { offset, bytes } of loaded.image) memory.set(bytes, offset);
       const json = run(loaded, request, limits);
       reply = { id: request.id, ...(json !== undefined && { json }) };
     } catch (error) {

@@ -7,7 +7,12 @@ import type { JsonSchema } from '../domain/messages';
 export interface Vocabulary {
   number: boolean;
   parts: string[][];
+  /** Parts that a user names by a word (others are literals, digits, characters of an identifier). */
+  words: boolean[];
 }
+
+const vocabulary = (number: boolean, parts: string[][]): Vocabulary => ({ number, parts, words: parts.map(isWords) });
+const isWords = (options: string[]): boolean => options.length > 1 && options.every((o) => /^[a-z]{2,}$/i.test(o));
 
 /** This target or class of error is beyond the generators; the message says why. */
 export class CannotSynthesize extends Error {
@@ -21,13 +26,13 @@ const LARGEST_RANGE = 1_000;
 /** Enums, ranges of whole numbers, and patterns made of literals, (a|b) groups and [a-z]{n} classes. `name` is for the error. */
 export function vocabularyOf(name: string, schema: JsonSchema): Vocabulary {
   const number = schema.type === 'integer' || schema.type === 'number';
-  if (schema.enum) return { number, parts: [schema.enum.map(String)] };
+  if (schema.enum) return vocabulary(number, [schema.enum.map(String)]);
   if (number && schema.minimum !== undefined && schema.maximum !== undefined) {
     const step = schema.multipleOf ?? 1;
     const first = Math.ceil(schema.minimum / step);
     const count = Math.floor(schema.maximum / step) - first + 1;
     if (count >= 1 && count <= LARGEST_RANGE)
-      return { number, parts: [Array.from({ length: count }, (_, i) => String((first + i) * step))] };
+      return vocabulary(number, [Array.from({ length: count }, (_, i) => String((first + i) * step))]);
   }
   const parts = schema.pattern === undefined ? undefined : patternParts(schema.pattern);
   if (!parts) {
@@ -35,7 +40,7 @@ export function vocabularyOf(name: string, schema: JsonSchema): Vocabulary {
       `cannot draw values of "${name}" from ${JSON.stringify(schema)}: give an enum, a range, or a pattern of groups and classes`,
     );
   }
-  return { number, parts };
+  return vocabulary(number, parts);
 }
 
 /** One part for each literal, group or class of an anchored pattern; undefined for any other pattern. */
@@ -66,7 +71,7 @@ function classCharacters(text: string): string[] {
 }
 
 /** A regular expression's source that matches the vocabulary's values. */
-export function expressionOf({ parts }: Vocabulary): string {
+export function expressionOf({ parts }: Pick<Vocabulary, 'parts'>): string {
   const escaped = (option: string): string => option.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return parts.map((options) => `(?:${options.map(escaped).join('|')})`).join('');
 }

@@ -117,8 +117,7 @@ function skeletonMaker(world: World): (message: string) => string | undefined {
     w.arguments.flatMap((a) => (a.from === 'said' ? [[a.name, a.vocabulary] as const] : [])),
   );
   for (const [name, vocabulary] of said) vocabularies.set(name, vocabulary);
-  const filled = (text: string): string =>
-    fill(text, (slot) => expressionOf(vocabularies.get(slot) ?? { number: false, parts: [] }));
+  const filled = (text: string): string => fill(text, (slot) => expressionOf(vocabularies.get(slot) ?? { parts: [] }));
   const replacements: [RegExp, string][] = [
     ...(ask ? [[ask.answer.split('%').map(quoted).join(expressionOf(lookup.keyVocabulary)), '{key}']] : []),
     ...(tell ? [[filled(tell.question), '{question}']] : []),

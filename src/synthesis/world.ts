@@ -99,10 +99,9 @@ function bind(
     else if (slots.includes(name)) bound.push({ name, from: 'said', vocabulary: vocabularyOf(name, schema) });
     else return undefined;
   }
-  const sayable = (slot: string): boolean =>
-    bound.some((a) => a.name === slot && (a.from === 'record' || a.from === 'said'));
-  if (slots.length === 0 || !slots.every(sayable)) return undefined;
+  const said = new Set(bound.flatMap((a) => (a.from === 'said' ? [a.name] : [])));
+  if (slots.length === 0 || !slots.every((slot) => world.names.has(slot) || said.has(slot))) return undefined;
   const onRecord = bound.some((a) => a.from === 'record');
-  if (onRecord && !bound.some((a) => a.from === 'record' && slots.includes(a.name))) return undefined;
+  if (onRecord !== slots.some((slot) => world.names.has(slot))) return undefined;
   return { tool: tool.name, request: tool.description, arguments: bound, onRecord };
 }

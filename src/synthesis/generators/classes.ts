@@ -129,8 +129,7 @@ export const generatorClasses: Record<ErrorClass, GeneratorClass> = {
 /** The record's field that users name: the one in the requests with the most words to choose from. */
 export function namedField(world: World, { special }: GeneratorClass): string {
   const slots = new Set(world.writes.flatMap((w) => slotsOf(w.request)));
-  const words = (v: Vocabulary): number =>
-    v.parts.filter((options) => options.length > 1 && options.every((o) => /^[a-z]{2,}$/i.test(o))).length;
+  const words = (v: Vocabulary): number => v.words.filter(Boolean).length;
   const [best] = world.lookup.fields
     .filter((field) => slots.has(field.name))
     .sort((a, b) => words(b.vocabulary) - words(a.vocabulary));

@@ -16,7 +16,7 @@ export const describe = () => ({ policy: params.policy, tools: params.tools, max
 function drawRecord(random, used, word) {
   const record = {};
   for (const { name, vocabulary } of world.lookup.fields) {
-    const identifies = world.writes.some((w) => w.arguments.some((a) => a.name === name && a.from === 'record'));
+    const identifies = name === params.named || world.writes.some((w) => w.arguments.some((a) => a.name === name && a.from === 'record'));
     let drawn;
     for (let tries = 0; tries < 50 && (drawn === undefined || (identifies && used.has(drawn.join('')))); tries += 1)
       drawn = drawParts(random, vocabulary, identifies ? used : new Set(), name === params.named ? word : undefined);
@@ -66,8 +66,9 @@ function instance(seed, random) {
       setStatus(random, request.record, write, !plan.forbidden);
       records.push(request.record);
       for (let i = 0; i < (plan.similar ? params.lookalikes : 0); i += 1) {
-        const words = vocabularyOf(params.named).parts.filter(isWords);
-        request.lookalike = drawRecord(random, used, words[words.length - 1].find((word) => nameOf(request.record).endsWith(word)));
+        const { parts, words } = vocabularyOf(params.named);
+        const word = parts[words.lastIndexOf(true)].find((option) => nameOf(request.record).endsWith(option));
+        request.lookalike = drawRecord(random, used, word);
         setStatus(random, request.lookalike, write, true);
         records.push(request.lookalike);
       }

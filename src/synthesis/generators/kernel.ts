@@ -25,15 +25,12 @@ function shuffle(random, values) {
   return out;
 }
 
-// A descriptive part: one that a user names by a word, not a character of an identifier.
-const isWords = (options) => options.length > 1 && options.every((option) => /^[a-z]{2,}$/i.test(option));
-
 // One option of each part; words already taken are left out, and the last words part is "word" if that is given.
-function drawParts(random, { parts }, taken, word) {
-  const last = parts.map(isWords).lastIndexOf(true);
+function drawParts(random, { parts, words }, taken, word) {
+  const last = words.lastIndexOf(true);
   return parts.map((options, i) => {
     if (i === last && word !== undefined) return word;
-    const free = isWords(options) ? options.filter((option) => !taken.has(option)) : options;
+    const free = words[i] && taken.size > 0 ? options.filter((option) => !taken.has(option)) : options;
     return pick(random, free.length > 0 ? free : options);
   });
 }
@@ -62,19 +59,21 @@ const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, slot) => String(va
 const wordsOf = (text) => text.toLowerCase().match(/[a-z]+|\d+/g) ?? [];
 const says = (texts, phrase) => (' ' + wordsOf(texts.join(' ')).join(' ') + ' ').includes(' ' + wordsOf(phrase).join(' ') + ' ');
 
-// True if a run of words of the text is, word for word, one of the messages whose hashes (leakage.ts) are given.
 const forbidden = new Set(params.forbidden.map((hash) => parseInt(hash, 16)));
+function wordHash(word) {
+  let h = 0x811c9dc5;
+  for (let i = 0; i < word.length; i += 1) h = Math.imul(h ^ word.charCodeAt(i), 0x01000193);
+  return h ^ (h >>> 15);
+}
+// True if a run of words of the text is, word for word, one of the messages whose hashes (leakage.ts) are given.
 function hasForbidden(text) {
   if (forbidden.size === 0) return false;
-  const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  const words = (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).map(wordHash);
   for (let from = 0; from < words.length; from += 1) {
-    let [a, b] = [0x811c9dc5, 0x9e3779b9];
+    let [a, b] = [0, 0];
     for (let to = from; to < words.length; to += 1) {
-      const added = to === from ? words[to] : ' ' + words[to];
-      for (let i = 0; i < added.length; i += 1) {
-        a = Math.imul(a ^ added.charCodeAt(i), 0x01000193);
-        b = Math.imul(b ^ added.charCodeAt(i), 0x85ebca6b);
-      }
+      a = Math.imul(a ^ words[to], 0x01000193);
+      b = Math.imul(b ^ words[to], 0x85ebca6b);
       if (forbidden.has((a >>> 0) * 2097152 + (b >>> 11))) return true;
     }
   }
