@@ -21,4 +21,3 @@ export const createControlActivities = (deps: Dependencies): ControlActivities =
 export const createRolloutActivities = (deps: PolicyDependencies): RolloutActivities => mapped(createRollOut(deps));
 
 export const createGpuActivities = (deps: PolicyDependencies): GpuActivities => mapped(createTrain(deps));
-

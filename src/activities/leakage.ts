@@ -59,7 +59,8 @@ export async function checkLeakage(o: {
     ];
     for (const task of used) texts.push({ where: `${name}, ${task}`, text: await firstText(environment, task) });
   }
-  for (const task of await exemplars(o.store, record)) texts.push({ where: `exemplar ${task}`, text: await firstText(target, task) });
+  for (const task of await exemplars(o.store, record))
+    texts.push({ where: `exemplar ${task}`, text: await firstText(target, task) });
   const hits = texts.flatMap(({ where, text }) =>
     [...tests].flatMap(([test, task]) => (` ${text} `.includes(` ${test} `) ? [{ where, task }] : [])),
   );

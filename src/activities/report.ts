@@ -23,8 +23,20 @@ export function createWriteReport({ store, environments, home }: Dependencies): 
       const inputs = inputsOf(record);
       const key = `report/${digest(record)}`;
       return {
-        report: await store.put({ key: `${key}.json`, producer: 'writeReport', inputs, mediaType: 'application/json', body: json }),
-        html: await store.put({ key: `${key}.html`, producer: 'writeReport', inputs, mediaType: 'text/html', body: html }),
+        report: await store.put({
+          key: `${key}.json`,
+          producer: 'writeReport',
+          inputs,
+          mediaType: 'application/json',
+          body: json,
+        }),
+        html: await store.put({
+          key: `${key}.html`,
+          producer: 'writeReport',
+          inputs,
+          mediaType: 'text/html',
+          body: html,
+        }),
       };
     },
   };

@@ -4,13 +4,9 @@ import { rollOut } from '../rollout/engine';
 import type { RolloutHeartbeat } from '../workflows/messages';
 import type { RolloutActivities } from './types';
 import type { PolicyDependencies } from './context';
-import { resolveTasks } from './tasks';
+import { inputsOf, resolveTasks } from './tasks';
 
-export function createRollOut({
-  store,
-  environments,
-  client,
-}: PolicyDependencies): RolloutActivities {
+export function createRollOut({ store, environments, client }: PolicyDependencies): RolloutActivities {
   return {
     async rollOut(input) {
       const context = Context.current();
@@ -23,6 +19,7 @@ export function createRollOut({
         environment,
         tasks,
         maskReadOnlyTurns: true,
+        inputs: inputsOf(input),
         store,
         client,
         signal: context.cancellationSignal,

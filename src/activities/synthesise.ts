@@ -51,7 +51,8 @@ export function createSynthesis({
 
   async function conversations(ref: ArtifactRef): Promise<Message[][]> {
     const all: Message[][] = [];
-    for await (const rollout of readRollouts({ store, ref })) if (rollout.status === 'scored') all.push(rollout.messages);
+    for await (const rollout of readRollouts({ store, ref }))
+      if (rollout.status === 'scored') all.push(rollout.messages);
     return all;
   }
 

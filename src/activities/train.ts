@@ -14,7 +14,7 @@ import { rollOut } from '../rollout/engine';
 import { writeTrainingBatch } from '../rollout/training-batch';
 import type { TrainHeartbeat } from '../workflows/messages';
 import { fail, putJson, readJson, type PolicyDependencies } from './context';
-import { resolveTasks } from './tasks';
+import { inputsOf, resolveTasks } from './tasks';
 import { TrainerProcess, type TrainerMessage } from './trainer-process';
 import type { GpuActivities, TrainInput } from './types';
 
@@ -143,6 +143,7 @@ class TrainingRun {
       concurrency: input.concurrency,
       maxAttempts: input.maxAttempts,
       maskReadOnlyTurns: input.training.maskReadOnlyTurns,
+      inputs: inputsOf(input),
       store: deps.store,
       client: deps.client,
       signal: Context.current().cancellationSignal,

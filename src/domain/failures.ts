@@ -1,24 +1,42 @@
-/** Failure types that cross the boundary between activities and workflows: each is either retried by Temporal or final. */
+/** Types of failures outside the policy, one table for all parts: each is either retried by Temporal or final. */
 export const failureTypes = {
-  /** The campaign file, a model folder or a module is wrong: trying again changes nothing. */
+  /** What was asked for (a campaign file, a model folder) is wrong: trying again changes nothing. */
   BadInput: { retryable: false },
-  /** An environment that does not keep its contract. */
-  BadEnvironment: { retryable: false },
-  /** No generator for this class of error, or none of its modules passes the self-test. */
-  CannotSynthesize: { retryable: false },
-  /** The policy server cannot be reached or answers 5xx. */
+
+  /** Policy server: no connection. */
   PolicyServerUnavailable: { retryable: true },
-  /** An environment process died or hangs. */
+  PolicyServerTimeout: { retryable: true },
+  /** 5xx. */
+  PolicyServerError: { retryable: true },
+  /** 429. */
+  PolicyServerBusy: { retryable: true },
+  /** The server does not know the model: it was restarted, or the adapter was unloaded. */
+  PolicyNotLoaded: { retryable: true },
+  /** The prompt is longer than the model's context: the engine makes it a stop reason. */
+  ContextLengthExceeded: { retryable: false },
+  /** Any other 4xx. */
+  PolicyRequestRejected: { retryable: false },
+  /** The answer is not in the dialect (docs/policy-server.md). */
+  PolicyAnswerInvalid: { retryable: false },
+
+  /** The environment's process ended, hung, or could not be reached. */
   EnvironmentDied: { retryable: true },
-  /** Rollouts of a batch are still broken after all attempts. */
+  /** The environment reported an error of its own. */
+  EnvironmentFailed: { retryable: true },
+  /** The environment does not keep its contract, or its command can't be started. */
+  BadEnvironment: { retryable: false },
+  /** No generator for this class of error, or the target lacks what it needs. */
+  CannotSynthesize: { retryable: false },
+  /** Rollouts that a group needs are still broken after all attempts. */
   RolloutsBroken: { retryable: true },
-  /** The trainer process died, hangs, or was asked to stop. */
+
+  /** The trainer process died, or was asked to stop. */
   TrainerDied: { retryable: true },
   TrainerHung: { retryable: true },
-  /** The worker is going down in order; another one goes on. */
-  WorkerShutdown: { retryable: true },
   /** The trainer says that its job is wrong. */
   BadJob: { retryable: false },
+  /** The worker is going down in order; another one goes on. */
+  WorkerShutdown: { retryable: true },
 } as const;
 
 export type FailureType = keyof typeof failureTypes;

@@ -4,7 +4,8 @@
  */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import type { z } from 'zod';
-import { OutsideFailure, type OutsideFailureType } from '../rollout/failure';
+import type { FailureType } from '../domain/failures';
+import { OutsideFailure } from '../rollout/failure';
 import { readLines } from './lines';
 import { errorCodes, firstIssue, methods, responseSchema, type Method, type Params, type Result } from './protocol';
 
@@ -45,7 +46,7 @@ export function connect({ command, cwd, silenceMs = SILENCE_MS }: ProcessCommand
   let nextId = 1;
   let watchdog: NodeJS.Timeout | undefined;
 
-  function fail(type: OutsideFailureType, problem: string): void {
+  function fail(type: FailureType, problem: string): void {
     if (failure) return;
     const said = stderr.length > 0 ? `; stderr: ${stderr.join(' | ')}` : '';
     failure = new OutsideFailure(type, `environment process "${name}" ${problem}${said}`);
