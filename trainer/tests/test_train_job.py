@@ -72,11 +72,14 @@ def test_a_bad_job_is_one_error_line_and_exit_code_1(tmp_path: Path, text: str |
     assert done.stderr == ""
 
 
-def test_tasks_are_drawn_from_the_seed_and_all_come_up(tiny_model_dir: Path, tmp_path: Path) -> None:
+def test_tasks_are_drawn_from_the_seed_and_never_twice_in_a_step(tiny_model_dir: Path, tmp_path: Path) -> None:
     job = parse_job(make_job(tiny_model_dir, tmp_path, steps=6, groups_per_step=2))
     drawn = tasks_of_all_steps(job)
     assert len(drawn) == 12
-    assert sorted(drawn) == sorted(["s1", "s2", "s3"] * 4)
+    assert set(drawn) == {"s1", "s2", "s3"}
+    assert all(drawn[i] != drawn[i + 1] for i in range(0, 12, 2))
+    few = tasks_of_all_steps(parse_job(make_job(tiny_model_dir, tmp_path, steps=2, groups_per_step=4)))
+    assert len(few) == 8
     longer = tasks_of_all_steps(parse_job(make_job(tiny_model_dir, tmp_path, steps=9, groups_per_step=2)))
     assert longer[:12] == drawn
     assert drawn != tasks_of_all_steps(parse_job(make_job(tiny_model_dir, tmp_path, steps=6, seed=4)))

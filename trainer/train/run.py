@@ -69,11 +69,14 @@ def _train(trainer: CapabilityTrainer, checkpoint: Path | None) -> bool:
 
 
 def tasks_of_all_steps(job: Job) -> list[str]:
-    """The tasks of every step in a row, `groups_per_step` each: the whole list shuffled anew, again and again."""
+    """The tasks of every step in a row, `groups_per_step` each: the list shuffled anew, again and again.
+
+    No task comes twice in a step where there are enough of them: what is left over of a shuffle is dropped."""
     generator = random.Random(job.seed)
+    whole = len(job.tasks) - len(job.tasks) % job.groups_per_step or len(job.tasks)
     drawn: list[str] = []
     while len(drawn) < job.steps * job.groups_per_step:
-        drawn += generator.sample(job.tasks, len(job.tasks))
+        drawn += generator.sample(job.tasks, whole)
     return drawn[: job.steps * job.groups_per_step]
 
 
