@@ -158,7 +158,7 @@ def _profile(engine, file: str) -> None:
     run = engine.run
 
     def profiled() -> None:
-        profile = cProfile.Profile()
+        profile = cProfile.Profile(time.thread_time)
         profile.runcall(run)
         profile.dump_stats(file)
 

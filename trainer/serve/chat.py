@@ -15,11 +15,16 @@ class ChatFormat:
 
     def __init__(self, folder: Path, eos: frozenset[int]) -> None:
         """`eos`: the ids that end a turn; what is shown to clients leaves them out."""
-        from transformers import AutoTokenizer
+        # Not AutoTokenizer: its import brings torch along, which the front has no use for.
+        from transformers import PreTrainedTokenizerFast
 
-        self._tokenizer = AutoTokenizer.from_pretrained(folder)
+        if not (folder / "tokenizer.json").is_file():
+            raise ValueError(
+                f"--model {folder}: no tokenizer.json there; save the model's fast tokenizer into the folder"
+            )
+        self._tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
         if not self._tokenizer.chat_template:
-            raise ValueError(f"{folder} has no chat template; add chat_template.jinja to the model folder")
+            raise ValueError(f"--model {folder}: no chat template there; add chat_template.jinja to the folder")
         self._eos = eos
         self.size = len(self._tokenizer)
         self._tokens = self._tokenizer.convert_ids_to_tokens(list(range(self.size)))

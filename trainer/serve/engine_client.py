@@ -39,19 +39,15 @@ class EngineClient:
         self.gone = asyncio.Event()
         """Set when the process has ended or `close` was called."""
 
-    def wait_ready(self) -> Ready:
-        """Waits until the model is loaded. Raises ValueError with the reason why it cannot be served."""
-        try:
-            _, result = self._worker.recv()
-        except (EOFError, OSError):
-            raise ValueError("the generation process ended while it loaded the model; its log is above") from None
-        if isinstance(result, RequestError):
-            raise ValueError(str(result))
-        return result
-
     def listen(self) -> None:
-        """Begins to take results in; call it on the event loop."""
-        asyncio.get_running_loop().add_reader(self._worker.fileno(), self._receive)
+        """Begins to take results in; call it on the event loop, before anything else."""
+        loop = asyncio.get_running_loop()
+        self._pending[0] = self._ready = loop.create_future()
+        loop.add_reader(self._worker.fileno(), self._receive)
+
+    async def ready(self) -> Ready:
+        """Waits until the model is loaded. Raises RequestError with the reason why it cannot be served."""
+        return await self._ready
 
     async def generate(self, request: GenerationRequest) -> Outcome:
         """One completion. Cancelling the call takes the request out of the batch."""
@@ -120,4 +116,4 @@ class EngineClient:
             self._lost()
 
     def _lost(self) -> None:
-        self.close(Unavailable("the generation process has ended; start the server again"))
+        self.close(Unavailable("the generation process has ended; its log says why, start the server again"))

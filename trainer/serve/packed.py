@@ -89,7 +89,7 @@ class PackedBatch:
         tokens = np.arange(len(offset))[:, None]
         own = np.repeat(slots, counts)[:, None] * past
         taps = np.where(offset[:, None] >= back, base + tokens - back, own + past + offset[:, None] - back)
-        self.taps = torch.from_numpy(taps).to(device)
+        self.taps = torch.from_numpy(taps.T.copy()).to(device).unbind()
         behind = np.arange(past, 0, -1)[None, :]
         kept = np.where(
             counts[:, None] >= behind,
@@ -159,9 +159,9 @@ def short_convolution(module: torch.nn.Module, hidden_states: torch.Tensor, pack
     inputs = gate_in * x
     source = torch.cat((state.flatten(0, 1), inputs))
     state[packed.row_slots] = source[packed.kept]
-    mixed = (source[packed.taps] * module.conv.weight[:, 0].T).sum(dim=1)
-    if module.conv.bias is not None:
-        mixed = mixed + module.conv.bias
+    mixed = module.conv.bias if module.conv.bias is not None else 0.0
+    for tap, weight in zip(packed.taps, module.conv.weight[:, 0].unbind(1), strict=True):
+        mixed = mixed + source.index_select(0, tap) * weight
     return module.out_proj(gate_out * mixed)[None]
 
 

@@ -26,35 +26,41 @@ SHUTDOWN_SECONDS = 5
 
 
 async def serve(args: argparse.Namespace, listener: socket.socket) -> None:
-    """Serves on a bound socket until it is told to stop. Raises ValueError for what a user can cure."""
-    engine = EngineClient(
-        {
-            "model": str(args.model),
-            "model_name": args.model_name,
-            "max_batch": args.max_batch,
-            "threads": args.threads,
-            "prefix_cache_mb": args.prefix_cache_mb,
-            "device": args.device,
-        }
-    )
-    try:
-        # Imported while the other process loads the model.
-        from trainer.serve.chat import ChatFormat
+    """Serves on a bound socket until it is told to stop. Raises RequestError or ValueError for what a user can cure."""
+    options = ("model_name", "max_batch", "threads", "prefix_cache_mb", "device")
+    engine = EngineClient({"model": str(args.model)} | {name: getattr(args, name) for name in options})
+    engine.listen()
+    stopped = asyncio.Event()
 
-        ready = engine.wait_ready()
-        engine.listen()
-        chat = ChatFormat(args.model, ready.eos)
-        if args.adapters_dir is not None:
-            for config in sorted(args.adapters_dir.glob("*/adapter_config.json")):
-                await engine.call("load", (config.parent.name, str(config.parent)))
-        app = App(engine=engine, chat=chat, context=ready.context, base_name=args.model_name)
-        await _run(app, engine, listener, exit_with_parent=args.exit_with_parent)
-    finally:
+    def stop() -> None:
+        stopped.set()
         engine.close(Unavailable("the server is shutting down; send the request to another one"))
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    if args.exit_with_parent:
+        threading.Thread(target=_watch_stdin, args=(loop, stop), daemon=True).start()
+    try:
+        await _serve(args, listener, engine)
+    except Unavailable:
+        if not stopped.is_set():
+            raise
+    finally:
+        stop()
         engine.kill(SHUTDOWN_SECONDS)
 
 
-async def _run(app: App, engine: EngineClient, listener: socket.socket, *, exit_with_parent: bool) -> None:
+async def _serve(args: argparse.Namespace, listener: socket.socket, engine: EngineClient) -> None:
+    # Imported while the other process loads the model.
+    from trainer.serve.chat import ChatFormat
+
+    ready = await engine.ready()
+    chat = ChatFormat(args.model, ready.eos)
+    if args.adapters_dir is not None:
+        for config in sorted(args.adapters_dir.glob("*/adapter_config.json")):
+            await engine.call("load", (config.parent.name, str(config.parent)))
+    app = App(engine=engine, chat=chat, context=ready.context, base_name=args.model_name)
     config = uvicorn.Config(
         app,
         lifespan="off",
@@ -64,19 +70,6 @@ async def _run(app: App, engine: EngineClient, listener: socket.socket, *, exit_
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
     server = _Server(config, listener)
-    loop = asyncio.get_running_loop()
-    asked = False
-
-    def stop() -> None:
-        nonlocal asked
-        asked = True
-        server.should_exit = True
-        engine.close(Unavailable("the server is shutting down; send the request to another one"))
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
-    if exit_with_parent:
-        threading.Thread(target=_watch_stdin, args=(loop, stop), daemon=True).start()
 
     async def follow() -> None:
         await engine.gone.wait()
@@ -85,8 +78,7 @@ async def _run(app: App, engine: EngineClient, listener: socket.socket, *, exit_
     follower = asyncio.create_task(follow())
     await server.serve(sockets=[listener])
     follower.cancel()
-    if not asked:
-        raise ValueError("the generation process has ended; its log is above")
+    await engine.call("names")  # raises what ended the generation process
 
 
 class _Server(uvicorn.Server):
@@ -101,7 +93,7 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        yield  # `_run` handles them
+        yield  # `serve` handles them
 
 
 def _watch_stdin(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:

@@ -247,9 +247,25 @@ def test_a_server_that_is_stopped_answers_503_and_ends_with_0(tiny_model_dir, ho
     assert 503 in codes and codes <= {200, 503, "refused"}
 
 
+def test_a_server_that_is_stopped_while_it_loads_ends_with_0(tiny_model_dir):
+    process = start_server("--model", str(tiny_model_dir), "--port", "0")
+    while not children_of(process):
+        time.sleep(0.01)
+    worker = children_of(process)[0]
+    time.sleep(0.2)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0 and out == "" and "Traceback" not in err
+    assert subprocess.run(["kill", "-0", worker], capture_output=True).returncode != 0
+
+
+def children_of(process: subprocess.Popen[str]) -> list[str]:
+    return subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
+
+
 def test_a_generation_process_that_dies_is_told_and_ends_the_server(tiny_model_dir):
     with running_server(tiny_model_dir) as (process, url):
-        children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
+        children = children_of(process)
         assert len(children) == 1 and httpx.get(f"{url}/health").status_code == 200
         subprocess.run(["kill", "-9", children[0]], check=True)
         assert process.wait(20) == 1
