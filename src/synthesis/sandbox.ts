@@ -73,7 +73,6 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
     });
     started.on('error', (error) => blame(started, `the thread failed: ${error.message}`));
     started.on('exit', () => blame(started, 'the thread ended'));
-    started.unref();
     return started;
   }
 
@@ -107,6 +106,9 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
   function watch(): void {
     clearInterval(watchdog);
     const running = worker;
+    // A thread that waits for calls does not keep the process alive; one that has calls does.
+    if (pending.size === 0) running?.unref();
+    else running?.ref();
     if (pending.size === 0 || !running || !up) return;
     let ticks = 0;
     watchdog = setInterval(() => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { openModule, type EnvironmentModule } from '../../src/synthesis/module';
 import { openSandbox, SandboxError, type Sandbox } from '../../src/synthesis/sandbox';
 import { sandboxEnvironment } from '../../src/synthesis/sandbox-environment';
@@ -122,6 +123,17 @@ const openCounter = (text = counter()): Promise<Awaited<ReturnType<typeof sandbo
   return sandboxEnvironment({ module, version: 'f'.repeat(64) });
 };
 const say = (content: string) => ({ role: 'assistant' as const, content });
+
+describe('a process', () => {
+  it('waits for calls under way, and ends with an idle sandbox open', () => {
+    const program = `
+      const { transformFileSync } = require('@swc/core');
+      require.extensions['.ts'] = (module, file) => module._compile(transformFileSync(file, {
+        jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } }).code, file);
+      require('./src/synthesis/sandbox.ts').openSandbox({ source: 'export const f = () => 7;' }).call('f', []).then(console.log);`;
+    expect(execFileSync(process.execPath, ['-e', program], { encoding: 'utf8', timeout: 60_000 })).toBe('7\n');
+  });
+});
 
 describe('sandbox environment', () => {
   it('runs interleaved episodes independently and ends them by the step limit', async () => {
