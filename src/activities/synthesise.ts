@@ -21,7 +21,7 @@ export function createSynthesis({
       const known = await store.find(key);
       if (known) return known;
       try {
-        const { source } = synthesize({
+        const { source, rationale } = synthesize({
           candidate,
           description,
           round,
@@ -29,7 +29,8 @@ export function createSynthesis({
           forbidden: await forbidden(environment),
           ...(previous && { previous: { source: await text(previous.module), feedback: previous.calibration } }),
         });
-        return await store.put({ key, producer: 'synthesize', inputs, mediaType: 'text/javascript', body: source });
+        const body = `${source}\n// Rationale: ${rationale.replaceAll('\n', ' ')}\n`;
+        return await store.put({ key, producer: 'synthesize', inputs, mediaType: 'text/javascript', body });
       } catch (error) {
         if (error instanceof CannotSynthesize) throw fail('CannotSynthesize', error.message);
         throw error;
