@@ -1,0 +1,90 @@
+"""Builds a base model: the foundation, then demonstrations with the planted lacks, then measurement and gates.
+
+Invariant: base.json tells what the base was made from and what it can do.
+"""
+
+import platform
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+import transformers
+
+from trainer.base_model import foundation, shop, tokenizer
+from trainer.base_model.measure import gate_failures, measure, summary
+from trainer.base_model.play import play
+from trainer.base_model.workshop import Workshop, save
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that determines the weights (on one machine and device), and the gate on success."""
+
+    lacks: dict[str, float]
+    seed: int = 1
+    # Steps of each round of the foundation, which lacks nothing.
+    foundation_rounds: tuple[int, ...] = (2500, 4000)
+    # Steps with the planted lacks.
+    steps: int = 700
+    # For each round and for the planting.
+    demonstrations: int = 24_000
+    batch_size: int = 16
+    foundation_learning_rate: float = 3e-3
+    learning_rate: float = 1e-3
+    # The most that the base may solve of `train`, sampled: a campaign needs room above it.
+    max_success: float = 0.5
+
+
+def choose_device(name: str) -> torch.device:
+    """`auto` is CUDA where there is one."""
+    return torch.device("cuda" if name == "auto" and torch.cuda.is_available() else name.replace("auto", "cpu"))
+
+
+def build(recipe: Recipe, *, out: Path, cache: Path, device: str, threads: int, report_every: float) -> dict:
+    """Writes the base to `out` and returns its record (base.json)."""
+    torch.set_num_threads(threads)
+    target = choose_device(device)
+    began = time.monotonic()
+    # The vocabulary is the same for all lacks: what a mistaken demonstration says is among the environment's words.
+    head, clean = foundation.round_demonstrations(5000, recipe.seed, 0)
+    environment, tools = head["environment"], head["environment"]["tools"]
+    tok = tokenizer.build(environment, [*head["words"], *(m["content"] for d in clean for m in d["messages"])])
+    with shop.Player() as player:
+        workshop = Workshop(player, tools, tok, recipe.batch_size, recipe.seed, report_every)
+        lm = foundation.make(
+            workshop,
+            environment,
+            rounds=recipe.foundation_rounds,
+            demonstrations=recipe.demonstrations,
+            learning_rate=recipe.foundation_learning_rate,
+            cache=cache,
+            device=target,
+        )
+        _, *planted = shop.demonstrations(recipe.demonstrations, recipe.seed + 1000, recipe.lacks)
+        loss = workshop.train(lm, workshop.rows(planted, 1.0), recipe.steps, recipe.learning_rate)
+
+        torch.manual_seed(recipe.seed)
+        tasks = player.tasks("train", "train", 400)
+        sampled = measure(play(lm, tok, player, tools, tasks * 2, 1.0))
+        greedy = measure(play(lm, tok, player, tools, tasks, 0.0))
+    record = {
+        "environment": {"name": environment["name"], "version": environment["version"]},
+        **asdict(recipe),
+        "loss": loss,
+        "parameters": sum(p.numel() for p in lm.parameters()),
+        "seconds": round(time.monotonic() - began),
+        "device": target.type,
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+        },
+        "train_sampled": sampled,
+        "train_greedy": greedy,
+        "gate_failures": gate_failures(sampled, recipe.lacks, recipe.max_success),
+    }
+    save(out, lm, tok, record)
+    print(f"wrote {out}: {summary(sampled)}", file=sys.stderr)
+    return record
