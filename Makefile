@@ -8,7 +8,8 @@ NODE_STAMP := node_modules/.installed
 PYTHON_STAMP := .venv/.installed
 BUILD_STAMP := dist/.built
 SOURCES := $(shell find src -name '*.ts')
-BASE_MODEL ?= models/base
+# A test that needs a base model takes this one.
+export BASE_MODEL ?= $(CURDIR)/models/base
 
 .PHONY: help
 help: ## List the commands

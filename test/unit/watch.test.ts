@@ -66,7 +66,7 @@ describe('the tree on a terminal', () => {
       '▸ capabilities',
       '▸   ask                train · step 12/24 · reward 0.61 · rollouts 20/64',
       '✗   tell               not calibrated',
-      '▸   grpo_target (arm)  train · last heartbeat 1m05s ago · attempt 2: TrainerDied: gone',
+      '▸   grpo_target (arm)  train · silent for 1 min · attempt 2: TrainerDied: gone',
       '· router',
       '· evaluation',
       '  2000 rollouts scored, 1 broken',

@@ -24,7 +24,7 @@ import {
 import { follow } from '../watch/follow';
 import { createNarrator, isTerminal, type Narrator } from '../watch/narrator';
 import { decide } from './decide';
-import { reportText } from './ending';
+import { readEnding } from './ending';
 import { onInterrupt, type Interruption } from './interrupt';
 import { acquireLock } from './lock';
 import { policyServerService, temporalService, workerNames, workerService } from './services';
@@ -110,10 +110,14 @@ async function supervised(
     void interruption.first.then(() => supervisor.stop());
     const working = work({ home, options, narrator, supervisor, interruption });
     working.catch(() => undefined);
-    return await Promise.race([working, supervisor.failure]);
-  } catch (error) {
-    if (interruption.signal.aborted) return INTERRUPTED;
-    throw error;
+    const code = await Promise.race([working, supervisor.failure]).catch((error: unknown) => {
+      if (interruption.signal.aborted) return INTERRUPTED;
+      throw error;
+    });
+    await supervisor.stop();
+    if (code === INTERRUPTED && campaign)
+      narrator.note('campaign', `campaign ${campaign} is not finished; the same command goes on with it`);
+    return code;
   } finally {
     await supervisor.stop();
     interruption.dispose();
@@ -159,7 +163,7 @@ interface Run extends Stand {
 }
 
 async function runToEnd(run: Run): Promise<number> {
-  const { home, options, campaign, temporal, digest, link, narrator, supervisor, interruption } = run;
+  const { options, campaign, temporal, digest, link, narrator, supervisor, interruption } = run;
   const { name } = campaign;
   const look = async () =>
     decide({ name, state: await campaignState(temporal, name), configDigest: digest, until: options.until });
@@ -176,7 +180,7 @@ async function runToEnd(run: Run): Promise<number> {
       narrator,
       signal: interruption.signal,
     });
-    if (interruption.signal.aborted) return sayHowToGoOn(run);
+    if (interruption.signal.aborted) return INTERRUPTED;
     if (end?.status !== 'COMPLETED')
       throw new UserError(
         `campaign ${name} ended as ${end?.status.toLowerCase() ?? 'unknown'}: ${await workflowFailure(temporal, name)}; the same command tries again from what is done`,
@@ -184,12 +188,22 @@ async function runToEnd(run: Run): Promise<number> {
   }
   // The services have nothing to do any more; Temporal stays as long as somebody looks at its UI.
   await supervisor.stop({ keep: options.temporalAddress ? 0 : 1 });
-  narrator.note('report', reportText({ home, name, link, json: options.json ?? false }));
+  tellEnding(run);
   if (isTerminal() && !options.json && !options.exit && link) {
     narrator.note('services', 'Temporal and its UI stay up until Ctrl-C; `campaign serve` brings them back later');
     await interruption.first;
-  } else if (link) narrator.note('services', '`campaign serve` brings Temporal’s UI back');
+  }
   return 0;
+}
+
+/** Table, page and link. Where stdout is JSON lines, the table goes to stderr, unless --json says that nobody reads it. */
+function tellEnding({ home, options, campaign, narrator, link }: Run): void {
+  const { table, report } = readEnding({ home, name: campaign.name });
+  const places = [`report   ${report}`, ...(link ? [`workflow ${link}`] : [])];
+  if (isTerminal() && !options.json) return narrator.note('report', ['', table, '', ...places].join('\n'));
+  narrator.note('report', places.map((place) => place.replace(/ +/, ' ')).join(', '));
+  if (link) narrator.note('services', '`campaign serve` brings Temporal’s UI back');
+  if (!options.json) process.stderr.write(`${table}\n`);
 }
 
 async function startWorkers({ home, options, campaign, narrator, supervisor }: Run): Promise<void> {
@@ -208,9 +222,4 @@ async function startWorkers({ home, options, campaign, narrator, supervisor }: R
   };
   const { gpuSlots } = campaign.workers;
   await supervisor.start(workerNames.map((name) => workerService({ name, home, addresses, gpuSlots })));
-}
-
-function sayHowToGoOn({ campaign, narrator }: Run): number {
-  narrator.note('campaign', `campaign ${campaign.name} is not finished; the same command goes on with it`);
-  return INTERRUPTED;
 }

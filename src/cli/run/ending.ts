@@ -12,13 +12,18 @@ export const reportFiles = (home: Home, name: string): { json: string; html: str
   html: join(home.root, name, 'report.html'),
 });
 
+export interface Ending {
+  /** The table of the arms. */
+  table: string;
+  /** Path of report.html. */
+  report: string;
+}
+
 /** @throws UserError if the report is not there. */
-export function reportText(ended: { home: Home; name: string; link: string | undefined; json: boolean }): string {
-  const { json, html } = reportFiles(ended.home, ended.name);
+export function readEnding({ home, name }: { home: Home; name: string }): Ending {
+  const { json, html } = reportFiles(home, name);
   if (!existsSync(json))
-    throw new UserError(`campaign ${ended.name} has ended, but ${json} is missing; was it run with another --home?`);
-  const places = [`report   ${html}`, ...(ended.link ? [`workflow ${ended.link}`] : [])];
-  if (ended.json) return places.map((place) => place.replace(/\s+/, ' ')).join(', ');
+    throw new UserError(`campaign ${name} has ended, but ${json} is missing; was it run with another --home?`);
   const report = reportSchema.parse(JSON.parse(readFileSync(json, 'utf8')));
-  return ['', lazy.terminalReport().terminalTable(report), '', ...places].join('\n');
+  return { table: lazy.terminalReport().terminalTable(report), report: html };
 }

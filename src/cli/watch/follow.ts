@@ -30,8 +30,9 @@ export async function follow({
       narrator.show(last);
       if (last.status !== 'RUNNING') break;
     } catch (error) {
+      if (signal.aborted) break;
       if (!isGrpcServiceError(error)) throw error;
-      if (!away && !signal.aborted) narrator.note('services', 'the Temporal server does not answer; waiting for it');
+      if (!away) narrator.note('services', 'the Temporal server does not answer; waiting for it');
       away = true;
     }
     await pause(pollMs, signal);

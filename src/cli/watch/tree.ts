@@ -1,6 +1,5 @@
 /** A snapshot as a tree of lines, without colour or cursor movement: the same for the terminal and for JSON lines. */
 import type { StepStatus } from '../../workflows/messages';
-import { durationText } from './format';
 import type { Rates } from './rates';
 import type { ActivitySnapshot, Snapshot } from './snapshot';
 
@@ -60,7 +59,8 @@ interface Activities {
   now: number;
 }
 
-const QUIET_SECONDS = 20;
+/** Workers pass heartbeats on at least this often while there is progress. */
+const QUIET_SECONDS = 60;
 
 function activityTexts({ activities, owner, rates, now }: Activities): string[] {
   return activities.flatMap((activity) => {
@@ -77,7 +77,8 @@ function activityTexts({ activities, owner, rates, now }: Activities): string[] 
       if (heartbeat.rollouts) parts.push(`rollouts ${heartbeat.rollouts.done}/${heartbeat.rollouts.total}`);
     }
     const quiet = heartbeatAt === undefined ? 0 : (now - heartbeatAt) / 1000;
-    if (quiet > QUIET_SECONDS) parts.push(`last heartbeat ${durationText(quiet)} ago`);
+    // Whole minutes: silence is not news every second.
+    if (quiet > QUIET_SECONDS) parts.push(`silent for ${Math.floor(quiet / 60)} min`);
     if (attempt > 1) parts.push(`attempt ${attempt}${lastFailure ? `: ${oneLine(lastFailure)}` : ''}`);
     return parts.length > 0 ? [parts.join(' · ')] : [];
   });
