@@ -16,8 +16,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
-import random
 import sys
 import tempfile
 import threading
@@ -26,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-GROUP_SIZE = 16
+from bench.policy_load import RawClient, Script, Tally, words_of
 
 
 def arguments() -> argparse.Namespace:
@@ -51,54 +49,6 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-class Episodes:
-    """Token ids of synthetic episodes. `ids` are those that may be used as words."""
-
-    def __init__(self, args: argparse.Namespace, ids: list[int], eos: int) -> None:
-        self._args, self._eos = args, eos
-        # Drawing words one by one would cost as much as a forward pass: an episode takes a random stretch of these.
-        self._pool = random.Random(0).choices(ids, k=4096)
-        self._system = [*self._words(random.Random(0), args.system - 1), eos]
-
-    def first(self, client: int, episode: int) -> list[int]:
-        """Prompt of a client's episode: the same for the clients of a group."""
-        rng = random.Random(f"{client // GROUP_SIZE}/{episode}")
-        return self._system + self._words(rng, self._args.task - 1) + [self._eos]
-
-    def next(self, prompt: list[int], sampled: list[int], rng: random.Random) -> list[int]:
-        """The prompt of the next turn: what was said, its end, a tool result."""
-        end = [] if sampled[-1] == self._eos else [self._eos]
-        return prompt + sampled + end + self._words(rng, self._args.tool - 1) + [self._eos]
-
-    def _words(self, rng: random.Random, count: int) -> list[int]:
-        begin = rng.randrange(len(self._pool) - count)
-        return self._pool[begin : begin + count]
-
-
-def cpu_seconds(pid: int | str) -> float:
-    """CPU time of a process (Linux)."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-class Tally:
-    """Tokens and requests of the measured time."""
-
-    def __init__(self, pid: int | str = "self") -> None:
-        self.pid = pid
-        self.tokens = self.requests = 0
-        self.began, self.began_cpu = time.perf_counter(), cpu_seconds(pid)
-
-    def figures(self) -> dict:
-        seconds, cpu = time.perf_counter() - self.began, cpu_seconds(self.pid) - self.began_cpu
-        return {
-            "tokens_per_second": round(self.tokens / seconds),
-            "requests_per_second": round(self.requests / seconds, 1),
-            # What is left of the figure above when others use the machine as well.
-            "tokens_per_cpu_second": round(self.tokens / cpu),
-        }
-
-
 def bench_engine(args: argparse.Namespace, model: Path, adapters: list[Path]) -> dict:
     """No HTTP, no text: token ids straight into the engine, the next turn from its own callback."""
     from trainer.serve.errors import RequestError
@@ -109,8 +59,11 @@ def bench_engine(args: argparse.Namespace, model: Path, adapters: list[Path]) ->
     engine = build(str(model), model_name="base", device="auto", **options)
     for n, path in enumerate(adapters):
         engine.registry.load(f"adapter-{n}", str(path))
-    episodes = Episodes(args, word_ids(model), min(engine.eos))
+    script, eos = Script(args.system, args.task, args.tool, list(words_of(model).values())), min(engine.eos)
     tally, stop = Tally(), threading.Event()
+
+    def first(client: int, episode: int) -> list[int]:
+        return [*script.system, eos, *script.task(client, episode), eos]
 
     def play(client: int, episode: int, turn: int, prompt: list[int]) -> None:
         def done(outcome: Outcome | RequestError) -> None:
@@ -119,10 +72,10 @@ def bench_engine(args: argparse.Namespace, model: Path, adapters: list[Path]) ->
             tally.requests += 1
             tally.tokens += len(outcome.token_ids)
             if turn + 1 < args.turns:
-                rng = random.Random(f"{client}/{episode}/{turn}")
-                play(client, episode, turn + 1, episodes.next(prompt, outcome.token_ids, rng))
+                ids = outcome.token_ids if outcome.finish_reason == "stop" else [*outcome.token_ids, eos]
+                play(client, episode, turn + 1, [*prompt, *ids, *script.tool(client, episode, turn), eos])
             else:
-                play(client, episode + 1, 0, episodes.first(client, episode + 1))
+                play(client, episode + 1, 0, first(client, episode + 1))
 
         name = f"adapter-{client % len(adapters)}" if adapters else "base"
         seed = (client * 1000 + episode) * 100 + turn
@@ -132,7 +85,7 @@ def bench_engine(args: argparse.Namespace, model: Path, adapters: list[Path]) ->
         _profile(engine, args.profile)
     engine.start()
     for client in range(args.clients):
-        play(client, 0, 0, episodes.first(client, 0))
+        play(client, 0, 0, first(client, 0))
     time.sleep(2)
     tally.__init__()
     before = dict(vars(engine.metrics))
@@ -143,13 +96,6 @@ def bench_engine(args: argparse.Namespace, model: Path, adapters: list[Path]) ->
     engine.stop()
     engine.join(10)
     return figures | _batch_figures(delta)
-
-
-def word_ids(model: Path) -> list[int]:
-    """Ids of plain words, which survive being written and read again."""
-    from transformers import AutoTokenizer
-
-    return sorted(i for t, i in AutoTokenizer.from_pretrained(model).get_vocab().items() if t.isalnum())
 
 
 def _profile(engine, file: str) -> None:
@@ -168,13 +114,8 @@ def _profile(engine, file: str) -> None:
 async def bench_http(args: argparse.Namespace, model: Path, adapters: list[Path]) -> dict:
     """The same episodes as chat completions over keep-alive connections, from this process."""
     import httpx
-    from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(model)
-    episodes = Episodes(args, word_ids(model), -1)
-
-    def text(ids: list[int]) -> str:
-        return " ".join(tokenizer.convert_ids_to_tokens([i for i in ids if i >= 0]))
+    script = Script(args.system, args.task, args.tool, list(words_of(model)))
 
     command = [sys.executable, "-m", "trainer", "serve", "--model", str(model), "--port", "0", "--exit-with-parent"]
     command += ["--max-batch", str(args.clients), "--threads", str(args.threads)]
@@ -188,10 +129,9 @@ async def bench_http(args: argparse.Namespace, model: Path, adapters: list[Path]
     async def play(http: RawClient, client: int) -> None:
         name = f"adapter-{client % len(adapters)}" if adapters else "base"
         for episode in range(10**9):
-            first = episodes.first(client, episode)
             messages = [
-                {"role": "system", "content": text(first[: args.system])},
-                {"role": "user", "content": text(first[args.system :])},
+                {"role": "system", "content": " ".join(script.system)},
+                {"role": "user", "content": " ".join(script.task(client, episode))},
             ]
             for turn in range(args.turns):
                 body = {
@@ -207,8 +147,7 @@ async def bench_http(args: argparse.Namespace, model: Path, adapters: list[Path]
                 choice = answer["choices"][0]
                 tally.requests += 1
                 tally.tokens += len(choice["token_ids"])
-                rng = random.Random(f"{client}/{episode}/{turn}")
-                result = text(episodes.next([], [-1], rng))
+                result = " ".join(script.tool(client, episode, turn))
                 said = {"role": "assistant", "content": choice["message"]["content"] or ""}
                 messages = [*messages, said, {"role": "tool", "content": result, "tool_call_id": "call_0"}]
 
@@ -251,30 +190,6 @@ async def _metrics(url: str) -> dict[str, float]:
     values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
     names = ("steps", "step_rows", "step_tokens", "step_seconds", "prompt_tokens", "cached_tokens")
     return {name: float(values[f"policy_server_{name}_total"]) for name in names}
-
-
-class RawClient:
-    """A keep-alive HTTP/1.1 connection: client libraries cost more than the server here, and share its two cores."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
-
-    @classmethod
-    async def connect(cls, url: str) -> RawClient:
-        host, port = url.removeprefix("http://").split(":")
-        return cls(*await asyncio.open_connection(host, int(port)))
-
-    async def post(self, path: str, body: bytes) -> bytes:
-        """Sends one request and returns the answer's body. Raises RuntimeError for a status other than 200."""
-        self._writer.write(
-            b"POST %s HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s" % (path.encode(), len(body), body)
-        )
-        head = await self._reader.readuntil(b"\r\n\r\n")
-        length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
-        answer = await self._reader.readexactly(length)
-        if not head.startswith(b"HTTP/1.1 200"):
-            raise RuntimeError(answer.decode())
-        return answer
 
 
 def main() -> None:

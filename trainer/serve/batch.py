@@ -6,79 +6,26 @@ a prompt (or a part of one), or the last sample.
 
 from __future__ import annotations
 
-import logging
 import math
-import os
 import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 
-from trainer.serve.adapters import Adapter
 from trainer.serve.errors import RequestError
-from trainer.serve.generation import GenerationRequest, Outcome
+from trainer.serve.generation import Outcome
 from trainer.serve.metrics import StepMetrics
 from trainer.serve.packed import Segment
-from trainer.serve.prefix_cache import Key, PrefixCache, key_of
+from trainer.serve.prefix_cache import PrefixCache, key_of
+from trainer.serve.row import Generation, Row
 from trainer.serve.runner import ModelRunner
-from trainer.serve.sampling import sample, seed64, uniforms
-
-log = logging.getLogger(__name__)
+from trainer.serve.sampling import sample, uniforms
 
 # Prompt tokens of one step, over all rows: bounds how long a long prompt keeps the others from their next token.
 PREFILL_TOKENS = 2048
 # A shared prefix shorter than this is cheaper to compute again than to store.
 SHORTEST_SHARED = 16
-
-
-@dataclass(eq=False)
-class Generation:
-    """A request on its way through the batch. `cancelled` may be set from any thread."""
-
-    request: GenerationRequest
-    adapter: Adapter | None
-    on_done: Callable[[Outcome | RequestError], None]
-    cancelled: bool = False
-    seed: int = field(init=False)
-    key: Key = field(init=False)
-    waits_for: Key | None = field(init=False, default=None)
-
-    def __post_init__(self) -> None:
-        seed = self.request.seed
-        self.seed = seed64(int.from_bytes(os.urandom(8), "little") if seed is None else seed)
-        self.key = key_of(self.adapter, self.request.prompt)
-
-    def done(self, result: Outcome | RequestError) -> None:
-        """Hands the result over; a receiver that fails must not end the batch."""
-        try:
-            self.on_done(result)
-        except Exception:
-            log.exception("nobody took a finished request")
-
-
-@dataclass(eq=False)
-class _Row:
-    """A running request: `fed` of its tokens are in the pool's `slot`."""
-
-    generation: Generation
-    slot: int
-    tokens: list[int]
-    fed: int
-    cached: int
-    goals: list[int]
-    """Lengths at which its prompt's state is kept for others, ascending; feeding stops at each."""
-    logprobs: list[float] = field(default_factory=list)
-
-    def heading(self) -> Key | None:
-        """The shared prefix that this row is computing."""
-        return key_of(self.generation.adapter, self.tokens[: self.goals[0]]) if self.goals else None
-
-    def due(self) -> int:
-        """Tokens that can be fed now."""
-        return (self.goals[0] if self.goals else len(self.tokens)) - self.fed
 
 
 class Batch:
@@ -89,7 +36,7 @@ class Batch:
         self._runner = runner
         self._eos = runner.eos
         self._waiting: deque[Generation] = deque()
-        self._rows: list[_Row | None] = [None] * runner.slots
+        self._rows: list[Row | None] = [None] * runner.slots
 
     @property
     def running(self) -> int:
@@ -162,7 +109,7 @@ class Batch:
             prompt = generation.request.prompt
             snapshot = self.cache.longest(generation.key, below=len(prompt))
             start = 0 if snapshot is None else snapshot.length
-            row = _Row(generation, free[0], list(prompt), start, start, self._goals(prompt, start))
+            row = Row(generation, free[0], list(prompt), start, start, self._goals(prompt, start))
             generation.waits_for = row.heading()
             if generation.waits_for in heading:
                 held.append(generation)
@@ -192,7 +139,7 @@ class Batch:
             if start < goal < len(prompt) and goal >= SHORTEST_SHARED and fits(goal) <= self.cache.limit
         ]
 
-    def _scheduled(self) -> list[tuple[_Row, int]]:
+    def _scheduled(self) -> list[tuple[Row, int]]:
         """Rows and numbers of tokens to feed, in the order that PackedBatch asks for."""
         several, single, budget = [], [], PREFILL_TOKENS
         for row in self._rows:
@@ -206,7 +153,7 @@ class Batch:
                 several.append((row, count))
         return several + single
 
-    def _extend(self, rows: list[_Row], logits: torch.Tensor) -> None:
+    def _extend(self, rows: list[Row], logits: torch.Tensor) -> None:
         """Samples the next token of each row; finished rows leave."""
         generations = [row.generation for row in rows]
         numbers = np.array([len(row.logprobs) for row in rows], dtype=np.uint64)
@@ -230,7 +177,7 @@ class Batch:
             elif len(row.logprobs) >= row.generation.request.max_tokens:
                 self._complete(row, "length")
 
-    def _complete(self, row: _Row, reason: str) -> None:
+    def _complete(self, row: Row, reason: str) -> None:
         # The next turn's prompt begins with these tokens.
         key = key_of(row.generation.adapter, row.tokens[: row.fed])
         self.cache.put(key, self._runner.pool.save(row.slot, row.fed))
@@ -240,6 +187,6 @@ class Batch:
         self.metrics.completion_tokens += len(row.logprobs)
         self._leave(row, Outcome(row.tokens[prompt:], row.logprobs, reason, row.cached))
 
-    def _leave(self, row: _Row, result: Outcome | RequestError) -> None:
+    def _leave(self, row: Row, result: Outcome | RequestError) -> None:
         self._rows[row.slot] = None
         row.generation.done(result)

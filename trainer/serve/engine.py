@@ -14,11 +14,12 @@ from collections.abc import Callable
 import torch
 
 from trainer.serve.adapters import Adapter, AdapterRegistry
-from trainer.serve.batch import Batch, Generation
+from trainer.serve.batch import Batch
 from trainer.serve.errors import RequestError, Unavailable
 from trainer.serve.generation import GenerationRequest, Outcome
 from trainer.serve.metrics import StepMetrics
 from trainer.serve.prefix_cache import PrefixCache
+from trainer.serve.row import Generation
 from trainer.serve.runner import ModelRunner
 
 log = logging.getLogger(__name__)

@@ -23,10 +23,10 @@ from typing import Any
 import torch
 from transformers.utils import logging as transformers_logging
 
-from trainer.serve.batch import Generation
 from trainer.serve.engine import Engine
 from trainer.serve.errors import RequestError
 from trainer.serve.generation import GenerationRequest, Ready
+from trainer.serve.row import Generation
 from trainer.serve.runner import ModelRunner
 
 SHUTDOWN_SECONDS = 5
