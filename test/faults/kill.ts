@@ -25,7 +25,7 @@ function newCampaign(): { home: Home; file: string } {
 preset: demo
 target: { kind: builtin, name: shop }
 baseModel: { path: ${JSON.stringify(model)} }
-rollouts: { tasks: 120, perTask: 60 }
+rollouts: { tasks: 120, perTask: 30 }
 calibration: { seeds: 6, rolloutsPerSeed: 4, maxRounds: 1 }
 training: { groupsPerStep: 2, groupSize: 4, steps: 2, checkpointEvery: 1 }
 validation: { seeds: 6, targetTasks: 6 }

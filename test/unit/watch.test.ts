@@ -37,7 +37,7 @@ const snapshot: Snapshot = {
   children: [
     {
       workflowId: 'demo/capability/ask',
-      progress: { name: 'ask', phase: 'train', round: 1, detail: '', paused: false },
+      progress: { name: 'ask', phase: 'train', round: 1, detail: 'waiting for a gpu slot', paused: false },
       activities: [
         {
           type: 'train',

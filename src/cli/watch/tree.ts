@@ -31,6 +31,7 @@ export function treeLines({ snapshot, rates, now }: { snapshot: Snapshot; rates:
     const children = progress.children.map((child): TreeLine => {
       const seen = snapshot.children.find(({ workflowId }) => workflowId === child.workflowId);
       const phase = child.status === 'running' ? seen?.progress : undefined;
+      const reported = activityTexts({ activities: seen?.activities ?? [], owner: child.workflowId, rates, now });
       return {
         key: `${child.kind}/${child.name}`,
         depth: 1,
@@ -43,8 +44,8 @@ export function treeLines({ snapshot, rates, now }: { snapshot: Snapshot; rates:
               ? `${phase.phase} round ${phase.round}`
               : phase.phase
             : '',
-          phase?.detail ?? child.detail,
-          ...activityTexts({ activities: seen?.activities ?? [], owner: child.workflowId, rates, now }),
+          // What its activities report is newer than what the workflow knows of them.
+          ...(reported.length > 0 ? reported : [phase?.detail ?? child.detail]),
         ]),
       };
     });
