@@ -25,7 +25,7 @@ def main(argv: list[str]) -> int:
     channel = Channel.take_stdio()
     try:
         job = read_job(arguments.job)
-        os.environ["OMP_NUM_THREADS"] = str(job.threads)
+        set_threads(job.threads)
         from .run import run  # imports torch, transformers and trl: seconds
 
         run(job, channel)
@@ -36,3 +36,12 @@ def main(argv: list[str]) -> int:
         channel.send({"type": "error", "error": {"type": type(error).__name__, "message": message}})
         return 1
     return 0
+
+
+def set_threads(threads: int) -> None:
+    """Sets up OpenMP; torch must not be imported yet.
+
+    Threads that wait sleep instead of spinning: spinning takes the cores from the servers that share them, and a step
+    takes several times as long (docs/decisions/trainer.md)."""
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -6,15 +6,26 @@ checksum."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 MANIFEST = "manifest.json"
 _NAME = re.compile(r"checkpoint-(\d+)")
+
+
+@contextlib.contextmanager
+def only_trainer(output_dir: Path) -> Iterator[None]:
+    """Waits until no other trainer works in the folder: one whose worker was killed takes a moment to leave."""
+    with (output_dir / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def partial_dir(output_dir: Path) -> Path:

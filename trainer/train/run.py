@@ -24,7 +24,7 @@ from trl import GRPOConfig
 
 from .batch import Batch, training_batch
 from .channel import Channel, Interrupted, ProtocolError, RolloutsFailed
-from .checkpoint import fingerprint_of, last_whole
+from .checkpoint import fingerprint_of, last_whole, only_trainer
 from .grpo import CapabilityTrainer, save_adapter
 from .job import BadJob, Job
 from .rollouts import read_groups
@@ -36,6 +36,11 @@ def run(job: Job, channel: Channel) -> None:
     transformers_logging.disable_progress_bar()
     output = Path(job.output_dir).resolve()
     output.mkdir(parents=True, exist_ok=True)
+    with only_trainer(output):
+        _run(job, channel, output)
+
+
+def _run(job: Job, channel: Channel, output: Path) -> None:
     step, checkpoint = last_whole(output)
     if checkpoint and fingerprint_of(checkpoint) != job.fingerprint():
         raise BadJob(f"output_dir {job.output_dir}: holds {checkpoint.name} of another job; name an empty folder")
@@ -44,14 +49,21 @@ def run(job: Job, channel: Channel) -> None:
     _cut_metrics(output / "metrics.jsonl", step)
     if step < job.steps:
         trainer = make_trainer(job, output, channel)
-        channel.send({"type": "ready", "step": step})
+        _announce(channel, step, checkpoint)
         if not _train(trainer, checkpoint):
             channel.send({"type": "interrupted", "step": trainer.state.global_step})
             return
     else:
-        channel.send({"type": "ready", "step": step})
+        _announce(channel, step, checkpoint)
     shutil.rmtree(output / "weights", ignore_errors=True)
     channel.send({"type": "done", "step": job.steps})
+
+
+def _announce(channel: Channel, step: int, checkpoint: Path | None) -> None:
+    """Says where it goes on. The checkpoint is told again: the worker that heard of it may have died since."""
+    channel.send({"type": "ready", "step": step})
+    if checkpoint:
+        channel.send({"type": "checkpoint", "step": step, "adapter": str(checkpoint)})
 
 
 def _train(trainer: CapabilityTrainer, checkpoint: Path | None) -> bool:
