@@ -3,7 +3,7 @@
  * Invariant: whatever is killed, the next attempt continues from the last whole checkpoint, and no finished rollout is made again.
  */
 import { Context } from '@temporalio/activity';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { digest, sha256 } from '../artifacts/hash';
 import type { Journal } from '../artifacts/store';
@@ -171,16 +171,25 @@ class TrainingRun {
     await this.run.journal.append(`checkpoint-${adapter.sha256}`, { step: message.step, adapter } satisfies Checkpoint);
   }
 
-  /** The key holds the weights' hash: a training that is resumed on another machine may come to slightly different ones. */
-  private async keepAdapter({ step, adapter: folder }: { step: number; adapter: string }): Promise<ArtifactRef> {
-    const weights = sha256(await readFile(join(folder, 'adapter_model.safetensors')));
-    const key = `adapter/${this.run.id}/step-${step}/${weights}`;
-    return this.run.deps.store.putFolder({
-      key,
-      folder,
-      producer: 'train',
-      inputs: this.batches(step).map((b) => b.ref),
-    });
+  /**
+   * Stores the adapter's own files, without the optimizer's. The key holds the weights' hash: a training that is resumed on another machine
+   * may come to slightly different ones.
+   */
+  private async keepAdapter({ step, adapter: from }: { step: number; adapter: string }): Promise<ArtifactRef> {
+    const { deps, id, folder: work } = this.run;
+    const weights = await readFile(join(from, 'adapter_model.safetensors'));
+    const key = `adapter/${id}/step-${step}/${sha256(weights)}`;
+    const known = await deps.store.find(key);
+    if (known) return known;
+    const folder = await mkdtemp(join(work, 'adapter-'));
+    try {
+      for (const file of ['adapter_config.json', 'adapter_model.safetensors'])
+        await copyFile(join(from, file), join(folder, file));
+      const inputs = this.batches(step).map((batch) => batch.ref);
+      return await deps.store.putFolder({ key, folder, producer: 'train', inputs });
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
   }
 
   /** The batches that the weights at `step` were trained on; where a step was done again after a crash, the later one. */

@@ -33,6 +33,6 @@ export const presets: Record<PresetName, PresetValues> = {
     router: { tasks: 200, trials: 1 },
     evaluation: { tasks: 200, trials: 1, sampling: { maxTokens: DEMO_TURN_TOKENS } },
     // A killed worker's work is taken up after this long; the longest silence is a trainer that imports torch on busy cores.
-    workers: { heartbeatSeconds: 90 },
+    workers: { heartbeatSeconds: 60 },
   },
 };

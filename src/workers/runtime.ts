@@ -54,6 +54,8 @@ export async function runWorker(deps: Dependencies, options: Omit<WorkerOptions,
     // Cancel activities soon, then wait for them: a trainer's checkpoint takes seconds.
     shutdownGraceTime: '100ms',
     shutdownForceTime: '90s',
+    // Progress is seen in the UI within seconds, whatever the heartbeat timeout.
+    maxHeartbeatThrottleInterval: '2s',
     // After a crash the server waits this long for the dead worker's cache before it gives its workflows to another.
     stickyQueueScheduleToStartTimeout: '500ms',
     ...options,

@@ -18,7 +18,7 @@ export async function grpoTarget({ campaign, prepared, steps }: ArmInput): Promi
   const status = new ChildStatus('grpo_target');
   const result: ArmResult = { name: 'grpo_target', workflowId: workflowInfo().workflowId, status: 'failed' };
   try {
-    status.set('train', 'waiting for a gpu slot');
+    status.set('train', `${steps} steps, when a gpu slot is free`);
     result.trained = await trainAndPick(status.gate, {
       campaign,
       prepared,

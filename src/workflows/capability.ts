@@ -41,7 +41,7 @@ export async function capability(input: CapabilityInput): Promise<CapabilityResu
       status.set('failed', `${result.status}: ${result.reason}`);
       return result;
     }
-    status.set('train', 'waiting for a gpu slot');
+    status.set('train', `${campaign.training.steps} steps, when a gpu slot is free`);
     const heldOut = { kind: 'seeds', from: HELD_OUT_SEEDS, count: campaign.validation.seeds } as const;
     const spec = sandbox(environment);
     const trained = await trainAndPick(status.gate, {
