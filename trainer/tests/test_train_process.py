@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 from safetensors.torch import load_file
 
 from trainer.tests.train_harness import Message, Worker, make_job, terminate
-from trainer.train.checkpoint import is_whole, last_whole
+from trainer.train.checkpoint import is_whole, last_whole, only_trainer
 
 STEPS = 5  # with a checkpoint every 2, the last one is not at a multiple
 
@@ -39,6 +40,8 @@ def assert_goes_on_to_the_same_end(run: Worker, uninterrupted: Worker, ready: in
     again = Worker(run.folder, run.job).run()
     assert again.exit_code == 0, again.stderr
     assert again.messages[0] == {"type": "ready", "step": ready}
+    if is_whole(run.folder / "out" / f"checkpoint-{ready}"):  # told again
+        assert {k: again.messages[1][k] for k in ("type", "step")} == {"type": "checkpoint", "step": ready}
     assert asked(again) == {step: tasks for step, tasks in asked(uninterrupted).items() if step >= ready}
     assert adapter_bytes(again) == adapter_bytes(uninterrupted)
     lines = [json.loads(line) for line in (run.folder / "out" / "metrics.jsonl").read_text().splitlines()]
@@ -146,7 +149,12 @@ def test_end_of_file_on_stdin(tiny_model_dir: Path, tmp_path: Path) -> None:
 
 def test_a_job_that_is_done_is_done(uninterrupted: Worker) -> None:
     again = Worker(uninterrupted.folder, uninterrupted.job).run()
-    assert again.messages == [{"type": "ready", "step": STEPS}, {"type": "done", "step": STEPS}]
+    last = str((again.folder / "out" / f"checkpoint-{STEPS}").resolve())
+    assert again.messages == [
+        {"type": "ready", "step": STEPS},
+        {"type": "checkpoint", "step": STEPS, "adapter": last},
+        {"type": "done", "step": STEPS},
+    ]
 
 
 def test_another_job_does_not_continue_a_checkpoint(uninterrupted: Worker) -> None:
@@ -240,3 +248,10 @@ def test_a_torn_checkpoint_is_passed_over(uninterrupted: Worker, tmp_path: Path)
     assert last_whole(output) == (4, output / "checkpoint-4")
     (output / "checkpoint-4" / "manifest.json").unlink()
     assert last_whole(output) == (2, output / "checkpoint-2")
+
+
+def test_a_folder_is_locked_while_a_trainer_works_in_it(tmp_path: Path) -> None:
+    with (tmp_path / ".lock").open("w") as other:
+        with only_trainer(tmp_path), pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
