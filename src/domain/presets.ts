@@ -27,12 +27,13 @@ export const presets: Record<PresetName, PresetValues> = {
       learningRate: 2e-3,
       lora: { targetModules: ['q_proj', 'k_proj', 'v_proj', 'out_proj', 'in_proj', 'w1', 'w2', 'w3'] },
       checkpointEvery: 8,
-      threads: 2,
+      threads: 1,
     },
     validation: { seeds: 48, targetTasks: 60 },
     router: { tasks: 200, trials: 1 },
     evaluation: { tasks: 200, trials: 1, sampling: { maxTokens: DEMO_TURN_TOKENS } },
+    // Two trainers at once: one's gradients fill the cores while the other waits for rollouts.
     // A killed worker's work is taken up after this long; the longest silence is a trainer that imports torch on busy cores.
-    workers: { heartbeatSeconds: 60 },
+    workers: { gpuSlots: 2, heartbeatSeconds: 60 },
   },
 };

@@ -27,6 +27,11 @@ export interface Addresses {
 export function temporalService({ home, port, uiPort }: { home: Home; port: number; uiPort: number }): ServiceSpec {
   const attributes = Object.values(searchAttributeNames).flatMap((name) => ['--search-attribute', `${name}=Keyword`]);
   const pragmas = ['journal_mode=WAL', 'synchronous=1'].flatMap((pragma) => ['--sqlite-pragma', pragma]);
+  // With its four partitions a queue of few slots can leave a task lying for minutes (10 were seen) while its worker polls another one.
+  const partitions = ['Read', 'Write'].flatMap((kind) => [
+    '--dynamic-config-value',
+    `matching.numTaskqueue${kind}Partitions=1`,
+  ]);
   return {
     name: 'temporal',
     command: temporalPath() ?? 'temporal',
@@ -35,6 +40,7 @@ export function temporalService({ home, port, uiPort }: { home: Home; port: numb
       ...['--port', String(port), '--ui-port', String(uiPort), '--db-filename', home.temporalDatabase],
       ...pragmas,
       ...attributes,
+      ...partitions,
     ],
     cwd: projectRoot,
     env: process.env,

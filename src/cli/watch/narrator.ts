@@ -26,8 +26,10 @@ export function createNarrator(options: {
     const tree = new LiveTree(out);
     const narrator: Narrator = {
       note: (_stage, detail) => tree.print(detail),
-      show: (snapshot) =>
-        tree.draw(frameLines({ snapshot, rates, now: Date.now(), columns: out.columns || 80, link: narrator.link })),
+      show: (snapshot) => {
+        tree.draw(frameLines({ snapshot, rates, now: Date.now(), columns: out.columns || 80, link: narrator.link }));
+        if (snapshot.status !== 'RUNNING') tree.leave();
+      },
     };
     return narrator;
   }

@@ -62,6 +62,11 @@ export class LiveTree {
     this.drawn = 0;
   }
 
+  /** Leaves what is drawn on the screen: it is the last frame. */
+  leave(): void {
+    this.drawn = 0;
+  }
+
   private up(): string {
     return this.drawn > 0 ? `\x1b[${this.drawn}A\x1b[0J` : '';
   }
