@@ -1,6 +1,6 @@
 /**
- * A real campaign in which every process is killed once (`make test-faults`). It must end with the same rollouts as one that was left
- * alone: nothing is lost and nothing is counted twice.
+ * A real campaign in which every service is killed once during its rollouts (`make test-faults`). It must end with as many
+ * rollouts as one that was left alone: nothing is lost and nothing is counted twice.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
@@ -20,17 +20,12 @@ const MINUTE = 60_000;
 function newCampaign(): { home: Home; file: string } {
   const folder = mkdtempSync(join(tmpdir(), 'faults-'));
   const file = join(folder, 'faults.yaml');
-  // Long enough base rollouts for all the kills, everything after them as short as it goes.
+  // Base rollouts that last longer than all the kills. A short limit on silence: what a killed worker did is taken up soon.
   const text = `name: faults
 preset: demo
 target: { kind: builtin, name: shop }
 baseModel: { path: ${JSON.stringify(model)} }
 rollouts: { tasks: 120, perTask: 30 }
-calibration: { seeds: 6, rolloutsPerSeed: 4, maxRounds: 1 }
-training: { groupsPerStep: 2, groupSize: 4, steps: 2, checkpointEvery: 1 }
-validation: { seeds: 6, targetTasks: 6 }
-router: { tasks: 20, folds: 2 }
-evaluation: { tasks: 20 }
 workers: { heartbeatSeconds: 20 }
 `;
   writeFileSync(file, text);
@@ -47,7 +42,7 @@ class Run {
     file: string,
     ports: string[],
   ) {
-    const command = ['--home', home.root, 'run', file, '--json', ...ports];
+    const command = ['--home', home.root, 'run', file, '--until', 'selection', '--json', ...ports];
     this.child = spawn(join(repository, 'bin/campaign'), command, { stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.child.stdout, this.child.stderr]) stream?.on('data', (text) => (this.output += text));
     this.exit = new Promise((done) => this.child.once('exit', done));
@@ -73,8 +68,9 @@ class Run {
 
 const rollouts = (home: Home) => {
   const report = reportSchema.parse(JSON.parse(readFileSync(join(home.root, 'faults/report.json'), 'utf8')));
-  expect(report.campaign.status).toBe('completed');
-  return report.rollouts;
+  expect(report.campaign.status).toBe('stopped_at_stage');
+  // The artifacts differ: a rollout's record holds its seconds, and batching moves log-probs by round-off.
+  return { scored: report.rollouts?.scored.value, broken: report.rollouts?.broken.value };
 };
 
 it(
@@ -109,8 +105,9 @@ it(
     const alone = newCampaign();
     expect(await new Run(alone.home, alone.file, ports).exit).toBe(0);
     const undisturbed = rollouts(alone.home);
-    expect(disturbed?.scored).toEqual(undisturbed?.scored);
+    expect(disturbed).toEqual(undisturbed);
+    expect(disturbed).toMatchObject({ scored: 120 * 30, broken: 0 });
     for (const { pid } of left) expect(signalGroup(pid, 0)).toBe(false);
   },
-  30 * MINUTE,
+  15 * MINUTE,
 );
