@@ -19,6 +19,7 @@ export const presets: Record<PresetName, PresetValues> = {
   /** The same method for a model of a million parameters on two CPU cores. */
   demo: {
     rollouts: { tasks: 340, perTask: 1, concurrency: 64, sampling: { temperature: 1, maxTokens: DEMO_TURN_TOKENS } },
+    policyServer: { kind: 'embedded', threads: 1 },
     calibration: { seeds: 24, rolloutsPerSeed: 16 },
     training: {
       groupsPerStep: 4,
