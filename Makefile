@@ -18,10 +18,12 @@ help: ## List the commands
 .PHONY: install
 install: $(NODE_STAMP) $(PYTHON_STAMP) ## Node packages and the Python environment .venv, from the lock files
 
+# Versions come from the lock file. Not `npm ci`: it refuses a lock that was written where a registry holds the optional packages of
+# its own platform only.
 $(NODE_STAMP): package-lock.json
 	@node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' 2>/dev/null \
 	  || { echo "make install: Node 20.19 or newer is needed; found: $$(node --version 2>/dev/null || echo none)" >&2; exit 1; }
-	npm ci
+	npm install --no-save
 	@touch $@
 
 # PYTHON=/path/to/python names one; otherwise the first that is new enough. The pinned trl and transformers need 3.11.

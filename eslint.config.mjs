@@ -12,7 +12,15 @@ export default tseslint.config(
     rules: {
       '@typescript-eslint/no-restricted-imports': [
         'error',
-        { patterns: [{ group: ['**/activities/**', 'node:*'], allowTypeImports: true, message: 'Workflows import activities as types only.' }] },
+        {
+          patterns: [
+            {
+              group: ['**/activities/**', 'node:*'],
+              allowTypeImports: true,
+              message: 'Workflows import activities as types only.',
+            },
+          ],
+        },
       ],
     },
   },

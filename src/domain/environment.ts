@@ -19,9 +19,22 @@ export type Task = z.infer<typeof taskSchema>;
 /** Machine-readable form of the written policy's rules, for synthesizers that work by rules. */
 export const policyRuleSchema = z.discriminatedUnion('kind', [
   /** `tool` may be used on a record only if its `field` has `value`; otherwise the agent says `denial`. */
-  z.object({ kind: z.literal('precondition'), tool: z.string(), field: z.string(), value: z.string(), denial: z.string() }),
+  z.object({
+    kind: z.literal('precondition'),
+    tool: z.string(),
+    field: z.string(),
+    value: z.string(),
+    denial: z.string(),
+  }),
   /** `tool`'s `argument` is the record's `field`, plus `offset` when the user's request carries `marker`. */
-  z.object({ kind: z.literal('value'), tool: z.string(), argument: z.string(), field: z.string(), marker: z.string(), offset: z.number() }),
+  z.object({
+    kind: z.literal('value'),
+    tool: z.string(),
+    argument: z.string(),
+    field: z.string(),
+    marker: z.string(),
+    offset: z.number(),
+  }),
   /** When the request carries `question`, the agent tells the user the record's `field` (for `value` tools: the computed argument). */
   z.object({ kind: z.literal('tell'), question: z.string(), field: z.string() }),
   /** When `argument` is not in the request, the agent says `question` and the user answers with `answer` ("%" stands for the value). */

@@ -17,11 +17,18 @@ test.each(readdirSync(folder))('%s replays', async (file) => {
 test('a history of other steps than the workflow takes does not replay', async () => {
   const other = read('campaign.json').replaceAll('"discover"', '"discoverElsewhere"');
   expect(other).not.toBe(read('campaign.json'));
-  const replay = Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, JSON.parse(other), workflowIdOf('campaign.json'));
+  const replay = Worker.runReplayHistory(
+    { workflowBundle: await workflowBundle() },
+    JSON.parse(other),
+    workflowIdOf('campaign.json'),
+  );
   await expect(replay).rejects.toThrow(DeterminismViolationError);
 });
 
 /** Child ids are derived from the workflow's own id, so replay needs it. */
 function workflowIdOf(file: string): string {
-  return { 'campaign.json': 'recorded', 'capability.json': 'recorded/capability/tell_what_is_asked' }[file] ?? 'recorded/arm/grpo_target';
+  return (
+    { 'campaign.json': 'recorded', 'capability.json': 'recorded/capability/tell_what_is_asked' }[file] ??
+    'recorded/arm/grpo_target'
+  );
 }

@@ -59,13 +59,21 @@ async function validation(o: {
   level: Level;
 }): Promise<NonNullable<ReportedCapability['validation']>> {
   const { store, id, trained, level } = o;
-  const compare = async (where: 'synthesized' | 'target', batches: { before: RolloutSummary; after: RolloutSummary }) => {
+  const compare = async (
+    where: 'synthesized' | 'target',
+    batches: { before: RolloutSummary; after: RolloutSummary },
+  ) => {
     const before = await taskMeans(store, [batches.before.ref]);
     const after = await taskMeans(store, [batches.after.ref]);
     return {
       before: rateFigure({ id: `${id}.validation.${where}.before`, means: before, level }),
       after: rateFigure({ id: `${id}.validation.${where}.after`, means: after, level }),
-      difference: differenceFigure({ id: `${id}.validation.${where}.difference`, treatment: after, control: before, level }),
+      difference: differenceFigure({
+        id: `${id}.validation.${where}.difference`,
+        treatment: after,
+        control: before,
+        level,
+      }),
     };
   };
   const synthesized = await compare('synthesized', trained.synthesized);

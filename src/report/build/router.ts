@@ -39,7 +39,13 @@ export async function routerOf(store: ArtifactStore, record: CampaignRecord): Pr
           const value = count / routed;
           return {
             option,
-            share: plainFigure({ id: `router.choices.${slug(option)}`, value, n: routed, unit: 'fraction', from: [chosen.assignment] }),
+            share: plainFigure({
+              id: `router.choices.${slug(option)}`,
+              value,
+              n: routed,
+              unit: 'fraction',
+              from: [chosen.assignment],
+            }),
           };
         }),
         // An error of the router fails the step and is tried again: a report is only written when every task was routed.
