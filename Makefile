@@ -66,6 +66,15 @@ test-faults: install build ## kill -9 of every process of a running campaign, on
 test-null: install build ## Null test: a campaign with learning rate 0 reports no gain
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/null/**/*.ts'
 
+.PHONY: test-plantings
+test-plantings: install build ## Bases with other planted lacks (made if missing, half an hour): the analyst selects exactly those
+	npx jest --ci --runInBand --testMatch '<rootDir>/test/plantings/**/*.ts'
+
+.PHONY: record-histories
+record-histories: install ## Record anew the workflow histories that the replay tests replay
+	node -r ./test/support/register.cjs test/replay/record.ts
+	npx prettier --write --log-level warn test/replay
+
 .PHONY: base-model
 base-model: install build ## Make the base model anew (ARGS="--lack refuse=0.75 ..." plants lacks; BASE_MODEL=folder)
 	$(VENV) -m trainer.base_model --out $(BASE_MODEL) $(ARGS)
