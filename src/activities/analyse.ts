@@ -3,10 +3,12 @@ import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import { discover, label } from '../analyst';
 import type { Candidate, LabelPass } from '../domain/capability';
+import type { Message } from '../domain/messages';
 import type { ScoredRollout } from '../domain/rollout';
 import { selectCapabilities } from '../domain/selection';
 import { readRollouts } from '../rollout/read';
 import { putJson, readJson, type Dependencies } from './context';
+import { leaked, taskText, testTexts } from './leakage';
 import type { ControlActivities } from './types';
 
 export function createAnalysis({
@@ -14,12 +16,19 @@ export function createAnalysis({
   environments,
 }: Dependencies): Pick<ControlActivities, 'discover' | 'label' | 'select'> {
   return {
-    async discover({ target, rule, rollouts }) {
-      const description = await (await environments.get(target)).describe();
-      const candidates = discover({ rollouts: await scored(rollouts), description, rule });
-      const key = `candidates/${digest({ rollouts, rule, version: description.version })}`;
-      const ref = await putJson(store, { key, producer: 'discover', inputs: [rollouts], value: candidates });
-      return { ref, candidates };
+    async discover({ target, rule, rollouts: ref }) {
+      const environment = await environments.get(target);
+      const description = await environment.describe();
+      const rollouts = await scored(ref);
+      const found = discover({ rollouts, description, rule });
+      // Examples are shown to others (a synthesizer, a router): none may hold a test task's text, not even as a part of its own.
+      const tests = await testTexts(environment);
+      const showable = rollouts.filter(({ messages }) => leaked(tests, taskText(opening(messages))) === undefined);
+      const examples = new Map(discover({ rollouts: showable, description, rule }).map((c) => [c.name, c.examples]));
+      const candidates = found.map((candidate) => ({ ...candidate, examples: examples.get(candidate.name) ?? [] }));
+      const key = `candidates/${digest({ ref, rule, version: description.version })}`;
+      const stored = await putJson(store, { key, producer: 'discover', inputs: [ref], value: candidates });
+      return { ref: stored, candidates };
     },
 
     async label({ target, rollouts, candidates: ref, pass, seed }) {
@@ -52,4 +61,10 @@ export function createAnalysis({
     for await (const rollout of readRollouts({ store, ref })) if (rollout.status === 'scored') all.push(rollout);
     return all;
   }
+}
+
+/** What was said before the agent's first message. */
+function opening(messages: Message[]): Message[] {
+  const first = messages.findIndex((message) => message.role === 'assistant');
+  return first < 0 ? messages : messages.slice(0, first);
 }

@@ -25,6 +25,12 @@ export async function testTexts(environment: Environment): Promise<Map<string, s
   return texts;
 }
 
+/** The test task whose whole text stands in `text`, if there is one. */
+export function leaked(tests: Map<string, string>, text: string): string | undefined {
+  for (const [test, task] of tests) if (` ${text} `.includes(` ${test} `)) return task;
+  return undefined;
+}
+
 async function firstText(environment: Environment, task: string): Promise<string> {
   const episode = await environment.reset({ id: task, seed: 0 });
   await episode.close();
@@ -61,9 +67,10 @@ export async function checkLeakage(o: {
   }
   for (const task of await exemplars(o.store, record))
     texts.push({ where: `exemplar ${task}`, text: await firstText(target, task) });
-  const hits = texts.flatMap(({ where, text }) =>
-    [...tests].flatMap(([test, task]) => (` ${text} `.includes(` ${test} `) ? [{ where, task }] : [])),
-  );
+  const hits = texts.flatMap(({ where, text }) => {
+    const task = leaked(tests, text);
+    return task === undefined ? [] : [{ where, task }];
+  });
   return { passed: hits.length === 0, textsChecked: texts.length, testTasks: tests.size, hits, from };
 }
 

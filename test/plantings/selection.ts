@@ -1,0 +1,56 @@
+/**
+ * `make test-plantings`: for the shipped base and for two bases made with other lacks, the analyst selects the capabilities of exactly the
+ * planted skills. Making the two bases takes about half an hour on two cores the first time; they are kept in .cache/plantings.
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { freePort } from '../../src/cli/checks/machine';
+import { reportSchema } from '../../src/domain/report';
+
+const repository = resolve(__dirname, '..', '..');
+const capabilityOf: Record<string, string> = {
+  complete_all: 'complete_all_requested_actions',
+  refuse: 'refuse_forbidden_actions',
+  choose: 'select_matching_record',
+  compute: 'compute_action_values',
+  tell: 'tell_requested_information',
+  ask: 'ask_for_missing_identifiers',
+};
+const plantings = [
+  { model: join(repository, 'models', 'base') },
+  { model: join(repository, '.cache', 'plantings', 'choose-compute'), lacks: ['choose', 'compute'] },
+  { model: join(repository, '.cache', 'plantings', 'ask-refuse-tell'), lacks: ['ask', 'refuse', 'tell'] },
+];
+
+test.each(plantings)(
+  'selects what $model lacks',
+  async ({ model, lacks }) => {
+    if (lacks && !existsSync(join(model, 'config.json'))) {
+      const flags = lacks.flatMap((skill) => ['--lack', `${skill}=0.75`]);
+      const command = ['-m', 'trainer.base_model', '--out', model, '--max-success', '0.65', ...flags];
+      execFileSync(join(repository, '.venv', 'bin', 'python'), command, {
+        cwd: repository,
+        stdio: ['ignore', 'ignore', 'inherit'],
+      });
+    }
+    const planted = Object.keys(JSON.parse(readFileSync(join(model, 'base.json'), 'utf8')).lacks);
+    const home = mkdtempSync(join(tmpdir(), 'plantings-'));
+    const file = join(home, 'planting.yaml');
+    const target = 'target: { kind: builtin, name: shop }';
+    writeFileSync(file, `name: planting\npreset: demo\n${target}\nbaseModel: { path: ${JSON.stringify(model)} }\n`);
+    const ports = ['--temporal-port', String(await freePort()), '--ui-port', String(await freePort())];
+    const run = ['--home', join(home, 'home'), 'run', file, '--until', 'selection', '--exit', '--json', ...ports];
+    execFileSync(join(repository, 'bin', 'campaign'), run, { stdio: ['ignore', 'ignore', 'inherit'] });
+
+    const report = reportSchema.parse(JSON.parse(readFileSync(join(home, 'home', 'planting', 'report.json'), 'utf8')));
+    const selected = report.selection?.candidates.filter((c) => c.selected).map((c) => c.name);
+    const candidates = report.selection?.candidates.map(
+      (c) => `${c.name}: votes ${c.votes}, Cov ${c.coverage.value}, Delta ${c.delta.value}`,
+    );
+    console.log(`${model} lacks ${planted.join(', ')}\n${candidates?.join('\n')}`);
+    expect(selected?.sort()).toEqual(planted.map((skill) => capabilityOf[skill]).sort());
+  },
+  60 * 60_000,
+);
