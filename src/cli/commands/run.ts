@@ -3,7 +3,8 @@ import type { Command } from 'commander';
 import type { Stage } from '../../domain/stages';
 import { lazy } from '../lazy';
 import { allOptions, stageName, temporalOf, wholeNumber, type CommonOptions } from '../options';
-import type { RunOptions, ServeOptions } from '../run/command';
+import type { RunOptions } from '../run/command';
+import type { ServeOptions } from '../run/stand';
 
 const ports = (command: Command): Command =>
   command
