@@ -8,7 +8,7 @@ import type { EnvironmentDescription } from '../domain/environment';
 import type { Policy, Sampling } from '../domain/rollout';
 
 /** Changes whenever the engine would make another record from the same inputs. */
-const ENGINE_FORMAT = 1;
+const ENGINE_FORMAT = 2;
 
 export interface BatchInputs {
   /** A synthesized environment's version is its module's sha256. */

@@ -3,7 +3,7 @@
  * OutsideFailure (or the reason of the abort); there is no third way.
  */
 import { evaluationSchema, type Environment, type Episode, type StopReason } from '../domain/environment';
-import type { AssistantMessage, ToolSchema } from '../domain/messages';
+import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';
 import type { Policy, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient, Turn } from '../policy/client';
 import { isFailure, OutsideFailure, reasonOf } from './failure';
@@ -62,13 +62,21 @@ async function converse(key: string, episode: Episode, options: PlayOptions): Pr
     usage.promptTokens += turn.promptIds.length;
     usage.completionTokens += turn.tokenIds.length;
     rows.add(turn, !(maskReadOnlyTurns && onlyReads(turn.message, readOnly)));
-    messages.push(turn.message);
-    const result = await fromEnvironment(() => episode.step(turn.message));
+    const message = withUniqueIds(turn.message, messages);
+    messages.push(message);
+    const result = await fromEnvironment(() => episode.step(message));
     messages.push(...result.messages);
     if (result.done) return ended(result.stopReason ?? 'agent_stop', step + 1);
     signal.throwIfAborted();
   }
   return ended('max_steps', maxSteps);
+}
+
+/** Numbers the calls through the conversation: servers may give every turn's first call the same id, and readers match results by id. */
+function withUniqueIds(message: AssistantMessage, before: readonly Message[]): AssistantMessage {
+  if (!message.toolCalls) return message;
+  const earlier = before.reduce((n, m) => n + (m.role === 'assistant' ? (m.toolCalls?.length ?? 0) : 0), 0);
+  return { ...message, toolCalls: message.toolCalls.map((call, n) => ({ ...call, id: `call_${earlier + n}` })) };
 }
 
 /** Undefined if the conversation no longer fits into the model's context. */

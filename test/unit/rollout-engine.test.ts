@@ -330,3 +330,19 @@ test('the training batch holds the groups in the order asked for, in the trainer
   });
   await expect(trainingBatch({ store, ref, tasks: ['n-9'], groupSize: 2 })).rejects.toThrow('0 scored');
 });
+
+test('tool calls are numbered through the conversation, whatever ids the server gives', async () => {
+  const policy = countingPolicy();
+  const sample: typeof policy.sample = async (request) => {
+    const turn = await policy.sample(request);
+    const toolCalls = turn.message.toolCalls?.map((call) => ({ ...call, id: 'call_0' }));
+    return { ...turn, message: { ...turn.message, ...(toolCalls && { toolCalls }) } };
+  };
+  const { ref } = await rollOut(options({ client: { ...policy, sample } }));
+  for (const { messages } of (await records(ref)) as ScoredRollout[]) {
+    const ids = messages.flatMap((m) => (m.role === 'assistant' ? (m.toolCalls ?? []).map((call) => call.id) : []));
+    expect(new Set(ids).size).toBe(ids.length);
+    const answered = messages.flatMap((m) => (m.role === 'tool' ? [m.toolCallId] : []));
+    expect(answered.every((id) => ids.includes(id))).toBe(true);
+  }
+});
