@@ -108,8 +108,10 @@ describe('a supervisor', () => {
   it('stops services in the reverse order of their start', async () => {
     const home = newHome();
     const log = join(home.root, 'order');
-    const script = (name: string) => `console.log('ready'); setInterval(() => {}, 1000);
-      process.on('SIGTERM', () => { require('fs').appendFileSync(${JSON.stringify(log)}, '${name} '); process.exit(); });`;
+    // Ready only once the signal is heard.
+    const script = (name: string) => `process.on('SIGTERM', () => {
+        require('fs').appendFileSync(${JSON.stringify(log)}, '${name} '); process.exit(); });
+      setInterval(() => {}, 1000); console.log('ready');`;
     const supervisor = supervise(home);
     await supervisor.start([service('server', script('server'))]);
     await supervisor.start([service('worker', script('worker'))]);
