@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
         default=Recipe.foundation_rounds,
         help="steps without lacks, by round",
     )
-    parser.add_argument("--steps", type=int, default=Recipe.steps, help="steps with the planted lacks")
+    parser.add_argument("--steps", type=int, default=Recipe.steps, help="steps of a round with the planted lacks")
     parser.add_argument(
         "--cache", type=Path, default=Path(".cache/base_model"), help="keeps the foundation for other bases"
     )

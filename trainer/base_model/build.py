@@ -13,7 +13,7 @@ import torch
 import transformers
 
 from trainer.base_model import foundation, shop, tokenizer
-from trainer.base_model.measure import gate_failures, measure, summary
+from trainer.base_model.measure import gate_failures, measure, needs_training, summary
 from trainer.base_model.play import play
 from trainer.base_model.workshop import Workshop, save
 
@@ -26,8 +26,9 @@ class Recipe:
     seed: int = 1
     # Steps of each round of the foundation, which lacks nothing.
     foundation_rounds: tuple[int, ...] = (2500, 4000)
-    # Steps with the planted lacks.
+    # Steps of one round with the planted lacks; rounds are added, up to so many, until what is not planted is whole.
     steps: int = 700
+    planting_rounds: int = 5
     # For each round and for the planting.
     demonstrations: int = 24_000
     batch_size: int = 16
@@ -62,16 +63,20 @@ def build(recipe: Recipe, *, out: Path, cache: Path, device: str, threads: int, 
             cache=cache,
             device=target,
         )
-        _, *planted = shop.demonstrations(recipe.demonstrations, recipe.seed + 1000, recipe.lacks)
-        loss = workshop.train(lm, workshop.rows(planted, 1.0), recipe.steps, recipe.learning_rate)
-
-        torch.manual_seed(recipe.seed)
         tasks = player.tasks("train", "train", 400)
-        sampled = measure(play(lm, tok, player, tools, tasks * 2, 1.0))
+        for number in range(recipe.planting_rounds):
+            _, *planted = shop.demonstrations(recipe.demonstrations, recipe.seed + 1000 + 10 * number, recipe.lacks)
+            loss = workshop.train(lm, workshop.rows(planted, 1.0), recipe.steps, recipe.learning_rate)
+            torch.manual_seed(recipe.seed)
+            sampled = measure(play(lm, tok, player, tools, tasks * 2, 1.0))
+            print(f"planting round {number}: {summary(sampled)}", file=sys.stderr, flush=True)
+            if not needs_training(sampled, recipe.lacks):
+                break
         greedy = measure(play(lm, tok, player, tools, tasks, 0.0))
     record = {
         "environment": {"name": environment["name"], "version": environment["version"]},
         **asdict(recipe),
+        "planted_in_rounds": number + 1,
         "loss": loss,
         "parameters": sum(p.numel() for p in lm.parameters()),
         "seconds": round(time.monotonic() - began),

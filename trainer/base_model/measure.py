@@ -27,25 +27,26 @@ def measure(rollouts: list[Rollout]) -> dict:
     }
 
 
+def needs_training(measured: dict, lacks: dict[str, float]) -> list[str]:
+    """One line for each gate that more steps can meet: a reward component or skill without success, a skill that is not
+    planted below UNPLANTED."""
+    missed = [f"reward component {p} is never earned" for p, value in measured["components"].items() if value == 0]
+    for skill, figure in measured["alone"].items():
+        if figure["success"] == 0:
+            missed.append(f"no success in {skill}")
+        elif skill not in lacks and figure["success"] < UNPLANTED:
+            missed.append(f"success in {skill}, which is not planted, is {figure['success']} < {UNPLANTED}")
+    return [f"{line}: train longer" for line in missed]
+
+
 def gate_failures(measured: dict, lacks: dict[str, float], max_success: float) -> list[str]:
     """One line for each gate that the sampled figures on `train` miss; none if the base may be used."""
     total = measured["all"]["success"]
-    failures = []
+    missed = needs_training(measured, lacks)
     if not MIN_SUCCESS <= total <= max_success:
-        failures.append(
-            f"success on train is {total}, outside [{MIN_SUCCESS}, {max_success}]: change --lack or --max-success"
-        )
-    failures += [
-        f"reward component {p} is never earned: train longer" for p, v in measured["components"].items() if v == 0
-    ]
-    for skill, figure in measured["alone"].items():
-        if figure["success"] == 0:
-            failures.append(f"no success in {skill}: lower its --lack fraction or train longer")
-        if skill not in lacks and figure["success"] < UNPLANTED:
-            failures.append(
-                f"success in {skill}, which is not planted, is {figure['success']} < {UNPLANTED}: train longer"
-            )
-    return failures
+        band = f"[{MIN_SUCCESS}, {max_success}]"
+        missed.append(f"success on train is {total}, outside {band}: change --lack or --max-success")
+    return missed
 
 
 def summary(measured: dict) -> str:
