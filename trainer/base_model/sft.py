@@ -35,7 +35,7 @@ def batches(rows: list[Row], size: int, rng: random.Random) -> Iterator[list[Row
 
 
 def optimizers(model: PreTrainedModel, learning_rate: float) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices (look-ups emerge in half the steps), AdamW for embeddings, convolutions and norms."""
+    """Muon for the matrices (look-ups began in half the steps, one run each), AdamW for all else."""
     named = dict(model.named_parameters())
     matrices = [p for name, p in named.items() if p.ndim == 2 and "embed" not in name]
     others = [p for name, p in named.items() if p.ndim != 2 or "embed" in name]
