@@ -56,7 +56,7 @@ test-node: install build ## Tests of the TypeScript code
 
 .PHONY: test-python
 test-python: install build ## Tests of the Python package
-	$(VENV) -m pytest trainer/tests -q
+	$(VENV) -m pytest trainer/tests
 
 .PHONY: test-faults
 test-faults: install build ## kill -9 of every process of a running campaign, one after the other
