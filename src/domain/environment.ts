@@ -9,8 +9,15 @@ import { messageSchema, toolSchema, type AssistantMessage, type Message, type To
 export const splitSchema = z.enum(['train', 'test']);
 export type Split = z.infer<typeof splitSchema>;
 
-/** Why a rollout ended. `user_stop` and `agent_stop` are regular ends. */
-export const stopReasonSchema = z.enum(['user_stop', 'agent_stop', 'max_steps', 'context_length', 'too_many_errors']);
+/** Why a rollout ended. `user_stop` and `agent_stop` are regular ends; `agent_error`: an answer that the environment takes for the end. */
+export const stopReasonSchema = z.enum([
+  'user_stop',
+  'agent_stop',
+  'max_steps',
+  'context_length',
+  'too_many_errors',
+  'agent_error',
+]);
 export type StopReason = z.infer<typeof stopReasonSchema>;
 
 export const taskSchema = z.object({ id: z.string(), split: splitSchema });

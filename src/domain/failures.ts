@@ -25,6 +25,9 @@ export const failureTypes = {
   EnvironmentFailed: { retryable: true },
   /** The environment does not keep its contract, or its command can't be started. */
   BadEnvironment: { retryable: false },
+  /** The model that plays the user, or the one that judges, gave no usable answer. */
+  UserSimulatorFailed: { retryable: true },
+  JudgeFailed: { retryable: true },
   /** No generator for this class of error, or the target lacks what it needs. */
   CannotSynthesize: { retryable: false },
   /** Rollouts that a group needs are still broken after all attempts. */

@@ -11,12 +11,25 @@ export type ToolCall = z.infer<typeof toolCallSchema>;
 
 export const messageSchema = z.discriminatedUnion('role', [
   z.object({ role: z.literal('system'), content: z.string() }),
-  z.object({ role: z.literal('user'), content: z.string() }),
+  /** A simulated user may have tools of its own, e.g. a phone: its calls are recorded, but the agent does not see them. */
+  z.object({ role: z.literal('user'), content: z.string(), toolCalls: z.array(toolCallSchema).optional() }),
   z.object({ role: z.literal('assistant'), content: z.string(), toolCalls: z.array(toolCallSchema).optional() }),
-  z.object({ role: z.literal('tool'), toolCallId: z.string(), content: z.string() }),
+  z.object({
+    role: z.literal('tool'),
+    toolCallId: z.string(),
+    content: z.string(),
+    /** Set where it answers a call of the user's. */
+    requestor: z.literal('user').optional(),
+  }),
 ]);
 export type Message = z.infer<typeof messageSchema>;
 export type AssistantMessage = Extract<Message, { role: 'assistant' }>;
+export type UserMessage = Extract<Message, { role: 'user' }>;
+export type ToolMessage = Extract<Message, { role: 'tool' }>;
+
+/** What the agent sees of a conversation: all but the user's own tool calls and their results. */
+export const agentView = (messages: readonly Message[]): Message[] =>
+  messages.filter((m) => !(m.role === 'user' && m.toolCalls?.length) && !(m.role === 'tool' && m.requestor === 'user'));
 
 /** The part of JSON Schema that tool arguments and observations are described with. */
 export interface JsonSchema {

@@ -2,7 +2,9 @@
 import type { ArtifactStore } from '../artifacts/store';
 import type { EnvironmentSpec } from '../domain/campaign';
 import type { Environment } from '../domain/environment';
+import { openPartners } from '../partners/open';
 import { openSandboxEnvironment } from '../synthesis/sandbox-environment';
+import { programOf } from './bridges';
 import { openProcessEnvironment } from './process';
 import { createShop } from './shop';
 
@@ -14,7 +16,9 @@ export async function openEnvironment(
     case 'builtin':
       return createShop();
     case 'process':
-      return openProcessEnvironment({ command: spec.command, ...(spec.cwd !== undefined && { cwd: spec.cwd }) });
+    case 'tau2':
+    case 'toolsandbox':
+      return openProcessEnvironment({ ...programOf(spec), processes: spec.processes, ...openPartners(spec) });
     case 'sandbox':
       return openSandboxEnvironment({ module: spec.module, store });
   }

@@ -12,9 +12,18 @@ import {
   stopReasonSchema,
   taskSchema,
 } from '../domain/environment';
-import { messageSchema } from '../domain/messages';
+import { messageSchema, toolSchema } from '../domain/messages';
 
 const episode = z.object({ episode: z.string() });
+
+/**
+ * Set: the simulated user speaks next, and this is what it has not heard yet, from where it stands: its instructions are `system`, the
+ * agent's words are `user`, its own are `assistant`, results of its own calls are `tool`.
+ */
+const user = z.object({ user: z.array(messageSchema).optional() });
+
+/** What a judge model is asked, one conversation a question, before the reward is known. */
+export const questionsSchema = z.object({ judge: z.array(z.array(messageSchema)).min(1) });
 
 /** Parameters and result of every method. */
 export const methods = {
@@ -22,15 +31,23 @@ export const methods = {
   tasks: { params: z.object({ split: splitSchema }), result: z.object({ tasks: z.array(taskSchema) }) },
   reset: {
     params: z.object({ task: z.object({ id: z.string(), seed: z.number().int() }) }),
-    result: resetResultSchema.extend(episode.shape),
+    /** `userTools`: what the simulated user may call. */
+    result: resetResultSchema.extend({ ...episode.shape, ...user.shape, userTools: z.array(toolSchema).optional() }),
   },
   step: {
     params: episode.extend({
-      message: messageSchema.refine(({ role }) => role === 'assistant', 'role must be assistant'),
+      message: messageSchema.refine(
+        ({ role }) => role === 'assistant' || role === 'user',
+        'role must be assistant (the agent) or user (the simulated user, where it was asked to speak)',
+      ),
     }),
-    result: stepResultSchema,
+    result: stepResultSchema.extend(user.shape),
   },
-  evaluate: { params: episode.extend({ reason: stopReasonSchema }), result: evaluationSchema },
+  /** With `judgements`, the judge's answers to the questions of the same call without them. */
+  evaluate: {
+    params: episode.extend({ reason: stopReasonSchema, judgements: z.array(z.string()).optional() }),
+    result: z.union([evaluationSchema, questionsSchema]),
+  },
   close: { params: episode, result: z.object({}) },
 } as const;
 export type Method = keyof typeof methods;

@@ -8,7 +8,7 @@ import type { AssistantMessage, Message, ToolCall, ToolSchema } from '../domain/
 import { OutsideFailure } from '../rollout/failure';
 import type { Turn, TurnRequest } from './client';
 
-function toWireMessage(message: Message): ChatCompletionMessageParam {
+export function toWireMessage(message: Message): ChatCompletionMessageParam {
   if (message.role === 'tool') return { role: 'tool', tool_call_id: message.toolCallId, content: message.content };
   if (message.role !== 'assistant' || !message.toolCalls?.length)
     return { role: message.role, content: message.content };
@@ -26,7 +26,7 @@ function toWireMessage(message: Message): ChatCompletionMessageParam {
 const wireTools = new WeakMap<ToolSchema[], ChatCompletionTool[]>();
 
 /** Annotations and output schemas are ours: the policy sees name, description and parameters. */
-function toWireTools(tools: ToolSchema[]): ChatCompletionTool[] {
+export function toWireTools(tools: ToolSchema[]): ChatCompletionTool[] {
   const known = wireTools.get(tools);
   if (known) return known;
   const wire = tools.map(({ name, description, parameters }): ChatCompletionTool => {
@@ -54,6 +54,7 @@ export function completionBody(turn: Omit<TurnRequest, 'policy' | 'signal'> & { 
 }
 
 const callSchema = z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) });
+export type WireCall = z.infer<typeof callSchema>;
 
 const completionSchema = z.object({
   choices: z.tuple([
@@ -88,7 +89,7 @@ export function parseTurn(body: unknown): Turn {
 }
 
 /** Calls whose arguments are not a JSON object are the policy's mistake: they stay in the text, where the environment sees them. */
-function toAssistantMessage(content: string, calls: z.infer<typeof callSchema>[]): AssistantMessage {
+export function toAssistantMessage(content: string, calls: WireCall[]): AssistantMessage {
   const toolCalls: ToolCall[] = [];
   const malformed: string[] = [];
   for (const { id, function: called } of calls) {

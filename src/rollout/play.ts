@@ -3,7 +3,7 @@
  * OutsideFailure (or the reason of the abort); there is no third way.
  */
 import { evaluationSchema, type Environment, type Episode, type StopReason } from '../domain/environment';
-import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';
+import { agentView, type AssistantMessage, type Message, type ToolSchema } from '../domain/messages';
 import type { Policy, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient, Turn } from '../policy/client';
 import { isFailure, OutsideFailure, reasonOf } from './failure';
@@ -52,7 +52,7 @@ async function converse(key: string, episode: Episode, options: PlayOptions): Pr
   for (let step = 0; step < maxSteps; step++) {
     const turn = await sampleWithinContext(client, {
       policy,
-      messages,
+      messages: agentView(messages),
       tools,
       sampling,
       signal,

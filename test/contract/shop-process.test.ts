@@ -13,6 +13,7 @@ const served: EnvironmentSpec = {
   kind: 'process',
   command: [process.execPath, '-r', './test/support/register.cjs', 'test/contract/serve-shop.ts'],
   cwd: root,
+  processes: 1,
 };
 const builtin: EnvironmentSpec = { kind: 'builtin', name: 'shop' };
 

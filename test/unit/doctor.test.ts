@@ -81,7 +81,10 @@ describe('a campaign’s needs', () => {
 
   it('a target command that dies', async () => {
     const command = [process.execPath, '-e', "console.error('no database'); process.exit(7)"];
-    const check = await checkTarget(campaign({ target: { kind: 'process', command } }), homeAt(temporary()));
+    const check = await checkTarget(
+      campaign({ target: { kind: 'process', command, processes: 1 } }),
+      homeAt(temporary()),
+    );
     expect(check.ok).toBe(false);
     expect(check.detail).toMatch(/does not describe itself: .*(exit code 7|no database)/);
     expect(check.fix).toContain('campaign env check --');

@@ -47,7 +47,7 @@ export function environmentCommands(program: Command): void {
 function specOf(words: string[], separated: boolean): EnvironmentSpec {
   const [first] = words;
   if (first === undefined) throw new UserError(`name an environment: ${BUILT_IN.join(', ')}, or a command after --`);
-  return words.length === 1 && !separated ? builtIn(first) : { kind: 'process', command: words };
+  return words.length === 1 && !separated ? builtIn(first) : { kind: 'process', command: words, processes: 1 };
 }
 
 function builtIn(name: string): EnvironmentSpec {

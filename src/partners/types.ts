@@ -1,0 +1,31 @@
+/**
+ * The other parties to an episode that are played by a model: the simulated user and the judge. Invariant: what they fail at is an
+ * OutsideFailure (`UserSimulatorFailed`, `JudgeFailed`), so the rollout is broken and never scored.
+ */
+import type { Message, ToolSchema, UserMessage } from '../domain/messages';
+
+export interface UserTurn {
+  /** The whole conversation from where the user stands: `user` are the agent's words, `assistant` its own. */
+  messages: Message[];
+  tools: ToolSchema[];
+  /** Of this turn; equal turns get equal seeds. */
+  seed: number;
+}
+
+export interface SimulatedUser {
+  /** Everything that determines its answers (model, sampling): part of the environment's version, and so of every rollout's key. */
+  id: string;
+  /** The user's next message: words or calls of its own tools, never nothing. */
+  speak(turn: UserTurn): Promise<UserMessage>;
+}
+
+export interface Judge {
+  id: string;
+  /** The answer, in words. */
+  answer(question: Message[]): Promise<string>;
+}
+
+export interface Partners {
+  user?: SimulatedUser;
+  judge?: Judge;
+}
