@@ -61,7 +61,12 @@ function createHandlers(environment: Environment, episodes: Map<string, Episode>
       episodes.set(id, episode);
       return { episode: id, ...episode.start };
     },
-    step: ({ episode, message }) => known(episode).step(message as AssistantMessage),
+    step: async ({ episode, message }) => {
+      // An Environment plays its user itself.
+      if (message.role !== 'assistant')
+        throw new RequestError(errorCodes.params, 'params.message: role must be assistant');
+      return known(episode).step(message as AssistantMessage);
+    },
     evaluate: ({ episode, reason }) => known(episode).evaluate(reason),
     close: async ({ episode }) => {
       await known(episode).close();
