@@ -26,14 +26,21 @@ $(NODE_STAMP): package-lock.json
 	npm install --no-save
 	@touch $@
 
-# PYTHON=/path/to/python names one; otherwise the first that is new enough. The pinned trl and transformers need 3.11.
+# PYTHON=/path/to/python names one; otherwise the first that is new enough. The pinned trl and transformers need 3.11: where there is
+# only an older one, uv fetches a newer for .venv alone.
 $(PYTHON_STAMP): trainer/requirements.lock
-	@for python in $(or $(PYTHON),python3 python3.13 python3.12 python3.11); do \
-	  if $$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
-	    $$python -m venv .venv && exec $(VENV) -m pip install --disable-pip-version-check --quiet --requirement $<; \
-	  fi; \
+	@found=; for python in $(or $(PYTHON),python3 python3.13 python3.12 python3.11); do \
+	  if $$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then $$python -m venv .venv; found=yes; break; fi; \
 	done; \
-	echo "make install: Python 3.11 or newer with the venv module is needed; found: $$(python3 --version 2>&1 || true). Name one with make PYTHON=/path/to/python" >&2; exit 1
+	if [ -z "$$found" ]; then \
+	  python=$(or $(PYTHON),python3); \
+	  $$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
+	    || { echo "make install: Python 3.10 or newer with the venv module is needed; found: $$($$python --version 2>&1 || true). Name one with make PYTHON=/path/to/python" >&2; exit 1; }; \
+	  echo "make install: $$($$python --version) is older than 3.11: uv finds or fetches a newer one for .venv"; \
+	  $$python -m venv .cache/uv && .cache/uv/bin/python -m pip install --disable-pip-version-check --quiet uv==0.13.9; \
+	  .cache/uv/bin/uv venv --clear --quiet --seed --python '>=3.11,<3.14' .venv; \
+	fi
+	$(VENV) -m pip install --disable-pip-version-check --quiet --requirement $<
 	@touch $@
 
 .PHONY: build

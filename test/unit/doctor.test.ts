@@ -36,7 +36,7 @@ describe('Python', () => {
 
   it('that is too old', async () => {
     const [check] = await checkPython(pythonThatSays('{"python": [3, 9, 1], "packages": {}}'));
-    expect(check).toMatchObject({ ok: false, fix: 'install Python 3.11 or newer and run `make install`' });
+    expect(check).toMatchObject({ ok: false, fix: 'run `make install`, which finds or fetches Python 3.11 or newer' });
     expect(check?.detail).toMatch(/is version 3\.9\.1$/);
   });
 

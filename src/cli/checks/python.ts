@@ -38,7 +38,13 @@ export async function checkPython(python = pythonPath()): Promise<Check[]> {
   const version = found.python.join('.');
   const [major, minor] = found.python;
   if (major < 3 || (major === 3 && minor < 11))
-    return [failed('Python', `${python} is version ${version}`, 'install Python 3.11 or newer and run `make install`')];
+    return [
+      failed(
+        'Python',
+        `${python} is version ${version}`,
+        'run `make install`, which finds or fetches Python 3.11 or newer',
+      ),
+    ];
   return [passed('Python', `${version} (${python})`), checkPackages(found.packages, wanted)];
 }
 
