@@ -7,6 +7,7 @@ import { canonical } from '../artifacts/hash';
 import { failureTypes, type FailureType } from '../domain/failures';
 import type { PolicyClient } from '../policy/client';
 import type { EnvironmentPool } from './environments';
+import type { GpuGroups } from './gpu-groups';
 
 export interface Dependencies {
   store: ArtifactStore;
@@ -19,6 +20,8 @@ export interface Dependencies {
 
 /** Of the activities that make rollouts. */
 export type PolicyDependencies = Dependencies & { client: PolicyClient };
+/** Of the activities that train. */
+export type GpuDependencies = PolicyDependencies & { gpus: GpuGroups };
 
 export const fail = (type: FailureType, message: string): ApplicationFailure =>
   ApplicationFailure.create({ type, message, nonRetryable: !failureTypes[type].retryable });

@@ -1,6 +1,6 @@
 /** The activities by task queue, with their dependencies passed in. */
 import { createAnalysis } from './analyse';
-import { mapped, type Dependencies, type PolicyDependencies } from './context';
+import { mapped, type Dependencies, type GpuDependencies, type PolicyDependencies } from './context';
 import { createPrepare } from './prepare';
 import { createWriteReport } from './report';
 import { createRollOut } from './roll-out';
@@ -20,4 +20,4 @@ export const createControlActivities = (deps: Dependencies): ControlActivities =
 
 export const createRolloutActivities = (deps: PolicyDependencies): RolloutActivities => mapped(createRollOut(deps));
 
-export const createGpuActivities = (deps: PolicyDependencies): GpuActivities => mapped(createTrain(deps));
+export const createGpuActivities = (deps: GpuDependencies): GpuActivities => mapped(createTrain(deps));

@@ -77,8 +77,9 @@ async function baseModelId(path: string): Promise<string> {
       `baseModel.path: no model in ${path} (config.json is missing); make one with "make base-model"`,
     );
   const hash = createHash('sha256');
-  const files = (await readdir(path, { withFileTypes: true })).filter((f) => f.isFile()).map((f) => f.name);
-  for (const file of files.sort()) {
+  for (const file of (await readdir(path)).sort()) {
+    // A folder of a model hub's cache holds links to its files.
+    if (!(await stat(join(path, file))).isFile()) continue;
     hash.update(`${file}\n`);
     await pipeline(createReadStream(join(path, file)), hash, { end: false });
   }

@@ -13,7 +13,7 @@ import type { Checkpoint, RolloutSummary, TrainingResult } from '../domain/resul
 import { rollOut } from '../rollout/engine';
 import { writeTrainingBatch } from '../rollout/training-batch';
 import type { TrainHeartbeat } from '../workflows/messages';
-import { fail, putJson, readJson, type PolicyDependencies } from './context';
+import { fail, putJson, readJson, type GpuDependencies } from './context';
 import { inputsOf, resolveTasks } from './tasks';
 import { TrainerProcess, type TrainerMessage } from './trainer-process';
 import type { GpuActivities, TrainInput } from './types';
@@ -23,13 +23,13 @@ const STOP_SECONDS = 60;
 
 type Batch = { step: number } & Pick<RolloutSummary, 'ref' | 'scored' | 'broken' | 'promptTokens' | 'completionTokens'>;
 
-export function createTrain(deps: PolicyDependencies): GpuActivities {
-  const { store, home, python } = deps;
+export function createTrain(deps: GpuDependencies): GpuActivities {
+  const { store, home, python, gpus } = deps;
   return {
     async train(input) {
       const tasks = await resolveTasks(store, input.tasks);
       const job = jobOf(input, tasks);
-      const id = digest({ job, environment: input.environment, base: input.base });
+      const id = digest({ job, environment: input.environment, base: input.base, maxSteps: input.maxSteps });
       const finished = await store.find(`training/${id}`);
       if (finished) return readJson<TrainingResult>(store, finished);
 
@@ -37,12 +37,15 @@ export function createTrain(deps: PolicyDependencies): GpuActivities {
       await mkdir(folder, { recursive: true });
       await writeFile(join(folder, 'job.json'), JSON.stringify({ ...job, output_dir: folder }, null, 1));
       const journal = await store.journal(`training/${id}`);
-      const trainer = new TrainerProcess({ python, job: join(folder, 'job.json'), log: join(folder, 'trainer.log') });
+      const { env, giveBack } = gpus.take();
+      const [jobFile, log] = [join(folder, 'job.json'), join(folder, 'trainer.log')];
+      const trainer = new TrainerProcess({ python, job: jobFile, log, env });
       try {
         const run = new TrainingRun({ deps, input, id, folder, journal, trainer });
         return await run.toTheEnd(await deps.environments.get(input.environment));
       } finally {
         await trainer.stop(STOP_SECONDS);
+        giveBack();
         await journal.close();
       }
     },
@@ -72,6 +75,9 @@ function jobOf({ baseModelPath, training, seed }: TrainInput, tasks: string[]): 
     advantage: training.advantage,
     checkpoint_every: training.checkpointEvery,
     threads: training.threads,
+    dtype: training.dtype,
+    tokens_per_forward: training.tokensPerForward,
+    gradient_checkpointing: training.gradientCheckpointing,
   };
 }
 
@@ -80,7 +86,7 @@ class TrainingRun {
 
   constructor(
     private readonly run: {
-      deps: PolicyDependencies;
+      deps: GpuDependencies;
       input: TrainInput;
       id: string;
       folder: string;
@@ -139,6 +145,7 @@ class TrainingRun {
       tasks: request.tasks,
       attempts: request.group_size,
       sampling: { temperature: input.training.temperature, topP: 1, maxTokens: input.maxTokens },
+      maxSteps: input.maxSteps,
       seed: input.seed,
       concurrency: input.concurrency,
       maxAttempts: input.maxAttempts,

@@ -31,11 +31,12 @@ export class TrainerProcess {
   private readonly lines: Interface;
   private readonly ended: Promise<unknown>;
 
-  /** `log` collects the trainer's stderr. */
-  constructor({ python, job, log }: { python: string; job: string; log: string }) {
+  /** `log` collects the trainer's stderr; `env` is added to the environment. */
+  constructor({ python, job, log, env }: { python: string; job: string; log: string; env: NodeJS.ProcessEnv }) {
     const stderr = openSync(log, 'a');
     this.child = spawn(python, ['-m', 'trainer', 'train', '--job', job], {
       cwd: projectRoot,
+      env: { ...process.env, ...env },
       stdio: ['pipe', 'pipe', stderr],
     });
     closeSync(stderr);

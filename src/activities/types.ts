@@ -28,6 +28,7 @@ export interface RollOutInput {
   /** Attempts at each task. */
   attempts: number;
   sampling: Sampling;
+  maxSteps: number;
   seed: number;
   concurrency: number;
   maxAttempts: number;
@@ -43,6 +44,7 @@ export interface TrainInput {
   training: Training;
   seed: number;
   maxTokens: number;
+  maxSteps: number;
   concurrency: number;
   maxAttempts: number;
   /** A trainer that has the turn and says nothing for so long hangs, and is replaced. */

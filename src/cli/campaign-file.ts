@@ -20,7 +20,7 @@ export interface CampaignOverrides {
 }
 
 /**
- * Reads, completes and checks a campaign file. Relative paths (`baseModel.path`, `target.cwd`) count from the file's folder, which
+ * Reads, completes and checks a campaign file. Relative paths (of the model, of the target's parts) count from the file's folder, which
  * is also a process target's working directory if it names none. An override of the seed alone appends it to the name, so that
  * runs of one file with several seeds stand side by side.
  * @throws UserError with one line per problem.
@@ -44,7 +44,8 @@ export function loadCampaign({ file, overrides = {} }: { file: string; overrides
     throw new UserError(
       `${file}:${lineOf(['name'])} name is "${parsed.data.name}"; the home keeps files of its own under that name, choose another`,
     );
-  return withAbsolutePaths(parsed.data, dirname(resolve(file)));
+  const folder = dirname(resolve(file));
+  return withPaths(parsed.data, (path) => resolve(folder, path));
 }
 
 /**
@@ -53,11 +54,7 @@ export function loadCampaign({ file, overrides = {} }: { file: string; overrides
  */
 export function configDigest({ campaign, file }: { campaign: Campaign; file: string }): string {
   const folder = dirname(resolve(file));
-  const portable = structuredClone(campaign);
-  portable.baseModel.path = relative(folder, campaign.baseModel.path);
-  if (portable.target.kind === 'process' && portable.target.cwd !== undefined)
-    portable.target.cwd = relative(folder, portable.target.cwd);
-  return digest(portable);
+  return digest(withPaths(campaign, (path) => relative(folder, path)));
 }
 
 function readYaml(file: string): { fields: Fields; lineOf: (path: readonly PropertyKey[]) => number } {
@@ -115,11 +112,25 @@ function merge(under: unknown, over: unknown): unknown {
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-function withAbsolutePaths(campaign: Campaign, folder: string): Campaign {
+/** The campaign with every path in it changed. */
+function withPaths(campaign: Campaign, change: (path: string) => string): Campaign {
   const { target, baseModel } = campaign;
   return {
     ...campaign,
-    target: target.kind === 'process' ? { ...target, cwd: resolve(folder, target.cwd ?? '.') } : target,
-    baseModel: { ...baseModel, path: resolve(folder, baseModel.path) },
+    target: targetPaths(target, change),
+    baseModel: { ...baseModel, path: change(baseModel.path) },
   };
+}
+
+function targetPaths(target: Campaign['target'], change: (path: string) => string): Campaign['target'] {
+  switch (target.kind) {
+    case 'process':
+      return { ...target, cwd: change(target.cwd ?? '.') };
+    case 'tau2':
+      return target.checkout === undefined ? target : { ...target, checkout: change(target.checkout) };
+    case 'toolsandbox':
+      return { ...target, folder: change(target.folder) };
+    default:
+      return target;
+  }
 }

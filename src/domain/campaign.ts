@@ -66,12 +66,14 @@ export const environmentSpecSchema = z.discriminatedUnion('kind', [
 ]);
 export type EnvironmentSpec = z.infer<typeof environmentSpecSchema>;
 
-const samplingDefaults = { temperature: 1, topP: 1, maxTokens: 48 };
+/** Answers of the policy in one rollout; an environment's own limit holds as well. */
+const maxSteps = count.default(50);
+
 const sampling = (temperature: number) =>
   z
     .strictObject({
       temperature: z.number().min(0).max(2).default(temperature),
-      topP: z.number().gt(0).max(1).default(samplingDefaults.topP),
+      topP: z.number().gt(0).max(1).default(1),
       maxTokens: count.default(512),
     })
     .prefault({});
@@ -105,6 +107,12 @@ export const trainingSchema = z
     checkpointEvery: count.default(5),
     /** Torch threads of a trainer process. */
     threads: count.default(8),
+    /** Of the base model's weights in the trainer; the adapter's follow. */
+    dtype: z.enum(['float32', 'bfloat16']).default('float32'),
+    /** Padded tokens of one forward pass; a longer row goes alone. */
+    tokensPerForward: count.default(4096),
+    /** Computes activations twice to hold fewer of them: long conversations of a large model need it. */
+    gradientCheckpointing: z.boolean().default(false),
   })
   .prefault({});
 export type Training = z.infer<typeof trainingSchema>;
@@ -153,7 +161,16 @@ export const campaignSchema = z.strictObject({
         maxBatch: count.default(64),
         threads: count.default(2),
       }),
-      z.strictObject({ kind: z.literal('vllm'), url: z.url() }),
+      z.strictObject({
+        kind: z.literal('vllm'),
+        url: z.url(),
+        /** What it calls the base model. A server of another one is refused. */
+        model: z.string().min(1).optional(),
+        /** Tokens of a whole conversation: vLLM's --max-model-len. A server with another limit is refused. */
+        contextTokens: count.default(32_768),
+        /** GPUs that it runs on, for the hours that `campaign plan` counts. */
+        gpus: count.default(1),
+      }),
     ])
     .prefault({ kind: 'embedded' }),
   rollouts: z
@@ -163,6 +180,7 @@ export const campaignSchema = z.strictObject({
       perTask: count.default(1),
       concurrency: count.default(64),
       sampling: sampling(0.7),
+      maxSteps,
       /** Attempts at a rollout that breaks for reasons outside the policy. */
       maxAttempts: count.default(3),
     })
@@ -195,6 +213,7 @@ export const campaignSchema = z.strictObject({
       tasks: count.default(200),
       trials: count.default(1),
       sampling: sampling(0),
+      maxSteps,
       confidence: fraction.default(0.95),
     })
     .prefault({}),
@@ -202,6 +221,8 @@ export const campaignSchema = z.strictObject({
     .strictObject({
       /** Trainers that run at once: one per GPU group. */
       gpuSlots: count.default(1),
+      /** GPUs of one trainer: the worker deals out those that it sees. 0: every trainer sees what the worker sees. */
+      gpusPerTrainer: z.number().int().min(0).default(0),
       /**
        * A worker or a trainer that shows no progress for so long is taken for dead, and its work is given to another. Loading a
        * full-size model shows none for minutes.

@@ -1,13 +1,17 @@
 /** GPU worker: one trainer at a time per slot. Start one per GPU group. */
 import { createGpuActivities } from '../activities';
+import { dealGpus } from '../activities/gpu-groups';
 import { taskQueues } from '../workflows/messages';
 import { policyDependencies, main, runWorker, settings } from './runtime';
 
 main(() => {
-  const deps = policyDependencies();
+  const { gpuSlots, gpusPerTrainer } = settings();
+  const visible = process.env['CUDA_VISIBLE_DEVICES'];
+  const gpus = dealGpus({ slots: gpuSlots, perTrainer: gpusPerTrainer, visible });
+  const deps = { ...policyDependencies(), gpus };
   return runWorker(deps, {
     taskQueue: taskQueues.gpu,
     activities: createGpuActivities(deps),
-    maxConcurrentActivityTaskExecutions: settings().gpuSlots,
+    maxConcurrentActivityTaskExecutions: gpuSlots,
   });
 });

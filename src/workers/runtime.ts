@@ -22,6 +22,7 @@ export function settings() {
     python: env['CAMPAIGN_PYTHON'] ?? resolve('.venv/bin/python'),
     policyServerUrl: env['POLICY_SERVER_URL'] ?? 'http://127.0.0.1:8000',
     gpuSlots: Number(env['CAMPAIGN_GPU_SLOTS'] ?? 1),
+    gpusPerTrainer: Number(env['CAMPAIGN_GPUS_PER_TRAINER'] ?? 0),
   };
 }
 

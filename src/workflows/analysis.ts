@@ -11,6 +11,7 @@ export async function rolloutsStage(run: Run): Promise<void> {
     tasks: 'discovery',
     attempts: config.rollouts.perTask,
     sampling: config.rollouts.sampling,
+    maxSteps: config.rollouts.maxSteps,
   });
 }
 

@@ -127,6 +127,7 @@ async function synthesize(
         tasks: { kind: 'seeds', from: CALIBRATION_SEEDS, count: bands.seeds },
         attempts: bands.rolloutsPerSeed,
         sampling: { ...campaign.rollouts.sampling, temperature: bands.temperature },
+        maxSteps: campaign.rollouts.maxSteps,
       }),
     );
     const rolloutsRef = record.calibrationRollouts.ref;

@@ -20,7 +20,7 @@ export const part = (plan: ArtifactRef, name: Extract<TaskSet, { kind: 'plan' }>
   part: name,
 });
 
-/** One batch of rollouts; what is not given comes from the campaign. Greedy batches use the evaluation's sampling. */
+/** One batch of rollouts; what is not given comes from the campaign. Greedy batches use the evaluation's sampling and step limit. */
 export function rollOut(
   campaign: Campaign,
   input: Pick<RollOutInput, 'purpose' | 'environment' | 'policy' | 'tasks' | 'attempts'> & Partial<RollOutInput>,
@@ -28,6 +28,7 @@ export function rollOut(
   const options = withSummary(rolloutOptions(campaign.workers.heartbeatSeconds), input.purpose);
   return proxyActivities<RolloutActivities>(options).rollOut({
     sampling: campaign.evaluation.sampling,
+    maxSteps: campaign.evaluation.maxSteps,
     seed: campaign.seed,
     concurrency: campaign.rollouts.concurrency,
     maxAttempts: campaign.rollouts.maxAttempts,

@@ -30,6 +30,7 @@ export async function trainAndPick(
       training: { ...campaign.training, steps },
       seed: campaign.seed,
       maxTokens: campaign.rollouts.sampling.maxTokens,
+      maxSteps: campaign.rollouts.maxSteps,
       concurrency: campaign.rollouts.concurrency,
       maxAttempts: campaign.rollouts.maxAttempts,
       stallSeconds: 0.8 * campaign.workers.heartbeatSeconds,

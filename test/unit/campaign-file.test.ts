@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { configDigest, loadCampaign, type CampaignOverrides } from '../../src/cli/campaign-file';
 import { campaignJsonSchema } from '../../src/cli/campaign-schema';
 import { UserError } from '../../src/cli/errors';
@@ -50,7 +50,8 @@ describe('a campaign file', () => {
 
   it('replaces an object of another kind whole', () => {
     const campaign = load(`${base}preset: demo\npolicyServer: { kind: vllm, url: 'http://gpu:8000' }\n`);
-    expect(campaign.policyServer).toEqual({ kind: 'vllm', url: 'http://gpu:8000' });
+    expect(campaign.policyServer).toMatchObject({ kind: 'vllm', url: 'http://gpu:8000' });
+    expect(campaign.policyServer).not.toHaveProperty('threads');
   });
 
   it('resolves paths from its own folder', () => {
@@ -60,6 +61,8 @@ describe('a campaign file', () => {
     const campaign = loadCampaign({ file });
     expect(campaign.baseModel.path).toBe(join(file, '../models/small'));
     expect(campaign.target).toMatchObject({ cwd: join(file, '../bridge') });
+    const other = write(base.replace('kind: builtin\n  name: shop', 'kind: toolsandbox\n  folder: ../sandbox'));
+    expect(loadCampaign({ file: other }).target).toMatchObject({ folder: join(other, '../../sandbox') });
   });
 
   it('gets its seed in the name when another one is asked for', () => {
@@ -68,9 +71,11 @@ describe('a campaign file', () => {
     expect(load(base, { seed: 7, name: 'other' })).toMatchObject({ name: 'other', seed: 7 });
   });
 
-  it.each(['demo', 'smoke', 'null'])('%s that is shipped is valid', (name) => {
-    const campaign = loadCampaign({ file: join(repository, 'campaigns', `${name}.yaml`) });
-    expect(campaign).toMatchObject({ name, baseModel: { path: join(repository, 'models/base') } });
+  const shipped = readdirSync(join(repository, 'campaigns')).filter((file) => file.endsWith('.yaml'));
+  it.each(shipped)('%s that is shipped is valid', (file) => {
+    const campaign = loadCampaign({ file: join(repository, 'campaigns', file) });
+    expect(campaign.name).toBe(file.replace('.yaml', ''));
+    expect(dirname(campaign.baseModel.path)).toBe(join(repository, 'models'));
   });
 
   it('has a digest that changes with any value and not with the place of the checkout', () => {
@@ -112,7 +117,7 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
     [
       'a kind that does not exist',
       base.replace('kind: builtin', 'kind: bultin'),
-      'mine.yaml:3 target.kind is "bultin"; it must be one of builtin, process, sandbox; did you mean \'builtin\'?',
+      'mine.yaml:3 target.kind is "bultin"; it must be one of builtin, process, tau2, toolsandbox, sandbox; did you mean \'builtin\'?',
     ],
     [
       'a name that the home needs itself',

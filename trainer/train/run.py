@@ -162,7 +162,9 @@ def grpo_config(job: Job, output: Path, **changes: Any) -> GRPOConfig:
 
 def build_model(job: Job) -> Any:
     """The base model with a fresh LoRA (B zero) that depends on the seed alone."""
-    base = AutoModelForCausalLM.from_pretrained(job.base_model, dtype=getattr(torch, job.dtype))
+    # Where there are GPUs, the layers are spread over all that this trainer may see.
+    spread = {"device_map": "auto"} if torch.cuda.is_available() else {}
+    base = AutoModelForCausalLM.from_pretrained(job.base_model, dtype=getattr(torch, job.dtype), **spread)
     linear = {name for name, module in base.named_modules() if isinstance(module, torch.nn.Linear)}
     for wanted in job.lora.target_modules:
         if not any(name == wanted or name.endswith(f".{wanted}") for name in linear):

@@ -126,6 +126,6 @@ async function startWorkers({ home, options, campaign, narrator, supervisor }: R
     namespace: namespace(),
     policyServerUrl,
   };
-  const { gpuSlots } = campaign.workers;
-  await supervisor.start(workerNames.map((name) => workerService({ name, home, addresses, gpuSlots })));
+  const { workers } = campaign;
+  await supervisor.start(workerNames.map((name) => workerService({ name, home, addresses, workers })));
 }

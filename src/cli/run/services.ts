@@ -73,7 +73,7 @@ export function workerService(worker: {
   name: WorkerName;
   home: Home;
   addresses: Addresses;
-  gpuSlots: number;
+  workers: Campaign['workers'];
 }): ServiceSpec {
   const { temporalAddress, namespace, policyServerUrl } = worker.addresses;
   return {
@@ -88,7 +88,8 @@ export function workerService(worker: {
       CAMPAIGN_HOME: worker.home.root,
       POLICY_SERVER_URL: policyServerUrl,
       CAMPAIGN_PYTHON: pythonPath(),
-      CAMPAIGN_GPU_SLOTS: String(worker.gpuSlots),
+      CAMPAIGN_GPU_SLOTS: String(worker.workers.gpuSlots),
+      CAMPAIGN_GPUS_PER_TRAINER: String(worker.workers.gpusPerTrainer),
     },
     isReady: (output) => output.some((line) => line.startsWith('{') && /"type"\s*:\s*"ready"/.test(line)),
     readySeconds: WORKER_READY_SECONDS,
