@@ -20,7 +20,12 @@ export const stopReasonSchema = z.enum([
 ]);
 export type StopReason = z.infer<typeof stopReasonSchema>;
 
-export const taskSchema = z.object({ id: z.string(), split: splitSchema });
+export const taskSchema = z.object({
+  id: z.string(),
+  split: splitSchema,
+  /** Rows of the report's tables that this task belongs to. */
+  groups: z.array(z.string()).optional(),
+});
 export type Task = z.infer<typeof taskSchema>;
 
 /** Machine-readable form of the written policy's rules, for synthesizers that work by rules. */
@@ -102,8 +107,8 @@ export interface Episode {
 export interface Environment {
   describe(): Promise<EnvironmentDescription>;
   tasks(split: Split): Promise<Task[]>;
-  /** Starts a fresh, independent episode; any number may be open at once. */
-  reset(task: { id: string; seed: number }): Promise<Episode>;
+  /** Starts a fresh, independent episode; any number may be open at once. The signal ends what the episode waits for outside. */
+  reset(task: { id: string; seed: number }, signal?: AbortSignal): Promise<Episode>;
   close(): Promise<void>;
 }
 

@@ -28,6 +28,11 @@ export const failureTypes = {
   /** The model that plays the user, or the one that judges, gave no usable answer. */
   UserSimulatorFailed: { retryable: true },
   JudgeFailed: { retryable: true },
+  /** Its endpoint refuses the request: a wrong key or model, or a conversation that is too long for it. */
+  UserSimulatorRejected: { retryable: false },
+  JudgeRejected: { retryable: false },
+  /** Its endpoint can't be reached or has no capacity: all rollouts that need it would break. */
+  PartnerUnavailable: { retryable: true },
   /** No generator for this class of error, or the target lacks what it needs. */
   CannotSynthesize: { retryable: false },
   /** Rollouts that a group needs are still broken after all attempts. */

@@ -43,14 +43,14 @@ export function openProcessEnvironment({
       return { ...description, version: version.join('; ') };
     },
     tasks: async (split) => (await connected(anySlot()).request('tasks', { split })).tasks,
-    async reset(task): Promise<Episode> {
+    async reset(task, signal): Promise<Episode> {
       const slot = anySlot();
       slot.episodes++;
       try {
         const run = connected(slot);
         const begun = await run.request('reset', { task });
         try {
-          return await openEpisode({ run, begun, seed: task.seed, user, judge, closed: () => slot.episodes-- });
+          return await openEpisode({ run, begun, seed: task.seed, user, judge, signal, closed: () => slot.episodes-- });
         } catch (error) {
           await run.request('close', { episode: begun.episode }).catch(() => undefined);
           throw error;
@@ -73,10 +73,11 @@ interface Opening {
   seed: number;
   user: SimulatedUser | undefined;
   judge: Judge | undefined;
+  signal: AbortSignal | undefined;
   closed: () => void;
 }
 
-async function openEpisode({ run, begun, seed, user, judge, closed }: Opening): Promise<Episode> {
+async function openEpisode({ run, begun, seed, user, judge, signal, closed }: Opening): Promise<Episode> {
   const { episode, user: unheard, userTools = [], ...start } = begun;
   const heard: Message[] = [];
   let turn = 0;
@@ -91,6 +92,7 @@ async function openEpisode({ run, begun, seed, user, judge, closed }: Opening): 
         messages: heard,
         tools: userTools,
         seed: turnSeed({ key: `user ${seed}`, turn: turn++ }),
+        ...(signal && { signal }),
       });
       const { content, toolCalls } = said;
       heard.push({ role: 'assistant', content, ...(toolCalls && { toolCalls }) });
@@ -108,7 +110,7 @@ async function openEpisode({ run, begun, seed, user, judge, closed }: Opening): 
     async evaluate(reason): Promise<Evaluation> {
       const first = await run.request('evaluate', { episode, reason });
       if (!('judge' in first)) return first;
-      const judgements = await Promise.all(first.judge.map((question) => judgeOf(judge).answer(question)));
+      const judgements = await Promise.all(first.judge.map((question) => judgeOf(judge).answer(question, signal)));
       const second = await run.request('evaluate', { episode, reason, judgements });
       if ('judge' in second) throw new OutsideFailure('BadEnvironment', 'evaluate: asks the judge a second time');
       return second;

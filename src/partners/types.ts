@@ -1,6 +1,6 @@
 /**
  * The other parties to an episode that are played by a model: the simulated user and the judge. Invariant: what they fail at is an
- * OutsideFailure (`UserSimulatorFailed`, `JudgeFailed`), so the rollout is broken and never scored.
+ * OutsideFailure, so the rollout is broken and never scored.
  */
 import type { Message, ToolSchema, UserMessage } from '../domain/messages';
 
@@ -10,6 +10,7 @@ export interface UserTurn {
   tools: ToolSchema[];
   /** Of this turn; equal turns get equal seeds. */
   seed: number;
+  signal?: AbortSignal;
 }
 
 export interface SimulatedUser {
@@ -22,7 +23,7 @@ export interface SimulatedUser {
 export interface Judge {
   id: string;
   /** The answer, in words. */
-  answer(question: Message[]): Promise<string>;
+  answer(question: Message[], signal?: AbortSignal): Promise<string>;
 }
 
 export interface Partners {

@@ -6,6 +6,7 @@ import OpenAI from 'openai';
 import { z } from 'zod';
 import { createKeepAliveFetch } from './keep-alive-fetch';
 import { policyFailure } from './errors';
+import { withOwnSignal } from './own-signal';
 
 export interface PolicyServerOptions {
   /** Without /v1, e.g. http://127.0.0.1:8000. */
@@ -88,20 +89,4 @@ export function openPolicyServer(options: PolicyServerOptions): PolicyServer {
       ),
     close,
   };
-}
-
-/** The openai client never takes its listener off the signal: over a batch of thousands of requests that would pile up. */
-async function withOwnSignal<Answer>(
-  signal: AbortSignal | undefined,
-  work: (own: AbortSignal) => PromiseLike<Answer>,
-): Promise<Answer> {
-  const own = new AbortController();
-  const abort = () => own.abort(signal?.reason);
-  if (signal?.aborted) abort();
-  signal?.addEventListener('abort', abort);
-  try {
-    return await work(own.signal);
-  } finally {
-    signal?.removeEventListener('abort', abort);
-  }
 }

@@ -53,7 +53,7 @@ export function completionBody(turn: Omit<TurnRequest, 'policy' | 'signal'> & { 
   };
 }
 
-const callSchema = z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) });
+export const callSchema = z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) });
 export type WireCall = z.infer<typeof callSchema>;
 
 const completionSchema = z.object({

@@ -145,9 +145,11 @@ async function makeOne(
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof OutsideFailure)) throw error;
-      // A server that is gone would break all the rest one by one: the batch stops, and whoever asked for it tries again later.
+      // What is gone would break all the rest one by one: the batch stops, and whoever asked for it tries again later.
       if (isFailure(error, 'PolicyServerUnavailable') && !(await client.reachable())) throw error;
-      if (!error.retryable || attempt >= maxAttempts) return brokenRollout(planned, error);
+      const last = !error.retryable || attempt >= maxAttempts;
+      if (last && isFailure(error, 'PartnerUnavailable')) throw error;
+      if (last) return brokenRollout(planned, error);
       await sleep(RETRY_DELAY_MS * attempt, undefined, { signal });
     }
   }

@@ -25,7 +25,9 @@ export interface PlayOptions {
 
 export async function play({ key, task, attempt }: PlannedRollout, options: PlayOptions): Promise<ScoredRollout> {
   const started = performance.now();
-  const episode = await fromEnvironment(() => options.environment.reset({ id: task, seed: options.seed }));
+  const episode = await fromEnvironment(() =>
+    options.environment.reset({ id: task, seed: options.seed }, options.signal),
+  );
   try {
     const { stopReason, ...played } = await converse(key, episode, options);
     const evaluation = await fromEnvironment(async () => evaluationSchema.parse(await episode.evaluate(stopReason)));

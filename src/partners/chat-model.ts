@@ -1,0 +1,101 @@
+/**
+ * A model behind an OpenAI-compatible endpoint, asked one turn at a time. Invariants: one call, one request, and no more of them at once
+ * than the file allows; whatever goes wrong leaves as an OutsideFailure; the key is known here only.
+ */
+import OpenAI from 'openai';
+import { z } from 'zod';
+import type { ChatModel } from '../domain/campaign';
+import type { Message, ToolSchema } from '../domain/messages';
+import { createKeepAliveFetch } from '../policy/keep-alive-fetch';
+import { withOwnSignal } from '../policy/own-signal';
+import { callSchema, toWireMessage, toWireTools } from '../policy/wire';
+import { OutsideFailure } from '../rollout/failure';
+import { partnerFailure, unusable, type Role } from './errors';
+import { createLimit } from './limit';
+
+const replySchema = z.object({
+  choices: z
+    .array(
+      z.object({
+        message: z.object({ content: z.string().nullish(), tool_calls: z.array(callSchema).nullish() }),
+        finish_reason: z.string().nullish(),
+      }),
+    )
+    .min(1),
+});
+export type Reply = { content: string; calls: z.infer<typeof callSchema>[]; cutOff: boolean };
+
+export interface ChatRequest {
+  messages: Message[];
+  tools: ToolSchema[];
+  seed: number;
+  signal?: AbortSignal | undefined;
+}
+
+export interface OpenChatModel {
+  ask(request: ChatRequest): Promise<Reply>;
+  /** What makes an answer unusable, as a failure. */
+  unusable(problem: string): OutsideFailure;
+}
+
+/** Throws BadInput if the key's variable is not set. */
+export function openChatModel(role: Role, model: ChatModel): OpenChatModel {
+  const partner = { role, model, key: keyOf(role, model) };
+  const { fetch } = createKeepAliveFetch({ connections: model.concurrency });
+  const openai = new OpenAI({
+    apiKey: partner.key ?? 'none',
+    baseURL: model.url.replace(/\/+$/, ''),
+    maxRetries: 0,
+    timeout: model.timeoutSeconds * 1000,
+    logLevel: 'off',
+    fetch,
+  });
+  // Not left to the connections: a request that waits for one is on the clock already.
+  const limited = createLimit(model.concurrency);
+
+  return {
+    unusable: (problem) => unusable(partner, problem),
+    ask: ({ messages, tools, seed, signal }) =>
+      limited(async () => {
+        signal?.throwIfAborted();
+        try {
+          const body = {
+            model: model.model,
+            messages: messages.map(toWireMessage),
+            ...(tools.length > 0 && { tools: toWireTools(tools) }),
+            max_tokens: model.maxTokens,
+            temperature: model.temperature,
+            top_p: model.topP,
+            seed,
+          };
+          const answer: unknown = await withOwnSignal(signal, (own) =>
+            openai.chat.completions.create(body, { signal: own }),
+          );
+          return replyOf(answer);
+        } catch (error) {
+          signal?.throwIfAborted();
+          throw partnerFailure(partner, error);
+        }
+      }),
+  };
+}
+
+function replyOf(answer: unknown): Reply {
+  const parsed = replySchema.safeParse(answer);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new Error(`the answer is no chat completion: ${issue?.path.join('.')}: ${issue?.message}`);
+  }
+  const { message, finish_reason } = parsed.data.choices[0]!;
+  return { content: message.content ?? '', calls: message.tool_calls ?? [], cutOff: finish_reason === 'length' };
+}
+
+function keyOf(role: Role, { apiKeyEnv }: ChatModel): string | undefined {
+  if (apiKeyEnv === undefined) return undefined;
+  const key = process.env[apiKeyEnv];
+  if (key) return key;
+  throw new OutsideFailure(
+    'BadInput',
+    `target.${role}.apiKeyEnv is ${apiKeyEnv}, and this variable is not set; set it to the endpoint's key`,
+  );
+}
