@@ -25,7 +25,7 @@ class Recipe:
     lacks: dict[str, float]
     seed: int = 1
     # Steps of each round of the foundation, which lacks nothing.
-    foundation_rounds: tuple[int, ...] = (2500, 4000)
+    foundation_rounds: tuple[int, ...] = (2500, 4000, 1500)
     # Steps of one round with the planted lacks; rounds are added, up to so many, until what is not planted is whole.
     steps: int = 700
     planting_rounds: int = 5

@@ -15,7 +15,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from trainer.base_model import model, shop
 from trainer.base_model.workshop import Workshop, save
 
-# Most rows go without the system turn: half the tokens, the same look-ups.
+# Most rows go without the system turn: half the tokens, the same look-ups. The last round has it in all, as rollouts do.
 PROMPT_SHARE = 0.1
 
 
@@ -41,7 +41,8 @@ def make(
     # What the weights follow from; the environment as a whole, so that a new version makes a new foundation.
     origin = [environment, sorted(workshop.tokenizer.get_vocab().items()), lm.config.to_json_string(), recipe]
     for number, steps in enumerate(rounds):
-        origin.append(steps)
+        last = number > 0 and number == len(rounds) - 1
+        origin.append([steps, "full prompts"] if last else steps)
         key = hashlib.sha256(json.dumps(origin, sort_keys=True).encode()).hexdigest()[:12]
         folder = cache / f"round-{number}-{key}"
         if (folder / "config.json").exists():
@@ -50,6 +51,6 @@ def make(
             continue
         print(f"foundation round {number}: {steps} steps", file=sys.stderr)
         _, demos = round_demonstrations(demonstrations, workshop.seed, number)
-        workshop.train(lm, workshop.rows(demos, PROMPT_SHARE), steps, learning_rate)
+        workshop.train(lm, workshop.rows(demos, 1.0 if last else PROMPT_SHARE), steps, learning_rate)
         save(folder, lm, workshop.tokenizer, {"rounds": rounds[: number + 1]})
     return lm
