@@ -6,6 +6,7 @@ SHELL := bash
 VENV := .venv/bin/python
 NODE_STAMP := node_modules/.installed
 PYTHON_STAMP := .venv/.installed
+TOOLSANDBOX_STAMP := .venv-toolsandbox/.installed
 BUILD_STAMP := dist/.built
 SOURCES := $(shell find src -name '*.ts')
 # A test that needs a base model takes this one.
@@ -42,6 +43,19 @@ $(PYTHON_STAMP): trainer/requirements.lock
 	fi
 	$(VENV) -m pip install --disable-pip-version-check --quiet --requirement $<
 	@touch $@
+
+.PHONY: bridges-toolsandbox
+bridges-toolsandbox: $(TOOLSANDBOX_STAMP) ## What ToolSandbox's bridge needs, in .venv-toolsandbox; ToolSandbox is a folder of yours
+
+# The versions that ToolSandbox names have no packages for newer Pythons.
+$(TOOLSANDBOX_STAMP): bridges/toolsandbox/requirements.txt
+	@for python in $(or $(PYTHON),python3.12 python3.11 python3); do \
+	  if $$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] not in [(3, 11), (3, 12)])' 2>/dev/null; then \
+	    $$python -m venv --clear .venv-toolsandbox \
+	      && .venv-toolsandbox/bin/python -m pip install --disable-pip-version-check --quiet --requirement $< && touch $@; exit; \
+	  fi; \
+	done; \
+	echo "make bridges-toolsandbox: Python 3.11 or 3.12 is needed; name one with make PYTHON=/path/to/python" >&2; exit 1
 
 .PHONY: build
 build: $(BUILD_STAMP) ## Compile TypeScript and bundle the workflows into dist/

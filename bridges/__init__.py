@@ -1,0 +1,1 @@
+"""Bridges: benchmarks in Python, each a process of the environment protocol (docs/environments.md)."""

@@ -1,0 +1,64 @@
+"""The process side of the environment protocol: JSON-RPC 2.0, one object a line, on stdin and stdout.
+
+Invariants: stdout carries the protocol alone (whatever else prints ends on stderr); every request gets one answer; the
+process ends when stdin does.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, TextIO
+
+Methods = dict[str, Callable[[dict[str, Any]], dict[str, Any]]]
+
+PARSE, REQUEST, METHOD, PARAMS, ENVIRONMENT = -32700, -32600, -32601, -32602, -32000
+
+
+class BadParams(Exception):
+    """The request names something that isn't there. Asking again is of no use."""
+
+
+@contextlib.contextmanager
+def protocol_streams() -> Iterator[tuple[TextIO, TextIO]]:
+    """Takes stdin and stdout for the protocol, before a benchmark is imported that prints."""
+    # Ctrl-C reaches every process of the terminal; this one ends when its owner closes stdin.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with os.fdopen(os.dup(0), encoding="utf-8") as requests, os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
+        os.dup2(2, 1)
+        with open(os.devnull) as nothing:
+            os.dup2(nothing.fileno(), 0)
+        sys.stdout = sys.stderr
+        yield requests, answers
+
+
+def serve(methods: Methods, requests: TextIO, answers: TextIO) -> None:
+    """Answers requests one by one, in order, until there are no more."""
+    for line in requests:
+        answers.write(json.dumps(answer(methods, line), allow_nan=False) + "\n")
+        answers.flush()
+
+
+def answer(methods: Methods, line: str) -> dict[str, Any]:
+    request_id = None
+    try:
+        request = json.loads(line)
+        request_id = request["id"]
+        method = methods[request["method"]]
+    except json.JSONDecodeError as error:
+        return failure(None, PARSE, f"not JSON: {error}")
+    except (TypeError, KeyError) as error:
+        known = f"there are {', '.join(methods)}"
+        return failure(request_id, METHOD if request_id is not None else REQUEST, f"no method: {error}; {known}")
+    try:
+        return {"jsonrpc": "2.0", "id": request_id, "result": method(request.get("params") or {})}
+    except BadParams as error:
+        return failure(request_id, PARAMS, str(error))
+    except Exception as error:
+        return failure(request_id, ENVIRONMENT, f"{type(error).__name__}: {error}")
+
+
+def failure(request_id: int | str | None, code: int, message: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}}

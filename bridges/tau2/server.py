@@ -1,0 +1,83 @@
+"""The protocol's methods over tau2-bench. Invariant: all state is in `episodes`; the domains are never changed."""
+
+import itertools
+from typing import Any
+
+from tau2.config import DEFAULT_MAX_STEPS
+from tau2.data_model.tasks import Task
+
+from ..rpc import BadParams, Methods
+from .domain import Domain
+from .episode import Episode
+from .evaluation import evaluate
+
+
+def methods_of(names: list[str], version: str) -> Methods:
+    domains = {name: Domain(name) for name in names}
+    tools: dict[str, dict[str, Any]] = {}
+    for domain in domains.values():
+        for tool in domain.tools:
+            tools.setdefault(tool["name"], tool)
+    episodes: dict[str, Episode] = {}
+    numbers = itertools.count(1)
+
+    def episode_of(params: dict[str, Any]) -> Episode:
+        if params["episode"] not in episodes:
+            raise BadParams(f"params.episode: no open episode {params['episode']}")
+        return episodes[params["episode"]]
+
+    def describe(_: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "name": "tau2-bench",
+            "version": f"{version}: {', '.join(domains)}",
+            "policy": policy_of(list(domains.values())),
+            "tools": list(tools.values()),
+            "maxSteps": DEFAULT_MAX_STEPS,
+            "hasReference": True,
+        }
+
+    def tasks(params: dict[str, Any]) -> dict[str, Any]:
+        split = params["split"]
+        return {
+            "tasks": [
+                {"id": f"{domain.name}/{task}", "split": split, "groups": [domain.name]}
+                for domain in domains.values()
+                for task in domain.splits[split]
+            ]
+        }
+
+    def reset(params: dict[str, Any]) -> dict[str, Any]:
+        domain, task = find(domains, params["task"]["id"])
+        episode, name = Episode(domain, task), f"e{next(numbers)}"
+        episodes[name] = episode
+        return {"episode": name, **episode.start()}
+
+    def close(params: dict[str, Any]) -> dict[str, Any]:
+        episode_of(params)
+        del episodes[params["episode"]]
+        return {}
+
+    return {
+        "describe": describe,
+        "tasks": tasks,
+        "reset": reset,
+        "step": lambda params: episode_of(params).step(params["message"]),
+        "evaluate": lambda params: evaluate(episode_of(params), params["reason"], params.get("judgements") or []),
+        "close": close,
+    }
+
+
+def policy_of(domains: list[Domain]) -> str:
+    """One domain's policy as it is; several under headings."""
+    if len(domains) == 1:
+        return domains[0].policy
+    return "\n\n".join(f"# Domain {domain.name}\n\n{domain.policy}" for domain in domains)
+
+
+def find(domains: dict[str, Domain], task_id: str) -> tuple[Domain, Task]:
+    name, _, task = task_id.partition("/")
+    if name in domains:
+        for tasks in domains[name].splits.values():
+            if task in tasks:
+                return domains[name], tasks[task]
+    raise BadParams(f"params.task.id: no task {task_id} in {', '.join(domains)}; an id is domain/task")
