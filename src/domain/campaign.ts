@@ -59,6 +59,11 @@ export const environmentSpecSchema = z.discriminatedUnion('kind', [
     kind: z.literal('toolsandbox'),
     /** The checkout; relative to the campaign file. */
     folder: z.string(),
+    /**
+     * Fraction of the families of scenarios that only `test` has. With 0, `test` is the 129 base scenarios, as published, and `train`
+     * their variants with other tools, which ask for the same things.
+     */
+    heldOut: z.number().min(0).lt(1).default(0),
     processes,
     user: partners.user,
   }),

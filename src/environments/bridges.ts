@@ -4,8 +4,8 @@ import type { EnvironmentSpec } from '../domain/campaign';
 import type { ProcessCommand } from './connection';
 
 const repository = resolve(__dirname, '..', '..');
-/** Made by `make bridges`; apart from the trainer's, since the benchmarks pin other versions. */
-const python = resolve(repository, '.venv-bridges', 'bin', 'python');
+/** Made by `make bridges` and `make bridges-toolsandbox`: apart from the trainer's and each other's, which pin other versions. */
+const python = (environment: string) => resolve(repository, environment, 'bin', 'python');
 
 /** What to start for an environment that is a process. */
 export function programOf(spec: Extract<EnvironmentSpec, { processes: number }>): ProcessCommand {
@@ -14,9 +14,18 @@ export function programOf(spec: Extract<EnvironmentSpec, { processes: number }>)
       return { command: spec.command, ...(spec.cwd !== undefined && { cwd: spec.cwd }) };
     case 'tau2': {
       const checkout = spec.checkout === undefined ? [] : ['--checkout', spec.checkout];
-      return { command: [python, '-m', 'bridges.tau2', ...spec.domains, ...checkout], cwd: repository };
+      return {
+        command: [python('.venv-bridges'), '-m', 'bridges.tau2', ...spec.domains, ...checkout],
+        cwd: repository,
+      };
     }
     case 'toolsandbox':
-      return { command: [python, '-m', 'bridges.toolsandbox', spec.folder], cwd: repository };
+      return {
+        command: [
+          ...[python('.venv-toolsandbox'), '-m', 'bridges.toolsandbox', spec.folder],
+          ...['--held-out', String(spec.heldOut)],
+        ],
+        cwd: repository,
+      };
   }
 }
