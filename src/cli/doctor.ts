@@ -3,6 +3,7 @@ import type { Campaign } from '../domain/campaign';
 import { checkModel, checkPolicyServer, checkTarget } from './checks/campaign';
 import { failed, passed, type Check } from './checks/check';
 import { checkBuild, checkHome, checkMemory, checkNode, checkPort, checkTemporal, freePort } from './checks/machine';
+import { checkPartners } from './checks/partners';
 import { checkPython } from './checks/python';
 import { UserError } from './errors';
 import type { Home } from './project';
@@ -32,7 +33,13 @@ export async function examine({ home, temporalPort, uiPort, campaign }: DoctorOp
   ];
   if (!campaign) return machine;
   const model = checkModel(campaign);
-  const parts = [...machine, model, await checkTarget(campaign, home), await checkPolicyServer(campaign)];
+  const parts = [
+    ...machine,
+    model,
+    await checkTarget(campaign, home),
+    ...(await checkPartners(campaign)),
+    await checkPolicyServer(campaign),
+  ];
   const startable = campaign.policyServer.kind === 'embedded' && model.ok && python.every(({ ok }) => ok);
   return startable ? [...parts, await tryPolicyServer(campaign, home)] : parts;
 }

@@ -13,6 +13,7 @@ export const lazy = {
   environments: () => require('../environments/open') as typeof import('../environments/open'),
   conformance: () => require('../environments/conformance') as typeof import('../environments/conformance'),
   serveEnvironment: () => require('../environments/serve') as typeof import('../environments/serve'),
+  partners: () => require('../partners/open') as typeof import('../partners/open'),
   folderStore: () => require('../artifacts/folder-store') as typeof import('../artifacts/folder-store'),
   terminalReport: () => require('../report/terminal') as typeof import('../report/terminal'),
 };

@@ -8,6 +8,7 @@ import { configDigest, loadCampaign, type CampaignOverrides } from '../campaign-
 import { checkModel, checkPolicyServer, checkTarget } from '../checks/campaign';
 import { requireAll } from '../checks/check';
 import { checkBuild, checkHome, checkTemporal, freePort } from '../checks/machine';
+import { checkPartners } from '../checks/partners';
 import { checkPython } from '../checks/python';
 import { UserError } from '../errors';
 import { homeOf, namespace } from '../options';
@@ -37,6 +38,7 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
     checkModel(campaign),
     await checkPolicyServer(campaign),
     await checkTarget(campaign, home),
+    ...(await checkPartners(campaign)),
   ]);
   return supervised(options, campaign.name, async (stand) => {
     const { temporal, link } = await startTemporal(stand, campaign.name);
