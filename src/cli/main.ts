@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { environmentCommands } from './commands/env';
 import { inspectCommands } from './commands/inspect';
 import { lineageCommand } from './commands/lineage';
+import { planCommand } from './commands/plan';
 import { reportCommand } from './commands/report';
 import { runCommands } from './commands/run';
 import { selectCommand } from './commands/select';
@@ -29,6 +30,7 @@ export function createProgram(): Command {
     })
     .showSuggestionAfterError()
     .exitOverride();
+  planCommand(program);
   runCommands(program);
   watchCommands(program);
   reportCommand(program);

@@ -162,7 +162,15 @@ const reportShape = z.strictObject({
       scored: figureSchema,
       broken: figureSchema,
       brokenByError: z.array(z.strictObject({ errorType: z.string(), rollouts: figureSchema })),
-      byPurpose: z.array(z.strictObject({ purpose: z.string(), scored: figureSchema, broken: figureSchema })),
+      byPurpose: z.array(
+        z.strictObject({
+          purpose: z.string(),
+          scored: figureSchema,
+          broken: figureSchema,
+          promptTokens: figureSchema.optional(),
+          completionTokens: figureSchema.optional(),
+        }),
+      ),
     })
     .optional(),
   selection: z

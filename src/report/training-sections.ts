@@ -123,10 +123,22 @@ export const runSection = ({ rollouts, leakage, cost, campaign }: Report): Marku
 ${
   rollouts !== undefined &&
   table({
-    head: ['rollouts', 'scored', 'broken'],
+    head: ['rollouts', 'scored', 'broken', 'prompt tokens', 'completion tokens'],
     rows: [
-      ...rollouts.byPurpose.map((p) => [p.purpose, view(p.scored), view(p.broken)]),
-      ['all', view(rollouts.scored), view(rollouts.broken)],
+      ...rollouts.byPurpose.map((p) => [
+        p.purpose,
+        view(p.scored),
+        view(p.broken),
+        p.promptTokens && view(p.promptTokens),
+        p.completionTokens && view(p.completionTokens),
+      ]),
+      [
+        'all',
+        view(rollouts.scored),
+        view(rollouts.broken),
+        cost && view(cost.promptTokens),
+        cost && view(cost.completionTokens),
+      ],
       ...rollouts.brokenByError.map((e) => [
         markup`<span class="quiet">broken by ${e.errorType}</span>`,
         '',
@@ -150,8 +162,6 @@ ${
       ...cost.wallSeconds.map(({ stage, seconds }) => [`wall time, ${stage}`, duration(seconds)]),
       ['wall time, sum of the stages', duration(cost.wallSeconds.reduce((sum, w) => sum + w.seconds, 0))],
       ['rollouts', view(cost.rollouts)],
-      ['prompt tokens', view(cost.promptTokens)],
-      ['completion tokens', view(cost.completionTokens)],
     ],
   })
 }`;

@@ -95,6 +95,7 @@ it('help names every command', () => {
   const { status, stdout } = campaign(['--help']);
   expect(status).toBe(0);
   for (const name of [
+    'plan',
     'run',
     'start',
     'watch',

@@ -26,6 +26,13 @@ const reported = (home: string): string[] =>
     .sort((a, b) => statSync(b.file).mtimeMs - statSync(a.file).mtimeMs)
     .map(({ name }) => name);
 
+/** All reports of the home that this version can read, the newest first. */
+export const allReports = (home: string): Report[] =>
+  reported(home).flatMap((name) => {
+    const parsed = reportSchema.safeParse(JSON.parse(readFileSync(join(home, name, 'report.json'), 'utf8')));
+    return parsed.success ? [parsed.data] : [];
+  });
+
 /** The report of campaign `name`, or the newest; undefined if the home has none. Throws UserError for a wrong name or a broken file. */
 export function findReport({ home, name }: { home: string; name?: string | undefined }): FoundReport | undefined {
   const names = reported(home);

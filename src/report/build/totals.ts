@@ -76,6 +76,8 @@ export function totals(record: CampaignRecord): Pick<ReportDraft, 'rollouts' | '
           purpose,
           scored: sum(`${id}.scored`, batches, 'scored'),
           broken: sum(`${id}.broken`, batches, 'broken'),
+          promptTokens: sum(`${id}.prompt_tokens`, batches, 'promptTokens'),
+          completionTokens: sum(`${id}.completion_tokens`, batches, 'completionTokens'),
         };
       }),
     },

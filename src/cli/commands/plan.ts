@@ -1,0 +1,67 @@
+/** `campaign plan`: what a campaign will make and spend, before anything is spent. Invariant: reads only; starts no service. */
+import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import type { Command } from 'commander';
+import { parse } from 'yaml';
+import type { Campaign } from '../../domain/campaign';
+import type { Report } from '../../domain/report';
+import { messageOf, UserError } from '../errors';
+import { lazy } from '../lazy';
+import { allOptions, homeOf, wholeNumber } from '../options';
+import { estimate } from '../plan/estimate';
+import { ratesFileSchema, ratesOf, type RatesFile } from '../plan/rates';
+import { targetTasks } from '../plan/target';
+import { planText } from '../plan/text';
+import { publishedRun } from '../../domain/published';
+import { allReports } from './report-files';
+
+interface PlanOptions {
+  capabilities: number;
+  rates?: string;
+}
+
+export function planCommand(program: Command): void {
+  program
+    .command('plan <file>')
+    .description(
+      'stages, rollouts, tokens, GPU-hours and wall time of a campaign, from measured rates where there are any',
+    )
+    .option('--capabilities <n>', 'capabilities that are selected', wholeNumber(0, 10), publishedRun.capabilities)
+    .option('--rates <file>', 'rates for what no report of this home has measured (docs/plan.md)')
+    .option('--json', 'print JSON')
+    .action(async (path: string, _options: unknown, command: Command) => {
+      const options = allOptions<PlanOptions>(command);
+      const home = homeOf(options);
+      const campaign = lazy.campaignFile().loadCampaign({ file: path });
+      const file = options.rates === undefined ? undefined : { path: options.rates, rates: readRates(options.rates) };
+      const target = await targetTasks(campaign, home);
+      const reports = allReports(home.root).filter((report) => isLike(report, campaign, target.name));
+      const rates = ratesOf({ campaign, reports, ...(file && { file }) });
+      const plan = estimate({ campaign, tasks: target.tasks, capabilities: options.capabilities, rates });
+      console.log(
+        options.json
+          ? JSON.stringify({ campaign: campaign.name, target: target.name, note: target.note, ...plan })
+          : planText({ campaign, target, plan }),
+      );
+    });
+}
+
+/** Whether a report is of the same base model and target: then a rollout costs the same. */
+const isLike = ({ campaign }: Report, { baseModel }: Campaign, target: string): boolean =>
+  campaign.target.name === target && campaign.baseModel.startsWith(`${basename(baseModel.path)}@`);
+
+/** @throws UserError with the file, the field and what is right. */
+function readRates(path: string): RatesFile {
+  let value: unknown;
+  try {
+    value = parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw new UserError(`--rates ${path}: ${messageOf(error)}; name a YAML or JSON file`);
+  }
+  const parsed = ratesFileSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new UserError(
+    `--rates ${path}: ${issue?.path.join('.') || 'file'}: ${issue?.message}; docs/plan.md has the form`,
+  );
+}

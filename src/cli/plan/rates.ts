@@ -1,0 +1,131 @@
+/**
+ * What a rollout costs. Invariant: every rate says where it is from: measured in an earlier campaign, read from a file, or assumed and
+ * on which grounds.
+ */
+import { z } from 'zod';
+import type { Campaign } from '../../domain/campaign';
+import { publishedRun } from '../../domain/published';
+import type { Report } from '../../domain/report';
+import type { Stage } from '../../domain/stages';
+import type { PlannedRollouts, Range } from './counts';
+
+export type Kind = PlannedRollouts['kind'];
+export const kinds = ['rollout', 'training'] as const;
+/** Of one rollout: wall time with the campaign's layout, and the policy's tokens; every turn counts its whole prompt. */
+export const quantities = ['seconds', 'promptTokens', 'completionTokens'] as const;
+export type Quantity = (typeof quantities)[number];
+
+export interface Rate extends Range {
+  basis: 'measured' | 'file' | 'assumed';
+  source: string;
+}
+export type Rates = Record<Kind, Record<Quantity, Rate>>;
+
+const amount = z.number().nonnegative();
+const ofKind = z.strictObject({ seconds: amount, promptTokens: amount, completionTokens: amount }).partial();
+/** A file of rates: any of them, by kind. */
+export const ratesFileSchema = z.strictObject({ rollout: ofKind, training: ofKind }).partial();
+export type RatesFile = z.infer<typeof ratesFileSchema>;
+
+/** Measured rates first, then the file's, then assumptions. */
+export function ratesOf(o: {
+  campaign: Campaign;
+  reports: Report[];
+  file?: { path: string; rates: RatesFile };
+}): Rates {
+  const { campaign, reports, file } = o;
+  const assumed = assumptions(campaign);
+  const pick = (kind: Kind, quantity: Quantity): Rate => {
+    for (const report of reports) {
+      const value = measured(report)[kind][quantity];
+      const source = `campaign ${report.campaign.name} of ${report.campaign.startedAt.slice(0, 10)}`;
+      if (value !== undefined) return { low: value, high: value, basis: 'measured', source };
+    }
+    const given = file?.rates[kind]?.[quantity];
+    if (given !== undefined) return { low: given, high: given, basis: 'file', source: file?.path ?? '' };
+    return { ...assumed[kind][quantity], basis: 'assumed' };
+  };
+  const ofOneKind = (kind: Kind) => ({
+    seconds: pick(kind, 'seconds'),
+    promptTokens: pick(kind, 'promptTokens'),
+    completionTokens: pick(kind, 'completionTokens'),
+  });
+  return { rollout: ofOneKind('rollout'), training: ofOneKind('training') };
+}
+
+type Measured = Record<Kind, Partial<Record<Quantity, number>>>;
+
+/** What one report tells of the cost of a rollout. */
+export function measured({ rollouts, cost }: Report): Measured {
+  const purposes = rollouts?.byPurpose ?? [];
+  const made = (...names: string[]) =>
+    purposes.filter(({ purpose }) => names.includes(purpose)).reduce((n, p) => n + p.scored.n, 0);
+  const tokens = (field: 'promptTokens' | 'completionTokens', wanted: (purpose: string) => boolean) => {
+    const counted = purposes.filter((p) => wanted(p.purpose) && p[field] !== undefined);
+    const n = counted.reduce((sum, p) => sum + p.scored.n, 0);
+    return n === 0 ? undefined : counted.reduce((sum, p) => sum + (p[field]?.value ?? 0), 0) / n;
+  };
+  const stage = (name: Stage) => cost?.wallSeconds.find((w) => w.stage === name)?.seconds ?? 0;
+  const plain = made('base rollouts', 'router outcome matrix', 'test');
+  const perRollout = plain === 0 ? undefined : (stage('rollouts') + stage('router') + stage('evaluation')) / plain;
+  const trained = made('training');
+  // The stage's other rollouts are taken off at the cost of a plain one.
+  const beside = made('calibration', 'held-out evaluation') * (perRollout ?? 0);
+  const perTraining = trained === 0 ? undefined : Math.max(0, stage('capabilities') - beside) / trained;
+  const training = (purpose: string) => purpose === 'training';
+  return {
+    rollout: present({
+      seconds: perRollout,
+      promptTokens: tokens('promptTokens', (p) => !training(p)),
+      completionTokens: tokens('completionTokens', (p) => !training(p)),
+    }),
+    training: present({
+      seconds: perTraining,
+      promptTokens: tokens('promptTokens', training),
+      completionTokens: tokens('completionTokens', training),
+    }),
+  };
+}
+
+const present = (values: Record<Quantity, number | undefined>): Partial<Record<Quantity, number>> =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+
+type Assumed = Record<Kind, Record<Quantity, Range & { source: string }>>;
+
+function assumptions({ policyServer, workers }: Campaign): Assumed {
+  if (policyServer.kind === 'embedded') {
+    const of = (value: number) => ({
+      low: value,
+      high: value,
+      source: 'the demo, seed 2 (docs/results/demo.md): its model, its environment, two cores',
+    });
+    const tokens = { promptTokens: of(340), completionTokens: of(20) };
+    return { rollout: { seconds: of(0.016), ...tokens }, training: { seconds: of(0.018), ...tokens } };
+  }
+  const { source, hoursPerAdapter, gpus, gpu, trainingRollouts, capabilities } = publishedRun;
+  const perAdapter = trainingRollouts / capabilities;
+  const [low, high] = hoursPerAdapter.map((hours) => (hours * 3600) / perAdapter) as [number, number];
+  const published = `${source}: ${hoursPerAdapter.join(' to ')} h per adapter, taken as ${perAdapter} rollouts, on ${gpus.join(' to ')} ${gpu}`;
+  const tokens = {
+    promptTokens: {
+      low: 6 * 5000,
+      high: 20 * 9000,
+      source: 'no measurement: 6 to 20 turns, each with a prompt of 5,000 to 9,000 tokens',
+    },
+    completionTokens: { low: 6 * 60, high: 20 * 150, source: 'no measurement: 6 to 20 turns of 60 to 150 tokens' },
+  };
+  return {
+    rollout: {
+      seconds: { low: low / 10, high, source: `${published}; without gradient between a tenth of it and all of it` },
+      ...tokens,
+    },
+    training: {
+      seconds: {
+        low: low / workers.gpuSlots,
+        high: high / workers.gpuSlots,
+        source: `${published}; ${workers.gpuSlots} at once`,
+      },
+      ...tokens,
+    },
+  };
+}

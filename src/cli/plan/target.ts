@@ -1,0 +1,55 @@
+/** How many tasks a campaign will take from its target. Invariant: the split is the campaign's own (activities/prepare.ts). */
+import { join } from 'node:path';
+import { splitTasks } from '../../activities/prepare';
+import type { Campaign } from '../../domain/campaign';
+import type { Prepared } from '../../domain/results';
+import { messageOf } from '../errors';
+import { lazy } from '../lazy';
+import type { Home } from '../project';
+
+export interface TargetTasks {
+  /** As its reports name it. */
+  name: string;
+  tasks: Prepared['tasks'];
+  /** What the counts rest on, as a line of text. */
+  note: string;
+}
+
+/** Asks the target; one that can't be opened gives the file's own counts, which are upper limits. */
+export async function targetTasks(campaign: Campaign, home: Home): Promise<TargetTasks> {
+  const { target } = campaign;
+  const store = lazy.folderStore().openFolderStore(join(home.root, 'artifacts'));
+  try {
+    const environment = await lazy.environments().openEnvironment(target, { store });
+    try {
+      const [{ name, version }, train, test] = await Promise.all([
+        environment.describe(),
+        environment.tasks('train'),
+        environment.tasks('test'),
+      ]);
+      const plan = splitTasks({ campaign, train: train.map(({ id }) => id), test: test.map(({ id }) => id) });
+      const tasks = {
+        discovery: plan.discovery.length,
+        heldOut: plan.heldOut.length,
+        router: plan.router.length,
+        evaluation: plan.evaluation.length,
+      };
+      const note = `target ${name} ${version}: ${train.length} train and ${test.length} test tasks`;
+      return { name, tasks, note };
+    } finally {
+      await environment.close();
+    }
+  } catch (error) {
+    const { rollouts, validation, router, evaluation } = campaign;
+    return {
+      name: target.kind === 'builtin' ? target.name : target.kind,
+      tasks: {
+        discovery: rollouts.tasks,
+        heldOut: validation.targetTasks,
+        router: router.tasks,
+        evaluation: evaluation.tasks,
+      },
+      note: `the target can't be asked for its tasks (${messageOf(error)}): the counts are the file's upper limits`,
+    };
+  }
+}

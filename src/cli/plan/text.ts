@@ -1,0 +1,103 @@
+/** The plan as text: what is made and spent, stage by stage, and on what each rate rests. */
+import { publishedArms, publishedRun } from '../../domain/published';
+import type { Campaign } from '../../domain/campaign';
+import { duration, MISSING, wholeNumber } from '../../report/format';
+import type { Range } from './counts';
+import type { CampaignPlan, StageCost } from './estimate';
+import { kinds, quantities, type Quantity, type Rate } from './rates';
+import type { TargetTasks } from './target';
+
+const between = (range: Range, text: (value: number) => string): string => {
+  const [low, high] = [text(range.low), text(range.high)];
+  return low === high ? low : `${low} - ${high}`;
+};
+const short = (value: number): string => {
+  for (const [size, unit] of [
+    [1e9, 'G'],
+    [1e6, 'M'],
+    [1e3, 'k'],
+  ] as const)
+    if (value >= size) return `${(value / size).toPrecision(3)} ${unit}`;
+  return wholeNumber(value);
+};
+const rounded = (value: number): string => String(Number(value.toPrecision(2)));
+
+const row = (name: string, cost: StageCost, withGpus: boolean): string[] => {
+  const cells = [
+    between(cost.rollouts, wholeNumber),
+    between(cost.promptTokens, short),
+    between(cost.completionTokens, short),
+    between(cost.wallSeconds, duration),
+    ...(withGpus ? [between(cost.gpuHours, rounded)] : []),
+  ];
+  return [name, ...(cost.rollouts.high === 0 ? cells.map(() => MISSING) : cells)];
+};
+
+const aligned = (rows: string[][]): string[] => {
+  const widths = rows[0]?.map((_, i) => Math.max(...rows.map((cells) => cells[i]?.length ?? 0))) ?? [];
+  return rows.map((cells) =>
+    cells
+      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  );
+};
+
+const words: Record<Quantity, string> = {
+  seconds: 'seconds',
+  promptTokens: 'prompt tokens',
+  completionTokens: 'completion tokens',
+};
+
+const rateLine = (name: string, rate: Rate): string =>
+  `  ${name}: ${between(rate, rounded)}; ${rate.basis === 'file' ? 'from' : rate.basis}${rate.basis === 'assumed' ? ',' : rate.basis === 'measured' ? ' in' : ''} ${rate.source}`;
+
+/** How the budget compares with the published one, where the target is one of its benchmarks. */
+function published(campaign: Campaign, target: string, capabilities: number): string[] {
+  if (!publishedArms[target]) return [];
+  const { steps, groupsPerStep, groupSize } = campaign.training;
+  const each = steps * groupsPerStep * groupSize;
+  const { source, trainingRollouts, capabilities: n, hoursPerAdapter, gpus, gpu } = publishedRun;
+  return [
+    '',
+    `training rollouts of the adapters: ${wholeNumber(each)} each, ${wholeNumber(each * capabilities)} in all; published: ` +
+      `${wholeNumber(trainingRollouts)} for ${n} capabilities, ${hoursPerAdapter.join(' to ')} h per adapter on ${gpus.join(' to ')} ${gpu} (${source})`,
+  ];
+}
+
+export function planText(o: { campaign: Campaign; target: TargetTasks; plan: CampaignPlan }): string {
+  const { campaign, target, plan } = o;
+  const { gpus, tasks, rates, purposes, stages, total } = plan;
+  const withGpus = gpus.policyServer + gpus.trainers > 0;
+  const head = [
+    'stage',
+    'rollouts',
+    'prompt tokens',
+    'completion tokens',
+    'wall time',
+    ...(withGpus ? ['GPU-hours'] : []),
+  ];
+  const user = 'user' in campaign.target && campaign.target.user;
+  return [
+    `${campaign.name}: planned for ${plan.capabilities} capabilities; how many are selected is known after the stage selection (--capabilities N)`,
+    target.note,
+    `tasks: ${tasks.discovery} for base rollouts, ${tasks.heldOut} held out, ${tasks.router} for the router, ${tasks.evaluation} test`,
+    ...(withGpus ? [`GPUs: ${gpus.policyServer} policy server, ${gpus.trainers} trainers, held all the time`] : []),
+    '',
+    ...aligned([head, ...stages.map(({ stage, ...cost }) => row(stage, cost, withGpus)), row('all', total, withGpus)]),
+    '',
+    ...aligned([
+      ['purpose', 'rollouts'],
+      ...purposes.map(({ purpose, rollouts }) => [purpose, between(rollouts, wholeNumber)]),
+    ]),
+    `calibration takes 1 to ${campaign.calibration.maxRounds} rounds a capability; what is not calibrated is not trained`,
+    ...published(campaign, target.name, plan.capabilities),
+    '',
+    'rates, of one rollout:',
+    ...kinds.flatMap((kind) =>
+      quantities.map((quantity) => rateLine(`${kind}, ${words[quantity]}`, rates[kind][quantity])),
+    ),
+    'Measured rates come by themselves after `campaign run FILE --until rollouts`. Analysis and report take seconds to minutes and are not counted.',
+    ...(user ? [`Tokens of the simulated user (${user.model}) are not counted: nothing measures them.`] : []),
+  ].join('\n');
+}

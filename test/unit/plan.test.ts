@@ -1,0 +1,148 @@
+/** The plan's arithmetic against finished campaigns, and where its rates come from. */
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { loadCampaign } from '../../src/cli/campaign-file';
+import { plannedRollouts } from '../../src/cli/plan/counts';
+import { estimate } from '../../src/cli/plan/estimate';
+import { measured, ratesOf } from '../../src/cli/plan/rates';
+import { targetTasks } from '../../src/cli/plan/target';
+import { planText } from '../../src/cli/plan/text';
+import { homeAt } from '../../src/cli/project';
+import type { Report } from '../../src/domain/report';
+import { completeReport } from '../../src/report/render';
+import { figure, reportFixture } from '../support/report-fixture';
+
+const shipped = (name: string) =>
+  loadCampaign({ file: join(resolve(__dirname, '../..'), 'campaigns', `${name}.yaml`) });
+const home = homeAt(mkdtempSync(join(tmpdir(), 'plan-')));
+const demoTasks = { discovery: 340, heldOut: 60, router: 200, evaluation: 200 };
+const counts = (planned: ReturnType<typeof plannedRollouts>) =>
+  Object.fromEntries(planned.map(({ purpose, rollouts }) => [purpose, rollouts.low]));
+
+/** A finished demo campaign, as far as rates go: times and counts of seed 2 (docs/results/demo.md). */
+function demoReport(): Report {
+  const draft = reportFixture();
+  const purposes = {
+    'base rollouts': 340,
+    calibration: 1152,
+    training: 9216,
+    'held-out evaluation': 1356,
+    'router outcome matrix': 800,
+    test: 1200,
+  };
+  const count = (id: string, value: number, n = value) => figure(id, value, n, { unit: 'count' });
+  draft.rollouts!.byPurpose = Object.entries(purposes).map(([purpose, n], i) => ({
+    purpose,
+    scored: count(`rollouts.p${i}.scored`, n),
+    broken: count(`rollouts.p${i}.broken`, 0, n),
+    promptTokens: figure(`rollouts.p${i}.prompt_tokens`, 300 * n, n, { unit: 'tokens' }),
+    completionTokens: figure(`rollouts.p${i}.completion_tokens`, 20 * n, n, { unit: 'tokens' }),
+  }));
+  const seconds = { rollouts: 6.464, selection: 1.011, capabilities: 204.618, router: 15.513, evaluation: 15.329 };
+  draft.cost!.wallSeconds = Object.entries(seconds).map(([stage, s]) => ({ stage: stage as 'router', seconds: s }));
+  return completeReport(draft);
+}
+
+describe('counts', () => {
+  test('are those of the finished demo: three capabilities, one calibration round each, 14,064 rollouts', () => {
+    const planned = plannedRollouts({ campaign: shipped('demo'), tasks: demoTasks, capabilities: 3 });
+    expect(counts(planned)).toEqual({
+      'base rollouts': 340,
+      calibration: 1152,
+      training: 9216,
+      'held-out evaluation': 1356,
+      'router outcome matrix': 800,
+      test: 1200,
+    });
+    expect(Object.values(counts(planned)).reduce((a, b) => a + b)).toBe(14_064);
+  });
+
+  test('without a selected capability only base is rolled out, evaluated and routed to', () => {
+    const planned = plannedRollouts({ campaign: shipped('demo'), tasks: demoTasks, capabilities: 0 });
+    expect(counts(planned)).toEqual({ 'base rollouts': 340, 'router outcome matrix': 200, test: 400 });
+  });
+
+  test('the published set-up trains 5,120 rollouts for four capabilities, and as many on the target', () => {
+    for (const name of ['tau2-qwen3-30b', 'toolsandbox-qwen3-30b']) {
+      const planned = plannedRollouts({ campaign: shipped(name), tasks: demoTasks, capabilities: 4 });
+      expect(counts(planned)).toMatchObject({ training: 2 * 5120 });
+    }
+  });
+});
+
+describe('rates', () => {
+  test('of an earlier campaign: what a rollout took, and what training took on top of the others of its stage', () => {
+    const { rollout, training } = measured(demoReport());
+    expect(rollout.seconds).toBeCloseTo(0.01594, 4);
+    expect(training.seconds).toBeCloseTo(0.01786, 4);
+    expect(rollout).toMatchObject({ promptTokens: 300, completionTokens: 20 });
+  });
+
+  test('measured ones go before the file, the file before assumptions; each says where it is from', () => {
+    const campaign = shipped('demo');
+    const file = { path: 'rates.yaml', rates: { training: { seconds: 2, promptTokens: 9 } } };
+    const stopped = demoReport();
+    stopped.rollouts!.byPurpose = stopped.rollouts!.byPurpose.slice(0, 1);
+    stopped.cost!.wallSeconds = stopped.cost!.wallSeconds.slice(0, 1);
+    const rates = ratesOf({ campaign, reports: [stopped], file });
+    expect(rates.rollout.seconds).toMatchObject({ basis: 'measured', source: 'campaign demo of 2026-01-05' });
+    expect(rates.rollout.seconds.low).toBeCloseTo(6.464 / 340);
+    expect(rates.training.seconds).toMatchObject({ low: 2, high: 2, basis: 'file', source: 'rates.yaml' });
+    expect(rates.training.completionTokens).toMatchObject({ basis: 'assumed' });
+    for (const kind of Object.values(rates)) for (const rate of Object.values(kind)) expect(rate.source).not.toBe('');
+  });
+});
+
+test('a plan from the rates of a finished campaign gives its wall time back', () => {
+  const campaign = shipped('demo');
+  const rates = ratesOf({ campaign, reports: [demoReport()] });
+  const plan = estimate({ campaign, tasks: demoTasks, capabilities: 3, rates });
+  // All stages but the analysis, whose second is no rollout's.
+  expect(plan.total.wallSeconds.low).toBeCloseTo(6.464 + 204.618 + 15.513 + 15.329, 1);
+  expect(plan.total.promptTokens.low).toBeCloseTo(300 * 14_064);
+  expect(plan.total.gpuHours.high).toBe(0);
+});
+
+test('the text names the layout, the published budget and every rate', async () => {
+  const campaign = shipped('tau2-qwen3-30b');
+  const target = {
+    name: 'tau2-bench',
+    tasks: { discovery: 74, heldOut: 30, router: 104, evaluation: 60 },
+    note: 'target',
+  };
+  const plan = estimate({ campaign, tasks: target.tasks, capabilities: 4, rates: ratesOf({ campaign, reports: [] }) });
+  const text = planText({ campaign, target, plan });
+  expect(text).toContain('GPUs: 4 policy server, 4 trainers');
+  expect(text).toContain('1,280 each, 5,120 in all; published: 5,120 for 4 capabilities, 2 to 4 h per adapter');
+  expect(text.match(/; assumed, /g)).toHaveLength(6);
+  expect(text).toMatch(/^all .* 140 - 1200$/m);
+});
+
+test('a target that is not there leaves the file’s counts, and says so', async () => {
+  const command = [process.execPath, '-e', 'process.exit(3)'];
+  const campaign = { ...shipped('demo'), target: { kind: 'process' as const, command, processes: 1 } };
+  const { tasks, note } = await targetTasks(campaign, home);
+  expect(tasks).toEqual(demoTasks);
+  expect(note).toMatch(/can't be asked for its tasks .*upper limits/);
+  expect((await targetTasks(shipped('smoke'), home)).tasks).toEqual({
+    discovery: 120,
+    heldOut: 12,
+    router: 30,
+    evaluation: 30,
+  });
+});
+
+test('a rates file with a mistake is one line', async () => {
+  const { main } = await import('../../src/cli/main');
+  const file = join(home.root, 'rates.yaml');
+  writeFileSync(file, 'rollout: { second: 3 }\n');
+  const written: string[] = [];
+  const write = jest.spyOn(process.stderr, 'write').mockImplementation((text) => Boolean(written.push(String(text))));
+  const code = await main(['--home', home.root, 'plan', resolve('campaigns/demo.yaml'), '--rates', file]);
+  write.mockRestore();
+  expect([code, written.join('')]).toEqual([
+    1,
+    expect.stringMatching(/^campaign: --rates .*rates\.yaml: rollout: .*second.*; docs\/plan\.md has the form\n$/),
+  ]);
+});

@@ -1,0 +1,62 @@
+/** `campaign plan` counts the rollouts that the workflows ask for: the same campaign, run with activities that only count. */
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { plannedRollouts } from '../../src/cli/plan/counts';
+import type { RollOutInput } from '../../src/activities/types';
+import { quiet, start, timeSkipping, withWorkers } from './environment';
+import { artifact, config, fakeActivities, summary } from './fake-activities';
+
+jest.setTimeout(120_000);
+quiet();
+let env: TestWorkflowEnvironment;
+beforeAll(async () => {
+  env = await timeSkipping();
+});
+afterAll(() => env?.teardown());
+
+const tasks = { discovery: 17, heldOut: 5, router: 11, evaluation: 13 };
+
+const sizeOf = ({ tasks: set }: RollOutInput): number => {
+  if (set.kind === 'plan') return tasks[set.part];
+  // The fake router gives all test tasks to one option.
+  return set.kind === 'seeds' ? set.count : tasks.evaluation;
+};
+const purposeOf = ({ purpose }: RollOutInput): string => {
+  if (purpose.startsWith('test')) return 'test';
+  if (purpose.startsWith('outcome matrix')) return 'router outcome matrix';
+  if (purpose.includes('calibration')) return 'calibration';
+  return purpose.includes('held') ? 'held-out evaluation' : purpose;
+};
+
+test('every purpose, rollout for rollout', async () => {
+  const campaign = config({
+    name: 'counted',
+    rollouts: { perTask: 3 },
+    calibration: { seeds: 7, rolloutsPerSeed: 4 },
+    training: { steps: 10, checkpointEvery: 3, groupsPerStep: 2, groupSize: 8 },
+    validation: { seeds: 6, trials: 2 },
+    router: { trials: 2 },
+    evaluation: { trials: 4 },
+  });
+  const made: Record<string, number> = {};
+  const count = (purpose: string, rollouts: number) => (made[purpose] = (made[purpose] ?? 0) + rollouts);
+  const { activities } = fakeActivities({
+    rollOut: async (input) => {
+      count(purposeOf(input), sizeOf(input) * input.attempts);
+      return summary(input);
+    },
+  });
+  const { prepare, train } = activities;
+  activities.prepare = async (input) => ({ ...(await prepare(input)), tasks });
+  activities.train = async (input) => {
+    const { steps, groupsPerStep, groupSize, checkpointEvery } = input.training;
+    count('training', steps * groupsPerStep * groupSize);
+    const saved = Array.from({ length: steps }, (_, n) => n + 1).filter(
+      (step) => step % checkpointEvery === 0 || step === steps,
+    );
+    const checkpoints = saved.map((step) => ({ step, adapter: artifact(`${input.name}-${step}`) }));
+    return { ...(await train(input)), checkpoints };
+  };
+  await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
+  const planned = plannedRollouts({ campaign, tasks, capabilities: 2 });
+  expect(made).toEqual(Object.fromEntries(planned.map(({ purpose, rollouts }) => [purpose, rollouts.low])));
+});
