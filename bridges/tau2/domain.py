@@ -22,8 +22,8 @@ class Domain:
         self.user_kit = None if environment.user_tools is None else environment.get_user_tools()
         self.splits = splits_of(name)
         self.write_tools = {tool["name"] for tool in self.tools if not tool["annotations"]["readOnlyHint"]}
-        # A copy costs half of a construction, which parses and checks the whole database. The evaluator asks the registry for
-        # two environments a task: it gets copies too.
+        # A copy costs half of a construction, which parses and checks the whole database. The evaluator asks for
+        # two environments a task, through the registry: it gets copies too.
         self._pristine = pickle.dumps(environment, pickle.HIGHEST_PROTOCOL)
         registry._domains[name] = self.fresh
 

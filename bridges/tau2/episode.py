@@ -130,7 +130,7 @@ class Episode:
         return {"messages": messages, "done": False, **asked}
 
     def _for_user(self) -> list[dict[str, Any]]:
-        """What the user has not heard yet, from where it stands: at first its instructions and what went before, too."""
+        """What the user has not heard yet, from where it stands: at first its instructions and the history too."""
         state, message = self._orchestrator.user_state, self._orchestrator.message
         new = message.tool_messages if isinstance(message, MultiToolMessage) else [message]
         system, before = ([], []) if self._user_has_heard else (state.system_messages, state.messages)

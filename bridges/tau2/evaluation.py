@@ -1,4 +1,4 @@
-"""The reward, by tau2's own evaluator. Invariant: no model is called here; a judge's words are given, or it is asked."""
+"""The reward, by tau2's own evaluator. Invariant: no model is called here; a judge's words are given or asked for."""
 
 import contextlib
 from collections.abc import Iterator

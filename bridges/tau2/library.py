@@ -56,8 +56,7 @@ def revision(folder: Path) -> str:
 
 
 class NoModels(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Stands in for litellm, through which tau2 calls models. Here none is ever called; and it takes 4 s and 130 MB.
-    """
+    """Stands in for litellm, through which tau2 calls models. Here none is ever called; and it takes 4 s and 130 MB."""
 
     def find_spec(self, name, path=None, target=None):
         if name == "litellm" or name.startswith("litellm."):
