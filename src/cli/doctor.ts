@@ -1,14 +1,23 @@
 /** `campaign doctor`: what this machine has and lacks, and how to get it. Invariant: nothing is changed, and nothing stays running. */
 import type { Campaign } from '../domain/campaign';
-import { checkModel, checkPolicyServer, checkTarget } from './checks/campaign';
+import { checkBridge } from './checks/bridge';
+import { checkModel, checkTarget } from './checks/campaign';
 import { failed, passed, type Check } from './checks/check';
+import { checkGpus } from './checks/gpus';
 import { checkBuild, checkHome, checkMemory, checkNode, checkPort, checkTemporal, freePort } from './checks/machine';
 import { checkPartners } from './checks/partners';
+import { checkPolicyServer } from './checks/policy-server';
 import { checkPython } from './checks/python';
 import { UserError } from './errors';
 import type { Home } from './project';
 import { Service } from './run/service';
 import { policyServerService } from './run/services';
+
+/**
+ * A rollout's record is about 18 bytes a token of its last prompt and answer: some 200 KB at the lengths of a benchmark, times tens of
+ * thousands; adapters of every training step come on top.
+ */
+const FULL_SIZE_DISK_GIB = 50;
 
 export interface DoctorOptions {
   home: Home;
@@ -24,7 +33,7 @@ export async function examine({ home, temporalPort, uiPort, campaign }: DoctorOp
   const machine = [
     checkNode(),
     checkMemory(),
-    checkHome(home),
+    checkHome(home, campaign?.policyServer.kind === 'vllm' ? FULL_SIZE_DISK_GIB : undefined),
     checkBuild(),
     ...python,
     await checkTemporal(),
@@ -33,12 +42,15 @@ export async function examine({ home, temporalPort, uiPort, campaign }: DoctorOp
   ];
   if (!campaign) return machine;
   const model = checkModel(campaign);
+  const gpus = await checkGpus(campaign);
   const parts = [
     ...machine,
     model,
+    ...checkBridge(campaign),
     await checkTarget(campaign, home),
     ...(await checkPartners(campaign)),
     await checkPolicyServer(campaign),
+    ...(gpus ? [gpus] : []),
   ];
   const startable = campaign.policyServer.kind === 'embedded' && model.ok && python.every(({ ok }) => ok);
   return startable ? [...parts, await tryPolicyServer(campaign, home)] : parts;

@@ -2,9 +2,14 @@
 import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkModel, checkPolicyServer, checkTarget } from '../../src/cli/checks/campaign';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { checkBridge } from '../../src/cli/checks/bridge';
+import { checkModel, checkTarget } from '../../src/cli/checks/campaign';
 import { requireAll } from '../../src/cli/checks/check';
 import { checkBuild, checkHome, checkMemory, checkNode, freePort } from '../../src/cli/checks/machine';
+import { checkGpus } from '../../src/cli/checks/gpus';
+import { checkPolicyServer } from '../../src/cli/checks/policy-server';
 import { checkPython } from '../../src/cli/checks/python';
 import { doctorLines } from '../../src/cli/doctor';
 import { homeAt } from '../../src/cli/project';
@@ -96,6 +101,124 @@ describe('a campaign’s needs', () => {
       ok: false,
       detail: expect.stringContaining(`${url}: `),
       fix: 'start it, or correct policyServer.url in the campaign file',
+    });
+  });
+});
+
+describe('a vLLM server', () => {
+  const model = { id: 'qwen', max_model_len: 32_768 };
+  /** Answers as vLLM does; `load`: what the address for adapters answers. */
+  async function serving(
+    o: { models?: object[]; load?: number; status?: number },
+    check: (url: string) => Promise<void>,
+  ) {
+    const seen: IncomingMessage[] = [];
+    const server = createServer((request, response) => {
+      seen.push(request);
+      const { url } = request;
+      if (url === '/v1/models')
+        return void response.writeHead(o.status ?? 200).end(JSON.stringify({ data: o.models ?? [model] }));
+      response.writeHead(url === '/health' ? 200 : (o.load ?? 400)).end('{}');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    try {
+      await check(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    } finally {
+      server.close();
+    }
+    return seen.map(({ method, url }) => `${method} ${url}`);
+  }
+  const named = (url: string) =>
+    campaignSchema.parse({ ...campaign(), policyServer: { kind: 'vllm', url, model: 'qwen' } });
+
+  it('that has all that is needed is asked without a change', async () => {
+    const calls = await serving({ models: [{ id: 'a-1', parent: 'qwen' }, model] }, async (url) =>
+      expect(await checkPolicyServer(named(url))).toMatchObject({ ok: true }),
+    );
+    expect(calls).toEqual(['GET /health', 'GET /v1/models', 'POST /v1/load_lora_adapter']);
+  });
+
+  const cases: [string, Parameters<typeof serving>[0], RegExp, string][] = [
+    ['of another model', { models: [{ id: 'llama' }] }, /serves llama, not qwen$/, 'policyServer.model'],
+    [
+      'with another context',
+      { models: [{ id: 'qwen', max_model_len: 4096 }] },
+      /context is 4096 tokens, not 32768$/,
+      '--max-model-len 32768',
+    ],
+    [
+      'that loads no adapters',
+      { load: 404 },
+      /does not let adapters be loaded$/,
+      'VLLM_ALLOW_RUNTIME_LORA_UPDATING=True --enable-lora --max-lora-rank 16',
+    ],
+    ['that wants a key', { status: 401 }, /answers 401$/, 'POLICY_SERVER_API_KEY'],
+  ];
+  it.each(cases)('%s', async (_what, answers, detail, fix) => {
+    await serving(answers, async (url) => {
+      const check = await checkPolicyServer(named(url));
+      expect(check).toMatchObject({
+        ok: false,
+        detail: expect.stringMatching(detail),
+        fix: expect.stringContaining(fix),
+      });
+    });
+  });
+});
+
+describe('a benchmark', () => {
+  const tau2 = (checkout?: string) =>
+    campaign({ target: { kind: 'tau2', domains: ['mock'], processes: 1, ...(checkout && { checkout }) } });
+  const toolsandbox = (folder: string) =>
+    campaign({ target: { kind: 'toolsandbox', folder, heldOut: 0, processes: 1 } });
+
+  it('whose bridge is not installed', () => {
+    expect(checkBridge(tau2(), temporary())).toEqual([
+      { name: 'bridge', ok: false, detail: '.venv-bridges is not installed', fix: 'run `make bridges`' },
+    ]);
+    expect(checkBridge(toolsandbox('/none'), temporary()).map(({ fix }) => fix)).toEqual([
+      'run `make bridges-toolsandbox`',
+      'name a checkout in target.folder of the campaign file',
+    ]);
+    expect(checkBridge(campaign(), temporary())).toEqual([]);
+  });
+
+  it('with what it needs, and a folder that is none', () => {
+    const root = temporary();
+    for (const folder of ['.venv-bridges', 'checkout/src/tau2']) mkdirSync(join(root, folder), { recursive: true });
+    writeFileSync(join(root, '.venv-bridges/.installed'), '');
+    expect(checkBridge(tau2(join(root, 'checkout')), root).map(({ ok }) => ok)).toEqual([true, true]);
+    expect(checkBridge(tau2(root), root)[1]).toMatchObject({ ok: false, detail: `${root} holds no src/tau2` });
+  });
+});
+
+describe('GPUs', () => {
+  const asking = (gpuSlots: number, gpusPerTrainer: number) =>
+    campaignSchema.parse({ ...campaign(), workers: { gpuSlots, gpusPerTrainer } });
+  const program = join(temporary(), 'nvidia-smi');
+  beforeAll(() => {
+    writeFileSync(program, '#!/bin/sh\nfor i in 0 1 2 3; do echo "$i, A100, 81920 MiB"; done\n');
+    chmodSync(program, 0o755);
+  });
+
+  it('are counted against the layout', async () => {
+    expect(await checkGpus(asking(2, 0))).toBeUndefined();
+    expect(await checkGpus(asking(1, 4), { program, visible: '0,1,2,3' })).toMatchObject({ ok: true });
+    expect(await checkGpus(asking(1, 2), { program, visible: '2,3' })).toMatchObject({
+      ok: true,
+      detail: expect.stringContaining('2 of 4'),
+    });
+    expect(await checkGpus(asking(2, 2), { program, visible: '2,3' })).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(/4 needed$/),
+      fix: 'use a machine with 4 for the trainers, or lower workers.gpuSlots 2 x workers.gpusPerTrainer 2',
+    });
+  });
+
+  it('of a machine without nvidia-smi', async () => {
+    expect(await checkGpus(asking(1, 1), { program: '/none/nvidia-smi' })).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining('nvidia-smi'),
     });
   });
 });

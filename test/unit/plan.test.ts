@@ -3,6 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { loadCampaign } from '../../src/cli/campaign-file';
+import { main } from '../../src/cli/main';
 import { plannedRollouts } from '../../src/cli/plan/counts';
 import { estimate } from '../../src/cli/plan/estimate';
 import { measured, ratesOf } from '../../src/cli/plan/rates';
@@ -134,7 +135,6 @@ test('a target that is not there leaves the file’s counts, and says so', async
 });
 
 test('a rates file with a mistake is one line', async () => {
-  const { main } = await import('../../src/cli/main');
   const file = join(home.root, 'rates.yaml');
   writeFileSync(file, 'rollout: { second: 3 }\n');
   const written: string[] = [];

@@ -1,4 +1,4 @@
-/** What one campaign file needs: its base model, its target environment, its policy server. */
+/** What one campaign file needs: its base model and its target environment. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Campaign } from '../../domain/campaign';
@@ -10,9 +10,13 @@ import { failed, passed, type Check } from './check';
 
 const ANSWER_SECONDS = 30;
 
-export function checkModel({ baseModel }: Campaign): Check {
+export function checkModel({ baseModel, policyServer }: Campaign): Check {
   const { path } = baseModel;
-  const fix = 'make one with `make base-model`, or correct baseModel.path in the campaign file';
+  const get =
+    policyServer.kind === 'vllm'
+      ? 'put the folder of the model that vLLM serves there'
+      : 'make one with `make base-model`';
+  const fix = `${get}, or correct baseModel.path in the campaign file`;
   if (!existsSync(path)) return failed('base model', `there is no folder ${path}`, fix);
   const files = readdirSync(path);
   const missing = [
@@ -26,9 +30,9 @@ export function checkModel({ baseModel }: Campaign): Check {
 }
 
 /** Opens the target, lets it describe itself and closes it. */
-export async function checkTarget({ target }: Campaign, home: Home = homeAt('.campaigns')): Promise<Check> {
+export async function checkTarget({ target, analyst }: Campaign, home: Home = homeAt('.campaigns')): Promise<Check> {
   const label =
-    target.kind === 'process' ? target.command.join(' ') : target.kind === 'builtin' ? target.name : 'sandbox';
+    target.kind === 'process' ? target.command.join(' ') : target.kind === 'builtin' ? target.name : target.kind;
   const fix =
     target.kind === 'process'
       ? `run it by hand, then \`campaign env check -- ${label}\``
@@ -39,26 +43,20 @@ export async function checkTarget({ target }: Campaign, home: Home = homeAt('.ca
     const store = lazy.folderStore().openFolderStore(join(home.root, 'artifacts'));
     const environment = await within(openEnvironment(target, { store }));
     opened = environment;
-    const { name, version, tools } = await within(environment.describe());
-    return passed('target environment', `${name} ${version}, ${tools.length} tools`);
+    const { name, version, tools, hasReference, rules } = await within(environment.describe());
+    const found = `${name} ${version}, ${tools.length} tools`;
+    if (analyst.kind === 'rules' && !hasReference)
+      return failed(
+        'target environment',
+        `${found}, but it tells no reference actions, which analyst.kind "rules" needs`,
+        'use a target that tells them: this version has no other analyst',
+      );
+    const synthesis = rules ? '' : '; it describes no rules, so no environment can be synthesized for a capability';
+    return passed('target environment', found + synthesis);
   } catch (error) {
     return failed('target environment', `${label} does not describe itself: ${messageOf(error)}`, fix);
   } finally {
     await opened?.close().catch(() => undefined);
-  }
-}
-
-/** Whether a policy server that is not ours answers. */
-export async function checkPolicyServer({ policyServer }: Campaign): Promise<Check> {
-  if (policyServer.kind === 'embedded') return passed('policy server', 'embedded, started with the campaign');
-  const { url } = policyServer;
-  try {
-    const { ok, status } = await fetch(new URL('/health', url), { signal: AbortSignal.timeout(5000) });
-    if (!ok) throw new Error(`GET /health answers ${status}`);
-    return passed('policy server', url);
-  } catch (error) {
-    const cause = error instanceof Error && error.cause ? messageOf(error.cause) : messageOf(error);
-    return failed('policy server', `${url}: ${cause}`, 'start it, or correct policyServer.url in the campaign file');
   }
 }
 

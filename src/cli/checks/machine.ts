@@ -62,7 +62,7 @@ export function freePort(): Promise<number> {
 }
 
 /** The home need not exist yet: then the nearest folder above it must be writable. Nothing is made here. */
-export function checkHome(home: Home): Check {
+export function checkHome(home: Home, neededGiB = NEEDED_DISK_GIB): Check {
   let folder = home.root;
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
   try {
@@ -71,9 +71,9 @@ export function checkHome(home: Home): Check {
     const { bavail, bsize } = statfsSync(folder);
     const free = (bavail * bsize) / GiB;
     const text = `${home.root}, ${free.toFixed(1)} GiB free`;
-    return free >= NEEDED_DISK_GIB
+    return free >= neededGiB
       ? passed('home folder', text)
-      : failed('home folder', text, `free ${NEEDED_DISK_GIB} GiB, or choose another folder with --home`);
+      : failed('home folder', text, `free ${neededGiB} GiB, or choose another folder with --home`);
   } catch (error) {
     return failed(
       'home folder',

@@ -5,10 +5,12 @@
 import type { Campaign } from '../../domain/campaign';
 import type { Stage } from '../../domain/stages';
 import { configDigest, loadCampaign, type CampaignOverrides } from '../campaign-file';
-import { checkModel, checkPolicyServer, checkTarget } from '../checks/campaign';
+import { checkBridge } from '../checks/bridge';
+import { checkModel, checkTarget } from '../checks/campaign';
 import { requireAll } from '../checks/check';
 import { checkBuild, checkHome, checkTemporal, freePort } from '../checks/machine';
 import { checkPartners } from '../checks/partners';
+import { checkPolicyServer } from '../checks/policy-server';
 import { checkPython } from '../checks/python';
 import { UserError } from '../errors';
 import { homeOf, namespace } from '../options';
@@ -37,6 +39,7 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
     ...(options.temporalAddress ? [] : [await checkTemporal()]),
     checkModel(campaign),
     await checkPolicyServer(campaign),
+    ...checkBridge(campaign),
     await checkTarget(campaign, home),
     ...(await checkPartners(campaign)),
   ]);
