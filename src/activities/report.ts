@@ -14,7 +14,8 @@ export function createWriteReport({ store, environments, home }: Dependencies): 
   return {
     async writeReport({ record }) {
       const leakage = await checkLeakage({ store, environments, record });
-      const report = await buildReport({ store, record, ...(leakage && { leakage }) });
+      const tasks = await (await environments.get(record.campaign.target)).tasks('test');
+      const report = await buildReport({ store, record, tasks, ...(leakage && { leakage }) });
       const { json, html } = renderReport({ report });
       const folder = join(home, record.campaign.name);
       await mkdir(folder, { recursive: true });

@@ -13,6 +13,9 @@ export const publishedRun = {
   gpu: 'A100-80GB',
 } as const;
 
+/** Of all tasks. */
+export const OVERALL = 'overall';
+
 /** Of one group of tasks. */
 export interface PublishedCell {
   group: string;
@@ -27,22 +30,25 @@ export interface PublishedArm {
   cells: PublishedCell[];
 }
 
+/** Percent as a fraction, without the round-off of a division. */
+const fraction = (percent: number): number => Number((percent / 100).toFixed(4));
+
 const tau2 = (arm: string, airline: number, retail: number, overall: number): PublishedArm => ({
   arm,
   cells: [
-    { group: 'airline', tasks: 50, successRate: airline / 100 },
-    { group: 'retail', tasks: 114, successRate: retail / 100 },
-    { group: 'overall', tasks: 164, successRate: overall / 100 },
+    { group: 'airline', tasks: 50, successRate: fraction(airline) },
+    { group: 'retail', tasks: 114, successRate: fraction(retail) },
+    { group: OVERALL, tasks: 164, successRate: fraction(overall) },
   ],
 });
 
 const toolsandbox = (arm: string, perfect: number, meanReward: number): PublishedArm => ({
   arm,
-  cells: [{ group: 'overall', tasks: 129, successRate: perfect / 129, meanReward }],
+  cells: [{ group: OVERALL, tasks: 129, successRate: perfect / 129, meanReward }],
 });
 
 /** By the name of the target environment. */
-export const publishedArms: Readonly<Record<string, PublishedArm[]>> = {
+const publishedArms: Readonly<Record<string, PublishedArm[]>> = {
   'tau2-bench': [
     tau2('base', 24.0, 36.8, 32.9),
     tau2('ADP', 28.0, 34.2, 32.3),
@@ -63,3 +69,10 @@ export const publishedArms: Readonly<Record<string, PublishedArm[]>> = {
     toolsandbox('trace', 26, 0.552),
   ],
 };
+
+/** What is published on a target, if anything is. */
+export function publishedFor(target: string): { source: string; setUp: string; arms: PublishedArm[] } | undefined {
+  const { source, setUp } = publishedRun;
+  const arms = publishedArms[target];
+  return arms && { source, setUp, arms };
+}

@@ -103,6 +103,33 @@ export const armSchema = z
   .refine((arm) => arm.status === 'evaluated' || arm.reason !== undefined, 'a failed arm has a reason');
 export type Arm = z.infer<typeof armSchema>;
 
+/** The arms over the tasks of one group; a task may belong to several. */
+export const taskGroupSchema = z.strictObject({
+  group: z.string(),
+  tasks: count,
+  arms: z.array(z.strictObject({ arm: z.string(), successRate: figureSchema, meanReward: figureSchema })),
+});
+export type TaskGroup = z.infer<typeof taskGroupSchema>;
+
+/** Figures of others on the same target (published.ts): not measured here, so none is a `Figure`. */
+const publishedSchema = z.strictObject({
+  source: z.string(),
+  setUp: z.string(),
+  arms: z.array(
+    z.strictObject({
+      arm: z.string(),
+      cells: z.array(
+        z.strictObject({
+          group: z.string(),
+          tasks: count,
+          successRate: z.number(),
+          meanReward: z.number().optional(),
+        }),
+      ),
+    }),
+  ),
+});
+
 /** outcomes[task][option]: share of the trials solved; null where no rollout was scored. */
 export const solverMatrixSchema = z
   .strictObject({
@@ -191,6 +218,9 @@ const reportShape = z.strictObject({
   arms: z.array(armSchema).optional(),
   /** Paired differences between arms other than to base: `arm` minus `against`. */
   comparisons: z.array(z.strictObject({ arm: z.string(), against: z.string(), difference: figureSchema })).optional(),
+  /** Where the target names groups of tasks; the last one is all of them. */
+  groups: z.array(taskGroupSchema).optional(),
+  published: publishedSchema.optional(),
   solverMatrix: z
     .strictObject({
       from: artifactRefSchema,

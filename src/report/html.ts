@@ -1,5 +1,6 @@
 /** report.html. Invariant: one self-contained file: no script, nothing fetched, every text escaped (markup.ts). */
 import type { Report } from '../domain/report';
+import { groupsSection } from './groups-section';
 import { Markup, markup } from './markup';
 import { armsSection, headerSection, selectionSection, solverMatrixSection, verdictSection } from './sections';
 import { style } from './style';
@@ -13,6 +14,7 @@ export const reportHtml = (report: Report): string =>
 ${headerSection(report)}
 ${verdictSection(report)}
 ${armsSection(report)}
+${groupsSection(report)}
 ${solverMatrixSection(report)}
 ${selectionSection(report)}
 ${capabilitiesSection(report)}

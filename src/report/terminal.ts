@@ -1,5 +1,6 @@
 /** The end of a run on a terminal: arms and capabilities as aligned tables. Invariant: no line is longer than 99 columns. */
 import type { Report } from '../domain/report';
+import { groupNotes, groupRows } from './terminal-groups';
 import { MISSING, shortPercent, spreadText, valueText, wholeNumber } from './format';
 
 const WIDTH = 99;
@@ -68,6 +69,11 @@ export const terminalTable = (report: Report): string => {
   const lines = [clip(`${campaign.name}  ${campaign.status.replaceAll('_', ' ')}, stage ${campaign.stage}`, WIDTH)];
   if (arms !== undefined && arms.length > 0)
     lines.push('', ...align({ rows: armRows(arms), widths: [32, 8, 6, 8, 12, 8, 14], right: [1, 2, 3, 5] }));
+  if (report.groups !== undefined) {
+    for (const measure of ['successRate', 'meanReward'] as const)
+      lines.push('', ...align({ rows: groupRows(report, measure), widths: [36, 19, 19, 19, 19], right: [1, 2, 3, 4] }));
+    lines.push(...groupNotes(report).map((note) => clip(note, WIDTH)));
+  }
   for (const { name, status, reason } of arms ?? [])
     if (status === 'failed') lines.push(clip(`${name} failed: ${reason}`, WIDTH));
   if (capabilities !== undefined)

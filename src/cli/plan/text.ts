@@ -1,5 +1,5 @@
 /** The plan as text: what is made and spent, stage by stage, and on what each rate rests. */
-import { publishedArms, publishedRun } from '../../domain/published';
+import { publishedFor, publishedRun } from '../../domain/published';
 import type { Campaign } from '../../domain/campaign';
 import { duration, MISSING, wholeNumber } from '../../report/format';
 import type { Range } from './counts';
@@ -54,7 +54,7 @@ const rateLine = (name: string, rate: Rate): string =>
 
 /** How the budget compares with the published one, where the target is one of its benchmarks. */
 function published(campaign: Campaign, target: string, capabilities: number): string[] {
-  if (!publishedArms[target]) return [];
+  if (!publishedFor(target)) return [];
   const { steps, groupsPerStep, groupSize } = campaign.training;
   const each = steps * groupsPerStep * groupSize;
   const { source, trainingRollouts, capabilities: n, hoursPerAdapter, gpus, gpu } = publishedRun;

@@ -1,20 +1,22 @@
 /** The arms on the test split: base, each adapter, the routed policy, the union ceiling, the baselines; and the solver matrix. */
 import { digest } from '../../artifacts/hash';
 import type { ArtifactStore } from '../../artifacts/store';
+import type { Task } from '../../domain/environment';
 import type { CampaignRecord } from '../../domain/results';
 import { MAX_INLINE_TASKS, type Arm, type ReportDraft, type SolverMatrix } from '../../domain/report';
 import { taskMeans, type TaskMeans } from './evidence';
-import { differenceFigure, rateFigure, type Level } from './figures';
+import { differenceFigure, rateFigure, slug, type Level } from './figures';
+import { groupsOf } from './groups';
 import { reportedTraining } from './training';
-
-export const slug = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9_]+/g, '_');
 
 export async function armsOf(o: {
   store: ArtifactStore;
   record: CampaignRecord;
+  /** Of the test split. */
+  tasks: readonly Task[];
   level: Level;
-}): Promise<Pick<ReportDraft, 'arms' | 'comparisons' | 'solverMatrix'>> {
-  const { store, record, level } = o;
+}): Promise<Pick<ReportDraft, 'arms' | 'comparisons' | 'groups' | 'solverMatrix'>> {
+  const { store, record, tasks, level } = o;
   const { evaluation, capabilities = [], arms: baselines = [] } = record;
   if (!evaluation) return {};
   const columns = new Map<string, TaskMeans>();
@@ -69,7 +71,12 @@ export async function armsOf(o: {
   for (const { name, reason } of baselines.filter((arm) => arm.status === 'failed')) {
     arms.push({ name, trainingRollouts: 0, tasks: 0, trials: 0, status: 'failed', reason: reason ?? 'unknown' });
   }
-  return { arms, ...comparisons(columns, level), ...(await storedMatrix(store, columns)) };
+  return {
+    arms,
+    ...comparisons(columns, level),
+    ...groupsOf({ columns, tasks, level }),
+    ...(await storedMatrix(store, columns)),
+  };
 }
 
 /** Solved by any, trial means taken at their best: the bound of routing between single policies. */

@@ -2,9 +2,8 @@
 import type { ArtifactStore } from '../../artifacts/store';
 import type { CampaignRecord, CapabilityResult, RolloutSummary, SynthesisRound } from '../../domain/results';
 import type { CalibrationFigures, ReportDraft, ReportedCandidate, ReportedCapability } from '../../domain/report';
-import { slug } from './arms';
 import { taskMeans } from './evidence';
-import { differenceFigure, plainFigure, rateFigure, type Level } from './figures';
+import { differenceFigure, plainFigure, rateFigure, slug, type Level } from './figures';
 import { reportedTraining } from './training';
 
 export async function capabilitiesOf(o: {

@@ -4,6 +4,9 @@ import type { Figure } from '../../domain/figure';
 import { meanInterval, pairedDifference, successRate, type Estimate } from '../../domain/statistics';
 import type { TaskMeans } from './evidence';
 
+/** A name as a part of a figure's id. */
+export const slug = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9_]+/g, '_');
+
 export interface Level {
   confidence: number;
   /** Seed of the bootstraps. */

@@ -1,10 +1,12 @@
 /** Builds the report of a campaign from its record. Invariant: every figure is computed here from the artifacts, not carried along. */
 import { digest } from '../../artifacts/hash';
 import type { ArtifactStore } from '../../artifacts/store';
+import type { Task } from '../../domain/environment';
 import type { CampaignRecord } from '../../domain/results';
 import type { ReportDraft } from '../../domain/report';
 import { stages } from '../../domain/stages';
 import { armsOf } from './arms';
+import { publishedOf } from './groups';
 import { capabilitiesOf } from './capabilities';
 import { routerOf } from './router';
 import { selectionOf } from './selection';
@@ -13,12 +15,15 @@ import { totals } from './totals';
 export async function buildReport(o: {
   store: ArtifactStore;
   record: CampaignRecord;
+  /** Of the target's test split. */
+  tasks: readonly Task[];
   leakage?: ReportDraft['leakage'];
 }): Promise<ReportDraft> {
-  const { store, record, leakage } = o;
+  const { store, record, tasks, leakage } = o;
   const { campaign, prepared } = record;
   const level = { confidence: campaign.evaluation.confidence, seed: campaign.seed };
   const selection = await selectionOf(store, record);
+  const arms = await armsOf({ store, record, tasks, level });
   return {
     campaign: {
       name: campaign.name,
@@ -36,7 +41,8 @@ export async function buildReport(o: {
     ...selection,
     ...(await capabilitiesOf({ store, record, candidates: selection.selection?.candidates ?? [], level })),
     ...(await routerOf(store, record)),
-    ...(await armsOf({ store, record, level })),
+    ...arms,
+    ...publishedOf(prepared.target.name, arms.groups ?? []),
     ...(leakage && { leakage }),
   };
 }

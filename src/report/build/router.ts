@@ -3,8 +3,7 @@ import type { ArtifactStore } from '../../artifacts/store';
 import type { CampaignRecord } from '../../domain/results';
 import type { ReportDraft } from '../../domain/report';
 import { routerSchema, type CrossValidated } from '../../routing/router';
-import { slug } from './arms';
-import { plainFigure } from './figures';
+import { plainFigure, slug } from './figures';
 
 export async function routerOf(store: ArtifactStore, record: CampaignRecord): Promise<Pick<ReportDraft, 'router'>> {
   if (!record.router) return {};

@@ -3,8 +3,7 @@ import type { ArtifactStore } from '../../artifacts/store';
 import type { Candidate, Selection } from '../../domain/capability';
 import type { CampaignRecord } from '../../domain/results';
 import type { ReportDraft, ReportedCandidate } from '../../domain/report';
-import { slug } from './arms';
-import { plainFigure } from './figures';
+import { plainFigure, slug } from './figures';
 
 export async function selectionOf(
   store: ArtifactStore,

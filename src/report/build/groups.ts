@@ -1,0 +1,64 @@
+/**
+ * The arms by group of tasks, as the target names the groups. Invariant: the last row is `overall`, over all test tasks; a target that
+ * names no groups has none of these tables.
+ */
+import type { Task } from '../../domain/environment';
+import { OVERALL, publishedFor } from '../../domain/published';
+import type { ReportDraft, TaskGroup } from '../../domain/report';
+import type { TaskMeans } from './evidence';
+import { rateFigure, rewardFigure, slug, type Level } from './figures';
+
+export function groupsOf(o: {
+  /** By arm. */
+  columns: ReadonlyMap<string, TaskMeans>;
+  tasks: readonly Task[];
+  level: Level;
+}): Pick<ReportDraft, 'groups'> {
+  const { columns, tasks, level } = o;
+  const evaluated = new Set([...columns.values()].flatMap(({ reward }) => [...reward.keys()]));
+  const members = new Map<string, Set<string>>();
+  for (const { id, groups = [] } of tasks) {
+    if (!evaluated.has(id)) continue;
+    for (const name of groups) {
+      const group = slug(name);
+      const known = members.get(group) ?? new Set();
+      members.set(group, known.add(id));
+    }
+  }
+  members.delete(OVERALL);
+  if (members.size === 0) return {};
+  const rows = [...members].sort(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    groups: [...rows, [OVERALL, evaluated] as const].map(([group, ids]): TaskGroup => {
+      const id = `groups.${group}`;
+      const arms = [...columns].map(([arm, means]) => {
+        const own = within(means, ids);
+        return {
+          arm,
+          successRate: rateFigure({ id: `${id}.${slug(arm)}.success_rate`, means: own, level }),
+          meanReward: rewardFigure({ id: `${id}.${slug(arm)}.mean_reward`, means: own, level }),
+        };
+      });
+      return { group, tasks: ids.size, arms };
+    }),
+  };
+}
+
+/** Published figures of the same groups; `overall` only where it is over the same ones. */
+export function publishedOf(target: string, groups: readonly TaskGroup[]): Pick<ReportDraft, 'published'> {
+  const published = publishedFor(target);
+  if (!published) return {};
+  const ours = groups.map(({ group }) => group).filter((group) => group !== OVERALL);
+  const arms = published.arms.flatMap(({ arm, cells }) => {
+    const parts = cells.map(({ group }) => group).filter((group) => group !== OVERALL);
+    const same = parts.length === 0 || (parts.length === ours.length && parts.every((part) => ours.includes(part)));
+    const shown = cells.filter(({ group }) => (group === OVERALL ? same : ours.includes(group)));
+    return shown.length > 0 ? [{ arm, cells: shown }] : [];
+  });
+  return arms.length > 0 ? { published: { ...published, arms } } : {};
+}
+
+function within(means: TaskMeans, ids: ReadonlySet<string>): TaskMeans {
+  const only = (values: Map<string, number>) => new Map([...values].filter(([task]) => ids.has(task)));
+  return { ...means, success: only(means.success), reward: only(means.reward) };
+}
