@@ -63,8 +63,9 @@ export function createAnalysis({
   }
 }
 
-/** What was said before the agent's first message. */
+/** What was said before the agent's first answer; it may have greeted the user before. */
 function opening(messages: Message[]): Message[] {
-  const first = messages.findIndex((message) => message.role === 'assistant');
-  return first < 0 ? messages : messages.slice(0, first);
+  const asked = messages.findIndex((message) => message.role === 'user');
+  const answered = messages.findIndex((message, n) => n > asked && message.role === 'assistant');
+  return answered < 0 ? messages : messages.slice(0, answered);
 }

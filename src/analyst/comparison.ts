@@ -3,10 +3,11 @@
  * schemas and the reference are looked at; a write that the environment answered with an error was attempted, not done.
  */
 import type { Action, Reference } from '../domain/environment';
+import { agentView } from '../domain/messages';
 import type { ScoredRollout } from '../domain/rollout';
 import { isSuccess } from '../domain/rollout';
 import type { ObservedRecord } from './records';
-import { isNumber, mentions, spell } from './text';
+import { mentions, spell } from './text';
 import type { ToolKnowledge } from './tool-knowledge';
 
 export interface Call extends Action {
@@ -32,7 +33,7 @@ export interface Comparison {
   surplus: Call[];
   /** Writes that only failed: no write of the same tool was done. */
   attempted: number;
-  /** Facts to tell (numbers) and statements to make (a denial). */
+  /** What is to be told: denials, and facts, which are all the rest. */
   facts: string[];
   statements: string[];
 }
@@ -45,7 +46,15 @@ const sameAction = (a: Action, b: Action) => {
 const isError = (observation: string) => /^\W*error\b/i.test(observation);
 
 /** Throws if the rollout has no reference: such a target needs another analyst. */
-export function compare({ rollout, knowledge }: { rollout: ScoredRollout; knowledge: ToolKnowledge }): Comparison {
+export function compare({
+  rollout,
+  knowledge,
+  denials,
+}: {
+  rollout: ScoredRollout;
+  knowledge: ToolKnowledge;
+  denials: readonly string[];
+}): Comparison {
   const { reference } = rollout;
   if (!reference) {
     throw new Error(
@@ -71,28 +80,30 @@ export function compare({ rollout, knowledge }: { rollout: ScoredRollout; knowle
     surplus,
     attempted:
       unparsed.length + writes.filter((call) => call.failed && !done.some((other) => other.name === call.name)).length,
-    ...tellings(reference),
+    ...tellings(reference, denials),
   };
 }
 
 /** Names in front of a parenthesis: a call that did not parse is text. */
 const namesBeforeParenthesis = (text: string) => [...text.matchAll(/(\w+)\(/g)].map(([, name]) => name ?? '');
 
-export const tellings = (reference: Reference) => ({
-  facts: reference.tell.filter(isNumber),
-  statements: reference.tell.filter((text) => !isNumber(text)),
+const tellings = ({ tell }: Reference, denials: readonly string[]) => ({
+  facts: tell.filter((text) => !denials.includes(text)),
+  statements: tell.filter((text) => denials.includes(text)),
 });
 
 function readMessages({ rollout, knowledge }: { rollout: ScoredRollout; knowledge: ToolKnowledge }) {
+  // What the user did with its own tools is nothing that the agent has seen.
+  const messages = agentView(rollout.messages);
   const observations = new Map(
-    rollout.messages.flatMap((message) => (message.role === 'tool' ? [[message.toolCallId, message.content]] : [])),
+    messages.flatMap((message) => (message.role === 'tool' ? [[message.toolCallId, message.content]] : [])),
   );
   const calls: Call[] = [];
   const records: ObservedRecord[] = [];
   const userTexts: string[] = [];
   const agentTexts: string[] = [];
   const heard: string[] = [];
-  for (const message of rollout.messages) {
+  for (const message of messages) {
     if (message.role !== 'assistant') {
       heard.push(message.content);
       if (message.role === 'user') userTexts.push(message.content);

@@ -12,7 +12,7 @@ import type { ToolKnowledge } from './tool-knowledge';
 export interface Trajectory {
   comparison: Comparison;
   knowledge: ToolKnowledge;
-  /** Statements known to refuse a request: from the policy's rules and from all references. */
+  /** Statements known to refuse a request: from the policy's rules. */
   denials: readonly string[];
 }
 
@@ -160,5 +160,6 @@ function untoldInformation({ comparison, denials }: Trajectory): boolean {
   if (statements.length === 0 && denials.some((text) => mentions(agentText, text))) return false;
   const told = words(agentText).filter(isNumber);
   const known = new Set([...facts, ...words(userText)]);
-  return facts.some((fact) => !told.includes(fact)) || told.some((number) => !known.has(number));
+  const isTold = (fact: string) => (isNumber(fact) ? told.includes(fact) : mentions(agentText, fact));
+  return !facts.every(isTold) || told.some((number) => !known.has(number));
 }

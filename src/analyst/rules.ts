@@ -7,7 +7,7 @@ import { errorClassSchema, type Candidate, type ErrorClass, type Label, type Lab
 import type { EnvironmentDescription } from '../domain/environment';
 import { seededRandom } from '../domain/random';
 import { isSuccess, type Rollout, type ScoredRollout } from '../domain/rollout';
-import { compare, tellings } from './comparison';
+import { compare } from './comparison';
 import { capabilities } from './definitions';
 import { errorLabels } from './errors';
 import { toolKnowledge } from './tool-knowledge';
@@ -28,14 +28,13 @@ function labelRollouts({
 }): LabeledRollout[] {
   const knowledge = toolKnowledge(description.tools);
   const scored = rollouts.filter((rollout): rollout is ScoredRollout => rollout.status === 'scored');
-  const written = (description.rules ?? []).flatMap((rule) => (rule.kind === 'precondition' ? [rule.denial] : []));
-  const told = scored.flatMap(({ reference }) => (reference ? tellings(reference).statements : []));
-  const denials = [...new Set([...written, ...told])];
+  // Without rules any text to tell may be a plain fact ("white"): none of them is taken for a refusal.
+  const denials = (description.rules ?? []).flatMap((rule) => (rule.kind === 'precondition' ? [rule.denial] : []));
   return scored
     .map((rollout) => ({
       key: rollout.key,
       passed: isSuccess(rollout),
-      labels: errorLabels({ comparison: compare({ rollout, knowledge }), knowledge, denials }),
+      labels: errorLabels({ comparison: compare({ rollout, knowledge, denials }), knowledge, denials }),
     }))
     .sort((a, b) => (a.key < b.key ? -1 : 1));
 }

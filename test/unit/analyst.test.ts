@@ -109,7 +109,11 @@ function trajectory({
 
 const DENIAL = 'that is not possible';
 function labelsOf(o: Parameters<typeof trajectory>[0]) {
-  return errorLabels({ comparison: compare({ rollout: trajectory(o), knowledge }), knowledge, denials: [DENIAL] });
+  return errorLabels({
+    comparison: compare({ rollout: trajectory(o), knowledge, denials: [DENIAL] }),
+    knowledge,
+    denials: [DENIAL],
+  });
 }
 const lackingOf = (o: Parameters<typeof trajectory>[0]) =>
   Object.entries(labelsOf(o)).flatMap(([errorClass, one]) => (one === 'LACKING' ? [errorClass] : []));
@@ -247,6 +251,15 @@ describe('classes of error', () => {
     expect(lackingOf({ ...told, turns })).toEqual(expected);
   });
 
+  it('a fact in words is told in words, and is no refusal', () => {
+    const lounge = { ...told, reference: { actions: [cancel('B101', 180)], tell: ['the lounge'] } };
+    const turns = (last: string): Turn[] => [find('M07'), cancel('B101', 180), last];
+    expect(lackingOf({ ...lounge, turns: turns('Done.') })).toEqual(['untold_information']);
+    expect(lackingOf({ ...lounge, turns: turns('You may use the Lounge.') })).toEqual([]);
+    const oslo = { ...lounge, request: 'I am M07. Cancel my Oslo morning flight.' };
+    expect(lackingOf({ ...oslo, turns: [find('M07'), 'Wait in the lounge.'] })).toEqual([]);
+  });
+
   const unnamed = {
     request: 'Move my Oslo flight to Lisbon in the evening.',
     reference: { actions: [move('B303', 'lisbon', 'evening')], tell: [] },
@@ -283,7 +296,7 @@ describe('classes of error', () => {
       ...trajectory({ ...two, turns: [find('M07'), cancel('B101', 180)] }),
       stopReason: 'max_steps' as const,
     };
-    const labels = errorLabels({ comparison: compare({ rollout, knowledge }), knowledge, denials: [] });
+    const labels = errorLabels({ comparison: compare({ rollout, knowledge, denials: [] }), knowledge, denials: [] });
     expect(labels.omitted_action).toBe('PRESENT');
   });
 });
