@@ -22,6 +22,8 @@ export interface PublishedCell {
   tasks: number;
   /** Share of the tasks with reward >= 1. */
   successRate: number;
+  /** The number of those tasks, where the source gives that. */
+  solved?: number;
   meanReward?: number;
 }
 
@@ -44,7 +46,7 @@ const tau2 = (arm: string, airline: number, retail: number, overall: number): Pu
 
 const toolsandbox = (arm: string, perfect: number, meanReward: number): PublishedArm => ({
   arm,
-  cells: [{ group: OVERALL, tasks: 129, successRate: perfect / 129, meanReward }],
+  cells: [{ group: OVERALL, tasks: 129, successRate: perfect / 129, solved: perfect, meanReward }],
 });
 
 /** By the name of the target environment. */

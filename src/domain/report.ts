@@ -123,6 +123,7 @@ const publishedSchema = z.strictObject({
           group: z.string(),
           tasks: count,
           successRate: z.number(),
+          solved: count.optional(),
           meanReward: z.number().optional(),
         }),
       ),

@@ -71,7 +71,7 @@ export const terminalTable = (report: Report): string => {
     lines.push('', ...align({ rows: armRows(arms), widths: [32, 8, 6, 8, 12, 8, 14], right: [1, 2, 3, 5] }));
   if (report.groups !== undefined) {
     for (const measure of ['successRate', 'meanReward'] as const)
-      lines.push('', ...align({ rows: groupRows(report, measure), widths: [36, 19, 19, 19, 19], right: [1, 2, 3, 4] }));
+      lines.push('', ...align({ rows: groupRows(report, measure), widths: [30, 15, 15, 15, 15], right: [1, 2, 3, 4] }));
     lines.push(...groupNotes(report).map((note) => clip(note, WIDTH)));
   }
   for (const { name, status, reason } of arms ?? [])

