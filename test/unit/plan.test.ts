@@ -80,6 +80,12 @@ describe('rates', () => {
     expect(rollout).toMatchObject({ promptTokens: 300, completionTokens: 20 });
   });
 
+  test('a stage of training that was quicker than plain rollouts is shared evenly, never free', () => {
+    const report = demoReport();
+    report.cost!.wallSeconds.find(({ stage }) => stage === 'rollouts')!.seconds = 1000;
+    expect(measured(report).training.seconds).toBeCloseTo(204.618 / (9216 + 1152 + 1356), 5);
+  });
+
   test('measured ones go before the file, the file before assumptions; each says where it is from', () => {
     const campaign = shipped('demo');
     const file = { path: 'rates.yaml', rates: { training: { seconds: 2, promptTokens: 9 } } };

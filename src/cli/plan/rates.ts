@@ -69,9 +69,10 @@ export function measured({ rollouts, cost }: Report): Measured {
   const plain = made('base rollouts', 'router outcome matrix', 'test');
   const perRollout = plain === 0 ? undefined : (stage('rollouts') + stage('router') + stage('evaluation')) / plain;
   const trained = made('training');
-  // The stage's other rollouts are taken off at the cost of a plain one.
-  const beside = made('calibration', 'held-out evaluation') * (perRollout ?? 0);
-  const perTraining = trained === 0 ? undefined : Math.max(0, stage('capabilities') - beside) / trained;
+  const beside = made('calibration', 'held-out evaluation');
+  // The stage's other rollouts are taken off at the cost of a plain one; if they were cheaper there, all of the stage's cost the same.
+  const rest = stage('capabilities') - beside * (perRollout ?? 0);
+  const perTraining = trained === 0 ? undefined : Math.max(rest / trained, stage('capabilities') / (trained + beside));
   const training = (purpose: string) => purpose === 'training';
   return {
     rollout: present({
