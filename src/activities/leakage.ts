@@ -9,6 +9,7 @@ import type { Environment, Message } from '../domain/environment';
 import type { CampaignRecord } from '../domain/results';
 import type { ReportDraft } from '../domain/report';
 import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '../synthesis/seeds';
+import { forEachBounded } from '../rollout/pool';
 import { readRollouts } from '../rollout/read';
 import type { EnvironmentPool } from './environments';
 
@@ -18,11 +19,27 @@ export const normalise = (text: string): string => text.toLowerCase().split(/\s+
 export const taskText = (messages: Message[]): string =>
   normalise(messages.flatMap((message) => (message.role === 'user' ? [message.content] : [])).join(' '));
 
+/** Where a model plays the user, each text is asked of it: once per worker, and several at a time. */
+const known = new WeakMap<Environment, Promise<Map<string, string>>>();
+const AT_ONCE = 8;
+
 /** The task texts of the whole test split of the target. */
-export async function testTexts(environment: Environment): Promise<Map<string, string>> {
+export function testTexts(environment: Environment): Promise<Map<string, string>> {
+  const read = known.get(environment) ?? readTestTexts(environment);
+  known.set(environment, read);
+  read.catch(() => known.delete(environment));
+  return read;
+}
+
+async function readTestTexts(environment: Environment): Promise<Map<string, string>> {
+  const tasks = await environment.tasks('test');
   const texts = new Map<string, string>();
-  for (const { id } of await environment.tasks('test')) texts.set(await firstText(environment, id), id);
-  return texts;
+  await forEachBounded({
+    items: tasks,
+    concurrency: AT_ONCE,
+    work: async ({ id }) => void texts.set(id, await firstText(environment, id)),
+  });
+  return new Map(tasks.map(({ id }) => [texts.get(id)!, id]));
 }
 
 /** The test task whose whole text stands in `text`, if there is one. */

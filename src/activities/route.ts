@@ -51,18 +51,18 @@ export function createRoute({
       }
     },
 
-    async route({ target, router: ref, plan }) {
+    async route({ target, router: ref, plan, seed }) {
       const router = routerSchema.parse(await readJson(store, ref));
       const environment = await environments.get(target);
       const assignment: Assignment = [];
       for (const task of await resolveTasks(store, { kind: 'plan', plan, part: 'evaluation' })) {
-        const episode = await environment.reset({ id: task, seed: 0 });
+        const episode = await environment.reset({ id: task, seed });
         assignment.push({ task, ...route(router, firstUserMessage(episode.start.messages)) });
         await episode.close();
       }
       const counts = new Map<string, number>();
       for (const { option } of assignment) counts.set(option, (counts.get(option) ?? 0) + 1);
-      const key = `assignment/${digest({ ref, plan, target })}`;
+      const key = `assignment/${digest({ ref, plan, target, seed })}`;
       return {
         assignment: await putJson(store, { key, producer: 'route', inputs: [ref, plan], value: assignment }),
         chosen: [...counts].map(([option, tasks]) => ({ option, tasks })),

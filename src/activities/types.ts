@@ -91,6 +91,8 @@ export interface ControlActivities {
     target: EnvironmentSpec;
     router: ArtifactRef;
     plan: ArtifactRef;
+    /** Of the rollouts that are routed: what is routed by is what will be said in them. */
+    seed: number;
   }): Promise<{ assignment: ArtifactRef; chosen: { option: string; tasks: number }[] }>;
   writeReport(input: { record: CampaignRecord }): Promise<{ report: ArtifactRef; html: ArtifactRef }>;
 }

@@ -24,8 +24,10 @@ export async function evaluationStage(run: Run): Promise<void> {
   const all = policies(run);
   const options = await rollOutEach(run, { options: all, purpose: 'test', tasks: 'evaluation', attempts: trials });
   const { router } = required(found.router);
+  // Rollouts of its own: the routed policy is run, not looked up in the matrix.
+  const seed = config.seed + 1;
   const { assignment, chosen } = await status.gate.step(() =>
-    control('route the test tasks').route({ target: config.target, router, plan: prepared.plan }),
+    control('route the test tasks').route({ target: config.target, router, plan: prepared.plan, seed }),
   );
   const routed = await Promise.all(
     chosen.map(async ({ option }) => ({
@@ -35,8 +37,7 @@ export async function evaluationStage(run: Run): Promise<void> {
         policy: required(all.find((p) => p.option === option)).policy,
         tasks: { kind: 'assignment', assignment, option },
         attempts: trials,
-        // Rollouts of its own: the routed policy is run, not looked up in the matrix.
-        seed: config.seed + 1,
+        seed,
       }),
     })),
   );
