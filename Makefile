@@ -98,6 +98,11 @@ test-faults: install build ## kill -9 of every process of a running campaign, on
 test-bridges: install build bridges ## tau2-bench whole: every reference solution, wrong actions, rewards against its own evaluator
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/bridges/**/*.ts'
 
+.PHONY: test-toolsandbox
+test-toolsandbox: install bridges-toolsandbox ## ToolSandbox (TOOLSANDBOX=folder): prompts and scores against its own run, and the engine over it
+	.venv-toolsandbox/bin/python -m pytest bridges/tests/test_toolsandbox.py bridges/tests/test_toolsandbox_scores.py
+	npx jest --ci --runInBand --testMatch '<rootDir>/test/bridges/toolsandbox.ts'
+
 .PHONY: test-null
 test-null: install build ## Null test: a campaign with learning rate 0 reports no gain
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/null/**/*.ts'

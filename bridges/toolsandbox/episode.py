@@ -5,6 +5,7 @@ Invariant: turns are taken, and the conversation ends, as in ToolSandbox's own l
 
 import copy
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from tool_sandbox.roles.execution_environment import ExecutionEnvironment
 from tool_sandbox.roles.openai_api_user import OpenAIAPIUser
 
 from ..rpc import BadParams
+from . import matching  # noqa: F401  (takes the place of a search)
 from .library import Clock
 from .tools import AgentRole, UserRole, offered
 from .world import World
@@ -26,6 +28,10 @@ Answer = dict[str, Any]
 
 # Its runner scores 0 where its agent raises: calls of tools that there are not, conversations too long for the model.
 ERRORS = ("agent_error", "context_length", "too_many_errors")
+
+
+# Where an object is in memory, in the words of some exceptions: different every time.
+ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+>")
 
 
 class UserError(Exception):
@@ -124,7 +130,11 @@ class Episode:
         # Calls made at once come back in another order where that one has failed.
         content = {result.openai_tool_call_id: result.content for result in BaseRole.get_messages()[-len(calls) :]}
         return [
-            {"role": "tool", "toolCallId": call["id"], "content": content[made.openai_tool_call_id]}
+            {
+                "role": "tool",
+                "toolCallId": call["id"],
+                "content": ADDRESS.sub(" at 0x0>", content[made.openai_tool_call_id]),
+            }
             for call, made in zip(calls, coded, strict=True)
         ]
 
