@@ -1,6 +1,7 @@
 """python -m bridges.tau2 DOMAIN... [--checkout FOLDER]: serves tau2-bench on stdin and stdout."""
 
 import argparse
+import gc
 import sys
 
 from ..rpc import protocol_streams, serve
@@ -20,6 +21,11 @@ def main() -> None:
             methods = methods_of(options.domains, version)
         except ValueError as error:
             sys.exit(f"bridges.tau2: {error}")
+        except ModuleNotFoundError as error:
+            sys.exit(f"bridges.tau2: {version}: {error}; install it: {sys.executable} -m pip install {error.name}")
+        # A database is 100,000 objects without cycles, freed by their counts: to look for cycles among those of all
+        # open episodes again and again takes half of an evaluation.
+        gc.set_threshold(1_000_000, 10, 10)
         serve(methods, requests, answers)
 
 

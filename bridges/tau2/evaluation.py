@@ -51,7 +51,8 @@ def evaluate(episode: Episode, reason: str, judgements: list[str]) -> dict[str, 
             )
     except Asked as asked:
         return {"judge": [[to_protocol(message) for message in asked.question]]}
-    check_judgement(episode, info)
+    if judgements:
+        check_judgement(episode, info)
     breakdown = {basis.value: value for basis, value in (info.reward_breakdown or {}).items()}
     return {"reward": info.reward, "breakdown": breakdown, "reference": reference(episode)}
 
@@ -76,10 +77,9 @@ def judged(judgements: list[str]) -> Iterator[None]:
 
 def check_judgement(episode: Episode, info: RewardInfo) -> None:
     """The evaluator takes a judgement that leaves assertions out for a pass: it is a failure of the judge's."""
-    if info.nl_assertions:
-        wanted, got = len(episode.task.evaluation_criteria.nl_assertions), len(info.nl_assertions)
-        if wanted != got:
-            raise ValueError(f"the judge answered {got} of {wanted} assertions")
+    wanted, got = len(episode.task.evaluation_criteria.nl_assertions), len(info.nl_assertions or [])
+    if wanted != got:
+        raise ValueError(f"the judge answered {got} of {wanted} assertions")
 
 
 def reference(episode: Episode) -> dict[str, Any]:

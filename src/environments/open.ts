@@ -3,6 +3,7 @@ import type { ArtifactStore } from '../artifacts/store';
 import type { EnvironmentSpec } from '../domain/campaign';
 import type { Environment } from '../domain/environment';
 import { openPartners } from '../partners/open';
+import type { Partners } from '../partners/types';
 import { openSandboxEnvironment } from '../synthesis/sandbox-environment';
 import { programOf } from './bridges';
 import { openProcessEnvironment } from './process';
@@ -10,7 +11,8 @@ import { createShop } from './shop';
 
 export async function openEnvironment(
   spec: EnvironmentSpec,
-  { store }: { store: ArtifactStore },
+  /** `partners` take the place of the models that the spec names. */
+  { store, partners }: { store: ArtifactStore; partners?: Partners },
 ): Promise<Environment> {
   switch (spec.kind) {
     case 'builtin':
@@ -18,7 +20,7 @@ export async function openEnvironment(
     case 'process':
     case 'tau2':
     case 'toolsandbox':
-      return openProcessEnvironment({ ...programOf(spec), processes: spec.processes, ...openPartners(spec) });
+      return openProcessEnvironment({ ...programOf(spec), processes: spec.processes, ...(partners ?? openPartners(spec)) });
     case 'sandbox':
       return openSandboxEnvironment({ module: spec.module, store });
   }

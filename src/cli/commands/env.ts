@@ -1,8 +1,9 @@
 /** `campaign env check` and `campaign env serve`: environments, outside of any campaign. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import type { EnvironmentSpec } from '../../domain/campaign';
+import { environmentSpecSchema, type EnvironmentSpec } from '../../domain/campaign';
 import type { Environment } from '../../domain/environment';
+import type { Partners, SimulatedUser } from '../../partners/types';
 import { UserError } from '../errors';
 import { lazy } from '../lazy';
 import { nearest } from '../nearest';
@@ -17,12 +18,12 @@ export function environmentCommands(program: Command): void {
 
   env
     .command('check [target...]')
-    .usage('NAME | -- COMMAND [ARGUMENT...]')
-    .description('conformance test of a built-in environment (NAME), or of a program that speaks the protocol')
+    .usage('NAME | tau2 DOMAIN... | -- COMMAND [ARGUMENT...]')
+    .description('conformance test of a built-in environment (NAME), of tau2-bench, or of a program that speaks the protocol')
     .option('--json', 'print findings as JSON')
     .action(async (target: string[], _options: unknown, command: Command) => {
       const options = allOptions(command);
-      const environment = await open(specOf(target, process.argv.includes('--')), options);
+      const environment = await open(specOf(target, process.argv.includes('--')), options, { user: USER });
       try {
         const findings = await lazy.conformance().checkEnvironment(environment);
         if (options.json) console.log(JSON.stringify(findings));
@@ -43,11 +44,21 @@ export function environmentCommands(program: Command): void {
     });
 }
 
+/** Says the same whatever it hears: what is checked is the environment. */
+const USER: SimulatedUser = { id: 'check', speak: async () => ({ role: 'user', content: 'Please go on.' }) };
+
 /** One word without `--` is a built-in environment's name; anything else is a command. */
 function specOf(words: string[], separated: boolean): EnvironmentSpec {
   const [first] = words;
   if (first === undefined) throw new UserError(`name an environment: ${BUILT_IN.join(', ')}, or a command after --`);
+  if (first === 'tau2' && !separated) return tau2Of(words.slice(1));
   return words.length === 1 && !separated ? builtIn(first) : { kind: 'process', command: words, processes: 1 };
+}
+
+function tau2Of(domains: string[]): EnvironmentSpec {
+  const spec = environmentSpecSchema.safeParse({ kind: 'tau2', domains });
+  if (spec.success) return spec.data;
+  throw new UserError(`tau2: ${spec.error.issues[0]?.message}; for example: campaign env check tau2 retail`);
 }
 
 function builtIn(name: string): EnvironmentSpec {
@@ -59,7 +70,8 @@ function builtIn(name: string): EnvironmentSpec {
   );
 }
 
-const open = (spec: EnvironmentSpec, options: CommonOptions): Promise<Environment> =>
-  lazy
-    .environments()
-    .openEnvironment(spec, { store: lazy.folderStore().openFolderStore(join(homeOf(options).root, 'artifacts')) });
+const open = (spec: EnvironmentSpec, options: CommonOptions, partners?: Partners): Promise<Environment> =>
+  lazy.environments().openEnvironment(spec, {
+    store: lazy.folderStore().openFolderStore(join(homeOf(options).root, 'artifacts')),
+    ...(partners && { partners }),
+  });

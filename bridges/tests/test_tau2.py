@@ -1,0 +1,135 @@
+"""The tau2-bench bridge where test/contract/tau2.test.ts doesn't look: start-up, prompts, judge, checkout."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bridges.tau2.library import load
+
+VERSION = load(None)
+ROOT = Path(__file__).parents[2]
+STOP = {"role": "user", "content": "thanks ###STOP###"}
+
+
+def start(*arguments: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "bridges.tau2", *arguments]
+    return subprocess.run(command, input="", cwd=ROOT, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["retial"], "bridges.tau2: domains: retial is none of tau2-bench's: mock, airline"),
+        (["mock", "--checkout", "/no/such"], "bridges.tau2: checkout: /no/such has no src/tau2; name the folder"),
+    ],
+)
+def test_bad_arguments_are_one_line(arguments, problem):
+    ended = start(*arguments)
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    assert len(ended.stderr.splitlines()) == 1 and ended.stderr.startswith(problem)
+
+
+def methods(*domains: str):
+    from bridges.tau2.server import methods_of
+
+    return methods_of(list(domains), VERSION)
+
+
+def test_no_model_can_be_called():
+    import litellm
+    from tau2.utils import llm_utils
+
+    assert not hasattr(litellm, "__file__")
+    assert isinstance(llm_utils.completion(model="any", messages=[]), Exception)
+
+
+def test_prompts_are_those_of_the_benchmark():
+    from tau2.agent.llm_agent import LLMAgent
+    from tau2.registry import registry
+    from tau2.user.user_simulator import UserSimulator
+
+    bridge = methods("telecom")
+    task = bridge["tasks"]({"split": "train"})["tasks"][0]["id"]
+    begun = bridge["reset"]({"task": {"id": task, "seed": 1}})
+
+    environment = registry.get_env_constructor("telecom")()
+    [own] = [each for each in registry.get_tasks_loader("telecom")() if f"telecom/{each.id}" == task]
+    agent = LLMAgent(environment.get_tools(), environment.get_policy())
+    user = UserSimulator(tools=environment.get_user_tools(), instructions=str(own.user_scenario))
+    assert begun["messages"][0] == {"role": "system", "content": agent.system_prompt}
+    assert begun["user"][0] == {"role": "system", "content": user.system_prompt}
+    assert begun["user"][1] == {"role": "user", "content": begun["messages"][1]["content"]}
+    assert [tool["name"] for tool in begun["userTools"]] == [tool.name for tool in environment.get_user_tools()]
+    assert begun["tools"][0]["parameters"] == environment.get_tools()[0].openai_schema["function"]["parameters"]
+
+
+def test_a_task_with_a_history_goes_on_from_it():
+    begun = methods("mock")["reset"]({"task": {"id": "mock/update_task_with_message_history", "seed": 1}})
+    assert [message["role"] for message in begun["messages"]] == ["system", "user", "assistant", "tool", "assistant"]
+    # The agent's calls are not for the user's ears.
+    assert [message["role"] for message in begun["user"]] == ["system", "assistant", "user"]
+
+
+def test_messages_out_of_turn_are_refused():
+    bridge = methods("mock")
+    begun = bridge["reset"]({"task": {"id": "mock/create_task_1", "seed": 1}})
+    with pytest.raises(ValueError, match="a message of the agent's, but it is the user's turn"):
+        bridge["step"]({"episode": begun["episode"], "message": {"role": "assistant", "content": "hi"}})
+    bridge["step"]({"episode": begun["episode"], "message": STOP})
+    with pytest.raises(ValueError, match="the episode is over"):
+        bridge["step"]({"episode": begun["episode"], "message": STOP})
+
+
+def test_the_judge_is_asked_from_outside():
+    from bridges.tau2.evaluation import Asked, judged
+    from tau2.evaluator.evaluator_nl_assertions import NLAssertionsEvaluator
+    from tau2.registry import registry
+
+    [task] = [each for each in registry.get_tasks_loader("mock")() if each.id == "create_task_1_nl_eval"]
+    with judged([]), pytest.raises(Asked) as asked:
+        NLAssertionsEvaluator.calculate_reward(task, [])
+    assert [message.role for message in asked.value.question] == ["system", "user"]
+    for met in (True, False):
+        results = [
+            {"expectedOutcome": outcome, "reasoning": "", "metExpectation": met}
+            for outcome in task.evaluation_criteria.nl_assertions
+        ]
+        with judged([json.dumps({"results": results})]):
+            assert NLAssertionsEvaluator.calculate_reward(task, []).reward == float(met)
+
+
+CHECKOUT = os.environ.get("TAU2_CHECKOUT")
+
+
+@pytest.mark.skipif(CHECKOUT is None, reason="TAU2_CHECKOUT names no clone of tau2-bench")
+def test_a_checkout_with_a_judge():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bridges.tau2", "retail", "--checkout", str(CHECKOUT)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def call(method: str, **params) -> dict:
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) + "\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())
+
+    assert call("describe")["result"]["version"].startswith("tau2-bench ")
+    for task in call("tasks", split="train")["result"]["tasks"]:
+        episode = call("reset", task={"id": task["id"], "seed": 1})["result"]["episode"]
+        call("step", episode=episode, message=STOP)
+        asked = call("evaluate", episode=episode, reason="user_stop")["result"]
+        if "judge" in asked:
+            break
+    [[system, question]] = asked["judge"]
+    assert (system["role"], question["role"]) == ("system", "user")
+    for judgement in ("not json", '{"results": []}'):
+        assert "error" in call("evaluate", episode=episode, reason="user_stop", judgements=[judgement])
+    process.stdin.close()
+    assert process.wait(20) == 0

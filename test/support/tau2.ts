@@ -1,0 +1,123 @@
+/**
+ * tau2-bench without models: the real bridge and engine, an agent and a user that follow a plan. The user says the task's id first, so
+ * both know which plan; what each does next depends on how often it has spoken.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import type { Environment } from '../../src/domain/environment';
+import type { AssistantMessage, Message, UserMessage } from '../../src/domain/messages';
+import type { Rollout } from '../../src/domain/rollout';
+import { programOf } from '../../src/environments/bridges';
+import { openProcessEnvironment } from '../../src/environments/process';
+import type { SimulatedUser } from '../../src/partners/types';
+import type { PolicyClient } from '../../src/policy/client';
+import { rollOut } from '../../src/rollout/engine';
+import { OutsideFailure } from '../../src/rollout/failure';
+import { readRollouts } from '../../src/rollout/read';
+import { scriptedPolicy, turnOf } from './scripted-policy';
+
+export type Domain = 'airline' | 'retail' | 'telecom' | 'mock';
+
+/** What each of the two says, in order; the agent begins after the user's first message. */
+export interface Plan {
+  agent: (AssistantMessage | 'context is full')[];
+  user: UserMessage[];
+}
+export type Plans = (task: string) => Plan;
+
+export interface Options {
+  domains: Domain[];
+  processes?: number;
+  silenceMs?: number;
+}
+
+export const root = resolve(__dirname, '..', '..');
+export const python = resolve(root, '.venv-bridges/bin/python');
+export const STOP = '###STOP###';
+
+/** The real bridge with a user that follows the plans. */
+export function openTau2(plans: Plans, { domains, processes = 1, ...more }: Options): Environment {
+  let beginning = '';
+  const user: SimulatedUser = {
+    id: 'scripted',
+    async speak({ messages }) {
+      const own = messages.filter(({ role }) => role === 'assistant');
+      const [first] = own;
+      if (!first) return { role: 'user', content: `task ${beginning}` };
+      return plans(taskOf(first)).user[own.length - 1] ?? { role: 'user', content: STOP };
+    },
+  };
+  const program = programOf({ kind: 'tau2', domains, processes });
+  const inner = openProcessEnvironment({ ...program, processes, user, ...more });
+  let before: Promise<unknown> = Promise.resolve();
+  return {
+    ...inner,
+    /** One after the other: the user speaks within it, and must know the task. */
+    reset(task, signal) {
+      const begun = before.then(() => {
+        beginning = task.id;
+        return inner.reset(task, signal);
+      });
+      before = begun.catch(() => undefined);
+      return begun;
+    },
+  };
+}
+
+export const agentOf = (plans: Plans): PolicyClient =>
+  scriptedPolicy(({ messages }) => {
+    const plan = plans(taskOf(messages.find(({ role }) => role === 'user')!));
+    const next = plan.agent[turnOf(messages) - 1] ?? { role: 'assistant', content: 'anything else?' };
+    if (next === 'context is full') throw new OutsideFailure('ContextLengthExceeded', next);
+    return next;
+  });
+
+const taskOf = ({ content }: Message): string => content.replace(/^task /, '');
+
+/** One rollout of each task, made by the engine. */
+export async function rollouts({
+  tasks,
+  plans,
+  environment,
+  ...options
+}: Options & { tasks: string[]; plans: Plans; environment?: Environment; maxSteps?: number }): Promise<Rollout[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'tau2-'));
+  const store = openFolderStore(folder);
+  const bridge = environment ?? openTau2(plans, options);
+  try {
+    const { ref } = await rollOut({
+      environment: bridge,
+      client: agentOf(plans),
+      store,
+      tasks,
+      attempts: 1,
+      ...(options.maxSteps !== undefined && { maxSteps: options.maxSteps }),
+      policy: { base: 'scripted', adapters: [] },
+      sampling: { temperature: 0, topP: 1, maxTokens: 1 },
+      seed: 1,
+      concurrency: 8,
+      purpose: 'test',
+      maskReadOnlyTurns: true,
+      maxAttempts: 1,
+    });
+    const made: Rollout[] = [];
+    for await (const rollout of readRollouts({ store, ref })) made.push(rollout);
+    return made;
+  } finally {
+    if (!environment) await bridge.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** What tau2-bench's own evaluator says of them, in a process that holds nothing of the bridge. */
+export function officially(recorded: Rollout[]): { reward: number; breakdown: Record<string, number> }[] {
+  const lines = recorded.map((rollout) => `${JSON.stringify({ ...rollout, rows: [] })}\n`).join('');
+  return JSON.parse(run('bridges.tests.official', [], lines));
+}
+
+/** A module of the bridges' tests. */
+export const run = (module: string, args: string[], input = ''): string =>
+  execFileSync(python, ['-m', module, ...args], { cwd: root, input, maxBuffer: 1 << 28 }).toString();
