@@ -80,8 +80,10 @@ export const terminalTable = (report: Report): string => {
     lines.push(
       '',
       ...(capabilities.length === 0
-        ? ['no capability was selected']
+        ? [clip(['no capability was selected', report.selection?.reason].filter(Boolean).join(': '), WIDTH)]
         : align({ rows: capabilityRows(capabilities), widths: [38, 5, 5, 5, 15, 21, 5], right: [1, 2, 3] })),
     );
+  for (const { name, status, reason } of capabilities ?? [])
+    if (status !== 'trained' && reason !== undefined) lines.push(clip(`${name}: ${reason}`, WIDTH));
   return lines.join('\n');
 };

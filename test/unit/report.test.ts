@@ -296,6 +296,10 @@ describe('terminal', () => {
 
   test('a stopped campaign shows what there is', () => {
     expect(terminalTable(completeReport(stopped()))).toBe('demo  stopped at stage, stage rollouts');
-    expect(terminalTable(completeReport({ ...stopped(), capabilities: [] }))).toContain('no capability was selected');
+    const unselected = terminalTable(completeReport({ ...stopped(), capabilities: [] }));
+    expect(unselected.split('\n').at(-1)).toBe('no capability was selected');
+    const selection = { ...reportFixture().selection!, reason: 'too little contrast' };
+    const why = terminalTable(completeReport({ ...stopped(), capabilities: [], selection }));
+    expect(why.split('\n').at(-1)).toBe('no capability was selected: too little contrast');
   });
 });
