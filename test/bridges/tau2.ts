@@ -48,15 +48,18 @@ test.each([
   TIMEOUT,
 );
 
+/** What the tools refuse is the only write of their solutions: nothing is to be changed, and another refused write does no harm. */
+const REFUSED = ['retail/105', 'retail/12'];
+
 test.each([
   ['retail', 105],
   ['airline', 30],
   ['telecom', 71],
 ] as const)(
-  '%s: a wrong value in the last write scores 0 on all %d tasks with writes',
+  '%s: a wrong value in the last write of all %d tasks with writes scores 0',
   async (domain, count) => {
     const made = await play(domain, alteredPlan, { only: hasWrites });
-    expect(unlike(0, made)).toEqual([]);
+    expect(unlike(0, made).map(({ task }) => task)).toEqual(domain === 'retail' ? REFUSED : []);
     expect(made).toHaveLength(count);
   },
   TIMEOUT,
