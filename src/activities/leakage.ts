@@ -4,7 +4,7 @@
  */
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import type { EnvironmentSpec } from '../domain/campaign';
+import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { Environment, Message } from '../domain/environment';
 import type { CampaignRecord } from '../domain/results';
 import type { ReportDraft } from '../domain/report';

@@ -1,7 +1,8 @@
 /** The activities as the workflows see them, by task queue. Workflows import this file's types only. */
 import type { ArtifactRef } from '../domain/artifacts';
 import type { CalibrationReport } from '../domain/calibration';
-import type { CalibrationBands, Campaign, EnvironmentSpec, SelectionRule, Training } from '../domain/campaign';
+import type { CalibrationBands, Campaign, SelectionRule, Training } from '../domain/campaign';
+import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { Candidate } from '../domain/capability';
 import type {
   CampaignRecord,

@@ -1,6 +1,6 @@
 /** The programs of the benchmarks that ship with the project. Invariant: each is a process of the environment protocol and nothing more. */
 import { resolve } from 'node:path';
-import type { EnvironmentSpec } from '../domain/campaign';
+import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { ProcessCommand } from './connection';
 
 const repository = resolve(__dirname, '..', '..');

@@ -1,6 +1,6 @@
 /** From an environment's spec in a campaign file to the environment. Invariant: the engine sees one interface, whatever is behind it. */
 import type { ArtifactStore } from '../artifacts/store';
-import type { EnvironmentSpec } from '../domain/campaign';
+import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { Environment } from '../domain/environment';
 import { openPartners } from '../partners/open';
 import type { Partners } from '../partners/types';
@@ -20,7 +20,11 @@ export async function openEnvironment(
     case 'process':
     case 'tau2':
     case 'toolsandbox':
-      return openProcessEnvironment({ ...programOf(spec), processes: spec.processes, ...(partners ?? openPartners(spec)) });
+      return openProcessEnvironment({
+        ...programOf(spec),
+        processes: spec.processes,
+        ...(partners ?? openPartners(spec)),
+      });
     case 'sandbox':
       return openSandboxEnvironment({ module: spec.module, store });
   }

@@ -4,7 +4,7 @@
  */
 import OpenAI from 'openai';
 import { z } from 'zod';
-import type { ChatModel } from '../domain/campaign';
+import type { ChatModel } from '../domain/environment-spec';
 import type { Message, ToolSchema } from '../domain/messages';
 import { createKeepAliveFetch } from '../policy/keep-alive-fetch';
 import { withOwnSignal } from '../policy/own-signal';

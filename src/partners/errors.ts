@@ -3,7 +3,7 @@
  * mends it, and no message holds the key.
  */
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai';
-import type { ChatModel } from '../domain/campaign';
+import type { ChatModel } from '../domain/environment-spec';
 import type { FailureType } from '../domain/failures';
 import { OutsideFailure, reasonOf } from '../rollout/failure';
 

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ArtifactStore, Journal } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import type { EnvironmentSpec } from '../domain/campaign';
+import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { Environment } from '../domain/environment';
 import type { RolloutSummary } from '../domain/results';
 import type { BrokenRollout, Policy, Sampling, ScoredRollout } from '../domain/rollout';

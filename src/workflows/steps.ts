@@ -2,7 +2,8 @@
 import { proxyActivities, type ActivityOptions } from '@temporalio/workflow';
 import type { ControlActivities, GpuActivities, RollOutInput, RolloutActivities, TaskSet } from '../activities/types';
 import type { ArtifactRef } from '../domain/artifacts';
-import type { Campaign, EnvironmentSpec } from '../domain/campaign';
+import type { Campaign } from '../domain/campaign';
+import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { Policy } from '../domain/rollout';
 import { controlOptions, rolloutOptions, trainOptions } from './activity-options';
 

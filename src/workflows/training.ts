@@ -1,6 +1,7 @@
 /** Train one LoRA and keep its best iteration: shared by capabilities and by arms that train. */
 import type { TaskSet } from '../activities/types';
-import type { Campaign, EnvironmentSpec } from '../domain/campaign';
+import type { Campaign } from '../domain/campaign';
+import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { EvaluatedCheckpoint, Prepared, TrainingResult } from '../domain/results';
 import type { PauseGate } from './pause';
 import { adapterPolicy, gpu, rollOut } from './steps';

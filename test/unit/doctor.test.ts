@@ -13,7 +13,8 @@ import { checkPolicyServer } from '../../src/cli/checks/policy-server';
 import { checkPython } from '../../src/cli/checks/python';
 import { doctorLines } from '../../src/cli/doctor';
 import { homeAt } from '../../src/cli/project';
-import { campaignSchema, type EnvironmentSpec } from '../../src/domain/campaign';
+import { campaignSchema } from '../../src/domain/campaign';
+import { type EnvironmentSpec } from '../../src/domain/environment-spec';
 
 const temporary = () => mkdtempSync(join(tmpdir(), 'doctor-'));
 const campaign = (over: { model?: string; target?: EnvironmentSpec; url?: string } = {}) =>

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
-import { chatModelSchema, type ChatModel } from '../../src/domain/campaign';
+import { chatModelSchema, type ChatModel } from '../../src/domain/environment-spec';
 import type { Environment } from '../../src/domain/environment';
 import type { Message } from '../../src/domain/messages';
 import type { Rollout } from '../../src/domain/rollout';

@@ -1,5 +1,6 @@
 /** The models that play the other parties of the target. Invariant: each is asked what a rollout asks it, once, with its own key. */
-import type { Campaign, ChatModel } from '../../domain/campaign';
+import type { Campaign } from '../../domain/campaign';
+import type { ChatModel } from '../../domain/environment-spec';
 import { messageOf } from '../errors';
 import { lazy } from '../lazy';
 import { failed, passed, type Check } from './check';

@@ -1,7 +1,7 @@
 /** `campaign env check` and `campaign env serve`: environments, outside of any campaign. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { environmentSpecSchema, type EnvironmentSpec } from '../../domain/campaign';
+import { environmentSpecSchema, type EnvironmentSpec } from '../../domain/environment-spec';
 import type { Environment } from '../../domain/environment';
 import type { Partners, SimulatedUser } from '../../partners/types';
 import { UserError } from '../errors';
@@ -19,7 +19,9 @@ export function environmentCommands(program: Command): void {
   env
     .command('check [target...]')
     .usage('NAME | tau2 DOMAIN... | -- COMMAND [ARGUMENT...]')
-    .description('conformance test of a built-in environment (NAME), of tau2-bench, or of a program that speaks the protocol')
+    .description(
+      'conformance test of a built-in environment (NAME), of tau2-bench, or of a program that speaks the protocol',
+    )
     .option('--json', 'print findings as JSON')
     .action(async (target: string[], _options: unknown, command: Command) => {
       const options = allOptions(command);
