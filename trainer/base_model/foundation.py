@@ -15,7 +15,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from trainer.base_model import model, shop
 from trainer.base_model.workshop import Workshop, save
 
-# Most rows go without the system turn: half the tokens, the same look-ups. The last round has it in all, as rollouts do.
+# Most rows go without the system turn: half the tokens, the same look-ups. The last round has it in all, like rollouts.
 PROMPT_SHARE = 0.1
 
 
