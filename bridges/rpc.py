@@ -5,12 +5,13 @@ process ends when stdin does.
 """
 
 import contextlib
+import itertools
 import json
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, TextIO
+from typing import Any, Generic, TextIO, TypeVar
 
 Methods = dict[str, Callable[[dict[str, Any]], dict[str, Any]]]
 
@@ -19,6 +20,33 @@ PARSE, REQUEST, METHOD, PARAMS, ENVIRONMENT = -32700, -32600, -32601, -32602, -3
 
 class BadParams(Exception):
     """The request names something that isn't there. Asking again is of no use."""
+
+
+Episode = TypeVar("Episode")
+
+
+class Episodes(Generic[Episode]):
+    """The open episodes by the names that answers give them; a name is never used twice."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Episode] = {}
+        self._numbers = itertools.count(1)
+
+    def add(self, episode: Episode) -> str:
+        name = f"e{next(self._numbers)}"
+        self._open[name] = episode
+        return name
+
+    def of(self, params: dict[str, Any]) -> Episode:
+        """The episode that a request names; BadParams if it is not open."""
+        if params["episode"] not in self._open:
+            raise BadParams(f"params.episode: no open episode {params['episode']}")
+        return self._open[params["episode"]]
+
+    def close(self, params: dict[str, Any]) -> dict[str, Any]:
+        self.of(params)
+        del self._open[params["episode"]]
+        return {}
 
 
 @contextlib.contextmanager

@@ -1,12 +1,11 @@
 """The protocol's methods over tau2-bench. Invariant: all state is in `episodes`; the domains are never changed."""
 
-import itertools
 from typing import Any
 
 from tau2.config import DEFAULT_MAX_STEPS
 from tau2.data_model.tasks import Task
 
-from ..rpc import BadParams, Methods
+from ..rpc import BadParams, Episodes, Methods
 from .domain import Domain
 from .episode import Episode
 from .evaluation import evaluate
@@ -18,13 +17,7 @@ def methods_of(names: list[str], version: str) -> Methods:
     for domain in domains.values():
         for tool in domain.tools:
             tools.setdefault(tool["name"], tool)
-    episodes: dict[str, Episode] = {}
-    numbers = itertools.count(1)
-
-    def episode_of(params: dict[str, Any]) -> Episode:
-        if params["episode"] not in episodes:
-            raise BadParams(f"params.episode: no open episode {params['episode']}")
-        return episodes[params["episode"]]
+    episodes: Episodes[Episode] = Episodes()
 
     def describe(_: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -48,22 +41,16 @@ def methods_of(names: list[str], version: str) -> Methods:
 
     def reset(params: dict[str, Any]) -> dict[str, Any]:
         domain, task = find(domains, params["task"]["id"])
-        episode, name = Episode(domain, task), f"e{next(numbers)}"
-        episodes[name] = episode
-        return {"episode": name, **episode.start()}
-
-    def close(params: dict[str, Any]) -> dict[str, Any]:
-        episode_of(params)
-        del episodes[params["episode"]]
-        return {}
+        episode = Episode(domain, task)
+        return {"episode": episodes.add(episode), **episode.start()}
 
     return {
         "describe": describe,
         "tasks": tasks,
         "reset": reset,
-        "step": lambda params: episode_of(params).step(params["message"]),
-        "evaluate": lambda params: evaluate(episode_of(params), params["reason"], params.get("judgements") or []),
-        "close": close,
+        "step": lambda params: episodes.of(params).step(params["message"]),
+        "evaluate": lambda params: evaluate(episodes.of(params), params["reason"], params.get("judgements") or []),
+        "close": episodes.close,
     }
 
 

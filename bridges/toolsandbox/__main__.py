@@ -7,13 +7,10 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..rpc import BadParams, Methods, protocol_streams, serve
+from ..rpc import BadParams, Episodes, Methods, protocol_streams, serve
 from . import library
-
-if TYPE_CHECKING:
-    from .episode import Episode
 
 # Changes whenever tasks, tools, observations or rewards do, for the same folder.
 VERSION = 1
@@ -43,8 +40,7 @@ def environment(folder: Path, held_out: float) -> Methods:
     from .tools import all_agent_tools
 
     catalogue = Catalogue(held_out)
-    episodes: dict[str, Episode] = {}
-    count = 0
+    episodes: Episodes[Episode] = Episodes()
 
     def describe(_: dict[str, Any]) -> dict[str, Any]:
         web = "with a web key" if "RAPID_API_KEY" in os.environ else "without a web key"
@@ -61,32 +57,19 @@ def environment(folder: Path, held_out: float) -> Methods:
         return {"tasks": catalogue.tasks(params["split"])}
 
     def reset(params: dict[str, Any]) -> dict[str, Any]:
-        nonlocal count
         task, seed = params["task"]["id"], params["task"]["seed"]
         if task not in catalogue.scenarios:
             raise BadParams(f"params.task.id: ToolSandbox has no scenario {task}; `tasks` lists them")
         episode = Episode(catalogue.scenarios[task], clock, f"{task} {seed}")
-        count += 1
-        episodes[f"e{count}"] = episode
-        return {"episode": f"e{count}", **episode.start()}
-
-    def known(params: dict[str, Any]) -> "Episode":
-        if params["episode"] not in episodes:
-            raise BadParams(f"params.episode: no open episode {params['episode']}")
-        return episodes[params["episode"]]
-
-    def close(params: dict[str, Any]) -> dict[str, Any]:
-        known(params)
-        del episodes[params["episode"]]
-        return {}
+        return {"episode": episodes.add(episode), **episode.start()}
 
     return {
         "describe": describe,
         "tasks": tasks,
         "reset": reset,
-        "step": lambda params: known(params).step(params["message"]),
-        "evaluate": lambda params: known(params).evaluate(params["reason"]),
-        "close": close,
+        "step": lambda params: episodes.of(params).step(params["message"]),
+        "evaluate": lambda params: episodes.of(params).evaluate(params["reason"]),
+        "close": episodes.close,
     }
 
 

@@ -37,8 +37,11 @@ export type Candidate = z.infer<typeof candidateSchema>;
 export const labelSchema = z.enum(['NA', 'PRESENT', 'LACKING']);
 export type Label = z.infer<typeof labelSchema>;
 
-const ids = z.array(z.string());
-/** One labeling pass in the shape that the method's authors publish (file run_NN.json). */
+/**
+ * One labeling pass in the shape that the method's authors publish (file run_NN.json). Ids are text; files of others hold numbers too,
+ * which become text.
+ */
+const ids = z.array(z.union([z.string(), z.number()]).transform(String));
 export const labelPassSchema = z.object({
   attempt: z.union([z.number(), z.string()]),
   totals: z.object({ total_failed: z.number().int(), total_passed: z.number().int() }),

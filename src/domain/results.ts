@@ -12,6 +12,7 @@ export interface RolloutSummary {
   scored: number;
   broken: number;
   meanReward: number;
+  /** Share of the scored rollouts with reward >= 1. */
   successRate: number;
   promptTokens: number;
   completionTokens: number;

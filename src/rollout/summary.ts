@@ -1,17 +1,9 @@
 /** The figures of a batch. Invariant: means are over scored rollouts only; with none of them they are 0 and `scored` says so. */
+import type { RolloutSummary } from '../domain/results';
 import { isSuccess, type Rollout, type ScoredRollout } from '../domain/rollout';
 
-export interface Counts {
-  scored: number;
-  broken: number;
-  meanReward: number;
-  /** Share of the scored rollouts with reward >= 1. */
-  successRate: number;
-  promptTokens: number;
-  completionTokens: number;
+export interface Counts extends Omit<RolloutSummary, 'ref' | 'purpose' | 'seconds'> {
   stopReasons: Record<string, number>;
-  /** Broken rollouts by type of error. */
-  errors: Record<string, number>;
 }
 
 export function summarise(records: Rollout[]): Counts {

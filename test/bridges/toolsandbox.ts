@@ -3,10 +3,7 @@
  * `make bridges-toolsandbox`; bridges/tests/test_toolsandbox_scores.py holds its scores against ToolSandbox's own.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { openFolderStore } from '../../src/artifacts/folder-store';
+import { resolve } from 'node:path';
 import type { Environment } from '../../src/domain/environment';
 import type { AssistantMessage } from '../../src/domain/messages';
 import type { Rollout } from '../../src/domain/rollout';
@@ -14,9 +11,8 @@ import { programOf } from '../../src/environments/bridges';
 import { checkEnvironment } from '../../src/environments/conformance';
 import { openProcessEnvironment } from '../../src/environments/process';
 import type { SimulatedUser } from '../../src/partners/types';
-import { rollOut } from '../../src/rollout/engine';
-import { readRollouts } from '../../src/rollout/read';
 import { scriptedPolicy, turnOf } from '../support/scripted-policy';
+import { scriptedRollouts } from '../support/scripted-rollouts';
 
 const folder = process.env.TOOLSANDBOX;
 const withFolder = folder === undefined ? describe.skip : describe;
@@ -39,41 +35,22 @@ const call = (name: string, values: Record<string, unknown>): AssistantMessage =
 
 withFolder(folder === undefined ? 'ToolSandbox (skipped: TOOLSANDBOX names no checkout of it)' : 'ToolSandbox', () => {
   let environment: Environment;
-  let scratch: string;
   beforeEach(() => {
-    scratch = mkdtempSync(join(tmpdir(), 'toolsandbox-'));
     const program = programOf({ kind: 'toolsandbox', folder: resolve(folder!), heldOut: 0, processes: 1 });
     environment = openProcessEnvironment({ ...program, user });
   });
-  afterEach(async () => {
-    await environment.close();
-    rmSync(scratch, { recursive: true, force: true });
-  });
+  afterEach(() => environment.close());
 
-  /** One rollout of each task; after its script the agent says "done". */
-  async function rollouts(tasks: string[], script: AssistantMessage[], onTurn = () => {}): Promise<Rollout[]> {
-    const store = openFolderStore(scratch);
-    const { ref } = await rollOut({
+  /** After its script the agent says "done". */
+  const rollouts = (tasks: string[], script: AssistantMessage[], onTurn = () => {}): Promise<Rollout[]> =>
+    scriptedRollouts({
       environment,
       client: scriptedPolicy(({ messages }) => {
         onTurn();
         return script[turnOf(messages)] ?? say('done');
       }),
-      store,
       tasks,
-      attempts: 1,
-      policy: { base: 'scripted', adapters: [] },
-      sampling: { temperature: 0, topP: 1, maxTokens: 1 },
-      seed: 1,
-      concurrency: 8,
-      purpose: 'test',
-      maskReadOnlyTurns: true,
-      maxAttempts: 1,
     });
-    const made: Rollout[] = [];
-    for await (const rollout of readRollouts({ store, ref })) made.push(rollout);
-    return made;
-  }
 
   test('keeps the contract', async () => expect(await checkEnvironment(environment)).toEqual([]), TIMEOUT);
 

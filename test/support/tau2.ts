@@ -3,10 +3,7 @@
  * both know which plan; what each does next depends on how often it has spoken.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { openFolderStore } from '../../src/artifacts/folder-store';
+import { resolve } from 'node:path';
 import type { Environment } from '../../src/domain/environment';
 import type { AssistantMessage, Message, UserMessage } from '../../src/domain/messages';
 import type { Rollout } from '../../src/domain/rollout';
@@ -14,10 +11,9 @@ import { programOf } from '../../src/environments/bridges';
 import { openProcessEnvironment } from '../../src/environments/process';
 import type { SimulatedUser } from '../../src/partners/types';
 import type { PolicyClient } from '../../src/policy/client';
-import { rollOut } from '../../src/rollout/engine';
 import { OutsideFailure } from '../../src/rollout/failure';
-import { readRollouts } from '../../src/rollout/read';
 import { scriptedPolicy, turnOf } from './scripted-policy';
+import { scriptedRollouts } from './scripted-rollouts';
 
 export type Domain = 'airline' | 'retail' | 'telecom' | 'mock';
 
@@ -82,33 +78,14 @@ export async function rollouts({
   tasks,
   plans,
   environment,
+  maxSteps,
   ...options
 }: Options & { tasks: string[]; plans: Plans; environment?: Environment; maxSteps?: number }): Promise<Rollout[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'tau2-'));
-  const store = openFolderStore(folder);
   const bridge = environment ?? openTau2(plans, options);
   try {
-    const { ref } = await rollOut({
-      environment: bridge,
-      client: agentOf(plans),
-      store,
-      tasks,
-      attempts: 1,
-      ...(options.maxSteps !== undefined && { maxSteps: options.maxSteps }),
-      policy: { base: 'scripted', adapters: [] },
-      sampling: { temperature: 0, topP: 1, maxTokens: 1 },
-      seed: 1,
-      concurrency: 8,
-      purpose: 'test',
-      maskReadOnlyTurns: true,
-      maxAttempts: 1,
-    });
-    const made: Rollout[] = [];
-    for await (const rollout of readRollouts({ store, ref })) made.push(rollout);
-    return made;
+    return await scriptedRollouts({ environment: bridge, client: agentOf(plans), tasks, maxSteps });
   } finally {
     if (!environment) await bridge.close();
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 

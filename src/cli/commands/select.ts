@@ -5,27 +5,10 @@
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { z } from 'zod';
 import { selectionRuleSchema } from '../../domain/campaign';
 import { labelPassSchema, type LabelPass, type Selection } from '../../domain/capability';
 import { UserError, messageOf } from '../errors';
 import { checkPartition, selectCapabilities, type Thresholds } from '../../domain/selection';
-
-/** Label files hold ids as text or as numbers. */
-const ids = z.array(z.union([z.string(), z.number()]).transform(String));
-const labelFileSchema = labelPassSchema.extend({
-  labels: z.record(
-    z.string(),
-    z.object({
-      lacking_failed: ids,
-      present_failed: ids,
-      na_failed: ids,
-      lacking_passed: ids,
-      present_passed: ids,
-      na_passed: ids,
-    }),
-  ),
-});
 
 interface SelectOptions {
   labels: string;
@@ -97,7 +80,7 @@ function listFolder(folder: string): string[] {
 }
 
 function readPass(file: string): LabelPass {
-  const parsed = labelFileSchema.safeParse(readJson(file));
+  const parsed = labelPassSchema.safeParse(readJson(file));
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     throw new UserError(

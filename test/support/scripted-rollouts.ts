@@ -1,0 +1,43 @@
+/** The real engine over an environment with a scripted policy: one rollout of each task, in order. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import type { Environment } from '../../src/domain/environment';
+import type { Rollout } from '../../src/domain/rollout';
+import type { PolicyClient } from '../../src/policy/client';
+import { rollOut } from '../../src/rollout/engine';
+import { readRollouts } from '../../src/rollout/read';
+
+export async function scriptedRollouts({
+  maxSteps,
+  ...given
+}: {
+  environment: Environment;
+  client: PolicyClient;
+  tasks: string[];
+  maxSteps?: number | undefined;
+}): Promise<Rollout[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'scripted-'));
+  const store = openFolderStore(folder);
+  try {
+    const { ref } = await rollOut({
+      ...given,
+      store,
+      attempts: 1,
+      ...(maxSteps !== undefined && { maxSteps }),
+      policy: { base: 'scripted', adapters: [] },
+      sampling: { temperature: 0, topP: 1, maxTokens: 1 },
+      seed: 1,
+      concurrency: 8,
+      purpose: 'test',
+      maskReadOnlyTurns: true,
+      maxAttempts: 1,
+    });
+    const made: Rollout[] = [];
+    for await (const rollout of readRollouts({ store, ref })) made.push(rollout);
+    return made;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
