@@ -41,7 +41,8 @@ export async function checkTarget({ target, analyst }: Campaign, home: Home = ho
   try {
     const { openEnvironment } = lazy.environments();
     const store = lazy.folderStore().openFolderStore(join(home.root, 'artifacts'));
-    const environment = await within(openEnvironment(target, { store }));
+    // The models that play its other parties have checks of their own.
+    const environment = await within(openEnvironment(target, { store, partners: {} }));
     opened = environment;
     const { name, version, tools, hasReference, rules } = await within(environment.describe());
     const found = `${name} ${version}, ${tools.length} tools`;
