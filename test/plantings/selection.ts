@@ -20,7 +20,7 @@ const capabilityOf: Record<string, string> = {
 };
 const plantings = [
   { model: join(repository, 'models', 'base') },
-  { model: join(repository, '.cache', 'plantings', 'choose-compute-refuse'), lacks: ['choose', 'compute', 'refuse'] },
+  { model: join(repository, '.cache', 'plantings', 'compute-refuse-tell'), lacks: ['compute', 'refuse', 'tell'] },
   { model: join(repository, '.cache', 'plantings', 'ask-refuse-tell'), lacks: ['ask', 'refuse', 'tell'] },
 ];
 
