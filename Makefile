@@ -88,7 +88,7 @@ test-node: install build bridges ## Tests of the TypeScript code
 .PHONY: test-python
 test-python: install build bridges ## Tests of the Python packages
 	$(VENV) -m pytest trainer/tests
-	.venv-bridges/bin/python -m pytest bridges/tests/test_rpc.py bridges/tests/test_tau2.py
+	.venv-bridges/bin/python -m pytest -rs bridges/tests/test_rpc.py bridges/tests/test_tau2.py
 
 .PHONY: test-faults
 test-faults: install build ## kill -9 of every process of a running campaign, one after the other
