@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import math
 import random
 import statistics
 import sys
@@ -30,36 +31,15 @@ GROUPS, GROUP_SIZE = 4, 16
 TARGETS = ["q_proj", "k_proj", "v_proj", "out_proj", "in_proj", "w1", "w2", "w3"]
 
 
-def make_model(folder: Path) -> None:
-    """An untrained Lfm2 of about a million parameters, the shipped base's shape."""
-    import torch
-    from tokenizers import Tokenizer, models
-    from transformers import Lfm2Config, Lfm2ForCausalLM, PreTrainedTokenizerFast
-
-    torch.manual_seed(0)
-    config = Lfm2Config(
-        vocab_size=512,
-        hidden_size=128,
-        intermediate_size=384,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        layer_types=["conv", "full_attention"] * 2,
-        block_auto_adjust_ff_dim=False,
-    )
-    Lfm2ForCausalLM(config).save_pretrained(folder)
-    words = Tokenizer(models.WordLevel({f"w{i}": i for i in range(512)}, unk_token="w0"))
-    PreTrainedTokenizerFast(tokenizer_object=words, pad_token="w0", eos_token="w2").save_pretrained(folder)
-
-
-def make_batch(tasks: list[str], constant: int) -> dict[str, Any]:
-    """Multi-turn rollouts: a prompt of 150-220 tokens per task, 2-6 turns of 8-16 sampled and 6-30 given tokens.
+def make_batch(tasks: list[str], *, vocabulary: int, constant: int) -> dict[str, Any]:
+    """Multi-turn rollouts: a prompt of 150-220 random tokens per task, 2-6 turns of 8-16 sampled and 6-30 given ones.
 
     The first `constant` groups have one reward only."""
+    ids = range(vocabulary)
     generator = random.Random(5)
     groups = []
     for index, task in enumerate(tasks):
-        prompt = generator.choices(range(3, 512), k=generator.randint(150, 220))
+        prompt = generator.choices(ids, k=generator.randint(150, 220))
         rollouts = []
         for _ in range(GROUP_SIZE):
             mask: list[int] = []
@@ -69,8 +49,8 @@ def make_batch(tasks: list[str], constant: int) -> dict[str, Any]:
                 mask.pop()
             row = {
                 "prompt_ids": prompt,
-                "completion_ids": generator.choices(range(3, 512), k=len(mask)),
-                "logprobs": [-6.2 * own for own in mask],
+                "completion_ids": generator.choices(ids, k=len(mask)),
+                "logprobs": [-math.log(vocabulary) * own for own in mask],
                 "mask": mask,
             }
             rollouts.append({"rows": [row], "reward": 1.0 if index < constant else generator.random()})
@@ -148,7 +128,7 @@ def seconds_per_step(trainer: Any) -> list[tuple[float, float]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", help="model folder (default: an untrained Lfm2 of a million parameters)")
+    parser.add_argument("--model", default="models/base", help="model folder (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--steps", type=int, default=3, help="steps a round and side")
     parser.add_argument("--constant", type=int, default=0, help=f"groups of {GROUPS} with one reward only")
@@ -160,12 +140,10 @@ def main() -> None:
     times: dict[str, list[tuple[float, float]]] = {"ours": [], "bare_trl": []}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        if options.model is None:
-            make_model(folder / "model")
         tasks = [f"s{index}" for index in range(GROUPS)]
         job = parse_job(
             {
-                "base_model": options.model or str(folder / "model"),
+                "base_model": options.model,
                 "output_dir": str(folder / "out"),
                 "seed": 1,
                 "tasks": tasks,
@@ -181,7 +159,8 @@ def main() -> None:
         import torch
 
         torch.set_num_threads(options.threads)
-        batch = make_batch(tasks, options.constant)
+        vocabulary = json.loads((Path(options.model) / "config.json").read_text())["vocab_size"]
+        batch = make_batch(tasks, vocabulary=vocabulary, constant=options.constant)
         for round_number in range(options.rounds):
             output = folder / f"round-{round_number}"
             output.mkdir()
