@@ -1,7 +1,7 @@
 /**
  * The rollout engine against the policy server's own closed-loop maximum, side by side in one run:
  *
- *   node -r ./test/support/register.cjs bench/rollout-engine.ts [--model models/base] [--tasks 40] [--attempts 16] ...
+ *   node -r ./test/support/register.cjs bench/rollout-engine.ts [--model models/base] [--tasks 100] [--attempts 16] ...
  *
  * `raw` is what the server can do: as many HTTP clients as the engine's concurrency send the very requests that the engine has sent,
  * ready-made, one after the other per episode, and look at nothing in the answers. Each measurement has a server of its own, so
@@ -25,10 +25,10 @@ import { startEmbeddedServer } from '../test/support/embedded-server';
 const { values } = parseArgs({
   options: {
     model: { type: 'string', default: 'models/base' },
-    tasks: { type: 'string', default: '40' },
+    tasks: { type: 'string', default: '100' },
     attempts: { type: 'string', default: '16' },
     concurrency: { type: 'string', default: '64' },
-    rounds: { type: 'string', default: '3' },
+    rounds: { type: 'string', default: '5' },
     threads: { type: 'string', default: '1' },
     'max-tokens': { type: 'string', default: '48' },
   },

@@ -3,14 +3,13 @@
  * than the file allows; whatever goes wrong leaves as an OutsideFailure; the key is known here only.
  */
 import OpenAI from 'openai';
+import { Agent, fetch } from 'undici';
 import { z } from 'zod';
 import type { ChatModel } from '../domain/environment-spec';
 import type { Message, ToolSchema } from '../domain/messages';
-import { createKeepAliveFetch } from '../policy/keep-alive-fetch';
-import { withOwnSignal } from '../policy/own-signal';
 import { callSchema, toWireMessage, toWireTools } from '../policy/wire';
 import { OutsideFailure } from '../rollout/failure';
-import { partnerFailure, unusable, type Role } from './errors';
+import { lateAnswer, partnerFailure, unusable, type Role } from './errors';
 import { createLimit } from './limit';
 
 const replySchema = z.object({
@@ -38,17 +37,22 @@ export interface OpenChatModel {
   unusable(problem: string): OutsideFailure;
 }
 
+/** The longest that a timer takes. */
+const NEVER_MS = 2 ** 31 - 1;
+
 /** Throws BadInput if the key's variable is not set. */
 export function openChatModel(role: Role, model: ChatModel): OpenChatModel {
   const partner = { role, model, key: keyOf(role, model) };
-  const { fetch } = createKeepAliveFetch({ connections: model.concurrency });
+  // Every request has a deadline of its own, below: the client's and fetch's must not come first.
+  const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
   const openai = new OpenAI({
     apiKey: partner.key ?? 'none',
     baseURL: model.url.replace(/\/+$/, ''),
     maxRetries: 0,
-    timeout: model.timeoutSeconds * 1000,
+    timeout: NEVER_MS,
     logLevel: 'off',
-    fetch,
+    fetch: fetch as unknown as typeof globalThis.fetch,
+    fetchOptions: { dispatcher },
   });
   // Not left to the connections: a request that waits for one is on the clock already.
   const limited = createLimit(model.concurrency);
@@ -58,6 +62,7 @@ export function openChatModel(role: Role, model: ChatModel): OpenChatModel {
     ask: ({ messages, tools, seed, signal }) =>
       limited(async () => {
         signal?.throwIfAborted();
+        const deadline = AbortSignal.timeout(model.timeoutSeconds * 1000);
         try {
           const body = {
             model: model.model,
@@ -68,12 +73,11 @@ export function openChatModel(role: Role, model: ChatModel): OpenChatModel {
             top_p: model.topP,
             seed,
           };
-          const answer: unknown = await withOwnSignal(signal, (own) =>
-            openai.chat.completions.create(body, { signal: own }),
-          );
-          return replyOf(answer);
+          const own = AbortSignal.any(signal ? [signal, deadline] : [deadline]);
+          return replyOf(await openai.chat.completions.create(body, { signal: own }));
         } catch (error) {
           signal?.throwIfAborted();
+          if (deadline.aborted) throw lateAnswer(partner);
           throw partnerFailure(partner, error);
         }
       }),

@@ -2,7 +2,7 @@
  * The one mapping from what a partner's endpoint does to failure types. Invariant: a refusal names the field of the campaign file that
  * mends it, and no message holds the key.
  */
-import { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai';
+import { APIConnectionError, APIError } from 'openai';
 import type { ChatModel } from '../domain/environment-spec';
 import type { FailureType } from '../domain/failures';
 import { OutsideFailure, reasonOf } from '../rollout/failure';
@@ -29,6 +29,9 @@ export interface Partner {
 export const unusable = ({ role, model }: Partner, problem: string): OutsideFailure =>
   new OutsideFailure(failures[role].failed, `target.${role} (${model.model} at ${model.url}): ${problem}`);
 
+export const lateAnswer = (partner: Partner): OutsideFailure =>
+  unusable(partner, `no answer within ${partner.model.timeoutSeconds} s (target.${partner.role}.timeoutSeconds)`);
+
 export function partnerFailure(partner: Partner, error: unknown): OutsideFailure {
   if (error instanceof OutsideFailure) return error;
   const { role, model, key } = partner;
@@ -37,18 +40,20 @@ export function partnerFailure(partner: Partner, error: unknown): OutsideFailure
     const message = `target.${role} (${model.model} at ${model.url}): ${problem}`;
     return new OutsideFailure(type, key ? message.replaceAll(key, '(key)') : message);
   };
-  if (error instanceof APIConnectionTimeoutError) {
-    return failure(failed, `no answer within ${model.timeoutSeconds} s (target.${role}.timeoutSeconds)`);
-  }
-  if (error instanceof APIConnectionError) {
-    return failure('PartnerUnavailable', error.cause === undefined ? error.message : reasonOf(error.cause));
-  }
+  if (error instanceof APIConnectionError) return failure('PartnerUnavailable', reasonOf(rootOf(error)));
   if (!(error instanceof APIError) || error.status === undefined) return failure(failed, reasonOf(error));
   const { status, message } = error as APIError<number>;
   if (NO_CAPACITY.has(status)) return failure('PartnerUnavailable', message);
   if (status >= 500 || PASSING.has(status)) return failure(failed, message);
   const fix = remedy(partner, status);
   return failure(rejected, fix ? `${message}; ${fix}` : message);
+}
+
+/** fetch says "fetch failed", and why it did in its cause. */
+function rootOf(error: Error): unknown {
+  let root: unknown = error;
+  while (typeof root === 'object' && root !== null && 'cause' in root && root.cause !== undefined) root = root.cause;
+  return root;
 }
 
 function remedy({ role, model }: Partner, status: number): string | undefined {
