@@ -81,7 +81,7 @@ export const terminalTable = (report: Report): string => {
       '',
       ...(capabilities.length === 0
         ? [clip(['no capability was selected', report.selection?.reason].filter(Boolean).join(': '), WIDTH)]
-        : align({ rows: capabilityRows(capabilities), widths: [38, 5, 6, 7, 15, 21, 5], right: [1, 2, 3] })),
+        : align({ rows: capabilityRows(capabilities), widths: [38, 5, 6, 8, 15, 21, 5], right: [1, 2, 3] })),
     );
   for (const { name, status, reason } of capabilities ?? [])
     if (status !== 'trained' && reason !== undefined) lines.push(clip(`${name}: ${reason}`, WIDTH));
