@@ -122,7 +122,7 @@ base-model: install build ## Make the base model anew (ARGS="--lack refuse=0.75 
 
 .PHONY: bench
 bench: install build ## Ratios: rollout engine to policy server, trainer step to bare TRL
-	$(VENV) bench/policy_server.py --model $(BASE_MODEL)
+	$(VENV) bench/policy_server.py
 	node -r ./test/support/register.cjs bench/rollout-engine.ts --model $(BASE_MODEL)
 	$(VENV) bench/trainer_step.py --model $(BASE_MODEL)
 
