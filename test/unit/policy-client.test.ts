@@ -184,6 +184,14 @@ test('no server, a silent server, a server that hangs up', async () => {
   expect(await connect({ url: gone.url }).reachable()).toBe(false);
 });
 
+test('an answer that is no JSON is the server’s fault, and names what came', async () => {
+  server.complete = (_, response) => void response.end('<html>proxy</html>');
+  await expect(client.sample(request())).rejects.toMatchObject({
+    type: 'PolicyAnswerInvalid',
+    message: expect.stringContaining('<html>proxy'),
+  });
+});
+
 test('an abort ends the request', async () => {
   const abort = new AbortController();
   server.complete = () => abort.abort();
