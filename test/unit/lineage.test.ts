@@ -14,6 +14,7 @@ import { lineageText } from '../../src/report/lineage-text';
 import { completeReport, renderReport } from '../../src/report/render';
 import { ROLLOUTS_MEDIA_TYPE } from '../../src/rollout/read';
 import { reportFixture } from '../support/report-fixture';
+import { scoredRollout } from '../support/scored-rollout';
 
 const home = mkdtempSync(join(tmpdir(), 'lineage-'));
 const store: ArtifactStore = openFolderStore(join(home, 'artifacts'));
@@ -21,20 +22,7 @@ afterAll(() => rmSync(home, { recursive: true }));
 
 const key = (name: string): string => Buffer.from(name).toString('hex').padEnd(64, '0');
 
-const rollout = (task: string, reward: number): Rollout => ({
-  status: 'scored',
-  key: key(task),
-  task,
-  attempt: 0,
-  messages: [],
-  stopReason: 'agent_stop',
-  reward,
-  breakdown: {},
-  rows: [],
-  steps: 1,
-  usage: { promptTokens: 1, completionTokens: 1 },
-  seconds: 0.1,
-});
+const rollout = (task: string, reward: number) => scoredRollout({ name: task, task, reward });
 
 const batch = (name: string, rollouts: Rollout[], inputs: ArtifactRef[] = []): Promise<ArtifactRef> =>
   store.put({

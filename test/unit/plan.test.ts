@@ -21,19 +21,21 @@ const demoTasks = { discovery: 340, heldOut: 60, router: 200, evaluation: 200 };
 const counts = (planned: ReturnType<typeof plannedRollouts>) =>
   Object.fromEntries(planned.map(({ purpose, rollouts }) => [purpose, rollouts.low]));
 
-/** A finished demo campaign, as far as rates go: times and counts of seed 2 (docs/results/demo.md). */
+/** Rollouts of a finished demo. */
+const demoPurposes = {
+  'base rollouts': 340,
+  calibration: 1152,
+  training: 9216,
+  'held-out evaluation': 1356,
+  'router outcome matrix': 800,
+  test: 1200,
+};
+
+/** A finished demo campaign, as far as rates go. */
 function demoReport(): Report {
   const draft = reportFixture();
-  const purposes = {
-    'base rollouts': 340,
-    calibration: 1152,
-    training: 9216,
-    'held-out evaluation': 1356,
-    'router outcome matrix': 800,
-    test: 1200,
-  };
   const count = (id: string, value: number, n = value) => figure(id, value, n, { unit: 'count' });
-  draft.rollouts!.byPurpose = Object.entries(purposes).map(([purpose, n], i) => ({
+  draft.rollouts!.byPurpose = Object.entries(demoPurposes).map(([purpose, n], i) => ({
     purpose,
     scored: count(`rollouts.p${i}.scored`, n),
     broken: count(`rollouts.p${i}.broken`, 0, n),
@@ -48,14 +50,7 @@ function demoReport(): Report {
 describe('counts', () => {
   test('are those of the finished demo: three capabilities, one calibration round each, 14,064 rollouts', () => {
     const planned = plannedRollouts({ campaign: shipped('demo'), tasks: demoTasks, capabilities: 3 });
-    expect(counts(planned)).toEqual({
-      'base rollouts': 340,
-      calibration: 1152,
-      training: 9216,
-      'held-out evaluation': 1356,
-      'router outcome matrix': 800,
-      test: 1200,
-    });
+    expect(counts(planned)).toEqual(demoPurposes);
     expect(Object.values(counts(planned)).reduce((a, b) => a + b)).toBe(14_064);
   });
 

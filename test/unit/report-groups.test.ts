@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import { reportSchema, type ReportDraft, type TaskGroup } from '../../src/domain/report';
-import type { Rollout } from '../../src/domain/rollout';
 import { taskMeans, type TaskMeans } from '../../src/report/build/evidence';
 import { groupsOf, publishedOf } from '../../src/report/build/groups';
 import { lineage } from '../../src/report/lineage';
@@ -12,6 +11,7 @@ import { completeReport, renderReport } from '../../src/report/render';
 import { terminalTable } from '../../src/report/terminal';
 import { ROLLOUTS_MEDIA_TYPE } from '../../src/rollout/read';
 import { reportFixture } from '../support/report-fixture';
+import { scoredRollout } from '../support/scored-rollout';
 
 const home = mkdtempSync(join(tmpdir(), 'groups-'));
 const store = openFolderStore(home);
@@ -26,22 +26,7 @@ const tasks = [
   { id: 'retail/never-run', split: 'test' as const, groups: ['elsewhere'] },
 ];
 
-const rollout = (arm: string, task: string, reward: number): Rollout => ({
-  status: 'scored',
-  key: Buffer.from(arm + task)
-    .toString('hex')
-    .padEnd(64, '0'),
-  task,
-  attempt: 0,
-  messages: [],
-  stopReason: 'agent_stop',
-  reward,
-  breakdown: {},
-  rows: [],
-  steps: 1,
-  usage: { promptTokens: 1, completionTokens: 1 },
-  seconds: 1,
-});
+const rollout = (arm: string, task: string, reward: number) => scoredRollout({ name: arm + task, task, reward });
 
 async function column(arm: string, rewards: number[]): Promise<TaskMeans> {
   const records = rewards.map((reward, i) => rollout(arm, tasks[i]!.id, reward));

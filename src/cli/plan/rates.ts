@@ -101,7 +101,7 @@ function assumptions({ policyServer, workers }: Campaign): Assumed {
       source: 'the demo, seed 2 (docs/results/demo.md): its model, its environment, two cores',
     });
     const tokens = { promptTokens: of(340), completionTokens: of(20) };
-    return { rollout: { seconds: of(0.016), ...tokens }, training: { seconds: of(0.018), ...tokens } };
+    return { rollout: { seconds: of(0.011), ...tokens }, training: { seconds: of(0.016), ...tokens } };
   }
   const { source, hoursPerAdapter, gpus, gpu, trainingRollouts, capabilities } = publishedRun;
   const perAdapter = trainingRollouts / capabilities;

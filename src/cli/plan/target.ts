@@ -20,7 +20,7 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
   const { target } = campaign;
   const store = lazy.folderStore().openFolderStore(join(home.root, 'artifacts'));
   try {
-    const environment = await lazy.environments().openEnvironment(target, { store });
+    const environment = await lazy.environments().openEnvironment(target, { store, partners: {} });
     try {
       const [{ name, version }, train, test] = await Promise.all([
         environment.describe(),
