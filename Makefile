@@ -9,7 +9,7 @@ PYTHON_STAMP := .venv/.installed
 BRIDGES_STAMP := .venv-bridges/.installed
 TOOLSANDBOX_STAMP := .venv-toolsandbox/.installed
 BUILD_STAMP := dist/.built
-SOURCES := $(shell find src -name '*.ts')
+SOURCES := $(shell find src -name '*.ts' -o -name '*.js')
 # A test that needs a base model takes this one.
 export BASE_MODEL ?= $(CURDIR)/models/base
 
@@ -99,9 +99,9 @@ test-bridges: install build bridges ## tau2-bench whole: every reference solutio
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/bridges/**/*.ts'
 
 .PHONY: test-toolsandbox
-test-toolsandbox: install bridges-toolsandbox ## ToolSandbox (TOOLSANDBOX=folder): prompts and scores against its own run, and the engine over it
+test-toolsandbox: install build bridges-toolsandbox ## ToolSandbox (TOOLSANDBOX=folder): prompts and scores against its own run, and the engine over it
 	.venv-toolsandbox/bin/python -m pytest bridges/tests/test_toolsandbox.py bridges/tests/test_toolsandbox_scores.py
-	npx jest --ci --runInBand --testMatch '<rootDir>/test/bridges/toolsandbox.ts'
+	npx jest --ci --runInBand --testMatch '<rootDir>/test/bridges/toolsandbox*.ts'
 
 .PHONY: test-null
 test-null: install build ## Null test: a campaign with learning rate 0 reports no gain

@@ -1,27 +1,96 @@
 import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
+/**
+ * What each folder of src may import besides itself: another folder, or one file of it; `type` where only its types. docs/architecture.md
+ * shows the same table. Whoever runs a part of the method (activities, workflows, report) knows its interface, never one of its kinds.
+ */
+const mayImport = {
+  domain: [],
+  artifacts: ['domain'],
+  policy: ['domain', 'artifacts'],
+  partners: ['domain', 'policy'],
+  sandbox: ['domain', 'artifacts'],
+  environments: ['domain', 'artifacts', 'partners', 'sandbox'],
+  routing: ['domain', 'artifacts', 'policy'],
+  rollout: ['domain', 'artifacts', 'policy', 'routing/router'],
+  analyst: ['domain', 'artifacts', 'partners', 'environments/policy-rules'],
+  synthesis: ['domain', 'artifacts', 'partners', 'sandbox', 'environments/policy-rules'],
+  report: ['domain', 'artifacts', 'rollout', 'routing/router'],
+  workflows: ['domain', 'sandbox/seeds', 'type activities/types'],
+  activities: [
+    'domain',
+    'artifacts',
+    'policy',
+    'sandbox',
+    'environments',
+    'rollout',
+    'report',
+    'analyst/analyst',
+    'synthesis/synthesizer',
+    'routing/router',
+    'type registry',
+  ],
+  workers: ['artifacts', 'policy', 'registry', 'activities', 'workflows/messages', 'workflows/bundle'],
+  cli: [
+    'domain',
+    'artifacts',
+    'partners',
+    'environments',
+    'report',
+    'registry',
+    'analyst/label-files',
+    'workflows/messages',
+  ],
+};
+const registryMayImport = ['analyst', 'synthesis', 'routing', 'environments', 'workflows/arms'];
+
+const importRule = (...patterns) => ({ '@typescript-eslint/no-restricted-imports': ['error', { patterns }] });
+
+/** For imports that begin with `up`: the way from a file to src. */
+function importPatterns(folder, allowed, up) {
+  const types = allowed.flatMap((entry) => (entry.startsWith('type ') ? [entry.slice('type '.length)] : []));
+  const known = allowed.map((entry) => entry.replace('type ', ''));
+  const from = `^${up.replaceAll('.', '\\.')}`;
+  const message = `src/${folder} may import ${allowed.join(', ') || 'nothing else'}: see mayImport in eslint.config.mjs.`;
+  const outside = { regex: `${from}(?!(?:${known.join('|')})(?:/|$))`, message };
+  if (types.length === 0) return [outside];
+  return [outside, { regex: `${from}(?:${types.join('|')})(?:/|$)`, allowTypeImports: true, message }];
+}
+
+// Workflow code runs in a deterministic sandbox.
+const nodeAsTypes = {
+  group: ['node:*'],
+  allowTypeImports: true,
+  message: 'Workflows import node modules as types only.',
+};
+
+const DEEPEST = 5;
+const importRules = Object.entries(mayImport).flatMap(([folder, allowed]) =>
+  Array.from({ length: DEEPEST }, (_, n) => ({
+    files: [`src/${folder}/${'*/'.repeat(n)}*.{ts,js}`],
+    rules: importRule(
+      ...importPatterns(folder, allowed, '../'.repeat(n + 1)),
+      ...(folder === 'workflows' ? [nodeAsTypes] : []),
+    ),
+  })),
+);
+
 export default tseslint.config(
   { ignores: ['dist', 'node_modules', '.venv*', '.campaigns', 'coverage', 'jest.config.js'] },
   js.configs.recommended,
   ...tseslint.configs.recommended,
+  ...importRules,
   {
-    // Workflow code runs in a deterministic sandbox: activities are reachable as types only.
-    files: ['src/workflows/**/*.ts'],
-    ignores: ['src/workflows/bundle.ts'],
-    rules: {
-      '@typescript-eslint/no-restricted-imports': [
-        'error',
-        {
-          patterns: [
-            {
-              group: ['**/activities/**', 'node:*'],
-              allowTypeImports: true,
-              message: 'Workflows import activities as types only.',
-            },
-          ],
-        },
-      ],
-    },
+    // Runs when the program is built, not in the sandbox.
+    files: ['src/workflows/bundle.ts'],
+    rules: importRule(...importPatterns('workflows', mayImport.workflows, '../')),
+  },
+  { files: ['src/registry.ts'], rules: importRule(...importPatterns('registry.ts', registryMayImport, './')) },
+  {
+    // The rules above see import declarations only. The command line loads what it needs when it needs it.
+    files: ['src/**/*.ts'],
+    ignores: ['src/cli/**'],
+    rules: { 'no-restricted-syntax': ['error', 'ImportExpression'] },
   },
 );

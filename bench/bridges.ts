@@ -11,9 +11,7 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openFolderStore } from '../src/artifacts/folder-store';
-import { environmentSpecSchema } from '../src/domain/environment-spec';
-import { programOf } from '../src/environments/bridges';
-import { openProcessEnvironment } from '../src/environments/process';
+import { openEnvironment } from '../src/environments/open';
 import type { SimulatedUser } from '../src/partners/types';
 import { rollOut } from '../src/rollout/engine';
 import { scriptedPolicy } from '../test/support/scripted-policy';
@@ -42,9 +40,9 @@ const user: SimulatedUser = {
 
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-'));
-  const spec = environmentSpecSchema.parse({ kind: 'tau2', domains: [values.domain], processes });
-  if (spec.kind !== 'tau2') throw new Error('the schema made another kind of it');
-  const environment = openProcessEnvironment({ ...programOf(spec), processes, user });
+  const store = openFolderStore(folder);
+  const spec = { kind: 'tau2', domains: [values.domain], processes };
+  const environment = await openEnvironment(spec, { store, partners: { user } });
   const make = async (tasks: string[], attempts: number) =>
     rollOut({
       environment,
@@ -55,16 +53,16 @@ async function main(): Promise<void> {
       sampling: { temperature: 0, topP: 1, maxTokens: 1 },
       seed: attempts,
       concurrency: 2 * processes,
-      purpose: 'bench',
-      maskReadOnlyTurns: true,
+      purpose: 'test',
+      title: 'bench',
       maxAttempts: 1,
-      store: openFolderStore(folder),
+      store,
     });
   try {
     const tasks = (await environment.tasks('train')).map(({ id }) => id).slice(0, 20);
     await make(tasks, 1); // starts the processes
     const [cpuBefore, begun] = [process.cpuUsage(), performance.now()];
-    const batch = await make(tasks, Math.ceil(episodes / tasks.length));
+    const { summary: batch } = await make(tasks, Math.ceil(episodes / tasks.length));
     const seconds = (performance.now() - begun) / 1000;
     const { user: userTime, system } = process.cpuUsage(cpuBefore);
     const bridges = bridgesOfThisProcess();

@@ -15,11 +15,11 @@ import { parseArgs } from 'node:util';
 import { openFolderStore } from '../src/artifacts/folder-store';
 import { createShop } from '../src/environments/shop';
 import { createPolicyClient } from '../src/policy/client';
+import { createMerger } from '../src/policy/merge';
 import { completionBody } from '../src/policy/wire';
 import { rollOut, type RolloutBatch } from '../src/rollout/engine';
 import { turnSeed } from '../src/rollout/keys';
 import { forEachBounded } from '../src/rollout/pool';
-import { readRollouts } from '../src/rollout/read';
 import { startEmbeddedServer } from '../test/support/embedded-server';
 
 const { values } = parseArgs({
@@ -50,9 +50,10 @@ interface Measured {
 /** Runs the engine on the shop's tasks `from`..`from + count`. */
 function engine({ url, from, count, name }: { url: string; from: number; count: number; name: string }) {
   const store = openFolderStore(join(folder, name));
-  const client = createPolicyClient({ url, concurrency, store });
+  const merge = createMerger({ store, python: '.venv/bin/python' });
+  const client = createPolicyClient({ url, concurrency, store, merge });
   const names = Array.from({ length: count }, (_, n) => `train-${from + n}`);
-  const batch = rollOut({
+  return rollOut({
     environment: createShop(),
     policy,
     tasks: names,
@@ -60,26 +61,19 @@ function engine({ url, from, count, name }: { url: string; from: number; count: 
     sampling,
     seed: 1,
     concurrency,
-    purpose: 'bench',
-    maskReadOnlyTurns: true,
+    purpose: 'test',
+    title: 'bench',
     maxAttempts: 1,
     store,
     client,
-  });
-  return batch.then((done) => ({ batch: done, store })).finally(() => client.close());
+  }).finally(() => client.close());
 }
 
 /** The requests of every episode of a batch, in the engine's order. */
-async function requestsOf({
-  batch,
-  store,
-}: {
-  batch: RolloutBatch;
-  store: ReturnType<typeof openFolderStore>;
-}): Promise<string[][]> {
+async function requestsOf({ records }: RolloutBatch): Promise<string[][]> {
   const { tools } = await createShop().describe();
   const episodes: string[][] = [];
-  for await (const rollout of readRollouts({ store, ref: batch.ref })) {
+  for (const rollout of records) {
     if (rollout.status !== 'scored') throw new Error(`broken rollout: ${rollout.error.message}`);
     const { messages, key } = rollout;
     const turns = messages.flatMap(({ role }, n) => (role === 'assistant' ? [n] : []));

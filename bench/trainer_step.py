@@ -102,7 +102,7 @@ def bare_trl(job: Job, output: Path, batch: dict[str, Any]) -> Any:
     trainer = GRPOTrainer(
         model=build_model(job),
         args=grpo_config(job, output, save_strategy="no"),
-        train_dataset=Dataset.from_dict({"prompt": list(job.tasks) * job.steps}),
+        train_dataset=Dataset.from_dict({"prompt": job.tasks * job.steps}),
         processing_class=AutoTokenizer.from_pretrained(job.base_model),
         reward_funcs=lambda given, **_: given,
         rollout_func=lambda prompts, trainer: {**answer, "env_mask": masks},
@@ -150,10 +150,18 @@ def main() -> None:
                 "steps": options.steps + 1,
                 "groups_per_step": GROUPS,
                 "group_size": GROUP_SIZE,
-                "lora": {"r": 16, "alpha": 16, "target_modules": TARGETS},
+                "lora": {"r": 16, "alpha": 16, "dropout": 0, "target_modules": TARGETS},
                 "learning_rate": 0.002,
+                "max_grad_norm": 1.0,
+                "clip": 0.2,
+                "kl": 0,
+                "temperature": 1,
+                "advantage": "group",
                 "checkpoint_every": options.steps + 2,
                 "threads": options.threads,
+                "dtype": "float32",
+                "tokens_per_forward": 4096,
+                "gradient_checkpointing": False,
             }
         )
         import torch

@@ -7,8 +7,9 @@ import importlib
 import sys
 
 COMMANDS = {
-    "train": ("trainer.train", "GRPO with one LoRA; JSON lines on stdin and stdout (docs/trainer-protocol.md)"),
+    "train": ("trainer.train", "GRPO with one LoRA; JSON lines on stdin and stdout (docs/learner-protocol.md)"),
     "serve": ("trainer.serve", "the embedded policy server (docs/policy-server.md)"),
+    "merge": ("trainer.merge", "make one PEFT adapter out of several weighted ones"),
     "fit-router": ("trainer.fit_router", "fit the router from an outcome matrix"),
 }
 
@@ -18,7 +19,7 @@ def main(argv: list[str] | None = None) -> int:
     summary = "\n".join(f"  {name:<12}{text}" for name, (_, text) in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="python -m trainer",
-        description="Gradients, generation and router fitting for campaign.",
+        description="Gradients, generation, merging and router fitting for campaign.",
         epilog=f"commands:\n{summary}\n\n`python -m trainer COMMAND --help` lists a command's options.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

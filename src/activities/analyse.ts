@@ -1,66 +1,95 @@
-/** Step 1 of the method: discover candidates, label them N times, select. */
+/** Step 1 of the method: discover candidates, label them N times, select. Invariant: what was found is looked up before it is computed. */
+import { z } from 'zod';
+import type { Analyst } from '../analyst/analyst';
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
-import { discover, label } from '../analyst';
-import type { Candidate, LabelPass } from '../domain/capability';
+import {
+  candidateSchema,
+  labelPassSchema,
+  selectionSchema,
+  type Candidate,
+  type LabelPass,
+} from '../domain/capability';
+import { kindOf, type KindSpec } from '../domain/kind';
 import type { Message } from '../domain/messages';
-import type { ScoredRollout } from '../domain/rollout';
-import { selectCapabilities } from '../domain/selection';
-import { readRollouts } from '../rollout/read';
-import { putJson, readJson, type Dependencies } from './context';
+import { checkPartition, selectCapabilities, selectOutright } from '../domain/selection';
+import { readScored } from '../rollout/read';
+import { fail, keptJson, readJson, working, type Dependencies } from './context';
 import { leaked, taskText, testTexts } from './leakage';
-import type { ControlActivities } from './types';
+import type { AnalysisActivities, ControlActivities } from './types';
 
 export function createAnalysis({
   store,
   environments,
-}: Dependencies): Pick<ControlActivities, 'discover' | 'label' | 'select'> {
+  kinds,
+}: Dependencies): Pick<AnalysisActivities, 'discover' | 'label'> & Pick<ControlActivities, 'select'> {
+  const open = async (spec: KindSpec): Promise<Analyst> => kindOf(kinds.analysts, spec).open(spec, undefined);
+  const candidatesOf = (ref: ArtifactRef) => readJson(store, ref, z.array(candidateSchema));
+
   return {
-    async discover({ target, rule, rollouts: ref }) {
+    async discover({ target, analyst: spec, rule, rollouts: ref }) {
+      const analyst = await open(spec);
       const environment = await environments.get(target);
       const description = await environment.describe();
-      const rollouts = await scored(ref);
-      const found = discover({ rollouts, description, rule });
-      // Examples are shown to others (a synthesizer, a router): none may hold a test task's text, not even as a part of its own.
-      const tests = await testTexts(environment);
-      const showable = rollouts.filter(({ messages }) => leaked(tests, taskText(opening(messages))) === undefined);
-      const examples = new Map(discover({ rollouts: showable, description, rule }).map((c) => [c.name, c.examples]));
-      const candidates = found.map((candidate) => ({ ...candidate, examples: examples.get(candidate.name) ?? [] }));
-      const key = `candidates/${digest({ ref, rule, version: description.version })}`;
-      const stored = await putJson(store, { key, producer: 'discover', inputs: [ref], value: candidates });
-      return { ref: stored, candidates };
+      const { version } = description;
+      const key = `candidates/${digest({ maker: analyst.identity, ref, version, maxCandidates: rule.maxCandidates })}`;
+      const found = await keptJson(store, { key, producer: 'discover', inputs: [ref] }, async () => {
+        const rollouts = await readScored({ store, ref });
+        // Examples are shown to others (a synthesizer, a router): none may hold a test task's text, not even as a part of its own.
+        const tests = await testTexts(environment);
+        const quotable = new Set(
+          rollouts.flatMap(({ key, messages }) =>
+            leaked(tests, taskText(opening(messages))) === undefined ? [key] : [],
+          ),
+        );
+        return analyst.discover({ rollouts, quotable, description, rule, ...working('discover candidates') });
+      });
+      return { ref: found, selects: analyst.selects };
     },
 
-    async label({ target, rollouts, candidates: ref, pass, seed }) {
+    async label({ target, analyst: spec, rollouts, candidates: ref, pass, seed }) {
+      const analyst = await open(spec);
       const description = await (await environments.get(target)).describe();
-      const candidates = await readJson<Candidate[]>(store, ref);
-      const value = label({ rollouts: await scored(rollouts), candidates, description, pass, seed });
-      const key = `labels/${digest({ rollouts, ref, pass, seed })}`;
-      return putJson(store, { key, producer: 'label', inputs: [rollouts, ref], value });
+      const { version } = description;
+      const key = `labels/${digest({ maker: analyst.identity, rollouts, ref, version, pass, seed })}`;
+      return keptJson(store, { key, producer: 'label', inputs: [rollouts, ref] }, async () => {
+        const candidates = await candidatesOf(ref);
+        const scored = await readScored({ store, ref: rollouts });
+        const work = working(`labeling pass ${pass + 1}`);
+        const labels = await analyst.label({ rollouts: scored, candidates, description, pass, seed, ...work });
+        return checked(labels, candidates);
+      });
     },
 
     async select({ rule, candidates: ref, labels }) {
-      const candidates = await readJson<Candidate[]>(store, ref);
-      const passes = await Promise.all(labels.map((pass) => readJson<LabelPass>(store, pass)));
-      const selection = selectCapabilities({ passes, rule });
-      const key = `selection/${digest({ rule, labels })}`;
-      const stored = await putJson(store, { key, producer: 'select', inputs: [ref, ...labels], value: selection });
-      const selected = selection.capabilities.filter((c) => c.selected);
+      const candidates = await candidatesOf(ref);
+      const key = `selection/${digest({ version: '2', rule, ref, labels })}`;
+      const stored = await keptJson(store, { key, producer: 'select', inputs: [ref, ...(labels ?? [])] }, async () => {
+        if (!labels) return selectOutright(candidates);
+        const passes = await Promise.all(labels.map((pass) => readJson(store, pass, labelPassSchema)));
+        return selectCapabilities({ passes, rule });
+      });
+      const { capabilities } = await readJson(store, stored, selectionSchema);
       return {
         ref: stored,
-        selected: selected.flatMap(({ name, votes }) => {
+        selected: capabilities.flatMap(({ name, votes, selected }) => {
           const candidate = candidates.find((c) => c.name === name);
-          return candidate ? [{ candidate, votes }] : [];
+          return selected && candidate ? [{ candidate, votes }] : [];
         }),
       };
     },
   };
+}
 
-  async function scored(ref: ArtifactRef): Promise<ScoredRollout[]> {
-    const all: ScoredRollout[] = [];
-    for await (const rollout of readRollouts({ store, ref })) if (rollout.status === 'scored') all.push(rollout);
-    return all;
-  }
+/** A pass is used as it is or not at all. */
+function checked(pass: LabelPass, candidates: readonly Candidate[]): LabelPass {
+  const [problem] = checkPartition(pass);
+  if (problem !== undefined) throw fail('LabelsInvalid', problem);
+  const wanted = candidates.map(({ name }) => name).sort();
+  const labeled = Object.keys(pass.labels).sort();
+  if (wanted.join() !== labeled.join())
+    throw fail('LabelsInvalid', `the pass labels ${labeled.join(', ')}; the candidates are ${wanted.join(', ')}`);
+  return pass;
 }
 
 /** What was said before the agent's first answer; it may have greeted the user before. */

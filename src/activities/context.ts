@@ -1,17 +1,22 @@
 /** What every activity is given: one of each outside thing, passed in. */
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
+import { z } from 'zod';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { ArtifactStore } from '../artifacts/store';
 import { canonical } from '../artifacts/hash';
 import { failureTypes, type FailureType } from '../domain/failures';
+import type { AnalysisHeartbeat, Work } from '../domain/progress';
 import type { PolicyClient } from '../policy/client';
+import type { Registry } from '../registry';
 import type { EnvironmentPool } from './environments';
 import type { GpuGroups } from './gpu-groups';
 
 export interface Dependencies {
   store: ArtifactStore;
   environments: EnvironmentPool;
+  /** The kinds that campaigns may pick. */
+  kinds: Registry;
   /** Folder of the campaigns on this machine: artifacts, trainer folders, reports. */
   home: string;
   /** The Python interpreter of the trainer's virtual environment. */
@@ -56,14 +61,30 @@ export function mapped<A extends object>(activities: A): A {
   return Object.fromEntries(Object.entries(activities).map(([name, run]) => [name, wrap(run)])) as A;
 }
 
-export async function readJson<T>(store: ArtifactStore, ref: ArtifactRef): Promise<T> {
-  return JSON.parse((await store.read(ref)).toString('utf8')) as T;
+/** For a part that may take long: its progress is the activity's heartbeat. */
+export function working(title: string): Work {
+  const context = Context.current();
+  return {
+    signal: context.cancellationSignal,
+    progress: (done, total) => context.heartbeat({ kind: 'analysis', title, done, total } satisfies AnalysisHeartbeat),
+  };
 }
 
-/** Stores a value as canonical JSON: equal values are equal artifacts. */
-export function putJson(
+/** An artifact that holds JSON. Throws where it does not have the schema's form: something else wrote it. */
+export async function readJson<T>(store: ArtifactStore, ref: ArtifactRef, schema: z.ZodType<T>): Promise<T> {
+  const parsed = schema.safeParse(JSON.parse((await store.read(ref)).toString('utf8')));
+  if (parsed.success) return parsed.data;
+  throw new Error(`artifact ${ref.uri} has another form than expected: ${z.prettifyError(parsed.error)}`);
+}
+
+/** What is under the key, or else is made and stored there as canonical JSON: equal values are equal artifacts. */
+export async function keptJson(
   store: ArtifactStore,
-  { key, producer, inputs, value }: { key: string; producer: string; inputs: ArtifactRef[]; value: unknown },
+  { key, ...provenance }: { key: string; producer: string; inputs: ArtifactRef[] },
+  make: () => unknown,
 ): Promise<ArtifactRef> {
-  return store.put({ key, producer, inputs, mediaType: 'application/json', body: canonical(value) });
+  const known = await store.find(key);
+  if (known) return known;
+  const body = canonical(await make());
+  return store.put({ key, ...provenance, mediaType: 'application/json', body });
 }

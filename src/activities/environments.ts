@@ -3,18 +3,22 @@ import { canonical } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
 import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { Environment } from '../domain/environment';
+import type { EnvironmentKind } from '../environments/kinds';
 import { openEnvironment } from '../environments/open';
 
 export class EnvironmentPool {
   private readonly open = new Map<string, Promise<Environment>>();
 
-  constructor(private readonly store: ArtifactStore) {}
+  constructor(
+    private readonly store: ArtifactStore,
+    private readonly kinds: readonly EnvironmentKind[],
+  ) {}
 
   get(spec: EnvironmentSpec): Promise<Environment> {
     const key = canonical(spec);
     const known = this.open.get(key);
     if (known) return known;
-    const opening = Promise.resolve(openEnvironment(spec, { store: this.store }));
+    const opening = Promise.resolve(openEnvironment(spec, { store: this.store, kinds: this.kinds }));
     this.open.set(key, opening);
     // What failed to open is tried again by the next activity.
     opening.catch(() => this.open.delete(key));

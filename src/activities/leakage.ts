@@ -4,11 +4,11 @@
  */
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import type { EnvironmentSpec } from '../domain/environment-spec';
+import { sandboxSpec } from '../domain/environment-spec';
 import type { Environment, Message } from '../domain/environment';
 import type { CampaignRecord } from '../domain/results';
 import type { ReportDraft } from '../domain/report';
-import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '../synthesis/seeds';
+import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '../sandbox/seeds';
 import { forEachBounded } from '../rollout/pool';
 import { readRollouts } from '../rollout/read';
 import type { EnvironmentPool } from './environments';
@@ -73,7 +73,7 @@ export async function checkLeakage(o: {
     const module = rounds.at(-1)?.module;
     if (!module) continue;
     from.push(module);
-    const environment = await environments.get({ kind: 'sandbox', module } satisfies EnvironmentSpec);
+    const environment = await environments.get(sandboxSpec(module));
     const { calibration, training, validation } = campaign;
     const used = [
       ...seedTasks({ from: CALIBRATION_SEEDS, count: calibration.seeds }),

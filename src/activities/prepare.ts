@@ -6,28 +6,26 @@ import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { digest } from '../artifacts/hash';
 import type { Campaign } from '../domain/campaign';
-import type { PlanPart, Prepared } from '../domain/results';
+import type { EnvironmentDescription } from '../domain/environment';
+import { kindOf } from '../domain/kind';
+import type { Prepared } from '../domain/results';
+import type { Registry } from '../registry';
+import { fail, keptJson, type Dependencies } from './context';
+import { splitTasks } from '../environments/split';
 import type { ControlActivities } from './types';
-import { fail, putJson, type Dependencies } from './context';
 
-export type Plan = Record<PlanPart, string[]>;
-
-export function createPrepare({ store, environments }: Dependencies): Pick<ControlActivities, 'prepare'> {
+export function createPrepare({ store, environments, kinds }: Dependencies): Pick<ControlActivities, 'prepare'> {
   return {
     async prepare({ campaign }) {
       const base = await baseModelId(campaign.baseModel.path);
       const environment = await environments.get(campaign.target);
-      const { name, version, hasReference } = await environment.describe();
-      if (campaign.analyst.kind === 'rules' && !hasReference) {
-        throw fail(
-          'BadInput',
-          `analyst.kind is "rules", but target "${name}" tells no reference actions: use another analyst`,
-        );
-      }
+      const description = await environment.describe();
+      const { name, version } = description;
+      await checkParts(kinds, campaign, description);
       const [train, test] = await Promise.all([environment.tasks('train'), environment.tasks('test')]);
       const plan = splitTasks({ campaign, train: train.map((t) => t.id), test: test.map((t) => t.id) });
       const key = `plan/${digest({ name, version, seed: campaign.seed, plan })}`;
-      const ref = await putJson(store, { key, producer: 'prepare', inputs: [], value: plan });
+      const ref = await keptJson(store, { key, producer: 'prepare', inputs: [] }, () => plan);
       const sizes = Object.fromEntries(Object.entries(plan).map(([part, ids]) => [part, ids.length]));
       return { base, target: { name, version }, plan: ref, tasks: sizes as Prepared['tasks'] };
     },
@@ -35,34 +33,16 @@ export function createPrepare({ store, environments }: Dependencies): Pick<Contr
 }
 
 /**
- * Parts of the plan: the held-out tasks and the discovery tasks are disjoint parts of the train split; the router's are drawn from both;
- * the evaluation's from the test split. Counts of the campaign file are upper limits: a small target gives what it has.
+ * Every part that the campaign picks is known to this worker and can be opened, and the analyst can work on the target. (What a synthesizer
+ * can't work on ends as a capability that is not synthesized: the arms still train.)
  */
-export function splitTasks({ campaign, train, test }: { campaign: Campaign; train: string[]; test: string[] }): Plan {
-  const { validation, rollouts, router, evaluation, seed } = campaign;
-  const shuffled = shuffle(train, `${seed}/train`);
-  const heldOut = shuffled.slice(0, Math.min(validation.targetTasks, Math.floor(train.length / 2)));
-  const discovery = shuffled.slice(heldOut.length, heldOut.length + rollouts.tasks);
-  if (discovery.length === 0 || heldOut.length === 0 || test.length === 0) {
-    throw fail(
-      'BadInput',
-      `the target has ${train.length} train and ${test.length} test tasks: it needs at least 2 and 1`,
-    );
-  }
-  return {
-    discovery,
-    heldOut,
-    router: shuffle([...heldOut, ...discovery], `${seed}/router`).slice(0, router.tasks),
-    evaluation: shuffle(test, `${seed}/test`).slice(0, evaluation.tasks),
-  };
-}
-
-/** A permutation that depends on the ids and the seed alone. */
-function shuffle(ids: string[], seed: string): string[] {
-  return ids
-    .map((id) => [digest([seed, id]), id] as const)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([, id]) => id);
+async function checkParts(kinds: Registry, campaign: Campaign, description: EnvironmentDescription): Promise<void> {
+  for (const arm of campaign.arms) kindOf(kinds.arms, arm);
+  kindOf(kinds.routers, campaign.router);
+  await kindOf(kinds.synthesizers, campaign.synthesizer).open(campaign.synthesizer, undefined);
+  const analyst = await kindOf(kinds.analysts, campaign.analyst).open(campaign.analyst, undefined);
+  const problem = analyst.unsuited?.(description);
+  if (problem !== undefined) throw fail('BadInput', problem);
 }
 
 /** `<folder>@<hash of all files>`: another base is another policy, whatever its folder is called. */

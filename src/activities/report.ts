@@ -2,6 +2,7 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digest } from '../artifacts/hash';
+import { kindOf } from '../domain/kind';
 import type { CampaignRecord } from '../domain/results';
 import { buildReport } from '../report/build';
 import { batchesByPurpose } from '../report/build/totals';
@@ -10,12 +11,20 @@ import type { Dependencies } from './context';
 import { checkLeakage } from './leakage';
 import type { ControlActivities } from './types';
 
-export function createWriteReport({ store, environments, home }: Dependencies): Pick<ControlActivities, 'writeReport'> {
+export function createWriteReport({
+  store,
+  environments,
+  kinds,
+  home,
+}: Dependencies): Pick<ControlActivities, 'writeReport'> {
   return {
     async writeReport({ record }) {
       const leakage = await checkLeakage({ store, environments, record });
-      const tasks = await (await environments.get(record.campaign.target)).tasks('test');
-      const report = await buildReport({ store, record, tasks, ...(leakage && { leakage }) });
+      const { target } = record.campaign;
+      const tasks = await (await environments.get(target)).tasks('test');
+      const { published } = kindOf(kinds.environments, target);
+      const parts = { ...(published && { published }), ...(leakage && { leakage }) };
+      const report = await buildReport({ store, record, tasks, ...parts });
       const { json, html } = renderReport({ report });
       const folder = join(home, record.campaign.name);
       await mkdir(folder, { recursive: true });

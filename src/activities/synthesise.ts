@@ -1,64 +1,73 @@
-/** Step 2 of the method: synthesize an environment, test it, hold its calibration against the bands. */
+/** Step 2 of the method: write or revise an environment, test it, hold its calibration against the bands. */
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
-import type { Environment, Message } from '../domain/environment';
-import { outcomes, readRollouts } from '../rollout/read';
-import { calibrate, CannotSynthesize, messageHash, selfTest, synthesize } from '../synthesis';
-import { fail, type Dependencies } from './context';
+import { calibrate, calibrationReportSchema } from '../domain/calibration';
+import { kindOf } from '../domain/kind';
+import { selfTestSchema } from '../domain/results';
+import { outcomes, readScored } from '../rollout/read';
+import { messageHash } from '../sandbox/leakage';
+import { selfTest, SELF_TEST_VERSION } from '../sandbox/self-test';
+import { keptJson, readJson, working, type Dependencies } from './context';
 import { testTexts } from './leakage';
-import type { ControlActivities } from './types';
+import type { AnalysisActivities, ControlActivities } from './types';
+
+/** Changes whenever the same rewards would be judged otherwise. */
+const CALIBRATION_VERSION = '2';
 
 export function createSynthesis({
   store,
   environments,
-}: Dependencies): Pick<ControlActivities, 'synthesize' | 'selfTest' | 'calibrate'> {
+  kinds,
+}: Dependencies): Pick<AnalysisActivities, 'synthesize'> & Pick<ControlActivities, 'selfTest' | 'calibrate'> {
+  const text = async (ref: ArtifactRef): Promise<string> => (await store.read(ref)).toString('utf8');
+
   return {
-    async synthesize({ target, rollouts, candidate, round, previous }) {
+    async synthesize({ target, synthesizer: spec, rollouts: ref, candidate, round, previous }) {
+      const synthesizer = await kindOf(kinds.synthesizers, spec).open(spec, undefined);
       const environment = await environments.get(target);
       const description = await environment.describe();
-      const inputs = [rollouts, ...(previous ? [previous.module] : [])];
-      const key = `environment/${digest({ inputs, candidate, version: description.version, calibration: previous?.calibration })}`;
+      const { version } = description;
+      const key = `environment/${digest({ maker: synthesizer.identity, ref, version, candidate, previous })}`;
       const known = await store.find(key);
       if (known) return known;
-      try {
-        const { source, rationale } = synthesize({
-          candidate,
-          description,
-          round,
-          conversations: await conversations(rollouts),
-          forbidden: await forbidden(environment),
-          ...(previous && { previous: { source: await text(previous.module), feedback: previous.calibration } }),
-        });
-        const body = `${source}\n// Rationale: ${rationale.replaceAll('\n', ' ')}\n`;
-        return await store.put({ key, producer: 'synthesize', inputs, mediaType: 'text/javascript', body });
-      } catch (error) {
-        if (error instanceof CannotSynthesize) throw fail('CannotSynthesize', error.message);
-        throw error;
-      }
+      const input = {
+        candidate,
+        description,
+        rollouts: await readScored({ store, ref }),
+        // Modules draw again rather than come up with a test task's first message.
+        forbidden: [...(await testTexts(environment)).keys()].map(messageHash),
+        ...working(`synthesize ${candidate.name}, round ${round}`),
+      };
+      const { source, rationale } = previous
+        ? await synthesizer.revise({
+            ...input,
+            round,
+            previous: { ...previous, source: await text(previous.module) },
+          })
+        : await synthesizer.write(input);
+      return store.put({
+        key,
+        producer: 'synthesize',
+        inputs: [ref, ...(previous ? [previous.module] : [])],
+        mediaType: 'text/javascript',
+        body: `${source}\n// Rationale: ${rationale.replaceAll('\n', ' ')}\n`,
+      });
     },
 
     async selfTest({ module }) {
-      return selfTest({ source: await text(module) });
+      const key = `self-test/${digest({ version: SELF_TEST_VERSION, module: module.sha256 })}`;
+      const ref = await keptJson(store, { key, producer: 'selfTest', inputs: [module] }, async () =>
+        selfTest({ source: await text(module) }),
+      );
+      return readJson(store, ref, selfTestSchema);
     },
 
-    async calibrate({ bands, rollouts }) {
-      return calibrate({ groups: [...(await outcomes({ store, ref: rollouts })).values()], bands });
+    async calibrate({ bands, rollouts, confidence }) {
+      const key = `calibration/${digest({ version: CALIBRATION_VERSION, bands, rollouts, confidence })}`;
+      const ref = await keptJson(store, { key, producer: 'calibrate', inputs: [rollouts] }, async () =>
+        calibrate({ groups: [...(await outcomes({ store, ref: rollouts })).values()], bands, confidence }),
+      );
+      return readJson(store, ref, calibrationReportSchema);
     },
   };
-
-  async function text(ref: ArtifactRef): Promise<string> {
-    return (await store.read(ref)).toString('utf8');
-  }
-
-  async function conversations(ref: ArtifactRef): Promise<Message[][]> {
-    const all: Message[][] = [];
-    for await (const rollout of readRollouts({ store, ref }))
-      if (rollout.status === 'scored') all.push(rollout.messages);
-    return all;
-  }
-
-  /** Hashes of the test tasks' first messages: modules draw again rather than come up with one of them. */
-  async function forbidden(environment: Environment): Promise<string[]> {
-    return [...(await testTexts(environment)).keys()].map(messageHash);
-  }
 }

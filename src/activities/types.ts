@@ -2,8 +2,10 @@
 import type { ArtifactRef } from '../domain/artifacts';
 import type { CalibrationReport } from '../domain/calibration';
 import type { CalibrationBands, Campaign, SelectionRule, Training } from '../domain/campaign';
-import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { Candidate } from '../domain/capability';
+import type { EnvironmentSpec } from '../domain/environment-spec';
+import type { Identity, KindSpec } from '../domain/kind';
+import type { Purpose } from '../domain/purposes';
 import type {
   CampaignRecord,
   PlanPart,
@@ -11,18 +13,19 @@ import type {
   RolloutSummary,
   RouterResult,
   SelectedCapability,
+  SelfTest,
   TrainingResult,
 } from '../domain/results';
-import type { Policy, Sampling } from '../domain/rollout';
+import type { FixedPolicy, Policy, Sampling } from '../domain/rollout';
 
-/** Which tasks: a part of the campaign's plan, seeds of a synthesized environment, or those that the router gave to an option. */
+/** Which tasks: a part of the campaign's plan, or seeds of a synthesized environment. */
 export type TaskSet =
-  | { kind: 'plan'; plan: ArtifactRef; part: PlanPart }
-  | { kind: 'seeds'; from: number; count: number }
-  | { kind: 'assignment'; assignment: ArtifactRef; option: string };
+  { kind: 'plan'; plan: ArtifactRef; part: PlanPart } | { kind: 'seeds'; from: number; count: number };
 
 export interface RollOutInput {
-  purpose: string;
+  purpose: Purpose;
+  /** What the batch is, for people: no part of its key. */
+  title: string;
   environment: EnvironmentSpec;
   policy: Policy;
   tasks: TaskSet;
@@ -36,8 +39,10 @@ export interface RollOutInput {
 }
 
 export interface TrainInput {
-  /** Derived from what is trained; names the trainer's folder, so that a retry resumes there. */
+  /** What is trained, for people; names the trainer's folder. */
   name: string;
+  /** What asked for it: part of the training's key. */
+  maker: Identity;
   environment: EnvironmentSpec;
   base: string;
   baseModelPath: string;
@@ -54,52 +59,53 @@ export interface TrainInput {
 
 export interface ControlActivities {
   prepare(input: { campaign: Campaign }): Promise<Prepared>;
+  select(input: {
+    rule: SelectionRule;
+    candidates: ArtifactRef;
+    /** Absent: all candidates are selected outright. */
+    labels?: ArtifactRef[];
+  }): Promise<{ ref: ArtifactRef; selected: SelectedCapability[] }>;
+  selfTest(input: { module: ArtifactRef }): Promise<SelfTest>;
+  calibrate(input: { bands: CalibrationBands; rollouts: ArtifactRef; confidence: number }): Promise<CalibrationReport>;
+  writeReport(input: { record: CampaignRecord }): Promise<{ report: ArtifactRef; html: ArtifactRef }>;
+}
+
+/** Steps that may ask a language model: they take as long as they need and heartbeat what is done. */
+export interface AnalysisActivities {
   discover(input: {
     target: EnvironmentSpec;
+    analyst: KindSpec;
     rule: SelectionRule;
     rollouts: ArtifactRef;
-  }): Promise<{ ref: ArtifactRef; candidates: Candidate[] }>;
+  }): Promise<{ ref: ArtifactRef; selects: 'by labels' | 'outright' }>;
   label(input: {
     target: EnvironmentSpec;
+    analyst: KindSpec;
     rollouts: ArtifactRef;
     candidates: ArtifactRef;
     pass: number;
     seed: number;
   }): Promise<ArtifactRef>;
-  select(input: {
-    rule: SelectionRule;
-    candidates: ArtifactRef;
-    labels: ArtifactRef[];
-  }): Promise<{ ref: ArtifactRef; selected: SelectedCapability[] }>;
   synthesize(input: {
     target: EnvironmentSpec;
-    plan: ArtifactRef;
+    synthesizer: KindSpec;
     rollouts: ArtifactRef;
     candidate: Candidate;
     round: number;
-    /** The round before: its module and what calibration said of it. */
-    previous?: { module: ArtifactRef; calibration: CalibrationReport };
+    /** The round before, which is revised. */
+    previous?: { module: ArtifactRef; findings: string[]; calibration?: CalibrationReport };
   }): Promise<ArtifactRef>;
-  selfTest(input: { module: ArtifactRef }): Promise<{ passed: boolean; findings: string[] }>;
-  calibrate(input: { bands: CalibrationBands; rollouts: ArtifactRef }): Promise<CalibrationReport>;
-  fitRouter(input: {
-    target: EnvironmentSpec;
-    seed: number;
-    folds: number;
-    outcomes: { option: string; rollouts: ArtifactRef }[];
-  }): Promise<Pick<RouterResult, 'router' | 'helps'>>;
-  route(input: {
-    target: EnvironmentSpec;
-    router: ArtifactRef;
-    plan: ArtifactRef;
-    /** Of the rollouts that are routed: what is routed by is what will be said in them. */
-    seed: number;
-  }): Promise<{ assignment: ArtifactRef; chosen: { option: string; tasks: number }[] }>;
-  writeReport(input: { record: CampaignRecord }): Promise<{ report: ArtifactRef; html: ArtifactRef }>;
 }
 
 export interface RolloutActivities {
   rollOut(input: RollOutInput): Promise<RolloutSummary>;
+  /** On this queue because a router may ask the policy. */
+  fitRouter(input: {
+    router: KindSpec;
+    seed: number;
+    /** `base` first. */
+    outcomes: { option: string; policy: FixedPolicy; rollouts: ArtifactRef }[];
+  }): Promise<Pick<RouterResult, 'router' | 'helps'>>;
 }
 
 export interface GpuActivities {

@@ -1,2 +1,6 @@
-/** Discovery and labels: what the activities of the `selection` stage call. */
-export { discover, label } from './rules';
+/** The analysts that a campaign file may pick from: a new one is a line here. */
+import type { AnalystKind } from './analyst';
+import { given } from './given/given';
+import { rules } from './rules/rules';
+
+export const analysts: readonly AnalystKind[] = [rules, given];

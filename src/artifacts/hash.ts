@@ -25,3 +25,6 @@ export function canonical(value: unknown): string {
 
 /** sha256 of the canonical JSON. */
 export const digest = (value: unknown): string => sha256(canonical(value));
+
+/** A seed for a sampler: 31 bits, which every server takes. */
+export const seedOf = (text: string): number => createHash('sha256').update(text).digest().readUInt32BE(0) >>> 1;

@@ -6,10 +6,14 @@ import { readFileSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { LineCounter, isMap, isScalar, parseDocument, type Document } from 'yaml';
 import { digest } from '../artifacts/hash';
-import { campaignSchema, type Campaign } from '../domain/campaign';
+import type { Campaign } from '../domain/campaign';
+import { kindOf, type Kind, type KindSpec } from '../domain/kind';
 import { presetNames, presets, type PresetName } from '../domain/presets';
+import { registry as allKinds, type Registry } from '../registry';
 import { describeIssue } from './campaign-issues';
+import { campaignFileSchema, campaignJsonSchema } from './campaign-schema';
 import { UserError, messageOf } from './errors';
+import { changePaths } from './option-paths';
 import { isReservedName } from './project';
 
 type Fields = Record<string, unknown>;
@@ -20,12 +24,13 @@ export interface CampaignOverrides {
 }
 
 /**
- * Reads, completes and checks a campaign file. Relative paths (of the model, of the target's parts) count from the file's folder, which
- * is also a process target's working directory if it names none. An override of the seed alone appends it to the name, so that
+ * Reads, completes and checks a campaign file. Relative paths (of the model, and options that are paths) count from the file's folder,
+ * which is also a process target's working directory if it names none. An override of the seed alone appends it to the name, so that
  * runs of one file with several seeds stand side by side.
  * @throws UserError with one line per problem.
  */
-export function loadCampaign({ file, overrides = {} }: { file: string; overrides?: CampaignOverrides }): Campaign {
+export function loadCampaign(o: { file: string; overrides?: CampaignOverrides; registry?: Registry }): Campaign {
+  const { file, overrides = {}, registry = allKinds } = o;
   const { fields, lineOf } = readYaml(file);
   const { preset = 'paper', ...own } = fields;
   if (!presetNames.includes(preset as PresetName))
@@ -33,10 +38,11 @@ export function loadCampaign({ file, overrides = {} }: { file: string; overrides
       `${file}:${lineOf(['preset'])} preset is ${JSON.stringify(preset)}; allowed: ${presetNames.join(', ')}`,
     );
   const merged = merge(merge(presets[preset as PresetName], own), renamed(own, overrides)) as Fields;
-  const parsed = campaignSchema.safeParse(merged);
+  const parsed = campaignFileSchema(registry).safeParse(merged);
   if (!parsed.success) {
+    const schema = campaignJsonSchema(registry);
     const problems = parsed.error.issues.flatMap((issue) =>
-      describeIssue(issue, merged).map(({ path, text }) => `${file}:${lineOf(path)} ${text}`),
+      describeIssue({ issue, file: merged, schema }).map(({ path, text }) => `${file}:${lineOf(path)} ${text}`),
     );
     throw new UserError(problems[0] ?? `${file}: not a campaign file`, problems.slice(1));
   }
@@ -45,16 +51,17 @@ export function loadCampaign({ file, overrides = {} }: { file: string; overrides
       `${file}:${lineOf(['name'])} name is "${parsed.data.name}"; the home keeps files of its own under that name, choose another`,
     );
   const folder = dirname(resolve(file));
-  return withPaths(parsed.data, (path) => resolve(folder, path));
+  return withPaths({ campaign: parsed.data, registry, change: (path) => resolve(folder, path) });
 }
 
 /**
  * Digest of everything a campaign file says, for telling two campaigns of one name apart. Paths count relative to the file's folder,
  * so that a checkout can be moved.
  */
-export function configDigest({ campaign, file }: { campaign: Campaign; file: string }): string {
+export function configDigest(o: { campaign: Campaign; file: string; registry?: Registry }): string {
+  const { campaign, file, registry = allKinds } = o;
   const folder = dirname(resolve(file));
-  return digest(withPaths(campaign, (path) => relative(folder, path)));
+  return digest(withPaths({ campaign, registry, change: (path) => relative(folder, path) }));
 }
 
 function readYaml(file: string): { fields: Fields; lineOf: (path: readonly PropertyKey[]) => number } {
@@ -112,25 +119,19 @@ function merge(under: unknown, over: unknown): unknown {
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The campaign with every path in it changed. */
-function withPaths(campaign: Campaign, change: (path: string) => string): Campaign {
-  const { target, baseModel } = campaign;
+/** The campaign with every path in it changed: the model's, and the options of the parts that their kinds call paths. */
+function withPaths(o: { campaign: Campaign; registry: Registry; change: (path: string) => string }): Campaign {
+  const { campaign, registry, change } = o;
+  const { target, analyst, synthesizer, router, arms, baseModel } = campaign;
+  const changed = <Spec extends KindSpec>(spec: Spec, kinds: readonly Pick<Kind<unknown>, 'kind' | 'paths'>[]): Spec =>
+    changePaths(spec, kindOf(kinds, spec), change);
   return {
     ...campaign,
-    target: targetPaths(target, change),
+    target: changed(target, registry.environments),
+    analyst: changed(analyst, registry.analysts),
+    synthesizer: changed(synthesizer, registry.synthesizers),
+    router: changed(router, registry.routers),
+    arms: arms.map((arm) => changed(arm, registry.arms)),
     baseModel: { ...baseModel, path: change(baseModel.path) },
   };
-}
-
-function targetPaths(target: Campaign['target'], change: (path: string) => string): Campaign['target'] {
-  switch (target.kind) {
-    case 'process':
-      return { ...target, cwd: change(target.cwd ?? '.') };
-    case 'tau2':
-      return target.checkout === undefined ? target : { ...target, checkout: change(target.checkout) };
-    case 'toolsandbox':
-      return { ...target, folder: change(target.folder) };
-    default:
-      return target;
-  }
 }

@@ -1,14 +1,20 @@
 /** Turns the schema's complaints into sentences: which field, which value, what is allowed. */
 import type { z } from 'zod';
-import { knownFields } from './campaign-schema';
+import { nodesAt, type JsonSchemaNode } from './campaign-schema';
 import { nearest } from './nearest';
 
 type Issue = z.core.$ZodIssue;
 
-/** One entry per wrong field; `path` leads to it in the file. */
-export function describeIssue(issue: Issue, input: unknown): { path: PropertyKey[]; text: string }[] {
+/** One entry per wrong field of the file; `path` leads to it there. `schema` is the JSON schema of what raised the issue. */
+export function describeIssue(o: {
+  issue: Issue;
+  file: unknown;
+  schema: JsonSchemaNode;
+}): { path: PropertyKey[]; text: string }[] {
+  const { issue, file, schema } = o;
+  const nodes = nodesAt(schema, issue.path, file);
   if (issue.code === 'unrecognized_keys') {
-    const known = knownFields(issue.path);
+    const known = [...new Set(nodes.flatMap(({ properties = {} }) => Object.keys(properties)))];
     return issue.keys.map((key) => {
       const path = [...issue.path, key];
       const guess = nearest(key, known);
@@ -16,12 +22,12 @@ export function describeIssue(issue: Issue, input: unknown): { path: PropertyKey
       return { path, text: `unknown field '${dotted(path)}'; ${advice}` };
     });
   }
-  const value = valueAt(input, issue.path);
+  const value = valueAt(file, issue.path);
   const name = dotted(issue.path) || 'the file';
   const text =
     value === undefined
       ? `${name} is missing; it must be ${allowed(issue)}`
-      : `${name} is ${JSON.stringify(value)}; it must be ${allowed(issue)}${guessFor(issue, value)}`;
+      : `${name} is ${JSON.stringify(value)}; it must be ${allowed(issue)}${guessFor(issue, value)}${formOf({ issue, value, nodes })}`;
   return [{ path: [...issue.path], text }];
 }
 
@@ -39,8 +45,10 @@ function allowed(issue: Issue): string {
       return `${unit(issue.origin)}${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}`;
     case 'invalid_format':
       return issue.format === 'url' ? 'a URL such as http://127.0.0.1:8000' : issue.message;
-    case 'invalid_union':
-      return 'options' in issue && Array.isArray(issue.options) ? `one of ${issue.options.join(', ')}` : issue.message;
+    case 'invalid_union': {
+      const kinds = optionsOf(issue);
+      return kinds.length > 0 ? `${kinds.length > 1 ? 'one of ' : ''}${kinds.join(', ')}` : issue.message;
+    }
     default:
       return issue.message;
   }
@@ -51,14 +59,25 @@ const unit = (origin: string): string => (origin === 'array' ? 'a list with ' : 
 
 function guessFor(issue: Issue, value: unknown): string {
   if (typeof value !== 'string') return '';
-  const options =
-    issue.code === 'invalid_value'
-      ? issue.values
-      : issue.code === 'invalid_union' && 'options' in issue
-        ? issue.options
-        : [];
-  const guess = nearest(value, (options as unknown[]).map(String));
+  const guess = nearest(value, optionsOf(issue));
   return guess ? `; did you mean '${guess}'?` : '';
+}
+
+/** The words that are allowed, where they can be counted. */
+function optionsOf(issue: Issue): string[] {
+  if (issue.code === 'invalid_value') return issue.values.map(String);
+  const { options } = issue as { options?: unknown[] };
+  // A part's default kind may be left out, which the union holds as undefined.
+  return issue.code === 'invalid_union' ? (options ?? []).filter((one) => one !== undefined).map(String) : [];
+}
+
+/** How to write a part that was given as its kind alone. */
+function formOf(o: { issue: Issue; value: unknown; nodes: readonly JsonSchemaNode[] }): string {
+  const { issue, value, nodes } = o;
+  const kinds = nodes.flatMap(({ properties }) => properties?.['kind']?.const ?? []).map(String);
+  if (issue.code !== 'invalid_type' || issue.expected !== 'object' || !kinds[0]) return '';
+  const given = typeof value === 'string' ? nearest(value, kinds) : undefined;
+  return `, such as \`${typeof issue.path.at(-1) === 'number' ? '- ' : ''}kind: ${given ?? kinds[0]}\``;
 }
 
 const valueAt = (input: unknown, path: readonly PropertyKey[]): unknown =>

@@ -1,10 +1,44 @@
-/** The JSON schema of campaign files: for editors, and for naming the nearest field when one is mistyped. */
+/**
+ * What a campaign file may say: the campaign's fields, with those of the kinds that there are for each part. Invariant: the JSON schema,
+ * for editors and for naming the nearest field when one is mistyped, is made of the schema that reads the file.
+ */
 import { z } from 'zod';
-import { campaignSchema } from '../domain/campaign';
+import { armNameSchema, campaignSchema, outcomeMatrixFields } from '../domain/campaign';
+import { specSchemaOf, type Kind } from '../domain/kind';
 import { presetNames } from '../domain/presets';
+import { registry as allKinds, type Registry } from '../registry';
+
+type AnyKind = Pick<Kind<unknown>, 'kind' | 'options'>;
+
+type Fields = z.input<typeof campaignSchema>;
+
+/** What comes out is a complete campaign: the options of every part have the values that their kind gives them. */
+export function campaignFileSchema(registry: Registry) {
+  const withKinds: z.ZodType = campaignSchema.extend({
+    target: specSchemaOf(registry.environments.filter(({ internal }) => !internal)),
+    analyst: partSchema(registry.analysts, 'rules'),
+    synthesizer: partSchema(registry.synthesizers, 'generators'),
+    router: partSchema(registry.routers, 'linear', outcomeMatrixFields),
+    arms: z.array(specSchemaOf(registry.arms, { name: armNameSchema.optional() })).default([{ kind: 'grpo_target' }]),
+  });
+  // Then the campaign's own rules on the parts: each arm has a name of its own.
+  return (withKinds as z.ZodType<Fields, Fields>).pipe(campaignSchema);
+}
+
+/** A part that the file may leave out, or give without `kind`. */
+function partSchema(kinds: readonly AnyKind[], defaultKind: string, common: z.ZodRawShape = {}) {
+  const [first, ...others] = specSchemaOf(kinds, common).options.map((option) =>
+    option.shape.kind.value === defaultKind
+      ? option.extend({ kind: z.literal(defaultKind).optional().default(defaultKind) })
+      : option,
+  );
+  if (!first) throw new Error('there must be at least one kind');
+  return z.discriminatedUnion('kind', [first, ...others]).prefault({ kind: defaultKind });
+}
 
 export interface JsonSchemaNode {
   type?: string;
+  const?: unknown;
   properties?: Record<string, JsonSchemaNode>;
   items?: JsonSchemaNode;
   oneOf?: JsonSchemaNode[];
@@ -13,12 +47,8 @@ export interface JsonSchemaNode {
 }
 
 /** Schema of a campaign file: the campaign's fields and `preset`. */
-export function campaignJsonSchema(): JsonSchemaNode {
-  // A sandboxed target is a reference to an artifact: made by a campaign, never written into a file by hand.
-  const { $schema, ...schema } = z.toJSONSchema(campaignSchema, {
-    io: 'input',
-    unrepresentable: 'any',
-  }) as JsonSchemaNode;
+export function campaignJsonSchema(registry: Registry = allKinds): JsonSchemaNode {
+  const { $schema, ...schema } = z.toJSONSchema(campaignFileSchema(registry), { io: 'input' }) as JsonSchemaNode;
   return {
     $schema,
     title: 'campaign file',
@@ -35,16 +65,22 @@ export function campaignJsonSchema(): JsonSchemaNode {
   };
 }
 
-/** Field names that the schema knows at a path; empty where it is not an object. */
-export function knownFields(path: readonly PropertyKey[]): string[] {
-  let nodes: JsonSchemaNode[] = [campaignJsonSchema()];
+/** The nodes of a schema at a path of a file; where there are alternatives, the one of the file's `kind`, else all. */
+export function nodesAt(schema: JsonSchemaNode, path: readonly PropertyKey[], file: unknown): JsonSchemaNode[] {
+  let [nodes, value] = [alternatives(schema, file), file];
   for (const key of path) {
-    nodes = nodes.flatMap(alternatives).flatMap((node) => {
+    value = (value as Record<PropertyKey, unknown> | undefined)?.[key];
+    nodes = nodes.flatMap((node) => {
       const next = typeof key === 'number' ? node.items : node.properties?.[String(key)];
-      return next ? [next] : [];
+      return next ? alternatives(next, value) : [];
     });
   }
-  return [...new Set(nodes.flatMap(alternatives).flatMap((node) => Object.keys(node.properties ?? {})))];
+  return nodes;
 }
 
-const alternatives = (node: JsonSchemaNode): JsonSchemaNode[] => node.oneOf ?? node.anyOf ?? [node];
+function alternatives(node: JsonSchemaNode, value: unknown): JsonSchemaNode[] {
+  const all = node.oneOf ?? node.anyOf ?? [node];
+  const kind = (value as { kind?: unknown } | null | undefined)?.kind;
+  const chosen = all.filter(({ properties }) => properties?.['kind']?.const === kind && kind !== undefined);
+  return chosen.length > 0 ? chosen : all;
+}

@@ -4,13 +4,14 @@ import { checkBridge } from './checks/bridge';
 import { checkModel, checkTarget } from './checks/campaign';
 import { failed, passed, type Check } from './checks/check';
 import { checkGpus } from './checks/gpus';
-import { checkBuild, checkHome, checkMemory, checkNode, checkPort, checkTemporal, freePort } from './checks/machine';
+import { checkBuild, checkHome, checkMemory, checkNode, checkPort, checkTemporal } from './checks/machine';
 import { checkPartners } from './checks/partners';
 import { checkPolicyServer } from './checks/policy-server';
 import { checkPython } from './checks/python';
 import { UserError } from './errors';
+import { temporalPort, uiPort, type PortOptions } from './ports';
 import type { Home } from './project';
-import { Service } from './run/service';
+import { Service, type ServiceSpec } from './run/service';
 import { policyServerService } from './run/services';
 
 /**
@@ -21,14 +22,13 @@ const FULL_SIZE_DISK_GIB = 50;
 
 export interface DoctorOptions {
   home: Home;
-  temporalPort: number;
-  uiPort: number;
+  ports: PortOptions;
   /** What this campaign needs is looked at as well; its embedded policy server is started once. */
   campaign?: Campaign;
 }
 
 /** All checks, in the order of a campaign's needs. */
-export async function examine({ home, temporalPort, uiPort, campaign }: DoctorOptions): Promise<Check[]> {
+export async function examine({ home, ports, campaign }: DoctorOptions): Promise<Check[]> {
   const python = await checkPython();
   const machine = [
     checkNode(),
@@ -37,8 +37,8 @@ export async function examine({ home, temporalPort, uiPort, campaign }: DoctorOp
     checkBuild(),
     ...python,
     await checkTemporal(),
-    await checkPort({ name: 'Temporal server', port: temporalPort, flag: '--temporal-port' }),
-    await checkPort({ name: 'Temporal UI', port: uiPort, flag: '--ui-port' }),
+    await checkPort({ port: temporalPort, asked: ports.temporalPort }),
+    await checkPort({ port: uiPort, asked: ports.uiPort }),
   ];
   if (!campaign) return machine;
   const model = checkModel(campaign);
@@ -47,21 +47,22 @@ export async function examine({ home, temporalPort, uiPort, campaign }: DoctorOp
     ...machine,
     model,
     ...checkBridge(campaign),
-    await checkTarget(campaign, home),
+    ...(await checkTarget(campaign, home)),
     ...(await checkPartners(campaign)),
     await checkPolicyServer(campaign),
     ...(gpus ? [gpus] : []),
   ];
-  const startable = campaign.policyServer.kind === 'embedded' && model.ok && python.every(({ ok }) => ok);
-  return startable ? [...parts, await tryPolicyServer(campaign, home)] : parts;
+  const { policyServer, baseModel } = campaign;
+  if (policyServer.kind !== 'embedded' || !model.ok || !python.every(({ ok }) => ok)) return parts;
+  return [...parts, await tryPolicyServer(policyServerService({ ...policyServer, model: baseModel.path }).spec, home)];
 }
 
 /** Starts the embedded policy server with the campaign's model and stops it again. */
-async function tryPolicyServer(campaign: Campaign, home: Home): Promise<Check> {
+async function tryPolicyServer(spec: ServiceSpec, home: Home): Promise<Check> {
   const name = 'policy server start';
   const started = Date.now();
   const ignore = () => undefined;
-  const service = new Service(policyServerService({ campaign, port: await freePort() }), home.logs, {
+  const service = new Service(spec, home.logs, {
     onChange: ignore,
     onRestart: ignore,
     onFailure: ignore,

@@ -2,6 +2,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { stages, type Stage } from '../domain/stages';
 import { UserError } from './errors';
+import { temporalPort, uiPort } from './ports';
 import { homeAt, type Home } from './project';
 import type { TemporalAddress } from './temporal';
 import { readRunState } from './run/run-state';
@@ -31,6 +32,18 @@ export function temporalOf(options: CommonOptions): TemporalAddress {
       `no Temporal server of ${homeOf(options).root} is running; start it with \`campaign serve\` or \`campaign run FILE\`, or name a cluster with --temporal-address`,
     );
   return { address, namespace: namespace() };
+}
+
+/** The options that name ports of Temporal and its UI: `PortOptions`. */
+export function portOptions(command: Command): Command {
+  const port = wholeNumber(0, 65535);
+  for (const { name, flag, preferred } of [temporalPort, uiPort])
+    command.option(
+      `${flag} <port>`,
+      `port of the ${name}; 0: any free one (default: ${preferred}, if it is free)`,
+      port,
+    );
+  return command;
 }
 
 /** Commander's parser for whole numbers in a range. */

@@ -41,21 +41,6 @@ export async function connect({ address, namespace }: TemporalAddress): Promise<
   return { client: new Client({ connection, namespace }), close: () => connection.close() };
 }
 
-/** Whether the server is up and its namespace usable. */
-export async function answers(at: TemporalAddress): Promise<boolean> {
-  try {
-    const { client, close } = await connect(at);
-    try {
-      await client.workflowService.describeNamespace({ namespace: at.namespace });
-      return true;
-    } finally {
-      await close();
-    }
-  } catch {
-    return false;
-  }
-}
-
 /** Makes an existing cluster ready: search attributes are registered once per namespace. */
 export async function registerSearchAttributes(
   { client }: Temporal,

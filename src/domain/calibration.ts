@@ -5,10 +5,11 @@
 import { z } from 'zod';
 import type { CalibrationBands } from './campaign';
 import { SUCCESS } from './rollout';
-import { mean, meanInterval, passAtK, populationStd, wilsonInterval } from './statistics';
+import { mean, meanInterval, passAtK, populationStd, wilsonInterval, type Estimate } from './statistics';
 
 const share = z.number().min(0).max(1);
-const interval = z.object({ low: z.number(), high: z.number() });
+/** Seeds are the units. */
+const interval = z.object({ low: z.number(), high: z.number(), level: z.number().gt(0).lt(1) });
 
 export const calibrationReportSchema = z.object({
   accepted: z.boolean(),
@@ -34,7 +35,6 @@ export const calibrationReportSchema = z.object({
   seeds: z.number().int().positive(),
   /** Rollouts of the smallest group. */
   rolloutsPerSeed: z.number().int().positive(),
-  /** 95% intervals with seeds as units. */
   intervals: z.object({
     meanReward: interval,
     successRate: interval,
@@ -55,11 +55,19 @@ const isConstant = (rewards: readonly number[]): boolean => new Set(rewards.map(
 export function calibrate({
   groups,
   bands,
+  confidence,
 }: {
   groups: readonly (readonly number[])[];
   bands: CalibrationBands;
+  /** Level of the intervals. */
+  confidence: number;
 }): CalibrationReport {
   check(groups);
+  const estimate = (values: readonly number[]): Estimate => meanInterval({ values, confidence, resamples: 2_000 });
+  const shareOf = (is: (rewards: readonly number[]) => boolean): Estimate =>
+    wilsonInterval({ successes: groups.filter(is).length, trials: groups.length, confidence });
+  const intervals = <K extends string>(estimates: Record<K, Estimate>) =>
+    mapValues(estimates, ({ low, high }) => ({ low, high, level: confidence }));
   const succeeds = (reward: number): boolean => reward >= SUCCESS;
   const successes = groups.map((rewards) => rewards.filter(succeeds).length);
   const rolloutsPerSeed = Math.min(...groups.map((rewards) => rewards.length));
@@ -68,10 +76,10 @@ export function calibrate({
     successRate: estimate(groups.map((rewards, i) => (successes[i] ?? 0) / rewards.length)),
   };
   const shares = {
-    allSuccess: shareOf(groups, (rewards) => rewards.every(succeeds)),
-    allZero: shareOf(groups, (rewards) => rewards.every((r) => r === 0)),
-    constant: shareOf(groups, isConstant),
-    informative: shareOf(groups, (rewards) => !isConstant(rewards)),
+    allSuccess: shareOf((rewards) => rewards.every(succeeds)),
+    allZero: shareOf((rewards) => rewards.every((r) => r === 0)),
+    constant: shareOf(isConstant),
+    informative: shareOf((rewards) => !isConstant(rewards)),
   };
   const passAt = Object.fromEntries(
     PASS_AT.filter((k) => k <= rolloutsPerSeed).map((k) => {
@@ -143,23 +151,9 @@ function judge(measured: Measured, bands: CalibrationBands): Pick<CalibrationRep
 
 const show = (value: number): string => value.toFixed(3);
 
-interface Interval {
-  mean: number;
-  low: number;
-  high: number;
-}
-
-const estimate = (values: readonly number[]): Interval => meanInterval({ values, resamples: 2_000 });
-
-function shareOf(groups: readonly (readonly number[])[], is: (rewards: readonly number[]) => boolean): Interval {
-  return wilsonInterval({ successes: groups.filter(is).length, trials: groups.length });
-}
-
 function mapValues<K extends string, A, B>(record: Record<K, A>, map: (value: A) => B): Record<K, B> {
   return Object.fromEntries(Object.entries<A>(record).map(([key, value]) => [key, map(value)])) as Record<K, B>;
 }
 // Round-off of the means must not leave [0, 1].
-const points = <K extends string>(estimates: Record<K, Interval>) =>
+const points = <K extends string>(estimates: Record<K, Estimate>) =>
   mapValues(estimates, ({ mean: value }) => Math.min(1, Math.max(0, value)));
-const intervals = <K extends string>(estimates: Record<K, Interval>) =>
-  mapValues(estimates, ({ low, high }) => ({ low, high }));

@@ -1,9 +1,10 @@
 /**
- * A campaign file: every constant of the method is a field here, with the paper's value as its default (preset `paper`); preset
- * `demo` is the same method configured small. Unknown fields are errors.
+ * A campaign: every constant of the method is a field here, with the paper's value as its default (preset `paper`); preset `demo` is the
+ * same method configured small. Unknown fields are errors. Parts that are picked by `kind` (target, analyst, synthesizer, router, arms)
+ * are open here: the reader of campaign files checks them against the kinds that there are (src/cli/campaign-schema.ts).
  */
 import { z } from 'zod';
-import { environmentSpecSchema } from './environment-spec';
+import { kindSpecSchema } from './kind';
 
 const fraction = z.number().min(0).max(1);
 const count = z.number().int().positive();
@@ -89,10 +90,28 @@ export const selectionRuleSchema = z
   .prefault({});
 export type SelectionRule = z.infer<typeof selectionRuleSchema>;
 
+/** Of every kind of router: the outcome matrix that it is fitted on. */
+export const outcomeMatrixFields = {
+  /** Tasks of the train split in the outcome matrix. */
+  tasks: count.default(200),
+  trials: count.default(1),
+};
+
+export const armNameSchema = z
+  .string()
+  .regex(/^[a-z][a-z0-9_]{0,62}$/, 'a name of lower-case letters, digits and underscores')
+  .refine(
+    (name) => !['base', 'trace', 'union_ceiling'].includes(name),
+    'another name: the report has this one already',
+  );
+
+/** What an arm is called: its kind unless the file says otherwise. */
+export const armName = ({ kind, name }: { kind: string; name?: string | undefined }): string => name ?? kind;
+
 export const campaignSchema = z.strictObject({
   name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and dashes'),
   seed: z.number().int().min(0).default(1),
-  target: environmentSpecSchema,
+  target: kindSpecSchema,
   baseModel: z.strictObject({
     /** Folder with weights and tokenizer; relative to the campaign file. */
     path: z.string(),
@@ -129,8 +148,8 @@ export const campaignSchema = z.strictObject({
     })
     .prefault({}),
   selection: selectionRuleSchema,
-  analyst: z.strictObject({ kind: z.literal('rules') }).prefault({ kind: 'rules' }),
-  synthesizer: z.strictObject({ kind: z.literal('generators') }).prefault({ kind: 'generators' }),
+  analyst: kindSpecSchema.prefault({ kind: 'rules' }),
+  synthesizer: kindSpecSchema.prefault({ kind: 'generators' }),
   calibration: calibrationBandsSchema,
   training: trainingSchema,
   validation: z
@@ -142,15 +161,21 @@ export const campaignSchema = z.strictObject({
       trials: count.default(1),
     })
     .prefault({}),
-  router: z
-    .strictObject({
-      /** Tasks of the train split in the outcome matrix. */
-      tasks: count.default(200),
-      trials: count.default(1),
-      folds: z.number().int().min(2).default(5),
-    })
-    .prefault({}),
-  arms: z.array(z.enum(['grpo_target'])).default(['grpo_target']),
+  /** Its other fields are the kind's own. */
+  router: kindSpecSchema.extend({ kind: z.string().default('linear'), ...outcomeMatrixFields }).prefault({}),
+  /** Baselines at as many training rollouts as `trace`: each `{kind, name?, options}`. */
+  arms: z
+    .array(kindSpecSchema.extend({ name: armNameSchema.optional() }))
+    .default([{ kind: 'grpo_target' }])
+    .superRefine((arms, context) => {
+      const names = arms.map(armName);
+      const twice = names.find((name, n) => names.indexOf(name) !== n);
+      if (twice !== undefined)
+        context.addIssue({
+          code: 'custom',
+          message: `a list of arms of which each has a name of its own; ${twice} is there twice`,
+        });
+    }),
   evaluation: z
     .strictObject({
       tasks: count.default(200),

@@ -1,36 +1,15 @@
-/** Capabilities: the taxonomy of errors that the analyst by rules works with, labels, and selection. */
+/** Capabilities: candidates, labels, and selection. */
 import { z } from 'zod';
 
 export const capabilityNameSchema = z
   .string()
   .regex(/^[a-z]+(_[a-z]+){1,4}$/, 'a capability name is snake_case with 2-5 words');
 
-/** General classes of error that can be seen by comparing what was done with what was needed. */
-export const errorClassSchema = z.enum([
-  /** Some of the needed actions were done, others left out. */
-  'omitted_action',
-  /** A write that the policy forbids: none was needed there. */
-  'forbidden_action',
-  /** The right tool on the wrong one of several similar records. */
-  'wrong_candidate',
-  /** Right tool, right record, a wrong computed value. */
-  'wrong_value',
-  /** Everything was done, but a fact that the user asked for was not told (or a false one was). */
-  'untold_information',
-  /** An identifier was made up instead of asked for. */
-  'invented_identifier',
-  /** Nothing was done although the policy permits it. */
-  'refused_permitted_action',
-]);
-export type ErrorClass = z.infer<typeof errorClassSchema>;
-
 export const candidateSchema = z.object({
   name: capabilityNameSchema,
   definition: z.string(),
   /** 2-4 rollout keys, of both outcomes where there are any. */
   examples: z.array(z.string()),
-  /** Set by the analyst by rules; the synthesizer by generators has one generator per class. */
-  errorClass: errorClassSchema.optional(),
 });
 export type Candidate = z.infer<typeof candidateSchema>;
 

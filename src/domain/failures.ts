@@ -1,4 +1,7 @@
-/** Types of failures outside the policy, one table for all parts: each is either retried by Temporal or final. */
+/**
+ * Failures outside the policy: types, one table for all parts, each either retried by Temporal or final. Invariant: whatever goes wrong in a
+ * policy server, an environment or another part is an OutsideFailure of one of these types, so that it is counted, and never as a reward.
+ */
 export const failureTypes = {
   /** What was asked for (a campaign file, a model folder) is wrong: trying again changes nothing. */
   BadInput: { retryable: false },
@@ -33,8 +36,12 @@ export const failureTypes = {
   JudgeRejected: { retryable: false },
   /** Its endpoint can't be reached or has no capacity: all rollouts that need it would break. */
   PartnerUnavailable: { retryable: true },
-  /** No generator for this class of error, or the target lacks what it needs. */
+  /** A labeling pass that is no partition of the trajectories, or not of all candidates: it is left out and never filled in. */
+  LabelsInvalid: { retryable: false },
+  /** The synthesizer has no environment to give: the capability or the target lacks what it needs, or it can't mend what was found. */
   CannotSynthesize: { retryable: false },
+  /** The router could not choose a policy for a conversation: counted, and never a silent choice. */
+  RouterFailed: { retryable: false },
   /** Rollouts that a group needs are still broken after all attempts. */
   RolloutsBroken: { retryable: true },
 
@@ -48,3 +55,23 @@ export const failureTypes = {
 } as const;
 
 export type FailureType = keyof typeof failureTypes;
+
+export class OutsideFailure extends Error {
+  override readonly name = 'OutsideFailure';
+  readonly retryable: boolean;
+
+  constructor(
+    readonly type: FailureType,
+    message: string,
+    cause?: unknown,
+  ) {
+    super(message, { cause });
+    this.retryable = failureTypes[type].retryable;
+  }
+}
+
+export const isFailure = (error: unknown, ...types: FailureType[]): error is OutsideFailure =>
+  error instanceof OutsideFailure && types.includes(error.type);
+
+/** What went wrong, in words, for anything that can be thrown. */
+export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

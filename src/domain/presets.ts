@@ -31,7 +31,7 @@ export const presets: Record<PresetName, PresetValues> = {
       threads: 1,
     },
     validation: { seeds: 48, targetTasks: 60 },
-    router: { tasks: 200, trials: 1 },
+    router: { kind: 'linear', tasks: 200, trials: 1 },
     evaluation: { tasks: 200, trials: 1, sampling: { maxTokens: DEMO_TURN_TOKENS } },
     // Two trainers at once: one's gradients fill the cores while the other waits for rollouts.
     // A killed worker's work is taken up after this long; the longest silence is a trainer that imports torch on busy cores.

@@ -4,112 +4,14 @@
  */
 import { z } from 'zod';
 import { artifactRefSchema } from './artifacts';
-import { calibrationBandsSchema, selectionRuleSchema } from './campaign';
-import { stages } from './stages';
+import { calibrationBandsSchema } from './campaign';
 import { figureSchema, figuresIn, type Figure } from './figure';
+import { purposeSchema } from './purposes';
+import { armSchema, MAX_INLINE_TASKS, solverMatrixSchema, taskGroupSchema } from './reported-arms';
+import { reportedCapabilitySchema, reportedSelectionSchema } from './reported-capability';
+import { stages } from './stages';
 
 const count = z.number().int().nonnegative();
-const step = count;
-
-/** One calibration round of a synthesized environment. Rates are over groups (seeds). */
-export const calibrationFiguresSchema = z.strictObject({
-  round: z.number().int().positive(),
-  accepted: z.boolean(),
-  verdict: z.enum(['accepted', 'too_easy', 'too_hard', 'too_little_contrast']),
-  reasons: z.array(z.string()),
-  meanReward: figureSchema,
-  successRate: figureSchema,
-  allSuccess: figureSchema,
-  allZero: figureSchema,
-  constant: figureSchema,
-  informative: figureSchema,
-  rewardStd: figureSchema,
-  /** pass@k by k; a k above the rollouts per seed is absent. */
-  passAt: z.record(z.string(), figureSchema),
-});
-export type CalibrationFigures = z.infer<typeof calibrationFiguresSchema>;
-
-export const reportedTrainingSchema = z.strictObject({
-  steps: step,
-  rollouts: figureSchema,
-  /** Mean training reward by finished optimizer step, from the trainer's metrics. */
-  rewardCurve: z.strictObject({
-    points: z.array(z.strictObject({ step, reward: z.number() })),
-    from: z.array(artifactRefSchema),
-  }),
-  /** Mean reward on held-out seeds at each checkpoint: what picks the best step. */
-  heldOut: z.array(z.strictObject({ step, reward: figureSchema })),
-  bestStep: step.optional(),
-});
-export type ReportedTraining = z.infer<typeof reportedTrainingSchema>;
-
-const beforeAfterSchema = z.strictObject({
-  before: figureSchema,
-  after: figureSchema,
-  difference: figureSchema.optional(),
-});
-
-export const reportedCandidateSchema = z.strictObject({
-  name: z.string(),
-  definition: z.string(),
-  votes: count,
-  passes: count,
-  coverage: figureSchema,
-  delta: figureSchema,
-  selected: z.boolean(),
-});
-export type ReportedCandidate = z.infer<typeof reportedCandidateSchema>;
-
-export const reportedCapabilitySchema = z.strictObject({
-  ...reportedCandidateSchema.shape,
-  /** The round that was kept: the accepted one, or else the best attempt. */
-  calibration: calibrationFiguresSchema.optional(),
-  rounds: z.array(calibrationFiguresSchema).optional(),
-  selfTest: z.strictObject({ passed: z.boolean(), findings: z.array(z.string()) }).optional(),
-  training: reportedTrainingSchema.optional(),
-  validation: z
-    .strictObject({
-      /** Held-out seeds of the synthesized environment. */
-      synthesized: beforeAfterSchema,
-      /** Held-out tasks of the target's train split. */
-      target: beforeAfterSchema,
-      helps: z.boolean(),
-    })
-    .optional(),
-  adapter: artifactRefSchema.optional(),
-  /** Absent while its workflow has not ended. */
-  status: z.enum(['trained', 'not_calibrated', 'not_synthesized', 'failed']).optional(),
-  reason: z.string().optional(),
-  workflowId: z.string().optional(),
-});
-export type ReportedCapability = z.infer<typeof reportedCapabilitySchema>;
-
-export const armSchema = z
-  .strictObject({
-    /** `base`, an adapter's capability, `trace` (the router), `union_ceiling` or a baseline such as `grpo_target`. */
-    name: z.string(),
-    trainingRollouts: count,
-    tasks: count,
-    trials: count,
-    successRate: figureSchema.optional(),
-    /** Paired over tasks; absent for base itself. */
-    differenceToBase: figureSchema.optional(),
-    /** For a baseline arm: its own training run. */
-    training: reportedTrainingSchema.optional(),
-    status: z.enum(['evaluated', 'failed']),
-    reason: z.string().optional(),
-  })
-  .refine((arm) => arm.status === 'failed' || arm.successRate !== undefined, 'an evaluated arm has a successRate')
-  .refine((arm) => arm.status === 'evaluated' || arm.reason !== undefined, 'a failed arm has a reason');
-export type Arm = z.infer<typeof armSchema>;
-
-/** The arms over the tasks of one group; a task may belong to several. */
-export const taskGroupSchema = z.strictObject({
-  group: z.string(),
-  tasks: count,
-  arms: z.array(z.strictObject({ arm: z.string(), successRate: figureSchema, meanReward: figureSchema })),
-});
-export type TaskGroup = z.infer<typeof taskGroupSchema>;
 
 /** Figures of others on the same target (published.ts): not measured here, so none is a `Figure`. */
 const publishedSchema = z.strictObject({
@@ -131,23 +33,11 @@ const publishedSchema = z.strictObject({
   ),
 });
 
-/** outcomes[task][option]: share of the trials solved; null where no rollout was scored. */
-export const solverMatrixSchema = z
-  .strictObject({
-    tasks: z.array(z.string()),
-    options: z.array(z.string()),
-    outcomes: z.array(z.array(z.number().min(0).max(1).nullable())),
-  })
-  .refine((m) => m.outcomes.length === m.tasks.length, 'outcomes has one row per task')
-  .refine((m) => m.outcomes.every((row) => row.length === m.options.length), 'every row has one outcome per option');
-export type SolverMatrix = z.infer<typeof solverMatrixSchema>;
-
-/** A larger matrix is in the report as a reference only. */
-export const MAX_INLINE_TASKS = 400;
-
 export const reportedRouterSchema = z.strictObject({
-  /** The fitted router's kind, e.g. `linear`; `constant` when it always picks one option. */
+  /** As in the campaign file, e.g. `linear`. */
   kind: z.string(),
+  /** The option that gets every conversation, where routing did not help. */
+  constant: z.string().optional(),
   /** Cross-validated success rates on the train split's outcome matrix. */
   crossValidation: z.strictObject({
     routed: figureSchema,
@@ -156,9 +46,11 @@ export const reportedRouterSchema = z.strictObject({
     unionCeiling: figureSchema,
   }),
   helps: z.boolean(),
-  /** What it chose on the test split. */
-  choices: z.array(z.strictObject({ option: z.string(), share: figureSchema })).optional(),
-  /** Conversations that it could not route. */
+  /** What it chose on the test split, and the mean of the probabilities that it gave; over the scored rollouts. */
+  choices: z
+    .array(z.strictObject({ option: z.string(), share: figureSchema, probability: figureSchema.optional() }))
+    .optional(),
+  /** Test rollouts that broke because it could not choose. */
   errors: figureSchema.optional(),
 });
 export type ReportedRouter = z.infer<typeof reportedRouterSchema>;
@@ -192,7 +84,7 @@ const reportShape = z.strictObject({
       brokenByError: z.array(z.strictObject({ errorType: z.string(), rollouts: figureSchema })),
       byPurpose: z.array(
         z.strictObject({
-          purpose: z.string(),
+          purpose: purposeSchema,
           scored: figureSchema,
           broken: figureSchema,
           promptTokens: figureSchema.optional(),
@@ -201,23 +93,15 @@ const reportShape = z.strictObject({
       ),
     })
     .optional(),
-  selection: z
-    .strictObject({
-      rule: selectionRuleSchema,
-      failed: count,
-      passed: count,
-      candidates: z.array(reportedCandidateSchema),
-      /** Why nothing was selected, where nothing was. */
-      reason: z.string().optional(),
-      from: z.array(artifactRefSchema),
-    })
-    .optional(),
+  selection: reportedSelectionSchema.optional(),
   bands: calibrationBandsSchema.optional(),
   /** The selected capabilities. */
   capabilities: z.array(reportedCapabilitySchema).optional(),
   router: reportedRouterSchema.optional(),
   arms: z.array(armSchema).optional(),
-  /** Paired differences between arms other than to base: `arm` minus `against`. */
+  /** Training rollouts that baselines were held to: those of all adapters, trained to their last step. */
+  budget: figureSchema.optional(),
+  /** Paired differences of the routed policy to each baseline: `arm` minus `against`. */
   comparisons: z.array(z.strictObject({ arm: z.string(), against: z.string(), difference: figureSchema })).optional(),
   /** Where the target names groups of tasks; the last one is all of them. */
   groups: z.array(taskGroupSchema).optional(),

@@ -1,14 +1,19 @@
 /** What the steps of a campaign hand to one another through the workflow: small summaries and references, never data. */
-import type { ArtifactRef } from './artifacts';
+import { z } from 'zod';
+import { artifactRefSchema, type ArtifactRef } from './artifacts';
 import type { CalibrationReport } from './calibration';
 import type { Campaign } from './campaign';
-import type { Stage } from './stages';
 import type { Candidate } from './capability';
+import type { Purpose } from './purposes';
+import { fixedPolicySchema, type FixedPolicy } from './rollout';
+import type { Stage } from './stages';
 
 /** A finished batch of rollouts. */
 export interface RolloutSummary {
   ref: ArtifactRef;
-  purpose: string;
+  purpose: Purpose;
+  /** What the batch is, for people. */
+  title: string;
   scored: number;
   broken: number;
   meanReward: number;
@@ -19,6 +24,8 @@ export interface RolloutSummary {
   seconds: number;
   /** Broken rollouts by type of error. */
   errors: Record<string, number>;
+  /** Scored rollouts by why they ended. */
+  stopReasons: Record<string, number>;
 }
 
 /** What `prepare` found out about the campaign's parts before any work started. */
@@ -37,38 +44,56 @@ export interface SelectedCapability {
   votes: number;
 }
 
+export interface SelectionResult {
+  candidates: ArtifactRef;
+  labels: ArtifactRef[];
+  /** Passes that failed for good: they are left out, and votes still count out of all passes. */
+  failedPasses: { pass: number; reason: string }[];
+  selection: ArtifactRef;
+  selected: SelectedCapability[];
+}
+
+export const selfTestSchema = z.object({ passed: z.boolean(), findings: z.array(z.string()) });
+export type SelfTest = z.infer<typeof selfTestSchema>;
+
+/** One version of a synthesized environment and what was found of it; calibration is absent where the self-test failed. */
 export interface SynthesisRound {
   round: number;
   module: ArtifactRef;
-  selfTest: { passed: boolean; findings: string[] };
+  selfTest: SelfTest;
   calibration?: CalibrationReport;
   calibrationRollouts?: RolloutSummary;
 }
 
-export interface Checkpoint {
-  step: number;
-  adapter: ArtifactRef;
-}
+const count = z.number().int().nonnegative();
+const checkpointSchema = z.object({ step: count, policy: fixedPolicySchema });
+export type Checkpoint = z.infer<typeof checkpointSchema>;
 
-export interface TrainingResult {
-  steps: number;
-  rollouts: number;
-  brokenRollouts: number;
-  promptTokens: number;
-  completionTokens: number;
+export const trainingResultSchema = z.object({
+  steps: count,
+  rollouts: count,
+  brokenRollouts: count,
+  promptTokens: count,
+  completionTokens: count,
   /** metrics.jsonl: one line per optimizer step; its provenance names the batches trained on. */
-  metrics: ArtifactRef;
-  checkpoints: Checkpoint[];
-}
+  metrics: artifactRefSchema,
+  checkpoints: z.array(checkpointSchema),
+});
+export type TrainingResult = z.infer<typeof trainingResultSchema>;
 
-export interface EvaluatedCheckpoint extends Checkpoint {
+/** A policy on the way of a training, or of whatever else an arm does. */
+export interface Iteration {
+  step: number;
+  /** Training rollouts spent until here. */
+  rollouts: number;
+  policy: FixedPolicy;
   heldOut: RolloutSummary;
 }
 
 interface Trained {
   training: TrainingResult;
-  candidates: EvaluatedCheckpoint[];
-  best: EvaluatedCheckpoint;
+  iterations: Iteration[];
+  best: Iteration;
 }
 
 export interface CapabilityResult {
@@ -84,26 +109,39 @@ export interface CapabilityResult {
   };
 }
 
-export interface ArmResult {
+/** What an arm came to. */
+export interface ArmOutcome {
+  /** In the order of rollouts spent; each was evaluated on the held-out train tasks of the target. */
+  iterations: Iteration[];
+  /** Where it trained. */
+  training?: TrainingResult;
+}
+
+export interface ArmResult extends Partial<ArmOutcome> {
   name: string;
+  kind: string;
   workflowId: string;
-  status: 'trained' | 'failed';
+  status: 'done' | 'failed';
   reason?: string;
-  trained?: Trained;
+  /** Whether the router may give conversations to it. */
+  routable: boolean;
+  /** The best iteration among those within the training rollouts that `trace` spent: what is evaluated. */
+  best?: Iteration;
 }
 
 export interface RouterResult {
   router: ArtifactRef;
+  /** What a conversation can be given to. */
   options: string[];
   outcomes: { option: string; rollouts: RolloutSummary }[];
   helps: boolean;
 }
 
 export interface EvaluationResult {
-  /** Base, each adapter, grpo_target: the same test tasks with one policy each. */
-  options: { option: string; rollouts: RolloutSummary }[];
-  /** The routed policy: which option was chosen for which task, and its rollouts by option. */
-  trace?: { assignment: ArtifactRef; chosen: { option: string; rollouts: RolloutSummary }[] };
+  /** Base, each adapter, each arm, and `trace`, the routed policy: the same test tasks with one policy each. */
+  policies: { name: string; rollouts: RolloutSummary }[];
+  /** Those that could not be evaluated. */
+  failed: { name: string; reason: string }[];
 }
 
 /** Everything that a campaign has found so far: the input of the report. Later stages are absent when it stopped before them. */
@@ -119,14 +157,27 @@ export interface CampaignRecord {
   baseRollouts: RolloutSummary;
   /** The base model on the held-out part of the train split. */
   baseHeldOut?: RolloutSummary;
-  selection?: {
-    candidates: ArtifactRef;
-    labels: ArtifactRef[];
-    selection: ArtifactRef;
-    selected: SelectedCapability[];
-  };
+  selection?: SelectionResult;
   capabilities?: CapabilityResult[];
   arms?: ArmResult[];
   router?: RouterResult;
   evaluation?: EvaluationResult;
+}
+
+/** Names of policies that a report has beside adapters and arms: neither may be called so. */
+export const policyNames = { base: 'base', routed: 'trace', ceiling: 'union_ceiling' } as const;
+
+/** The training rollouts that `trace` spent: those of the capabilities that came to an adapter. */
+export const rolloutsOfTrace = (capabilities: readonly CapabilityResult[]): number =>
+  capabilities.reduce((sum, { trained }) => sum + (trained?.training.rollouts ?? 0), 0);
+
+/** What picks the best of several iterations: held-out success, then held-out mean reward, then the fewest rollouts. */
+export const BEST_BY = 'held-out success, then held-out mean reward, then fewest rollouts';
+export function bestIteration(iterations: readonly Iteration[]): Iteration | undefined {
+  const better = (a: Iteration, b: Iteration): boolean =>
+    a.heldOut.successRate !== b.heldOut.successRate
+      ? a.heldOut.successRate > b.heldOut.successRate
+      : a.heldOut.meanReward > b.heldOut.meanReward;
+  const [first, ...others] = iterations;
+  return first && others.reduce((best, next) => (better(next, best) ? next : best), first);
 }

@@ -7,13 +7,35 @@ import { artifactRefSchema } from './artifacts';
 import { evaluationSchema, stopReasonSchema } from './environment';
 import { messageSchema } from './messages';
 
-/** The base model (no adapter), one adapter, or a weighted merge of adapters. */
-export const policySchema = z.object({
+/** Text before the environment's system message, or in its place. */
+export const promptSchema = z.object({ text: z.string().min(1), place: z.enum(['before', 'instead']) });
+export type Prompt = z.infer<typeof promptSchema>;
+
+/** The base model (no adapter), one adapter, or a weighted sum of adapters; with a prompt of its own or without. */
+export const fixedPolicySchema = z.object({
   /** The base model's id: name and weights hash. */
   base: z.string(),
   adapters: z.array(z.object({ ref: artifactRefSchema, weight: z.number() })),
+  prompt: promptSchema.optional(),
 });
+export type FixedPolicy = z.infer<typeof fixedPolicySchema>;
+
+/** A fitted router chooses for each conversation, once it has begun. */
+export const routedPolicySchema = z.object({ router: artifactRefSchema });
+export type RoutedPolicy = z.infer<typeof routedPolicySchema>;
+
+export const policySchema = z.union([routedPolicySchema, fixedPolicySchema]);
 export type Policy = z.infer<typeof policySchema>;
+
+/** What a router chose for one conversation. */
+export const choiceSchema = z.object({
+  /** Name of the option, or of what was put together from several. */
+  chosen: z.string(),
+  policy: fixedPolicySchema,
+  /** By option, as the router sees them; they need not add up to 1. */
+  probabilities: z.record(z.string(), z.number()),
+});
+export type Choice = z.infer<typeof choiceSchema>;
 
 export const samplingSchema = z.object({
   temperature: z.number().min(0),
@@ -28,8 +50,15 @@ export const trainingRowSchema = z.object({
   completionIds: z.array(z.number().int()),
   /** 0 where the token was not sampled. */
   logprobs: z.array(z.number()),
-  /** 1 where the token carries loss. */
-  mask: z.array(z.number().int()),
+  /** What was sampled, turn by turn: `completionIds` from `start` up to and without `end`. The rest is what the environment said. */
+  turns: z.array(
+    z.object({
+      start: z.number().int(),
+      end: z.number().int(),
+      /** The turn only calls tools that change nothing. Whether it carries loss is decided when a batch is made. */
+      readOnly: z.boolean(),
+    }),
+  ),
 });
 export type TrainingRow = z.infer<typeof trainingRowSchema>;
 
@@ -44,6 +73,8 @@ const identity = {
 export const scoredRolloutSchema = z.object({
   status: z.literal('scored'),
   ...identity,
+  /** Where the policy was a router: what it chose. */
+  routed: choiceSchema.optional(),
   messages: z.array(messageSchema),
   stopReason: stopReasonSchema,
   ...evaluationSchema.shape,

@@ -4,7 +4,7 @@
  * votes select nothing, and the result says so. Rates are compared in doubles as they come, as in the published implementation.
  */
 import type { SelectionRule } from './campaign';
-import type { LabelPass, Selection } from './capability';
+import type { Candidate, LabelPass, Selection } from './capability';
 import { mean, populationStd } from './statistics';
 
 const outcomes = ['failed', 'passed'] as const;
@@ -18,8 +18,9 @@ const lists = [
 ] as const;
 type CapabilityLabels = LabelPass['labels'][string];
 
-/** The thresholds alone; `passes` and `maxCandidates` of the rule belong to labeling. */
-export type Thresholds = Pick<SelectionRule, 'rho' | 'delta' | 'votes' | 'evidence'>;
+/** The thresholds, and how many passes were planned where that is known: a pass that failed for good is one that did not vote. */
+export type Thresholds = Pick<SelectionRule, 'rho' | 'delta' | 'votes' | 'evidence'> &
+  Partial<Pick<SelectionRule, 'passes'>>;
 
 const quote = (ids: string[]) => ids.slice(0, 20).join(', ') + (ids.length > 20 ? ` and ${ids.length - 20} more` : '');
 
@@ -121,7 +122,27 @@ export function passStatistics({
   return { coverage, errorRateFailed, errorRatePassed, delta, vote: coverage >= rule.rho && delta >= rule.delta };
 }
 
-/** Applies the rule to all passes. Throws if a pass is not a partition. */
+const NO_CANDIDATE = 'no candidate: the analyst found none';
+
+/** All candidates, for an analyst that labels none: `passes` is 0, so nothing was measured and the figures stand for nothing. */
+export function selectOutright(candidates: readonly Candidate[]): Selection {
+  const figure = { mean: 0, std: 0 };
+  return {
+    passes: 0,
+    capabilities: candidates.map(({ name }) => ({
+      name,
+      coverage: figure,
+      delta: figure,
+      votes: 0,
+      passes: 0,
+      selected: true,
+      evidence: [],
+    })),
+    ...(candidates.length === 0 && { reason: NO_CANDIDATE }),
+  };
+}
+
+/** Applies the rule to the passes that there are, with the votes of the rule. Throws if one is not a partition. */
 export function selectCapabilities({ passes, rule }: { passes: readonly LabelPass[]; rule: Thresholds }): Selection {
   for (const pass of passes) {
     const [problem] = checkPartition(pass);
@@ -148,7 +169,7 @@ function summarize({ name, passes, rule }: { name: string; passes: readonly Labe
     return { mean: mean(values), std: populationStd(values) };
   };
   const votes = containing.filter(({ statistics }) => statistics.vote).length;
-  const evidence = [...new Set(containing.flatMap(({ labels }) => withoutRepeatedDraws(labels.lacking_failed)))].sort();
+  const evidence = [...new Set(containing.flatMap(({ labels }) => labels.lacking_failed))].sort();
   return {
     name,
     coverage: summary((statistics) => statistics.coverage),
@@ -160,12 +181,6 @@ function summarize({ name, passes, rule }: { name: string; passes: readonly Labe
   };
 }
 
-/** A bootstrap sample names the second draw of `x` `x#2` (src/analyst/rules.ts): as evidence it is `x` again. */
-function withoutRepeatedDraws(ids: string[]): string[] {
-  const all = new Set(ids);
-  return ids.filter((id) => !/#\d+$/.test(id) || !all.has(id.replace(/#\d+$/, '')));
-}
-
 function whyNothing({
   passes,
   rule,
@@ -175,12 +190,16 @@ function whyNothing({
   rule: Thresholds;
   names: ReadonlySet<string>;
 }): string {
-  const { rho, delta, votes } = rule;
-  if (passes.length < votes) return `fewer passes (${passes.length}) than votes (${votes}): add passes or lower votes`;
+  const { rho, delta, votes, passes: planned = passes.length } = rule;
+  if (passes.length < votes)
+    return planned > passes.length
+      ? `fewer passes (${passes.length} of ${planned}) than votes (${votes}): see why the others failed, or lower votes`
+      : `fewer passes (${passes.length}) than votes (${votes}): add passes or lower votes`;
   if (passes.every((pass) => pass.totals.total_failed === 0))
     return 'no failed trajectory: there is no lack to be seen';
   if (passes.every((pass) => pass.totals.total_passed === 0))
     return 'no passed trajectory: there is nothing to contrast the failures with';
-  if (names.size === 0) return 'no candidate: no known class of error was seen';
-  return `no capability reached Cov >= ${rho} and Delta >= ${delta} in ${votes} of ${passes.length} passes`;
+  if (names.size === 0) return NO_CANDIDATE;
+  const failed = planned > passes.length ? `; ${planned} were planned` : '';
+  return `no capability reached Cov >= ${rho} and Delta >= ${delta} in ${votes} of ${passes.length} passes${failed}`;
 }

@@ -73,7 +73,8 @@ export function wilsonInterval({
   return { mean: p, low, high, n: trials };
 }
 
-function quantileOf(confidence: number): number {
+/** Standard errors from the middle to the ends of a normal interval: 1.96 for 0.95. */
+export function quantileOf(confidence: number): number {
   checkConfidence(confidence);
   return normalQuantile(0.5 + confidence / 2);
 }

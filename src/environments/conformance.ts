@@ -2,6 +2,7 @@
  * Does an environment keep its contract (docs/environments.md)? Invariant: every check runs against the environment itself, and a
  * finding says what is wrong and how to mend it. No findings: the engine can use it.
  */
+import { z } from 'zod';
 import {
   environmentDescriptionSchema,
   splitSchema,
@@ -11,6 +12,7 @@ import {
 } from '../domain/environment';
 import { checkBadCalls, checkEvaluation, checkParallel, checkReset } from './episode-checks';
 import { attempt, type Add, type Finding } from './finding';
+import { policyRulesOf } from './policy-rules';
 import { firstIssue } from './protocol';
 
 export type { Finding };
@@ -23,6 +25,7 @@ export async function checkEnvironment(environment: Environment): Promise<Findin
   const description = await attempt('describe', add, () => environment.describe());
   if (description === undefined) return findings;
   checkDescription(description, add);
+  checkRules(description, add);
   const task = await checkTasks(environment, add);
   if (task === undefined) return findings;
   for (const check of [checkReset, checkBadCalls, checkEvaluation, checkParallel]) {
@@ -51,6 +54,17 @@ function checkDescription(description: EnvironmentDescription, add: Add): void {
         'describe each required field in properties',
       );
     }
+  }
+}
+
+/** A rule of a kind that parts of the method read is wrong here, not where it is read. */
+function checkRules(description: EnvironmentDescription, add: Add): void {
+  try {
+    policyRulesOf(description);
+  } catch (error) {
+    if (!(error instanceof z.ZodError)) throw error;
+    const fix = 'give the rule the fields of its kind (src/environments/policy-rules.ts), or call the kind otherwise';
+    add('describe', `rules: ${firstIssue(error)}`, fix);
   }
 }
 

@@ -5,7 +5,7 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import type { z } from 'zod';
 import type { FailureType } from '../domain/failures';
-import { OutsideFailure } from '../rollout/failure';
+import { OutsideFailure } from '../domain/failures';
 import { readLines } from './lines';
 import { errorCodes, firstIssue, methods, responseSchema, type Method, type Params, type Result } from './protocol';
 

@@ -1,5 +1,5 @@
 /** Findings of the conformance checks. Invariant: a finding says what is wrong and how to mend it. */
-import { reasonOf } from '../rollout/failure';
+import { reasonOf } from '../domain/failures';
 
 export interface Finding {
   /** Which part of the contract: a method of the protocol, or a promise about several. */

@@ -1,31 +1,30 @@
-/** From an environment's spec in a campaign file to the environment. Invariant: the engine sees one interface, whatever is behind it. */
-import type { ArtifactStore } from '../artifacts/store';
-import type { EnvironmentSpec } from '../domain/environment-spec';
+/** From an environment's spec in a campaign to the environment. Invariant: the engine sees one interface, whatever is behind it. */
+import { chatModelSchema, type ChatModel } from '../domain/chat-model';
 import type { Environment } from '../domain/environment';
-import { openPartners } from '../partners/open';
-import type { Partners } from '../partners/types';
-import { openSandboxEnvironment } from '../synthesis/sandbox-environment';
-import { programOf } from './bridges';
-import { openProcessEnvironment } from './process';
-import { createShop } from './shop';
+import type { EnvironmentSpec } from '../domain/environment-spec';
+import { kindOf } from '../domain/kind';
+import type { Role } from '../partners/errors';
+import { environments } from '.';
+import type { EnvironmentContext, EnvironmentKind } from './kinds';
 
+/** Rejects if nobody knows the kind. */
 export async function openEnvironment(
   spec: EnvironmentSpec,
-  /** `partners` take the place of the models that the spec names. */
-  { store, partners }: { store: ArtifactStore; partners?: Partners },
+  { kinds = environments, ...context }: EnvironmentContext & { kinds?: readonly EnvironmentKind[] },
 ): Promise<Environment> {
-  switch (spec.kind) {
-    case 'builtin':
-      return createShop();
-    case 'process':
-    case 'tau2':
-    case 'toolsandbox':
-      return openProcessEnvironment({
-        ...programOf(spec),
-        processes: spec.processes,
-        ...(partners ?? openPartners(spec)),
-      });
-    case 'sandbox':
-      return openSandboxEnvironment({ module: spec.module, store });
-  }
+  return kindOf(kinds, spec).open(spec, context);
+}
+
+/** What is known of an environment before it is opened. */
+export function describeSpec(spec: EnvironmentSpec, kinds: readonly EnvironmentKind[] = environments) {
+  const { kind, options, label, published } = kindOf(kinds, spec);
+  const model = (role: Role): ChatModel | undefined =>
+    role in options ? chatModelSchema.optional().parse(spec[role]) : undefined;
+  return {
+    label: label?.(spec) ?? kind,
+    isPublished: published !== undefined,
+    /** The models that play its other parties. */
+    user: model('user'),
+    judge: model('judge'),
+  };
 }

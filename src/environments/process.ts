@@ -3,10 +3,10 @@
  * process that it began in, and the next reset starts that process again; the models that an environment asks for (a simulated
  * user, a judge) are called here, never in the process.
  */
+import { seedOf } from '../artifacts/hash';
 import type { Environment, EnvironmentDescription, Episode, Evaluation, StepResult } from '../domain/environment';
 import type { AssistantMessage, Message, UserMessage } from '../domain/messages';
-import { OutsideFailure } from '../rollout/failure';
-import { turnSeed } from '../rollout/keys';
+import { OutsideFailure } from '../domain/failures';
 import type { Judge, Partners, SimulatedUser } from '../partners/types';
 import { connect, type Connection, type ProcessCommand } from './connection';
 import type { Result } from './protocol';
@@ -91,7 +91,7 @@ async function openEpisode({ run, begun, seed, user, judge, signal, closed }: Op
       const said = await ask(user, {
         messages: heard,
         tools: userTools,
-        seed: turnSeed({ key: `user ${seed}`, turn: turn++ }),
+        seed: seedOf(`user ${seed}/${turn++}`),
         ...(signal && { signal }),
       });
       const { content, toolCalls } = said;

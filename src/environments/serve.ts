@@ -5,7 +5,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Environment, Episode } from '../domain/environment';
 import type { AssistantMessage } from '../domain/messages';
-import { reasonOf } from '../rollout/failure';
+import { reasonOf } from '../domain/failures';
 import { readLines } from './lines';
 import { errorCodes, firstIssue, methods, requestSchema, type Method, type Params, type Result } from './protocol';
 

@@ -5,10 +5,10 @@
 import OpenAI from 'openai';
 import { Agent, fetch } from 'undici';
 import { z } from 'zod';
-import type { ChatModel } from '../domain/environment-spec';
+import type { ChatModel } from '../domain/chat-model';
 import type { Message, ToolSchema } from '../domain/messages';
 import { callSchema, toWireMessage, toWireTools } from '../policy/wire';
-import { OutsideFailure } from '../rollout/failure';
+import { OutsideFailure } from '../domain/failures';
 import { lateAnswer, partnerFailure, unusable, type Role } from './errors';
 import { createLimit } from './limit';
 

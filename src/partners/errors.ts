@@ -3,9 +3,9 @@
  * mends it, and no message holds the key.
  */
 import { APIConnectionError, APIError } from 'openai';
-import type { ChatModel } from '../domain/environment-spec';
+import type { ChatModel } from '../domain/chat-model';
 import type { FailureType } from '../domain/failures';
-import { OutsideFailure, reasonOf } from '../rollout/failure';
+import { OutsideFailure, reasonOf } from '../domain/failures';
 
 export type Role = 'user' | 'judge';
 

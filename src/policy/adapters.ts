@@ -3,27 +3,20 @@
  * always means the same weights, whoever loaded it.
  */
 import type { ArtifactStore } from '../artifacts/store';
-import { digest } from '../artifacts/hash';
-import type { Policy } from '../domain/rollout';
-import { isFailure, OutsideFailure } from '../rollout/failure';
+import { isFailure } from '../domain/failures';
+import type { FixedPolicy } from '../domain/rollout';
+import type { Merge } from './merge';
+import { modelName, partsOf, plainAdapter } from './parts';
 import type { PolicyServer } from './server';
 
 export interface Adapters {
   /** Makes the server able to serve the policy, once for all concurrent callers; the model name to ask for. */
-  ensurePolicy(policy: Policy): Promise<string>;
+  ensurePolicy(policy: FixedPolicy): Promise<string>;
   /**
    * Does `work` with the model ensured, and not unloaded by us until it is over. If the server turns out not to know the model
    * (PolicyNotLoaded), loads it again and does the work once more.
    */
-  withModel<Result>(policy: Policy, work: (model: string) => Promise<Result>): Promise<Result>;
-}
-
-/** What the server calls a policy; undefined for the base model. */
-export function modelName({ adapters }: Policy): string | undefined {
-  const [first, ...others] = adapters;
-  if (!first) return undefined;
-  if (others.length === 0 && first.weight === 1) return `a-${first.ref.sha256.slice(0, 12)}`;
-  return `m-${digest(adapters.map(({ ref, weight }) => [ref.sha256, weight])).slice(0, 12)}`;
+  withModel<Result>(policy: FixedPolicy, work: (model: string) => Promise<Result>): Promise<Result>;
 }
 
 interface Loaded {
@@ -35,54 +28,33 @@ interface Loaded {
 export function createAdapters({
   server,
   store,
+  merge,
   capacity = 16,
 }: {
   server: PolicyServer;
   store: ArtifactStore;
+  merge: Merge;
   capacity?: number;
 }): Adapters {
   /** In the order of use, oldest first; the base model is under its undefined name. */
   let loaded = new Map<string | undefined, Loaded>();
 
-  async function load(policy: Policy, name: string | undefined): Promise<string> {
+  async function load(policy: FixedPolicy, name: string | undefined): Promise<string> {
     const models = await server.models();
     if (name === undefined) return models.base;
     if (models.adapters.includes(name)) return name;
-    const [first, ...others] = policy.adapters;
-    if (first && others.length === 0 && first.weight === 1) {
-      await loadUnlessThere(name, () => store.folder(first.ref).then((path) => server.loadAdapter({ name, path })));
-      return name;
+    const parts = partsOf(policy.adapters);
+    const path = await store.folder(plainAdapter(parts) ?? (await merge(parts)));
+    try {
+      await server.loadAdapter({ name, path });
+    } catch (error) {
+      // Another worker may load the same name at the same moment; to some servers that is a bad request.
+      if (!isFailure(error, 'PolicyRequestRejected') || !(await server.models()).adapters.includes(name)) throw error;
     }
-    await merge(policy, name);
     return name;
   }
 
-  async function merge({ base, adapters }: Policy, name: string): Promise<void> {
-    const names = await Promise.all(adapters.map(({ ref }) => ensurePolicy({ base, adapters: [{ ref, weight: 1 }] })));
-    const parts = adapters.map(({ weight }, n) => ({ lora_name: names[n]!, weight }));
-    try {
-      await loadUnlessThere(name, () => server.mergeAdapters({ name, adapters: parts }));
-    } catch (error) {
-      const known = isFailure(error, 'PolicyNotLoaded') ? (await server.models()).adapters : [];
-      if (!names.every((part) => known.includes(part))) throw error;
-      // It knows the parts, so what it did not find is the call itself.
-      throw new OutsideFailure(
-        'PolicyRequestRejected',
-        `the policy server can't merge adapters (${name}); serve one adapter`,
-      );
-    }
-  }
-
-  /** Another worker may load the same name at the same moment; to some servers that is a bad request. */
-  async function loadUnlessThere(name: string, work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      if (!isFailure(error, 'PolicyRequestRejected') || !(await server.models()).adapters.includes(name)) throw error;
-    }
-  }
-
-  function use(policy: Policy): Loaded {
+  function use(policy: FixedPolicy): Loaded {
     const name = modelName(policy);
     const generation = loaded;
     let entry = generation.get(name);
@@ -106,7 +78,7 @@ export function createAdapters({
     }
   }
 
-  async function ensurePolicy(policy: Policy): Promise<string> {
+  async function ensurePolicy(policy: FixedPolicy): Promise<string> {
     return use(policy).name;
   }
 

@@ -3,36 +3,16 @@
  * were sampled; nothing is re-tokenized.
  */
 import type { ArtifactStore } from '../artifacts/store';
-import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';
-import type { Policy, Sampling } from '../domain/rollout';
+import type { FixedPolicy } from '../domain/rollout';
 import { createAdapters } from './adapters';
+import type { Merge } from './merge';
 import { openPolicyServer, type PolicyServerOptions } from './server';
+import type { Turn, TurnRequest } from './turn';
 import { completionBody, parseTurn } from './wire';
-
-/** One answer of a policy. */
-export interface Turn {
-  message: AssistantMessage;
-  /** `length`: cut off by the sampling's maxTokens or the end of the context. */
-  finishReason: 'stop' | 'tool_calls' | 'length';
-  promptIds: number[];
-  /** The sampled ids, end of turn included. */
-  tokenIds: number[];
-  /** Of the sampled ids, at temperature 1, in nats. */
-  logprobs: number[];
-}
-
-export interface TurnRequest {
-  policy: Policy;
-  messages: Message[];
-  tools: ToolSchema[];
-  sampling: Sampling;
-  seed: number;
-  signal?: AbortSignal;
-}
 
 export interface PolicyClient {
   /** Makes the policy servable (loads its adapters); the model name that serves it. */
-  ensurePolicy(policy: Policy): Promise<string>;
+  ensurePolicy(policy: FixedPolicy): Promise<string>;
   /** The policy's next message. Throws an OutsideFailure. */
   sample(request: TurnRequest): Promise<Turn>;
   /** Whether the server answers at all. */
@@ -43,11 +23,12 @@ export interface PolicyClient {
 /** A client of one policy server; adapters come from the store's folders, which the server must be able to read. */
 export function createPolicyClient({
   store,
+  merge,
   maxLoadedAdapters,
   ...options
-}: PolicyServerOptions & { store: ArtifactStore; maxLoadedAdapters?: number }): PolicyClient {
+}: PolicyServerOptions & { store: ArtifactStore; merge: Merge; maxLoadedAdapters?: number }): PolicyClient {
   const server = openPolicyServer(options);
-  const adapters = createAdapters({ server, store, ...(maxLoadedAdapters && { capacity: maxLoadedAdapters }) });
+  const adapters = createAdapters({ server, store, merge, ...(maxLoadedAdapters && { capacity: maxLoadedAdapters }) });
 
   return {
     ensurePolicy: adapters.ensurePolicy,

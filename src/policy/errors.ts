@@ -1,7 +1,7 @@
 /** The one mapping from what the policy server, or the way to it, does to failure types. */
 import { errors } from 'undici';
 import { z } from 'zod';
-import { OutsideFailure, reasonOf } from '../rollout/failure';
+import { OutsideFailure, reasonOf } from '../domain/failures';
 
 /** vLLM tells it in words only. */
 const CONTEXT_LENGTH = /maximum context length|context_length_exceeded/i;

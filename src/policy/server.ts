@@ -18,11 +18,6 @@ export interface PolicyServerOptions {
   apiKey?: string;
 }
 
-export interface WeightedName {
-  lora_name: string;
-  weight: number;
-}
-
 export interface PolicyServer {
   /** The body of a chat completion, unchecked. */
   complete(body: ChatCompletionCreateParamsNonStreaming, signal?: AbortSignal): Promise<unknown>;
@@ -30,7 +25,6 @@ export interface PolicyServer {
   models(): Promise<{ base: string; adapters: string[] }>;
   loadAdapter(adapter: { name: string; path: string }): Promise<void>;
   unloadAdapter(name: string): Promise<void>;
-  mergeAdapters(merge: { name: string; adapters: WeightedName[] }): Promise<void>;
   reachable(): Promise<boolean>;
   close(): void;
 }
@@ -114,7 +108,6 @@ export function openPolicyServer({
 
     loadAdapter: ({ name, path }) => post('/v1/load_lora_adapter', { lora_name: name, lora_path: path }),
     unloadAdapter: (name) => post('/v1/unload_lora_adapter', { lora_name: name }),
-    mergeAdapters: ({ name, adapters }) => post('/v1/merge_lora_adapters', { lora_name: name, adapters }),
 
     reachable: () =>
       call({ method: 'GET', path: '/health', timeoutMs: HEALTH_TIMEOUT_MS }).then(

@@ -5,8 +5,8 @@
 import type { ChatCompletionMessageParam, ChatCompletionTool } from 'openai/resources/chat/completions';
 import { z } from 'zod';
 import type { AssistantMessage, Message, ToolCall, ToolSchema } from '../domain/messages';
-import { OutsideFailure } from '../rollout/failure';
-import type { Turn, TurnRequest } from './client';
+import { OutsideFailure } from '../domain/failures';
+import type { Turn, TurnRequest } from './turn';
 
 export function toWireMessage(message: Message): ChatCompletionMessageParam {
   if (message.role === 'tool') return { role: 'tool', tool_call_id: message.toolCallId, content: message.content };

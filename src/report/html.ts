@@ -1,10 +1,12 @@
 /** report.html. Invariant: one self-contained file: no script, nothing fetched, every text escaped (markup.ts). */
 import type { Report } from '../domain/report';
+import { armsSection } from './arms-section';
+import { capabilitiesSection } from './capabilities-section';
 import { groupsSection } from './groups-section';
 import { Markup, markup } from './markup';
-import { armsSection, headerSection, selectionSection, solverMatrixSection, verdictSection } from './sections';
+import { headerSection, selectionSection, solverMatrixSection, verdictSection } from './sections';
 import { style } from './style';
-import { capabilitiesSection, routerSection, runSection, trainingSection } from './training-sections';
+import { routerSection, runSection, trainingSection } from './training-sections';
 
 export const reportHtml = (report: Report): string =>
   markup`<!doctype html>

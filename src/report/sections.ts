@@ -1,13 +1,13 @@
-/** The page's sections before training: what came out, the arms, the solver matrix, the selection. Absent parts give nothing. */
+/** The page's sections before training: what came out, the solver matrix, the selection. Absent parts give nothing. */
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Figure } from '../domain/figure';
 import type { Report } from '../domain/report';
 import { figureView, sourceView } from './figure-view';
-import { lineageCommand, wholeNumber } from './format';
+import { lineageCommand } from './format';
 import { markup, type Markup } from './markup';
-import { armsPlot } from './plots/arms';
 import { selectionPlot } from './plots/selection';
 import { solverMatrixPlot } from './plots/solver-matrix';
+import { failedPassesText, votesText } from './words';
 
 type Cell = Markup | string | undefined;
 
@@ -54,44 +54,14 @@ export const verdictSection = ({ verdict, campaign }: Report): Markup => markup`
     )}</li>`,
 )}</ul>`;
 
-export const armsSection = ({ arms, comparisons = [], campaign }: Report): Markup | undefined => {
-  if (arms === undefined) return undefined;
-  const view = (figure: Figure | undefined): Markup => figureView({ figure, campaign: campaign.name });
-  return markup`<h2>Arms on held-out tasks</h2>
-${plotFigure({
-  body: armsPlot({ arms, campaign: campaign.name }),
-  caption:
-    'Share of test tasks solved, with its interval. The diamond is a bound, not a policy: tasks that base or any adapter alone solves.',
-  campaign: campaign.name,
-})}
-${table({
-  head: ['arm', 'training rollouts', 'tasks × trials', 'success', 'difference to base', 'status'],
-  rows: arms.map((arm) => [
-    arm.name,
-    wholeNumber(arm.trainingRollouts),
-    `${arm.tasks} × ${arm.trials}`,
-    view(arm.successRate),
-    view(arm.differenceToBase),
-    arm.status === 'failed' ? markup`<span class="bad">failed: ${arm.reason}</span>` : 'evaluated',
-  ]),
-})}
-${
-  comparisons.length > 0 &&
-  markup`<h3>Paired differences between arms</h3>${table({
-    head: ['arm', 'minus', 'difference'],
-    rows: comparisons.map(({ arm, against, difference }) => [arm, against, view(difference)]),
-  })}`
-}`;
-};
-
-export const solverMatrixSection = ({ solverMatrix, campaign }: Report): Markup | undefined => {
+export const solverMatrixSection = ({ solverMatrix, arms = [], campaign }: Report): Markup | undefined => {
   if (solverMatrix === undefined) return undefined;
   const { inline, from, tasks } = solverMatrix;
   return markup`<h2>Solver matrix</h2>${
     inline === undefined
       ? markup`<p>${tasks} tasks: too many to draw; the whole matrix is artifact ${sourceView({ from: [from], campaign: campaign.name })}</p>`
       : plotFigure({
-          body: solverMatrixPlot(inline),
+          body: solverMatrixPlot({ matrix: inline, arms }),
           caption:
             'One column a test task, filled where the option solves it (lighter: in some of its trials; red: no scored rollout).',
           from: [from],
@@ -103,23 +73,31 @@ export const solverMatrixSection = ({ solverMatrix, campaign }: Report): Markup 
 export const selectionSection = ({ selection, campaign }: Report): Markup | undefined => {
   if (selection === undefined) return undefined;
   const { candidates, rule } = selection;
+  const view = (figure: Figure): Markup => figureView({ figure, campaign: campaign.name });
   return markup`<h2>Selection</h2>
-<p>${selection.failed} failed and ${selection.passed} successful rollouts were labeled. A pass votes for a capability if Cov ≥ ${String(rule.rho)}
-and Delta ≥ ${String(rule.delta)}; ${rule.votes} of ${rule.passes} votes select it.</p>${selection.reason !== undefined && markup`<p class="bad">${selection.reason}</p>`}
-${plotFigure({
-  body: selectionPlot({ candidates, rule, campaign: campaign.name }),
-  caption:
-    'Mean over the passes with one standard deviation each way; filled: selected. Both thresholds are met in the shaded area.',
-  from: selection.from,
-  campaign: campaign.name,
-})}
+<div>Base rollouts: failed ${view(selection.failed)} successful ${view(selection.passed)}</div>
+<p>${
+    selection.passes === 0
+      ? 'The analyst gives the capabilities outright; nothing was labeled.'
+      : `Each of ${selection.passes} passes labels them. A pass votes for a capability if Cov ≥ ${rule.rho} and Delta ≥ ${rule.delta}; ${rule.votes} votes select it.`
+  }</p>${failedPassesText(selection).map((text) => markup`<p class="bad">${text}</p>`)}${selection.reason !== undefined && markup`<p class="bad">${selection.reason}</p>`}
+${
+  selection.passes > 0 &&
+  plotFigure({
+    body: selectionPlot({ candidates, rule, campaign: campaign.name }),
+    caption:
+      'Mean over the passes with one standard deviation each way; filled: selected. Both thresholds are met in the shaded area.',
+    from: selection.from,
+    campaign: campaign.name,
+  })
+}
 ${table({
   head: ['candidate', 'votes', 'Cov', 'Delta', 'selected', 'definition'],
   rows: candidates.map((c) => [
     c.name,
-    `${c.votes} of ${c.passes}`,
-    figureView({ figure: c.coverage, campaign: campaign.name }),
-    figureView({ figure: c.delta, campaign: campaign.name }),
+    votesText(c, ' of '),
+    view(c.coverage),
+    view(c.delta),
     c.selected ? 'yes' : 'no',
     c.definition,
   ]),

@@ -1,11 +1,12 @@
-/** What the solver matrix says about tasks that trace does not solve: no adapter for them, or the wrong choice among those there are. */
-import type { ReportDraft, SolverMatrix, VerdictSentence } from '../domain/report';
+/** What the solver matrix says about tasks that the routed policy fails: no adapter for them, or the wrong choice among those there are. */
+import type { ReportDraft, VerdictSentence } from '../domain/report';
+import type { Arm, SolverMatrix } from '../domain/reported-arms';
 
-/** Options that are not adapters of this campaign: the routed policy and the baseline arms. */
-const notRoutable = new Set(['trace', 'union_ceiling', 'grpo_target', 'grpo_single', 'gepa']);
+/** Tasks in the matrix's order; null where nothing was scored. */
+type Column = (boolean | null)[];
 
-/** Columns by option, tasks in the matrix's order; null where nothing was scored. Solved: in more than half of the trials. */
-const solvedBy = (matrix: SolverMatrix): Map<string, (boolean | null)[]> =>
+/** Columns by option. Solved: in more than half of the trials. */
+const solvedBy = (matrix: SolverMatrix): Map<string, Column> =>
   new Map(
     matrix.options.map((option, column) => [
       option,
@@ -16,24 +17,36 @@ const solvedBy = (matrix: SolverMatrix): Map<string, (boolean | null)[]> =>
     ]),
   );
 
+/** What the router may choose. */
+const isSingle = ({ role, routable }: Arm): boolean => role === 'base' || role === 'adapter' || routable === true;
+
 /**
- * Splits the tasks that trace fails: those that base or an adapter alone solves (the router's loss), and those that none solves (a
- * capability that is lacking still, or several at once), with what grpo_target does on the latter. Empty without an inline matrix.
+ * Splits the tasks that the routed policy fails: those that an option alone solves (the router's loss), and those that none solves (a
+ * capability that is lacking still, or several at once), with what each other baseline does on the latter. Empty without an inline matrix.
  */
-export const whereTraceFails = ({ solverMatrix }: ReportDraft): VerdictSentence[] => {
-  if (solverMatrix?.inline === undefined) return [];
+export const whereRoutingFails = ({ solverMatrix, arms = [] }: ReportDraft): VerdictSentence[] => {
+  const routed = arms.find(({ role }) => role === 'routed');
+  if (solverMatrix?.inline === undefined || routed === undefined) return [];
   const columns = solvedBy(solverMatrix.inline);
-  const trace = columns.get('trace');
-  if (trace === undefined) return [];
-  const singles = [...columns].filter(([option]) => !notRoutable.has(option)).map(([, solved]) => solved);
-  const failed = trace.flatMap((solved, task) => (solved === false ? [task] : []));
+  const withColumn = (is: (arm: Arm) => boolean): { name: string; solved: Column }[] =>
+    arms.filter(is).flatMap(({ name }) => {
+      const solved = columns.get(name);
+      return solved === undefined ? [] : [{ name, solved }];
+    });
+  const singles = withColumn(isSingle);
+  const failed = (columns.get(routed.name) ?? []).flatMap((solved, task) => (solved === false ? [task] : []));
   if (failed.length === 0) return [];
-  const beyond = failed.filter((task) => !singles.some((solved) => solved[task]));
+  const beyond = failed.filter((task) => !singles.some(({ solved }) => solved[task]));
   const behind = [solverMatrix.from.sha256];
+  const routable = withColumn((arm) => arm.role === 'baseline' && isSingle(arm));
+  const words = ['base', 'an adapter', ...routable.map(({ name }) => name)];
+  const anyOf = `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
   const split =
-    `Of ${failed.length} tasks that trace fails, base or an adapter alone solves ${failed.length - beyond.length} (lost by routing) ` +
+    `Of ${failed.length} tasks that ${routed.name} fails, ${anyOf} alone solves ${failed.length - beyond.length} (lost by routing) ` +
     `and ${beyond.length} are solved by none of them (no adapter for what they need).`;
-  const target = columns.get('grpo_target');
-  const taken = target === undefined ? 0 : beyond.filter((task) => target[task]).length;
-  return [{ text: taken > 0 ? `${split} grpo_target solves ${taken} of these ${beyond.length}.` : split, behind }];
+  const others = withColumn((arm) => arm.role === 'baseline' && !isSingle(arm)).flatMap(({ name, solved }) => {
+    const taken = beyond.filter((task) => solved[task]).length;
+    return taken > 0 ? [{ text: `${name} solves ${taken} of these ${beyond.length}.`, behind }] : [];
+  });
+  return [{ text: split, behind }, ...others];
 };

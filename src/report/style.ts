@@ -32,12 +32,13 @@ svg .tick { font-size:11.5px; fill:var(--quiet) } .grid { stroke:var(--rule) } .
 .band { fill:var(--band) } .strip { fill:var(--code) } .solved { fill:var(--adapter) } .unscored { fill:var(--accent); opacity:.6 }
 .mark { fill:var(--adapter); stroke:var(--adapter); stroke-width:1.5 } .whisker { stroke:var(--adapter); stroke-width:2 }
 .mark.base { fill:var(--base); stroke:var(--base) } .whisker.base { stroke:var(--base) }
-.mark.trace { fill:var(--accent); stroke:var(--accent) } .whisker.trace { stroke:var(--accent) }
+.mark.routed { fill:var(--accent); stroke:var(--accent) } .whisker.routed { stroke:var(--accent) }
 .mark.baseline { fill:var(--baseline); stroke:var(--baseline) } .whisker.baseline { stroke:var(--baseline) }
-.mark.union_ceiling, .mark.left-out, .mark.earlier, .mark.held-out { fill:var(--paper) }
-.mark.union_ceiling, .mark.left-out, .mark.earlier { stroke:var(--quiet) } .whisker.union_ceiling { stroke:var(--quiet) }
+.mark.bound, .mark.left-out, .mark.earlier, .mark.held-out { fill:var(--paper) }
+.mark.bound, .mark.left-out, .mark.earlier { stroke:var(--quiet) } .whisker.bound { stroke:var(--quiet) }
 .mark.refused { fill:var(--accent); stroke:var(--accent) }
 .spread { stroke:var(--adapter); opacity:.6 } .spread.left-out { stroke:var(--quiet) }
-.curve { fill:none; stroke:var(--quiet); stroke-width:1.5 } .bar { fill:var(--adapter) } .bar.base { fill:var(--base) }
+.curve { fill:none; stroke:var(--quiet); stroke-width:1.5 } .bar { fill:var(--adapter) } .bar.base { fill:var(--base) } .bar.baseline { fill:var(--baseline) }
+.mark.open { fill:var(--paper) } .iterations { fill:none; stroke-width:2; stroke:var(--baseline) }
 @media print { body { max-width:none; padding:0 } }
 `;

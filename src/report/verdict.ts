@@ -3,9 +3,12 @@
  * only where the interval excludes zero; nothing here is judged by a person or a model.
  */
 import type { Figure } from '../domain/figure';
-import type { Arm, ReportDraft, ReportedCapability, VerdictSentence } from '../domain/report';
+import type { ReportDraft, VerdictSentence } from '../domain/report';
+import type { Arm } from '../domain/reported-arms';
+import type { ReportedCapability } from '../domain/reported-capability';
 import { shortPercent, spreadText, valueText, wholeNumber } from './format';
-import { whereTraceFails } from './solver-matrix';
+import { whereRoutingFails } from './solver-matrix';
+import { failedPassesText, trainingText } from './words';
 
 const say = (text: string, ...behind: (Figure | string | undefined)[]): VerdictSentence => ({
   text,
@@ -55,20 +58,23 @@ const reversed = (difference: Figure): Figure => ({
 
 const armSentences = (arms: readonly Arm[]): VerdictSentence[] =>
   arms.flatMap((arm) => {
-    if (arm.status === 'failed') return [say(`Arm ${arm.name} failed: ${arm.reason}.`)];
+    if (arm.status === 'failed') {
+      const what = arm.role === 'bound' ? `${arm.name} is not known` : `Arm ${arm.name} failed`;
+      return [say(`${what}: ${arm.reason}.`)];
+    }
     const rate = arm.successRate;
-    if (arm.name === 'base' && rate !== undefined && rate.value !== null)
-      return [say(`base solves ${valueText(rate)} of ${rate.n} held-out tasks (${level(rate)}).`, rate)];
-    // Single adapters are judged by their validation; the union ceiling is a bound, not a policy.
-    if (arm.differenceToBase === undefined || !['trace', 'grpo_target', 'grpo_single', 'gepa'].includes(arm.name))
-      return [];
-    return [compare({ arm: arm.name, against: 'base', up: 'above', down: 'below' }, arm.differenceToBase)];
+    if (arm.role === 'base' && rate !== undefined && rate.value !== null)
+      return [say(`${arm.name} solves ${valueText(rate)} of ${rate.n} test tasks (${level(rate)}).`, rate)];
+    // Single adapters are judged by their validation; a bound is no policy.
+    if (arm.differenceToBase === undefined || (arm.role !== 'routed' && arm.role !== 'baseline')) return [];
+    const against = arms.find(({ role }) => role === 'base')?.name ?? 'base';
+    return [compare({ arm: arm.name, against, up: 'above', down: 'below' }, arm.differenceToBase)];
   });
 
 const comparisonSentences = (report: ReportDraft): VerdictSentence[] =>
   (report.comparisons ?? []).map(({ arm, against, difference }) => {
-    const budget = (name: string): number | undefined => report.arms?.find((a) => a.name === name)?.trainingRollouts;
-    const [own, other] = [budget(arm), budget(against)];
+    const named = (name: string): Arm | undefined => report.arms?.find((a) => a.name === name);
+    const [own, other] = [named(arm), named(against)];
     // The one that leads is named first.
     const words = { up: 'ahead of', down: 'behind' };
     const sentence =
@@ -76,8 +82,12 @@ const comparisonSentences = (report: ReportDraft): VerdictSentence[] =>
         ? compare({ arm: against, against: arm, ...words }, reversed(difference))
         : compare({ arm, against, ...words }, difference);
     if (own === undefined || other === undefined) return sentence;
-    const rollouts = `Training rollouts: ${arm} ${wholeNumber(own)}, ${against} ${wholeNumber(other)}.`;
-    return { ...sentence, text: `${sentence.text} ${rollouts}` };
+    const all = (one: Arm): string => `${one.name} ${valueText(one.allRollouts)}`;
+    const rollouts =
+      `Training rollouts: ${arm} ${trainingText(own)}, ${against} ${trainingText(other)}; ` +
+      `all rollouts to come to it: ${all(own)}, ${all(other)}.`;
+    const behind = [own, other].flatMap((one) => [one.trainingRollouts.id, one.allRollouts.id]);
+    return { text: `${sentence.text} ${rollouts}`, behind: [...sentence.behind, ...behind] };
   });
 
 const capabilitySentence = (capability: ReportedCapability): VerdictSentence | undefined => {
@@ -85,7 +95,7 @@ const capabilitySentence = (capability: ReportedCapability): VerdictSentence | u
   if (status === undefined) return undefined;
   if (status !== 'trained') {
     const rounds = capability.rounds?.length ?? 0;
-    const after = status === 'not_calibrated' && rounds > 0 ? ` after ${rounds} round${rounds === 1 ? '' : 's'}` : '';
+    const after = status !== 'failed' && rounds > 0 ? ` after ${rounds} round${rounds === 1 ? '' : 's'}` : '';
     const because = reason === undefined ? '' : `: ${reason}`;
     return say(
       `${name} has no adapter (${status.replace('_', ' ')}${after})${because}.`,
@@ -104,9 +114,14 @@ const selectionSentence = (selection: ReportDraft['selection']): VerdictSentence
   const selected = selection.candidates.filter((c) => c.selected).map((c) => c.name);
   const of = `of ${selection.candidates.length} candidate${selection.candidates.length === 1 ? '' : 's'}`;
   const behind = selection.from.map((ref) => ref.sha256);
-  if (selected.length > 0) return [say(`Selected ${selected.length} ${of}: ${selected.join(', ')}.`, ...behind)];
+  const how = selection.passes === 0 ? ', given by the analyst without labeling' : '';
   const because = selection.reason === undefined ? '' : ` (${selection.reason})`;
-  return [say(`No capability was selected ${of}${because}.`, ...behind)];
+  return [
+    selected.length > 0
+      ? say(`Selected ${selected.length} ${of}${how}: ${selected.join(', ')}.`, ...behind)
+      : say(`No capability was selected ${of}${because}.`, ...behind),
+    ...failedPassesText(selection).map((text) => say(text, ...behind)),
+  ];
 };
 
 const routerSentence = (router: ReportDraft['router']): VerdictSentence[] => {
@@ -117,7 +132,7 @@ const routerSentence = (router: ReportDraft['router']): VerdictSentence[] => {
   const errors = router.errors?.value ?? 0;
   return [
     say(text, routed, bestSingle.successRate),
-    ...(errors > 0 ? [say(`The router failed on ${errors} conversations.`, router.errors)] : []),
+    ...(errors > 0 ? [say(`The router failed on ${wholeNumber(errors)} test rollouts.`, router.errors)] : []),
   ];
 };
 
@@ -150,7 +165,7 @@ const reservations = ({ campaign, leakage, rollouts }: ReportDraft): VerdictSent
 export const verdict = (report: ReportDraft): VerdictSentence[] => [
   ...armSentences(report.arms ?? []),
   ...comparisonSentences(report),
-  ...whereTraceFails(report),
+  ...whereRoutingFails(report),
   ...routerSentence(report.router),
   ...selectionSentence(report.selection),
   ...(report.capabilities ?? []).flatMap((c) => capabilitySentence(c) ?? []),

@@ -5,12 +5,16 @@
 import { sha256 } from '../artifacts/hash';
 import type { ArtifactStore, Journal } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import type { BrokenRollout, Rollout } from '../domain/rollout';
-import type { RollOutOptions } from './engine';
+import type { BrokenRollout, Policy, Rollout } from '../domain/rollout';
 import type { BatchPlan } from './keys';
 import { readRollouts, ROLLOUTS_MEDIA_TYPE } from './read';
 
-interface StoreBatch extends Pick<RollOutOptions, 'store' | 'purpose' | 'policy' | 'inputs' | 'environment'> {
+interface StoreBatch {
+  store: ArtifactStore;
+  title: string;
+  policy: Policy;
+  /** What the batch derives from besides the policy's adapters or its router. */
+  inputs?: ArtifactRef[];
   plan: BatchPlan;
   journal: Journal;
   broken: Map<string, BrokenRollout>;
@@ -30,18 +34,21 @@ export async function readBatch({ store, ref }: { store: ArtifactStore; ref: Art
 
 /** Stores all records as JSON lines in the plan's order. If another run has finished the batch meanwhile, its artifact stands. */
 export async function storeBatch(batch: StoreBatch): Promise<StoredBatch> {
-  const { store, purpose, policy, plan, journal, broken } = batch;
+  const { store, title, policy, plan, journal, broken } = batch;
   const scored = journal.records();
   const records = plan.rollouts.map(({ key }) => (scored.get(key) ?? broken.get(key)) as Rollout);
   const body = Buffer.concat(records.map((record) => Buffer.from(`${JSON.stringify(record)}\n`)));
   const sha = sha256(body);
   const ref = await store.put({
     key: broken.size === 0 ? plan.key : `${plan.key}/incomplete/${sha}`,
-    producer: `rollouts: ${purpose}`,
-    inputs: [...(batch.inputs ?? []), ...policy.adapters.map((adapter) => adapter.ref)],
+    producer: `rollouts: ${title}`,
+    inputs: [...(batch.inputs ?? []), ...artifactsOf(policy)],
     mediaType: ROLLOUTS_MEDIA_TYPE,
     body,
   });
   if (broken.size === 0) await journal.remove();
   return ref.sha256 === sha ? { ref, records } : readBatch({ store, ref });
 }
+
+const artifactsOf = (policy: Policy): ArtifactRef[] =>
+  'router' in policy ? [policy.router] : policy.adapters.map(({ ref }) => ref);

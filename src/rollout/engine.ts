@@ -5,23 +5,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ArtifactStore, Journal } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { Environment } from '../domain/environment';
+import { isFailure, OutsideFailure } from '../domain/failures';
+import type { Purpose } from '../domain/purposes';
 import type { RolloutSummary } from '../domain/results';
-import type { BrokenRollout, Policy, Sampling, ScoredRollout } from '../domain/rollout';
-import { openEnvironment } from '../environments/open';
+import type { BrokenRollout, Policy, Rollout, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 import { readBatch, storeBatch, type StoredBatch } from './batch';
-import { isFailure, OutsideFailure } from './failure';
 import { planBatch, type BatchPlan, type PlannedRollout } from './keys';
 import { play, type PlayOptions } from './play';
 import { forEachBounded } from './pool';
-import { summarise, type Counts } from './summary';
+import type { Resolve } from './resolve';
+import { summarise } from './summary';
 
 export interface RollOutOptions {
-  /** An open environment stays open; one that is opened from its spec is closed in the end. */
-  environment: EnvironmentSpec | Environment;
+  /** Stays open. */
+  environment: Environment;
   policy: Policy;
+  /** Needed for a routed policy. */
+  resolve?: Resolve;
   tasks: string[];
   /** Attempts at each task: the group size. */
   attempts: number;
@@ -31,14 +33,15 @@ export interface RollOutOptions {
   maxSteps?: number;
   /** Rollouts at once. */
   concurrency: number;
-  /** What the batch is for, in words: for people, not part of its key. */
-  purpose: string;
-  maskReadOnlyTurns: boolean;
+  /** What the batch is for: no part of its key. */
+  purpose: Purpose;
+  /** What the batch is, for people: no part of its key. */
+  title: string;
   /** How often a rollout is begun before it counts as broken. */
   maxAttempts: number;
   store: ArtifactStore;
   client: Pick<PolicyClient, 'sample' | 'reachable'>;
-  /** What the batch derives from besides the policy's adapters and the module in a spec. */
+  /** What the batch derives from besides the policy's adapters or its router. */
   inputs?: ArtifactRef[];
   /** After every rollout that is durable or broken. */
   onProgress?: (progress: RollOutProgress) => void;
@@ -51,7 +54,10 @@ export interface RollOutProgress {
   broken: number;
 }
 
-export interface RolloutBatch extends RolloutSummary, Counts {
+export interface RolloutBatch {
+  summary: RolloutSummary;
+  /** What the artifact `summary.ref` holds. */
+  records: Rollout[];
   /** Rollouts that were there already. */
   reused: number;
 }
@@ -64,19 +70,14 @@ const RETRY_DELAY_MS = 250;
 export async function rollOut(options: RollOutOptions): Promise<RolloutBatch> {
   const started = performance.now();
   checkOptions(options);
-  const { environment: given, store, purpose } = options;
-  const module = 'kind' in given && given.kind === 'sandbox' ? [given.module] : [];
-  const environment = 'kind' in given ? await openEnvironment(given, { store }) : given;
-  try {
-    const plan = planBatch({ ...options, environment: await environment.describe() });
-    const finished = await store.find(plan.key);
-    const { ref, records, reused } = finished
-      ? { ...(await readBatch({ store, ref: finished })), reused: plan.rollouts.length }
-      : await makeBatch({ ...options, environment, inputs: [...module, ...(options.inputs ?? [])] }, plan);
-    return { ref, purpose, ...summarise(records), seconds: (performance.now() - started) / 1000, reused };
-  } finally {
-    if (environment !== given) await environment.close();
-  }
+  const { environment, store, purpose, title } = options;
+  const plan = planBatch({ ...options, environment: await environment.describe() });
+  const finished = await store.find(plan.key);
+  const { ref, records, reused } = finished
+    ? { ...(await readBatch({ store, ref: finished })), reused: plan.rollouts.length }
+    : await makeBatch(options, plan);
+  const seconds = (performance.now() - started) / 1000;
+  return { summary: { ref, purpose, title, ...summarise(records), seconds }, records, reused };
 }
 
 function checkOptions({ tasks, attempts, concurrency, maxAttempts }: RollOutOptions): void {
@@ -89,9 +90,7 @@ function checkOptions({ tasks, attempts, concurrency, maxAttempts }: RollOutOpti
   }
 }
 
-type Making = RollOutOptions & { environment: Environment };
-
-async function makeBatch(options: Making, plan: BatchPlan): Promise<StoredBatch & { reused: number }> {
+async function makeBatch(options: RollOutOptions, plan: BatchPlan): Promise<StoredBatch & { reused: number }> {
   const journal = await options.store.journal(plan.key);
   try {
     const reused = plan.rollouts.filter(({ key }) => journal.records().has(key)).length;
@@ -103,7 +102,11 @@ async function makeBatch(options: Making, plan: BatchPlan): Promise<StoredBatch 
 }
 
 /** Makes what the journal lacks; returns the rollouts that stayed broken. */
-async function makeMissing(options: Making, plan: BatchPlan, journal: Journal): Promise<Map<string, BrokenRollout>> {
+async function makeMissing(
+  options: RollOutOptions,
+  plan: BatchPlan,
+  journal: Journal,
+): Promise<Map<string, BrokenRollout>> {
   const { concurrency, signal, onProgress } = options;
   const total = plan.rollouts.length;
   const broken = new Map<string, BrokenRollout>();

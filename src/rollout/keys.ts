@@ -2,13 +2,13 @@
  * Keys of rollouts and batches. Invariant: two rollouts have the same key exactly if the same thing was asked for; whatever can
  * change a record's content is in its key.
  */
-import { createHash } from 'node:crypto';
-import { digest } from '../artifacts/hash';
+import { digest, seedOf } from '../artifacts/hash';
 import type { EnvironmentDescription } from '../domain/environment';
 import type { Policy, Sampling } from '../domain/rollout';
+import { contentOf, partsOf } from '../policy/parts';
 
 /** Changes whenever the engine would make another record from the same inputs. */
-const ENGINE_FORMAT = 2;
+const ENGINE_FORMAT = 3;
 
 export interface BatchInputs {
   /** A synthesized environment's version is its module's sha256. */
@@ -17,7 +17,6 @@ export interface BatchInputs {
   sampling: Sampling;
   seed: number;
   maxSteps?: number;
-  maskReadOnlyTurns: boolean;
 }
 
 export interface PlannedRollout {
@@ -37,15 +36,14 @@ export function planBatch({
   attempts,
   ...inputs
 }: BatchInputs & { tasks: string[]; attempts: number }): BatchPlan {
-  const { environment, policy, sampling, seed, maxSteps, maskReadOnlyTurns } = inputs;
+  const { environment, policy, sampling, seed, maxSteps } = inputs;
   const common = digest({
     format: ENGINE_FORMAT,
     environment: [environment.name, environment.version],
-    policy: [policy.base, policy.adapters.map(({ ref, weight }) => [ref.sha256, weight])],
+    policy: policyKey(policy),
     sampling: [sampling.temperature, sampling.topP, sampling.maxTokens],
     seed,
     maxSteps,
-    maskReadOnlyTurns,
   });
   const rollouts = [...tasks]
     .sort()
@@ -55,6 +53,14 @@ export function planBatch({
   return { key: `rollouts/${digest(rollouts.map(({ key }) => key))}`, rollouts };
 }
 
-/** The sampling seed of one turn of a rollout: 31 bits, which every server takes. */
-export const turnSeed = ({ key, turn }: { key: string; turn: number }): number =>
-  createHash('sha256').update(`${key}/${turn}`).digest().readUInt32BE(0) >>> 1;
+function policyKey(policy: Policy): object {
+  if ('router' in policy) return { router: policy.router.sha256 };
+  const { base, adapters, prompt } = policy;
+  return { base, adapters: contentOf(partsOf(adapters)), prompt };
+}
+
+/** The sampling seed of one turn of a rollout. */
+export const turnSeed = ({ key, turn }: { key: string; turn: number }): number => seedOf(`${key}/${turn}`);
+
+/** The seed of a router's choice for a rollout. */
+export const choiceSeed = (key: string): number => seedOf(`${key}/choice`);

@@ -1,25 +1,30 @@
 /**
- * The agent loop: one attempt of a policy at a task. Invariant: it ends with a reward from the environment, or throws an
- * OutsideFailure (or the reason of the abort); there is no third way.
+ * The agent loop: one attempt of a policy at a task. Invariants: it ends with a reward from the environment, or throws an
+ * OutsideFailure (or the reason of the abort), there is no third way; a rollout's `messages` are what the environment and the policy
+ * said to each other, without the policy's own prompt, which stands in the policy and so in the rollout's key.
  */
 import { evaluationSchema, type Environment, type Episode, type StopReason } from '../domain/environment';
+import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
 import { agentView, type AssistantMessage, type Message, type ToolSchema } from '../domain/messages';
-import type { Policy, Sampling, ScoredRollout } from '../domain/rollout';
-import type { PolicyClient, Turn } from '../policy/client';
-import { isFailure, OutsideFailure, reasonOf } from './failure';
-import { turnSeed, type PlannedRollout } from './keys';
+import type { FixedPolicy, Policy, Sampling, ScoredRollout } from '../domain/rollout';
+import type { PolicyClient } from '../policy/client';
+import type { Turn } from '../policy/turn';
+import { choiceSeed, turnSeed, type PlannedRollout } from './keys';
+import { withPrompt } from './prompt';
+import type { Resolve, Resolved } from './resolve';
 import { createRowBuilder } from './rows';
 
 export interface PlayOptions {
   environment: Environment;
   client: Pick<PolicyClient, 'sample'>;
   policy: Policy;
+  /** Needed for a routed policy. */
+  resolve?: Resolve;
   sampling: Sampling;
   /** Of the environment; all attempts at a task get the same. */
   seed: number;
   /** A lower limit than the environment's own. */
   maxSteps?: number;
-  maskReadOnlyTurns: boolean;
   signal: AbortSignal;
 }
 
@@ -29,24 +34,42 @@ export async function play({ key, task, attempt }: PlannedRollout, options: Play
     options.environment.reset({ id: task, seed: options.seed }, options.signal),
   );
   try {
-    const { stopReason, ...played } = await converse(key, episode, options);
+    const { policy, ...routed } = await resolved(key, episode, options);
+    const { stopReason, ...played } = await converse({ key, episode, policy, options });
     const evaluation = await fromEnvironment(async () => evaluationSchema.parse(await episode.evaluate(stopReason)));
     const seconds = Math.round(performance.now() - started) / 1000;
-    return { status: 'scored', key, task, attempt, stopReason, ...evaluation, ...played, seconds };
+    return { status: 'scored', key, task, attempt, ...routed, stopReason, ...evaluation, ...played, seconds };
   } finally {
     // The rollout stands or has failed already; an episode that can't be closed changes neither.
     await episode.close().catch(() => undefined);
   }
 }
 
+async function resolved(key: string, { start }: Episode, { policy, resolve, signal }: PlayOptions): Promise<Resolved> {
+  if (!('router' in policy)) return { policy };
+  if (!resolve) throw new TypeError('a routed policy is played with a resolver: give `resolve` (rollout/resolve.ts)');
+  return resolve(policy, { messages: agentView(start.messages), tools: start.tools, seed: choiceSeed(key), signal });
+}
+
 type Conversation = Pick<ScoredRollout, 'messages' | 'stopReason' | 'rows' | 'steps' | 'usage'>;
 
-async function converse(key: string, episode: Episode, options: PlayOptions): Promise<Conversation> {
-  const { client, policy, sampling, maskReadOnlyTurns, signal } = options;
-  const { tools } = episode.start;
-  const maxSteps = Math.min(options.maxSteps ?? Infinity, episode.start.maxSteps);
-  const readOnly = readOnlyTools(tools);
-  const messages = [...episode.start.messages];
+async function converse({
+  key,
+  episode,
+  policy,
+  options,
+}: {
+  key: string;
+  episode: Episode;
+  policy: FixedPolicy;
+  options: PlayOptions;
+}): Promise<Conversation> {
+  const { client, sampling, signal } = options;
+  const { start } = episode;
+  const maxSteps = Math.min(options.maxSteps ?? Infinity, start.maxSteps);
+  const opening = withPrompt(agentView(start.messages), policy.prompt);
+  const readOnly = readOnlyTools(start.tools);
+  const messages = [...start.messages];
   const rows = createRowBuilder();
   const usage = { promptTokens: 0, completionTokens: 0 };
   const ended = (stopReason: StopReason, steps: number) => ({ messages, stopReason, rows: rows.rows(), steps, usage });
@@ -54,8 +77,8 @@ async function converse(key: string, episode: Episode, options: PlayOptions): Pr
   for (let step = 0; step < maxSteps; step++) {
     const turn = await sampleWithinContext(client, {
       policy,
-      messages: agentView(messages),
-      tools,
+      messages: [...opening, ...agentView(messages.slice(start.messages.length))],
+      tools: start.tools,
       sampling,
       signal,
       seed: turnSeed({ key, turn: step }),
@@ -63,7 +86,7 @@ async function converse(key: string, episode: Episode, options: PlayOptions): Pr
     if (!turn) return ended('context_length', step);
     usage.promptTokens += turn.promptIds.length;
     usage.completionTokens += turn.tokenIds.length;
-    rows.add(turn, !(maskReadOnlyTurns && onlyReads(turn.message, readOnly)));
+    rows.add(turn, onlyReads(turn.message, readOnly));
     const message = withUniqueIds(turn.message, messages);
     messages.push(message);
     const result = await fromEnvironment(() => episode.step(message));

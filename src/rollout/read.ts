@@ -1,7 +1,7 @@
 /** Reads what the engine stored. Invariant: every record is checked; only `scored` ones enter a statistic. */
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import { rolloutSchema, type Rollout } from '../domain/rollout';
+import { rolloutSchema, type Rollout, type ScoredRollout } from '../domain/rollout';
 
 export const ROLLOUTS_MEDIA_TYPE = 'application/jsonl';
 
@@ -39,4 +39,11 @@ export async function outcomes(batch: { store: ArtifactStore; ref: ArtifactRef }
     else rewards.set(rollout.task, [rollout.reward]);
   }
   return rewards;
+}
+
+/** The scored rollouts of a batch. */
+export async function readScored(batch: { store: ArtifactStore; ref: ArtifactRef }): Promise<ScoredRollout[]> {
+  const scored: ScoredRollout[] = [];
+  for await (const rollout of readRollouts(batch)) if (rollout.status === 'scored') scored.push(rollout);
+  return scored;
 }

@@ -2,9 +2,7 @@
 import type { RolloutSummary } from '../domain/results';
 import { isSuccess, type Rollout, type ScoredRollout } from '../domain/rollout';
 
-export interface Counts extends Omit<RolloutSummary, 'ref' | 'purpose' | 'seconds'> {
-  stopReasons: Record<string, number>;
-}
+export type Counts = Omit<RolloutSummary, 'ref' | 'purpose' | 'title' | 'seconds'>;
 
 export function summarise(records: Rollout[]): Counts {
   const scored = records.filter((record): record is ScoredRollout => record.status === 'scored');

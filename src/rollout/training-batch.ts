@@ -1,70 +1,81 @@
 /**
- * The trainer's batch.json (docs/trainer-protocol.md) from a finished batch. Invariant: a group is whole or the batch is refused;
- * an advantage over part of a group would be wrong without being noticed.
+ * A learner's batch.json (docs/trainer-protocol.md) from the rollouts of a finished batch. Invariant: a group is whole or the batch is
+ * refused; an advantage over part of a group would be wrong without being noticed.
  */
 import { rename, writeFile } from 'node:fs/promises';
-import type { ArtifactStore } from '../artifacts/store';
-import type { ArtifactRef } from '../domain/artifacts';
-import type { ScoredRollout } from '../domain/rollout';
-import { OutsideFailure } from './failure';
-import { readRollouts } from './read';
+import { OutsideFailure } from '../domain/failures';
+import type { Rollout, ScoredRollout, TrainingRow } from '../domain/rollout';
 
 export interface TrainingBatchOptions {
-  store: ArtifactStore;
-  ref: ArtifactRef;
+  records: readonly Rollout[];
   /** The groups asked for, in order. */
   tasks: string[];
   groupSize: number;
+  /** Token ids for whoever computes the loss on them, or whole conversations. */
+  content: 'rows' | 'messages';
+  /** In rows: no loss on turns that only call tools which change nothing. */
+  maskReadOnlyTurns: boolean;
 }
 
 export interface TrainingBatch {
-  groups: { task: string; rollouts: { rows: TrainerRow[]; reward: number }[] }[];
+  groups: { task: string; rollouts: (RowsRollout | MessagesRollout)[] }[];
 }
 
-interface TrainerRow {
-  prompt_ids: number[];
-  completion_ids: number[];
-  logprobs: number[];
-  mask: number[];
+export interface RowsRollout {
+  rows: { prompt_ids: number[]; completion_ids: number[]; logprobs: number[]; mask: (0 | 1)[] }[];
+  reward: number;
 }
 
-export async function trainingBatch({ store, ref, tasks, groupSize }: TrainingBatchOptions): Promise<TrainingBatch> {
+export type MessagesRollout = Pick<ScoredRollout, 'messages' | 'reward' | 'breakdown' | 'stopReason'>;
+
+export function trainingBatch(options: TrainingBatchOptions): TrainingBatch {
+  const { records, tasks, groupSize, content, maskReadOnlyTurns } = options;
   const byTask = new Map<string, ScoredRollout[]>(tasks.map((task) => [task, []]));
-  for await (const rollout of readRollouts({ store, ref })) {
-    if (rollout.status === 'scored') byTask.get(rollout.task)?.push(rollout);
-  }
+  for (const rollout of records) if (rollout.status === 'scored') byTask.get(rollout.task)?.push(rollout);
   const groups = tasks.map((task) => {
     const rollouts = byTask.get(task)!;
     if (rollouts.length !== groupSize) {
       const found = `task ${task} has ${rollouts.length} scored rollouts of ${groupSize}`;
-      throw new OutsideFailure('RolloutsBroken', `${found} in ${ref.uri}; a group is never trained on in part`);
+      throw new OutsideFailure('RolloutsBroken', `${found}; a group is never trained on in part`);
     }
-    return { task, rollouts: rollouts.map(trainerRollout) };
+    return {
+      task,
+      rollouts: rollouts.map((one) => (content === 'rows' ? inRows(one, maskReadOnlyTurns) : whole(one))),
+    };
   });
   return { groups };
 }
 
-function trainerRollout({
-  rows,
-  reward,
-  task,
-  attempt,
-}: ScoredRollout): TrainingBatch['groups'][number]['rollouts'][number] {
+function inRows({ rows, reward, task, attempt }: ScoredRollout, maskReadOnlyTurns: boolean): RowsRollout {
   if (rows.length === 0) {
     const problem = `rollout ${attempt} of task ${task} holds no sampled token: its first prompt is longer than the context`;
     throw new OutsideFailure('BadInput', `${problem}; train on shorter tasks`);
   }
   return {
-    rows: rows.map(({ promptIds, completionIds, logprobs, mask }) => {
-      return { prompt_ids: promptIds, completion_ids: completionIds, logprobs, mask };
-    }),
+    rows: rows.map((row) => ({
+      prompt_ids: row.promptIds,
+      completion_ids: row.completionIds,
+      logprobs: row.logprobs,
+      mask: maskOf(row, maskReadOnlyTurns),
+    })),
     reward,
   };
 }
 
+/** 1 on sampled ids that carry loss. */
+function maskOf({ completionIds, turns }: TrainingRow, maskReadOnlyTurns: boolean): (0 | 1)[] {
+  const mask = completionIds.map((): 0 | 1 => 0);
+  for (const { start, end, readOnly } of turns) if (!(readOnly && maskReadOnlyTurns)) mask.fill(1, start, end);
+  return mask;
+}
+
+const whole = ({ messages, reward, breakdown, stopReason }: ScoredRollout): MessagesRollout => {
+  return { messages, reward, breakdown, stopReason };
+};
+
 /** Writes batch.json; the file is whole from the moment it has its name. */
 export async function writeTrainingBatch({ file, ...options }: TrainingBatchOptions & { file: string }): Promise<void> {
   const aside = `${file}.part`;
-  await writeFile(aside, JSON.stringify(await trainingBatch(options)));
+  await writeFile(aside, JSON.stringify(trainingBatch(options)));
   await rename(aside, file);
 }

@@ -1,21 +1,20 @@
 /**
- * Applies a fitted router (trainer/fit_router) to a conversation's first user message. Invariant: an unknown form or a number that is
- * not finite is an error, never a silent choice.
+ * A router: chooses a policy for a conversation (step 4 of the method). Invariant: what was fitted is an artifact that names its maker and
+ * the policies that it chooses among, so that it can be applied by whoever has it; a router that can't choose throws.
  */
 import { z } from 'zod';
+import { identitySchema, type Identity, type Kind } from '../domain/kind';
+import type { Message, ToolSchema } from '../domain/messages';
+import type { Work } from '../domain/progress';
+import { fixedPolicySchema, type Choice } from '../domain/rollout';
+import type { PolicyClient } from '../policy/client';
 
 const crossValidatedSchema = z.object({ mean: z.number(), standardError: z.number(), n: z.number().int() });
 export type CrossValidated = z.infer<typeof crossValidatedSchema>;
 
-export const routerSchema = z.object({
-  kind: z.literal('linear'),
-  lowercase: z.boolean(),
-  tokenPattern: z.string(),
-  /** Shortest and longest word n-gram. */
-  ngrams: z.tuple([z.number().int(), z.number().int()]),
-  vocabulary: z.record(z.string(), z.number().int()),
-  options: z.array(z.object({ name: z.string(), coef: z.array(z.number()), intercept: z.number() })).min(1),
-  /** Set when routing did not beat the best single option in cross-validation. */
+/** What fitting finds. */
+export const fitSchema = z.object({
+  /** Set when routing did not beat the best single option in cross-validation: every conversation is given to this one. */
   constant: z.string().optional(),
   /** Success rates over the train tasks, each task routed by a fit that has not seen it. */
   crossValidation: z.object({
@@ -25,39 +24,53 @@ export const routerSchema = z.object({
     bestSingle: crossValidatedSchema.extend({ option: z.string() }),
     unionCeiling: crossValidatedSchema,
   }),
+  /** The kind's own, JSON. */
+  parameters: z.unknown(),
 });
-export type Router = z.infer<typeof routerSchema>;
+export type Fit = z.infer<typeof fitSchema>;
 
-/** Which option, and each option's predicted probability of success. `base` wins ties. */
-export function route(router: Router, text: string): { option: string; probabilities: Record<string, number> } {
-  const present = features(router, text);
-  const probabilities = Object.fromEntries(
-    router.options.map(({ name, coef, intercept }) => {
-      const logit = present.reduce((sum, index) => sum + (coef[index] ?? NaN), intercept);
-      if (!Number.isFinite(logit))
-        throw new Error(`router option "${name}": the coefficients do not match the vocabulary`);
-      return [name, 1 / (1 + Math.exp(-logit))];
-    }),
-  );
-  if (router.constant !== undefined) return { option: router.constant, probabilities };
-  const ranked = Object.entries(probabilities).sort(
-    ([a, p], [b, q]) => q - p || Number(b === 'base') - Number(a === 'base'),
-  );
-  return { option: ranked[0]?.[0] ?? 'base', probabilities };
+/** The artifact. `maker.options` is what opens the router again: no option is a path, what a router reads belongs into `parameters`. */
+export const fittedRouterSchema = fitSchema.extend({
+  maker: identitySchema,
+  /** `base` first. */
+  options: z.array(z.object({ name: z.string(), policy: fixedPolicySchema })).min(1),
+});
+export type FittedRouter = z.infer<typeof fittedRouterSchema>;
+
+export interface FitInput extends Work {
+  options: FittedRouter['options'];
+  /** Train tasks that every option has scored rollouts of: their first messages, and by option the successes (1) and failures (0). */
+  tasks: { id: string; messages: Message[]; outcomes: Record<string, number[]> }[];
+  seed: number;
 }
 
-/** Indices of the n-grams that are present (binary features). */
-function features(
-  { lowercase, tokenPattern, ngrams: [shortest, longest], vocabulary }: Router,
-  text: string,
-): number[] {
-  const words = (lowercase ? text.toLowerCase() : text).match(new RegExp(tokenPattern, 'gu')) ?? [];
-  const found = new Set<number>();
-  for (let n = shortest; n <= longest; n++) {
-    for (let i = 0; i + n <= words.length; i++) {
-      const index = vocabulary[words.slice(i, i + n).join(' ')];
-      if (index !== undefined) found.add(index);
-    }
-  }
-  return [...found];
+export interface ChooseInput {
+  fitted: FittedRouter;
+  /** What was said before the agent's first answer, and the tools that it is offered. */
+  messages: readonly Message[];
+  tools: readonly ToolSchema[];
+  seed: number;
+  signal: AbortSignal;
+}
+
+export interface Router {
+  readonly identity: Identity;
+  fit(input: FitInput): Promise<Fit>;
+  /** Not asked where the fit is constant. */
+  choose(input: ChooseInput): Promise<Choice>;
+}
+
+export interface RouterContext {
+  /** The Python interpreter of the trainer's virtual environment. */
+  python: string;
+  client: Pick<PolicyClient, 'sample'>;
+}
+
+export type RouterKind = Kind<Router, RouterContext>;
+
+/** The text that a conversation is routed by: the first user message. Throws if there is none. */
+export function firstUserMessage(messages: readonly Message[]): string {
+  const first = messages.find((message) => message.role === 'user');
+  if (!first) throw new Error('a conversation without a user message can not be routed');
+  return first.content;
 }

@@ -1,7 +1,6 @@
-/** The synthesizer's parts that activities use. */
-export { calibrate, type CalibrationReport } from '../domain/calibration';
-export { synthesize, type Synthesized, type SynthesizeInput } from './generators/synthesize';
-export { messageHash } from './leakage';
-export { openSandboxEnvironment } from './sandbox-environment';
-export { selfTest } from './self-test';
-export { CannotSynthesize } from './vocabulary';
+/** The synthesizers that a campaign file can pick. */
+import { generators } from './generators';
+import { given } from './given';
+import type { SynthesizerKind } from './synthesizer';
+
+export const synthesizers: readonly SynthesizerKind[] = [generators, given];

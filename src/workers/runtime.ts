@@ -7,6 +7,8 @@ import { resolve } from 'node:path';
 import { openFolderStore } from '../artifacts/folder-store';
 import type { Dependencies, PolicyDependencies } from '../activities/context';
 import { createPolicyClient } from '../policy/client';
+import { createMerger } from '../policy/merge';
+import { registry } from '../registry';
 import { EnvironmentPool } from '../activities/environments';
 
 /** Connections to the policy server that are kept; a batch's own concurrency is the campaign's. */
@@ -29,7 +31,7 @@ export function settings() {
 export function dependencies(): Dependencies {
   const { home, python } = settings();
   const store = openFolderStore(resolve(home, 'artifacts'));
-  return { store, home, python, environments: new EnvironmentPool(store) };
+  return { store, home, python, kinds: registry, environments: new EnvironmentPool(store, registry.environments) };
 }
 
 /** The policy server's key, if it wants one, comes from the environment. */
@@ -38,6 +40,7 @@ export function policyDependencies(): PolicyDependencies {
   const apiKey = process.env['POLICY_SERVER_API_KEY'];
   const client = createPolicyClient({
     store: deps.store,
+    merge: createMerger(deps),
     url: settings().policyServerUrl,
     concurrency: MAX_CONNECTIONS,
     ...(apiKey && { apiKey }),

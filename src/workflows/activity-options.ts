@@ -10,12 +10,23 @@ const infrastructureRetry = {
   maximumAttempts: 60,
 } as const;
 
-/** Analysis, synthesis, reports: seconds of work over artifacts. 10 minutes covers a full-size campaign's label files. */
+/** Preparation, selection, self-tests, reports: seconds of work over artifacts. 10 minutes covers a full-size campaign's rollouts. */
 export const controlOptions: ActivityOptions = {
   taskQueue: taskQueues.control,
   startToCloseTimeout: '10 minutes',
   retry: { ...infrastructureRetry, maximumAttempts: 5 },
 };
+
+/**
+ * Discovery, labeling and synthesis may ask a language model about every trajectory: hours at full size, so the limit is only a
+ * backstop. They heartbeat what is done.
+ */
+export const analysisOptions = (heartbeatSeconds: number): ActivityOptions => ({
+  taskQueue: taskQueues.control,
+  startToCloseTimeout: '24 hours',
+  heartbeatTimeout: `${heartbeatSeconds} seconds`,
+  retry: infrastructureRetry,
+});
 
 /**
  * A batch of rollouts runs for hours at full size and continues from its journal, so the limit is only a backstop. It heartbeats

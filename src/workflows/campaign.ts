@@ -5,6 +5,7 @@
 import { workflowInfo } from '@temporalio/workflow';
 import type { CampaignRecord } from '../domain/results';
 import { stages, type Stage } from '../domain/stages';
+import type { ArmKind } from './arms/arm';
 import { rolloutsStage, selectionStage } from './analysis';
 import { CampaignStatus } from './campaign-status';
 import { capabilitiesStage } from './children';
@@ -21,28 +22,30 @@ const stageOf: Record<Stage, (run: Run) => Promise<void>> = {
   evaluation: evaluationStage,
 };
 
-export async function campaign({ campaign: config, until }: CampaignInput): Promise<CampaignResult> {
-  const startedAt = Date.now();
-  const status = new CampaignStatus(config);
-  const prepared = await status.gate.step(() =>
-    control('check the parts and split the tasks').prepare({ campaign: config }),
-  );
-  const run: Run = { config, prepared, status, found: {} };
-  for (const stage of stages) {
-    await status.stage(stage, () => stageOf[stage](run));
-    if (stage === until) break;
-  }
-  const record: CampaignRecord = {
-    campaign: config,
-    workflowId: workflowInfo().workflowId,
-    startedAt,
-    finishedAt: Date.now(),
-    stageSeconds: status.stageSeconds,
-    prepared,
-    ...run.found,
-    baseRollouts: required(run.found.baseRollouts),
-    ...(until && until !== 'evaluation' && { stoppedAfter: until }),
+/** The workflow over the kinds of arms that there are. */
+export const campaignWorkflow = (arms: readonly ArmKind[]) =>
+  async function campaign({ campaign: config, until }: CampaignInput): Promise<CampaignResult> {
+    const startedAt = Date.now();
+    const status = new CampaignStatus(config);
+    const prepared = await status.gate.step(() =>
+      control('check the parts and split the tasks').prepare({ campaign: config }),
+    );
+    const run: Run = { config, arms, prepared, status, found: {} };
+    for (const stage of stages) {
+      await status.stage(stage, () => stageOf[stage](run));
+      if (stage === until) break;
+    }
+    const record: CampaignRecord = {
+      campaign: config,
+      workflowId: workflowInfo().workflowId,
+      startedAt,
+      finishedAt: Date.now(),
+      stageSeconds: status.stageSeconds,
+      prepared,
+      ...run.found,
+      baseRollouts: required(run.found.baseRollouts),
+      ...(until && until !== 'evaluation' && { stoppedAfter: until }),
+    };
+    const { report, html } = await control('write the report').writeReport({ record });
+    return { report, html, status: record.stoppedAfter ? 'stopped_at_stage' : 'completed' };
   };
-  const { report, html } = await control('write the report').writeReport({ record });
-  return { report, html, status: record.stoppedAfter ? 'stopped_at_stage' : 'completed' };
-}

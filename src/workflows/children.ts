@@ -1,9 +1,13 @@
 /** The capability stage: one child per selected capability and per arm, side by side. One that fails for good is a row of the report. */
 import { executeChild, isCancellation, ParentClosePolicy, workflowInfo } from '@temporalio/workflow';
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
-import type { ArmResult, CapabilityResult } from '../domain/results';
-import { grpoTarget } from './arms';
-import { capability, reasonOf } from './capability';
+import { armName, type Campaign } from '../domain/campaign';
+import { kindOf } from '../domain/kind';
+import { bestIteration, rolloutsOfTrace, type ArmResult, type CapabilityResult } from '../domain/results';
+import type { ArmInput } from './arm';
+import type { ArmKind } from './arms/arm';
+import type { CapabilityInput } from './capability';
+import { reasonOf } from './failure';
 import { searchAttributeNames, taskQueues, workflowIds } from './messages';
 import { required, rollOutTarget, type Run } from './run';
 import { basePolicy } from './steps';
@@ -14,62 +18,98 @@ const capabilityAttribute = defineSearchAttributeKey(searchAttributeNames.capabi
 export async function capabilitiesStage(run: Run): Promise<void> {
   const { config: campaign, prepared, found } = run;
   const { selected } = required(found.selection);
-  if (selected.length === 0) {
-    found.capabilities = [];
-    found.arms = [];
-    return;
-  }
+  found.capabilities = [];
+  found.arms = [];
+  if (selected.length === 0) return;
   const baseRollouts = required(found.baseRollouts).ref;
   const baseHeldOut = await rollOutTarget(run, {
-    purpose: 'base on the held-out train tasks',
+    purpose: 'held_out',
+    title: 'base on the held-out train tasks',
     policy: basePolicy(prepared.base),
     tasks: 'heldOut',
     attempts: campaign.validation.trials,
   });
   found.baseHeldOut = baseHeldOut;
-  const capabilities = selected.map(({ candidate }) =>
-    child<CapabilityResult>(run, 'capability', { name: candidate.name, status: 'failed', rounds: [] }, (options) =>
-      executeChild(capability, { ...options, args: [{ campaign, prepared, candidate, baseRollouts, baseHeldOut }] }),
-    ),
+  const { steps, groupsPerStep, groupSize } = campaign.training;
+  // What trace spends if every selected capability comes to an adapter.
+  const budget = steps * groupsPerStep * groupSize * selected.length;
+  const armsThatStart = (when: ArmKind['starts'], capabilities: CapabilityResult[]) =>
+    campaign.arms
+      .filter((spec) => kindOf(run.arms, spec).starts === when)
+      .map((spec) => arm(run, { campaign, prepared, spec, budget, capabilities }));
+  const running = Promise.all(
+    selected.map(({ candidate }) => capability(run, { campaign, prepared, candidate, baseRollouts, baseHeldOut })),
   );
-  // As many training rollouts as the capabilities together.
-  const steps = campaign.training.steps * selected.length;
-  const arms = campaign.arms.map((name) =>
-    child<ArmResult>(run, 'arm', { name, status: 'failed' }, (options) =>
-      executeChild(grpoTarget, { ...options, args: [{ campaign, prepared, steps }] }),
-    ),
-  );
-  [found.capabilities, found.arms] = await Promise.all([Promise.all(capabilities), Promise.all(arms)]);
+  const [capabilities, beside, after] = await Promise.all([
+    running,
+    Promise.all(armsThatStart('beside', [])),
+    running.then((done) => Promise.all(armsThatStart('after', done))),
+  ]);
+  const ended = [...beside, ...after].map((result) => within(result, rolloutsOfTrace(capabilities)));
+  found.capabilities = capabilities;
+  // In the order of the campaign file.
+  found.arms = campaign.arms.map((spec) => required(ended.find(({ name }) => name === armName(spec))));
+}
+
+/** An arm is compared at what trace really spent: its best iteration among those within so many training rollouts. */
+function within(result: ArmResult, spent: number): ArmResult {
+  if (result.status === 'failed') return result;
+  const best = bestIteration((result.iterations ?? []).filter(({ rollouts }) => rollouts <= spent));
+  if (best) return { ...result, best };
+  const reason = `none of its iterations is within the ${spent} training rollouts that trace spent`;
+  return { ...result, status: 'failed', reason };
+}
+
+async function capability(run: Run, input: CapabilityInput): Promise<CapabilityResult> {
+  const { name } = input.candidate;
+  const failed = (reason: string, workflowId: string): CapabilityResult => {
+    return { name, workflowId, status: 'failed', rounds: [], reason };
+  };
+  return child(run, { kind: 'capability', name, args: [input], failed });
+}
+
+async function arm(run: Run, input: ArmInput): Promise<ArmResult> {
+  const { kind } = input.spec;
+  const name = armName(input.spec);
+  const failed = (reason: string, workflowId: string): ArmResult => {
+    return { name, kind, workflowId, status: 'failed', routable: false, reason };
+  };
+  return child(run, { kind: 'arm', name, args: [input], failed });
 }
 
 /** Runs a child to its result, or makes one of its failure. */
 async function child<R extends CapabilityResult | ArmResult>(
   { config, status }: Run,
-  kind: 'capability' | 'arm',
-  failed: Omit<R, 'workflowId' | 'reason'>,
-  start: (options: ReturnType<typeof childOptions>) => Promise<R>,
+  o: {
+    /** Also the type of its workflow. */
+    kind: 'capability' | 'arm';
+    name: string;
+    args: unknown[];
+    failed: (reason: string, workflowId: string) => R;
+  },
 ): Promise<R> {
-  const { name } = failed;
+  const { kind, name, args } = o;
   const workflowId = workflowIds[kind](workflowInfo().workflowId, name);
   status.child(workflowId, kind, name, 'running', '');
   let result: R;
   try {
-    result = await start(childOptions({ workflowId, campaign: config.name, kind, name }));
+    result = (await executeChild(kind, { ...childOptions(config, { workflowId, kind, name }), args })) as R;
   } catch (error) {
     if (isCancellation(error)) throw error;
-    result = { ...failed, workflowId, reason: reasonOf(error) } as R;
+    result = o.failed(reasonOf(error), workflowId);
   }
-  status.child(workflowId, kind, name, result.trained ? 'done' : 'failed', result.reason ?? '');
+  const done = result.status === 'trained' || result.status === 'done';
+  status.child(workflowId, kind, name, done ? 'done' : 'failed', result.reason ?? '');
   return result;
 }
 
-const childOptions = (o: { workflowId: string; campaign: string; kind: string; name: string }) => ({
+const childOptions = (campaign: Campaign, o: { workflowId: string; kind: string; name: string }) => ({
   workflowId: o.workflowId,
   taskQueue: taskQueues.control,
   parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
   staticSummary: `${o.kind}: ${o.name}`,
   typedSearchAttributes: new TypedSearchAttributes([
-    { key: campaignAttribute, value: o.campaign },
+    { key: campaignAttribute, value: campaign.name },
     { key: capabilityAttribute, value: o.name },
   ]),
 });

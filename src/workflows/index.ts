@@ -1,4 +1,5 @@
 /** What the control worker registers. */
-export { campaign } from './campaign';
-export { capability } from './capability';
-export { grpoTarget } from './arms';
+import { arms } from './arms';
+import { createWorkflows } from './workflows';
+
+export const { campaign, capability, arm } = createWorkflows(arms);

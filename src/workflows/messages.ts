@@ -39,23 +39,6 @@ export interface ChildProgress {
   paused: boolean;
 }
 
-/** Heartbeat details of the long activities: observed progress, never a timer's tick. */
-export interface RolloutHeartbeat {
-  kind: 'rollouts';
-  purpose: string;
-  done: number;
-  total: number;
-  broken: number;
-}
-export interface TrainHeartbeat {
-  kind: 'train';
-  step: number;
-  steps: number;
-  /** Mean reward of the last finished step. */
-  reward?: number;
-  rollouts?: { done: number; total: number };
-}
-
 export const signalNames = { pause: 'pause', resume: 'resume' } as const;
 export const queryNames = { progress: 'progress' } as const;
 

@@ -1,45 +1,63 @@
-/** The last two stages: fit the router on the outcome matrix of the train split; evaluate every policy and the routed one on test. */
-import { control } from './steps';
-import { policies, required, rollOutEach, rollOutTarget, type Run } from './run';
+/** The last two stages: fit the router on the outcome matrix of the train split; evaluate every policy, the routed one too, on test. */
+import { isCancellation } from '@temporalio/workflow';
+import { policyNames, type EvaluationResult } from '../domain/results';
+import type { Policy } from '../domain/rollout';
+import { reasonOf } from './failure';
+import { options, required, rollOutTarget, type Run } from './run';
+import { rollouts } from './steps';
 
 export async function routerStage(run: Run): Promise<void> {
   const { config, status, found } = run;
-  const options = policies(run).filter(({ option }) => option !== 'grpo_target');
-  const { trials, folds } = config.router;
-  const outcomes = await rollOutEach(run, { options, purpose: 'outcome matrix', tasks: 'router', attempts: trials });
-  const fitted = await status.gate.step(() =>
-    control('fit the router').fitRouter({
-      target: config.target,
-      seed: config.seed,
-      folds,
-      outcomes: outcomes.map(({ option, rollouts }) => ({ option, rollouts: rollouts.ref })),
-    }),
-  );
-  found.router = { ...fitted, options: options.map(({ option }) => option), outcomes };
-}
-
-export async function evaluationStage(run: Run): Promise<void> {
-  const { config, prepared, status, found } = run;
-  const { trials } = config.evaluation;
-  const all = policies(run);
-  const options = await rollOutEach(run, { options: all, purpose: 'test', tasks: 'evaluation', attempts: trials });
-  const { router } = required(found.router);
-  // Rollouts of its own: the routed policy is run, not looked up in the matrix.
-  const seed = config.seed + 1;
-  const { assignment, chosen } = await status.gate.step(() =>
-    control('route the test tasks').route({ target: config.target, router, plan: prepared.plan, seed }),
-  );
-  const routed = await Promise.all(
-    chosen.map(async ({ option }) => ({
-      option,
+  const routable = options(run).filter((option) => option.routable);
+  const outcomes = await Promise.all(
+    routable.map(async ({ name, policy }) => ({
+      option: name,
+      policy,
       rollouts: await rollOutTarget(run, {
-        purpose: `test: trace, routed to ${option}`,
-        policy: required(all.find((p) => p.option === option)).policy,
-        tasks: { kind: 'assignment', assignment, option },
-        attempts: trials,
-        seed,
+        purpose: 'outcome_matrix',
+        title: `outcome matrix: ${name}`,
+        policy,
+        tasks: 'router',
+        attempts: config.router.trials,
       }),
     })),
   );
-  found.evaluation = { options, trace: { assignment, chosen: routed } };
+  const fitted = await status.gate.step(() =>
+    rollouts(config, 'fit the router').fitRouter({
+      router: config.router,
+      seed: config.seed,
+      outcomes: outcomes.map((one) => ({ ...one, rollouts: one.rollouts.ref })),
+    }),
+  );
+  found.router = {
+    ...fitted,
+    options: outcomes.map(({ option }) => option),
+    outcomes: outcomes.map(({ option, rollouts: batch }) => ({ option, rollouts: batch })),
+  };
+}
+
+export async function evaluationStage(run: Run): Promise<void> {
+  const { router } = required(run.found.router);
+  const all: { name: string; policy: Policy }[] = [...options(run), { name: policyNames.routed, policy: { router } }];
+  const ended = await Promise.all(all.map((policy) => evaluate(run, policy)));
+  run.found.evaluation = {
+    policies: ended.flatMap((one) => ('rollouts' in one ? [one] : [])),
+    failed: ended.flatMap((one) => ('reason' in one ? [one] : [])),
+  };
+}
+
+/** One policy on the test tasks. All others are compared with base: without it there is no evaluation. */
+async function evaluate(
+  run: Run,
+  { name, policy }: { name: string; policy: Policy },
+): Promise<EvaluationResult['policies'][number] | EvaluationResult['failed'][number]> {
+  const { trials } = run.config.evaluation;
+  try {
+    const title = `test: ${name}`;
+    const batch = { purpose: 'test', title, policy, tasks: 'evaluation', attempts: trials } as const;
+    return { name, rollouts: await rollOutTarget(run, batch) };
+  } catch (error) {
+    if (isCancellation(error) || name === policyNames.base) throw error;
+    return { name, reason: reasonOf(error) };
+  }
 }

@@ -1,21 +1,28 @@
 /** What the stages of a campaign share: its configuration, what was prepared, what was found so far, and how a step is run. */
+import type { RollOutInput } from '../activities/types';
 import type { Campaign } from '../domain/campaign';
 import type { CampaignRecord, PlanPart, Prepared, RolloutSummary } from '../domain/results';
-import type { Policy } from '../domain/rollout';
-import type { RollOutInput } from '../activities/types';
+import { policyNames } from '../domain/results';
+import type { FixedPolicy } from '../domain/rollout';
+import type { ArmKind } from './arms/arm';
 import type { CampaignStatus } from './campaign-status';
-import { adapterPolicy, basePolicy, part, rollOut } from './steps';
+import { basePolicy, part, rollOut } from './steps';
 
 export interface Run {
   config: Campaign;
+  /** The kinds of arms that there are. */
+  arms: readonly ArmKind[];
   prepared: Prepared;
   status: CampaignStatus;
   found: Partial<CampaignRecord>;
 }
 
+/** A policy that every conversation of a batch is given to. */
 export interface Option {
-  option: string;
-  policy: Policy;
+  name: string;
+  policy: FixedPolicy;
+  /** Whether the router may choose it. */
+  routable: boolean;
 }
 
 /** A counted batch of rollouts on a part of the target's tasks. */
@@ -24,36 +31,24 @@ export async function rollOutTarget(
   {
     tasks,
     ...input
-  }: Pick<RollOutInput, 'purpose' | 'policy' | 'attempts'> &
-    Partial<Omit<RollOutInput, 'tasks'>> & { tasks: PlanPart | RollOutInput['tasks'] },
+  }: Pick<RollOutInput, 'purpose' | 'title' | 'policy' | 'attempts'> &
+    Partial<Omit<RollOutInput, 'tasks'>> & { tasks: PlanPart },
 ): Promise<RolloutSummary> {
-  const set = typeof tasks === 'string' ? part(prepared.plan, tasks) : tasks;
-  const batch = { environment: config.target, tasks: set, ...input };
+  const batch = { environment: config.target, tasks: part(prepared.plan, tasks), ...input };
   return status.count(await status.gate.step(() => rollOut(config, batch)));
 }
 
-/** Base, every trained adapter, and the arms that trained: what one conversation can be given to. */
-export function policies({ prepared, found }: Run): Option[] {
-  const trained = [...(found.capabilities ?? []), ...(found.arms ?? [])];
+/** Base, every trained adapter, and what the arms came to. */
+export function options({ prepared, found }: Run): Option[] {
   return [
-    { option: 'base', policy: basePolicy(prepared.base) },
-    ...trained.flatMap(({ name, trained: t }) =>
-      t ? [{ option: name, policy: adapterPolicy(prepared.base, t.best.adapter) }] : [],
+    { name: policyNames.base, policy: basePolicy(prepared.base), routable: true },
+    ...(found.capabilities ?? []).flatMap(({ name, trained }) =>
+      trained ? [{ name, policy: trained.best.policy, routable: true }] : [],
+    ),
+    ...(found.arms ?? []).flatMap(({ name, best, routable }) =>
+      best ? [{ name, policy: best.policy, routable }] : [],
     ),
   ];
-}
-
-/** The same tasks with every option. */
-export function rollOutEach(
-  run: Run,
-  { options, purpose, ...input }: { options: Option[]; purpose: string; tasks: PlanPart; attempts: number },
-): Promise<{ option: string; rollouts: RolloutSummary }[]> {
-  return Promise.all(
-    options.map(async ({ option, policy }) => ({
-      option,
-      rollouts: await rollOutTarget(run, { purpose: `${purpose}: ${option}`, policy, ...input }),
-    })),
-  );
 }
 
 /** A stage reads what earlier stages left; the campaign runs them in order. */

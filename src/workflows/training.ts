@@ -1,29 +1,33 @@
-/** Train one LoRA and keep its best iteration: shared by capabilities and by arms that train. */
+/** Train one LoRA and evaluate its checkpoints: shared by capabilities and by arms that train. */
 import type { TaskSet } from '../activities/types';
 import type { Campaign } from '../domain/campaign';
 import type { EnvironmentSpec } from '../domain/environment-spec';
-import type { EvaluatedCheckpoint, Prepared, TrainingResult } from '../domain/results';
-import type { PauseGate } from './pause';
-import { adapterPolicy, gpu, rollOut } from './steps';
+import type { Identity } from '../domain/kind';
+import type { Iteration, Prepared, TrainingResult } from '../domain/results';
+import type { ChildStatus } from './child-status';
+import { gpu, rollOut } from './steps';
 
-export interface TrainAndPickInput {
+export interface TrainInput {
   campaign: Campaign;
   prepared: Prepared;
+  status: ChildStatus;
   name: string;
+  /** What it is trained for: part of the training's key. */
+  maker: Identity;
   environment: EnvironmentSpec;
   tasks: TaskSet;
   heldOut: TaskSet;
   steps: number;
 }
 
-/** Trains for `steps`, evaluates every checkpoint on the held-out tasks, and picks the first of the best by success, then reward. */
-export async function trainAndPick(
-  gate: PauseGate,
-  { campaign, prepared, name, environment, tasks, heldOut, steps }: TrainAndPickInput,
-): Promise<{ training: TrainingResult; candidates: EvaluatedCheckpoint[]; best: EvaluatedCheckpoint }> {
-  const training = await gate.interruptible(() =>
+/** Trains for `steps` and evaluates every checkpoint on the held-out tasks. */
+export async function train(input: TrainInput): Promise<{ training: TrainingResult; iterations: Iteration[] }> {
+  const { campaign, prepared, status, name, maker, environment, tasks, heldOut, steps } = input;
+  status.set('train', `${steps} steps, when a gpu slot is free`);
+  const training = await status.gate.interruptible(() =>
     gpu(campaign, `train a LoRA: ${name}`).train({
       name,
+      maker,
       environment,
       base: prepared.base,
       baseModelPath: campaign.baseModel.path,
@@ -37,26 +41,24 @@ export async function trainAndPick(
       stallSeconds: 0.8 * campaign.workers.heartbeatSeconds,
     }),
   );
-  const candidates = await gate.step(() =>
+  status.set('validate', `${training.checkpoints.length} checkpoints on held-out tasks`);
+  const { groupsPerStep, groupSize } = campaign.training;
+  const iterations = await status.gate.step(() =>
     Promise.all(
-      training.checkpoints.map(async ({ step, adapter }) => ({
+      training.checkpoints.map(async ({ step, policy }) => ({
         step,
-        adapter,
+        rollouts: step * groupsPerStep * groupSize,
+        policy,
         heldOut: await rollOut(campaign, {
-          purpose: `${name}: held out at step ${step}`,
+          purpose: 'held_out',
+          title: `${name}: held out at step ${step}`,
           environment,
-          policy: adapterPolicy(prepared.base, adapter),
+          policy,
           tasks: heldOut,
           attempts: campaign.validation.trials,
         }),
       })),
     ),
   );
-  const best = candidates.reduce((a, b) => (isBetter(b, a) ? b : a));
-  return { training, candidates, best };
-}
-
-function isBetter(a: EvaluatedCheckpoint, b: EvaluatedCheckpoint): boolean {
-  if (a.heldOut.successRate !== b.heldOut.successRate) return a.heldOut.successRate > b.heldOut.successRate;
-  return a.heldOut.meanReward > b.heldOut.meanReward;
+  return { training, iterations };
 }

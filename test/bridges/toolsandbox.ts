@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import type { Environment } from '../../src/domain/environment';
 import type { AssistantMessage } from '../../src/domain/messages';
 import type { Rollout } from '../../src/domain/rollout';
-import { programOf } from '../../src/environments/bridges';
+import { toolsandboxProgram } from '../../src/environments/benchmarks/toolsandbox';
 import { checkEnvironment } from '../../src/environments/conformance';
 import { openProcessEnvironment } from '../../src/environments/process';
 import type { SimulatedUser } from '../../src/partners/types';
@@ -36,7 +36,7 @@ const call = (name: string, values: Record<string, unknown>): AssistantMessage =
 withFolder(folder === undefined ? 'ToolSandbox (skipped: TOOLSANDBOX names no checkout of it)' : 'ToolSandbox', () => {
   let environment: Environment;
   beforeEach(() => {
-    const program = programOf({ kind: 'toolsandbox', folder: resolve(folder!), heldOut: 0, processes: 1 });
+    const program = toolsandboxProgram({ folder: resolve(folder!), heldOut: 0 });
     environment = openProcessEnvironment({ ...program, user });
   });
   afterEach(() => environment.close());

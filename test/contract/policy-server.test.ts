@@ -4,27 +4,28 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
-import type { ScoredRollout } from '../../src/domain/rollout';
-import type { Policy } from '../../src/domain/rollout';
+import type { FixedPolicy, ScoredRollout } from '../../src/domain/rollout';
 import { createShop } from '../../src/environments/shop';
-import { createPolicyClient, type PolicyClient, type TurnRequest } from '../../src/policy/client';
+import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
+import type { TurnRequest } from '../../src/policy/turn';
+import { createMerger } from '../../src/policy/merge';
+import type { Part } from '../../src/policy/parts';
 import { rollOut } from '../../src/rollout/engine';
-import { readRollouts } from '../../src/rollout/read';
-import { makeTinyModel, startEmbeddedServer, type EmbeddedServer } from '../support/embedded-server';
+import { makeTinyModel, python, startEmbeddedServer, type EmbeddedServer } from '../support/embedded-server';
 
 const root = mkdtempSync(join(tmpdir(), 'dialect-'));
 const model = join(root, 'model');
 let server: EmbeddedServer;
 let client: PolicyClient;
 let store: ArtifactStore;
-let adapters: Policy['adapters'];
+let adapters: Part[];
 
 beforeAll(async () => {
   const folders = ['x', 'y'].map((name) => join(root, name));
   makeTinyModel({ folder: model, adapters: folders });
   server = await startEmbeddedServer({ model });
   store = openFolderStore(join(root, 'store'));
-  client = createPolicyClient({ url: server.url, concurrency: 8, store });
+  client = createPolicyClient({ url: server.url, concurrency: 8, store, merge: createMerger({ store, python }) });
   const refs = await Promise.all(
     folders.map((folder) => store.putFolder({ key: folder, producer: 'test', inputs: [], folder })),
   );
@@ -36,7 +37,7 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 }, 30_000);
 
-const base: Policy = { base: 'tiny', adapters: [] };
+const base: FixedPolicy = { base: 'tiny', adapters: [] };
 const request = (changes: Partial<TurnRequest> = {}): TurnRequest => ({
   policy: base,
   messages: [
@@ -67,22 +68,17 @@ test('a turn holds aligned ids and log-probs, and the same seed samples the same
 });
 
 test('adapters are loaded from the store, merges are made, and each answers in its own way', async () => {
-  const [x, y] = adapters as [Policy['adapters'][number], Policy['adapters'][number]];
-  const policies: Policy[] = [
-    base,
-    { ...base, adapters: [x] },
-    { ...base, adapters: [y] },
-    {
-      ...base,
-      adapters: [
-        { ...x, weight: 0.5 },
-        { ...y, weight: 0.5 },
-      ],
-    },
-  ];
+  const [x, y] = adapters as [Part, Part];
+  const halfOf = (part: Part): Part => ({ ...part, weight: 0.5 });
+  const policies = [[], [x], [y], [halfOf(x), halfOf(y)]].map((parts): FixedPolicy => ({ ...base, adapters: parts }));
   const turns = await Promise.all(policies.map((policy) => client.sample(request({ policy, sampling: greedy }))));
   expect(new Set(turns.map(({ logprobs }) => logprobs[0])).size).toBe(4);
-});
+  // Two halves of an adapter are the adapter.
+  const whole = { ...base, adapters: [halfOf(x), halfOf(x)] };
+  const { tokenIds, logprobs } = await client.sample(request({ policy: whole, sampling: greedy }));
+  expect(tokenIds).toEqual(turns[1]!.tokenIds);
+  logprobs.forEach((logprob, n) => expect(logprob).toBeCloseTo(turns[1]!.logprobs[n]!, 4));
+}, 120_000);
 
 test('a prompt beyond the context is told by its type, an impossible field by its name', async () => {
   const long = 'lamp '.repeat(400);
@@ -110,7 +106,7 @@ test('a restart of the server in the middle is seen, and afterwards everything g
 }, 120_000);
 
 test('the engine rolls out the shop with it: every sampled id is in a row', async () => {
-  const batch = await rollOut({
+  const { summary, records } = await rollOut({
     environment: createShop(),
     policy: { ...base, adapters: adapters.slice(0, 1) },
     tasks: ['train-0', 'train-1', 'train-2', 'train-3'],
@@ -118,17 +114,16 @@ test('the engine rolls out the shop with it: every sampled id is in a row', asyn
     sampling: { temperature: 1, topP: 1, maxTokens: 10 },
     seed: 1,
     concurrency: 8,
-    purpose: 'contract',
-    maskReadOnlyTurns: true,
+    purpose: 'test',
+    title: 'contract',
     maxAttempts: 1,
     store,
     client,
   });
-  expect(batch).toMatchObject({ scored: 16, broken: 0 });
+  expect(summary).toMatchObject({ scored: 16, broken: 0 });
   let sampled = 0;
-  for await (const rollout of readRollouts({ store, ref: batch.ref })) {
-    for (const row of (rollout as ScoredRollout).rows)
-      sampled += row.logprobs.filter((logprob) => logprob !== 0).length;
+  for (const { rows } of records as ScoredRollout[]) {
+    for (const { turns } of rows) for (const { start, end } of turns) sampled += end - start;
   }
-  expect(sampled).toBe(batch.completionTokens);
+  expect(sampled).toBe(summary.completionTokens);
 }, 60_000);

@@ -22,12 +22,10 @@ beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'contract-'))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** All records as they are stored, without the only field that measures time. */
-async function trajectories(
-  environment: EnvironmentSpec,
-  lack: number,
-): Promise<{ bytes: string; successRate: number }> {
-  const store = openFolderStore(join(folder, environment.kind));
-  const { ref, successRate, broken } = await rollOut({
+async function trajectories(spec: EnvironmentSpec, lack: number): Promise<{ bytes: string; successRate: number }> {
+  const store = openFolderStore(join(folder, spec.kind));
+  const environment = await openEnvironment(spec, { store });
+  const { summary } = await rollOut({
     environment,
     policy: { base: 'scripted', adapters: [] },
     tasks: Array.from({ length: 60 }, (_, n) => (n % 3 === 0 ? `test-${n}` : `train-${n}`)),
@@ -35,12 +33,13 @@ async function trajectories(
     sampling: { temperature: 1, topP: 1, maxTokens: 48 },
     seed: 1,
     concurrency: 16,
-    purpose: 'contract',
-    maskReadOnlyTurns: true,
+    purpose: 'test',
+    title: 'contract',
     maxAttempts: 1,
     store,
     client: shopAgent({ lack }),
-  });
+  }).finally(() => environment.close());
+  const { ref, successRate, broken } = summary;
   expect(broken).toBe(0);
   const bytes = (await store.read(ref)).toString('utf8').replaceAll(/"seconds":[0-9.e-]+/g, '"seconds":0');
   return { bytes, successRate };

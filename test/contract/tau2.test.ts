@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import type { UserMessage } from '../../src/domain/messages';
 import type { ScoredRollout } from '../../src/domain/rollout';
-import { programOf } from '../../src/environments/bridges';
+import { tau2Program } from '../../src/environments/benchmarks/tau2';
 import { checkEnvironment } from '../../src/environments/conformance';
 import { connect } from '../../src/environments/connection';
 import { alteredPlan, randomPlan, rightPlan, solutionsOf, unwantedPlan, type Solution } from '../support/tau2-plans';
@@ -40,7 +40,7 @@ test('random trajectories: rewards are official, and replaying a log gives the s
   const made = await play(sample(), (task) => randomPlan(task, solutions.get(task)!));
   expect(made.map(({ reward, breakdown }) => ({ reward, breakdown }))).toEqual(officially(made));
 
-  const bridge = connect(programOf({ kind: 'tau2', domains: DOMAINS, processes: 1 }));
+  const bridge = connect(tau2Program({ domains: DOMAINS }));
   for (const { task, messages, stopReason, reward, breakdown, reference } of made) {
     const begun = await bridge.request('reset', { task: { id: task, seed: 1 } });
     const again = [...begun.messages];

@@ -6,7 +6,6 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
-import { freePort } from '../../src/cli/checks/machine';
 import type { Home } from '../../src/cli/project';
 import { liveHolder } from '../../src/cli/run/lock';
 import { waitUntil } from '../../src/cli/run/processes';
@@ -72,7 +71,7 @@ async function untilSteps(run: CampaignRun, home: Home, steps: number): Promise<
 it(
   'a training goes on whatever is killed, and no rollout is made twice',
   async () => {
-    const ports = ['--temporal-port', String(await freePort()), '--ui-port', String(await freePort())];
+    const ports = ['--temporal-port', '0', '--ui-port', '0'];
     const { home, file } = newCampaign('training-faults', LINES);
     const command = (word: string) =>
       execFileSync(join(repository, 'bin/campaign'), ['--home', home.root, word, 'training-faults'], {

@@ -17,7 +17,7 @@ async function main(): Promise<void> {
       for (const [file, workflowId] of [
         ['campaign', 'recorded'],
         ['capability', 'recorded/capability/tell_what_is_asked'],
-        ['grpo-target', 'recorded/arm/grpo_target'],
+        ['arm', 'recorded/arm/grpo_target'],
       ] as const) {
         const history = await env.client.workflow.getHandle(workflowId).fetchHistory();
         await writeFile(join(__dirname, 'histories', `${file}.json`), `${historyToJSON(history)}\n`);

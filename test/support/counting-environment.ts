@@ -3,8 +3,8 @@
  * an environment can be made to go wrong.
  */
 import type { Environment, StepResult } from '../../src/domain/environment';
-import type { ToolSchema } from '../../src/domain/messages';
-import type { TurnRequest } from '../../src/policy/client';
+import type { Message, ToolSchema } from '../../src/domain/messages';
+import type { TurnRequest } from '../../src/policy/turn';
 import { scriptedPolicy, turnOf, type ScriptedPolicy } from './scripted-policy';
 
 const tool = (name: string, readOnlyHint: boolean): ToolSchema => ({
@@ -19,6 +19,8 @@ export interface CountingOptions {
   beforeStep?: (task: string) => void | Promise<void>;
   reward?: (count: number, wanted: number) => number;
   maxSteps?: number;
+  /** Texts of system messages before the user's. */
+  system?: string[];
 }
 
 export interface CountingEnvironment extends Environment {
@@ -26,7 +28,12 @@ export interface CountingEnvironment extends Environment {
 }
 
 /** Task "n-3" wants three adds. */
-export function countingEnvironment({ beforeStep, reward, maxSteps = 8 }: CountingOptions = {}): CountingEnvironment {
+export function countingEnvironment({
+  beforeStep,
+  reward,
+  maxSteps = 8,
+  system = [],
+}: CountingOptions = {}): CountingEnvironment {
   const tools = [tool('look', true), tool('add', false)];
   const episodes = { opened: 0, closed: 0, atOnce: 0 };
   return {
@@ -39,7 +46,11 @@ export function countingEnvironment({ beforeStep, reward, maxSteps = 8 }: Counti
       episodes.opened++;
       episodes.atOnce = Math.max(episodes.atOnce, episodes.opened - episodes.closed);
       return {
-        start: { messages: [{ role: 'user', content: id }], tools, maxSteps },
+        start: {
+          messages: [...system.map((content): Message => ({ role: 'system', content })), { role: 'user', content: id }],
+          tools,
+          maxSteps,
+        },
         async step({ toolCalls = [] }): Promise<StepResult> {
           await beforeStep?.(id);
           if (toolCalls.length === 0)
@@ -65,7 +76,7 @@ export function countingEnvironment({ beforeStep, reward, maxSteps = 8 }: Counti
 export function countingPolicy(before?: (request: TurnRequest) => void | Promise<void>): ScriptedPolicy {
   return scriptedPolicy(async (request) => {
     await before?.(request);
-    const wanted = Number(request.messages[0]!.content.slice(2));
+    const wanted = Number(request.messages.find(({ role }) => role === 'user')!.content.slice(2));
     const turn = turnOf(request.messages);
     if (turn > wanted) return { role: 'assistant', content: 'done' };
     const name = turn === 0 ? 'look' : 'add';

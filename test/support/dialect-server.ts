@@ -24,7 +24,7 @@ export const completion = (message: object, finish_reason = 'stop') => ({
   prompt_token_ids: [1, 2, 3],
 });
 
-export async function startDialectServer({ merges = true, port = 0 } = {}): Promise<DialectServer> {
+export async function startDialectServer({ port = 0 } = {}): Promise<DialectServer> {
   let connections = 0;
   const server: Server = createServer((request, response) => void handle(request, response));
   server.on('connection', () => connections++);
@@ -65,13 +65,6 @@ export async function startDialectServer({ merges = true, port = 0 } = {}): Prom
         return void response.end('ok');
       case '/v1/unload_lora_adapter':
         return void (self.adapters.delete(name) ? response.end('ok') : error(response, 404, 'unknown'));
-      case '/v1/merge_lora_adapters': {
-        if (!merges) return void error(response, 404, 'Not Found');
-        const parts = body['adapters'] as { lora_name: string }[];
-        if (!parts.every((part) => self.adapters.has(part.lora_name))) return void error(response, 404, 'unknown part');
-        self.adapters.set(name, 'merge');
-        return void response.end('ok');
-      }
       case '/v1/chat/completions': {
         const model = String(body['model']);
         if (model !== 'base' && !self.adapters.has(model)) return void error(response, 404, `no model ${model}`);

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const root = join(__dirname, '..', '..');
-const python = join(root, '.venv', 'bin', 'python');
+/** The interpreter of the trainer's virtual environment. */
+export const python = join(root, '.venv', 'bin', 'python');
 
 export interface EmbeddedServer {
   url: string;

@@ -3,7 +3,10 @@ import { createHash } from 'node:crypto';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import { calibrationBandsSchema, selectionRuleSchema } from '../../src/domain/campaign';
 import type { Figure } from '../../src/domain/figure';
-import type { CalibrationFigures, ReportDraft, ReportedCandidate, ReportedTraining } from '../../src/domain/report';
+import type { ReportDraft } from '../../src/domain/report';
+import type { Arm, Role } from '../../src/domain/reported-arms';
+import type { ReportedCandidate, ReportedRound } from '../../src/domain/reported-capability';
+import type { CalibrationFigures, ReportedTraining } from '../../src/domain/reported-training';
 import { wilsonInterval } from '../../src/domain/statistics';
 
 export const ref = (name: string, mediaType = 'application/x-ndjson'): ArtifactRef => {
@@ -34,6 +37,9 @@ const difference = (id: string, value: number, half: number, n = 200): Figure =>
     interval: { low: value - half, high: value + half, level: 0.95, method: 'paired bootstrap over tasks' },
   });
 
+const count = (id: string, value: number): Figure =>
+  figure(id, value, value, { unit: 'count', from: value > 0 ? [ref(id)] : [] });
+
 const candidate = (
   name: string,
   definition: string,
@@ -49,7 +55,7 @@ const candidate = (
   selected: votes >= 8,
 });
 
-const round = (name: string, number: number, success: number, accepted: boolean): CalibrationFigures => {
+const calibrated = (name: string, number: number, success: number, accepted: boolean): CalibrationFigures => {
   const id = `capabilities.${name}.calibration.${number}`;
   const over = (what: string, value: number): Figure =>
     share(`${id}.${what}`, Math.round(value * 24), 24, { from: [ref(`${id} rollouts`)] });
@@ -72,12 +78,12 @@ const round = (name: string, number: number, success: number, accepted: boolean)
   };
 };
 
-const training = (name: string, from: number, to: number, steps: number): ReportedTraining => {
+const training = (name: string, from: number, to: number, steps: number, bestStep = steps): ReportedTraining => {
   const at = (step: number): number => from + (to - from) * (1 - Math.exp(-4 * (step / steps)));
   const heldOut = Array.from({ length: steps / 8 }, (_, i) => 8 * (i + 1));
   return {
     steps,
-    rollouts: figure(`training.${name}.rollouts`, steps * 64, steps * 64, { unit: 'count' }),
+    rollouts: count(`training.${name}.rollouts`, steps * 64),
     rewardCurve: {
       points: Array.from({ length: steps }, (_, i) => ({
         step: i + 1,
@@ -85,16 +91,28 @@ const training = (name: string, from: number, to: number, steps: number): Report
       })),
       from: [ref(`${name} metrics`)],
     },
-    heldOut: heldOut.map((step) => ({
+    iterations: heldOut.map((step) => ({
       step,
-      reward: figure(`training.${name}.held_out.${step}`, at(step) - 0.03, 48, {
+      rollouts: count(`training.${name}.step-${step}.rollouts`, step * 64),
+      successRate: share(
+        `training.${name}.step-${step}.success_rate`,
+        Math.round((at(step) - (step > bestStep ? 0.15 : 0.1)) * 48),
+        48,
+      ),
+      meanReward: figure(`training.${name}.step-${step}.mean_reward`, at(step) - 0.03, 48, {
         unit: 'reward',
         interval: { low: at(step) - 0.12, high: Math.min(1, at(step) + 0.06), level: 0.95, method: 't over tasks' },
       }),
     })),
-    bestStep: steps,
+    bestStep,
   };
 };
+
+const round = (name: string, number: number, success: number, accepted: boolean): ReportedRound => ({
+  round: number,
+  selfTest: { passed: true, findings: [] },
+  calibration: calibrated(name, number, success, accepted),
+});
 
 const adapters = ['complete_all_requested_actions', 'refuse_forbidden_actions', 'choose_among_candidates'] as const;
 const failed = 'compute_required_values';
@@ -149,19 +167,41 @@ const options = ['base', ...adapters, 'trace', 'grpo_target'];
 const solved = (option: number): number => outcomes.reduce((sum, row) => sum + (row[option] ?? 0), 0);
 const union = outcomes.filter((row) => row.slice(0, 4).some((cell) => cell === 1)).length;
 
-const arm = (name: string, trainingRollouts: number, successes: number) => ({
-  name,
-  trainingRollouts,
+const arm = (o: { name: string; role: Role; trained: number; all: number; solved: number; heldOut?: number }): Arm => ({
+  name: o.name,
+  role: o.role,
+  trainingRollouts: count(`arms.${o.name}.rollouts.training`, o.trained),
+  allRollouts: count(`arms.${o.name}.rollouts.all`, o.all),
   tasks,
   trials: 1,
-  successRate: share(`arms.${name}.success_rate`, successes, tasks),
-  ...(name === 'base'
-    ? {}
-    : { differenceToBase: difference(`arms.${name}.difference_to_base`, (successes - solved(0)) / tasks, 0.065) }),
-  status: 'evaluated' as const,
+  successRate: share(`arms.${o.name}.success_rate`, o.solved, tasks),
+  ...(o.role !== 'base' && {
+    differenceToBase: difference(`arms.${o.name}.difference_to_base`, (o.solved - solved(0)) / tasks, 0.065),
+  }),
+  ...(o.heldOut !== undefined && { heldOut: share(`arms.${o.name}.held_out`, o.heldOut, 60) }),
+  ...(o.role !== 'bound' && {
+    stopReasons: [
+      { reason: 'user_stop', rollouts: figure(`arms.${o.name}.stop_reasons.user_stop`, 191, 200, { unit: 'count' }) },
+      { reason: 'max_steps', rollouts: figure(`arms.${o.name}.stop_reasons.max_steps`, 9, 200, { unit: 'count' }) },
+    ],
+  }),
+  status: 'evaluated',
 });
 
-const count = (id: string, value: number): Figure => figure(id, value, value, { unit: 'count', from: [ref(id)] });
+/** What it trained beyond the budget counts for nothing. */
+const baseline = (): Arm => {
+  const name = 'grpo_target';
+  const own = training(name, 0.25, 0.6, 72, 48);
+  const heldOut = own.iterations.find(({ step }) => step === own.bestStep)!.successRate;
+  return {
+    ...arm({ name, role: 'baseline', trained: 48 * 64, all: 48 * 64 + 540, solved: solved(5) }),
+    kind: 'grpo_target',
+    trainedTo: count(`arms.${name}.rollouts.trained_to`, 72 * 64),
+    step: 48,
+    heldOut,
+    training: own,
+  };
+};
 
 /** A new one each time: tests may change it. */
 export const reportFixture = (): ReportDraft =>
@@ -185,28 +225,26 @@ export const reportFixture = (): ReportDraft =>
         { errorType: 'PolicyServerUnavailable', rollouts: count('rollouts.broken.policy_server_unavailable', 12) },
       ],
       byPurpose: [
-        {
-          purpose: 'discovery',
-          scored: count('rollouts.discovery.scored', 340),
-          broken: count('rollouts.discovery.broken', 0),
-        },
-        {
-          purpose: 'training',
-          scored: count('rollouts.training.scored', 6144),
-          broken: count('rollouts.training.broken', 12),
-        },
-        {
-          purpose: 'evaluation',
-          scored: count('rollouts.evaluation.scored', 1200),
-          broken: count('rollouts.evaluation.broken', 0),
-        },
+        ...(
+          [
+            ['base_rollouts', 340, 0],
+            ['training', 6144, 12],
+            ['test', 1200, 0],
+          ] as const
+        ).map(([purpose, scored, broken]) => ({
+          purpose,
+          scored: count(`rollouts.${purpose}.scored`, scored),
+          broken: count(`rollouts.${purpose}.broken`, broken),
+        })),
       ],
     },
     selection: {
       rule: selectionRuleSchema.parse({}),
-      failed: 214,
-      passed: 126,
+      failed: figure('selection.failed', 214, 340, { unit: 'count' }),
+      passed: figure('selection.passed', 126, 340, { unit: 'count' }),
       candidates,
+      passes: 10,
+      failedPasses: [],
       from: [ref('selection', 'application/json')],
     },
     bands: calibrationBandsSchema.parse({ seeds: 24 }),
@@ -216,9 +254,8 @@ export const reportFixture = (): ReportDraft =>
           i === 0 ? [round(name, 1, 0.71, false), round(name, 2, 0.44, true)] : [round(name, 1, 0.3 + 0.1 * i, true)];
         return {
           ...candidates[i]!,
-          calibration: rounds.at(-1)!,
+          calibration: rounds.at(-1)!.calibration!,
           rounds,
-          selfTest: { passed: true, findings: [] },
           training: training(name, 0.4, 0.95 - 0.2 * i, 24),
           validation: {
             synthesized: {
@@ -239,9 +276,12 @@ export const reportFixture = (): ReportDraft =>
       }),
       {
         ...candidates[3]!,
-        calibration: round(failed, 3, 0.12, false),
-        rounds: [round(failed, 1, 0.04, false), round(failed, 2, 0.08, false), round(failed, 3, 0.12, false)],
-        selfTest: { passed: true, findings: [] },
+        calibration: calibrated(failed, 3, 0.12, false),
+        rounds: [
+          round(failed, 1, 0.04, false),
+          { round: 2, selfTest: { passed: false, findings: ['doing nothing scores 1.0'] } },
+          round(failed, 3, 0.12, false),
+        ],
         status: 'not_calibrated' as const,
         reason: 'success rate 0.12 is below 0.2',
         workflowId: `demo/capability/${failed}`,
@@ -259,16 +299,22 @@ export const reportFixture = (): ReportDraft =>
       choices: options.slice(0, 4).map((option, i) => ({
         option,
         share: share(`router.choices.${option}`, [74, 61, 43, 22][i]!, 200),
+        probability: figure(`router.choices.${option}.probability`, [0.5, 0.4, 0.3, 0.2][i]!, 200, {
+          unit: 'fraction',
+        }),
       })),
       errors: figure('router.errors', 0, 200, { unit: 'count' }),
     },
     arms: [
-      arm('base', 0, solved(0)),
-      ...adapters.map((name, i) => arm(name, 1536, solved(i + 1))),
-      arm('trace', 4608, solved(4)),
-      { ...arm('grpo_target', 4608, solved(5)), training: training('grpo_target', 0.25, 0.6, 72) },
-      arm('union_ceiling', 4608, union),
+      arm({ name: 'base', role: 'base', trained: 0, all: 0, solved: solved(0), heldOut: 21 }),
+      ...adapters.map((name, i) =>
+        arm({ name, role: 'adapter', trained: 1536, all: 2172, solved: solved(i + 1), heldOut: 31 - 5 * i }),
+      ),
+      arm({ name: 'trace', role: 'routed', trained: 4608, all: 8516, solved: solved(4) }),
+      baseline(),
+      arm({ name: 'union_ceiling', role: 'bound', trained: 4608, all: 7716, solved: union }),
     ],
+    budget: count('budget.training_rollouts', 4608),
     comparisons: [
       {
         arm: 'trace',

@@ -3,7 +3,8 @@
  * which every turn continues the one before, as with a real server.
  */
 import type { AssistantMessage, Message } from '../../src/domain/messages';
-import type { PolicyClient, TurnRequest } from '../../src/policy/client';
+import type { PolicyClient } from '../../src/policy/client';
+import type { TurnRequest } from '../../src/policy/turn';
 
 const ids = (text: string): number[] => [...text].map((character) => character.codePointAt(0)!);
 const render = (message: Message): string => `${JSON.stringify(message)}\n`;

@@ -7,7 +7,6 @@ import type { Environment } from '../../src/domain/environment';
 import type { Rollout } from '../../src/domain/rollout';
 import type { PolicyClient } from '../../src/policy/client';
 import { rollOut } from '../../src/rollout/engine';
-import { readRollouts } from '../../src/rollout/read';
 
 export async function scriptedRollouts({
   maxSteps,
@@ -21,7 +20,7 @@ export async function scriptedRollouts({
   const folder = mkdtempSync(join(tmpdir(), 'scripted-'));
   const store = openFolderStore(folder);
   try {
-    const { ref } = await rollOut({
+    const { records } = await rollOut({
       ...given,
       store,
       attempts: 1,
@@ -31,12 +30,10 @@ export async function scriptedRollouts({
       seed: 1,
       concurrency: 8,
       purpose: 'test',
-      maskReadOnlyTurns: true,
+      title: 'scripted',
       maxAttempts: 1,
     });
-    const made: Rollout[] = [];
-    for await (const rollout of readRollouts({ store, ref })) made.push(rollout);
-    return made;
+    return records;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

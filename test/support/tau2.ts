@@ -7,15 +7,15 @@ import { resolve } from 'node:path';
 import type { Environment } from '../../src/domain/environment';
 import type { AssistantMessage, Message, UserMessage } from '../../src/domain/messages';
 import type { Rollout } from '../../src/domain/rollout';
-import { programOf } from '../../src/environments/bridges';
+import { tau2Program, type Tau2Domain } from '../../src/environments/benchmarks/tau2';
 import { openProcessEnvironment } from '../../src/environments/process';
 import type { SimulatedUser } from '../../src/partners/types';
 import type { PolicyClient } from '../../src/policy/client';
-import { OutsideFailure } from '../../src/rollout/failure';
+import { OutsideFailure } from '../../src/domain/failures';
 import { scriptedPolicy, turnOf } from './scripted-policy';
 import { scriptedRollouts } from './scripted-rollouts';
 
-export type Domain = 'airline' | 'retail' | 'telecom' | 'mock';
+export type Domain = Tau2Domain;
 
 /** What each of the two says, in order; the agent begins after the user's first message. */
 export interface Plan {
@@ -46,8 +46,7 @@ export function openTau2(plans: Plans, { domains, processes = 1, ...more }: Opti
       return plans(taskOf(first)).user[own.length - 1] ?? { role: 'user', content: STOP };
     },
   };
-  const program = programOf({ kind: 'tau2', domains, processes });
-  const inner = openProcessEnvironment({ ...program, processes, user, ...more });
+  const inner = openProcessEnvironment({ ...tau2Program({ domains }), processes, user, ...more });
   let before: Promise<unknown> = Promise.resolve();
   return {
     ...inner,

@@ -1,11 +1,13 @@
 /** The analyst's promise in `shop`: for every planting of up to three skills, exactly their capabilities are selected. */
-import { discover, label } from '../../src/analyst';
+import { errorClassOf, type ErrorClass } from '../../src/analyst/rules/definitions';
+import { rules } from '../../src/analyst/rules/rules';
 import { selectionRuleSchema } from '../../src/domain/campaign';
-import type { ErrorClass } from '../../src/domain/capability';
 import { selectCapabilities } from '../../src/domain/selection';
 import { createShop } from '../../src/environments/shop';
 import { SKILLS, type Skill } from '../../src/environments/shop/tasks';
 import { rollouts } from './analyst-simulation';
+
+const analyst = rules.open({ kind: 'rules' }, undefined);
 
 const classOf: Record<Skill, ErrorClass> = {
   complete_all: 'omitted_action',
@@ -24,12 +26,14 @@ async function selectedClasses(lacks: readonly Skill[], noise: number): Promise<
   const rule = selectionRuleSchema.parse({});
   const description = await createShop().describe();
   const made = await rollouts({ lacks, seed: 11, noise });
-  const candidates = discover({ rollouts: made, description, rule });
-  const passes = Array.from({ length: rule.passes }, (_, pass) =>
-    label({ rollouts: made, candidates, description, pass, seed: 11 }),
+  const work = { progress: () => {}, signal: new AbortController().signal };
+  const input = { rollouts: made, description, ...work };
+  const candidates = await analyst.discover({ ...input, quotable: new Set(), rule });
+  const passes = await Promise.all(
+    Array.from({ length: rule.passes }, (_, pass) => analyst.label({ ...input, candidates, pass, seed: 11 })),
   );
   const selected = selectCapabilities({ passes, rule }).capabilities.filter((one) => one.selected);
-  return selected.map(({ name }) => candidates.find((one) => one.name === name)?.errorClass ?? name).sort();
+  return selected.map(({ name }) => errorClassOf(name) ?? name).sort();
 }
 
 describe('planted lacks are what is selected', () => {

@@ -2,15 +2,15 @@
  * The taxonomy on a target that shares nothing with `shop`: flight bookings, JSON observations of one tool and rendered ones of another. One
  * task, one trajectory per error.
  */
-import { discover, label } from '../../src/analyst';
-import { compare } from '../../src/analyst/comparison';
-import { errorLabels } from '../../src/analyst/errors';
-import { recordReader } from '../../src/analyst/records';
-import { toolKnowledge } from '../../src/analyst/tool-knowledge';
-import type { ErrorClass } from '../../src/domain/capability';
+import { compare } from '../../src/analyst/rules/comparison';
+import { capabilities, errorClassOf, errorClassSchema, type ErrorClass } from '../../src/analyst/rules/definitions';
+import { errorLabels } from '../../src/analyst/rules/errors';
+import { recordReader } from '../../src/analyst/rules/records';
+import { rules } from '../../src/analyst/rules/rules';
+import { toolKnowledge } from '../../src/analyst/rules/tool-knowledge';
 import type { EnvironmentDescription, Reference } from '../../src/domain/environment';
 import type { JsonSchema, Message, ToolSchema } from '../../src/domain/messages';
-import type { Rollout, ScoredRollout } from '../../src/domain/rollout';
+import type { ScoredRollout } from '../../src/domain/rollout';
 import { checkPartition } from '../../src/domain/selection';
 
 const tool = (
@@ -314,54 +314,132 @@ describe('discovery and labels', () => {
       reward: 1,
       key: `passed-${i}`,
     });
-  const broken: Rollout = {
-    status: 'broken',
-    key: 'broken',
-    task: 't',
-    attempt: 0,
-    error: { type: 'Server', message: 'down' },
-  };
-  const rollouts: Rollout[] = [...Array.from({ length: 12 }, (_, i) => untold(i)), ...[0, 1, 2].map(good), broken];
+  const rollouts = [...Array.from({ length: 12 }, (_, i) => untold(i)), ...[0, 1, 2].map(good)];
+  const analyst = rules.open({ kind: 'rules' }, undefined);
+  const work = { progress: () => {}, signal: new AbortController().signal };
+  const keysOf = (from: ScoredRollout[]) => from.map(({ key }) => key);
+  const discover = ({ from = rollouts, quotable = keysOf(rollouts), denied = description } = {}) =>
+    analyst.discover({
+      rollouts: from,
+      quotable: new Set(quotable),
+      description: denied,
+      rule: { maxCandidates: 10 },
+      ...work,
+    });
+  const candidates = [{ ...capabilities.untold_information, examples: [] }];
+  const label = ({ from = rollouts, pass = 3, seed = 7 } = {}) =>
+    analyst.label({ rollouts: from, candidates, description, pass, seed, ...work });
 
-  it('proposes a candidate for what was seen, with examples of both outcomes', () => {
-    expect(discover({ rollouts, description, rule: { maxCandidates: 10 } })).toEqual([
+  it('says who it is and what it works for', () => {
+    expect(analyst.identity).toEqual({ kind: 'rules', version: '2', options: {} });
+    expect(analyst.selects).toBe('by labels');
+    expect(analyst.unsuited?.(description)).toBeUndefined();
+    expect(analyst.unsuited?.({ ...description, hasReference: false })).toMatch(
+      /^analyst\.kind is "rules": .*"flights" does not tell .*; write analyst: \{kind: given, /,
+    );
+  });
+
+  it('names each class of error once', () => {
+    for (const one of errorClassSchema.options) expect(errorClassOf(capabilities[one].name)).toBe(one);
+    expect(errorClassOf('be_polite')).toBeUndefined();
+  });
+
+  it('proposes a candidate for what was seen, with examples of both outcomes', async () => {
+    expect(await discover()).toEqual([
       {
         name: 'tell_requested_information',
         definition: expect.stringMatching(/\. .*\.$/),
         examples: ['failed-0', 'failed-1', 'passed-0', 'passed-1'],
-        errorClass: 'untold_information',
       },
     ]);
   });
 
-  it('proposes nothing without contrast', () => {
-    const rule = { maxCandidates: 10 };
-    expect(discover({ rollouts: [untold(0), broken], description, rule })).toEqual([]);
-    expect(discover({ rollouts: [good(0), broken], description, rule })).toEqual([]);
-    expect(discover({ rollouts: [], description, rule })).toEqual([]);
+  it('shows only what may be quoted, and finds no less for it', async () => {
+    const quotable = ['failed-7', 'failed-3', 'passed-2', 'of another target'];
+    expect(await discover({ quotable })).toMatchObject([{ examples: ['failed-3', 'failed-7', 'passed-2'] }]);
+    expect(await discover({ quotable: [] })).toMatchObject([{ name: 'tell_requested_information', examples: [] }]);
   });
 
-  it('labels a bootstrap sample that is an exact partition, the same for the same seed and any order', () => {
-    const candidates = discover({ rollouts, description, rule: { maxCandidates: 10 } });
-    const one = label({ rollouts, candidates, description, pass: 3, seed: 7 });
+  it('knows a refusal by the rules of the policy', async () => {
+    const refused = (i: number) =>
+      trajectory({
+        request: 'I am M07. Move the flight B303 to Lisbon in the evening.',
+        reference: { actions: [move('B303', 'lisbon', 'evening')], tell: [] },
+        turns: [{ ...find('M07'), observation: 'B303 oslo evening basic 50' }, `Sorry, ${DENIAL}.`],
+        key: `failed-${i}`,
+      });
+    const said = { tool: 'move_booking', field: 'fare', value: 'flexible', denial: 'no way' };
+    const withRule = (rule: object) => ({ ...description, rules: [{ kind: 'precondition', ...said, ...rule }] });
+    const found = async (rule: object) =>
+      (await discover({ from: [refused(0), good(0)], denied: withRule(rule) })).map(({ name }) => name);
+    expect(await found({ denial: DENIAL })).toEqual(['perform_permitted_actions']);
+    expect(await found({})).toEqual([]);
+    // A kind of rule that only somebody else knows.
+    expect(await found({ kind: 'quota' })).toEqual(['perform_permitted_actions']);
+  });
+
+  it('proposes nothing without contrast', async () => {
+    expect(await discover({ from: [untold(0)] })).toEqual([]);
+    expect(await discover({ from: [good(0)] })).toEqual([]);
+    expect(await discover({ from: [] })).toEqual([]);
+  });
+
+  it('labels half of the rollouts, an exact partition, the same for the same seed and any order', async () => {
+    const one = await label();
     expect(checkPartition(one)).toEqual([]);
-    expect(one.totals.total_failed + one.totals.total_passed).toBe(15);
-    const ids = Object.values(one.labels['tell_requested_information'] ?? {}).flat();
-    expect(ids.filter((id) => id.includes('#')).length).toBeGreaterThan(0);
-    expect(ids.every((id) => /^(failed|passed)-\d+(#[2-9])?$/.test(id))).toBe(true);
-    expect(label({ rollouts: [...rollouts].reverse(), candidates, description, pass: 3, seed: 7 })).toEqual(one);
-    expect(label({ rollouts, candidates, description, pass: 4, seed: 7 })).not.toEqual({ ...one, attempt: 4 });
+    expect(one.totals.total_failed + one.totals.total_passed).toBe(8);
+    const { lacking_failed, present_passed, ...others } = one.labels['tell_requested_information'] ?? {};
+    expect(lacking_failed).toHaveLength(one.totals.total_failed);
+    expect(present_passed).toHaveLength(one.totals.total_passed);
+    expect(Object.values(others).flat()).toEqual([]);
+    expect(keysOf(rollouts)).toEqual(expect.arrayContaining(lacking_failed ?? []));
+    expect(await label({ from: [...rollouts].reverse() })).toEqual(one);
+    expect(await label({ pass: 4 })).not.toEqual({ ...one, attempt: 4 });
+    expect(await label({ seed: 8 })).not.toEqual(one);
   });
 
-  it('refuses what it cannot judge', () => {
-    const candidates = [{ name: 'be_polite', definition: '', examples: [] }];
-    expect(() => label({ rollouts, candidates, description, pass: 0, seed: 1 })).toThrow(
-      'candidate "be_polite": no errorClass',
-    );
+  it('says how far it is, lets others work meanwhile, and stops when it is told to', async () => {
+    const many = Array.from({ length: 450 }, (_, i) => (i % 9 === 0 ? good(i) : untold(i)));
+    const input = { rollouts: many, description, candidates, pass: 0, seed: 1 };
+    const seen: [number, number][] = [];
+    let others = 0;
+    const timer = setInterval(() => (others += 1), 0);
+    const progress = (done: number, total: number) => void seen.push([done, total]);
+    await analyst.discover({ ...input, ...work, progress, quotable: new Set(), rule: { maxCandidates: 10 } });
+    clearInterval(timer);
+    expect(seen).toEqual([
+      [200, 450],
+      [400, 450],
+      [450, 450],
+    ]);
+    expect(others).toBeGreaterThan(0);
+
+    const stop = new AbortController();
+    const after: number[] = [];
+    const stopping = analyst.label({
+      ...input,
+      signal: stop.signal,
+      progress(done) {
+        after.push(done);
+        stop.abort(new Error('enough'));
+      },
+    });
+    await expect(stopping).rejects.toThrow('enough');
+    expect(after).toEqual([200]);
+  });
+
+  it('refuses what it cannot judge', async () => {
+    const polite = [{ name: 'be_polite', definition: '', examples: [] }];
+    const asked = analyst.label({ rollouts, candidates: polite, description, pass: 0, seed: 1, ...work });
+    await expect(asked).rejects.toMatchObject({
+      type: 'BadInput',
+      message: expect.stringMatching(/^candidate "be_polite": .* labels complete_all_requested_actions, /),
+    });
     const unknown: ScoredRollout = good(0);
     delete unknown.reference;
-    expect(() => discover({ rollouts: [unknown], description, rule: { maxCandidates: 10 } })).toThrow(
-      'rollout passed-0: no reference',
-    );
+    await expect(discover({ from: [unknown] })).rejects.toMatchObject({
+      type: 'BadEnvironment',
+      message: expect.stringMatching(/^rollout passed-0: no reference; /),
+    });
   });
 });

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
-import { calibrate, calibrationReportSchema } from '../../src/domain/calibration';
+import { calibrate as calibrateAt, calibrationReportSchema } from '../../src/domain/calibration';
 import { calibrationBandsSchema } from '../../src/domain/campaign';
 
 const bands = calibrationBandsSchema.parse({});
+const calibrate = (o: Omit<Parameters<typeof calibrateAt>[0], 'confidence'>) => calibrateAt({ ...o, confidence: 0.95 });
 const repeat = <T>(n: number, value: T): T[] => Array.from({ length: n }, () => value);
 /** A group of 16 with `s` successes and `z` zeros; the others get 0.2. */
 const group = (s: number, z = 0): number[] => [...repeat(s, 1), ...repeat(z, 0), ...repeat(16 - s - z, 0.2)];
@@ -48,6 +49,16 @@ describe('calibrate', () => {
       [0.3, 0.3001],
     ];
     expect(calibrate({ groups, bands })).toMatchObject({ constant: 0.5, informative: 0.5 });
+  });
+
+  it('gives intervals of the level that is asked for, and says so', () => {
+    const groups = [...repeat(8, group(6)), group(16), group(0, 16)];
+    const [wide, narrow] = [0.95, 0.8].map((confidence) => calibrateAt({ groups, bands, confidence }).intervals);
+    for (const name of ['meanReward', 'successRate', 'allSuccess', 'constant'] as const) {
+      expect([wide![name].level, narrow![name].level]).toEqual([0.95, 0.8]);
+      expect(narrow![name].high - narrow![name].low).toBeLessThan(wide![name].high - wide![name].low);
+    }
+    expect(narrow!.passAt['4']!.level).toBe(0.8);
   });
 
   it('leaves out pass@k above the rollouts of the smallest group', () => {

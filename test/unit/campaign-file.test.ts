@@ -1,9 +1,12 @@
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
 import { configDigest, loadCampaign, type CampaignOverrides } from '../../src/cli/campaign-file';
 import { campaignJsonSchema } from '../../src/cli/campaign-schema';
 import { UserError } from '../../src/cli/errors';
+import { defineKind } from '../../src/domain/kind';
+import { registry } from '../../src/registry';
 
 const repository = resolve(__dirname, '../..');
 const base = `name: mine
@@ -38,7 +41,12 @@ describe('a campaign file', () => {
     const campaign = load(base);
     expect(campaign.training.learningRate).toBe(1e-5);
     expect(campaign.calibration.seeds).toBe(100);
-    expect(campaign.arms).toEqual(['grpo_target']);
+    expect(campaign).toMatchObject({
+      analyst: { kind: 'rules' },
+      synthesizer: { kind: 'generators' },
+      router: { kind: 'linear', tasks: 200, folds: 5 },
+      arms: [{ kind: 'grpo_target' }],
+    });
   });
 
   it('has its own values over those of the preset, field by field', () => {
@@ -61,8 +69,65 @@ describe('a campaign file', () => {
     const campaign = loadCampaign({ file });
     expect(campaign.baseModel.path).toBe(join(file, '../models/small'));
     expect(campaign.target).toMatchObject({ cwd: join(file, '../bridge') });
-    const other = write(base.replace('kind: builtin\n  name: shop', 'kind: toolsandbox\n  folder: ../sandbox'));
-    expect(loadCampaign({ file: other }).target).toMatchObject({ folder: join(other, '../../sandbox') });
+    const other = write(base.replace('kind: builtin\n  name: shop', 'kind: process\n  command: [node, env.js]'));
+    expect(loadCampaign({ file: other }).target).toMatchObject({ cwd: dirname(other), processes: 1 });
+  });
+
+  it('has the default kind of a part that is given without one', () => {
+    const campaign = load(`${base}preset: demo\nrouter: { tasks: 30, folds: 3 }\n`);
+    expect(campaign.router).toEqual({ kind: 'linear', tasks: 30, trials: 1, folds: 3 });
+  });
+
+  describe('with kinds of somebody else', () => {
+    const kind = defineKind({
+      kind: 'mine',
+      version: '1',
+      options: { file: z.string(), other: z.string().optional(), spread: z.number().default(3) },
+      paths: ['file', 'other'],
+      open: () => {
+        throw new Error('a campaign file is read without opening anything');
+      },
+    });
+    const all = {
+      environments: [kind],
+      analysts: [...registry.analysts, kind],
+      synthesizers: [...registry.synthesizers, kind],
+      routers: [...registry.routers, kind],
+      arms: [{ ...kind, routable: false, starts: 'beside' as const }],
+    };
+    const text = `name: mine
+baseModel: { path: base }
+target: { kind: mine, file: a }
+analyst: { kind: mine, file: b, other: c/d }
+synthesizer: { kind: mine, file: e, spread: 4 }
+router: { kind: mine, file: /f }
+arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
+`;
+
+    it('completes their options, and makes those that are paths absolute', () => {
+      const file = write(text);
+      const at = (path: string) => join(dirname(file), path);
+      expect(loadCampaign({ file, registry: all })).toMatchObject({
+        baseModel: { path: at('base') },
+        target: { kind: 'mine', file: at('a'), spread: 3 },
+        analyst: { kind: 'mine', file: at('b'), other: at('c/d'), spread: 3 },
+        synthesizer: { kind: 'mine', file: at('e'), spread: 4 },
+        router: { kind: 'mine', file: '/f', tasks: 200, trials: 1, spread: 3 },
+        arms: [
+          { kind: 'mine', file: at('g'), spread: 3 },
+          { kind: 'mine', file: at('h'), spread: 3, name: 'again' },
+        ],
+      });
+    });
+
+    it('has a digest of what the file says, wherever it lies', () => {
+      const digest = (one: string) => {
+        const file = write(one.replace('/f', 'f'));
+        return configDigest({ campaign: loadCampaign({ file, registry: all }), file, registry: all });
+      };
+      expect(digest(text)).toBe(digest(text));
+      expect(digest(text.replace('file: g', 'file: i'))).not.toBe(digest(text));
+    });
   });
 
   it('gets its seed in the name when another one is asked for', () => {
@@ -117,7 +182,7 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
     [
       'a kind that does not exist',
       base.replace('kind: builtin', 'kind: bultin'),
-      'mine.yaml:3 target.kind is "bultin"; it must be one of builtin, process, tau2, toolsandbox, sandbox; did you mean \'builtin\'?',
+      'mine.yaml:3 target.kind is "bultin"; it must be one of builtin, process, tau2, toolsandbox; did you mean \'builtin\'?',
     ],
     [
       'a name that the home needs itself',
@@ -126,7 +191,56 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
     ],
     ['a missing field', base.replace(/baseModel[^]*/, ''), 'mine.yaml:1 baseModel is missing; it must be an object'],
     ['a preset', `preset: dmeo\n${base}`, 'mine.yaml:1 preset is "dmeo"; allowed: paper, demo'],
-    ['a list of arms', `${base}arms: [gepa]\n`, 'mine.yaml:7 arms[0] is "gepa"; it must be grpo_target'],
+    [
+      'an analyst that does not exist',
+      `${base}analyst: { kind: rulez }\n`,
+      'mine.yaml:7 analyst.kind is "rulez"; it must be one of rules, given; did you mean \'rules\'?',
+    ],
+    [
+      'an analyst as plain text',
+      `${base}analyst: given\n`,
+      'mine.yaml:7 analyst is "given"; it must be an object, such as `kind: given`',
+    ],
+    [
+      'an arm as plain text',
+      `${base}arms: [grpo_target]\n`,
+      'mine.yaml:7 arms[0] is "grpo_target"; it must be an object, such as `- kind: grpo_target`',
+    ],
+    [
+      'an arm that does not exist',
+      `${base}arms:\n  - kind: gropo_target\n`,
+      'mine.yaml:8 arms[0].kind is "gropo_target"; it must be grpo_target; did you mean \'grpo_target\'?',
+    ],
+    [
+      'two arms of one name',
+      `${base}arms:\n  - { kind: grpo_target }\n  - { kind: grpo_target }\n`,
+      'mine.yaml:7 arms is [{"kind":"grpo_target"},{"kind":"grpo_target"}]; it must be a list of arms of which each has a name of its own; grpo_target is there twice',
+    ],
+    [
+      'the name of an arm that is always there',
+      `${base}arms:\n  - { kind: grpo_target, name: base }\n`,
+      'mine.yaml:8 arms[0].name is "base"; it must be another name: the report has this one already',
+    ],
+    [
+      'an option of another kind',
+      `${base}analyst: { kind: rules, capabilities: found.json }\n`,
+      "mine.yaml:7 unknown field 'analyst.capabilities'; allowed here: kind",
+    ],
+    [
+      'a typo in an option of the default kind',
+      `${base}router: { fold: 3 }\n`,
+      "mine.yaml:7 unknown field 'router.fold'; did you mean 'folds'?",
+    ],
+    [
+      'an option that is missing',
+      `${base}analyst: { kind: given }\n`,
+      'mine.yaml:7 analyst.capabilities is missing; it must be a string',
+    ],
+    [
+      'a target that only campaigns make',
+      base.replace('kind: builtin\n  name: shop', 'kind: sandbox\n  module: {}'),
+      'mine.yaml:3 target.kind is "sandbox"; it must be one of builtin, process, tau2, toolsandbox',
+    ],
     [
       'an empty file',
       '',

@@ -38,6 +38,7 @@ describe('a failure is one line and an exit code:', () => {
       2,
       /It must be one of rollouts, selection, capabilities, router, evaluation\.$/,
     ],
+    ['a port', ['serve', '--ui-port', '70000'], 2, /It must be a whole number from 0 to 65535\.$/],
     [
       'a file',
       ['run', 'x.yaml'],

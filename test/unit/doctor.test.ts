@@ -1,29 +1,35 @@
 /** What is missing is named with the way to get it. */
 import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { campaignFileSchema } from '../../src/cli/campaign-schema';
 import { checkBridge } from '../../src/cli/checks/bridge';
 import { checkModel, checkTarget } from '../../src/cli/checks/campaign';
 import { requireAll } from '../../src/cli/checks/check';
-import { checkBuild, checkHome, checkMemory, checkNode, freePort } from '../../src/cli/checks/machine';
+import { checkBuild, checkHome, checkMemory, checkNode } from '../../src/cli/checks/machine';
 import { checkGpus } from '../../src/cli/checks/gpus';
 import { checkPolicyServer } from '../../src/cli/checks/policy-server';
 import { checkPython } from '../../src/cli/checks/python';
 import { doctorLines } from '../../src/cli/doctor';
+import { freePort } from '../../src/cli/ports';
 import { homeAt } from '../../src/cli/project';
-import { campaignSchema } from '../../src/domain/campaign';
-import { type EnvironmentSpec } from '../../src/domain/environment-spec';
+import type { Campaign } from '../../src/domain/campaign';
+import { defineKind } from '../../src/domain/kind';
+import { registry } from '../../src/registry';
 
 const temporary = () => mkdtempSync(join(tmpdir(), 'doctor-'));
-const campaign = (over: { model?: string; target?: EnvironmentSpec; url?: string } = {}) =>
-  campaignSchema.parse({
+const campaign = (over: Partial<Campaign> & { model?: string; url?: string } = {}) => {
+  const { model = temporary(), url, ...fields } = over;
+  return campaignFileSchema(registry).parse({
     name: 'x',
-    target: over.target ?? { kind: 'builtin', name: 'shop' },
-    baseModel: { path: over.model ?? temporary() },
-    ...(over.url && { policyServer: { kind: 'vllm', url: over.url } }),
+    target: { kind: 'builtin', name: 'shop' },
+    baseModel: { path: model },
+    ...(url && { policyServer: { kind: 'vllm', url } }),
+    ...fields,
   });
+};
 
 /** An executable that stands for a Python and answers the probe as one would. */
 function pythonThatSays(text: string): string {
@@ -80,20 +86,85 @@ describe('a campaign’s needs', () => {
     expect(checkModel(campaign({ model })).ok).toBe(true);
   });
 
-  it('a target that describes itself', async () => {
-    const check = await checkTarget(campaign(), homeAt(temporary()));
-    expect(check).toMatchObject({ ok: true, detail: expect.stringContaining('shop') });
+  it('a target that describes itself, and parts that can work on it', async () => {
+    expect(await checkTarget(campaign(), homeAt(temporary()))).toEqual([
+      { name: 'target environment', ok: true, detail: 'shop 1, 7 tools' },
+      { name: 'analyst', ok: true, detail: 'rules' },
+      { name: 'synthesizer', ok: true, detail: 'generators' },
+    ]);
+  });
+
+  it('a target that its analyst can not work on is a lack, one that no environment can be synthesized for is none', async () => {
+    const command = [process.execPath, resolve('test/support/two-party.mjs')];
+    const [target, analyst, synthesizer] = await checkTarget(
+      campaign({ target: { kind: 'process', command } }),
+      homeAt(temporary()),
+    );
+    expect(target).toMatchObject({ ok: true, detail: 'phone 1, 1 tools' });
+    expect(analyst).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(/reference actions.*analyst: \{kind: given, capabilities: FILE\}/),
+      fix: 'change the field analyst of the campaign file',
+    });
+    expect(synthesizer).toMatchObject({
+      ok: true,
+      detail: expect.stringMatching(/^generators, but no environment can be synthesized for a capability: /),
+    });
+  });
+
+  it('parts that can not be opened', async () => {
+    const checks = await checkTarget(
+      campaign({
+        analyst: { kind: 'given', capabilities: '/no/file.json' },
+        synthesizer: { kind: 'given', modules: '/no/modules' },
+      }),
+      homeAt(temporary()),
+    );
+    expect(checks.map(({ name, ok }) => [name, ok])).toEqual([
+      ['target environment', true],
+      ['analyst', false],
+      ['synthesizer', false],
+    ]);
+    expect(checks[1]).toMatchObject({
+      detail: expect.stringContaining('/no/file.json'),
+      fix: 'correct the field analyst of the campaign file',
+    });
+    expect(checks[2]?.detail).toMatch(/^synthesizer\.modules: \/no\/modules cannot be read/);
+  });
+
+  it('kinds of somebody else are asked like the project’s own', async () => {
+    const analyst = defineKind({
+      kind: 'mine',
+      version: '1',
+      options: {},
+      open: (_, identity) => ({
+        identity,
+        selects: 'outright' as const,
+        unsuited: ({ name }: { name: string }) => `${name} is not for me`,
+        discover: async () => [],
+        label: async () => Promise.reject(new Error('not asked')),
+      }),
+    });
+    const checks = await checkTarget({ ...campaign(), analyst: { kind: 'mine' } }, homeAt(temporary()), {
+      ...registry,
+      analysts: [analyst],
+    });
+    expect(checks[1]).toMatchObject({ ok: false, detail: 'shop is not for me' });
   });
 
   it('a target command that dies', async () => {
     const command = [process.execPath, '-e', "console.error('no database'); process.exit(7)"];
-    const check = await checkTarget(
-      campaign({ target: { kind: 'process', command, processes: 1 } }),
+    const [check, ...parts] = await checkTarget(
+      campaign({ target: { kind: 'process', command } }),
       homeAt(temporary()),
     );
-    expect(check.ok).toBe(false);
-    expect(check.detail).toMatch(/does not describe itself: .*(exit code 7|no database)/);
-    expect(check.fix).toContain('campaign env check --');
+    expect(check?.ok).toBe(false);
+    expect(check?.detail).toMatch(/does not describe itself: .*(exit code 7|no database)/);
+    expect(check?.fix).toContain('campaign env check --');
+    expect(parts.map(({ detail }) => detail)).toEqual([
+      'rules, not held against the target',
+      'generators, not held against the target',
+    ]);
   });
 
   it('a policy server that does not answer', async () => {
@@ -130,7 +201,7 @@ describe('a vLLM server', () => {
     return seen.map(({ method, url }) => `${method} ${url}`);
   }
   const named = (url: string) =>
-    campaignSchema.parse({ ...campaign(), policyServer: { kind: 'vllm', url, model: 'qwen' } });
+    campaign({ policyServer: { kind: 'vllm', url, model: 'qwen', contextTokens: 32_768, gpus: 1 } });
 
   it('that has all that is needed is asked without a change', async () => {
     const calls = await serving({ models: [{ id: 'a-1', parent: 'qwen' }, model] }, async (url) =>
@@ -169,33 +240,32 @@ describe('a vLLM server', () => {
 
 describe('a benchmark', () => {
   const tau2 = (checkout?: string) =>
-    campaign({ target: { kind: 'tau2', domains: ['mock'], processes: 1, ...(checkout && { checkout }) } });
-  const toolsandbox = (folder: string) =>
-    campaign({ target: { kind: 'toolsandbox', folder, heldOut: 0, processes: 1 } });
+    campaign({ target: { kind: 'tau2', domains: ['mock'], ...(checkout && { checkout }) } });
+  const toolsandbox = (folder: string) => campaign({ target: { kind: 'toolsandbox', folder } });
 
   it('whose bridge is not installed', () => {
-    expect(checkBridge(tau2(), temporary())).toEqual([
+    expect(checkBridge(tau2(), { root: temporary() })).toEqual([
       { name: 'bridge', ok: false, detail: '.venv-bridges is not installed', fix: 'run `make bridges`' },
     ]);
-    expect(checkBridge(toolsandbox('/none'), temporary()).map(({ fix }) => fix)).toEqual([
+    expect(checkBridge(toolsandbox('/none'), { root: temporary() }).map(({ fix }) => fix)).toEqual([
       'run `make bridges-toolsandbox`',
-      'name a checkout in target.folder of the campaign file',
+      'name a checkout in target.folder',
     ]);
-    expect(checkBridge(campaign(), temporary())).toEqual([]);
+    expect(checkBridge(campaign(), { root: temporary() })).toEqual([]);
   });
 
   it('with what it needs, and a folder that is none', () => {
     const root = temporary();
     for (const folder of ['.venv-bridges', 'checkout/src/tau2']) mkdirSync(join(root, folder), { recursive: true });
     writeFileSync(join(root, '.venv-bridges/.installed'), '');
-    expect(checkBridge(tau2(join(root, 'checkout')), root).map(({ ok }) => ok)).toEqual([true, true]);
-    expect(checkBridge(tau2(root), root)[1]).toMatchObject({ ok: false, detail: `${root} holds no src/tau2` });
+    expect(checkBridge(tau2(join(root, 'checkout')), { root }).map(({ ok }) => ok)).toEqual([true, true]);
+    expect(checkBridge(tau2(root), { root })[1]).toMatchObject({ ok: false, detail: `${root} holds no src/tau2` });
   });
 });
 
 describe('GPUs', () => {
   const asking = (gpuSlots: number, gpusPerTrainer: number) =>
-    campaignSchema.parse({ ...campaign(), workers: { gpuSlots, gpusPerTrainer } });
+    campaign({ workers: { gpuSlots, gpusPerTrainer, heartbeatSeconds: 600 } });
   const program = join(temporary(), 'nvidia-smi');
   beforeAll(() => {
     writeFileSync(program, '#!/bin/sh\nfor i in 0 1 2 3; do echo "$i, A100, 81920 MiB"; done\n');

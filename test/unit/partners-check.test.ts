@@ -1,13 +1,15 @@
-import { freePort } from '../../src/cli/checks/machine';
+import { freePort } from '../../src/cli/ports';
+import { campaignFileSchema } from '../../src/cli/campaign-schema';
 import { checkPartners } from '../../src/cli/checks/partners';
-import { campaignSchema } from '../../src/domain/campaign';
+import { registry } from '../../src/registry';
 import { recorded, refuse, say, startChatServer, type ChatServer } from '../support/chat-server';
 
 let server: ChatServer;
 beforeEach(async () => (server = await startChatServer(recorded(say('OK')))));
 afterEach(() => server.close());
 
-const campaign = (target: object) => campaignSchema.parse({ name: 'x', target, baseModel: { path: '/base' } });
+const campaign = (target: object) =>
+  campaignFileSchema(registry).parse({ name: 'x', target, baseModel: { path: '/base' } });
 const tau2 = (models: object) => campaign({ kind: 'tau2', domains: ['mock'], ...models });
 const model = (over: object = {}) => ({ url: server.url, model: 'm', ...over });
 

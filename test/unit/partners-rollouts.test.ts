@@ -4,14 +4,12 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
-import { chatModelSchema, type ChatModel } from '../../src/domain/environment-spec';
+import { chatModelSchema, type ChatModel } from '../../src/domain/chat-model';
 import type { Environment } from '../../src/domain/environment';
 import type { Message } from '../../src/domain/messages';
-import type { Rollout } from '../../src/domain/rollout';
 import { openProcessEnvironment } from '../../src/environments/process';
 import { openPartners } from '../../src/partners/open';
 import { rollOut } from '../../src/rollout/engine';
-import { readRollouts } from '../../src/rollout/read';
 import { call, refuse, recorded, say, startChatServer, type ChatServer, type Play } from '../support/chat-server';
 import { scriptedPolicy, turnOf } from '../support/scripted-policy';
 
@@ -54,7 +52,7 @@ function phone(over: { user?: Partial<ChatModel>; judge?: Partial<ChatModel> } =
 }
 
 async function play(environment = phone(), over: { attempts?: number; signal?: AbortSignal } = {}) {
-  const batch = await rollOut({
+  const { summary, records } = await rollOut({
     environment,
     policy: { base: 'base', adapters: [] },
     tasks: ['train-0'],
@@ -63,15 +61,13 @@ async function play(environment = phone(), over: { attempts?: number; signal?: A
     seed: 3,
     concurrency: 4,
     purpose: 'test',
-    maskReadOnlyTurns: true,
+    title: 'two parties',
     maxAttempts: 2,
     store,
     client: agent,
     ...over,
   });
-  const rollouts: Rollout[] = [];
-  for await (const rollout of readRollouts({ store, ref: batch.ref })) rollouts.push(rollout);
-  return { batch, rollouts };
+  return { batch: summary, rollouts: records };
 }
 
 const outline = (message: Message) =>

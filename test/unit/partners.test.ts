@@ -1,5 +1,5 @@
-import type { ChatModel } from '../../src/domain/environment-spec';
-import { chatModelSchema } from '../../src/domain/environment-spec';
+import type { ChatModel } from '../../src/domain/chat-model';
+import { chatModelSchema } from '../../src/domain/chat-model';
 import type { Message, ToolSchema } from '../../src/domain/messages';
 import { openPartners } from '../../src/partners/open';
 import type { Judge, SimulatedUser } from '../../src/partners/types';

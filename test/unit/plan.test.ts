@@ -10,6 +10,7 @@ import { measured, ratesOf } from '../../src/cli/plan/rates';
 import { targetTasks } from '../../src/cli/plan/target';
 import { planText } from '../../src/cli/plan/text';
 import { homeAt } from '../../src/cli/project';
+import { purposes, type Purpose } from '../../src/domain/purposes';
 import type { Report } from '../../src/domain/report';
 import { completeReport } from '../../src/report/render';
 import { figure, reportFixture } from '../support/report-fixture';
@@ -22,12 +23,12 @@ const counts = (planned: ReturnType<typeof plannedRollouts>) =>
   Object.fromEntries(planned.map(({ purpose, rollouts }) => [purpose, rollouts.low]));
 
 /** Rollouts of a finished demo. */
-const demoPurposes = {
-  'base rollouts': 340,
+const demoPurposes: Record<Purpose, number> = {
+  base_rollouts: 340,
   calibration: 1152,
   training: 9216,
-  'held-out evaluation': 1356,
-  'router outcome matrix': 800,
+  held_out: 1356,
+  outcome_matrix: 800,
   test: 1200,
 };
 
@@ -35,13 +36,15 @@ const demoPurposes = {
 function demoReport(): Report {
   const draft = reportFixture();
   const count = (id: string, value: number, n = value) => figure(id, value, n, { unit: 'count' });
-  draft.rollouts!.byPurpose = Object.entries(demoPurposes).map(([purpose, n], i) => ({
-    purpose,
-    scored: count(`rollouts.p${i}.scored`, n),
-    broken: count(`rollouts.p${i}.broken`, 0, n),
-    promptTokens: figure(`rollouts.p${i}.prompt_tokens`, 300 * n, n, { unit: 'tokens' }),
-    completionTokens: figure(`rollouts.p${i}.completion_tokens`, 20 * n, n, { unit: 'tokens' }),
-  }));
+  draft.rollouts!.byPurpose = purposes
+    .map((purpose, i) => [purpose, demoPurposes[purpose], i] as const)
+    .map(([purpose, n, i]) => ({
+      purpose,
+      scored: count(`rollouts.p${i}.scored`, n),
+      broken: count(`rollouts.p${i}.broken`, 0, n),
+      promptTokens: figure(`rollouts.p${i}.prompt_tokens`, 300 * n, n, { unit: 'tokens' }),
+      completionTokens: figure(`rollouts.p${i}.completion_tokens`, 20 * n, n, { unit: 'tokens' }),
+    }));
   const seconds = { rollouts: 6.464, selection: 1.011, capabilities: 204.618, router: 15.513, evaluation: 15.329 };
   draft.cost!.wallSeconds = Object.entries(seconds).map(([stage, s]) => ({ stage: stage as 'router', seconds: s }));
   return completeReport(draft);
@@ -56,7 +59,7 @@ describe('counts', () => {
 
   test('without a selected capability only base is rolled out, evaluated and routed to', () => {
     const planned = plannedRollouts({ campaign: shipped('demo'), tasks: demoTasks, capabilities: 0 });
-    expect(counts(planned)).toEqual({ 'base rollouts': 340, 'router outcome matrix': 200, test: 400 });
+    expect(counts(planned)).toEqual({ base_rollouts: 340, outcome_matrix: 200, test: 400 });
   });
 
   test('the published set-up trains 5,120 rollouts for four capabilities, and as many on the target', () => {
@@ -65,6 +68,20 @@ describe('counts', () => {
       expect(counts(planned)).toMatchObject({ training: 2 * 5120 });
     }
   });
+});
+
+test('each arm of the file is planned as one that trains with the budget of trace', () => {
+  const demo = shipped('demo');
+  const planned = (arms: typeof demo.arms) =>
+    counts(plannedRollouts({ campaign: { ...demo, arms }, tasks: demoTasks, capabilities: 3 }));
+  const [none, one, two] = [
+    [],
+    [{ kind: 'grpo_target' }],
+    [{ kind: 'grpo_target' }, { kind: 'other', name: 'again' }],
+  ].map(planned);
+  expect([none!.training, one!.training, two!.training]).toEqual([4608, 9216, 13_824]);
+  expect([one!.test! - none!.test!, two!.test! - none!.test!]).toEqual([200, 400]);
+  expect(two!.held_out! - one!.held_out!).toBe(9 * 60);
 });
 
 describe('rates', () => {
@@ -112,6 +129,8 @@ test('the text names the layout, the published budget and every rate', async () 
     name: 'tau2-bench',
     tasks: { discovery: 74, heldOut: 30, router: 104, evaluation: 60 },
     note: 'target',
+    isPublished: true,
+    userModel: 'played-by',
   };
   const plan = estimate({ campaign, tasks: target.tasks, capabilities: 4, rates: ratesOf({ campaign, reports: [] }) });
   const text = planText({ campaign, target, plan });
@@ -119,6 +138,17 @@ test('the text names the layout, the published budget and every rate', async () 
   expect(text).toContain('1,280 each, 5,120 in all; published: 5,120 for 4 capabilities, 2 to 4 h per adapter');
   expect(text.match(/; assumed, /g)).toHaveLength(6);
   expect(text).toMatch(/^all .* 140 - 1200$/m);
+  expect(text).toMatch(/^router outcome matrix +520$/m);
+  expect(text).toContain(
+    'arms (grpo_target): each is planned as one that trains on the target with the budget of trace',
+  );
+  expect(text).toContain('(played-by) are not counted');
+  const unpublished = planText({
+    campaign: { ...campaign, arms: [] },
+    target: { ...target, isPublished: false },
+    plan,
+  });
+  expect(unpublished).not.toMatch(/published:|arms \(/);
 });
 
 test('a target that is not there leaves the file’s counts, and says so', async () => {

@@ -4,21 +4,31 @@ import { join } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import type { Message, ToolSchema } from '../../src/domain/messages';
-import type { Policy } from '../../src/domain/rollout';
-import { createPolicyClient, type PolicyClient, type TurnRequest } from '../../src/policy/client';
-import { modelName } from '../../src/policy/adapters';
+import type { FixedPolicy } from '../../src/domain/rollout';
+import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
+import type { TurnRequest } from '../../src/policy/turn';
+import { modelName, type Part } from '../../src/policy/parts';
+import type { Merge } from '../../src/policy/merge';
+import { OutsideFailure } from '../../src/domain/failures';
 import { completion, refuse, startDialectServer, type DialectServer } from '../support/dialect-server';
 
 let root: string;
 let store: ArtifactStore;
 let server: DialectServer;
 let client: PolicyClient;
+/** What was merged, and how. */
+let merges: Part[][];
+const merge: Merge = async (parts) => {
+  merges.push([...parts]);
+  return (await adapter(`merged-${merges.length}`)).ref;
+};
 const clients: PolicyClient[] = [];
 
 beforeEach(async () => {
   root = mkdtempSync(join(tmpdir(), 'policy-'));
   store = openFolderStore(join(root, 'store'));
   server = await startDialectServer();
+  merges = [];
   client = connect();
 });
 afterEach(async () => {
@@ -27,14 +37,16 @@ afterEach(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-function connect(options: { url?: string; requestTimeoutMs?: number; maxLoadedAdapters?: number } = {}): PolicyClient {
-  const opened = createPolicyClient({ url: server.url, concurrency: 8, store, ...options });
+function connect(
+  options: { url?: string; requestTimeoutMs?: number; maxLoadedAdapters?: number; merge?: Merge } = {},
+): PolicyClient {
+  const opened = createPolicyClient({ url: server.url, concurrency: 8, store, merge, ...options });
   clients.push(opened);
   return opened;
 }
 
-const base: Policy = { base: 'base@1', adapters: [] };
-async function adapter(name: string): Promise<Policy['adapters'][number]> {
+const base: FixedPolicy = { base: 'base@1', adapters: [] };
+async function adapter(name: string): Promise<Part> {
   mkdirSync(join(root, name), { recursive: true });
   writeFileSync(join(root, name, 'adapter_config.json'), JSON.stringify({ name }));
   return {
@@ -218,44 +230,52 @@ test('two workers may load the same adapter at the same moment', async () => {
   expect(new Set(names)).toEqual(new Set([modelName(policy)]));
 });
 
-test('a weighted policy is a merge of its adapters', async () => {
-  const [x, y] = [await adapter('x'), await adapter('y')];
-  const policy = {
-    ...base,
-    adapters: [
-      { ...x, weight: 0.7 },
-      { ...y, weight: 0.3 },
-    ],
-  };
-  const name = await client.ensurePolicy(policy);
+const mixOf = (...adapters: Part[]): FixedPolicy => ({ ...base, adapters });
+
+test('a weighted policy is served by one merged adapter, in whatever order its parts are named', async () => {
+  const [x, y, z] = [await adapter('x'), await adapter('y'), await adapter('z')];
+  const parts = [
+    { ...x, weight: 0.7 },
+    { ...y, weight: -0.3 },
+  ] as const;
+  const name = await client.ensurePolicy(mixOf(...parts));
   expect(name).toMatch(/^m-[0-9a-f]{12}$/);
-  const merge = server.requests.find(({ call }) => call === 'POST /v1/merge_lora_adapters')!;
-  expect(merge.body).toEqual({
-    lora_name: name,
-    adapters: [
-      { lora_name: modelName({ ...base, adapters: [x] }), weight: 0.7 },
-      { lora_name: modelName({ ...base, adapters: [y] }), weight: 0.3 },
-    ],
-  });
-  expect(
-    modelName({
-      ...base,
-      adapters: [
-        { ...x, weight: 0.6 },
-        { ...y, weight: 0.4 },
-      ],
-    }),
-  ).not.toBe(name);
+  const same = [mixOf(parts[1], parts[0]), mixOf({ ...z, weight: 0 }, ...parts)];
+  for (const policy of same) {
+    expect(modelName(policy)).toBe(name);
+    expect(await client.ensurePolicy(policy)).toBe(name);
+  }
+  expect(merges).toEqual([[...parts].sort((a, b) => (a.ref.sha256 < b.ref.sha256 ? -1 : 1))]);
+  expect([...server.adapters]).toEqual([[name, await store.folder((await adapter('merged-1')).ref)]]);
+  for (const other of [mixOf({ ...x, weight: 0.6 }, parts[1]), mixOf(parts[0]), mixOf(x, y), mixOf(x)]) {
+    expect(modelName(other)).not.toBe(name);
+  }
 });
 
-test('a server that can not merge says so, and is not asked for ever', async () => {
-  const other = await startDialectServer({ merges: false });
-  const policy = { ...base, adapters: [{ ...(await adapter('x')), weight: 0.5 }, await adapter('y')] };
-  await expect(connect({ url: other.url }).sample(request({ policy }))).rejects.toMatchObject({
-    type: 'PolicyRequestRejected',
-    message: expect.stringContaining("can't merge"),
+test('only what weighs is served: one adapter as it is, none as the base model', async () => {
+  const [x, y] = [await adapter('x'), await adapter('y')];
+  expect(await client.ensurePolicy(mixOf({ ...y, weight: 0 }, x))).toBe(modelName(mixOf(x)));
+  expect(await client.ensurePolicy(mixOf({ ...y, weight: 0 }))).toBe('base');
+  expect([...server.adapters.values()]).toEqual([await store.folder(x.ref)]);
+  expect(merges).toEqual([]);
+  await client.ensurePolicy(mixOf({ ...x, weight: 0.5 }));
+  expect(merges).toEqual([[{ ...x, weight: 0.5 }]]);
+});
+
+test('a prompt is no other model', async () => {
+  const policy = mixOf(await adapter('x'));
+  expect(modelName({ ...policy, prompt: { text: 'be brief', place: 'before' } })).toBe(modelName(policy));
+});
+
+test('a merge that fails is told as it is, and tried again by the next who asks', async () => {
+  let refusals = 1;
+  const worker = connect({
+    merge: (parts) =>
+      refusals-- > 0 ? Promise.reject(new OutsideFailure('BadInput', 'of two base models')) : merge(parts),
   });
-  await other.close();
+  const policy = mixOf({ ...(await adapter('x')), weight: 0.5 }, await adapter('y'));
+  await expect(worker.sample(request({ policy }))).rejects.toMatchObject({ type: 'BadInput' });
+  expect((await worker.sample(request({ policy }))).message.content).toBe('hello');
 });
 
 test('after a restart of the server everything is loaded again, once', async () => {
@@ -273,11 +293,8 @@ test('after a restart of the server everything is loaded again, once', async () 
   server.requests.length = 0;
   const policies = Array.from({ length: 16 }, (_, n) => (n % 2 ? one : merged));
   await Promise.all(policies.map((policy) => client.sample(request({ policy }))));
-  expect([...server.adapters.keys()].sort()).toEqual(
-    [one, merged, { ...base, adapters: [y] }].map((p) => modelName(p)).sort(),
-  );
+  expect([...server.adapters.keys()].sort()).toEqual([one, merged].map((p) => modelName(p)).sort());
   expect(calls().filter((call) => call === 'POST load_lora_adapter')).toHaveLength(2);
-  expect(calls().filter((call) => call === 'POST merge_lora_adapters')).toHaveLength(1);
 });
 
 test('of more adapters than fit, the least recently used idle ones are unloaded', async () => {

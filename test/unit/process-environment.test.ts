@@ -176,6 +176,17 @@ describe('checkEnvironment', () => {
     expect(await checks({ reward: () => (shared++ % 7) / 7 })).toEqual([...always, 'parallel episodes']);
   });
 
+  test('finds a policy rule of a known kind that is no such rule; any other kind may be anything', async () => {
+    const environment = countingEnvironment();
+    const problems = async (rules: { kind: string }[]) => {
+      const describe = async () => ({ ...(await environment.describe()), rules });
+      const findings = await checkEnvironment({ ...environment, describe });
+      return findings.filter(({ check }) => check === 'describe').map(({ problem }) => problem);
+    };
+    expect(await problems([{ kind: 'tell' }])).toEqual([expect.stringMatching(/^rules: question: /)]);
+    expect(await problems([{ kind: 'house rule' }])).toEqual([]);
+  });
+
   test('finds overlapping, empty and mixed splits', async () => {
     const problems = async (tasks: Environment['tasks']) =>
       (await checkEnvironment({ ...countingEnvironment(), tasks }))

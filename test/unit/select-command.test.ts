@@ -7,19 +7,19 @@ import { UserError } from '../../src/cli/errors';
 
 const fixtures = join(__dirname, '../fixtures/labels');
 
-function run(...args: string[]): string {
+async function run(...args: string[]): Promise<string> {
   let out = '';
   const program = new Command()
     .exitOverride()
     .configureOutput({ writeOut: (text) => (out += text), writeErr: () => {} });
   selectCommand(program);
-  program.parse(['select', ...args], { from: 'user' });
+  await program.parseAsync(['select', ...args], { from: 'user' });
   return out;
 }
 
-function failure(...args: string[]): UserError {
+async function failure(...args: string[]): Promise<UserError> {
   try {
-    run(...args);
+    await run(...args);
   } catch (error) {
     if (error instanceof UserError) return error;
     throw error;
@@ -34,8 +34,10 @@ function folderWith(files: Record<string, string>): string {
 }
 
 describe('campaign select', () => {
-  it('gives the figures that were worked out by hand', () => {
-    const { passes, capabilities } = JSON.parse(run('--labels', join(fixtures, 'valid'), '--votes', '2', '--json'));
+  it('gives the figures that were worked out by hand', async () => {
+    const { passes, capabilities } = JSON.parse(
+      await run('--labels', join(fixtures, 'valid'), '--votes', '2', '--json'),
+    );
     expect(passes).toBe(2);
     const [order, greet, rare] = capabilities;
     expect(order).toEqual({
@@ -61,23 +63,23 @@ describe('campaign select', () => {
     expect(greet).toMatchObject({ name: 'greet_user', coverage: { mean: 0.6 }, delta: { mean: 0 }, selected: false });
   });
 
-  it('takes thresholds', () => {
-    const selected = (...args: string[]) =>
-      JSON.parse(run('--labels', join(fixtures, 'valid'), '--json', ...args))
+  it('takes thresholds', async () => {
+    const selected = async (...args: string[]) =>
+      JSON.parse(await run('--labels', join(fixtures, 'valid'), '--json', ...args))
         .capabilities.filter((one: { selected: boolean }) => one.selected)
         .map((one: { name: string }) => one.name);
-    expect(selected('--votes', '1', '--delta', '0.45')).toEqual(['check_order_status']);
-    expect(selected('--votes', '2', '--delta', '0.45')).toEqual([]);
-    expect(selected('--votes', '2', '--delta', '0', '--rho', '0.55')).toEqual(['greet_user']);
+    expect(await selected('--votes', '1', '--delta', '0.45')).toEqual(['check_order_status']);
+    expect(await selected('--votes', '2', '--delta', '0.45')).toEqual([]);
+    expect(await selected('--votes', '2', '--delta', '0', '--rho', '0.55')).toEqual(['greet_user']);
   });
 
-  it('reads numeric ids as text', () => {
-    const [one] = JSON.parse(run('--labels', join(fixtures, 'numbers'), '--json')).capabilities;
+  it('reads numeric ids as text', async () => {
+    const [one] = JSON.parse(await run('--labels', join(fixtures, 'numbers'), '--json')).capabilities;
     expect(one.evidence).toEqual(['0', '1', '2', '3', '4']);
   });
 
-  it('prints a table, and says that too few passes select nothing', () => {
-    const lines = run('--labels', join(fixtures, 'valid')).split('\n');
+  it('prints a table, and says that too few passes select nothing', async () => {
+    const lines = (await run('--labels', join(fixtures, 'valid'))).split('\n');
     expect(lines[0]?.split(/\s{2,}/)).toEqual(['capability', 'Cov', 'Delta', 'votes', 'selected']);
     expect(lines[1]?.split(/\s{2,}/)).toEqual(['check_order_status', '0.450 ± 0.050', '0.438 ± 0.063', '2/2', 'no']);
     expect(lines).toContain(
@@ -85,8 +87,8 @@ describe('campaign select', () => {
     );
   });
 
-  it('rejects lists that do not partition with file, capability, lists and ids', () => {
-    const { message, evidence } = failure('--labels', join(fixtures, 'overlap'));
+  it('rejects lists that do not partition with file, capability, lists and ids', async () => {
+    const { message, evidence } = await failure('--labels', join(fixtures, 'overlap'));
     expect(message).toMatch(
       /run_01\.json: capability "check_order_status": in both lacking_failed and present_failed: f1;/,
     );
@@ -121,8 +123,8 @@ describe('campaign select', () => {
     ],
     ['an empty fraction', ['--labels', join(fixtures, 'valid'), '--delta', ''], /--delta is ""; give a number/],
     ['bad votes', ['--labels', join(fixtures, 'valid'), '--votes', '2.5'], /--votes is "2\.5"; give a whole number/],
-  ])('refuses %s in one line', (_, args, message) => {
-    const error = failure(...args);
+  ])('refuses %s in one line', async (_, args, message) => {
+    const error = await failure(...args);
     expect(error.message).toMatch(message);
     expect(error.message).not.toContain('\n');
   });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import type { LabelPass } from '../../src/domain/capability';
-import { checkPartition, passStatistics, selectCapabilities } from '../../src/domain/selection';
+import { selectionSchema, type LabelPass } from '../../src/domain/capability';
+import { checkPartition, passStatistics, selectCapabilities, selectOutright } from '../../src/domain/selection';
 
 const rule = { rho: 0.1, delta: 0.2, votes: 2, evidence: 8 };
 const empty = {
@@ -152,6 +152,39 @@ describe('selection', () => {
     expect(selection.reason).toBe('fewer passes (1) than votes (2): add passes or lower votes');
   });
 
+  it('counts a planned pass that is missing as one that did not vote', () => {
+    const planned = { ...rule, passes: 3 };
+    const { passes, capabilities, reason } = selectCapabilities({ passes: [lacking, lacking], rule: planned });
+    expect(capabilities).toMatchObject([{ votes: 2, passes: 2, coverage: { mean: 2 / 3, std: 0 }, selected: true }]);
+    expect([passes, reason]).toEqual([2, undefined]);
+    expect(selectCapabilities({ passes: [lacking, lacking], rule: { ...planned, rho: 0.9 } }).reason).toBe(
+      'no capability reached Cov >= 0.9 and Delta >= 0.2 in 2 of 2 passes; 3 were planned',
+    );
+    expect(selectCapabilities({ passes: [lacking], rule: planned }).reason).toBe(
+      'fewer passes (1 of 3) than votes (2): see why the others failed, or lower votes',
+    );
+    expect(selectCapabilities({ passes: [], rule: planned })).toEqual({
+      passes: 0,
+      capabilities: [],
+      reason: 'fewer passes (0 of 3) than votes (2): see why the others failed, or lower votes',
+    });
+  });
+
+  it('takes all candidates outright, with nothing measured', () => {
+    const candidate = (name: string) => ({ name, definition: 'd', examples: [] });
+    const selection = selectOutright([candidate('check_status'), candidate('ask_user')]);
+    expect(selectionSchema.parse(selection)).toEqual(selection);
+    const unmeasured = { coverage: { mean: 0, std: 0 }, delta: { mean: 0, std: 0 }, votes: 0, passes: 0, evidence: [] };
+    expect(selection).toEqual({
+      passes: 0,
+      capabilities: [
+        { name: 'check_status', selected: true, ...unmeasured },
+        { name: 'ask_user', selected: true, ...unmeasured },
+      ],
+    });
+    expect(selectOutright([])).toEqual({ passes: 0, capabilities: [], reason: expect.stringMatching('no candidate') });
+  });
+
   it('says why nothing is selected without failures, successes or candidates', () => {
     const reason = (total_failed: number, total_passed: number) => {
       const pass = { attempt: 0, totals: { total_failed, total_passed }, labels: {} };
@@ -162,8 +195,8 @@ describe('selection', () => {
     expect(reason(3, 3)).toMatch('no candidate');
   });
 
-  it('keeps the first 8 failures over all passes as evidence, repeated draws of a bootstrap as one', () => {
-    const ids = ['t9', 't10', 't1', 't1#2', 't2', 't3', 't4', 't5', 't6', 't7', 't8#1'];
+  it('keeps the first 8 failures over all passes as evidence, sorted as text', () => {
+    const ids = ['t9', 't10', 't1', 't2', 't3', 't4', 't5', 't6', 't7', 't8'];
     const pass = {
       attempt: 0,
       totals: { total_failed: ids.length, total_passed: 0 },

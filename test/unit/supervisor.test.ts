@@ -1,10 +1,8 @@
 /** The supervisor with real child processes: tiny scripts that behave as services do. */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkPort, freePort } from '../../src/cli/checks/machine';
 import { UserError } from '../../src/cli/errors';
 import { homeAt, type Home } from '../../src/cli/project';
 import { decide } from '../../src/cli/run/decide';
@@ -15,7 +13,7 @@ import type { RestartPolicy, ServiceSpec } from '../../src/cli/run/service';
 import { Supervisor } from '../../src/cli/run/supervisor';
 
 const newHome = (): Home => homeAt(mkdtempSync(join(tmpdir(), 'supervisor-')));
-const quick: RestartPolicy = { quickSeconds: 20, maxQuickDeaths: 3, firstDelayMs: 10, maxDelayMs: 20 };
+const quick: RestartPolicy = { minUptimeSeconds: 20, maxCrashes: 3, initialDelayMs: 10, maxDelayMs: 20 };
 
 /** A service that is one line of JavaScript; it is ready when it prints so. */
 const service = (name: string, script: string): ServiceSpec => ({
@@ -68,12 +66,26 @@ describe('a supervised service', () => {
   });
 
   it('that does not start fails at once, with the end of its log', async () => {
-    const supervisor = supervise(newHome());
+    const home = newHome();
+    const supervisor = supervise(home);
     const error = await supervisor
       .start([service('server', "console.error('no model there'); process.exit(1)")])
       .catch((thrown: unknown) => thrown as UserError);
     expect(error).toBeInstanceOf(UserError);
-    expect(error).toMatchObject({ evidence: ['no model there'] });
+    expect(error).toMatchObject({ evidence: ['no model there'], portTaken: false });
+    expect(readRunState(home).processes).toEqual([]);
+  });
+
+  it('that does not start takes those with it that were started beside it', async () => {
+    const home = newHome();
+    const supervisor = supervise(home);
+    const broken = "setTimeout(() => { console.error('bind: address already in use'); process.exit(1); }, 500)";
+    const starting = supervisor.start([service('worker', steady), service('server', broken)]);
+    await expect(starting).rejects.toMatchObject({ portTaken: true });
+    expect(supervisor.processes()).toEqual([]);
+    // It is not stopped for good: the same services may be started again.
+    await supervisor.start([service('worker', steady)]);
+    expect(supervisor.processes()).toHaveLength(1);
   });
 
   it('whose program is not there is named', async () => {
@@ -176,28 +188,12 @@ describe('the lock of a home', () => {
   });
 });
 
-describe('a port', () => {
-  it('in use is named with the option that changes it', async () => {
-    const server = createServer();
-    const port = await freePort();
-    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-    const flag = '--ui-port';
-    expect(await checkPort({ name: 'Temporal UI', port, flag })).toMatchObject({
-      ok: false,
-      detail: `port ${port} is in use`,
-      fix: 'choose another one with --ui-port PORT',
-    });
-    await new Promise((resolve) => server.close(resolve));
-    expect(await checkPort({ name: 'Temporal UI', port, flag })).toMatchObject({ ok: true });
-  });
-});
-
 describe('a name that Temporal knows', () => {
   const state = { runId: 'r', configDigest: 'a' };
   const about = { name: 'demo', configDigest: 'a' };
   it.each([
     ['is new', undefined, undefined, 'start'],
-    ['is running', { ...state, status: 'RUNNING' }, undefined, 'take up'],
+    ['is running', { ...state, status: 'RUNNING' }, undefined, 'attach'],
     ['has completed', { ...state, status: 'COMPLETED' }, undefined, 'show'],
     [
       'has stopped at a stage, and more is asked for',

@@ -1,38 +1,34 @@
+import { capabilities } from '../../src/analyst/rules/definitions';
 import { calibrate } from '../../src/domain/calibration';
 import { calibrationBandsSchema } from '../../src/domain/campaign';
-import { errorClassSchema, type Candidate, type ErrorClass } from '../../src/domain/capability';
 import type { EnvironmentDescription } from '../../src/domain/environment';
-import type { Message } from '../../src/domain/messages';
-import { createShop } from '../../src/environments/shop';
+import type { ScoredRollout } from '../../src/domain/rollout';
 import { random } from '../../src/environments/shop/random';
-import { demonstrate } from '../../src/environments/shop/reference-agent';
 import { shopTasks } from '../../src/environments/shop/tasks';
-import { knobsOf, synthesize } from '../../src/synthesis/generators/synthesize';
+import { messageHash, normalised } from '../../src/sandbox/leakage';
+import { openModule, type EnvironmentModule } from '../../src/sandbox/module';
+import { play } from '../../src/sandbox/play';
+import { selfTest } from '../../src/sandbox/self-test';
 import { startKnobs, turn, TWINS } from '../../src/synthesis/generators/params';
-import { messageHash, normalised } from '../../src/synthesis/leakage';
-import { openModule, type EnvironmentModule } from '../../src/synthesis/module';
-import { play } from '../../src/synthesis/play';
-import { selfTest } from '../../src/synthesis/self-test';
-import { vocabularyOf } from '../../src/synthesis/vocabulary';
-import { wordingOf } from '../../src/synthesis/wording';
-import { worldOf } from '../../src/synthesis/world';
+import { knobsOf } from '../../src/synthesis/generators/source';
+import { wordingOf } from '../../src/synthesis/generators/wording';
+import { worldOf } from '../../src/synthesis/generators/world';
+import { capabilityNames, generate, openGenerators, regenerate, shopTarget } from '../fixtures/synthesis/generate';
 import { library } from '../fixtures/synthesis/library';
 
 jest.setTimeout(120_000);
 
-const classes = errorClassSchema.options;
 const bands = calibrationBandsSchema.parse({});
-const candidate = (errorClass: ErrorClass): Candidate => ({
-  name: 'a_skill',
-  definition: '',
-  examples: [],
-  errorClass,
-});
-const generate = (errorClass: ErrorClass, description: EnvironmentDescription, more: object = {}) =>
-  synthesize({ candidate: candidate(errorClass), description, round: 1, ...more });
+
+const report = (success: number) =>
+  calibrate({
+    groups: Array.from({ length: 10 }, () => Array.from({ length: 16 }, (_, i) => (i < success ? 1 : 0.1))),
+    bands,
+    confidence: 0.95,
+  });
 
 let shop: EnvironmentDescription;
-let conversations: Message[][];
+let rollouts: ScoredRollout[];
 const opened: EnvironmentModule[] = [];
 const open = (source: string): EnvironmentModule => {
   const module = openModule({ source });
@@ -40,31 +36,28 @@ const open = (source: string): EnvironmentModule => {
   return module;
 };
 beforeAll(async () => {
-  shop = await createShop().describe();
-  const train = [...shopTasks().values()].filter(({ id }) => id.startsWith('train-')).slice(0, 200);
-  conversations = await Promise.all(
-    train.map(async (task) => (await demonstrate({ task, lacks: new Set(['ask']), rng: random(task.id) })).messages),
-  );
+  ({ description: shop, rollouts } = await shopTarget());
 });
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((module) => module.close()));
 });
 
 describe('generators on the shop', () => {
-  it.each(classes)('%s: passes the self-test', async (errorClass) => {
-    const { source, params } = generate(errorClass, shop, { conversations });
+  it.each(capabilityNames)('%s: passes the self-test', async (capability) => {
+    const { source } = await generate(capability, shop, { rollouts });
+    const { tools } = await open(source).describe();
     expect(await selfTest({ source })).toEqual({ passed: true, findings: [] });
-    expect(params.tools.length).toBeGreaterThanOrEqual(3);
-    expect(params.tools.length).toBeLessThanOrEqual(5);
+    expect(tools.length).toBeGreaterThanOrEqual(3);
+    expect(tools.length).toBeLessThanOrEqual(5);
     // Exactly the target's schemas.
-    for (const tool of params.tools) expect(shop.tools).toContainEqual(tool);
+    for (const tool of tools) expect(shop.tools).toContainEqual(tool);
   });
 
-  it.each(classes)(
+  it.each(capabilityNames)(
     '%s: a base that has the capability in a quarter of the samples is calibrated',
-    async (errorClass) => {
-      const module = open(generate(errorClass, shop, { conversations }).source);
-      const draw = random(`calibration ${errorClass}`);
+    async (capability) => {
+      const module = open((await generate(capability, shop, { rollouts })).source);
+      const draw = random(`calibration ${capability}`);
       const groups: number[][] = [];
       for (let seed = 0; seed < bands.seeds; seed += 1) {
         const state = (await module.make(seed)) as { special: boolean };
@@ -74,13 +67,13 @@ describe('generators on the shop', () => {
         const lacking = (await play(module, { seed, script: wrong })).reward;
         groups.push(Array.from({ length: 16 }, () => (draw.chance(state.special ? 0.25 : 0.95) ? right : lacking)));
       }
-      const report = calibrate({ groups, bands });
+      const report = calibrate({ groups, bands, confidence: 0.95 });
       expect(report).toMatchObject({ verdict: 'accepted', reasons: [] });
     },
   );
 
   it('puts the twin and the special case in the same words, and gives partial credit in order', async () => {
-    const module = open(generate('omitted_action', shop, { conversations }).source);
+    const module = open((await generate('complete_all_requested_actions', shop, { rollouts })).source);
     for (let seed = 0; seed < 40; seed += 1) {
       const state = (await module.make(seed)) as { special: boolean };
       if (!state.special) continue;
@@ -109,6 +102,7 @@ describe('generators on the shop', () => {
   });
 
   it('speaks as the users of the target do', async () => {
+    const conversations = rollouts.map(({ messages }) => messages);
     const wording = wordingOf({ conversations, description: shop, world: worldOf(shop) });
     expect(wording).toMatchObject({ done: 'ok', unknownKey: 'error : unknown account', farewell: 'thanks . bye .' });
     expect(wording.skeletons).toContain('{key} {request} .');
@@ -132,12 +126,12 @@ describe('generators on the shop', () => {
       }
       return found;
     };
-    expect(await hits(generate('invented_identifier', shop).source)).toBeGreaterThan(0);
-    expect(await hits(generate('invented_identifier', shop, { forbidden }).source)).toBe(0);
+    expect(await hits((await generate('ask_for_missing_identifiers', shop)).source)).toBeGreaterThan(0);
+    expect(await hits((await generate('ask_for_missing_identifiers', shop, { forbidden })).source)).toBe(0);
   });
 
   it('answers bad calls as the target does', async () => {
-    const module = open(generate('wrong_value', shop, { conversations }).source);
+    const module = open((await generate('compute_action_values', shop, { rollouts })).source);
     const state = await module.make(3);
     const observed = async (name: string, given: Record<string, unknown>) => {
       const { messages } = await module.step(state, {
@@ -154,32 +148,67 @@ describe('generators on the shop', () => {
   });
 });
 
+test('there is a generator for whatever the analyst by rules can find', () => {
+  const names = Object.values(capabilities).map(({ name }) => name);
+  expect([...capabilityNames].sort()).toEqual(names.sort());
+});
+
 describe('generators on another target', () => {
-  it.each(classes.filter((c) => c !== 'wrong_candidate'))('%s', async (errorClass) => {
-    const { source } = generate(errorClass, library);
+  const withoutRequests = { ...library, tools: library.tools.map((t) => ({ ...t, description: 'does something' })) };
+
+  it.each(capabilityNames.filter((name) => name !== 'select_matching_record'))('%s', async (capability) => {
+    const { source, rationale } = await generate(capability, library);
     expect(await selfTest({ source })).toEqual({ passed: true, findings: [] });
+    expect(rationale).toMatch(/28% of the instances are twins.* of library\.$/);
   });
 
-  it('says what it cannot make', () => {
-    expect(() => generate('wrong_candidate', library)).toThrow(/"title" has fewer than two words/);
+  it('says what it cannot make', async () => {
+    const refused = (capability: string, description: EnvironmentDescription) =>
+      expect(generate(capability, description)).rejects;
+    const cannot = (message: RegExp) =>
+      expect.objectContaining({ type: 'CannotSynthesize', message: expect.stringMatching(message) });
+    await refused('select_matching_record', library).toEqual(cannot(/"title" has fewer than two words/));
     const bare = { ...library, rules: [] };
-    for (const errorClass of ['forbidden_action', 'wrong_value', 'untold_information', 'invented_identifier'] as const)
-      expect(() => generate(errorClass, bare)).toThrow(expect.objectContaining({ type: 'CannotSynthesize' }));
-    const mute = { ...library, tools: library.tools.map((t) => ({ ...t, description: 'does something' })) };
-    expect(() => generate('omitted_action', mute)).toThrow(/a description that says the request/);
-    expect(() =>
-      synthesize({ candidate: { name: 'a_b', definition: '', examples: [] }, description: library, round: 1 }),
-    ).toThrow(/errorClass/);
-    expect(() => vocabularyOf('code', { type: 'string', pattern: '^.+$' })).toThrow(/cannot draw values of "code"/);
+    await refused('refuse_forbidden_actions', bare).toEqual(cannot(/no write with a precondition/));
+    await refused('compute_action_values', bare).toEqual(cannot(/no write with a computed argument/));
+    await refused('tell_requested_information', bare).toEqual(cannot(/no tell rule/));
+    await refused('ask_for_missing_identifiers', bare).toEqual(cannot(/no ask rule/));
+    await refused('complete_all_requested_actions', withoutRequests).toEqual(
+      cannot(/a description that says the request/),
+    );
+    const secret = {
+      ...library.tools[1]!,
+      outputSchema: { properties: { loan: { type: 'string', pattern: '^.+$' } } },
+    };
+    const vague = { ...library, tools: [secret] };
+    await refused('complete_all_requested_actions', vague).toEqual(
+      cannot(/cannot draw values of "loan" from {.*\^\.\+\$/),
+    );
+    await refused('toString', library).toEqual(
+      cannot(/^there is no generator for "toString", only for complete_all_requested_actions, .*kind: given/),
+    );
+  });
+
+  it('says which targets do not suit it, and what does', async () => {
+    const { unsuited } = await openGenerators();
+    expect(unsuited?.(shop)).toBeUndefined();
+    expect(unsuited?.({ ...library, rules: [] })).toBeUndefined();
+    expect(unsuited?.({ ...library, rules: [{ kind: 'of another part' }] })).toBeUndefined();
+    const fix = 'synthesizer: {kind: given, modules: FOLDER}';
+    expect(unsuited?.(withoutRequests)).toMatch(new RegExp(`^no read-only tool of "library" .*${fix}`));
+    expect(unsuited?.({ ...library, rules: [{ kind: 'tell' }] })).toMatch(
+      new RegExp(`^rules of "library".*question.*${fix}`, 's'),
+    );
+  });
+
+  it('stops when it is told to', async () => {
+    const signal = AbortSignal.abort(new Error('cancelled'));
+    await expect(generate('complete_all_requested_actions', library, { signal })).rejects.toThrow('cancelled');
   });
 });
 
-describe('rounds', () => {
-  const report = (success: number) =>
-    calibrate({
-      groups: Array.from({ length: 10 }, () => Array.from({ length: 16 }, (_, i) => (i < success ? 1 : 0.1))),
-      bands,
-    });
+describe('after calibration', () => {
+  const calibrated = (source: string, success: number) => ({ source, findings: [], calibration: report(success) });
 
   it('turns the knobs harder or easier within their limits', () => {
     const harder = turn(startKnobs, report(15));
@@ -194,73 +223,66 @@ describe('rounds', () => {
     expect(turn(startKnobs, report(5))).toEqual(startKnobs);
   });
 
-  it.each(['omitted_action', 'forbidden_action', 'wrong_candidate'] as const)(
-    '%s: the hardest and the easiest module pass the self-test',
-    async (errorClass) => {
-      for (const success of [16, 0]) {
-        let source = generate(errorClass, shop).source;
-        for (let round = 2; round <= 5; round += 1)
-          source = generate(errorClass, shop, { round, previous: { source, feedback: report(success) } }).source;
-        expect(knobsOf(source).twins).toBe(success > 0 ? TWINS.fewest : TWINS.most);
-        expect((await selfTest({ source })).findings).toEqual([]);
-      }
+  it.each([
+    ['complete_all_requested_actions', 16, 3],
+    ['refuse_forbidden_actions', 0, 4],
+    ['select_matching_record', 16, 3],
+    ['select_matching_record', 0, 4],
+  ])(
+    '%s, success %d of 16: the last module passes the self-test, and there is none after it',
+    async (name, success, last) => {
+      let { source } = await generate(name, shop);
+      for (let round = 2; round <= last; round += 1)
+        ({ source } = await regenerate(name, shop, { round, previous: calibrated(source, success) }));
+      expect(knobsOf(source).twins).toBe(success > 0 ? TWINS.fewest : TWINS.most);
+      expect((await selfTest({ source })).findings).toEqual([]);
+      await expect(regenerate(name, shop, { previous: calibrated(source, success) })).rejects.toMatchObject({
+        type: 'CannotSynthesize',
+        message: expect.stringMatching(/mean reward [\d.]+ is (above|below) .*kind: given/),
+      });
     },
   );
 
-  it('is a pure function of its input', () => {
-    const previous = { source: generate('wrong_value', shop).source, feedback: report(1) };
-    const made = (): string => generate('wrong_value', shop, { conversations, round: 2, previous }).source;
-    expect(made()).toBe(made());
+  it('is a pure function of its input, and its rationale says what it answers', async () => {
+    const previous = calibrated((await generate('compute_action_values', shop)).source, 1);
+    const made = () => regenerate('compute_action_values', shop, { previous });
+    expect(await made()).toEqual(await made());
+    expect((await made()).rationale).toMatch(/Round 2, after "mean reward .*": 36% of the instances are twins/);
     expect(() => knobsOf('export const x = 1;\n')).toThrow(/not made by the generators/);
   });
 });
 
-describe('self-test', () => {
-  const flawed = (from: string | RegExp, to: string, errorClass: ErrorClass = 'forbidden_action'): string => {
-    const { source } = generate(errorClass, shop);
-    const changed = source.replace(from, to);
-    if (changed === source) throw new Error(`the module does not hold ${from}`);
-    return changed;
-  };
+describe('after a self-test with findings', () => {
+  it('raises the share of twins until the module passes, or there are no more', async () => {
+    const { source } = await generate('refuse_forbidden_actions', shop);
+    let module = source.replace(/"twins":[\d.]+/, '"twins":0.1');
+    const twins: number[] = [];
+    for (let round = 2; ; round += 1) {
+      const { findings } = await selfTest({ source: module });
+      if (findings.length === 0) break;
+      expect(findings.join()).toMatch(/shortcut "always" succeeds on/);
+      const next = await regenerate('refuse_forbidden_actions', shop, {
+        round,
+        previous: { source: module, findings },
+      });
+      expect(next.rationale).toContain(`Round ${round}, after "${findings[0]}`);
+      module = next.source;
+      twins.push(knobsOf(module).twins);
+    }
+    expect(twins).toEqual([TWINS.fewest]);
+    const most = source.replace(/"twins":[\d.]+/, `"twins":${TWINS.most}`);
+    const previous = { source: most, findings: ['first finding', 'second', 'third', 'fourth'] };
+    await expect(regenerate('refuse_forbidden_actions', shop, { previous })).rejects.toMatchObject({
+      type: 'CannotSynthesize',
+      message: expect.stringMatching(/still: first finding; second; third; synthesizer: {kind: given/),
+    });
+  });
 
-  it.each([
-    ['too few twins', /"twins":[\d.]+/, '"twins":0.1', /shortcut "always" succeeds on/],
-    ['no special case', /"twins":[\d.]+/, '"twins":1', /shortcut "never" succeeds on 100%/],
-    [
-      'a reward without a look-up',
-      'right = state.done && state.looked',
-      'right = state.done',
-      /always saying "not allowed ."/,
-    ],
-    [
-      'a reward for nothing',
-      'reward: right ? 1 :',
-      'reward: right || !state.done ? 1 :',
-      /doing nothing succeeds on 100%/,
-    ],
-    [
-      'a reference that fails',
-      "parts.push('done .')",
-      "parts.push('not allowed .')",
-      /reference solutions score below 1/,
-    ],
-    ['a reward above 1', 'reward: right ? 1 :', 'reward: right ? 1.5 :', /the module fails: reward: result.reward/],
-    ['a reward that is NaN', 'reward: right ? 1 :', 'reward: right ? NaN :', /the module fails: reward: result.reward/],
-    ['one instance only', /randomOf\(params.errorClass [^)]*\)/, "randomOf('x')", /distinct instances of 102/],
-    ['unseeded randomness', /randomOf\(params.errorClass [^)]*\)/, 'Math.random', /the module fails/],
-    ['another shape', "join(' ; ')", "join(', ')", /does not have the shape of its outputSchema/],
-    ['an empty observation', 'return wording.done;', "return '';", /the module fails: step/],
-    [
-      'an endless loop',
-      'export function reward(state) {',
-      'export function reward(state) { for (;;) {}',
-      /longer than its limit/,
-    ],
-    ['a missing function', 'export function solve', 'function solve', /does not export solve/],
-    ['no module', /^/, '{', /the module fails.*SyntaxError/],
-  ])('finds %s', async (_, from, to, finding) => {
-    const { passed, findings } = await selfTest({ source: flawed(from, to) });
-    expect(passed).toBe(false);
-    expect(findings.join('\n')).toMatch(finding);
+  it('has findings answered before bands', async () => {
+    const { source } = await generate('refuse_forbidden_actions', shop);
+    const next = await regenerate('refuse_forbidden_actions', shop, {
+      previous: { source, findings: ['a finding'], calibration: report(16) },
+    });
+    expect(knobsOf(next.source)).toEqual({ ...startKnobs, twins: TWINS.start + TWINS.step });
   });
 });

@@ -74,6 +74,21 @@ describe('the tree on a terminal', () => {
     ]);
   });
 
+  it('shows how far rollouts and the analysis are', () => {
+    const early = structuredClone(snapshot);
+    const stage = early.progress?.stages[1];
+    if (stage) Object.assign(stage, { status: 'running', detail: '' });
+    const analysis = { kind: 'analysis' as const, title: 'pass 2', done: 30, total: 400 };
+    const rollouts = { kind: 'rollouts' as const, title: 'base rollouts', done: 10, total: 340, broken: 1 };
+    early.activities = [analysis, rollouts].map((heartbeat) => ({ type: 'any', attempt: 1, heartbeat }));
+    const rates = new Rates();
+    frame({ snapshot: early, rates });
+    early.activities[0] = { type: 'any', attempt: 1, heartbeat: { ...analysis, done: 50 } };
+    expect(frame({ snapshot: early, rates, now: now + 2000 })).toContain(
+      '▸ selection            pass 2 50/400 · 10.0/s · base rollouts 10/340 · 1 broken',
+    );
+  });
+
   it('is never wider than the terminal', () => {
     for (const line of frame({ columns: 40 })) expect(line.length).toBeLessThanOrEqual(40);
   });

@@ -3,7 +3,7 @@ import { ApplicationFailure, CancelledFailure, Context, sleep } from '@temporali
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { CampaignProgress, ChildProgress } from '../../src/workflows/messages';
 import { quiet, start, timeSkipping, withWorkers } from './environment';
-import { calibration, config, fakeActivities, summary } from './fake-activities';
+import { artifact, calibration, config, fakeActivities, summary } from './fake-activities';
 
 jest.setTimeout(120_000);
 quiet();
@@ -27,12 +27,14 @@ test('goes through every stage and reports it', async () => {
     ['tell_what_is_asked', 4],
   ]);
   expect(seen.record?.capabilities?.map((c) => c.status)).toEqual(['trained', 'trained']);
-  expect(seen.record?.evaluation?.options.map((o) => o.option)).toEqual([
+  expect(seen.record?.evaluation?.policies.map((p) => p.name)).toEqual([
     'base',
     'refuse_what_is_forbidden',
     'tell_what_is_asked',
     'grpo_target',
+    'trace',
   ]);
+  expect(seen.rollOuts.find(({ title }) => title === 'test: trace')?.policy).toEqual({ router: artifact('router') });
   expect(seen.record?.router?.options).not.toContain('grpo_target');
 });
 
@@ -54,8 +56,8 @@ test('an environment outside the bands is made again with the report, and given 
   const rounds: (boolean | undefined)[] = [];
   const { activities, seen } = fakeActivities({
     synthesize: async ({ candidate, round, previous }) => {
-      rounds.push(previous?.calibration.accepted);
-      return summary({ purpose: `${candidate.name}-${round}` }).ref;
+      rounds.push(previous?.calibration?.accepted);
+      return artifact(`${candidate.name}-${round}`);
     },
     calibrate: async () => calibration(false),
   });
@@ -67,7 +69,99 @@ test('an environment outside the bands is made again with the report, and given 
     ['not_calibrated', 3, 'success rate 0.9 is above 0.6'],
     ['not_calibrated', 3, 'success rate 0.9 is above 0.6'],
   ]);
-  expect(seen.record?.evaluation?.options.map((o) => o.option)).toEqual(['base']);
+  expect(seen.record?.evaluation?.policies.map((p) => p.name)).toEqual(['base', 'trace']);
+});
+
+test('findings of the self-test go back to the synthesizer within the rounds', async () => {
+  const given: (string[] | undefined)[] = [];
+  const { activities, seen } = fakeActivities({
+    synthesize: async ({ candidate, round, previous }) => {
+      given.push(previous?.findings);
+      return artifact(`${candidate.name}-${round}`);
+    },
+    selfTest: async ({ module }) =>
+      module.sha256.endsWith('-1')
+        ? { passed: false, findings: ['doing nothing scores 1.0'] }
+        : { passed: true, findings: [] },
+  });
+  await withWorkers(env, activities, async () => (await start(env, { campaign: named({ arms: [] }) })).result());
+  expect(given.filter((findings) => findings?.[0] === 'doing nothing scores 1.0')).toHaveLength(2);
+  expect(given).toHaveLength(4);
+  expect(seen.record?.capabilities?.map((c) => [c.status, c.rounds.map((r) => r.selfTest.passed)])).toEqual([
+    ['trained', [false, true]],
+    ['trained', [false, true]],
+  ]);
+});
+
+test('a synthesizer that has nothing to give ends a capability as not synthesized, or as not calibrated after a calibration', async () => {
+  const cannot = (message: string) =>
+    ApplicationFailure.create({ type: 'CannotSynthesize', message, nonRetryable: true });
+  const { activities, seen } = fakeActivities({
+    synthesize: async ({ candidate, previous }) => {
+      if (candidate.name === 'refuse_what_is_forbidden') throw cannot('no generator');
+      if (previous) throw cannot('nothing to revise');
+      return artifact(candidate.name);
+    },
+    calibrate: async () => calibration(false),
+  });
+  await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
+  expect(seen.record?.capabilities?.map((c) => [c.status, c.rounds.length, c.reason])).toEqual([
+    ['not_synthesized', 0, 'no generator'],
+    ['not_calibrated', 1, 'success rate 0.9 is above 0.6; nothing to revise'],
+  ]);
+  // Nothing was spent by trace, so there is no iteration to compare it with.
+  expect(seen.record?.arms?.[0]).toMatchObject({
+    status: 'failed',
+    reason: 'none of its iterations is within the 0 training rollouts that trace spent',
+  });
+});
+
+test('a labeling pass that fails for good is left out and told', async () => {
+  const { activities, seen } = fakeActivities({
+    label: async ({ pass }) => {
+      if (pass === 3) throw fatal('the reply is no partition');
+      return artifact(`labels-${pass}`);
+    },
+  });
+  const select = jest.spyOn(activities, 'select');
+  const campaign = named({ arms: [] });
+  const progress = await withWorkers(env, activities, async () => {
+    const handle = await start(env, { campaign, until: 'selection' });
+    await handle.result();
+    return handle.query<CampaignProgress>('progress');
+  });
+  expect(select.mock.calls[0]?.[0].labels).toHaveLength(9);
+  expect(seen.record?.selection?.failedPasses).toEqual([{ pass: 3, reason: 'BadInput: the reply is no partition' }]);
+  expect(progress.stages[1]?.detail).toContain('1 of 10 labeling passes failed');
+});
+
+test('an analyst that selects outright is not asked for labels', async () => {
+  const { activities, seen } = fakeActivities({
+    discover: async () => ({ ref: artifact('candidates'), selects: 'outright' }),
+    label: async () => {
+      throw fatal('asked for labels');
+    },
+  });
+  const select = jest.spyOn(activities, 'select');
+  await withWorkers(env, activities, async () =>
+    (await start(env, { campaign: named(), until: 'selection' })).result(),
+  );
+  expect(select.mock.calls[0]?.[0].labels).toBeUndefined();
+  expect(seen.record?.selection).toMatchObject({ labels: [], failedPasses: [], selected: [{}, {}] });
+});
+
+test('a policy that cannot be evaluated is a row of the report', async () => {
+  const { activities, seen } = fakeActivities();
+  const { rollOut } = activities;
+  activities.rollOut = async (input) => {
+    if (input.title === 'test: trace') throw fatal('none of the first rollouts was scored');
+    return rollOut(input);
+  };
+  await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
+  expect(seen.record?.evaluation?.policies.map((p) => p.name)).not.toContain('trace');
+  expect(seen.record?.evaluation?.failed).toEqual([
+    { name: 'trace', reason: 'BadInput: none of the first rollouts was scored' },
+  ]);
 });
 
 test('a capability that fails for good is a row of the report', async () => {
@@ -77,17 +171,29 @@ test('a capability that fails for good is a row of the report', async () => {
         ? { passed: false, findings: ['doing nothing scores 1.0'] }
         : { passed: true, findings: [] },
   });
+  const campaign = named({ calibration: { maxRounds: 2 } });
   const train = activities.train;
   activities.train = async (input) => {
     if (input.name === 'tell_what_is_asked') throw fatal('the model folder is gone');
     return train(input);
   };
-  await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
+  await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
   expect(seen.record?.capabilities?.map((c) => [c.status, c.reason])).toEqual([
     ['not_synthesized', 'doing nothing scores 1.0'],
     ['failed', 'BadInput: the model folder is gone'],
   ]);
-  expect(seen.record?.arms?.[0]?.status).toBe('trained');
+  expect(seen.record?.arms?.[0]?.iterations?.map(({ step }) => step)).toEqual([2, 4, 6, 8]);
+});
+
+test('an arm is compared at what trace really spent', async () => {
+  const { activities, seen } = fakeActivities();
+  const { rollOut } = activities;
+  activities.rollOut = async (input) =>
+    input.title.startsWith('grpo_target: held out') ? summary(input, 0.1 * Number(input.title.at(-1))) : rollOut(input);
+  activities.selfTest = async ({ module }) => ({ passed: !module.sha256.startsWith('refuse'), findings: ['x'] });
+  await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
+  // The later the better, but one of two capabilities was trained: half of the eight steps count.
+  expect(seen.record?.arms?.[0]?.best).toMatchObject({ step: 4, rollouts: 4 * 32 * 16 });
 });
 
 test('an infrastructure failure is tried again; a bad input is not', async () => {
@@ -118,7 +224,7 @@ test('an infrastructure failure is tried again; a bad input is not', async () =>
 
 test('the best iteration by held-out success is kept, the first of equals', async () => {
   const { activities, seen } = fakeActivities();
-  activities.rollOut = async (input) => summary(input, input.purpose.endsWith('step 2') ? 0.9 : 0.5);
+  activities.rollOut = async (input) => summary(input, input.title.endsWith('step 2') ? 0.9 : 0.5);
   await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
   expect(seen.record?.capabilities?.[0]?.trained?.best.step).toBe(2);
 });
@@ -140,7 +246,7 @@ test('pause holds the next step and takes back a running training; resume goes o
     }
   };
   const candidate = { name: 'tell_what_is_asked', definition: 'x', examples: [] };
-  activities.select = async () => ({ ref: summary({ purpose: 's' }).ref, selected: [{ candidate, votes: 10 }] });
+  activities.select = async () => ({ ref: artifact('s'), selected: [{ candidate, votes: 10 }] });
   // The heartbeat's answer carries the cancellation; the SDK sends it at 0.8 x the timeout.
   const campaign = named({ arms: [], workers: { heartbeatSeconds: 5 } });
   await withWorkers(env, activities, async () => {

@@ -16,16 +16,35 @@ import type { campaign } from '../../src/workflows';
 import type { Activities } from './fake-activities';
 
 const venv = resolve(__dirname, '..', '..', '.venv', 'bin');
-export const temporalPath = resolve(venv, 'temporal');
 
 export function quiet(): void {
   Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR' } } });
 }
 
+const MAX_STARTS = 3;
+const START_MS = 20_000;
+
+/** The server's port is drawn at random: when another process takes it before the server listens, it is started again on another one. */
+async function started(): Promise<TestWorkflowEnvironment> {
+  for (let starts = 1; ; starts++) {
+    let timer: NodeJS.Timeout | undefined;
+    // Where the other process accepts connections, starting does not fail: it waits for ever.
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`no test server after ${START_MS / 1000} s`)), START_MS);
+    });
+    const server = { executable: { type: 'existing-path' as const, path: resolve(venv, 'temporal-test-server') } };
+    try {
+      return await Promise.race([TestWorkflowEnvironment.createTimeSkipping({ server }), late]);
+    } catch (error) {
+      if (starts === MAX_STARTS) throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
 export async function timeSkipping(): Promise<TestWorkflowEnvironment> {
-  const env = await TestWorkflowEnvironment.createTimeSkipping({
-    server: { executable: { type: 'existing-path', path: resolve(venv, 'temporal-test-server') } },
-  });
+  const env = await started();
   const keyword = temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
   await env.connection.operatorService.addSearchAttributes({
     namespace: env.namespace ?? 'default',
@@ -33,14 +52,6 @@ export async function timeSkipping(): Promise<TestWorkflowEnvironment> {
   });
   return env;
 }
-
-export const devServer = (): Promise<TestWorkflowEnvironment> =>
-  TestWorkflowEnvironment.createLocal({
-    server: {
-      executable: { type: 'existing-path', path: temporalPath },
-      extraArgs: Object.values(searchAttributeNames).flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
-    },
-  });
 
 let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
 export const workflowBundle = (): Promise<WorkflowBundleWithSourceMap> =>

@@ -1,10 +1,17 @@
 /** Activities of a campaign that runs in no time: what each returns can be replaced by a test. The real ones are tested end to end. */
 import { Context } from '@temporalio/activity';
-import type { ControlActivities, GpuActivities, RollOutInput, RolloutActivities } from '../../src/activities/types';
+import type {
+  AnalysisActivities,
+  ControlActivities,
+  GpuActivities,
+  RollOutInput,
+  RolloutActivities,
+} from '../../src/activities/types';
 import { campaignSchema, type Campaign } from '../../src/domain/campaign';
 import type { CalibrationReport } from '../../src/domain/calibration';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import type { CampaignRecord, RolloutSummary } from '../../src/domain/results';
+import type { FixedPolicy } from '../../src/domain/rollout';
 
 export const artifact = (name: string): ArtifactRef => ({
   uri: `artifact:${name}`,
@@ -22,9 +29,15 @@ export const config = (fields: object = {}): Campaign =>
     ...fields,
   });
 
-export const summary = (input: Pick<RollOutInput, 'purpose'>, successRate = 0.3): RolloutSummary => ({
-  ref: artifact(input.purpose),
+export const adapter = (name: string): FixedPolicy => ({
+  base: 'base@1',
+  adapters: [{ ref: artifact(name), weight: 1 }],
+});
+
+export const summary = (input: Pick<RollOutInput, 'purpose' | 'title'>, successRate = 0.3): RolloutSummary => ({
+  ref: artifact(input.title),
   purpose: input.purpose,
+  title: input.title,
   scored: 10,
   broken: 1,
   meanReward: successRate,
@@ -33,6 +46,7 @@ export const summary = (input: Pick<RollOutInput, 'purpose'>, successRate = 0.3)
   completionTokens: 1,
   seconds: 1,
   errors: {},
+  stopReasons: { user_stop: 10 },
 });
 
 export const calibration = (accepted: boolean): CalibrationReport =>
@@ -42,7 +56,7 @@ export const calibration = (accepted: boolean): CalibrationReport =>
     reasons: accepted ? [] : ['success rate 0.9 is above 0.6'],
   }) as unknown as CalibrationReport;
 
-export type Activities = ControlActivities & RolloutActivities & GpuActivities;
+export type Activities = ControlActivities & AnalysisActivities & RolloutActivities & GpuActivities;
 
 /** The calls that were made, in order, and the record that the report was written from. */
 export interface Seen {
@@ -65,7 +79,7 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
       plan: artifact('plan'),
       tasks: { discovery: 4, heldOut: 2, router: 4, evaluation: 4 },
     }),
-    discover: async () => ({ ref: artifact('candidates'), candidates }),
+    discover: async () => ({ ref: artifact('candidates'), selects: 'by labels' }),
     label: async ({ pass }) => artifact(`labels-${pass}`),
     select: async () => ({
       ref: artifact('selection'),
@@ -79,20 +93,23 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
       return summary(input);
     },
     train: async (input) => {
-      Context.current().heartbeat({ kind: 'train', step: 1, steps: input.training.steps });
-      seen.trainings.push({ name: input.name, steps: input.training.steps });
+      const { steps, groupsPerStep, groupSize, checkpointEvery } = input.training;
+      Context.current().heartbeat({ kind: 'train', step: 1, steps });
+      seen.trainings.push({ name: input.name, steps });
+      const saved = Array.from({ length: steps }, (_, n) => n + 1).filter(
+        (step) => step % checkpointEvery === 0 || step === steps,
+      );
       return {
-        steps: input.training.steps,
-        rollouts: 64,
+        steps,
+        rollouts: steps * groupsPerStep * groupSize,
         brokenRollouts: 0,
         promptTokens: 1,
         completionTokens: 1,
         metrics: artifact('metrics'),
-        checkpoints: [2, 4].map((step) => ({ step, adapter: artifact(`${input.name}-${step}`) })),
+        checkpoints: saved.map((step) => ({ step, policy: adapter(`${input.name}-${step}`) })),
       };
     },
     fitRouter: async () => ({ router: artifact('router'), helps: true }),
-    route: async () => ({ assignment: artifact('assignment'), chosen: [{ option: 'base', tasks: 4 }] }),
     writeReport: async ({ record }) => {
       seen.record = record;
       return { report: artifact('report'), html: artifact('html') };

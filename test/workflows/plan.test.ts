@@ -3,7 +3,7 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { plannedRollouts } from '../../src/cli/plan/counts';
 import type { RollOutInput } from '../../src/activities/types';
 import { quiet, start, timeSkipping, withWorkers } from './environment';
-import { artifact, config, fakeActivities, summary } from './fake-activities';
+import { config, fakeActivities, summary } from './fake-activities';
 
 jest.setTimeout(120_000);
 quiet();
@@ -15,17 +15,7 @@ afterAll(() => env?.teardown());
 
 const tasks = { discovery: 17, heldOut: 5, router: 11, evaluation: 13 };
 
-const sizeOf = ({ tasks: set }: RollOutInput): number => {
-  if (set.kind === 'plan') return tasks[set.part];
-  // The fake router gives all test tasks to one option.
-  return set.kind === 'seeds' ? set.count : tasks.evaluation;
-};
-const purposeOf = ({ purpose }: RollOutInput): string => {
-  if (purpose.startsWith('test')) return 'test';
-  if (purpose.startsWith('outcome matrix')) return 'router outcome matrix';
-  if (purpose.includes('calibration')) return 'calibration';
-  return purpose.includes('held') ? 'held-out evaluation' : purpose;
-};
+const sizeOf = ({ tasks: set }: RollOutInput): number => (set.kind === 'plan' ? tasks[set.part] : set.count);
 
 test('every purpose, rollout for rollout', async () => {
   const campaign = config({
@@ -41,20 +31,16 @@ test('every purpose, rollout for rollout', async () => {
   const count = (purpose: string, rollouts: number) => (made[purpose] = (made[purpose] ?? 0) + rollouts);
   const { activities } = fakeActivities({
     rollOut: async (input) => {
-      count(purposeOf(input), sizeOf(input) * input.attempts);
+      count(input.purpose, sizeOf(input) * input.attempts);
       return summary(input);
     },
   });
   const { prepare, train } = activities;
   activities.prepare = async (input) => ({ ...(await prepare(input)), tasks });
   activities.train = async (input) => {
-    const { steps, groupsPerStep, groupSize, checkpointEvery } = input.training;
-    count('training', steps * groupsPerStep * groupSize);
-    const saved = Array.from({ length: steps }, (_, n) => n + 1).filter(
-      (step) => step % checkpointEvery === 0 || step === steps,
-    );
-    const checkpoints = saved.map((step) => ({ step, adapter: artifact(`${input.name}-${step}`) }));
-    return { ...(await train(input)), checkpoints };
+    const trained = await train(input);
+    count('training', trained.rollouts);
+    return trained;
   };
   await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
   const planned = plannedRollouts({ campaign, tasks, capabilities: 2 });

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError, field_validator
+
+from trainer.inputs import Strict, first_problem, read_input
 
 BASE = "base"
+
+Trials = Annotated[list[Annotated[float, Field(ge=0, le=1)]], Field(min_length=1)]
 
 
 class BadOutcomes(ValueError):
@@ -24,48 +29,47 @@ class Outcomes:
     successes: list[list[list[float]]]
 
 
+class _Task(Strict):
+    text: str
+    outcomes: dict[str, Trials]
+
+
+class _Matrix(Strict):
+    options: list[str]
+    tasks: list[_Task] = Field(min_length=1)
+
+    @field_validator("options")
+    @classmethod
+    def _hold_the_base_once(cls, options: list[str]) -> list[str]:
+        if len(set(options)) < len(options):
+            raise ValueError("must be a list of different names; name the base and each adapter once")
+        if BASE not in options:
+            raise ValueError(f"'{BASE}' is missing; the base model is always an option")
+        return options
+
+
 def read_outcomes(path: Path) -> Outcomes:
     """Reads {"options": [...], "tasks": [{"id", "text", "outcomes": {option: [trials]}}]}. Raises BadOutcomes."""
-    try:
-        raw = json.loads(path.read_text())
-    except OSError as error:
-        raise BadOutcomes(f"--in {path}: {error.strerror}; name the outcomes file") from error
-    except ValueError as error:
-        raise BadOutcomes(f"--in {path}: not JSON ({error}); write it whole") from error
-    return parse_outcomes(raw)
+    return _outcomes(read_input(_Matrix, path, name="--in", refusal=BadOutcomes))
 
 
 def parse_outcomes(raw: Any) -> Outcomes:
-    """Checks a decoded outcome matrix and puts the base model first, where it wins ties. Raises BadOutcomes."""
-    if not isinstance(raw, dict):
-        raise BadOutcomes(f"outcomes {str(raw)[:40]}: must be a JSON object with options and tasks")
-    options = raw.get("options")
-    if (
-        not isinstance(options, list)
-        or not all(isinstance(o, str) for o in options)
-        or len(set(options)) < len(options)
-    ):
-        raise BadOutcomes(f"options {options!r}: must be a list of different names; name the base and the adapters")
-    if BASE not in options:
-        raise BadOutcomes(f"options {options!r}: '{BASE}' is missing; the base model is always an option")
-    options = [BASE, *(option for option in options if option != BASE)]
-    tasks = raw.get("tasks")
-    if not isinstance(tasks, list) or not tasks:
-        raise BadOutcomes(f"tasks {str(tasks)[:40]}: must be a list of at least one task; evaluate the options first")
-    texts, successes = [], []
-    for index, task in enumerate(tasks):
-        where = f"tasks[{index}]"
-        if not isinstance(task, dict) or not isinstance(task.get("text"), str):
-            raise BadOutcomes(f"{where}.text: must be the first user message; add it")
-        given = task.get("outcomes")
-        if not isinstance(given, dict):
-            raise BadOutcomes(f"{where}.outcomes {str(given)[:40]}: must be an object of lists, one an option; add it")
-        texts.append(task["text"])
-        successes.append([_trials(f"{where}.outcomes.{option}", given.get(option)) for option in options])
-    return Outcomes(options, texts, successes)
+    """Checks a decoded outcome matrix. Raises BadOutcomes."""
+    try:
+        return _outcomes(_Matrix.model_validate(raw))
+    except ValidationError as error:
+        raise BadOutcomes(first_problem(error, "outcomes").line) from error
 
 
-def _trials(where: str, raw: Any) -> list[float]:
-    if not isinstance(raw, list) or not raw or not all(type(x) in (int, float) and 0 <= x <= 1 for x in raw):
-        raise BadOutcomes(f"{where} {str(raw)[:40]}: must be a list of at least one number in [0, 1]; one a trial")
-    return [float(x) for x in raw]
+def _outcomes(matrix: _Matrix) -> Outcomes:
+    """Puts the base model first, where it wins ties."""
+    options = [BASE, *(option for option in matrix.options if option != BASE)]
+    for index, task in enumerate(matrix.tasks):
+        for option in options:
+            if option not in task.outcomes:
+                raise BadOutcomes(f"tasks.{index}.outcomes.{option}: required; evaluate every option on every task")
+    return Outcomes(
+        options=options,
+        texts=[task.text for task in matrix.tasks],
+        successes=[[task.outcomes[option] for option in options] for task in matrix.tasks],
+    )

@@ -18,7 +18,7 @@ from trainer.serve.engine_client import EngineClient
 from trainer.serve.errors import BadRequest, MethodNotAllowed, NotFound, RequestError, TooLarge, Unavailable
 from trainer.serve.generation import GenerationRequest, Outcome
 from trainer.serve.metrics import exposition
-from trainer.serve.protocol import ChatRequest, LoadRequest, MergeRequest, UnloadRequest, completion, parse
+from trainer.serve.protocol import ChatRequest, LoadRequest, UnloadRequest, completion, parse
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,6 @@ class App:
             "/v1/models": ("GET", self._models),
             "/v1/load_lora_adapter": ("POST", self._load),
             "/v1/unload_lora_adapter": ("POST", self._unload),
-            "/v1/merge_lora_adapters": ("POST", self._merge),
             "/health": ("GET", self._health),
             "/metrics": ("GET", self._metrics),
         }
@@ -130,12 +129,6 @@ class App:
         request = parse(UnloadRequest, body)
         await self._engine.call("unload", request.lora_name)
         return _text(f"Success: LoRA adapter '{request.lora_name}' removed successfully.")
-
-    async def _merge(self, body: bytes, _receive: Receive) -> Answer:
-        request = parse(MergeRequest, body)
-        parts = [(part.lora_name, part.weight) for part in request.adapters]
-        await self._engine.call("merge", (request.lora_name, parts))
-        return _text(f"Success: LoRA adapter '{request.lora_name}' merged successfully.")
 
     async def _health(self, _body: bytes, _receive: Receive) -> Answer:
         if not self._engine.alive:

@@ -76,9 +76,9 @@ class Batch:
         if ready:
             self._extend([batch[i] for i in ready], logits if len(ready) == len(batch) else logits[ready])
         for row in batch:
-            if row.goals and row.fed == row.goals[0]:
-                self.cache.put(row.heading(), self._runner.pool.save(row.slot, row.fed))
-                row.goals.pop(0)
+            if row.prefix_ends and row.fed == row.prefix_ends[0]:
+                self.cache.put(row.prefix_key(), self._runner.pool.save(row.slot, row.fed))
+                row.prefix_ends.pop(0)
         self.metrics.steps += 1
         self.metrics.step_rows += len(rows)
         self.metrics.step_tokens += sum(count for _, count in rows)
@@ -99,23 +99,23 @@ class Batch:
         if not self._waiting or None not in self._rows:
             return
         free = [slot for slot, row in enumerate(self._rows) if row is None]
-        heading = {row.heading() for row in self._rows if row is not None} - {None}
+        computing = {row.prefix_key() for row in self._rows if row is not None} - {None}
         held: list[Generation] = []
         while self._waiting and free:
             generation = self._waiting.popleft()
-            if generation.waits_for in heading:
+            if generation.waits_for in computing:
                 held.append(generation)
                 continue
             prompt = generation.request.prompt
             snapshot = self.cache.longest(generation.key, below=len(prompt))
             start = 0 if snapshot is None else snapshot.length
-            row = Row(generation, free[0], list(prompt), start, start, self._goals(prompt, start))
-            generation.waits_for = row.heading()
-            if generation.waits_for in heading:
+            row = Row(generation, free[0], list(prompt), start, start, self._prefix_ends(prompt, start))
+            generation.waits_for = row.prefix_key()
+            if generation.waits_for in computing:
                 held.append(generation)
                 continue
-            if row.goals:
-                heading.add(generation.waits_for)
+            if row.prefix_ends:
+                computing.add(generation.waits_for)
             self._rows[free.pop(0)] = row
             if snapshot is None:
                 self._runner.pool.clear(row.slot)
@@ -123,7 +123,7 @@ class Batch:
                 self._runner.pool.restore(row.slot, snapshot)
         self._waiting.extendleft(reversed(held))
 
-    def _goals(self, prompt: list[int], start: int) -> list[int]:
+    def _prefix_ends(self, prompt: list[int], start: int) -> list[int]:
         """
         Where a prompt's state is kept for others: after its first turn (the system's, the same in all tasks of an
         environment) and before its last token (the whole prompt of a task). A resumed conversation has nothing new in
@@ -134,9 +134,9 @@ class Batch:
             return []
         fits = self._runner.pool.snapshot_bytes
         return [
-            goal
-            for goal in sorted({first_turn, len(prompt) - 1})
-            if start < goal < len(prompt) and goal >= SHORTEST_SHARED and fits(goal) <= self.cache.limit
+            end
+            for end in sorted({first_turn, len(prompt) - 1})
+            if start < end < len(prompt) and end >= SHORTEST_SHARED and fits(end) <= self.cache.limit
         ]
 
     def _scheduled(self) -> list[tuple[Row, int]]:

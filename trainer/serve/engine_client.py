@@ -59,7 +59,7 @@ class EngineClient:
             raise
 
     async def call(self, operation: str, arguments: Any = None) -> Any:
-        """One of the worker's operations: load, merge, unload, names, find, metrics."""
+        """One of the worker's operations: load, unload, names, find, metrics."""
         return await self._send(operation, arguments)[1]
 
     def close(self, error: RequestError) -> None:

@@ -15,7 +15,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from trainer.serve.adapters import Adapter, Factors
+from trainer.peft_folder import Factors
+from trainer.serve.adapters import Adapter
 
 
 @dataclass(frozen=True)

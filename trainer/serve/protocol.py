@@ -11,22 +11,19 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from trainer.inputs import Strict, first_problem
 from trainer.serve.chat import ChatFormat
 from trainer.serve.errors import BadRequest
 from trainer.serve.generation import Outcome
 from trainer.serve.tool_calls import parse as parse_calls
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True, allow_inf_nan=False)
-
-
-class FunctionCall(_Strict):
+class FunctionCall(Strict):
     name: str
     arguments: str
 
 
-class ToolCall(_Strict):
+class ToolCall(Strict):
     id: str
     type: Literal["function"] = "function"
     function: FunctionCall
@@ -39,27 +36,27 @@ def _joined(content: Any) -> Any:
     return content
 
 
-class Message(_Strict):
+class Message(Strict):
     role: Literal["system", "user", "assistant", "tool"]
     content: Annotated[str | None, BeforeValidator(_joined)] = None
     tool_calls: list[ToolCall] | None = None
     tool_call_id: str | None = None
 
 
-class Function(_Strict):
+class Function(Strict):
     model_config = ConfigDict(extra="allow")
     name: str
     description: str = ""
     parameters: dict[str, Any] = Field(default_factory=dict)
 
 
-class Tool(_Strict):
+class Tool(Strict):
     model_config = ConfigDict(extra="allow")
     type: Literal["function"]
     function: Function
 
 
-class ChatRequest(_Strict):
+class ChatRequest(Strict):
     model: str
     messages: list[Message] = Field(min_length=1)
     tools: list[Tool] | None = None
@@ -90,23 +87,13 @@ class ChatRequest(_Strict):
         return [] if self.tool_choice == "none" else [tool.model_dump() for tool in self.tools or []]
 
 
-class LoadRequest(_Strict):
+class LoadRequest(Strict):
     lora_name: str = Field(min_length=1)
     lora_path: str = Field(min_length=1)
 
 
-class UnloadRequest(_Strict):
+class UnloadRequest(Strict):
     lora_name: str = Field(min_length=1)
-
-
-class MergePart(_Strict):
-    lora_name: str = Field(min_length=1)
-    weight: float
-
-
-class MergeRequest(_Strict):
-    lora_name: str = Field(min_length=1)
-    adapters: list[MergePart] = Field(min_length=1)
 
 
 Body = TypeVar("Body", bound=BaseModel)
@@ -117,13 +104,8 @@ def parse(kind: type[Body], body: bytes) -> Body:
     try:
         return kind.model_validate_json(body)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-    field = ".".join(str(part) for part in first["loc"])
-    if not field:
-        raise BadRequest(f"body: {first['msg']}; send a JSON object")
-    value = json.dumps(first["input"], default=str)
-    given = "" if first["type"] == "missing" else f" {value if len(value) <= 60 else value[:57] + '...'}"
-    raise BadRequest(f"{field}{given}: {first['msg']}", param=field)
+        problem = first_problem(error, "body")
+        raise BadRequest(problem.line, param=problem.field or None) from error
 
 
 def completion(

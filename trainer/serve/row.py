@@ -53,14 +53,14 @@ class Row:
     tokens: list[int]
     fed: int
     cached: int
-    goals: list[int]
+    prefix_ends: list[int]
     """Lengths at which its prompt's state is kept for others, ascending; feeding stops at each."""
     logprobs: list[float] = field(default_factory=list)
 
-    def heading(self) -> Key | None:
+    def prefix_key(self) -> Key | None:
         """The shared prefix that this row is computing."""
-        return key_of(self.generation.adapter, self.tokens[: self.goals[0]]) if self.goals else None
+        return key_of(self.generation.adapter, self.tokens[: self.prefix_ends[0]]) if self.prefix_ends else None
 
     def due(self) -> int:
         """Tokens that can be fed now."""
-        return (self.goals[0] if self.goals else len(self.tokens)) - self.fed
+        return (self.prefix_ends[0] if self.prefix_ends else len(self.tokens)) - self.fed

@@ -61,7 +61,7 @@ class Worker:
             elif operation == "cancel":
                 if generation := self._generations.get(arguments):
                     generation.cancelled = True
-            elif operation in ("load", "merge"):
+            elif operation == "load":
                 # Reading files and adding matrices takes a while on large models; tokens go on meanwhile.
                 threading.Thread(target=self._answer, args=(number, operation, arguments), daemon=True).start()
             else:
@@ -83,8 +83,6 @@ class Worker:
         try:
             if operation == "load":
                 result: object = registry.load(*arguments)
-            elif operation == "merge":
-                result = registry.merge(*arguments)
             elif operation == "unload":
                 result = self._engine.unload(arguments)
             elif operation == "names":

@@ -98,15 +98,25 @@ def save_tiny_model(
 
 
 def save_adapter(
-    folder: Path, model_dir: Path, seed: int, targets: list[str], rank: int = 4, alpha: int = 8, spread: float = 0.15
+    folder: Path,
+    model_dir: Path,
+    seed: int,
+    targets: list[str],
+    rank: int = 4,
+    alpha: int = 8,
+    spread: float = 0.15,
+    **settings: object,
 ) -> Path:
-    """Writes a random PEFT LoRA (A and B both non-zero) for the model in `model_dir`."""
+    """
+    Writes a random PEFT LoRA (A and B both non-zero) for the model in `model_dir`. `settings` are more of LoraConfig's.
+    """
     import torch
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForCausalLM
 
     torch.manual_seed(seed)
-    config = LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=0.0, target_modules=targets, task_type="CAUSAL_LM")
+    fixed = {"lora_dropout": 0.0, "task_type": "CAUSAL_LM"}
+    config = LoraConfig(r=rank, lora_alpha=alpha, target_modules=targets, **fixed, **settings)
     model = get_peft_model(AutoModelForCausalLM.from_pretrained(model_dir), config)
     with torch.no_grad():
         for name, parameter in model.named_parameters():

@@ -132,12 +132,14 @@ def test_the_contract_fixture() -> None:
     [
         (["options"], ["a", "b"], "'base' is missing"),
         (["options"], ["base", "base"], "different names"),
-        (["tasks"], [], "tasks .*at least one"),
-        (["tasks", 0, "text"], None, r"tasks\[0\].text"),
-        (["tasks", 3, "outcomes", "cancels"], [], r"tasks\[3\].outcomes.cancels \[\]"),
-        (["tasks", 3, "outcomes", "cancels"], [2], r"tasks\[3\].outcomes.cancels \[2\]: .*in \[0, 1\]"),
-        (["tasks", 3, "outcomes", "cancels"], None, r"tasks\[3\].outcomes.cancels None"),
-        (["tasks", 3, "outcomes"], None, r"tasks\[3\].outcomes None"),
+        (["tasks"], [], r"tasks \[\]: .*at least 1 item"),
+        (["tasks", 0, "text"], None, r"tasks.0.text null: must be a valid string"),
+        (["tasks", 3, "outcomes", "cancels"], [], r"tasks.3.outcomes.cancels \[\]: .*at least 1 item"),
+        (["tasks", 3, "outcomes", "cancels"], [2], r"tasks.3.outcomes.cancels.0 2: must be less than or equal to 1"),
+        (["tasks", 3, "outcomes", "cancels"], [1, -1], r"tasks.3.outcomes.cancels.1 -1: must be greater than or equal"),
+        (["tasks", 3, "outcomes", "cancels"], None, r"tasks.3.outcomes.cancels null: must be a valid list"),
+        (["tasks", 3, "outcomes"], {"base": [1]}, r"tasks.3.outcomes.cancels: required; evaluate every option"),
+        (["tasks", 3, "outcomes"], None, r"tasks.3.outcomes null"),
     ],
 )
 def test_bad_outcomes(path: list[Any], value: Any, said: str) -> None:

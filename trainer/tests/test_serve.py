@@ -15,6 +15,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from trainer.merge.cat import merge
+from trainer.merge.job import MergeJob, Part
 from trainer.serve.tool_calls import coerce, parse
 from trainer.tests.conftest import SPECIAL, save_adapter
 from trainer.tests.serving import running_server, start_server
@@ -112,7 +114,7 @@ def test_a_conversation_with_calls_renders_to_the_ids_of_the_calls(url, shop_too
     assert tokens[begin : begin + len(written)] == written
 
 
-def test_adapters_load_serve_merge_and_unload_by_name(url, adapters):
+def test_adapters_load_serve_and_unload_by_name(url, adapters, tmp_path):
     post = lambda path, **body: httpx.post(f"{url}/v1/{path}", json=body)  # noqa: E731
     greedy = {"temperature": 0, "max_tokens": 12}
     base = ask(url, **greedy).json()["choices"][0]["logprobs"]
@@ -122,10 +124,10 @@ def test_adapters_load_serve_merge_and_unload_by_name(url, adapters):
     assert post("load_lora_adapter", lora_name="two", lora_path=adapters[1]).status_code == 200
     other = post("load_lora_adapter", lora_name="one", lora_path=adapters[1])
     assert other.status_code == 400 and other.json()["error"]["param"] == "lora_name"
-    parts = [{"lora_name": "one", "weight": 0.5}, {"lora_name": "two", "weight": 0.5}]
-    assert post("merge_lora_adapters", lora_name="mix", adapters=parts).status_code == 200
-    zero = [{"lora_name": "one", "weight": 0}, {"lora_name": "two", "weight": 0}]
-    assert post("merge_lora_adapters", lora_name="none", adapters=zero).status_code == 200
+    for name, weight in (("mix", 0.5), ("none", 0.0)):
+        parts = [Part(path=path, weight=weight) for path in adapters]
+        merge(MergeJob(adapters=parts, output_dir=str(tmp_path / name)))
+        assert post("load_lora_adapter", lora_name=name, lora_path=str(tmp_path / name)).status_code == 200
     cards = {card["id"]: card["parent"] for card in httpx.get(f"{url}/v1/models").json()["data"]}
     assert cards == {"base": None, "one": "base", "two": "base", "mix": "base", "none": "base"}
 

@@ -16,6 +16,8 @@ from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
+from trainer.merge.cat import merge
+from trainer.merge.job import MergeJob, Part
 from trainer.serve.adapters import AdapterRegistry
 from trainer.serve.errors import BadRequest, NotFound, RequestError, Unavailable
 from trainer.serve.generation import GenerationRequest, Outcome
@@ -180,33 +182,31 @@ def test_a_sample_never_has_probability_zero():
     assert tokens == [2, 3]
 
 
-@pytest.mark.parametrize("merge_limit", [0, 32_000_000])
-def test_merge_is_the_weighted_sum_of_the_adapters(setting, merge_limit):
+@pytest.mark.parametrize("limit", [0, 32_000_000])
+def test_a_merged_adapter_is_served_as_the_sum_of_its_parts(setting, tmp_path, monkeypatch, limit):
     model, paths, _ = setting
-    base = AutoModelForCausalLM.from_pretrained(model)
-    registry = AdapterRegistry("base", LoraMix(base).linears, merge_limit=merge_limit)
-    for name, path in paths.items():
-        registry.load(name, str(path))
-    registry.merge("both", [("one", 0.7), ("two", 0.3)])
-    registry.merge("both", [("one", 0.7), ("two", 0.3)])
-    merged = registry.get("both")
-    expected: dict[str, torch.Tensor] = {}
-    for name, weight in (("one", 0.7), ("two", 0.3)):
+    monkeypatch.setattr("trainer.serve.adapters.MERGE_LIMIT", limit)
+    weights = {"one": 0.7, "two": 0.3}
+    parts = [Part(path=str(paths[name]), weight=weight) for name, weight in weights.items()]
+    merge(MergeJob(adapters=parts, output_dir=str(tmp_path / "both")))
+    plain = AutoModelForCausalLM.from_pretrained(model).eval()
+    for name, weight in weights.items():
         factors = load_file(paths[name] / "adapter_model.safetensors")
         config = json.loads((paths[name] / "adapter_config.json").read_text())
         for key in factors:
             if "lora_A" in key:
-                module = key.removeprefix("base_model.model.").removesuffix(".lora_A.weight")
+                linear = plain.get_submodule(key.removeprefix("base_model.model.").removesuffix(".lora_A.weight"))
                 delta = factors[key.replace("lora_A", "lora_B")] @ factors[key] * config["lora_alpha"] / config["r"]
-                expected[module] = expected.get(module, 0) + weight * delta
-    assert merged.factors.keys() == expected.keys()
-    for module, (a, b) in merged.factors.items():
-        torch.testing.assert_close(b @ a, expected[module], atol=1e-6, rtol=0)
-        if merge_limit:
-            torch.testing.assert_close(
-                merged.merged[module], base.get_submodule(module).weight + expected[module], atol=1e-6, rtol=0
-            )
-    assert (merged.merged is None) == (merge_limit == 0)
+                linear.weight.data += weight * delta
+    requests = [GenerationRequest(words(n, 20), ("both", "base", "one")[n % 3], 5, seed=n) for n in range(9)]
+    with running_engine(model) as engine:
+        engine.registry.load("both", str(tmp_path / "both"))
+        engine.registry.load("one", str(paths["one"]))
+        assert (engine.registry.get("both").merged is None) == (limit == 0)
+        for batch in (requests, requests[::3]):  # among others, and alone
+            for request, outcome in zip(batch, generate(engine, batch), strict=True):
+                if request.model == "both":
+                    assert_logprobs(plain, request, outcome)
 
 
 def test_without_merged_weights_an_adapter_gives_the_same(setting, monkeypatch):
@@ -275,18 +275,21 @@ def test_bad_adapters_are_refused_with_their_cure(setting, tmp_path):
     bad = {
         "no adapter_config.json": tmp_path / "nowhere",
         "cannot be read": variant("torn", lambda f: (f / "adapter_model.safetensors").write_bytes(b"torn")),
-        "cannot be read ": variant("text", lambda f: (f / "adapter_config.json").write_text("{")),
-        "use_dora is True": variant("dora", config(use_dora=True)),
-        "peft_type is IA3": variant("ia3", config(peft_type="IA3")),
+        "Invalid JSON": variant("text", lambda f: (f / "adapter_config.json").write_text("{")),
+        "use_dora true: must be False": variant("dora", config(use_dora=True)),
+        "peft_type \"IA3\": must be 'LORA'": variant("ia3", config(peft_type="IA3")),
+        "no factors of rank 5": variant("rank", config(r=5)),
         "no linear module": variant(
             "other", weights(lambda w: {k.replace("layers.0", "layers.9"): v for k, v in w.items()})
         ),
-        "another base": variant("wide", weights(lambda w: {k: torch.cat((v, v)) for k, v in w.items()})),
+        "another base": variant(
+            "wide", weights(lambda w: {k: torch.cat((v, v)) if "lora_B" in k else v for k, v in w.items()})
+        ),
         "not finite": variant("nan", weights(lambda w: {k: v / 0 for k, v in w.items()})),
         "not a LoRA factor": variant("head", weights(lambda w: w | {"base_model.model.lm_head.weight": torch.ones(2)})),
     }
     for message, path in bad.items():
-        with pytest.raises(BadRequest, match=message.strip()) as caught:
+        with pytest.raises(BadRequest, match=message) as caught:
             registry.load("x", str(path))
         assert str(path) in str(caught.value) and "\n" not in str(caught.value)
         assert caught.value.param == "lora_path"
@@ -294,13 +297,12 @@ def test_bad_adapters_are_refused_with_their_cure(setting, tmp_path):
 
     registry.load("x", str(good))
     registry.load("x", str(good))
-    for wrong in (lambda: registry.load("x", str(paths["one"])), lambda: registry.merge("x", [("x", 1.0)])):
-        with pytest.raises(BadRequest, match="unload it first"):
-            wrong()
+    with pytest.raises(BadRequest, match="unload it first"):
+        registry.load("x", str(paths["one"]))
     with pytest.raises(BadRequest, match="base model's name"):
         registry.load("base", str(good))
     with pytest.raises(NotFound, match="there are: base, x"):
-        registry.merge("y", [("z", 1.0)])
+        registry.get("z")
 
 
 def test_stopping_fails_what_is_in_flight_and_what_comes_later(tiny_model_dir):

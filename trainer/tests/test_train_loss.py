@@ -33,6 +33,11 @@ def trainer(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> A
     return built
 
 
+def row_of(prompt: list[int], completion: list[int], *, mask: list[int]) -> Row:
+    """A row whose sampler was certain of every token."""
+    return Row(prompt_ids=prompt, completion_ids=completion, logprobs=[0.0] * len(completion), mask=mask)
+
+
 def random_rows(count: int, seed: int) -> list[Row]:
     """Rows of unequal prompts and completions; old log-probs scattered around the model's, so that some ratios clip."""
     generator = random.Random(seed)
@@ -40,14 +45,8 @@ def random_rows(count: int, seed: int) -> list[Row]:
     for _ in range(count):
         length = generator.randint(3, 14)
         mask = [generator.randint(0, 1) for _ in range(length - 1)] + [1]
-        rows.append(
-            Row(
-                prompt_ids=generator.choices(range(10, 60), k=generator.randint(2, 9)),
-                completion_ids=generator.choices(range(10, 60), k=length),
-                logprobs=[0.0] * length,
-                mask=mask,
-            )
-        )
+        prompt = generator.choices(range(10, 60), k=generator.randint(2, 9))
+        rows.append(row_of(prompt, generator.choices(range(10, 60), k=length), mask=mask))
     return rows
 
 
@@ -64,7 +63,7 @@ def with_old_logps(trainer: Any, rows: list[Row], spread: float) -> list[Row]:
     for row in rows:
         noise = spread * torch.randn(len(row.mask), generator=generator)
         old = (logps(trainer, row).detach() + noise) * torch.tensor(row.mask)
-        filled.append(Row(row.prompt_ids, row.completion_ids, old.tolist(), row.mask))
+        filled.append(row.model_copy(update={"logprobs": old.tolist()}))
     return filled
 
 
@@ -122,8 +121,7 @@ def test_the_gap_to_the_samplers_logprobs_is_measured_on_loss_tokens(trainer: An
     step(trainer, batch_of(rows, [1.0] * 4))
     assert trainer._step_metrics["logprob_gap"] < 1e-5
     shifted = [
-        Row(r.prompt_ids, r.completion_ids, [x - 0.25 * m for x, m in zip(r.logprobs, r.mask, strict=True)], r.mask)
-        for r in rows
+        r.model_copy(update={"logprobs": [x - 0.25 * m for x, m in zip(r.logprobs, r.mask, strict=True)]}) for r in rows
     ]
     step(trainer, batch_of(shifted, [1.0] * 4))
     assert trainer._step_metrics["logprob_gap"] == pytest.approx(0.25, abs=1e-4)
@@ -132,19 +130,19 @@ def test_the_gap_to_the_samplers_logprobs_is_measured_on_loss_tokens(trainer: An
 def test_masked_tokens_have_no_gradient(trainer: Any) -> None:
     """Only the last of three tokens carries loss: other old log-probs, or another advantage's sign there, change
     nothing."""
-    row = with_old_logps(trainer, [Row([11, 12], [13, 14, 15], [0.0] * 3, [0, 0, 1])], spread=0.0)[0]
+    row = with_old_logps(trainer, [row_of([11, 12], [13, 14, 15], mask=[0, 0, 1])], spread=0.0)[0]
     _, gradient = step(trainer, batch_of([row], [1.0]))
     trainer.model.zero_grad()
     (-torch.exp(logps(trainer, row)[2] - row.logprobs[2])).backward()
     assert_close(gradient, gradients(trainer))
-    noisy = Row(row.prompt_ids, row.completion_ids, [-9.0, -9.0, row.logprobs[2]], row.mask)
+    noisy = row.model_copy(update={"logprobs": [-9.0, -9.0, row.logprobs[2]]})
     _, same = step(trainer, batch_of([noisy], [1.0]))
     assert all(torch.equal(a, b) for a, b in zip(gradient, same, strict=True))
 
 
 def test_clipped_tokens_have_no_gradient(trainer: Any) -> None:
-    row = Row([11, 12], [13], [0.0], [1])
-    far = Row([11, 12], [13], [logps(trainer, row).item() - 1.0], [1])  # ratio e > 1.2
+    row = row_of([11, 12], [13], mask=[1])
+    far = row.model_copy(update={"logprobs": [logps(trainer, row).item() - 1.0]})  # ratio e > 1.2
     _, gradient = step(trainer, batch_of([far], [1.0]))
     assert all(g.abs().max() == 0 for g in gradient)
     _, gradient = step(trainer, batch_of([far], [-1.0]))
@@ -226,7 +224,7 @@ def test_all_rows_of_a_rollout_are_trained_on_with_its_advantage(trainer: Any, t
 
 
 def test_rows_of_like_length_share_a_forward() -> None:
-    rows = [Row([1] * 4, [2] * length, [0.0] * length, [1] * length) for length in (2, 30, 3, 29, 4)]
+    rows = [row_of([1] * 4, [2] * length, mask=[1] * length) for length in (2, 30, 3, 29, 4)]
     batch = batch_of(rows, [float(i) for i in range(5)])
     micro = micro_batches(batch, tokens_per_forward=70, pad_id=0, device=torch.device("cpu"))
     assert [m["advantages"].tolist() for m in micro] == [[1.0, 3.0], [4.0, 2.0, 0.0]]

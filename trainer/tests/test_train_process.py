@@ -56,14 +56,14 @@ def test_a_whole_run(uninterrupted: Worker) -> None:
     assert uninterrupted.messages[0] == {"type": "ready", "step": 0}
     assert uninterrupted.messages[-1] == {"type": "done", "step": STEPS}
     request = uninterrupted.of_type("rollouts")[0]
-    assert request.keys() == {"type", "id", "step", "tasks", "group_size", "adapter"}
+    assert request.keys() == {"type", "id", "step", "tasks", "group_size", "policy"}
     metrics = uninterrupted.of_type("step")[0]["metrics"]
     assert metrics["logprob_gap"] < 1e-5
     assert metrics["informative_groups"] == 2
     assert metrics["grad_norm"] > 0
     assert metrics["learning_rate"] == 0.01
     for message in uninterrupted.of_type("checkpoint"):
-        folder = Path(message["adapter"])
+        folder = Path(message["policy"]["adapter"])
         assert is_whole(folder)
         assert {"adapter_config.json", "adapter_model.safetensors", "optimizer.pt", "scheduler.pt"} <= {
             file.name for file in folder.iterdir()
@@ -152,7 +152,7 @@ def test_a_job_that_is_done_is_done(uninterrupted: Worker) -> None:
     last = str((again.folder / "out" / f"checkpoint-{STEPS}").resolve())
     assert again.messages == [
         {"type": "ready", "step": STEPS},
-        {"type": "checkpoint", "step": STEPS, "adapter": last},
+        {"type": "checkpoint", "step": STEPS, "policy": {"adapter": last}},
         {"type": "done", "step": STEPS},
     ]
 

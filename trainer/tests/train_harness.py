@@ -19,6 +19,7 @@ from transformers import AutoModelForCausalLM
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = ["q_proj", "k_proj", "v_proj", "out_proj", "in_proj", "w1", "w2", "w3"]
+LORA = {"r": 4, "alpha": 4, "dropout": 0, "target_modules": TARGETS}
 Message = dict[str, Any]
 OnMessage = Callable[[Message, subprocess.Popen], str | bool | None]
 
@@ -33,10 +34,18 @@ def make_job(base: Path, output: Path, **changes: Any) -> Message:
         "steps": 4,
         "groups_per_step": 2,
         "group_size": 4,
-        "lora": {"r": 4, "alpha": 4, "dropout": 0, "target_modules": TARGETS},
+        "lora": LORA,
         "learning_rate": 0.01,
+        "max_grad_norm": 1.0,
+        "clip": 0.2,
+        "kl": 0,
+        "temperature": 1,
+        "advantage": "group",
         "checkpoint_every": 2,
         "threads": 1,
+        "dtype": "float32",
+        "tokens_per_forward": 4096,
+        "gradient_checkpointing": False,
     }
     return {**job, **changes}
 
@@ -104,7 +113,7 @@ class Worker:
     def answer(self, request: Message) -> str:
         """Makes the rollouts of a request with the adapter it names, and the line that tells of them."""
         base = AutoModelForCausalLM.from_pretrained(self.job["base_model"])
-        model = PeftModel.from_pretrained(base, request["adapter"]).eval()
+        model = PeftModel.from_pretrained(base, request["policy"]["adapter"]).eval()
         groups = [sample_group(model, task, request["group_size"]) for task in request["tasks"]]
         return self.write_batch(request, {"groups": groups})
 

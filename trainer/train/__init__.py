@@ -1,4 +1,4 @@
-"""`python -m trainer train --job job.json`: trains one LoRA with GRPO, as docs/trainer-protocol.md says.
+"""`python -m trainer train --job job.json`: trains one LoRA with GRPO, as docs/learner-protocol.md says.
 
 Invariant: stdout carries protocol lines alone, and a job that cannot run ends with one `error` line and exit code 1.
 Nothing heavy is imported before the job has been checked, so a bad job fails at once.
@@ -18,7 +18,7 @@ from .job import BadJob, read_job
 def main(argv: list[str]) -> int:
     """Runs one training job. Returns the exit code: 0 when done or interrupted, 1 after an error."""
     parser = argparse.ArgumentParser(
-        prog="trainer train", description="Train one LoRA with GRPO (docs/trainer-protocol.md)."
+        prog="trainer train", description="Train one LoRA with GRPO (docs/learner-protocol.md)."
     )
     parser.add_argument("--job", required=True, metavar="FILE", help="job.json")
     arguments = parser.parse_args(argv)

@@ -1,4 +1,4 @@
-"""The two pipes to the gpu worker: JSON lines out on what was stdout, answers in on stdin.
+"""The two pipes to the gpu worker (docs/learner-protocol.md): JSON lines out on what was stdout, answers in on stdin.
 
 Invariant: whoever else prints to fd 1 (libraries, progress bars) reaches stderr. SIGTERM, SIGINT, end of file on
 stdin and a closed stdout all mean the same: stop between two optimizer steps. Only `ask_rollouts` raises
@@ -24,7 +24,12 @@ class RolloutsFailed(RuntimeError):
 
 
 class ProtocolError(RuntimeError):
-    """The worker wrote something that docs/trainer-protocol.md does not allow."""
+    """The worker wrote something that docs/learner-protocol.md does not allow."""
+
+
+def policy_of(adapter: Path) -> dict[str, str]:
+    """How messages name what was learned so far: the base model with this adapter."""
+    return {"adapter": str(adapter)}
 
 
 class Channel:
@@ -61,7 +66,7 @@ class Channel:
         self._requests += 1
         request = {"type": "rollouts", "id": self._requests, "step": step, "tasks": tasks}
         if not self._stopping:
-            self.send({**request, "group_size": group_size, "adapter": str(adapter)})
+            self.send({**request, "group_size": group_size, "policy": policy_of(adapter)})
         line = self._read_line()
         try:
             answer = json.loads(line)

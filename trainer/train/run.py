@@ -23,7 +23,7 @@ from transformers.utils import logging as transformers_logging
 from trl import GRPOConfig
 
 from .batch import Batch, training_batch
-from .channel import Channel, Interrupted, ProtocolError, RolloutsFailed
+from .channel import Channel, Interrupted, ProtocolError, RolloutsFailed, policy_of
 from .checkpoint import fingerprint_of, last_whole, only_trainer
 from .grpo import CapabilityTrainer, save_adapter
 from .job import BadJob, Job
@@ -63,7 +63,7 @@ def _announce(channel: Channel, step: int, checkpoint: Path | None) -> None:
     """Says where it goes on. The checkpoint is told again: the worker that heard of it may have died since."""
     channel.send({"type": "ready", "step": step})
     if checkpoint:
-        channel.send({"type": "checkpoint", "step": step, "adapter": str(checkpoint)})
+        channel.send({"type": "checkpoint", "step": step, "policy": policy_of(checkpoint)})
 
 
 def _train(trainer: CapabilityTrainer, checkpoint: Path | None) -> bool:
@@ -113,7 +113,7 @@ def make_trainer(job: Job, output: Path, channel: Channel) -> CapabilityTrainer:
         channel.send({"type": "step", "step": step, "metrics": metrics})
 
     def on_checkpoint(step: int, folder: Path) -> None:
-        channel.send({"type": "checkpoint", "step": step, "adapter": str(folder)})
+        channel.send({"type": "checkpoint", "step": step, "policy": policy_of(folder)})
 
     return CapabilityTrainer(
         model=model,
@@ -177,7 +177,7 @@ def build_model(job: Job) -> Any:
         r=job.lora.r,
         lora_alpha=job.lora.alpha,
         lora_dropout=job.lora.dropout,
-        target_modules=list(job.lora.target_modules),
+        target_modules=job.lora.target_modules,
         task_type="CAUSAL_LM",
     )
     return get_peft_model(base, config)

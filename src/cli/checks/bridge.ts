@@ -1,30 +1,25 @@
-/** What the bridges of the benchmarks need: their Python environments and the folders that a campaign file names. */
+/** What a target's kind needs beside the project: a Python environment of its own, and folders that the campaign file names. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Campaign } from '../../domain/campaign';
+import { kindOf } from '../../domain/kind';
+import { environments } from '../../environments';
 import { projectRoot } from '../project';
 import { failed, passed, type Check } from './check';
 
-/** One check per thing; none for a target without a bridge of ours. */
-export function checkBridge({ target }: Campaign, root = projectRoot): Check[] {
-  switch (target.kind) {
-    case 'tau2': {
-      const { checkout } = target;
-      return [
-        installed({ root, environment: '.venv-bridges', command: 'make bridges' }),
-        ...(checkout === undefined
-          ? []
-          : [folder({ name: 'tau2-bench checkout', field: 'target.checkout', path: checkout, holds: 'src/tau2' })]),
-      ];
-    }
-    case 'toolsandbox':
-      return [
-        installed({ root, environment: '.venv-toolsandbox', command: 'make bridges-toolsandbox' }),
-        folder({ name: 'ToolSandbox', field: 'target.folder', path: target.folder, holds: 'tool_sandbox' }),
-      ];
-    default:
-      return [];
-  }
+/** One check per thing; none for a target that needs nothing. */
+export function checkBridge(
+  { target }: Pick<Campaign, 'target'>,
+  { root = projectRoot, kinds = environments } = {},
+): Check[] {
+  const { python, folders = [] } = kindOf(kinds, target);
+  return [
+    ...(python ? [installed({ root, ...python })] : []),
+    ...folders.flatMap(({ option, name, holds }) => {
+      const path = target[option];
+      return typeof path === 'string' ? [folder({ name, field: `target.${option}`, path, holds })] : [];
+    }),
+  ];
 }
 
 function installed({ root, environment, command }: { root: string; environment: string; command: string }): Check {
@@ -37,5 +32,5 @@ function installed({ root, environment, command }: { root: string; environment: 
 function folder({ name, field, path, holds }: { name: string; field: string; path: string; holds: string }): Check {
   if (existsSync(join(path, holds))) return passed(name, path);
   const missing = existsSync(path) ? `${path} holds no ${holds}` : `there is no folder ${path}`;
-  return failed(name, missing, `name a checkout in ${field} of the campaign file`);
+  return failed(name, missing, `name a checkout in ${field}`);
 }

@@ -1,10 +1,13 @@
-/** What one campaign file needs: its base model and its target environment. */
+/** What one campaign file needs: its base model, its target environment, and parts that can work on it. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { openFolderStore } from '../../artifacts/folder-store';
 import type { Campaign } from '../../domain/campaign';
-import type { Environment } from '../../domain/environment';
+import type { Environment, EnvironmentDescription } from '../../domain/environment';
+import { kindOf } from '../../domain/kind';
+import { describeSpec, openEnvironment } from '../../environments/open';
+import { registry as allKinds, type Registry } from '../../registry';
 import { messageOf } from '../errors';
-import { lazy } from '../lazy';
 import { homeAt, type Home } from '../project';
 import { failed, passed, type Check } from './check';
 
@@ -29,35 +32,74 @@ export function checkModel({ baseModel, policyServer }: Campaign): Check {
     : passed('base model', path);
 }
 
-/** Opens the target, lets it describe itself and closes it. */
-export async function checkTarget({ target, analyst }: Campaign, home: Home = homeAt('.campaigns')): Promise<Check> {
-  const label =
-    target.kind === 'process' ? target.command.join(' ') : target.kind === 'builtin' ? target.name : target.kind;
-  const fix =
-    target.kind === 'process'
-      ? `run it by hand, then \`campaign env check -- ${label}\``
-      : 'correct the field target of the campaign file';
+/**
+ * Opens the target and lets it describe itself; opens the parts that work on it and asks them whether they can. A target that no
+ * environment can be synthesized for is no lack: its arms still train.
+ */
+export async function checkTarget(
+  campaign: Campaign,
+  home: Home = homeAt('.campaigns'),
+  registry: Registry = allKinds,
+): Promise<Check[]> {
+  const { analyst, synthesizer } = campaign;
+  const { target, description } = await describe(campaign, home, registry.environments);
+  return [
+    target,
+    await checkPart({
+      field: 'analyst',
+      kind: analyst.kind,
+      open: async () => kindOf(registry.analysts, analyst).open(analyst, undefined),
+      description,
+      unsuited: (why) => failed('analyst', why, 'change the field analyst of the campaign file'),
+    }),
+    await checkPart({
+      field: 'synthesizer',
+      kind: synthesizer.kind,
+      open: async () => kindOf(registry.synthesizers, synthesizer).open(synthesizer, undefined),
+      description,
+      unsuited: (why) =>
+        passed('synthesizer', `${synthesizer.kind}, but no environment can be synthesized for a capability: ${why}`),
+    }),
+  ];
+}
+
+async function describe(
+  { target }: Campaign,
+  home: Home,
+  kinds: Registry['environments'],
+): Promise<{ target: Check; description?: EnvironmentDescription }> {
   let opened: Environment | undefined;
   try {
-    const { openEnvironment } = lazy.environments();
-    const store = lazy.folderStore().openFolderStore(join(home.root, 'artifacts'));
+    const store = openFolderStore(join(home.root, 'artifacts'));
     // The models that play its other parties have checks of their own.
-    const environment = await within(openEnvironment(target, { store, partners: {} }));
-    opened = environment;
-    const { name, version, tools, hasReference, rules } = await within(environment.describe());
-    const found = `${name} ${version}, ${tools.length} tools`;
-    if (analyst.kind === 'rules' && !hasReference)
-      return failed(
-        'target environment',
-        `${found}, but it tells no reference actions, which analyst.kind "rules" needs`,
-        'use a target that tells them: this version has no other analyst',
-      );
-    const synthesis = rules ? '' : '; it describes no rules, so no environment can be synthesized for a capability';
-    return passed('target environment', found + synthesis);
+    opened = await within(openEnvironment(target, { store, partners: {}, kinds }));
+    const description = await within(opened.describe());
+    const { name, version, tools } = description;
+    return { target: passed('target environment', `${name} ${version}, ${tools.length} tools`), description };
   } catch (error) {
-    return failed('target environment', `${label} does not describe itself: ${messageOf(error)}`, fix);
+    const problem = `${describeSpec(target, kinds).label} does not describe itself: ${messageOf(error)}`;
+    const fix = kindOf(kinds, target).remedy?.(target) ?? 'correct the field target of the campaign file';
+    return { target: failed('target environment', problem, fix) };
   } finally {
     await opened?.close().catch(() => undefined);
+  }
+}
+
+/** `unsuited`: what it is where the part can't work on the target. Without a description it is opened only. */
+async function checkPart(o: {
+  field: 'analyst' | 'synthesizer';
+  kind: string;
+  open: () => Promise<{ unsuited?(description: EnvironmentDescription): string | undefined }>;
+  description: EnvironmentDescription | undefined;
+  unsuited: (why: string) => Check;
+}): Promise<Check> {
+  try {
+    const part = await o.open();
+    if (!o.description) return passed(o.field, `${o.kind}, not held against the target`);
+    const why = part.unsuited?.(o.description);
+    return why === undefined ? passed(o.field, o.kind) : o.unsuited(why);
+  } catch (error) {
+    return failed(o.field, messageOf(error), `correct the field ${o.field} of the campaign file`);
   }
 }
 

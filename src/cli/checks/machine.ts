@@ -1,12 +1,13 @@
 /** What this machine has: Node, memory, disk, ports, the build, the Temporal CLI. */
 import { execFile } from 'node:child_process';
 import { accessSync, constants, existsSync, statSync, statfsSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { totalmem } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { messageOf } from '../errors';
+import { portProblem, type NamedPort } from '../ports';
 import { projectRoot, temporalPath, type Home } from '../project';
+import { workerNames, workerProgram } from '../run/services';
 import { failed, passed, type Check } from './check';
 
 const GiB = 1024 ** 3;
@@ -22,10 +23,10 @@ export function checkNode(version = process.versions.node): Check {
 }
 
 export function checkBuild(root = projectRoot): Check {
-  const missing = ['control', 'rollouts', 'gpu']
-    .map((worker) => `dist/workers/${worker}.js`)
-    .find((file) => !existsSync(join(root, file)));
-  return missing ? failed('build', `${missing} is missing`, 'run `make build`') : passed('build', 'dist/');
+  const missing = workerNames.map((name) => workerProgram(name, root)).find((file) => !existsSync(file));
+  return missing
+    ? failed('build', `${relative(root, missing)} is missing`, 'run `make build`')
+    : passed('build', 'dist/');
 }
 
 export async function checkTemporal(): Promise<Check> {
@@ -40,25 +41,15 @@ export async function checkTemporal(): Promise<Check> {
   }
 }
 
-export async function checkPort({ name, port, flag }: { name: string; port: number; flag: string }): Promise<Check> {
-  const error = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
-    const server = createServer().once('error', resolve);
-    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(undefined)));
-  });
-  if (!error) return passed(name, `port ${port} is free`);
-  const found = error.code === 'EADDRINUSE' ? `port ${port} is in use` : `port ${port} cannot be used (${error.code})`;
-  return failed(name, found, `choose another one with ${flag} PORT`);
-}
-
-/** A port that nobody uses now. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject);
-    server.listen({ port: 0, host: '127.0.0.1' }, () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
+/** `asked`: as the user gave it. Where none was named, `campaign run` finds a free one: a taken port is no lack. */
+export async function checkPort({ port, asked }: { port: NamedPort; asked?: number | undefined }): Promise<Check> {
+  const { name, flag, preferred } = port;
+  if (asked === 0) return passed(name, 'a free port is taken');
+  const problem = await portProblem(asked ?? preferred);
+  if (!problem) return passed(name, `port ${asked ?? preferred} is free`);
+  return asked === undefined
+    ? passed(name, `${problem}, a free one is taken instead`)
+    : failed(name, problem, `choose another one with ${flag} PORT, or 0 for a free one`);
 }
 
 /** The home need not exist yet: then the nearest folder above it must be writable. Nothing is made here. */

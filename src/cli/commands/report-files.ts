@@ -29,8 +29,11 @@ const reported = (home: string): string[] =>
 /** All reports of the home that this version can read, the newest first. */
 export const allReports = (home: string): Report[] =>
   reported(home).flatMap((name) => {
-    const parsed = reportSchema.safeParse(JSON.parse(readFileSync(join(home, name, 'report.json'), 'utf8')));
-    return parsed.success ? [parsed.data] : [];
+    try {
+      return [reportSchema.parse(JSON.parse(readFileSync(join(home, name, 'report.json'), 'utf8')))];
+    } catch {
+      return [];
+    }
   });
 
 /** The report of campaign `name`, or the newest; undefined if the home has none. Throws UserError for a wrong name or a broken file. */

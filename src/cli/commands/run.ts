@@ -2,14 +2,12 @@
 import type { Command } from 'commander';
 import type { Stage } from '../../domain/stages';
 import { lazy } from '../lazy';
-import { allOptions, stageName, temporalOf, wholeNumber, type CommonOptions } from '../options';
+import { allOptions, portOptions, stageName, temporalOf, wholeNumber, type CommonOptions } from '../options';
 import type { RunOptions } from '../run/command';
-import type { ServeOptions } from '../run/stand';
+import type { ServeOptions } from '../run/supervised-run';
 
-const ports = (command: Command): Command =>
-  command
-    .option('--ui-port <port>', "port of Temporal's UI", wholeNumber(1, 65535), 8233)
-    .option('--temporal-port <port>', 'port of the Temporal server', wholeNumber(1, 65535), 7233);
+// eslint-disable-next-line @typescript-eslint/no-require-imports -- slow to load, and it loads modules that use `lazy`
+const runModule = () => require('../run/command') as typeof import('../run/command');
 
 const campaignOptions = (command: Command): Command =>
   command
@@ -18,12 +16,12 @@ const campaignOptions = (command: Command): Command =>
     .option('--name <name>', "name, instead of the file's");
 
 export function runCommands(program: Command): void {
-  ports(campaignOptions(program.command('run <file>')))
+  portOptions(campaignOptions(program.command('run <file>')))
     .description('run a campaign with all its services on this machine; the same command goes on after a stop')
     .option('--exit', 'leave when it has ended, instead of keeping the UI up')
     .option('--json', 'JSON lines instead of a live tree')
     .action(async (file: string, _options: unknown, command: Command) => {
-      process.exitCode = await lazy.run().runCampaign(file, allOptions<RunOptions>(command));
+      process.exitCode = await runModule().runCampaign(file, allOptions<RunOptions>(command));
     });
 
   campaignOptions(program.command('start <file>'))
@@ -32,7 +30,7 @@ export function runCommands(program: Command): void {
     .action(async (file: string, _options: unknown, command: Command) => {
       const options = allOptions<{ until?: Stage; name?: string; seed?: number } & CommonOptions>(command);
       const { campaign, decision } = await lazy.start().startFile({ file, at: temporalOf(options), options });
-      const said = { start: 'started', 'take up': 'is running already', show: 'has ended already' }[decision];
+      const said = { start: 'started', attach: 'is running already', show: 'has ended already' }[decision];
       console.log(
         options.json
           ? JSON.stringify({ campaign, status: said })
@@ -40,10 +38,10 @@ export function runCommands(program: Command): void {
       );
     });
 
-  ports(program.command('serve'))
+  portOptions(program.command('serve'))
     .description('Temporal and its UI for this home, to look at finished campaigns')
     .option('--json', 'JSON lines')
     .action(async (_options: unknown, command: Command) => {
-      process.exitCode = await lazy.run().serveHome(allOptions<ServeOptions>(command));
+      process.exitCode = await runModule().serveHome(allOptions<ServeOptions>(command));
     });
 }

@@ -1,14 +1,14 @@
 /**
  * `campaign select`: the method's selection over published label files. Invariant: a file that is not a whole, consistent labeling pass
- * stops the command with a one-line error; nothing is repaired or left out.
+ * stops the command with a one-line error.
  */
-import { readFileSync, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Command } from 'commander';
+import { readLabelFiles } from '../../analyst/label-files';
 import { selectionRuleSchema } from '../../domain/campaign';
-import { labelPassSchema, type LabelPass, type Selection } from '../../domain/capability';
-import { UserError, messageOf } from '../errors';
-import { checkPartition, selectCapabilities, type Thresholds } from '../../domain/selection';
+import type { LabelPass, Selection } from '../../domain/capability';
+import { isFailure } from '../../domain/failures';
+import { selectCapabilities, type Thresholds } from '../../domain/selection';
+import { UserError } from '../errors';
 
 interface SelectOptions {
   labels: string;
@@ -28,8 +28,9 @@ export function selectCommand(program: Command): void {
     .option('--delta <fraction>', 'least gap between the error rates of failures and successes', String(defaults.delta))
     .option('--votes <count>', 'passes that must agree', String(defaults.votes))
     .option('--json', 'print JSON instead of a table')
-    .action((options: SelectOptions) => {
-      const selection = selectCapabilities({ passes: readPasses(options.labels), rule: parseRule(options) });
+    .action(async (options: SelectOptions) => {
+      const rule = parseRule(options);
+      const selection = selectCapabilities({ passes: await readPasses(options.labels), rule });
       const text = options.json ? JSON.stringify(selection, null, 2) : table(selection);
       (command.configureOutput().writeOut ?? ((out) => process.stdout.write(out)))(`${text}\n`);
     });
@@ -52,52 +53,13 @@ function parseRule(options: SelectOptions): Thresholds {
   };
 }
 
-/** All run_NN.json of a folder, in the order of their numbers. Other files are left alone. */
-function readPasses(folder: string): LabelPass[] {
-  const files = listFolder(folder)
-    .flatMap((name) => {
-      const number = /^run_(\d+)\.json$/.exec(name)?.[1];
-      return number === undefined ? [] : [{ name, number: Number(number) }];
-    })
-    .sort((a, b) => a.number - b.number || (a.name < b.name ? -1 : 1));
-  if (files.length === 0)
-    throw new UserError(`--labels ${folder}: no file run_NN.json; name the passes run_00.json, run_01.json, ...`);
-  const passes = files.map(({ name }) => readPass(join(folder, name)));
-  if (passes.every((pass) => Object.keys(pass.labels).length === 0)) {
-    throw new UserError(
-      `--labels ${folder}: no capability in any of ${files.length} files; "labels" must name at least one`,
-    );
-  }
-  return passes;
-}
-
-function listFolder(folder: string): string[] {
-  const stats = statSync(folder, { throwIfNoEntry: false });
-  if (!stats?.isDirectory()) {
-    throw new UserError(`--labels ${folder}: no such folder; name the one with the files run_NN.json`);
-  }
-  return readdirSync(folder);
-}
-
-function readPass(file: string): LabelPass {
-  const parsed = labelPassSchema.safeParse(readJson(file));
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    throw new UserError(
-      `${file}: ${issue?.path.join('.') || 'file'}: ${issue?.message}; see docs/analysis.md for the shape`,
-    );
-  }
-  const [problem, ...others] = checkPartition(parsed.data);
-  if (problem !== undefined) throw new UserError(`${file}: ${problem}`, others);
-  return parsed.data;
-}
-
-function readJson(file: string): unknown {
-  const text = readFileSync(file, 'utf8');
+async function readPasses(folder: string): Promise<LabelPass[]> {
   try {
-    return JSON.parse(text);
+    return (await readLabelFiles({ folder, field: '--labels' })).map(({ pass }) => pass);
   } catch (error) {
-    throw new UserError(`${file}: not JSON (${messageOf(error)}); write the file again`);
+    if (!isFailure(error, 'BadInput')) throw error;
+    const [cause = '', ...others] = error.message.split('\n');
+    throw new UserError(cause, others);
   }
 }
 

@@ -13,10 +13,10 @@ export function watchCommands(program: Command): void {
     .action(async (name: string | undefined, _options: unknown, command: Command) => {
       const options = allOptions(command);
       await withTemporal(options, async (temporal) => {
-        const { createNarrator, follow } = lazy.watch();
+        const { createProgressOutput, follow } = lazy.watch();
         const campaign = name ?? (await onlyCampaign(temporal));
-        const narrator = createNarrator({ json: options.json, campaign });
-        const last = await follow({ temporal, name: campaign, narrator, signal: new AbortController().signal });
+        const output = createProgressOutput({ json: options.json, campaign });
+        const last = await follow({ temporal, name: campaign, output, signal: new AbortController().signal });
         if (last?.status !== 'COMPLETED') process.exitCode = 1;
       });
     });

@@ -1,8 +1,9 @@
 /**
- * How many rollouts a campaign will make, by stage and purpose. Invariant: the same arithmetic as the workflows; purposes have the names
- * that the report gives them.
+ * How many rollouts a campaign will make, by stage and purpose. Invariant: the same arithmetic as the workflows, where every arm trains with
+ * the budget of `trace` on the target and evaluates its checkpoints, as grpo_target does.
  */
 import type { Campaign } from '../../domain/campaign';
+import type { Purpose } from '../../domain/purposes';
 import type { Prepared } from '../../domain/results';
 import type { Stage } from '../../domain/stages';
 
@@ -14,7 +15,7 @@ export interface Range {
 
 export interface PlannedRollouts {
   stage: Stage;
-  purpose: string;
+  purpose: Purpose;
   /** Whether a gradient follows: what a rollout costs depends on it. */
   kind: 'rollout' | 'training';
   rollouts: Range;
@@ -42,15 +43,15 @@ export function plannedRollouts({
   const heldOut = (capabilities * onSeeds + onTarget * tasks.heldOut) * validation.trials;
   const policies = 1 + capabilities;
   const planned: PlannedRollouts[] = [
-    counted('rollouts', 'base rollouts', tasks.discovery * rollouts.perTask),
+    counted('rollouts', 'base_rollouts', tasks.discovery * rollouts.perTask),
     {
       ...counted('capabilities', 'calibration', 0),
       rollouts: { low: capabilities * round, high: capabilities * round * calibration.maxRounds },
     },
     { ...counted('capabilities', 'training', (1 + arms) * capabilities * perTraining), kind: 'training' },
-    counted('capabilities', 'held-out evaluation', heldOut),
-    counted('router', 'router outcome matrix', policies * tasks.router * router.trials),
-    // Every policy alone, every arm, and the routed policy.
+    counted('capabilities', 'held_out', heldOut),
+    counted('router', 'outcome_matrix', policies * tasks.router * router.trials),
+    // Every policy alone, every arm, and trace.
     counted('evaluation', 'test', (policies + arms + 1) * tasks.evaluation * evaluation.trials),
   ];
   return planned.filter((one) => one.rollouts.high > 0);
@@ -59,7 +60,7 @@ export function plannedRollouts({
 /** A trainer saves every so many steps and at its end. */
 const checkpoints = (steps: number, every: number): number => Math.ceil(steps / every);
 
-const counted = (stage: Stage, purpose: string, rollouts: number): PlannedRollouts => ({
+const counted = (stage: Stage, purpose: Purpose, rollouts: number): PlannedRollouts => ({
   stage,
   purpose,
   kind: 'rollout',

@@ -1,6 +1,6 @@
 /** How many tasks a campaign will take from its target. Invariant: the split is the campaign's own (activities/prepare.ts). */
 import { join } from 'node:path';
-import { splitTasks } from '../../activities/prepare';
+import { splitTasks } from '../../environments/split';
 import type { Campaign } from '../../domain/campaign';
 import type { Prepared } from '../../domain/results';
 import { messageOf } from '../errors';
@@ -13,14 +13,21 @@ export interface TargetTasks {
   tasks: Prepared['tasks'];
   /** What the counts rest on, as a line of text. */
   note: string;
+  /** Whether there are published figures on the target. */
+  isPublished: boolean;
+  /** Model that plays the user, where one does. */
+  userModel?: string;
 }
 
 /** Asks the target; one that can't be opened gives the file's own counts, which are upper limits. */
 export async function targetTasks(campaign: Campaign, home: Home): Promise<TargetTasks> {
   const { target } = campaign;
+  const { describeSpec, openEnvironment } = lazy.environments();
+  const { label, isPublished, user } = describeSpec(target);
+  const known = { isPublished, ...(user && { userModel: user.model }) };
   const store = lazy.folderStore().openFolderStore(join(home.root, 'artifacts'));
   try {
-    const environment = await lazy.environments().openEnvironment(target, { store, partners: {} });
+    const environment = await openEnvironment(target, { store, partners: {} });
     try {
       const [{ name, version }, train, test] = await Promise.all([
         environment.describe(),
@@ -35,14 +42,14 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
         evaluation: plan.evaluation.length,
       };
       const note = `target ${name} ${version}: ${train.length} train and ${test.length} test tasks`;
-      return { name, tasks, note };
+      return { name, tasks, note, ...known };
     } finally {
       await environment.close();
     }
   } catch (error) {
     const { rollouts, validation, router, evaluation } = campaign;
     return {
-      name: target.kind === 'builtin' ? target.name : target.kind,
+      name: label,
       tasks: {
         discovery: rollouts.tasks,
         heldOut: validation.targetTasks,
@@ -50,6 +57,7 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
         evaluation: evaluation.tasks,
       },
       note: `the target can't be asked for its tasks (${messageOf(error)}): the counts are the file's upper limits`,
+      ...known,
     };
   }
 }

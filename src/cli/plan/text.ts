@@ -1,6 +1,7 @@
 /** The plan as text: what is made and spent, stage by stage, and on what each rate rests. */
-import { publishedFor, publishedRun } from '../../domain/published';
-import type { Campaign } from '../../domain/campaign';
+import { armName, type Campaign } from '../../domain/campaign';
+import { publishedRun } from '../../domain/published';
+import { purposeNames } from '../../domain/purposes';
 import { duration, MISSING, wholeNumber } from '../../report/format';
 import type { Range } from './counts';
 import type { CampaignPlan, StageCost } from './estimate';
@@ -52,9 +53,18 @@ const words: Record<Quantity, string> = {
 const rateLine = (name: string, rate: Rate): string =>
   `  ${name}: ${between(rate, rounded)}; ${rate.basis === 'file' ? 'from' : rate.basis}${rate.basis === 'assumed' ? ',' : rate.basis === 'measured' ? ' in' : ''} ${rate.source}`;
 
+/** What the counts take arms for. */
+function arms(campaign: Campaign): string[] {
+  if (campaign.arms.length === 0) return [];
+  const names = campaign.arms.map(armName).join(', ');
+  return [
+    `arms (${names}): each is planned as one that trains on the target with the budget of trace, as grpo_target does`,
+  ];
+}
+
 /** How the budget compares with the published one, where the target is one of its benchmarks. */
-function published(campaign: Campaign, target: string, capabilities: number): string[] {
-  if (!publishedFor(target)) return [];
+function published(campaign: Campaign, target: TargetTasks, capabilities: number): string[] {
+  if (!target.isPublished) return [];
   const { steps, groupsPerStep, groupSize } = campaign.training;
   const each = steps * groupsPerStep * groupSize;
   const { source, trainingRollouts, capabilities: n, hoursPerAdapter, gpus, gpu } = publishedRun;
@@ -77,7 +87,6 @@ export function planText(o: { campaign: Campaign; target: TargetTasks; plan: Cam
     'wall time',
     ...(withGpus ? ['GPU-hours'] : []),
   ];
-  const user = 'user' in campaign.target && campaign.target.user;
   return [
     `${campaign.name}: planned for ${plan.capabilities} capabilities; how many are selected is known after the stage selection (--capabilities N)`,
     target.note,
@@ -88,16 +97,19 @@ export function planText(o: { campaign: Campaign; target: TargetTasks; plan: Cam
     '',
     ...aligned([
       ['purpose', 'rollouts'],
-      ...purposes.map(({ purpose, rollouts }) => [purpose, between(rollouts, wholeNumber)]),
+      ...purposes.map(({ purpose, rollouts }) => [purposeNames[purpose], between(rollouts, wholeNumber)]),
     ]),
     `calibration takes 1 to ${campaign.calibration.maxRounds} rounds a capability; what is not calibrated is not trained`,
-    ...published(campaign, target.name, plan.capabilities),
+    ...arms(campaign),
+    ...published(campaign, target, plan.capabilities),
     '',
     'rates, of one rollout:',
     ...kinds.flatMap((kind) =>
       quantities.map((quantity) => rateLine(`${kind}, ${words[quantity]}`, rates[kind][quantity])),
     ),
     'Measured rates come by themselves after `campaign run FILE --until rollouts`. Analysis and report take seconds to minutes and are not counted.',
-    ...(user ? [`Tokens of the simulated user (${user.model}) are not counted: nothing measures them.`] : []),
+    ...(target.userModel
+      ? [`Tokens of the simulated user (${target.userModel}) are not counted: nothing measures them.`]
+      : []),
   ].join('\n');
 }

@@ -3,10 +3,10 @@ import type { Stage } from '../../domain/stages';
 import { UserError } from '../errors';
 import type { CampaignState } from '../temporal';
 
-export type Decision = 'start' | 'take up' | 'show';
+export type Decision = 'start' | 'attach' | 'show';
 
 /**
- * A running campaign is taken up; a finished one is shown; one that failed, was ended or stopped after another stage starts again, and
+ * A running campaign is attached to; a finished one is shown; one that failed, was ended or stopped after another stage starts again, and
  * finds its artifacts. All that only under the same configuration.
  * @throws UserError if the name belongs to another configuration.
  */
@@ -26,6 +26,6 @@ export function decide({
     throw new UserError(
       `campaign ${name} ${state.status === 'RUNNING' ? 'is running' : 'was run'} with another configuration; give this one its own name with --name, for example --name ${name}-2`,
     );
-  if (state.status === 'RUNNING') return 'take up';
+  if (state.status === 'RUNNING') return 'attach';
   return state.status === 'COMPLETED' && state.until === until ? 'show' : 'start';
 }

@@ -8,10 +8,14 @@ import { UserError } from '../errors';
 import { logTail, openLog, type LogFile } from './log-file';
 import { signalGroup, startTime, waitUntil, type RecordedProcess } from './processes';
 
+/** Lines of a log that are looked through: a Go program's stack follows its cause. */
+const TAIL_LINES = 500;
+
 export interface ServiceSpec {
   name: string;
   command: string;
-  args: string[];
+  /** A function is asked before every start: ports that nobody else knows are chosen anew. */
+  args: string[] | (() => Promise<string[]>);
   cwd: string;
   env: NodeJS.ProcessEnv;
   /** Whether it can be used now; asked every 100 ms with the last lines that it wrote. */
@@ -22,26 +26,39 @@ export interface ServiceSpec {
 }
 
 export interface RestartPolicy {
-  /** A life shorter than this counts as a quick death. */
-  quickSeconds: number;
-  /** So many quick deaths one after the other, and the service has failed. */
-  maxQuickDeaths: number;
-  firstDelayMs: number;
+  /** Ending sooner than this after its start counts as a crash in a row. */
+  minUptimeSeconds: number;
+  /** So many crashes in a row, and the service has failed. */
+  maxCrashes: number;
+  initialDelayMs: number;
   maxDelayMs: number;
 }
 export const restartPolicy: RestartPolicy = {
-  quickSeconds: 20,
-  maxQuickDeaths: 5,
-  firstDelayMs: 500,
+  minUptimeSeconds: 20,
+  maxCrashes: 5,
+  initialDelayMs: 500,
   maxDelayMs: 8000,
 };
+
+/** A service that did not start or does not stay up; the end of its log is the evidence. */
+export class ServiceError extends UserError {
+  override name = 'ServiceError';
+  constructor(
+    message: string,
+    evidence: string[],
+    /** It says that an address is in use: with other ports it may start. */
+    readonly portTaken: boolean,
+  ) {
+    super(message, evidence);
+  }
+}
 
 export interface ServiceHooks {
   /** A process was started or has ended: what must be remembered has changed. */
   onChange: () => void;
   onRestart: (event: { name: string; cause: string; log: string; delayMs: number }) => void;
   /** It died too often; it is not started again. */
-  onFailure: (error: UserError) => void;
+  onFailure: (error: ServiceError) => void;
 }
 
 export class Service {
@@ -51,7 +68,7 @@ export class Service {
   private started: string | undefined;
   private exit: { cause: string } | undefined;
   private exited: Promise<void> = Promise.resolve();
-  private quickDeaths = 0;
+  private crashes = 0;
   private stopping = false;
 
   constructor(
@@ -70,9 +87,9 @@ export class Service {
     return { name: this.name, pid, started: this.started };
   }
 
-  /** Starts it and waits until it is ready. @throws UserError with the log's tail if it dies or takes too long. */
+  /** Starts it and waits until it is ready. @throws ServiceError with the log's tail if it dies or takes too long. */
   async start(): Promise<void> {
-    this.launch();
+    await this.launch();
     await this.becomeReady();
     void this.watch();
   }
@@ -94,8 +111,10 @@ export class Service {
     if (this.child?.pid !== undefined) signalGroup(this.child.pid, 'SIGKILL');
   }
 
-  private launch(): void {
-    const { command, args, cwd, env } = this.spec;
+  private async launch(): Promise<void> {
+    const { command, cwd, env } = this.spec;
+    const args = typeof this.spec.args === 'function' ? await this.spec.args() : this.spec.args;
+    if (this.stopping) throw new UserError(`${this.name} was stopped before it was started`);
     const log = openLog(this.logs, this.name);
     // stdin is never written to: its end tells the child that the supervisor is gone, even by kill -9.
     const child = spawn(command, args, { cwd, env, detached: true, stdio: ['pipe', log.descriptor, log.descriptor] });
@@ -120,8 +139,10 @@ export class Service {
   private async becomeReady(): Promise<void> {
     const deadline = Date.now() + this.spec.readySeconds * 1000;
     for (;;) {
+      const ready = !this.exit && (await this.spec.isReady(this.tail(TAIL_LINES)));
+      // It may have ended meanwhile, and somebody else may be answering on its port.
       if (this.exit) throw this.failure(`${this.name} did not start (${this.exit.cause})`);
-      if (await this.spec.isReady(this.tail(500))) return;
+      if (ready) return;
       if (Date.now() > deadline) throw this.failure(`${this.name} was not ready after ${this.spec.readySeconds} s`);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
@@ -132,23 +153,24 @@ export class Service {
     for (let born = Date.now(); ; born = Date.now()) {
       await this.exited;
       if (this.stopping) return;
-      this.quickDeaths = Date.now() - born < this.policy.quickSeconds * 1000 ? this.quickDeaths + 1 : 1;
+      this.crashes = Date.now() - born < this.policy.minUptimeSeconds * 1000 ? this.crashes + 1 : 1;
       const cause = this.exit?.cause ?? 'ended';
-      if (this.quickDeaths >= this.policy.maxQuickDeaths)
-        return this.hooks.onFailure(this.failure(`${this.name} died ${this.quickDeaths} times in a row (${cause})`));
-      const delayMs = Math.min(this.policy.maxDelayMs, this.policy.firstDelayMs * 2 ** (this.quickDeaths - 1));
+      if (this.crashes >= this.policy.maxCrashes)
+        return this.hooks.onFailure(this.failure(`${this.name} died ${this.crashes} times in a row (${cause})`));
+      const delayMs = Math.min(this.policy.maxDelayMs, this.policy.initialDelayMs * 2 ** (this.crashes - 1));
       this.hooks.onRestart({ name: this.name, cause, log: this.log?.path ?? '', delayMs });
-      await this.endRemains();
+      await this.endProcessGroup();
       await new Promise((resolve) => setTimeout(resolve, delayMs));
       if (this.stopping) return;
-      this.launch();
-      // Not becoming ready is one more death: the loop counts it.
-      await this.becomeReady().catch(() => this.killUnlessStopping());
+      // Not becoming ready is one more crash: the loop counts it.
+      await this.launch()
+        .then(() => this.becomeReady())
+        .catch(() => this.killUnlessStopping());
     }
   }
 
   /** What a dead process had started (a trainer that saves its checkpoint) ends before its successor begins. */
-  private async endRemains(): Promise<void> {
+  private async endProcessGroup(): Promise<void> {
     const pid = this.child?.pid;
     if (pid === undefined) return;
     const ended = await waitUntil(() => this.stopping || !signalGroup(pid, 0), this.spec.graceSeconds);
@@ -163,7 +185,8 @@ export class Service {
     return this.log ? logTail({ path: this.log.path, start: this.log.start, lines }) : [];
   }
 
-  private failure(what: string): UserError {
-    return new UserError(`${what}; the end of ${this.log?.path ?? 'its log'} says:`, this.tail(8));
+  private failure(what: string): ServiceError {
+    const portTaken = this.tail(TAIL_LINES).some((line) => /address already in use/i.test(line));
+    return new ServiceError(`${what}; the end of ${this.log?.path ?? 'its log'} says:`, this.tail(8), portTaken);
   }
 }

@@ -1,8 +1,8 @@
 /** The services of a campaign on one machine: how each is started, when it is ready, how long it may take to end. */
 import { join } from 'node:path';
 import type { Campaign } from '../../domain/campaign';
-import { searchAttributeNames } from '../../workflows/messages';
-import { lazy } from '../lazy';
+import { searchAttributeNames, taskQueues } from '../../workflows/messages';
+import { freePorts } from '../ports';
 import { projectRoot, pythonPath, temporalPath, type Home } from '../project';
 import type { ServiceSpec } from './service';
 
@@ -14,8 +14,10 @@ const WORKER_READY_SECONDS = 90;
 const WORKER_GRACE_SECONDS = 60;
 const SERVER_GRACE_SECONDS = 10;
 
-export const workerNames = ['control', 'rollouts', 'gpu'] as const;
+/** One worker a task queue. */
+export const workerNames = Object.values(taskQueues);
 export type WorkerName = (typeof workerNames)[number];
+export const workerProgram = (name: WorkerName, root = projectRoot): string => join(root, 'dist/workers', `${name}.js`);
 
 export interface Addresses {
   temporalAddress: string;
@@ -24,7 +26,17 @@ export interface Addresses {
 }
 
 /** Temporal's dev server with a database in the home. Write-ahead logging makes it four times as fast on activities. */
-export function temporalService({ home, port, uiPort }: { home: Home; port: number; uiPort: number }): ServiceSpec {
+export function temporalService({
+  home,
+  namespace,
+  port,
+  uiPort,
+}: {
+  home: Home;
+  namespace: string;
+  port: number;
+  uiPort: number;
+}): ServiceSpec {
   const attributes = Object.values(searchAttributeNames).flatMap((name) => ['--search-attribute', `${name}=Keyword`]);
   const pragmas = ['journal_mode=WAL', 'synchronous=1'].flatMap((pragma) => ['--sqlite-pragma', pragma]);
   // With its four partitions a queue of few slots can leave a task lying for minutes (10 were seen) while its worker polls another one.
@@ -32,41 +44,68 @@ export function temporalService({ home, port, uiPort }: { home: Home; port: numb
     '--dynamic-config-value',
     `matching.numTaskqueue${kind}Partitions=1`,
   ]);
+  let httpPort = 0;
   return {
     name: 'temporal',
     command: temporalPath() ?? 'temporal',
-    args: [
-      ...['server', 'start-dev', '--ip', '127.0.0.1', '--log-level', 'warn'],
-      ...['--port', String(port), '--ui-port', String(uiPort), '--db-filename', home.temporalDatabase],
-      ...pragmas,
-      ...attributes,
-      ...partitions,
-    ],
+    args: async () => {
+      // Left to itself, it draws these two at random, and may draw one that it was given for something else.
+      const [http = 0, metrics = 0] = await freePorts({ count: 2, except: [port, uiPort] });
+      httpPort = http;
+      return [
+        ...['server', 'start-dev', '--ip', '127.0.0.1', '--log-level', 'warn', '--namespace', namespace],
+        ...['--port', String(port), '--ui-port', String(uiPort), '--http-port', String(http)],
+        ...['--metrics-port', String(metrics), '--db-filename', home.temporalDatabase],
+        ...pragmas,
+        ...attributes,
+        ...partitions,
+      ];
+    },
     cwd: projectRoot,
     env: process.env,
-    isReady: () => lazy.temporal().answers({ address: `127.0.0.1:${port}`, namespace: 'default' }),
+    // Asked by a port that is this process's own: on the other one somebody else's server may answer.
+    isReady: () => answersOk(`http://127.0.0.1:${httpPort}/api/v1/namespaces/${encodeURIComponent(namespace)}`),
     readySeconds: TEMPORAL_READY_SECONDS,
     graceSeconds: SERVER_GRACE_SECONDS,
   };
 }
 
-/** The embedded policy server, always on the same port, so that workers find it again after a restart. */
-export function policyServerService({ campaign, port }: { campaign: Campaign; port: number }): ServiceSpec {
-  const { maxBatch, threads } =
-    campaign.policyServer.kind === 'embedded' ? campaign.policyServer : { maxBatch: 64, threads: 2 };
-  return {
+/**
+ * The embedded policy server. It chooses its port when it is started first and keeps it, so that workers find it again after a restart.
+ * `url` is where it listens, once it is ready.
+ */
+export function policyServerService({
+  model,
+  maxBatch,
+  threads,
+}: {
+  model: string;
+  maxBatch: number;
+  threads: number;
+}): {
+  spec: ServiceSpec;
+  url: () => string;
+} {
+  let url = new URL('http://127.0.0.1:0');
+  const spec: ServiceSpec = {
     name: 'policy-server',
     command: pythonPath(),
-    args: [
-      ...['-m', 'trainer', 'serve', '--model', campaign.baseModel.path, '--port', String(port)],
-      ...['--threads', String(threads), '--max-batch', String(maxBatch), '--exit-with-parent'],
-    ],
+    args: () =>
+      Promise.resolve([
+        ...['-m', 'trainer', 'serve', '--model', model, '--port', url.port],
+        ...['--threads', String(threads), '--max-batch', String(maxBatch), '--exit-with-parent'],
+      ]),
     cwd: projectRoot,
     env: process.env,
-    isReady: () => isHealthy(`http://127.0.0.1:${port}`),
+    isReady: async (output) => {
+      const listening = output.map(listeningUrl).find((found) => found !== undefined);
+      if (listening !== undefined) url = new URL(listening);
+      return listening !== undefined && (await answersOk(new URL('/health', url).href));
+    },
     readySeconds: POLICY_SERVER_READY_SECONDS,
     graceSeconds: SERVER_GRACE_SECONDS,
   };
+  return { spec, url: () => url.origin };
 }
 
 export function workerService(worker: {
@@ -79,7 +118,7 @@ export function workerService(worker: {
   return {
     name: `${worker.name}-worker`,
     command: process.execPath,
-    args: ['--enable-source-maps', join(projectRoot, 'dist/workers', `${worker.name}.js`)],
+    args: ['--enable-source-maps', workerProgram(worker.name)],
     cwd: projectRoot,
     env: {
       ...process.env,
@@ -97,9 +136,13 @@ export function workerService(worker: {
   };
 }
 
-async function isHealthy(url: string): Promise<boolean> {
+/** The address in the one JSON line that the policy server writes when it listens. */
+const listeningUrl = (line: string): string | undefined =>
+  /^\{.*"type"\s*:\s*"listening".*"url"\s*:\s*"([^"]+)"/.exec(line)?.[1];
+
+async function answersOk(url: string): Promise<boolean> {
   try {
-    return (await fetch(`${url}/health`, { signal: AbortSignal.timeout(2000) })).ok;
+    return (await fetch(url, { signal: AbortSignal.timeout(2000) })).ok;
   } catch {
     return false;
   }

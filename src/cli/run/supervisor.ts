@@ -12,7 +12,7 @@ const ORPHAN_GRACE_SECONDS = 30;
 
 export class Supervisor {
   /** In the order of starting; each entry is started and stopped together. */
-  private readonly groups: Service[][] = [];
+  private groups: Service[][] = [];
   private stopping = false;
   private stopped: Promise<void> = Promise.resolve();
   private state: RunState = { processes: [] };
@@ -35,12 +35,17 @@ export class Supervisor {
     return ended;
   }
 
-  /** Starts services side by side and waits until all are ready. */
+  /** Starts services side by side and waits until all are ready. If one does not start, all of them are stopped again. */
   async start(specs: ServiceSpec[]): Promise<void> {
     if (this.stopping) throw new UserError('stopped before everything was started');
     const services = specs.map((spec) => new Service(spec, this.home.logs, this.hooks, this.policy));
     this.groups.push(services);
-    await Promise.all(services.map((service) => service.start()));
+    try {
+      await Promise.all(services.map((service) => service.start()));
+    } catch (error) {
+      await this.stopGroup(services);
+      throw error;
+    }
   }
 
   /** Tells other commands where this home's Temporal server is. */
@@ -58,11 +63,14 @@ export class Supervisor {
   }
 
   private async stopDownTo(keep: number): Promise<void> {
-    while (this.groups.length > keep) {
-      await Promise.all((this.groups.at(-1) ?? []).map((service) => service.stop()));
-      this.groups.pop();
-    }
+    while (this.groups.length > keep) await this.stopGroup(this.groups.at(-1) ?? []);
     if (keep === 0) this.state = { processes: [] };
+    this.record();
+  }
+
+  private async stopGroup(services: Service[]): Promise<void> {
+    await Promise.all(services.map((service) => service.stop()));
+    this.groups = this.groups.filter((group) => group !== services);
     this.record();
   }
 

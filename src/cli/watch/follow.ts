@@ -1,7 +1,7 @@
 /** Follows a campaign until it ends. Invariant: a server or worker that is away for a while is waited for, not an error. */
 import { isGrpcServiceError } from '@temporalio/client';
 import type { Temporal } from '../temporal';
-import type { Narrator } from './narrator';
+import type { ProgressOutput } from './progress-output';
 import { takeSnapshot, type Snapshot } from './snapshot';
 
 const POLL_MS = 1500;
@@ -10,13 +10,13 @@ const POLL_MS = 1500;
 export async function follow({
   temporal,
   name,
-  narrator,
+  output,
   signal,
   pollMs = POLL_MS,
 }: {
   temporal: Temporal;
   name: string;
-  narrator: Narrator;
+  output: ProgressOutput;
   signal: AbortSignal;
   pollMs?: number;
 }): Promise<Snapshot | undefined> {
@@ -27,12 +27,12 @@ export async function follow({
       last = await takeSnapshot(temporal, name);
       away = false;
       if (signal.aborted) break;
-      narrator.show(last);
+      output.show(last);
       if (last.status !== 'RUNNING') break;
     } catch (error) {
       if (signal.aborted) break;
       if (!isGrpcServiceError(error)) throw error;
-      if (!away) narrator.note('services', 'the Temporal server does not answer; waiting for it');
+      if (!away) output.note('services', 'the Temporal server does not answer; waiting for it');
       away = true;
     }
     await pause(pollMs, signal);

@@ -1,5 +1,5 @@
 export { follow } from './follow';
-export { createNarrator, isTerminal } from './narrator';
+export { createProgressOutput, isTerminal } from './progress-output';
 export { Rates } from './rates';
 export { takeSnapshot } from './snapshot';
 export { frameLines } from './terminal';

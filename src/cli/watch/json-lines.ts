@@ -14,11 +14,11 @@ export interface ChangeLine {
   detail: string;
 }
 
-/** A status that changes is told at once; a detail that grows, every so often. */
+/** A status that changes is reported at once; a detail that grows, every so often. */
 const DETAIL_MS = 5000;
 
 export class Changes {
-  private readonly told = new Map<string, { status: string; detail: string; at: number }>();
+  private readonly reported = new Map<string, { status: string; detail: string; at: number }>();
   constructor(private readonly rates: Rates) {}
 
   /** Lines for what is new in this snapshot. */
@@ -26,12 +26,12 @@ export class Changes {
     const { progress, status } = snapshot;
     const whole = { key: 'campaign', status: progress?.paused ? 'paused' : status.toLowerCase(), detail: '' };
     return [whole, ...treeLines({ snapshot, rates: this.rates, now })].flatMap((line) => {
-      const before = this.told.get(line.key);
-      // What has not begun is not news.
+      const before = this.reported.get(line.key);
+      // What has not begun has not changed.
       if (!before && line.status === 'waiting') return [];
-      const news = before?.status !== line.status || (before.detail !== line.detail && now - before.at >= DETAIL_MS);
-      if (!news) return [];
-      this.told.set(line.key, { status: line.status, detail: line.detail, at: now });
+      const changed = before?.status !== line.status || (before.detail !== line.detail && now - before.at >= DETAIL_MS);
+      if (!changed) return [];
+      this.reported.set(line.key, { status: line.status, detail: line.detail, at: now });
       const [kind, child] = line.key.split('/');
       return [
         {

@@ -6,25 +6,21 @@ import {
   type WorkflowHandle,
 } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
-import {
-  queryNames,
-  workflowIds,
-  type CampaignProgress,
-  type ChildProgress,
-  type RolloutHeartbeat,
-  type TrainHeartbeat,
-} from '../../workflows/messages';
+import type { AnalysisHeartbeat, RolloutHeartbeat, TrainHeartbeat } from '../../domain/progress';
+import { queryNames, workflowIds, type CampaignProgress, type ChildProgress } from '../../workflows/messages';
 import { UserError } from '../errors';
 import type { Temporal } from '../temporal';
 
 /** A query waits for a worker; a campaign whose workers are away is shown by its status alone. */
 const QUERY_MS = 4000;
 
+type Heartbeat = RolloutHeartbeat | TrainHeartbeat | AnalysisHeartbeat;
+
 export interface ActivitySnapshot {
   /** Name of the activity's type. */
   type: string;
   attempt: number;
-  heartbeat?: RolloutHeartbeat | TrainHeartbeat;
+  heartbeat?: Heartbeat;
   /** When it last reported; ms since the epoch. */
   heartbeatAt?: number;
   /** Why the attempt before this one failed. */
@@ -105,9 +101,7 @@ function activitiesOf({ raw }: Awaited<ReturnType<WorkflowHandle['describe']>>):
     return {
       type: pending.activityType?.name ?? 'activity',
       attempt: pending.attempt ?? 1,
-      ...(payload
-        ? { heartbeat: defaultPayloadConverter.fromPayload<RolloutHeartbeat | TrainHeartbeat>(payload) }
-        : {}),
+      ...(payload ? { heartbeat: defaultPayloadConverter.fromPayload<Heartbeat>(payload) } : {}),
       ...(reported ? { heartbeatAt: Number(reported.seconds) * 1000 + (reported.nanos ?? 0) / 1e6 } : {}),
       ...(failure ? { lastFailure: failure } : {}),
     };

@@ -67,15 +67,16 @@ function activityTexts({ activities, owner, rates, now }: Activities): string[] 
   return activities.flatMap((activity) => {
     const { heartbeat, heartbeatAt, attempt, lastFailure } = activity;
     const parts: string[] = [];
-    if (heartbeat?.kind === 'rollouts') {
-      const perSecond = rates.perSecond(`${owner} ${heartbeat.purpose}`, heartbeat.done, now);
-      parts.push(`${heartbeat.purpose} ${heartbeat.done}/${heartbeat.total}`);
-      if (perSecond !== undefined) parts.push(`${perSecond.toFixed(1)}/s`);
-      if (heartbeat.broken > 0) parts.push(`${heartbeat.broken} broken`);
-    } else if (heartbeat?.kind === 'train') {
+    if (heartbeat?.kind === 'train') {
       parts.push(`step ${heartbeat.step}/${heartbeat.steps}`);
       if (heartbeat.reward !== undefined) parts.push(`reward ${heartbeat.reward.toFixed(2)}`);
       if (heartbeat.rollouts) parts.push(`rollouts ${heartbeat.rollouts.done}/${heartbeat.rollouts.total}`);
+    } else if (heartbeat) {
+      const { title, done, total } = heartbeat;
+      const perSecond = rates.perSecond(`${owner} ${title}`, done, now);
+      parts.push(`${title} ${done}/${total}`);
+      if (perSecond !== undefined) parts.push(`${perSecond.toFixed(1)}/s`);
+      if (heartbeat.kind === 'rollouts' && heartbeat.broken > 0) parts.push(`${heartbeat.broken} broken`);
     }
     const quiet = heartbeatAt === undefined ? 0 : (now - heartbeatAt) / 1000;
     // Whole minutes: silence is not news every second.

@@ -4,8 +4,8 @@
  * is one token of the base model, and a write tool's `description` is the user's request with its arguments in braces, so that
  * environments of the same kind can be made from describe() alone.
  */
-import type { PolicyRule } from '../../domain/environment';
 import type { JsonSchema, ToolSchema } from '../../domain/messages';
+import type { PolicyRule } from '../policy-rules';
 
 export const COLORS = ['red', 'blue', 'green', 'black', 'white', 'grey', 'pink', 'brown'] as const;
 export const KINDS = [

@@ -1,13 +1,19 @@
-/** The arms on the test split: base, each adapter, the routed policy, the union ceiling, the baselines; and the solver matrix. */
+/** The arms on the test split: base, each adapter, the routed policy, the baselines, the bound of routing; and the solver matrix. */
 import { digest } from '../../artifacts/hash';
 import type { ArtifactStore } from '../../artifacts/store';
 import type { Task } from '../../domain/environment';
-import type { CampaignRecord } from '../../domain/results';
-import { MAX_INLINE_TASKS, type Arm, type ReportDraft, type SolverMatrix } from '../../domain/report';
+import type { ReportDraft } from '../../domain/report';
+import { MAX_INLINE_TASKS, type Arm, type SolverMatrix } from '../../domain/reported-arms';
+import { policyNames, type CampaignRecord } from '../../domain/results';
+import { rowsOf, type Row } from './arm-rows';
 import { taskMeans, type TaskMeans } from './evidence';
-import { differenceFigure, rateFigure, slug, type Level } from './figures';
+import { differenceFigure, plainFigure, rateFigure, slug, type Level } from './figures';
 import { groupsOf } from './groups';
+import { budgetOf } from './spent';
 import { reportedTraining } from './training';
+
+/** Task means of the arms that were evaluated, by name. */
+type Columns = ReadonlyMap<string, TaskMeans>;
 
 export async function armsOf(o: {
   store: ArtifactStore;
@@ -15,72 +21,79 @@ export async function armsOf(o: {
   /** Of the test split. */
   tasks: readonly Task[];
   level: Level;
-}): Promise<Pick<ReportDraft, 'arms' | 'comparisons' | 'groups' | 'solverMatrix'>> {
+}): Promise<Pick<ReportDraft, 'arms' | 'budget' | 'comparisons' | 'groups' | 'solverMatrix'>> {
   const { store, record, tasks, level } = o;
-  const { evaluation, capabilities = [], arms: baselines = [] } = record;
-  if (!evaluation) return {};
-  const columns = new Map<string, TaskMeans>();
-  for (const { option, rollouts } of evaluation.options) columns.set(option, await taskMeans(store, [rollouts.ref]));
-  const adapters = capabilities.filter((c) => c.trained && columns.has(c.name));
-  const spent = (trained: { training: { rollouts: number } } | undefined) => trained?.training.rollouts ?? 0;
-  const ofTrace = adapters.reduce((sum, c) => sum + spent(c.trained), 0);
-  if (evaluation.trace) {
-    columns.set(
-      'trace',
-      await taskMeans(
-        store,
-        evaluation.trace.chosen.map(({ rollouts }) => rollouts.ref),
-      ),
-    );
-    columns.set(
-      'union_ceiling',
-      union(['base', ...adapters.map((c) => c.name)].flatMap((name) => columns.get(name) ?? [])),
-    );
-  }
-  const base = columns.get('base');
-  const trainings = new Map([
-    ...adapters.map((c) => [c.name, spent(c.trained)] as const),
-    ...baselines.map((arm) => [arm.name, spent(arm.trained)] as const),
-    ['trace', ofTrace] as const,
-    ['union_ceiling', ofTrace] as const,
-  ]);
+  if (!record.evaluation) return {};
+  const rows = rowsOf(record);
+  const columns = await columnsOf(store, rows);
   const arms: Arm[] = [];
-  for (const [name, means] of columns) {
-    const baseline = baselines.find((arm) => arm.name === name)?.trained;
-    arms.push({
-      name,
-      trainingRollouts: trainings.get(name) ?? 0,
-      tasks: means.success.size,
-      trials: means.trials,
-      successRate: rateFigure({ id: `arms.${slug(name)}.success_rate`, means, level }),
-      ...(base &&
-        name !== 'base' && {
-          differenceToBase: differenceFigure({
-            id: `arms.${slug(name)}.difference_to_base`,
-            treatment: means,
-            control: base,
-            level,
-          }),
-        }),
-      ...(baseline && {
-        training: await reportedTraining({ store, id: `arms.${slug(name)}`, trained: baseline, level }),
-      }),
-      status: 'evaluated',
-    });
-  }
-  for (const { name, reason } of baselines.filter((arm) => arm.status === 'failed')) {
-    arms.push({ name, trainingRollouts: 0, tasks: 0, trials: 0, status: 'failed', reason: reason ?? 'unknown' });
-  }
+  for (const row of rows) arms.push(await reportedArm({ store, row, columns, level }));
   return {
     arms,
-    ...comparisons(columns, level),
+    budget: budgetOf(record),
+    comparisons: comparisons({ rows, columns, level }),
     ...groupsOf({ columns, tasks, level }),
-    ...(await storedMatrix(store, columns)),
+    ...(await storedMatrix(store, rows, columns)),
+  };
+}
+
+async function columnsOf(store: ArtifactStore, rows: readonly Row[]): Promise<Columns> {
+  const columns = new Map<string, TaskMeans>();
+  for (const { name, rollouts } of rows) if (rollouts) columns.set(name, await taskMeans(store, rollouts.ref));
+  for (const { name, union } of rows)
+    if (union) columns.set(name, unionOf(union.flatMap((option) => columns.get(option) ?? [])));
+  return columns;
+}
+
+async function reportedArm(o: { store: ArtifactStore; row: Row; columns: Columns; level: Level }): Promise<Arm> {
+  const { store, row, columns, level } = o;
+  const { name, role, kind, routable, spent, heldOut, work, rollouts, reason } = row;
+  const id = `arms.${slug(name)}`;
+  const [means, base] = [columns.get(name), columns.get(policyNames.base)];
+  const common = {
+    name,
+    role,
+    ...(kind !== undefined && { kind }),
+    ...(routable && { routable }),
+    ...spent,
+    tasks: means?.success.size ?? 0,
+    trials: means?.trials ?? 0,
+    ...(heldOut && {
+      heldOut: rateFigure({ id: `${id}.held_out`, means: await taskMeans(store, heldOut.ref), level }),
+    }),
+    ...(work && { training: await reportedTraining({ store, id, work, level }) }),
+  };
+  if (!means) return { ...common, status: 'failed', reason: reason ?? 'it was not evaluated' };
+  return {
+    ...common,
+    successRate: rateFigure({ id: `${id}.success_rate`, means, level }),
+    ...(base &&
+      role !== 'base' && {
+        differenceToBase: differenceFigure({
+          id: `${id}.difference_to_base`,
+          treatment: means,
+          control: base,
+          level,
+        }),
+      }),
+    ...(rollouts && {
+      stopReasons: Object.entries(rollouts.stopReasons).map(([why, value]) => ({
+        reason: why,
+        rollouts: plainFigure({
+          id: `${id}.stop_reasons.${slug(why)}`,
+          value,
+          n: rollouts.scored,
+          unit: 'count',
+          from: [rollouts.ref],
+        }),
+      })),
+    }),
+    status: 'evaluated',
   };
 }
 
 /** Solved by any, trial means taken at their best: the bound of routing between single policies. */
-function union(columns: TaskMeans[]): TaskMeans {
+function unionOf(columns: TaskMeans[]): TaskMeans {
   const best = (field: 'success' | 'reward') => {
     const map = new Map<string, number>();
     for (const column of columns) {
@@ -92,19 +105,27 @@ function union(columns: TaskMeans[]): TaskMeans {
   return { success: best('success'), reward: best('reward'), trials, from: columns.flatMap((column) => column.from) };
 }
 
-function comparisons(columns: Map<string, TaskMeans>, level: Level): Pick<ReportDraft, 'comparisons'> {
-  const [trace, target] = [columns.get('trace'), columns.get('grpo_target')];
-  if (!trace || !target) return {};
-  const id = 'comparisons.trace.grpo_target';
-  const difference = differenceFigure({ id, treatment: trace, control: target, level });
-  return { comparisons: [{ arm: 'trace', against: 'grpo_target', difference }] };
+/** The routed policy minus each baseline. */
+function comparisons(o: { rows: readonly Row[]; columns: Columns; level: Level }) {
+  const { rows, columns, level } = o;
+  return rows.flatMap((routed) =>
+    rows.flatMap((baseline) => {
+      if (routed.role !== 'routed' || baseline.role !== 'baseline') return [];
+      const [treatment, control] = [columns.get(routed.name), columns.get(baseline.name)];
+      if (!treatment || !control) return [];
+      const id = `comparisons.${slug(routed.name)}.${slug(baseline.name)}`;
+      const difference = differenceFigure({ id, treatment, control, level });
+      return [{ arm: routed.name, against: baseline.name, difference }];
+    }),
+  );
 }
 
 async function storedMatrix(
   store: ArtifactStore,
-  columns: Map<string, TaskMeans>,
+  rows: readonly Row[],
+  columns: Columns,
 ): Promise<Pick<ReportDraft, 'solverMatrix'>> {
-  const options = [...columns.keys()].filter((option) => option !== 'union_ceiling');
+  const options = rows.filter(({ name, rollouts }) => rollouts && columns.has(name)).map(({ name }) => name);
   const tasks = [...new Set(options.flatMap((option) => [...(columns.get(option)?.success.keys() ?? [])]))].sort();
   const outcomes = tasks.map((task) => options.map((option) => columns.get(option)?.success.get(task) ?? null));
   const matrix: SolverMatrix = { tasks, options, outcomes };

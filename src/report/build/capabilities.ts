@@ -1,7 +1,12 @@
 /** The selected capabilities in the report: calibration rounds, training, validation with intervals. */
 import type { ArtifactStore } from '../../artifacts/store';
+import { calibrate, type CalibrationReport } from '../../domain/calibration';
+import type { CalibrationBands } from '../../domain/campaign';
+import type { ReportDraft } from '../../domain/report';
+import type { ReportedCandidate, ReportedCapability, ReportedRound } from '../../domain/reported-capability';
+import type { CalibrationFigures } from '../../domain/reported-training';
 import type { CampaignRecord, CapabilityResult, RolloutSummary, SynthesisRound } from '../../domain/results';
-import type { CalibrationFigures, ReportDraft, ReportedCandidate, ReportedCapability } from '../../domain/report';
+import { outcomes } from '../../rollout/read';
 import { taskMeans } from './evidence';
 import { differenceFigure, plainFigure, rateFigure, slug, type Level } from './figures';
 import { reportedTraining } from './training';
@@ -20,7 +25,10 @@ export async function capabilitiesOf(o: {
     const reported = candidates.find(({ name }) => name === candidate.name);
     if (!reported) throw new Error(`capability ${candidate.name} is selected but not in the selection`);
     const result = record.capabilities?.find(({ name }) => name === candidate.name);
-    capabilities.push({ ...reported, ...(result && (await reportedResult({ store, result, level }))) });
+    capabilities.push({
+      ...reported,
+      ...(result && (await reportedResult({ store, result, level, bands: campaign.calibration }))),
+    });
   }
   return { capabilities, bands: campaign.calibration };
 }
@@ -29,25 +37,30 @@ async function reportedResult(o: {
   store: ArtifactStore;
   result: CapabilityResult;
   level: Level;
+  bands: CalibrationBands;
 }): Promise<Omit<ReportedCapability, keyof ReportedCandidate>> {
-  const { store, result, level } = o;
+  const { store, result, level, bands } = o;
   const id = `capabilities.${slug(result.name)}`;
-  const rounds = result.rounds.flatMap((round) => calibrationFigures(id, round) ?? []);
-  // The accepted round is the last one; without one, the last attempt is what is kept.
-  const kept = rounds.at(-1);
-  const selfTest = result.rounds.at(-1)?.selfTest;
+  const rounds: ReportedRound[] = [];
+  for (const one of result.rounds) {
+    const { round, selfTest } = one;
+    const calibration = await calibrationFigures({ store, id, round: one, bands, level });
+    rounds.push({ round, selfTest, ...(calibration && { calibration }) });
+  }
+  const kept = rounds.findLast(({ calibration }) => calibration)?.calibration;
   const { trained } = result;
+  const adapter = trained?.best.policy.adapters[0]?.ref;
   return {
     status: result.status,
     workflowId: result.workflowId,
     ...(result.reason !== undefined && { reason: result.reason }),
-    ...(kept && { calibration: kept, rounds }),
-    ...(selfTest && { selfTest }),
+    ...(rounds.length > 0 && { rounds }),
+    ...(kept && { calibration: kept }),
     ...(trained && {
-      training: await reportedTraining({ store, id, trained, level }),
+      training: await reportedTraining({ store, id, work: trained, level }),
       validation: await validation({ store, id, trained, level }),
-      adapter: trained.best.adapter,
     }),
+    ...(adapter && { adapter }),
   };
 }
 
@@ -62,8 +75,8 @@ async function validation(o: {
     where: 'synthesized' | 'target',
     batches: { before: RolloutSummary; after: RolloutSummary },
   ) => {
-    const before = await taskMeans(store, [batches.before.ref]);
-    const after = await taskMeans(store, [batches.after.ref]);
+    const before = await taskMeans(store, batches.before.ref);
+    const after = await taskMeans(store, batches.after.ref);
     return {
       before: rateFigure({ id: `${id}.validation.${where}.before`, means: before, level }),
       after: rateFigure({ id: `${id}.validation.${where}.after`, means: after, level }),
@@ -81,44 +94,44 @@ async function validation(o: {
   return { synthesized, target, helps: (target.difference.interval?.low ?? 0) > 0 };
 }
 
-function calibrationFigures(id: string, round: SynthesisRound): CalibrationFigures | undefined {
-  const { calibration: report, calibrationRollouts: rollouts } = round;
-  if (!report || !rollouts) return undefined;
-  const from = [rollouts.ref];
-  const prefix = `${id}.calibration.round-${round.round}`;
-  const figure = (name: string, value: number, n: number, unit: 'fraction' | 'reward') => {
-    const { passAt, ...others } = report.intervals;
-    const interval = (others as Record<string, { low: number; high: number }>)[name] ?? passAt[name];
-    return {
-      ...plainFigure({ id: `${prefix}.${figureNames[name] ?? `pass_at_${name}`}`, value, n, unit, from }),
-      ...(interval && { interval: { ...interval, level: 0.95, method: 'over seeds' } }),
-    };
-  };
-  const { seeds } = report;
+/** The rewards of a round held against the bands once more. */
+async function calibrationFigures(o: {
+  store: ArtifactStore;
+  id: string;
+  round: SynthesisRound;
+  bands: CalibrationBands;
+  level: Level;
+}): Promise<CalibrationFigures | undefined> {
+  const { store, id, bands, level } = o;
+  const { round, calibration, calibrationRollouts: rollouts } = o.round;
+  if (!calibration || !rollouts) return undefined;
+  const groups = [...(await outcomes({ store, ref: rollouts.ref })).values()];
+  const report = calibrate({ groups, bands, confidence: level.confidence });
+  const { seeds, intervals } = report;
+  const figure = (name: string, value: number, interval?: CalibrationReport['intervals']['meanReward']) => ({
+    ...plainFigure({
+      id: `${id}.calibration.round-${round}.${name}`,
+      value,
+      n: seeds,
+      unit: /^reward|reward$/.test(name) ? 'reward' : 'fraction',
+      from: [rollouts.ref],
+    }),
+    ...(interval && { interval: { ...interval, method: 'over seeds' } }),
+  });
   return {
-    round: round.round,
+    round,
     accepted: report.accepted,
     verdict: report.verdict,
     reasons: report.reasons,
-    meanReward: figure('meanReward', report.meanReward, seeds, 'reward'),
-    successRate: figure('successRate', report.successRate, seeds, 'fraction'),
-    allSuccess: figure('allSuccess', report.allSuccess, seeds, 'fraction'),
-    allZero: figure('allZero', report.allZero, seeds, 'fraction'),
-    constant: figure('constant', report.constant, seeds, 'fraction'),
-    informative: figure('informative', report.informative, seeds, 'fraction'),
-    rewardStd: figure('rewardStd', report.rewardStd, seeds, 'reward'),
+    meanReward: figure('mean_reward', report.meanReward, intervals.meanReward),
+    successRate: figure('success_rate', report.successRate, intervals.successRate),
+    allSuccess: figure('all_success', report.allSuccess, intervals.allSuccess),
+    allZero: figure('all_zero', report.allZero, intervals.allZero),
+    constant: figure('constant', report.constant, intervals.constant),
+    informative: figure('informative', report.informative, intervals.informative),
+    rewardStd: figure('reward_std', report.rewardStd),
     passAt: Object.fromEntries(
-      Object.entries(report.passAt).map(([k, value]) => [k, figure(k, value, seeds, 'fraction')]),
+      Object.entries(report.passAt).map(([k, value]) => [k, figure(`pass_at_${k}`, value, intervals.passAt[k])]),
     ),
   };
 }
-
-const figureNames: Record<string, string> = {
-  meanReward: 'mean_reward',
-  successRate: 'success_rate',
-  allSuccess: 'all_success',
-  allZero: 'all_zero',
-  constant: 'constant',
-  informative: 'informative',
-  rewardStd: 'reward_std',
-};

@@ -1,4 +1,5 @@
 /** Reads the rollouts behind a report. Invariant: only scored rollouts count; a task that has none is not there. */
+import { z } from 'zod';
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
 import { SUCCESS } from '../../domain/rollout';
@@ -14,15 +15,27 @@ export interface TaskMeans {
   from: ArtifactRef[];
 }
 
-/** Task means of one or several batches over disjoint tasks (the routed policy has one batch an option). */
-export async function taskMeans(store: ArtifactStore, refs: ArtifactRef[]): Promise<TaskMeans> {
-  const means: TaskMeans = { success: new Map(), reward: new Map(), trials: 0, from: refs };
-  for (const ref of refs) {
-    for (const [task, rewards] of await outcomes({ store, ref })) {
-      means.success.set(task, mean(rewards.map((reward) => (reward >= SUCCESS ? 1 : 0))));
-      means.reward.set(task, mean(rewards));
-      means.trials = Math.max(means.trials, rewards.length);
-    }
+/** Task means of one batch. */
+export async function taskMeans(store: ArtifactStore, ref: ArtifactRef): Promise<TaskMeans> {
+  const means: TaskMeans = { success: new Map(), reward: new Map(), trials: 0, from: [ref] };
+  for (const [task, rewards] of await outcomes({ store, ref })) {
+    means.success.set(task, mean(rewards.map((reward) => (reward >= SUCCESS ? 1 : 0))));
+    means.reward.set(task, mean(rewards));
+    means.trials = Math.max(means.trials, rewards.length);
   }
   return means;
+}
+
+/** A JSON artifact, checked. Throws if it is not what the report takes it for. */
+export async function readArtifact<S extends z.ZodType>(o: {
+  store: ArtifactStore;
+  ref: ArtifactRef;
+  schema: S;
+  /** What it should be, for the error. */
+  what: string;
+}): Promise<z.output<S>> {
+  const { store, ref, schema, what } = o;
+  const parsed = schema.safeParse(JSON.parse((await store.read(ref)).toString('utf8')));
+  if (parsed.success) return parsed.data;
+  throw new Error(`${ref.uri} is not ${what}: ${z.prettifyError(parsed.error)}; it was made by another version`);
 }

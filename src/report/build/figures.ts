@@ -13,7 +13,8 @@ export interface Level {
   seed: number;
 }
 
-const nothing = (id: string): Figure => ({ id, value: null, n: 0, from: [] });
+/** What was not measured. */
+export const nothing = (id: string): Figure => ({ id, value: null, n: 0, from: [] });
 
 const measured = (figure: {
   id: string;
@@ -59,7 +60,7 @@ export function differenceFigure(o: { id: string; treatment: TaskMeans; control:
 /** A plain count or a number that has no interval: `n` is what it is over. */
 export function plainFigure(figure: {
   id: string;
-  value: number;
+  value: number | null;
   n: number;
   unit?: Figure['unit'];
   std?: number;

@@ -3,8 +3,9 @@
  * names no groups has none of these tables.
  */
 import type { Task } from '../../domain/environment';
-import { OVERALL, publishedFor } from '../../domain/published';
-import type { ReportDraft, TaskGroup } from '../../domain/report';
+import { OVERALL, publishedRun, type PublishedArm } from '../../domain/published';
+import type { ReportDraft } from '../../domain/report';
+import type { TaskGroup } from '../../domain/reported-arms';
 import type { TaskMeans } from './evidence';
 import { rateFigure, rewardFigure, slug, type Level } from './figures';
 
@@ -45,17 +46,19 @@ export function groupsOf(o: {
 }
 
 /** Published figures of the same groups; `overall` only where it is over the same ones. */
-export function publishedOf(target: string, groups: readonly TaskGroup[]): Pick<ReportDraft, 'published'> {
-  const published = publishedFor(target);
-  if (!published) return {};
+export function publishedOf(
+  published: readonly PublishedArm[],
+  groups: readonly TaskGroup[],
+): Pick<ReportDraft, 'published'> {
   const ours = groups.map(({ group }) => group).filter((group) => group !== OVERALL);
-  const arms = published.arms.flatMap(({ arm, cells }) => {
+  const arms = published.flatMap(({ arm, cells }) => {
     const parts = cells.map(({ group }) => group).filter((group) => group !== OVERALL);
     const same = parts.length === 0 || (parts.length === ours.length && parts.every((part) => ours.includes(part)));
     const shown = cells.filter(({ group }) => (group === OVERALL ? same : ours.includes(group)));
     return shown.length > 0 ? [{ arm, cells: shown }] : [];
   });
-  return arms.length > 0 ? { published: { ...published, arms } } : {};
+  const { source, setUp } = publishedRun;
+  return arms.length > 0 ? { published: { source, setUp, arms } } : {};
 }
 
 function within(means: TaskMeans, ids: ReadonlySet<string>): TaskMeans {

@@ -1,9 +1,13 @@
-/** Builds the report of a campaign from its record. Invariant: every figure is computed here from the artifacts, not carried along. */
+/**
+ * Builds the report of a campaign from its record. Invariant: rates, rewards, differences, calibration, selection and what the router did
+ * are computed here from the artifacts; numbers of rollouts, tokens and seconds are what the activities returned, and name what they are of.
+ */
 import { digest } from '../../artifacts/hash';
 import type { ArtifactStore } from '../../artifacts/store';
 import type { Task } from '../../domain/environment';
-import type { CampaignRecord } from '../../domain/results';
+import type { PublishedArm } from '../../domain/published';
 import type { ReportDraft } from '../../domain/report';
+import type { CampaignRecord } from '../../domain/results';
 import { stages } from '../../domain/stages';
 import { armsOf } from './arms';
 import { publishedOf } from './groups';
@@ -17,9 +21,11 @@ export async function buildReport(o: {
   record: CampaignRecord;
   /** Of the target's test split. */
   tasks: readonly Task[];
-  leakage?: ReportDraft['leakage'];
+  /** What others report on the target. */
+  published?: readonly PublishedArm[] | undefined;
+  leakage?: ReportDraft['leakage'] | undefined;
 }): Promise<ReportDraft> {
-  const { store, record, tasks, leakage } = o;
+  const { store, record, tasks, published = [], leakage } = o;
   const { campaign, prepared } = record;
   const level = { confidence: campaign.evaluation.confidence, seed: campaign.seed };
   const selection = await selectionOf(store, record);
@@ -40,9 +46,9 @@ export async function buildReport(o: {
     ...totals(record),
     ...selection,
     ...(await capabilitiesOf({ store, record, candidates: selection.selection?.candidates ?? [], level })),
-    ...(await routerOf(store, record)),
+    ...(await routerOf({ store, record, level })),
     ...arms,
-    ...publishedOf(prepared.target.name, arms.groups ?? []),
+    ...publishedOf(published, arms.groups ?? []),
     ...(leakage && { leakage }),
   };
 }

@@ -1,55 +1,87 @@
-/** The router in the report: cross-validation on the train split, and what it chose on the test split. */
+/** The router in the report: cross-validation on the train split, and what it chose on the test split, from the rollouts that it routed. */
 import type { ArtifactStore } from '../../artifacts/store';
-import type { CampaignRecord } from '../../domain/results';
+import type { ArtifactRef } from '../../domain/artifacts';
 import type { ReportDraft } from '../../domain/report';
-import { routerSchema, type CrossValidated } from '../../routing/router';
-import { plainFigure, slug } from './figures';
+import type { FailureType } from '../../domain/failures';
+import { policyNames, type CampaignRecord } from '../../domain/results';
+import { quantileOf } from '../../domain/statistics';
+import { fittedRouterSchema, type CrossValidated } from '../../routing/router';
+import { readRollouts } from '../../rollout/read';
+import { readArtifact } from './evidence';
+import { plainFigure, slug, type Level } from './figures';
 
-export async function routerOf(store: ArtifactStore, record: CampaignRecord): Promise<Pick<ReportDraft, 'router'>> {
+const NOT_ROUTED: FailureType = 'RouterFailed';
+
+export async function routerOf(o: {
+  store: ArtifactStore;
+  record: CampaignRecord;
+  level: Level;
+}): Promise<Pick<ReportDraft, 'router'>> {
+  const { store, record, level } = o;
   if (!record.router) return {};
-  const { router: ref, options, helps } = record.router;
-  const router = routerSchema.parse(JSON.parse((await store.read(ref)).toString('utf8')));
-  const { crossValidation: cv } = router;
-  const figure = (name: string, { mean, standardError, n }: CrossValidated) => ({
-    ...plainFigure({ id: `router.cross_validation.${name}`, value: mean, n, unit: 'fraction' as const, from: [ref] }),
+  const { router: ref, options } = record.router;
+  const fitted = await readArtifact({ store, ref, schema: fittedRouterSchema, what: 'a fitted router' });
+  const { crossValidation: cv, maker, constant } = fitted;
+  const width = quantileOf(level.confidence);
+  const figure = (name: string, { mean: value, standardError, n }: CrossValidated) => ({
+    ...plainFigure({ id: `router.cross_validation.${name}`, value, n, unit: 'fraction', from: [ref] }),
     interval: {
-      low: Math.max(0, mean - 1.96 * standardError),
-      high: Math.min(1, mean + 1.96 * standardError),
-      level: 0.95,
+      low: Math.max(0, value - width * standardError),
+      high: Math.min(1, value + width * standardError),
+      level: level.confidence,
       method: 'normal over tasks',
     },
   });
-  const chosen = record.evaluation?.trace;
-  const routed = chosen?.chosen.reduce((sum, { rollouts }) => sum + rollouts.scored + rollouts.broken, 0) ?? 0;
+  const tested = record.evaluation?.policies.find(({ name }) => name === policyNames.routed);
   return {
     router: {
-      kind: router.constant === undefined ? router.kind : 'constant',
+      kind: maker.kind,
+      ...(constant !== undefined && { constant }),
       crossValidation: {
         routed: figure('routed', cv.routed),
         base: figure('base', cv.base),
         bestSingle: { option: cv.bestSingle.option, successRate: figure('best_single', cv.bestSingle) },
         unionCeiling: figure('union_ceiling', cv.unionCeiling),
       },
-      helps,
-      ...(chosen && {
-        choices: options.map((option) => {
-          const batch = chosen.chosen.find((c) => c.option === option)?.rollouts;
-          const count = batch ? batch.scored + batch.broken : 0;
-          const value = count / routed;
-          return {
-            option,
-            share: plainFigure({
-              id: `router.choices.${slug(option)}`,
-              value,
-              n: routed,
-              unit: 'fraction',
-              from: [chosen.assignment],
-            }),
-          };
-        }),
-        // An error of the router fails the step and is tried again: a report is only written when every task was routed.
-        errors: plainFigure({ id: 'router.errors', value: 0, n: routed, unit: 'count', from: [chosen.assignment] }),
-      }),
+      helps: cv.helps,
+      ...(tested && (await routedOf({ store, ref: tested.rollouts.ref, options }))),
     },
+  };
+}
+
+/** What the rollouts of the routed policy say of the router. */
+async function routedOf(o: { store: ArtifactStore; ref: ArtifactRef; options: readonly string[] }) {
+  const { store, ref } = o;
+  const chosen = new Map(o.options.map((option) => [option, 0]));
+  const probabilities = new Map<string, { sum: number; n: number }>();
+  let [all, routed, failed] = [0, 0, 0];
+  for await (const rollout of readRollouts({ store, ref })) {
+    all += 1;
+    if (rollout.status === 'broken') {
+      if (rollout.error.type === NOT_ROUTED) failed += 1;
+    } else if (rollout.routed) {
+      routed += 1;
+      const { chosen: option, probabilities: given } = rollout.routed;
+      chosen.set(option, (chosen.get(option) ?? 0) + 1);
+      for (const [name, value] of Object.entries(given)) {
+        const { sum, n } = probabilities.get(name) ?? { sum: 0, n: 0 };
+        probabilities.set(name, { sum: sum + value, n: n + 1 });
+      }
+    }
+  }
+  const count = { n: routed, unit: 'fraction' as const, from: [ref] };
+  return {
+    choices: [...chosen].map(([option, times]) => {
+      const given = probabilities.get(option);
+      const id = `router.choices.${slug(option)}`;
+      return {
+        option,
+        share: plainFigure({ ...count, id, value: routed === 0 ? null : times / routed }),
+        ...(given && {
+          probability: plainFigure({ ...count, id: `${id}.probability`, value: given.sum / given.n, n: given.n }),
+        }),
+      };
+    }),
+    errors: plainFigure({ id: 'router.errors', value: failed, n: all, unit: 'count', from: [ref] }),
   };
 }

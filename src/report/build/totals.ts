@@ -1,50 +1,51 @@
-/** What a campaign made in all: rollouts by purpose and error, tokens, wall time. */
-import type { CampaignRecord, RolloutSummary } from '../../domain/results';
+/** What a campaign made in all: rollouts by purpose and error, tokens, wall time, as the activities returned them. */
+import type { Purpose } from '../../domain/purposes';
 import type { ReportDraft } from '../../domain/report';
+import type { CampaignRecord, RolloutSummary } from '../../domain/results';
 import { stages } from '../../domain/stages';
 import { plainFigure } from './figures';
 
-interface Purpose {
-  purpose: string;
+interface Batches {
+  purpose: Purpose;
   batches: Pick<RolloutSummary, 'ref' | 'scored' | 'broken' | 'promptTokens' | 'completionTokens' | 'errors'>[];
 }
 
 /** Every batch of the campaign under what it was for. */
-export function batchesByPurpose(record: CampaignRecord): Purpose[] {
+export function batchesByPurpose(record: CampaignRecord): Batches[] {
   const { baseRollouts, baseHeldOut, capabilities = [], arms = [], router, evaluation } = record;
-  const trained = [...capabilities, ...arms].flatMap(({ trained: t }) => (t ? [t] : []));
-  const of = (purpose: string, batches: (RolloutSummary | undefined)[]): Purpose => ({
+  const works = [...capabilities.map(({ trained }) => trained), ...arms];
+  const of = (purpose: Purpose, batches: (RolloutSummary | undefined)[]): Batches => ({
     purpose,
     batches: batches.filter((batch) => batch !== undefined),
   });
-  return [
-    of('base rollouts', [baseRollouts]),
+  const found: Batches[] = [
+    of('base_rollouts', [baseRollouts]),
     of(
       'calibration',
       capabilities.flatMap((c) => c.rounds.map((round) => round.calibrationRollouts)),
     ),
     {
       purpose: 'training',
-      batches: trained.map(({ training }) => ({
-        ref: training.metrics,
-        scored: training.rollouts,
-        broken: training.brokenRollouts,
-        promptTokens: training.promptTokens,
-        completionTokens: training.completionTokens,
-        errors: {},
-      })),
+      batches: works
+        .flatMap((work) => work?.training ?? [])
+        .map((training) => ({
+          ref: training.metrics,
+          scored: training.rollouts,
+          broken: training.brokenRollouts,
+          promptTokens: training.promptTokens,
+          completionTokens: training.completionTokens,
+          errors: {},
+        })),
     },
-    of('held-out evaluation', [
+    of('held_out', [
       baseHeldOut,
-      ...trained.flatMap(({ candidates }) => candidates.map((candidate) => candidate.heldOut)),
+      ...works.flatMap((work) => work?.iterations?.map(({ heldOut }) => heldOut)),
       ...capabilities.flatMap(({ trained: t }) => (t ? [t.synthesized.before, t.target.after] : [])),
     ]),
-    of('router outcome matrix', router?.outcomes.map((o) => o.rollouts) ?? []),
-    of('test', [
-      ...(evaluation?.options.map((o) => o.rollouts) ?? []),
-      ...(evaluation?.trace?.chosen.map((o) => o.rollouts) ?? []),
-    ]),
-  ].filter(({ batches }) => batches.length > 0);
+    of('outcome_matrix', router?.outcomes.map((o) => o.rollouts) ?? []),
+    of('test', evaluation?.policies.map(({ rollouts }) => rollouts) ?? []),
+  ];
+  return found.filter(({ batches }) => batches.length > 0);
 }
 
 export function totals(record: CampaignRecord): Pick<ReportDraft, 'rollouts' | 'cost'> {
@@ -71,7 +72,7 @@ export function totals(record: CampaignRecord): Pick<ReportDraft, 'rollouts' | '
         };
       }),
       byPurpose: purposes.map(({ purpose, batches }) => {
-        const id = `rollouts.${purpose.replaceAll(/[^a-z]+/g, '_')}`;
+        const id = `rollouts.${purpose}`;
         return {
           purpose,
           scored: sum(`${id}.scored`, batches, 'scored'),

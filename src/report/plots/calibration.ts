@@ -1,7 +1,8 @@
 /** Calibration: one row a capability, one column a condition; the accepted range is shaded, the rounds are dots, the kept one is filled. */
 import type { CalibrationBands } from '../../domain/campaign';
 import type { Figure } from '../../domain/figure';
-import type { CalibrationFigures, ReportedCapability } from '../../domain/report';
+import type { ReportedCapability } from '../../domain/reported-capability';
+import type { CalibrationFigures } from '../../domain/reported-training';
 import { figureTitle } from '../figure-view';
 import { markup, type Markup } from '../markup';
 import { LABELS, line, linear, rowLabel, svg, text, type Scale } from './scale';
@@ -51,7 +52,9 @@ export const calibrationPlot = (plot: {
   campaign: string;
 }): Markup => {
   const rows = plot.capabilities.flatMap(({ name, calibration, rounds }) =>
-    calibration === undefined ? [] : [{ name, kept: calibration, rounds: rounds ?? [calibration] }],
+    calibration === undefined
+      ? []
+      : [{ name, kept: calibration, rounds: (rounds ?? []).flatMap((round) => round.calibration ?? []) }],
   );
   const columns = conditions(plot.bands).map((condition, i) => {
     const from = left + i * (cell.width + cell.gap);

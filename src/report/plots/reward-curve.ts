@@ -1,5 +1,5 @@
-/** One training run: reward by step as a line, held-out reward at the checkpoints as dots with intervals, the best step marked. */
-import type { ReportedTraining } from '../../domain/report';
+/** One training run: reward by step as a line, held-out mean reward of the iterations as dots with intervals, the best step marked. */
+import type { ReportedTraining } from '../../domain/reported-training';
 import { figureTitle } from '../figure-view';
 import { markup, type Markup } from '../markup';
 import { line, linear, svg, text, ticks } from './scale';
@@ -19,9 +19,11 @@ export const rewardCurve = (plot: {
   const { training } = plot;
   const x = linear({ domain: [0, plot.maxStep], range: [left, right] });
   const y = linear({ domain: [0, 1], range: [bottom, top] });
-  const path = training.rewardCurve.points.map((p, i) => markup`${i === 0 ? 'M' : 'L'}${x(p.step)} ${y(p.reward)}`);
+  const path = (training.rewardCurve?.points ?? []).map(
+    (p, i) => markup`${i === 0 ? 'M' : 'L'}${x(p.step)} ${y(p.reward)}`,
+  );
   const best = training.bestStep;
-  const heldOut = training.heldOut.flatMap(({ step, reward }) =>
+  const heldOut = training.iterations.flatMap(({ step, meanReward: reward }) =>
     reward.value === null ? [] : [{ step, reward, value: reward.value }],
   );
   return svg(
@@ -45,10 +47,13 @@ export const rewardCurve = (plot: {
         ],
     path.length > 0
       ? markup`<path d="${path}" class="curve"/>`
-      : text({ x: left + 8, y: (top + bottom) / 2, class: 'quiet' }, 'no finished step'),
+      : text(
+          { x: left + 8, y: (top + bottom) / 2, class: 'quiet' },
+          training.rewardCurve === undefined ? 'no trainer ran' : 'no finished step',
+        ),
     heldOut.map(({ step, reward, value }) => {
       const { interval } = reward;
-      return markup`<g><title>${figureTitle({ figure: reward, label: `held-out reward at step ${step}`, campaign: plot.campaign })}</title>${
+      return markup`<g><title>${figureTitle({ figure: reward, label: `held-out mean reward at step ${step}`, campaign: plot.campaign })}</title>${
         interval !== undefined &&
         line({ x: x(step), y: y(interval.low) }, { x: x(step), y: y(interval.high) }, 'whisker adapter')
       }<circle cx="${x(step)}" cy="${y(value)}" r="${step === best ? 5 : 3.5}" class="mark ${step === best ? 'adapter' : 'held-out'}"/></g>`;

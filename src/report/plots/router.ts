@@ -1,5 +1,6 @@
-/** Router: how often each option was chosen on the test split. */
+/** Router: how often each option was chosen on the test split, and the mean of its probabilities. */
 import type { ReportedRouter } from '../../domain/report';
+import type { Role } from '../../domain/reported-arms';
 import { figureTitle } from '../figure-view';
 import { spreadText, valueText } from '../format';
 import { markup, type Markup } from '../markup';
@@ -7,24 +8,32 @@ import { LABELS, linear, rowLabel, svg, text } from './scale';
 
 const rowHeight = 26;
 const left = LABELS;
-const right = 560;
+const right = 470;
 
 export const routerPlot = ({
   choices,
+  roles,
   campaign,
 }: {
   choices: NonNullable<ReportedRouter['choices']>;
+  /** By arm; what was put together from several has none. */
+  roles: ReadonlyMap<string, Role>;
   campaign: string;
 }): Markup => {
   const x = linear({ domain: [0, Math.max(0.1, ...choices.map((c) => c.share.value ?? 0))], range: [left, right] });
   return svg(
     { width: 900, height: choices.length * rowHeight + 12, label: 'Share of conversations by chosen option' },
-    choices.map(({ option, share }, i) => {
+    choices.map(({ option, share, probability }, i) => {
       const y = i * rowHeight + 6;
       const end = x(share.value ?? 0);
-      const label = [valueText(share), spreadText(share), `n ${share.n}`].filter((t) => t !== undefined);
-      return markup`<g><title>${figureTitle({ figure: share, label: option, campaign })}</title>${rowLabel({ y: y + 13, name: option })}
-<rect x="${left}" y="${y}" width="${end - left}" height="18" class="bar ${option === 'base' ? 'base' : 'adapter'}"/>
+      const given = probability && `mean probability ${valueText(probability)}`;
+      const label = [valueText(share), spreadText(share), `n ${share.n}`, given].filter((t) => t !== undefined);
+      const title = [
+        figureTitle({ figure: share, label: option, campaign }),
+        ...(probability ? [figureTitle({ figure: probability, label: 'mean probability', campaign })] : []),
+      ].join('\n');
+      return markup`<g><title>${title}</title>${rowLabel({ y: y + 13, name: option })}
+<rect x="${left}" y="${y}" width="${end - left}" height="18" class="bar ${roles.get(option) ?? 'adapter'}"/>
 ${text({ x: end + 10, y: y + 13 }, label[0] ?? '')}${text({ x: end + 64, y: y + 13, class: 'quiet' }, label.slice(1).join(' · '))}</g>`;
     }),
   );

@@ -1,4 +1,5 @@
 /** Scales and axes. Invariant: a finite value gives a finite coordinate, also for an empty or one-point domain. */
+import type { Role } from '../../domain/reported-arms';
 import { markup, type Markup } from '../markup';
 
 export type Scale = (value: number) => number;
@@ -52,15 +53,22 @@ export const text = (
 export const LABELS = 236;
 const LONGEST_LABEL = 34;
 
-/** A row's name, right-aligned before the plot; a long one is cut (the row's title has it whole). */
-export const rowLabel = ({ y, name }: { y: number; name: string }): Markup =>
-  text(
-    { x: LABELS - 12, y, anchor: 'end', class: name === 'trace' ? 'strong' : '' },
-    name.length <= LONGEST_LABEL ? name : `${name.slice(0, LONGEST_LABEL - 1)}…`,
-  );
+/** A long name, cut; the mark's title has it whole. */
+export const shortName = (name: string, longest: number): string =>
+  name.length <= longest ? name : `${name.slice(0, longest - 1)}…`;
+
+/** A row's name, right-aligned before the plot. */
+export const rowLabel = ({ y, name, strong }: { y: number; name: string; strong?: boolean }): Markup =>
+  text({ x: LABELS - 12, y, anchor: 'end', class: strong ? 'strong' : '' }, shortName(name, LONGEST_LABEL));
 
 export const line = (from: { x: number; y: number }, to: { x: number; y: number }, style: string): Markup =>
   markup`<line x1="${from.x}" y1="${from.y}" x2="${to.x}" y2="${to.y}" class="${style}"/>`;
+
+/** An arm at its test success: a dot, a diamond for the bound. */
+export const armMark = ({ role, x, y }: { role: Role; x: number; y: number }): Markup =>
+  role === 'bound'
+    ? markup`<path d="M${x} ${y - 6}l6 6l-6 6l-6 -6z" class="mark ${role}"/>`
+    : markup`<circle cx="${x}" cy="${y}" r="5" class="mark ${role}"/>`;
 
 /** The svg element of a plot; `label` is what a screen reader says. */
 export const svg = (

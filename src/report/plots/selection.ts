@@ -1,6 +1,6 @@
 /** Selection: every candidate at (Cov, Delta) with its spread over the passes, and the thresholds that a pass votes by. */
 import type { SelectionRule } from '../../domain/campaign';
-import type { ReportedCandidate } from '../../domain/report';
+import type { ReportedCandidate } from '../../domain/reported-capability';
 import { figureTitle } from '../figure-view';
 import { markup, type Markup } from '../markup';
 import { line, linear, spread, svg, text, ticks } from './scale';
@@ -17,7 +17,7 @@ export const selectionPlot = (plot: {
   campaign: string;
 }): Markup => {
   const { rule } = plot;
-  // A candidate without labeled trajectories has no place here; the table below names it.
+  // A candidate that was not labeled has no place here; the table below names it.
   const points = plot.candidates.flatMap((candidate) => {
     const [cov, delta] = [candidate.coverage.value, candidate.delta.value];
     return cov === null || delta === null ? [] : [{ candidate, cov, delta }];

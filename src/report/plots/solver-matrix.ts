@@ -1,5 +1,5 @@
 /** Solver matrix: one strip an option, one column a task; tasks are sorted so that those solved by the same options lie together. */
-import type { SolverMatrix } from '../../domain/report';
+import type { Arm, SolverMatrix } from '../../domain/reported-arms';
 import { percent } from '../format';
 import { markup, type Markup } from '../markup';
 import { LABELS, rowLabel, svg, text } from './scale';
@@ -35,7 +35,8 @@ const runs = (cells: readonly Cell[]): { from: number; to: number; cell: Cell }[
   return found;
 };
 
-export const solverMatrixPlot = (matrix: SolverMatrix): Markup => {
+export const solverMatrixPlot = ({ matrix, arms }: { matrix: SolverMatrix; arms: readonly Arm[] }): Markup => {
+  const routed = arms.find(({ role }) => role === 'routed')?.name;
   const sorted = sortedOutcomes(matrix);
   const unit = sorted.length === 0 ? 0 : width / sorted.length;
   return svg(
@@ -51,7 +52,7 @@ export const solverMatrixPlot = (matrix: SolverMatrix): Markup => {
       const scored = cells.filter((cell) => cell !== null);
       const solved = scored.reduce((sum, cell) => sum + cell, 0);
       const share = scored.length === 0 ? 'nothing scored' : `${percent(solved / scored.length)} of ${scored.length}`;
-      return markup`<g><title>${option}: ${share}</title>${rowLabel({ y: y + 14, name: option })}
+      return markup`<g><title>${option}: ${share}</title>${rowLabel({ y: y + 14, name: option, strong: option === routed })}
 <rect x="${left}" y="${y}" width="${width}" height="${stripHeight}" class="strip"/>${runs(cells).flatMap(
         ({ from, to, cell }) =>
           cell === 0

@@ -1,35 +1,58 @@
 /**
- * The knobs of a generated environment and how calibration turns them. Invariant: at least 26% of the instances are twins, so that doing
- * the special thing always stays below the success threshold of the self-test (75%).
+ * What a generated module is a function of, and how its knobs are turned from round to round. Invariant: at least 26% of the instances
+ * are twins, so that doing the special thing always stays below the success threshold of the self-test (75%).
  */
 import { z } from 'zod';
 import type { CalibrationReport } from '../../domain/calibration';
+import type { ToolSchema } from '../../domain/messages';
+import type { Plan } from './capabilities';
+import type { Wording } from './wording';
+import type { World } from './world';
 
 export const knobsSchema = z.object({
   /** Share of the instances that do not need the capability. */
   twins: z.number().min(0).max(1),
   /** Fewest and most records in an account. */
   records: z.tuple([z.number().int().positive(), z.number().int().positive()]),
-  /** Records that share a word with the one that is meant, where the class is about them. */
+  /** Records that share a word with the one that is meant, where the capability is about them. */
   lookalikes: z.number().int().min(1),
 });
 export type Knobs = z.infer<typeof knobsSchema>;
 
-export const TWINS = { start: 0.28, fewest: 0.26, most: 0.5 };
+/** Everything that the module's fixed text works on: its first line. */
+export interface Params extends Knobs {
+  capability: string;
+  policy: string;
+  maxSteps: number;
+  /** The target's tools that this environment offers. */
+  tools: ToolSchema[];
+  world: World;
+  wording: Wording;
+  /** Tools that users ask for, and the record's field that they name. */
+  requested: string[];
+  named: string;
+  special: Plan;
+  twin: Plan;
+  /** messageHash() of messages that must not come up. */
+  forbidden: string[];
+}
+
+export const TWINS = { start: 0.28, fewest: 0.26, most: 0.5, step: 0.08 };
 const RECORDS = { fewest: 2, most: 6 };
 
 export const startKnobs: Knobs = { twins: TWINS.start, records: [3, 4], lookalikes: 1 };
 
 const between = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, value));
+const twinsWith = (twins: number, change: number): number => between(twins + change, TWINS.fewest, TWINS.most);
 
-/** The next round's knobs: harder after `too_easy`, easier after `too_hard`. */
+/** After calibration: harder after `too_easy`, easier after `too_hard`. The same where they can't be turned any further. */
 export function turn(knobs: Knobs, report: CalibrationReport): Knobs {
   const harder = report.verdict === 'too_little_contrast' ? report.successRate > 0.4 : report.verdict === 'too_easy';
   if (report.verdict === 'accepted') return knobs;
   const more = harder ? 1 : -1;
   const [fewest, most] = knobs.records;
   return {
-    twins: between(knobs.twins - 0.08 * more, TWINS.fewest, TWINS.most),
+    twins: twinsWith(knobs.twins, -more * TWINS.step),
     records: [
       between(fewest + more, RECORDS.fewest, RECORDS.most - 1),
       between(most + more, RECORDS.fewest + 1, RECORDS.most),
@@ -37,3 +60,6 @@ export function turn(knobs: Knobs, report: CalibrationReport): Knobs {
     lookalikes: between(knobs.lookalikes + more, 1, 2),
   };
 }
+
+/** After a self-test that a policy passes which it must not: more instances on which such a policy is wrong. */
+export const withMoreTwins = (knobs: Knobs): Knobs => ({ ...knobs, twins: twinsWith(knobs.twins, TWINS.step) });

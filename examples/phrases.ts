@@ -1,0 +1,55 @@
+/**
+ * An analyst that looks for words: where somebody else gives the occasion, the agent must say the phrase. Passes look at random halves of
+ * the rollouts. Used by one line in src/analyst/index.ts.
+ */
+import { z } from 'zod';
+import type { AnalystKind } from '../src/analyst/analyst';
+import { capabilityNameSchema } from '../src/domain/capability';
+import { defineKind } from '../src/domain/kind';
+import { seededRandom } from '../src/domain/random';
+import { isSuccess, type ScoredRollout } from '../src/domain/rollout';
+
+const byKey = (rollouts: readonly ScoredRollout[]) => [...rollouts].sort((a, b) => (a.key < b.key ? -1 : 1));
+
+export const phrases: AnalystKind = defineKind({
+  kind: 'phrases',
+  version: '1',
+  options: { name: capabilityNameSchema, definition: z.string(), occasion: z.string(), phrase: z.string() },
+  open({ name, definition, occasion, phrase }, identity) {
+    function labelOf({ messages }: ScoredRollout): 'na' | 'present' | 'lacking' {
+      const asked = messages.findIndex(({ role, content }) => /user|tool/.test(role) && content.includes(occasion));
+      if (asked < 0) return 'na';
+      const after = messages.slice(asked);
+      return after.some((said) => said.role === 'assistant' && said.content.includes(phrase)) ? 'present' : 'lacking';
+    }
+    return {
+      identity,
+      selects: 'by labels',
+
+      async discover({ rollouts, quotable }) {
+        const shown = byKey(rollouts).filter(({ key }) => quotable.has(key));
+        const two = (label: string) => shown.filter((rollout) => labelOf(rollout) === label).slice(0, 2);
+        return [{ name, definition, examples: [...two('lacking'), ...two('present')].map(({ key }) => key) }];
+      },
+
+      async label({ rollouts, pass, seed }) {
+        const random = seededRandom('phrases', seed, pass);
+        const half = byKey(rollouts).filter(() => random() < 0.5);
+        const failed = half.filter((rollout) => !isSuccess(rollout));
+        const passed = half.filter(isSuccess);
+        const keys = (of: ScoredRollout[], label: string) =>
+          of.filter((rollout) => labelOf(rollout) === label).map(({ key }) => key);
+        const labels = {
+          lacking_failed: keys(failed, 'lacking'),
+          present_failed: keys(failed, 'present'),
+          na_failed: keys(failed, 'na'),
+          lacking_passed: keys(passed, 'lacking'),
+          present_passed: keys(passed, 'present'),
+          na_passed: keys(passed, 'na'),
+        };
+        const totals = { total_failed: failed.length, total_passed: passed.length };
+        return { attempt: pass, totals, labels: { [name]: labels } };
+      },
+    };
+  },
+});

@@ -1,0 +1,38 @@
+/** An analyst: step 1 of the method. Invariant: it sees scored rollouts only; what it finds is a function of its input and its identity. */
+import type { SelectionRule } from '../domain/campaign';
+import type { Candidate, LabelPass } from '../domain/capability';
+import type { EnvironmentDescription } from '../domain/environment';
+import type { Identity, Kind } from '../domain/kind';
+import type { Work } from '../domain/progress';
+import type { ScoredRollout } from '../domain/rollout';
+
+export interface DiscoverInput extends Work {
+  rollouts: readonly ScoredRollout[];
+  /** Keys of rollouts that may be named as examples: the others hold a test task's text. */
+  quotable: ReadonlySet<string>;
+  description: EnvironmentDescription;
+  rule: Pick<SelectionRule, 'maxCandidates'>;
+}
+
+export interface LabelInput extends Work {
+  rollouts: readonly ScoredRollout[];
+  description: EnvironmentDescription;
+  candidates: readonly Candidate[];
+  /** 0-based number of the pass. */
+  pass: number;
+  seed: number;
+}
+
+export interface Analyst {
+  readonly identity: Identity;
+  /** Why it can't work on a target, with the fix, before anything is spent. */
+  unsuited?(description: EnvironmentDescription): string | undefined;
+  /** `outright`: all candidates are selected as they are, and label() is never called. */
+  readonly selects: 'by labels' | 'outright';
+  /** At most `rule.maxCandidates`. */
+  discover(input: DiscoverInput): Promise<Candidate[]>;
+  /** One pass over all candidates: per candidate, lists that partition the trajectories it looked at. */
+  label(input: LabelInput): Promise<LabelPass>;
+}
+
+export type AnalystKind = Kind<Analyst | Promise<Analyst>>;

@@ -1,0 +1,166 @@
+/**
+ * The taxonomy of errors, decided for one trajectory: NA without an occasion, LACKING if the class's characteristic error is seen and
+ * nothing earlier explains it, else PRESENT. Invariant: in doubt PRESENT; no class knows a target.
+ */
+import type { Action } from '../../domain/environment';
+import type { Label } from '../../domain/capability';
+import { isRequested, recordsOf, type Call, type Comparison } from './comparison';
+import { errorClassSchema, type ErrorClass } from './definitions';
+import { isNumber, mentions, spell, words } from './text';
+import { confusable, type ObservedRecord } from './records';
+import type { ToolKnowledge } from './tool-knowledge';
+
+export interface Trajectory {
+  comparison: Comparison;
+  knowledge: ToolKnowledge;
+  /** Statements known to refuse a request: from the policy's rules. */
+  denials: readonly string[];
+}
+
+/** The labels of one trajectory for all classes. */
+export function errorLabels(trajectory: Trajectory): Record<ErrorClass, Label> {
+  const seen = seenErrors(trajectory);
+  const label = (errorClass: ErrorClass): Label =>
+    !occasions[errorClass](trajectory) ? 'NA' : seen.has(errorClass) ? 'LACKING' : 'PRESENT';
+  return Object.fromEntries(errorClassSchema.options.map((one) => [one, label(one)])) as Record<ErrorClass, Label>;
+}
+
+const saidDenial = ({ comparison, denials }: Trajectory) =>
+  [...denials, ...comparison.statements].some((text) => mentions(comparison.agentText, text));
+
+/** Writes, and one refusal if there is one to make. */
+const outcomesNeeded = ({ needed, statements }: Comparison) => needed.length + (statements.length > 0 ? 1 : 0);
+
+/** Whether the trajectory's task gives a class the chance to go wrong. */
+const occasions: Record<ErrorClass, (trajectory: Trajectory) => boolean> = {
+  omitted_action: ({ comparison }) => outcomesNeeded(comparison) >= 2,
+  forbidden_action: ({ comparison }) => comparison.statements.length > 0 || comparison.needed.length === 0,
+  wrong_candidate: (trajectory) =>
+    wantedRecords(trajectory).some((wanted) =>
+      trajectory.comparison.records.some((other) => confusable(wanted, other)),
+    ),
+  wrong_value: (trajectory) =>
+    trajectory.comparison.needed.some((action) => computedArguments(action, trajectory).length > 0),
+  untold_information: ({ comparison }) => comparison.facts.length > 0,
+  invented_identifier: (trajectory) => unreachableKinds(trajectory).size > 0,
+  refused_permitted_action: ({ comparison }) => comparison.needed.length > 0,
+};
+
+/**
+ * An invented identifier explains whatever follows. Errors in different writes stand side by side. What was left out or left untold
+ * counts only where the writes before don't explain it.
+ */
+function seenErrors(trajectory: Trajectory): ReadonlySet<ErrorClass> {
+  const { comparison } = trajectory;
+  if (inventedIdentifier(trajectory)) return new Set(['invented_identifier']);
+  const seen = new Set(comparison.surplus.flatMap((call) => wrongWrite(call, trajectory) ?? []));
+  // Success shows that nothing was left out; a trajectory that was cut off never came to its end.
+  if (comparison.passed || !comparison.endedRegularly) return seen;
+  if (omittedAction(trajectory)) seen.add('omitted_action');
+  if (refusedPermittedAction(trajectory)) seen.add('refused_permitted_action');
+  if (untoldInformation(trajectory)) seen.add('untold_information');
+  return seen;
+}
+
+/** Kinds of identifiers that were needed and that no look-up could give without asking the user. */
+function unreachableKinds({ comparison, knowledge }: Trajectory): ReadonlySet<string> {
+  const reachable = knowledge.reachableKinds(comparison.firstRequest);
+  const used = [...comparison.calls, ...comparison.needed].flatMap(({ name }) =>
+    knowledge.identifierArguments(name).map(({ kind }) => kind),
+  );
+  return new Set(used.filter((kind) => !reachable.has(kind)));
+}
+
+/** An identifier used before anybody had said one of its kind. After that a wrong one is a slip. */
+function inventedIdentifier(trajectory: Trajectory): boolean {
+  const { comparison, knowledge } = trajectory;
+  const unreachable = unreachableKinds(trajectory);
+  return comparison.calls.some((call) =>
+    knowledge.identifierArguments(call.name).some(({ argument, kind }) => {
+      const value = spell(call.arguments[argument]);
+      return unreachable.has(kind) && !knowledge.holdsKind(call.userBefore, kind) && !mentions(call.before, value);
+    }),
+  );
+}
+
+/** The records that the needed writes act on or that the user named. */
+function wantedRecords({ comparison, knowledge }: Trajectory): ObservedRecord[] {
+  const needed = comparison.needed.flatMap((action) => recordsOf({ action, comparison, knowledge }));
+  return [...needed, ...comparison.records.filter((record) => isRequested(record, comparison))];
+}
+
+/** The class of a write that was not needed in this form; undefined for a mere slip. */
+function wrongWrite(call: Call, trajectory: Trajectory): ErrorClass | undefined {
+  const { comparison, knowledge } = trajectory;
+  const wanted = wantedRecords(trajectory);
+  const identifiers = (records: ObservedRecord[]) => new Set(records.flatMap((record) => record.identifiers));
+  const wantedIds = identifiers(wanted);
+  const acted = recordsOf({ action: call, comparison, knowledge });
+  const unwanted = acted.filter((record) => !record.identifiers.some((identifier) => wantedIds.has(identifier)));
+  if (unwanted.length > 0) {
+    return unwanted.some((record) => wanted.some((other) => confusable(record, other))) ? 'wrong_candidate' : undefined;
+  }
+  if (comparison.missing.some((action) => differsInComputedValue(call, action, trajectory))) return 'wrong_value';
+  const neededIds = identifiers(comparison.needed.flatMap((action) => recordsOf({ action, comparison, knowledge })));
+  const unneeded = acted.some((record) => !record.identifiers.some((identifier) => neededIds.has(identifier)));
+  // Observations without a schema show no records: there, any write where none was needed.
+  const blind = acted.length === 0 && comparison.needed.length === 0;
+  return occasions.forbidden_action(trajectory) && (unneeded || blind) ? 'forbidden_action' : undefined;
+}
+
+/** Numeric arguments of a needed write whose value stands neither in the record that it acts on nor in the user's words. */
+function computedArguments(action: Action, { comparison, knowledge }: Trajectory): string[] {
+  const records = recordsOf({ action, comparison, knowledge });
+  if (records.length === 0) return [];
+  const verbatim = new Set([...records.flatMap((record) => record.values), ...words(comparison.userText)]);
+  return Object.keys(action.arguments).filter((name) => {
+    const value = spell(action.arguments[name]);
+    return isNumber(value) && !verbatim.has(value);
+  });
+}
+
+function differsInComputedValue(call: Call, action: Action, trajectory: Trajectory): boolean {
+  const computed = computedArguments(action, trajectory);
+  const names = new Set([...Object.keys(action.arguments), ...Object.keys(call.arguments)]);
+  const others = [...names].filter((name) => !computed.includes(name));
+  return (
+    computed.length > 0 &&
+    call.name === action.name &&
+    others.every((name) => spell(call.arguments[name]) === spell(action.arguments[name]))
+  );
+}
+
+/** Some of the needed outcomes were brought about or tried, others were not even tried. */
+function omittedAction(trajectory: Trajectory): boolean {
+  const { comparison } = trajectory;
+  const { needed, missing, surplus, attempted } = comparison;
+  const tried = needed.length - missing.length + surplus.length + attempted + (saidDenial(trajectory) ? 1 : 0);
+  return tried >= 1 && tried < outcomesNeeded(comparison);
+}
+
+/** Refused, or ended without a try where no way of refusing is known, although the records were seen. */
+function refusedPermittedAction(trajectory: Trajectory): boolean {
+  const { comparison, denials } = trajectory;
+  const untried =
+    comparison.surplus.length + comparison.attempted === 0 && comparison.missing.length === comparison.needed.length;
+  const lookedUp = comparison.calls.some((call) => !call.failed);
+  const refused = denials.length === 0 || saidDenial(trajectory);
+  // The refusal may have been meant for the other candidate: in doubt not this class.
+  const mistaken = occasions.wrong_candidate(trajectory);
+  return (
+    comparison.needed.length > 0 && comparison.statements.length === 0 && untried && lookedUp && refused && !mistaken
+  );
+}
+
+/** All was done and refused as needed, but a fact is missing from what the user was told, or a false number is in it. */
+function untoldInformation({ comparison, denials }: Trajectory): boolean {
+  const { missing, surplus, statements, facts, agentText, userText } = comparison;
+  if (missing.length > 0 || surplus.length > 0 || facts.length === 0) return false;
+  if (!statements.every((text) => mentions(agentText, text))) return false;
+  // A refusal that was not due is what went wrong.
+  if (statements.length === 0 && denials.some((text) => mentions(agentText, text))) return false;
+  const told = words(agentText).filter(isNumber);
+  const known = new Set([...facts, ...words(userText)]);
+  const isTold = (fact: string) => (isNumber(fact) ? told.includes(fact) : mentions(agentText, fact));
+  return !facts.every(isTold) || told.some((number) => !known.has(number));
+}

@@ -1,0 +1,130 @@
+/**
+ * The analyst by rules: candidates and labels from comparing what was done with what the reference says was needed. Invariants: the result
+ * does not depend on the order of the rollouts; a pass is a function of (rollouts, seed, pass).
+ */
+import { setImmediate } from 'node:timers/promises';
+import type { Candidate, Label, LabelPass } from '../../domain/capability';
+import type { EnvironmentDescription } from '../../domain/environment';
+import { OutsideFailure } from '../../domain/failures';
+import { defineKind } from '../../domain/kind';
+import { isSuccess, type ScoredRollout } from '../../domain/rollout';
+import { policyRulesOf } from '../../environments/policy-rules';
+import type { Analyst, DiscoverInput, LabelInput } from '../analyst';
+import { compare } from './comparison';
+import { capabilities, errorClassOf, errorClassSchema, type ErrorClass } from './definitions';
+import { errorLabels } from './errors';
+import { byKey, randomHalf } from './sample';
+import { toolKnowledge } from './tool-knowledge';
+
+export const rules = defineKind({
+  kind: 'rules',
+  version: '2',
+  options: {},
+  open: (_, identity): Analyst => ({ identity, selects: 'by labels', unsuited, discover, label }),
+});
+
+function unsuited({ name, hasReference }: EnvironmentDescription): string | undefined {
+  if (hasReference) return undefined;
+  return (
+    `analyst.kind is "rules": it compares trajectories with reference actions, which "${name}" does not tell (hasReference is false); ` +
+    'write analyst: {kind: given, capabilities: FILE}, or take a target that tells reference actions'
+  );
+}
+
+interface LabeledRollout {
+  key: string;
+  passed: boolean;
+  labels: Record<ErrorClass, Label>;
+}
+
+/** Rollouts that are compared before the event loop has its turn: heartbeats and other activities wait for it. */
+const BREATH = 200;
+
+/** Labels of the rollouts, in their order. Throws if one has no reference. */
+async function labelRollouts({
+  rollouts,
+  description,
+  progress,
+  signal,
+}: Pick<LabelInput, 'description' | 'progress' | 'signal'> & {
+  rollouts: readonly ScoredRollout[];
+}): Promise<LabeledRollout[]> {
+  const knowledge = toolKnowledge(description.tools);
+  // Without rules any text to tell may be a plain fact ("white"): none of them is taken for a refusal.
+  const denials = policyRulesOf(description).flatMap((rule) => (rule.kind === 'precondition' ? [rule.denial] : []));
+  const labeled: LabeledRollout[] = [];
+  for (let from = 0; from < rollouts.length; from += BREATH) {
+    signal.throwIfAborted();
+    for (const rollout of rollouts.slice(from, from + BREATH)) {
+      const labels = errorLabels({ comparison: compare({ rollout, knowledge, denials }), knowledge, denials });
+      labeled.push({ key: rollout.key, passed: isSuccess(rollout), labels });
+    }
+    progress(labeled.length, rollouts.length);
+    await setImmediate();
+  }
+  signal.throwIfAborted();
+  return labeled;
+}
+
+/**
+ * Candidates for the classes of error that were seen, the most frequent among the failures first. None if there is no failure or no success:
+ * with nothing to contrast, nothing is proposed.
+ */
+async function discover({ rollouts, quotable, rule, ...work }: DiscoverInput): Promise<Candidate[]> {
+  const labeled = await labelRollouts({ rollouts: byKey(rollouts), ...work });
+  if (!labeled.some(({ passed }) => passed) || labeled.every(({ passed }) => passed)) return [];
+  const withLabel = (errorClass: ErrorClass, label: Label, passed: boolean) =>
+    labeled.filter((one) => one.labels[errorClass] === label && one.passed === passed).map(({ key }) => key);
+  const shown = (keys: string[]) => keys.filter((key) => quotable.has(key)).slice(0, 2);
+  return errorClassSchema.options
+    .map((errorClass) => ({
+      errorClass,
+      lacking: withLabel(errorClass, 'LACKING', false),
+      present: withLabel(errorClass, 'PRESENT', true),
+    }))
+    .filter(({ lacking }) => lacking.length > 0)
+    .sort((a, b) => b.lacking.length - a.lacking.length)
+    .slice(0, rule.maxCandidates)
+    .map(({ errorClass, lacking, present }) => ({
+      ...capabilities[errorClass],
+      examples: [...shown(lacking), ...shown(present)],
+    }));
+}
+
+/** One labeling pass over a random half of the rollouts: the labels are deterministic, so passes differ in what they look at. */
+async function label({ rollouts, candidates, pass, seed, ...work }: LabelInput): Promise<LabelPass> {
+  const classes = candidates.map(({ name }) => [name, classOf(name)] as const);
+  const sample = await labelRollouts({ rollouts: randomHalf({ rollouts, seed, pass }), ...work });
+  return {
+    attempt: pass,
+    totals: {
+      total_failed: sample.filter(({ passed }) => !passed).length,
+      total_passed: sample.filter(({ passed }) => passed).length,
+    },
+    labels: Object.fromEntries(
+      classes.map(([name, errorClass]) => {
+        const keys = (wanted: Label, passed: boolean) =>
+          sample.filter((one) => one.labels[errorClass] === wanted && one.passed === passed).map(({ key }) => key);
+        const labels = {
+          lacking_failed: keys('LACKING', false),
+          present_failed: keys('PRESENT', false),
+          na_failed: keys('NA', false),
+          lacking_passed: keys('LACKING', true),
+          present_passed: keys('PRESENT', true),
+          na_passed: keys('NA', true),
+        };
+        return [name, labels];
+      }),
+    ),
+  };
+}
+
+function classOf(name: string): ErrorClass {
+  const errorClass = errorClassOf(name);
+  if (errorClass) return errorClass;
+  const known = errorClassSchema.options.map((one) => capabilities[one].name).join(', ');
+  throw new OutsideFailure(
+    'BadInput',
+    `candidate "${name}": no class of error is named so; the analyst by rules labels ${known}`,
+  );
+}

@@ -1,0 +1,88 @@
+/**
+ * Ports of the services on this machine. Invariant: a port that the user named is that one or an error; every other one is free when it is
+ * chosen. It can be taken before a service binds it: whoever starts a service on it starts it again then, on another one.
+ */
+import { createServer } from 'node:net';
+import { UserError } from './errors';
+
+/** A port that the user may name. */
+export interface NamedPort {
+  /** Whose it is. */
+  name: string;
+  /** The option that names it. */
+  flag: string;
+  /** The one that is tried first when the user named none. */
+  preferred: number;
+}
+export const temporalPort: NamedPort = { name: 'Temporal server', flag: '--temporal-port', preferred: 7233 };
+export const uiPort: NamedPort = { name: 'Temporal UI', flag: '--ui-port', preferred: 8233 };
+
+/** Ports as the user gave them: undefined is the preferred one if it is free, 0 any free one. */
+export interface PortOptions {
+  temporalPort?: number;
+  uiPort?: number;
+}
+
+/** Why a port cannot be used; undefined if it can. */
+export async function portProblem(port: number): Promise<string | undefined> {
+  const error = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
+    const server = createServer().once('error', resolve);
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(undefined)));
+  });
+  if (!error) return undefined;
+  return error.code === 'EADDRINUSE' ? `port ${port} is in use` : `port ${port} cannot be used (${error.code})`;
+}
+
+/** A port that nobody uses now. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen({ port: 0, host: '127.0.0.1' }, () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}
+
+/** Free ports, all different and none of `except`. */
+export async function freePorts({ count, except }: { count: number; except: number[] }): Promise<number[]> {
+  const chosen: number[] = [];
+  while (chosen.length < count) {
+    const port = await freePort();
+    if (![...except, ...chosen].includes(port)) chosen.push(port);
+  }
+  return chosen;
+}
+
+/** Ports of Temporal and its UI. `note` is told when one is not the preferred one. @throws UserError if a named one cannot be used. */
+export async function chooseTemporalPorts({
+  options,
+  note,
+}: {
+  options: PortOptions;
+  note: (text: string) => void;
+}): Promise<{ port: number; uiPort: number }> {
+  const named = options.uiPort ? [options.uiPort] : [];
+  const port = await choosePort({ what: temporalPort, asked: options.temporalPort, except: named, note });
+  return { port, uiPort: await choosePort({ what: uiPort, asked: options.uiPort, except: [port], note }) };
+}
+
+async function choosePort({
+  what: { name, flag, preferred },
+  asked,
+  except,
+  note,
+}: {
+  what: NamedPort;
+  asked: number | undefined;
+  except: number[];
+  note: (text: string) => void;
+}): Promise<number> {
+  const port = asked ?? preferred;
+  const problem = except.includes(port) ? `port ${port} is named twice` : port > 0 ? await portProblem(port) : '';
+  if (problem === undefined) return port;
+  if (asked) throw new UserError(`${name}: ${problem}; choose another one with ${flag} PORT, or 0 for a free one`);
+  const [free = 0] = await freePorts({ count: 1, except });
+  if (problem) note(`${problem}: the ${name} takes ${free}; ${flag} names another one`);
+  return free;
+}

@@ -1,0 +1,30 @@
+/** What long work tells of itself. Invariant: observed progress, never a timer's tick. */
+
+/** Given to whatever may take long: to say how far it is and to hear that it should stop. */
+export interface Work {
+  progress(done: number, total: number): void;
+  signal: AbortSignal;
+}
+
+/** Heartbeat details of the long activities. */
+export interface RolloutHeartbeat {
+  kind: 'rollouts';
+  title: string;
+  done: number;
+  total: number;
+  broken: number;
+}
+export interface TrainHeartbeat {
+  kind: 'train';
+  step: number;
+  steps: number;
+  /** Mean reward of the last finished step. */
+  reward?: number;
+  rollouts?: { done: number; total: number };
+}
+export interface AnalysisHeartbeat {
+  kind: 'analysis';
+  title: string;
+  done: number;
+  total: number;
+}

@@ -1,0 +1,73 @@
+/** The selection and the selected capabilities in report.json. Invariant: a number that was measured on rollouts is a `Figure`. */
+import { z } from 'zod';
+import { artifactRefSchema } from './artifacts';
+import { selectionRuleSchema } from './campaign';
+import { figureSchema } from './figure';
+import { calibrationFiguresSchema, reportedTrainingSchema } from './reported-training';
+
+const count = z.number().int().nonnegative();
+
+const beforeAfterSchema = z.strictObject({
+  before: figureSchema,
+  after: figureSchema,
+  difference: figureSchema.optional(),
+});
+
+export const reportedCandidateSchema = z.strictObject({
+  name: z.string(),
+  definition: z.string(),
+  votes: count,
+  /** All labeling passes, also those that failed; 0 where the analyst selects outright. */
+  passes: count,
+  /** Over the passes that have it; so is delta. */
+  coverage: figureSchema,
+  delta: figureSchema,
+  selected: z.boolean(),
+});
+export type ReportedCandidate = z.infer<typeof reportedCandidateSchema>;
+
+/** One version of a synthesized environment; one that fails its self-test is not calibrated. */
+export const reportedRoundSchema = z.strictObject({
+  round: z.number().int().positive(),
+  selfTest: z.strictObject({ passed: z.boolean(), findings: z.array(z.string()) }),
+  calibration: calibrationFiguresSchema.optional(),
+});
+export type ReportedRound = z.infer<typeof reportedRoundSchema>;
+
+export const reportedCapabilitySchema = z.strictObject({
+  ...reportedCandidateSchema.shape,
+  /** Of the last round that was calibrated: the accepted one, if one was. */
+  calibration: calibrationFiguresSchema.optional(),
+  rounds: z.array(reportedRoundSchema).optional(),
+  training: reportedTrainingSchema.optional(),
+  validation: z
+    .strictObject({
+      /** Held-out seeds of the synthesized environment. */
+      synthesized: beforeAfterSchema,
+      /** Held-out tasks of the target's train split. */
+      target: beforeAfterSchema,
+      helps: z.boolean(),
+    })
+    .optional(),
+  adapter: artifactRefSchema.optional(),
+  /** Absent while its workflow has not ended. */
+  status: z.enum(['trained', 'not_calibrated', 'not_synthesized', 'failed']).optional(),
+  reason: z.string().optional(),
+  workflowId: z.string().optional(),
+});
+export type ReportedCapability = z.infer<typeof reportedCapabilitySchema>;
+
+export const reportedSelectionSchema = z.strictObject({
+  rule: selectionRuleSchema,
+  /** The base rollouts that were labeled, by outcome. */
+  failed: figureSchema,
+  passed: figureSchema,
+  candidates: z.array(reportedCandidateSchema),
+  /** Labeling passes, also those that failed for good and are left out. */
+  passes: count,
+  failedPasses: z.array(z.strictObject({ pass: count, reason: z.string() })),
+  /** Why nothing was selected, where nothing was. */
+  reason: z.string().optional(),
+  from: z.array(artifactRefSchema),
+});
+export type ReportedSelection = z.infer<typeof reportedSelectionSchema>;

@@ -1,0 +1,20 @@
+/** Environments that are part of the project and run in process. */
+import { z } from 'zod';
+import type { Environment } from '../domain/environment';
+import { defineKind } from '../domain/kind';
+import type { EnvironmentKind } from './kinds';
+import { createShop } from './shop';
+
+const makers = { shop: createShop } satisfies Record<string, () => Environment>;
+
+export const builtinNames = Object.keys(makers) as (keyof typeof makers)[];
+
+export const builtin: EnvironmentKind = {
+  ...defineKind({
+    kind: 'builtin',
+    version: '1',
+    options: { name: z.enum(builtinNames) },
+    open: ({ name }) => makers[name](),
+  }),
+  label: ({ name }) => String(name),
+};

@@ -1,0 +1,40 @@
+/**
+ * The ways to come to an environment. Invariant: what the command line, the checks and the report have to know of a kind, it tells of
+ * itself here; none of them asks for a kind by its name.
+ */
+import type { ArtifactStore } from '../artifacts/store';
+import type { Environment } from '../domain/environment';
+import type { EnvironmentSpec } from '../domain/environment-spec';
+import type { Kind } from '../domain/kind';
+import type { PublishedArm } from '../domain/published';
+import type { Partners } from '../partners/types';
+
+export interface EnvironmentContext {
+  store: ArtifactStore;
+  /** Take the place of the models that the spec names. */
+  partners?: Partners;
+}
+
+export interface EnvironmentKind extends Kind<Promise<Environment> | Environment, EnvironmentContext> {
+  /** Made by campaigns: a campaign file can't name it. */
+  readonly internal?: boolean;
+  /** What one is called before it has described itself; the kind where this is left out. */
+  readonly label?: (spec: EnvironmentSpec) => string;
+  /** How to look into one that does not describe itself, where there is more to do than to correct the campaign file. */
+  readonly remedy?: (spec: EnvironmentSpec) => string;
+  /** A Python environment in the project's folder, and the command that installs it. */
+  readonly python?: { readonly environment: string; readonly command: string };
+  /** Options that name folders, and what each must hold. */
+  readonly folders?: readonly { readonly option: string; readonly name: string; readonly holds: string }[];
+  /** A model always plays the user: option `user` must name it. */
+  readonly needsUser?: boolean;
+  /** Of `campaign env check KIND ARGUMENTS`; paths among them count from the working directory. */
+  readonly checkArguments?: {
+    /** One argument, or with `...` one or more. */
+    readonly usage: string;
+    readonly example: string;
+    options(args: readonly string[]): Record<string, unknown>;
+  };
+  /** Figures of the method's authors on it. */
+  readonly published?: readonly PublishedArm[];
+}

@@ -1,0 +1,41 @@
+/** Splits a target's tasks into the parts of a campaign. Invariant: a function of the ids, the counts and the seed alone. */
+import { z } from 'zod';
+import { digest } from '../artifacts/hash';
+import type { Campaign } from '../domain/campaign';
+import { OutsideFailure } from '../domain/failures';
+
+const ids = z.array(z.string());
+/** Task ids by part. */
+export const planSchema = z.object({ discovery: ids, heldOut: ids, router: ids, evaluation: ids });
+export type Plan = z.infer<typeof planSchema>;
+
+/**
+ * Parts of the plan: the held-out tasks and the discovery tasks are disjoint parts of the train split; the router's are drawn from both;
+ * the evaluation's from the test split. Counts of the campaign file are upper limits: a small target gives what it has.
+ */
+export function splitTasks({ campaign, train, test }: { campaign: Campaign; train: string[]; test: string[] }): Plan {
+  const { validation, rollouts, router, evaluation, seed } = campaign;
+  const shuffled = shuffle(train, `${seed}/train`);
+  const heldOut = shuffled.slice(0, Math.min(validation.targetTasks, Math.floor(train.length / 2)));
+  const discovery = shuffled.slice(heldOut.length, heldOut.length + rollouts.tasks);
+  if (discovery.length === 0 || heldOut.length === 0 || test.length === 0) {
+    throw new OutsideFailure(
+      'BadInput',
+      `the target has ${train.length} train and ${test.length} test tasks: it needs at least 2 and 1`,
+    );
+  }
+  return {
+    discovery,
+    heldOut,
+    router: shuffle([...heldOut, ...discovery], `${seed}/router`).slice(0, router.tasks),
+    evaluation: shuffle(test, `${seed}/test`).slice(0, evaluation.tasks),
+  };
+}
+
+/** A permutation that depends on the ids and the seed alone. */
+function shuffle(ids: string[], seed: string): string[] {
+  return ids
+    .map((id) => [digest([seed, id]), id] as const)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, id]) => id);
+}

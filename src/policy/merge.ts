@@ -1,0 +1,44 @@
+/**
+ * Merges adapters into one artifact. Invariant: the same parts are merged once, whoever asks and in whatever order they are named, and
+ * the merged adapter knows its parts.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactRef } from '../domain/artifacts';
+import { mergeKey, partsOf, type Part } from './parts';
+import { runPython } from './python';
+
+export type Merge = (adapters: readonly Part[]) => Promise<ArtifactRef>;
+
+/** `python`: the interpreter of the trainer's virtual environment. */
+export function createMerger({ store, python }: { store: ArtifactStore; python: string }): Merge {
+  const running = new Map<string, Promise<ArtifactRef>>();
+
+  async function merge(key: string, parts: Part[]): Promise<ArtifactRef> {
+    const known = await store.find(key);
+    if (known) return known;
+    const work = await mkdtemp(join(tmpdir(), 'merge-'));
+    try {
+      const [job, folder] = [join(work, 'merge.json'), join(work, 'adapter')];
+      const adapters = await Promise.all(
+        parts.map(async ({ ref, weight }) => ({ path: await store.folder(ref), weight })),
+      );
+      await writeFile(job, JSON.stringify({ adapters, output_dir: folder }));
+      await runPython({ python, args: ['merge', '--job', job] });
+      return await store.putFolder({ key, producer: 'merge', inputs: parts.map(({ ref }) => ref), folder });
+    } finally {
+      await rm(work, { recursive: true, force: true });
+    }
+  }
+
+  return (adapters) => {
+    const parts = partsOf(adapters);
+    const key = mergeKey(parts);
+    // Not bound to any caller's signal: others may wait for the same merge.
+    const run = running.get(key) ?? merge(key, parts).finally(() => running.delete(key));
+    running.set(key, run);
+    return run;
+  };
+}

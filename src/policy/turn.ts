@@ -1,0 +1,25 @@
+/** A turn of a policy: what is asked for and what comes back. */
+import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';
+import type { FixedPolicy, Sampling } from '../domain/rollout';
+
+/** One answer of a policy. */
+export interface Turn {
+  message: AssistantMessage;
+  /** `length`: cut off by the sampling's maxTokens or the end of the context. */
+  finishReason: 'stop' | 'tool_calls' | 'length';
+  promptIds: number[];
+  /** The sampled ids, end of turn included. */
+  tokenIds: number[];
+  /** Of the sampled ids, at temperature 1, in nats. */
+  logprobs: number[];
+}
+
+export interface TurnRequest {
+  /** Its prompt is in the messages already. */
+  policy: FixedPolicy;
+  messages: Message[];
+  tools: ToolSchema[];
+  sampling: Sampling;
+  seed: number;
+  signal?: AbortSignal;
+}

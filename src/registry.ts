@@ -1,0 +1,21 @@
+/** All kinds that campaign files can pick from: a new one is a line in its folder's index. */
+import { analysts } from './analyst';
+import type { AnalystKind } from './analyst/analyst';
+import { environments } from './environments';
+import type { EnvironmentKind } from './environments/kinds';
+import { routers } from './routing';
+import type { RouterKind } from './routing/router';
+import { synthesizers } from './synthesis';
+import type { SynthesizerKind } from './synthesis/synthesizer';
+import { arms } from './workflows/arms';
+import type { ArmKind } from './workflows/arms/arm';
+
+export interface Registry {
+  environments: readonly EnvironmentKind[];
+  analysts: readonly AnalystKind[];
+  synthesizers: readonly SynthesizerKind[];
+  routers: readonly RouterKind[];
+  arms: readonly ArmKind[];
+}
+
+export const registry: Registry = { environments, analysts, synthesizers, routers, arms };

@@ -1,0 +1,85 @@
+/**
+ * Which arms a campaign has, in the order of the report: base, adapters, the routed policy, baselines, the bound of routing. Invariant: what
+ * should have been evaluated and was not is a row with its reason.
+ */
+import type { Role } from '../../domain/reported-arms';
+import { policyNames, type CampaignRecord, type Iteration, type RolloutSummary } from '../../domain/results';
+import type { TrainingResult } from '../../domain/results';
+import { slug } from './figures';
+import { spentOn, type Spent } from './spent';
+
+export interface Row {
+  name: string;
+  role: Role;
+  kind?: string;
+  routable?: boolean;
+  spent: Spent;
+  /** Of its test rollouts; absent where it has none. */
+  rollouts?: RolloutSummary;
+  /** Of a bound: the options that it is over. */
+  union?: string[];
+  /** On the held-out train tasks of the target. */
+  heldOut?: RolloutSummary;
+  work?: { iterations: Iteration[]; best?: Iteration; training?: TrainingResult };
+  /** Why it was not evaluated. */
+  reason?: string;
+}
+
+export function rowsOf(record: CampaignRecord): Row[] {
+  const { capabilities = [], arms = [], baseHeldOut } = record;
+  const { base, routed } = policyNames;
+  return [
+    {
+      ...tested(record, base),
+      role: 'base',
+      spent: spentOn.base({ id: idOf(base) }),
+      ...(baseHeldOut && { heldOut: baseHeldOut }),
+    },
+    ...capabilities.flatMap((capability): Row[] => {
+      const { name, trained } = capability;
+      if (!trained) return [];
+      const spent = spentOn.adapter({ id: idOf(name), capability });
+      return [{ ...tested(record, name), role: 'adapter', spent, heldOut: trained.target.after }];
+    }),
+    { ...tested(record, routed), role: 'routed', spent: spentOn.routed({ id: idOf(routed), record }) },
+    ...arms.map((arm): Row => {
+      const { name, kind, routable, iterations = [], best, training, reason } = arm;
+      const work = { iterations, ...(best && { best }), ...(training && { training }) };
+      return {
+        ...tested(record, name),
+        role: 'baseline',
+        kind,
+        routable,
+        spent: spentOn.baseline({ id: idOf(name), arm, record }),
+        ...(best && { heldOut: best.heldOut }),
+        ...((training ?? iterations.length > 0) && { work }),
+        ...(reason !== undefined && { reason }),
+      };
+    }),
+    bound(record),
+  ];
+}
+
+const idOf = (name: string): string => `arms.${slug(name)}`;
+
+/** Its test rollouts, or why there are none. */
+function tested({ evaluation }: CampaignRecord, name: string): Pick<Row, 'name' | 'rollouts' | 'reason'> {
+  const rollouts = evaluation?.policies.find((policy) => policy.name === name)?.rollouts;
+  const reason = evaluation?.failed.find((policy) => policy.name === name)?.reason;
+  return { name, ...(rollouts && { rollouts }), ...(reason !== undefined && { reason }) };
+}
+
+/** Over all that the router can choose; unknown where one of them was not evaluated. */
+function bound(record: CampaignRecord): Row {
+  const name = policyNames.ceiling;
+  const options = record.router?.options ?? [policyNames.base];
+  const missing = options.filter((option) => !tested(record, option).rollouts);
+  return {
+    name,
+    role: 'bound',
+    spent: spentOn.bound({ id: idOf(name), record }),
+    ...(missing.length === 0
+      ? { union: options }
+      : { reason: `it is over what the router can choose, and ${missing.join(', ')} was not evaluated` }),
+  };
+}

@@ -1,0 +1,29 @@
+/** What is said of arms and of the selection in the same words on the page, the terminal and in the verdict. */
+import type { Arm } from '../domain/reported-arms';
+import type { ReportedCandidate, ReportedSelection } from '../domain/reported-capability';
+import { valueText } from './format';
+
+/** Of an arm of which another iteration than the last is evaluated, or that trained beyond the budget; undefined for the others. */
+export const evaluatedAt = ({ step, evaluatedRollouts, trainedTo }: Arm): string | undefined => {
+  const parts = [
+    ...(evaluatedRollouts ? [`evaluated at step ${step}, ${valueText(evaluatedRollouts)} rollouts`] : []),
+    ...(trainedTo ? [`trained on to ${valueText(trainedTo)}`] : []),
+  ];
+  return parts.length > 0 ? parts.join('; ') : undefined;
+};
+
+/** `3,072 (trained on to 4,608)`. */
+export const trainingText = ({ trainingRollouts, trainedTo }: Arm): string =>
+  valueText(trainingRollouts) + (trainedTo === undefined ? '' : ` (trained on to ${valueText(trainedTo)})`);
+
+/** Empty where none failed. */
+export const failedPassesText = ({ passes, failedPasses }: ReportedSelection): string[] => {
+  const { length } = failedPasses;
+  if (length === 0) return [];
+  const reasons = [...new Set(failedPasses.map(({ reason }) => reason))].join('; ');
+  return [`${length} of ${passes} labeling passes failed and ${length === 1 ? 'is' : 'are'} left out: ${reasons}.`];
+};
+
+/** Votes out of all passes; what the analyst selects outright has none. */
+export const votesText = ({ votes, passes }: Pick<ReportedCandidate, 'votes' | 'passes'>, of: string): string =>
+  passes === 0 ? 'given' : `${votes}${of}${passes}`;

@@ -1,0 +1,111 @@
+/**
+ * Which fixed policy plays a conversation. Invariant: a router's choice is one of the policies that it was fitted for, or made of
+ * their adapters; anything else breaks the rollout and is never replaced by a choice of ours.
+ */
+import { z } from 'zod';
+import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactRef } from '../domain/artifacts';
+import { OutsideFailure, reasonOf } from '../domain/failures';
+import { kindOf, kindSpecSchema } from '../domain/kind';
+import type { Message, ToolSchema } from '../domain/messages';
+import { choiceSchema, type Choice, type FixedPolicy, type Policy } from '../domain/rollout';
+import { fittedRouterSchema, type FittedRouter, type RouterContext, type RouterKind } from '../routing/router';
+
+/** What a router chooses by. */
+export interface Opening {
+  /** As the agent sees them. */
+  messages: readonly Message[];
+  tools: readonly ToolSchema[];
+  seed: number;
+  signal: AbortSignal;
+}
+
+export interface Resolved {
+  policy: FixedPolicy;
+  /** Where a router chose it. */
+  routed?: Choice;
+}
+
+export type Resolve = (policy: Policy, opening: Opening) => Promise<Resolved>;
+
+interface OpenedRouter {
+  fitted: FittedRouter;
+  choose: (opening: Opening) => Promise<unknown>;
+}
+
+/** Reads and opens every router once. */
+export function createResolver({
+  store,
+  routers,
+  context,
+}: {
+  store: ArtifactStore;
+  routers: readonly RouterKind[];
+  context: RouterContext;
+}): Resolve {
+  const opened = new Map<string, Promise<OpenedRouter>>();
+
+  function open(ref: ArtifactRef): Promise<OpenedRouter> {
+    const known = opened.get(ref.sha256);
+    if (known) return known;
+    const opening = read(ref).then((fitted) => ({ fitted, choose: chooser(fitted) }));
+    opening.catch(() => opened.delete(ref.sha256));
+    opened.set(ref.sha256, opening);
+    return opening;
+  }
+
+  async function read(ref: ArtifactRef): Promise<FittedRouter> {
+    const value: unknown = JSON.parse((await store.read(ref)).toString('utf8'));
+    return parsed(fittedRouterSchema, value, 'it is no fitted router');
+  }
+
+  function chooser(fitted: FittedRouter): OpenedRouter['choose'] {
+    const { constant, maker } = fitted;
+    if (constant !== undefined) {
+      const policy = fitted.options.find(({ name }) => name === constant)?.policy;
+      if (!policy) throw new Error(`constant "${constant}" is none of its options`);
+      return async () => ({ chosen: constant, policy, probabilities: { [constant]: 1 } }) satisfies Choice;
+    }
+    const kind = kindOf(routers, maker);
+    if (kind.version !== maker.version) {
+      const made = `it was fitted by ${maker.kind} ${maker.version}`;
+      throw new Error(`${made}, and this worker has version ${kind.version}; fit it again`);
+    }
+    const router = kind.open(kindSpecSchema.parse({ ...(maker.options as object), kind: maker.kind }), context);
+    return (opening) => router.choose({ fitted, ...opening });
+  }
+
+  return async (policy, opening) => {
+    if (!('router' in policy)) return { policy };
+    try {
+      const { fitted, choose } = await open(policy.router);
+      const routed = checked(await choose(opening), fitted);
+      return { policy: routed.policy, routed };
+    } catch (error) {
+      opening.signal.throwIfAborted();
+      // A policy server that a router asks may come back: the engine waits for it as it does in any turn.
+      if (error instanceof OutsideFailure && error.retryable) throw error;
+      throw new OutsideFailure('RouterFailed', `router ${policy.router.uri}: ${reasonOf(error)}`, error);
+    }
+  };
+}
+
+/** Throws unless what was chosen is made of what the router was fitted for. */
+function checked(value: unknown, { options }: FittedRouter): Choice {
+  const choice = parsed(choiceSchema, value, 'a router answers with chosen, policy and probabilities');
+  const policies = options.map(({ policy }) => policy);
+  if (!policies.some(({ base }) => base === choice.policy.base)) {
+    throw new Error(`chosen "${choice.chosen}": base model ${choice.policy.base} is none of its options'`);
+  }
+  const known = new Set(policies.flatMap(({ adapters }) => adapters.map(({ ref }) => ref.sha256)));
+  const unknown = choice.policy.adapters.find(({ ref }) => !known.has(ref.sha256));
+  if (unknown) throw new Error(`chosen "${choice.chosen}": adapter ${unknown.ref.uri} is none of its options'`);
+  return choice;
+}
+
+function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown, hint: string): z.infer<Schema> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  throw new Error(`${issue?.path.join('.')}: ${issue?.message}; ${hint}`);
+}

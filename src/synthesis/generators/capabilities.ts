@@ -1,0 +1,157 @@
+/**
+ * The capabilities that have a generator, and what their instances are made of: the special case, which needs the capability, and its
+ * twin, which looks alike and does not; doing the special thing in a twin is wrong. Invariant: special and twin differ in one thing only.
+ */
+import { OutsideFailure } from '../../domain/failures';
+import type { Vocabulary } from '../../sandbox/vocabulary';
+import { slotsOf, type World, type Write } from './world';
+
+export interface Plan {
+  /** Things that the user asks for. */
+  requests: number;
+  /** The policy forbids it: no write, and the denial is said. */
+  forbidden: boolean;
+  /** Another record shares the descriptive word of the one that is meant, and could be acted on as well. */
+  similar: boolean;
+  /** The request carries the marker that changes a computed value. */
+  marker: boolean;
+  /** The user asks how much. */
+  question: boolean;
+  /** The first message lacks the account. */
+  keyMissing: boolean;
+}
+
+const plain: Plan = {
+  requests: 1,
+  forbidden: false,
+  similar: false,
+  marker: false,
+  question: false,
+  keyMissing: false,
+};
+
+export interface Generator {
+  special: Plan;
+  twin: Plan;
+  /** Writes that can be asked for in this environment; throws `CannotSynthesize` if the target has none. */
+  requested(world: World): Write[];
+  rationale: string;
+}
+
+const onRecord = (world: World): Write[] => world.writes.filter((w) => w.onRecord);
+
+function some(writes: Write[], need: string): Write[] {
+  if (writes.length === 0)
+    throw new OutsideFailure('CannotSynthesize', `the target has ${need}: describe one by a rule of its describe()`);
+  return writes;
+}
+
+const conditional = (world: World): Write[] =>
+  some(
+    onRecord(world).filter(({ precondition }) => {
+      const field = world.lookup.fields.find((f) => f.name === precondition?.field);
+      return field !== undefined && (field.vocabulary.parts[0]?.length ?? 0) > 1;
+    }),
+    'no write with a precondition on a field of several values',
+  );
+
+/** By the capability's name. */
+export const generatorsByName = {
+  complete_all_requested_actions: {
+    special: { ...plain, requests: 2 },
+    twin: plain,
+    requested: (world) => world.writes,
+    rationale:
+      'Most instances ask for two things in one message and are right only if both are done; single requests among them make a second ' +
+      'action without a request wrong. What is learned is to keep track of all that was asked for.',
+  },
+  refuse_forbidden_actions: {
+    special: { ...plain, forbidden: true },
+    twin: plain,
+    requested: conditional,
+    rationale:
+      'The same request is forbidden or allowed by a field of the record that is looked up, so neither refusing all nor doing all pays. ' +
+      'What is learned is to check the rule against the record before acting, and to tell the user.',
+  },
+  perform_permitted_actions: {
+    special: plain,
+    twin: { ...plain, forbidden: true },
+    requested: conditional,
+    rationale:
+      'Most instances are permitted by the record that is looked up, some are not, with the same words. What is learned is to act where ' +
+      'the rule permits it.',
+  },
+  select_matching_record: {
+    special: { ...plain, similar: true },
+    twin: plain,
+    requested: onRecord,
+    rationale:
+      'The account holds another record with the same word that could be acted on as well; all words of the request together decide. What ' +
+      'is learned is to compare every word before choosing a record.',
+  },
+  compute_action_values: {
+    special: { ...plain, marker: true },
+    twin: plain,
+    requested: (world) =>
+      some(
+        onRecord(world).filter((w) => w.arguments.some((a) => a.from === 'computed')),
+        'no write with a computed argument',
+      ),
+    rationale:
+      'A value is the plain one of the record, or a changed one where the request says so. What is learned is to compute the value that ' +
+      'the rule gives for this request.',
+  },
+  tell_requested_information: {
+    special: { ...plain, question: true },
+    twin: plain,
+    requested: (world) => {
+      if (!world.tell)
+        throw new OutsideFailure(
+          'CannotSynthesize',
+          'the target has no tell rule on a field of its records: add one to describe()',
+        );
+      return onRecord(world);
+    },
+    rationale:
+      'Most instances ask for an amount besides an action and are right only if the amount is told; where nobody asks, no amount is to be ' +
+      'told. What is learned is to answer questions as well as to act.',
+  },
+  ask_for_missing_identifiers: {
+    special: { ...plain, keyMissing: true },
+    twin: plain,
+    requested: (world) => {
+      if (!world.ask)
+        throw new OutsideFailure(
+          'CannotSynthesize',
+          'the target has no ask rule for the key of its look-up: add one to describe()',
+        );
+      return onRecord(world);
+    },
+    rationale:
+      'Most instances lack the identifier that the look-up needs; the user gives it when asked, and a made-up one spoils the instance. Where ' +
+      'it is given, asking is wrong. What is learned is to ask for what is missing instead of making it up.',
+  },
+} satisfies Record<string, Generator>;
+
+export type CapabilityName = keyof typeof generatorsByName;
+
+/** The record's field that users name: the one in the requests with the most words to choose from. */
+export function namedField(world: World, { special }: Generator): string {
+  const slots = new Set(world.writes.flatMap((w) => slotsOf(w.request)));
+  const words = (v: Vocabulary): number => v.words.filter(Boolean).length;
+  const [best] = world.lookup.fields
+    .filter((field) => slots.has(field.name))
+    .sort((a, b) => words(b.vocabulary) - words(a.vocabulary));
+  if (!best)
+    throw new OutsideFailure(
+      'CannotSynthesize',
+      "no request names a field of a record: put one in braces in the write tools' descriptions",
+    );
+  if (special.similar && words(best.vocabulary) < 2) {
+    throw new OutsideFailure(
+      'CannotSynthesize',
+      `"${best.name}" has fewer than two words to tell similar records apart: give its pattern two groups`,
+    );
+  }
+  return best.name;
+}

@@ -1,0 +1,43 @@
+/**
+ * The text of a generated module: its parameters on the first line, then the files of module/ in one scope, then its exports. Invariant:
+ * the text is a function of the parameters; it imports nothing.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { knobsSchema, type Knobs, type Params } from './params';
+
+/** Each uses only those before it. */
+const FILES = [
+  'random',
+  'validation',
+  'text',
+  'records',
+  'first-message',
+  'instances',
+  'transitions',
+  'reward',
+  'solutions',
+  'environment',
+];
+const FIRST_LINE = 'export const params = ';
+const LAST_LINE =
+  'export const { describe, make, start, step, reward, reference, solve, shortcuts } = environmentOf(params);';
+
+export function moduleSource(params: Params): string {
+  return `${FIRST_LINE}${JSON.stringify(params)};\n${(fixedText ??= readFixedText())}${LAST_LINE}\n`;
+}
+
+/** The knobs that a generated module was made with. */
+export function knobsOf(source: string): Knobs {
+  const line = source.slice(0, source.indexOf('\n'));
+  if (!line.startsWith(FIRST_LINE))
+    throw new Error('the module was not made by the generators: its first line holds no params');
+  return knobsSchema.parse(JSON.parse(line.slice(FIRST_LINE.length, -1)));
+}
+
+let fixedText: string | undefined;
+
+function readFixedText(): string {
+  const texts = FILES.map((name) => readFileSync(join(__dirname, 'module', `${name}.js`), 'utf8'));
+  return texts.map((text) => text.replace(/^import [^;]*;\n/gm, '').replace(/^export /gm, '')).join('\n');
+}

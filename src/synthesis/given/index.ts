@@ -1,0 +1,66 @@
+/**
+ * Synthesizer `given`: takes modules that somebody wrote, one file a capability. Invariant: what is written is the text that was in the
+ * folder when the synthesizer was opened, so that its identity, which holds digests of the texts, is that of what it writes.
+ */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { sha256 } from '../../artifacts/hash';
+import { OutsideFailure, reasonOf } from '../../domain/failures';
+import { defineKind, type Identity } from '../../domain/kind';
+import type { Synthesizer, SynthesizerKind } from '../synthesizer';
+
+export const given: SynthesizerKind = defineKind({
+  kind: 'given',
+  version: '1',
+  options: {
+    /** Folder of modules: CAPABILITY.js for each capability. */
+    modules: z.string().min(1),
+  },
+  paths: ['modules'],
+  open: async ({ modules }, identity) => openGiven({ folder: modules, texts: await read(modules), identity }),
+});
+
+async function read(folder: string): Promise<Map<string, string>> {
+  const wrong = (problem: string) =>
+    new OutsideFailure('BadInput', `synthesizer.modules: ${folder} ${problem}; name a folder of CAPABILITY.js files`);
+  const names = await readdir(folder).catch((error: unknown) => {
+    throw wrong(`cannot be read (${reasonOf(error)})`);
+  });
+  const files = names.filter((name) => name.endsWith('.js')).sort();
+  if (files.length === 0) throw wrong('holds no .js file');
+  return new Map(
+    await Promise.all(files.map(async (file) => [file, await readFile(join(folder, file), 'utf8')] as const)),
+  );
+}
+
+function openGiven(o: { folder: string; texts: ReadonlyMap<string, string>; identity: Identity }): Synthesizer {
+  const { folder, texts, identity } = o;
+  const digests = Object.fromEntries([...texts].map(([file, text]) => [file, sha256(text)]));
+  return {
+    identity: { ...identity, options: { modules: digests } },
+
+    async write({ candidate: { name }, progress }) {
+      const source = texts.get(`${name}.js`);
+      if (source === undefined) {
+        throw new OutsideFailure(
+          'CannotSynthesize',
+          `there is no ${join(folder, `${name}.js`)}; the folder holds ${[...texts.keys()].join(', ')}`,
+        );
+      }
+      progress(1, 1);
+      return { source, rationale: rationaleOf(source) ?? `The module for ${name} was given; it says no rationale.` };
+    },
+
+    async revise({ candidate: { name }, previous: { findings, calibration } }) {
+      const found = (findings.length > 0 ? findings : (calibration?.reasons ?? [])).join('; ');
+      throw new OutsideFailure('CannotSynthesize', `${found}: mend ${join(folder, `${name}.js`)} and run again`);
+    },
+  };
+}
+
+/** Of a line "// Rationale: ..." among the comments that the text begins with. */
+function rationaleOf(source: string): string | undefined {
+  const [comments = ''] = /^(?:\/\/.*\n|\n)*/.exec(source) ?? [];
+  return /^\/\/ Rationale: *(\S.*)$/m.exec(comments)?.[1];
+}

@@ -1,0 +1,42 @@
+/** A synthesizer: writes the environment of one capability (step 2 of the method). What it writes is tested and calibrated by others. */
+import type { CalibrationReport } from '../domain/calibration';
+import type { Candidate } from '../domain/capability';
+import type { EnvironmentDescription } from '../domain/environment';
+import type { Identity, Kind } from '../domain/kind';
+import type { Work } from '../domain/progress';
+import type { ScoredRollout } from '../domain/rollout';
+
+export interface WriteInput extends Work {
+  candidate: Candidate;
+  /** Of the target. */
+  description: EnvironmentDescription;
+  /** The base model's rollouts on the target's train split. */
+  rollouts: readonly ScoredRollout[];
+  /** messageHash() (sandbox/leakage.ts) of the first user messages of the target's test tasks: none may come up. */
+  forbidden: readonly string[];
+}
+
+export interface ReviseInput extends WriteInput {
+  /** Number of the round that is asked for, from 2 on. */
+  round: number;
+  /** The round before: its module and what was found. Either the self-test has findings, or calibration missed a band. */
+  previous: { source: string; findings: readonly string[]; calibration?: CalibrationReport };
+}
+
+export interface SynthesizedModule {
+  /** Text of an environment module (docs/synthesis.md). */
+  source: string;
+  /** Why training here should transfer; one or two sentences. */
+  rationale: string;
+}
+
+/** Both throw an OutsideFailure `CannotSynthesize` where there is nothing (more) to write; the message says why. */
+export interface Synthesizer {
+  readonly identity: Identity;
+  /** Why it can't work on a target, with the fix, before anything is spent. */
+  unsuited?(description: EnvironmentDescription): string | undefined;
+  write(input: WriteInput): Promise<SynthesizedModule>;
+  revise(input: ReviseInput): Promise<SynthesizedModule>;
+}
+
+export type SynthesizerKind = Kind<Synthesizer | Promise<Synthesizer>>;

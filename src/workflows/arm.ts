@@ -1,0 +1,35 @@
+/** One baseline arm, whatever its kind. Invariant: every end but a crash of the workflow itself is a result. */
+import { isCancellation, workflowInfo } from '@temporalio/workflow';
+import { armName, type Campaign } from '../domain/campaign';
+import { kindOf } from '../domain/kind';
+import type { ArmResult, CapabilityResult, Prepared } from '../domain/results';
+import type { ArmKind } from './arms/arm';
+import { ChildStatus } from './child-status';
+import { reasonOf } from './failure';
+
+export interface ArmInput {
+  campaign: Campaign;
+  prepared: Prepared;
+  spec: Campaign['arms'][number];
+  budget: number;
+  capabilities: CapabilityResult[];
+}
+
+/** The workflow over the kinds that there are. */
+export const armWorkflow = (kinds: readonly ArmKind[]) =>
+  async function arm({ spec, ...input }: ArmInput): Promise<ArmResult> {
+    const name = armName(spec);
+    const status = new ChildStatus(name);
+    const ended = { name, kind: spec.kind, workflowId: workflowInfo().workflowId };
+    try {
+      const kind = kindOf(kinds, spec);
+      const outcome = await kind.open(spec, undefined)({ ...input, name, status });
+      status.set('done', `${outcome.iterations.length} iterations`);
+      return { ...ended, status: 'done', routable: kind.routable, ...outcome };
+    } catch (error) {
+      if (isCancellation(error)) throw error;
+      const reason = reasonOf(error);
+      status.set('failed', reason);
+      return { ...ended, status: 'failed', routable: false, reason };
+    }
+  };

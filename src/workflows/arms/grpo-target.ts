@@ -1,0 +1,30 @@
+/** GRPO on the target itself. */
+import { defineKind } from '../../domain/kind';
+import { part } from '../steps';
+import { train } from '../training';
+import type { Arm, ArmKind } from './arm';
+
+export const grpoTarget: ArmKind = {
+  ...defineKind<Record<never, never>, Arm>({
+    kind: 'grpo_target',
+    version: '1',
+    options: {},
+    open: (_options, maker) => async (context) => {
+      const { campaign, prepared, name, budget, status } = context;
+      const { groupsPerStep, groupSize } = campaign.training;
+      return train({
+        campaign,
+        prepared,
+        status,
+        name,
+        maker,
+        environment: campaign.target,
+        tasks: part(prepared.plan, 'discovery'),
+        heldOut: part(prepared.plan, 'heldOut'),
+        steps: Math.floor(budget / (groupsPerStep * groupSize)),
+      });
+    },
+  }),
+  routable: false,
+  starts: 'beside',
+};

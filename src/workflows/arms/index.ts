@@ -1,0 +1,5 @@
+/** The kinds of arms: a new one is a file beside this and a line here. */
+import type { ArmKind } from './arm';
+import { grpoTarget } from './grpo-target';
+
+export const arms: readonly ArmKind[] = [grpoTarget];

@@ -1,0 +1,53 @@
+/**
+ * A campaign on ToolSandbox with capabilities that somebody brings, from base rollouts to selection. It needs a checkout, which TOOLSANDBOX
+ * names, and `make bridges-toolsandbox`. The user, recorded, ends every conversation as soon as it is spoken to.
+ */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { reportSchema } from '../../src/domain/report';
+import { call, startChatServer } from '../support/chat-server';
+
+const folder = process.env['TOOLSANDBOX'];
+const withFolder = folder === undefined ? test.skip : test;
+const repository = resolve(__dirname, '..', '..');
+
+withFolder(
+  folder === undefined ? 'ToolSandbox campaign (skipped: TOOLSANDBOX names no checkout of it)' : 'ToolSandbox campaign',
+  async () => {
+    const home = mkdtempSync(join(tmpdir(), 'toolsandbox-campaign-'));
+    const user = await startChatServer(() => call('end_conversation', {}));
+    try {
+      const capabilities = join(home, 'capabilities.yaml');
+      writeFileSync(
+        capabilities,
+        'capabilities:\n  - { name: resolve_missing_arguments, definition: Asks for what a tool needs and nobody has said. }\n',
+      );
+      const file = join(home, 'toolsandbox.yaml');
+      writeFileSync(
+        file,
+        [
+          'name: toolsandbox',
+          'preset: demo',
+          `target: { kind: toolsandbox, folder: ${resolve(folder!)}, user: { url: '${user.url}', model: recorded } }`,
+          `baseModel: { path: ${join(repository, 'models', 'base')} }`,
+          `analyst: { kind: given, capabilities: ${capabilities} }`,
+          'rollouts: { tasks: 12, concurrency: 4, maxSteps: 4 }',
+        ].join('\n'),
+      );
+      const args = ['--home', home, 'run', file, '--until', 'selection', '--exit', '--json'];
+      const ports = ['--temporal-port', '0', '--ui-port', '0'];
+      await promisify(execFile)(join(repository, 'bin', 'campaign'), [...args, ...ports], { maxBuffer: 2 ** 26 });
+      const report = reportSchema.parse(JSON.parse(readFileSync(join(home, 'toolsandbox', 'report.json'), 'utf8')));
+      expect(report.campaign).toMatchObject({ status: 'stopped_at_stage', stage: 'selection' });
+      expect(report.rollouts).toMatchObject({ scored: { value: 12 }, broken: { value: 0 } });
+      expect(report.capabilities).toMatchObject([{ name: 'resolve_missing_arguments', selected: true }]);
+    } finally {
+      await user.close();
+      rmSync(home, { recursive: true, force: true });
+    }
+  },
+  20 * 60_000,
+);

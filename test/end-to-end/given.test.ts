@@ -1,0 +1,77 @@
+/**
+ * A campaign with capabilities and environments that somebody brings: tau2-bench's mock domain, which tells no rules, from base rollouts to
+ * its report without a language model. The user is played by recorded replies over HTTP.
+ */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { reportSchema, type Report } from '../../src/domain/report';
+import { startChatServer } from '../support/chat-server';
+import { recordedUser } from '../support/recorded-user';
+
+jest.setTimeout(10 * 60_000);
+const repository = resolve(__dirname, '..', '..');
+const fixtures = join(repository, 'test', 'fixtures', 'given');
+const home = mkdtempSync(join(tmpdir(), 'given-campaign-'));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+/** The smoke campaign with what is given; any rewards pass, for the small base was made for another target. */
+const parts = (user: string): string => `
+name: given
+analyst: { kind: given, capabilities: ${join(fixtures, 'tau2-mock.yaml')} }
+synthesizer: { kind: given, modules: ${join(fixtures, 'tau2-mock')} }
+calibration:
+  seeds: 4
+  rolloutsPerSeed: 4
+  meanReward: [0, 1]
+  successRate: [0, 1]
+  maxAllSuccess: 1
+  maxAllZero: 1
+  maxConstant: 1
+  minInformative: 0
+  minRewardStd: 0
+target:
+  kind: tau2
+  domains: [mock]
+  processes: 2
+  user: { url: '${user}', model: recorded }
+`;
+
+async function run(): Promise<Report> {
+  const user = await startChatServer(recordedUser);
+  try {
+    const shipped = readFileSync(join(repository, 'campaigns', 'tau2-smoke.yaml'), 'utf8')
+      .replace(/^name: .*\n/m, '')
+      .replace(/^target:\n(?: .*\n)*/m, '')
+      .replace('../models/base', join(repository, 'models', 'base'))
+      .replace(/^validation:\n/m, 'validation:\n  seeds: 4\n');
+    const file = join(home, 'given.yaml');
+    writeFileSync(file, shipped + parts(user.url));
+    const args = ['--home', home, 'run', file, '--exit', '--json', '--temporal-port', '0', '--ui-port', '0'];
+    await promisify(execFile)(join(repository, 'bin', 'campaign'), args, { maxBuffer: 2 ** 26 });
+    return reportSchema.parse(JSON.parse(readFileSync(join(home, 'given', 'report.json'), 'utf8')));
+  } finally {
+    await user.close();
+  }
+}
+
+test('given capabilities and modules are selected outright, calibrated, trained, routed between and reported', async () => {
+  const report = await run();
+  expect(report.campaign).toMatchObject({ status: 'completed', target: { name: 'tau2-bench' } });
+  const [candidate, ...others] = report.selection?.candidates ?? [];
+  expect(others).toEqual([]);
+  expect(candidate).toMatchObject({ selected: true, votes: 0, passes: 0, coverage: { value: null, n: 0 } });
+  expect(report.capabilities).toMatchObject([
+    { name: candidate?.name, status: 'trained', selfTest: { passed: true }, training: { steps: 2 } },
+  ]);
+  expect(report.arms?.map(({ name, role }) => [name, role])).toEqual([
+    ['base', 'base'],
+    [candidate?.name, 'adapter'],
+    ['grpo_target', 'baseline'],
+    ['trace', 'routed'],
+    ['union_ceiling', 'bound'],
+  ]);
+  expect(report.rollouts?.broken.value).toBe(0);
+});

@@ -1,0 +1,165 @@
+/**
+ * The examples in a whole small campaign, for real: an analyst, an arm and a router that are no part of the program are added to the
+ * lists of kinds, and everything else takes them for its own.
+ */
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { temporal } from '@temporalio/proto';
+import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { byLength } from '../../examples/by-length';
+import { fixedPrompt } from '../../examples/fixed-prompt';
+import { phrases } from '../../examples/phrases';
+import { createControlActivities, createGpuActivities, createRolloutActivities } from '../../src/activities';
+import { EnvironmentPool } from '../../src/activities/environments';
+import { dealGpus } from '../../src/activities/gpu-groups';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import { loadCampaign } from '../../src/cli/campaign-file';
+import { artifactRefSchema } from '../../src/domain/artifacts';
+import { reportSchema, type Report } from '../../src/domain/report';
+import type { ScoredRollout } from '../../src/domain/rollout';
+import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
+import { createMerger } from '../../src/policy/merge';
+import { registry, type Registry } from '../../src/registry';
+import { readScored } from '../../src/rollout/read';
+import { fittedRouterSchema, type FittedRouter } from '../../src/routing/router';
+import { searchAttributeNames, taskQueues } from '../../src/workflows/messages';
+import { startEmbeddedServer } from '../support/embedded-server';
+import { quiet, start } from '../workflows/environment';
+
+jest.setTimeout(5 * 60_000);
+quiet();
+const root = resolve(__dirname, '..', '..');
+const venv = join(root, '.venv', 'bin');
+const python = join(venv, 'python');
+const home = mkdtempSync(join(tmpdir(), 'extending-'));
+const store = openFolderStore(join(home, 'artifacts'));
+
+const kinds: Registry = {
+  ...registry,
+  analysts: [...registry.analysts, phrases],
+  routers: [...registry.routers, byLength],
+  arms: [...registry.arms, fixedPrompt],
+};
+const file = join(root, 'examples', 'campaign.yaml');
+
+let report: Report | undefined;
+
+async function devServer(): Promise<TestWorkflowEnvironment> {
+  const keyword = temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
+  const env = await TestWorkflowEnvironment.createLocal({
+    server: {
+      executable: { type: 'existing-path', path: join(venv, 'temporal') },
+      log: { format: 'pretty', level: 'error' },
+    },
+  });
+  await env.connection.operatorService.addSearchAttributes({
+    namespace: env.namespace ?? 'default',
+    searchAttributes: Object.fromEntries(Object.values(searchAttributeNames).map((name) => [name, keyword])),
+  });
+  return env;
+}
+
+/** The three workers of a campaign in this process, with the real activities. */
+async function workers(env: TestWorkflowEnvironment, client: PolicyClient): Promise<Worker[]> {
+  const deps = { store, home, python, kinds, environments: new EnvironmentPool(store, kinds.environments), client };
+  const gpus = dealGpus({ slots: 1, perTrainer: 0, visible: undefined });
+  const workflowBundle = await bundleWorkflowCode({
+    workflowsPath: join(__dirname, 'workflows.ts'),
+    logger: new DefaultLogger('ERROR'),
+  });
+  const at = { connection: env.nativeConnection, namespace: env.namespace ?? 'default' };
+  const { control, rollouts, gpu } = taskQueues;
+  return Promise.all([
+    Worker.create({ ...at, taskQueue: control, workflowBundle, activities: createControlActivities(deps) }),
+    Worker.create({ ...at, taskQueue: rollouts, activities: createRolloutActivities(deps) }),
+    Worker.create({ ...at, taskQueue: gpu, activities: createGpuActivities({ ...deps, gpus }) }),
+  ]);
+}
+
+beforeAll(async () => {
+  const campaign = loadCampaign({ file, registry: kinds });
+  const [env, server] = await Promise.all([
+    devServer(),
+    startEmbeddedServer({ model: campaign.baseModel.path, args: ['--threads', '2'] }),
+  ]);
+  const client = createPolicyClient({
+    store,
+    merge: createMerger({ store, python }),
+    url: server.url,
+    concurrency: 64,
+  });
+  try {
+    const run = await start(env, { campaign });
+    const all = await workers(env, client);
+    await all.reduce<() => Promise<unknown>>(
+      (body, worker) => () => worker.runUntil(body),
+      () => run.result(),
+    )();
+    report = reportSchema.parse(JSON.parse(readFileSync(join(home, campaign.name, 'report.json'), 'utf8')));
+  } finally {
+    client.close();
+    await Promise.all([server.stop(), env.teardown()]);
+  }
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+/** The rollouts behind the success rate of a row. */
+async function rolloutsOf(arm: string): Promise<ScoredRollout[]> {
+  const refs = report?.arms?.find(({ name }) => name === arm)?.successRate?.from ?? [];
+  return (await Promise.all(refs.map((ref) => readScored({ store, ref })))).flat();
+}
+
+test('the campaign came to its end, and nothing broke', () => {
+  expect(report?.campaign.status).toBe('completed');
+  expect(report?.rollouts?.broken.value).toBe(0);
+  expect(report?.leakage).toMatchObject({ passed: true });
+});
+
+test('what the analyst looks for was selected, and trained', () => {
+  expect(report?.selection?.candidates).toEqual([
+    expect.objectContaining({ name: 'tell_requested_information', selected: true, passes: 4 }),
+  ]);
+  expect(report?.selection?.candidates[0]?.delta.value).toBeGreaterThan(0.5);
+  const [trained, ...others] = report?.capabilities ?? [];
+  expect(others).toEqual([]);
+  expect(trained).toMatchObject({ name: 'tell_requested_information', status: 'trained' });
+  const [folder = ''] = readdirSync(join(home, 'trainings'));
+  const steps = readFileSync(join(home, 'trainings', folder, 'metrics.jsonl'), 'utf8')
+    .trim()
+    .split('\n');
+  expect(steps.map((line) => (JSON.parse(line) as { step: number }).step)).toEqual([1, 2]);
+  expect(trained?.adapter?.uri).toMatch(/^artifact-tree:/);
+});
+
+test('the arm is a row of its own, spent no training, and its prompt was played', async () => {
+  const row = report?.arms?.find(({ kind }) => kind === 'fixed_prompt');
+  expect(row).toMatchObject({ name: 'reminded', role: 'baseline', routable: true, status: 'evaluated', tasks: 12 });
+  expect(row?.trainingRollouts.value).toBe(0);
+  expect(row?.successRate?.value).not.toBeNull();
+  const prompts = async (arm: string) => (await rolloutsOf(arm)).map(({ rows }) => rows[0]?.promptIds.length ?? NaN);
+  const [plain, reminded] = await Promise.all([prompts('base'), prompts('reminded')]);
+  // "tell the user what is asked ." is seven words of one token each.
+  expect(reminded).toEqual(plain.map((tokens) => tokens + 7));
+});
+
+test('trace was routed by the router', async () => {
+  expect(report?.router?.kind).toBe('by_length');
+  const [ref] = report?.router?.crossValidation.routed.from ?? [];
+  const fitted = fittedRouterSchema.parse(JSON.parse(String(await store.read(artifactRefSchema.parse(ref)))));
+  expect(fitted.maker).toEqual({ kind: 'by_length', version: '1', options: {} });
+  expect(fitted.options.map(({ name }) => name)).toEqual(['base', 'tell_requested_information', 'reminded']);
+  const routed = await rolloutsOf('trace');
+  expect(routed).toHaveLength(12);
+  for (const rollout of routed) expect(rollout.routed).toMatchObject({ chosen: await choiceOf(fitted, rollout) });
+});
+
+async function choiceOf(fitted: FittedRouter, { messages }: ScoredRollout): Promise<string> {
+  if (fitted.constant !== undefined) return fitted.constant;
+  const router = byLength.open({ kind: 'by_length' }, { python, client: { sample: () => Promise.reject() } });
+  const answered = messages.findIndex(({ role }) => role === 'assistant');
+  const { signal } = new AbortController();
+  const opening = { messages: messages.slice(0, answered), tools: [], seed: 0, signal };
+  return (await router.choose({ fitted, ...opening })).chosen;
+}

@@ -1,0 +1,90 @@
+/** The process protocol is no trainer's alone: a learner that compares prompts runs through the same activity code. */
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { EnvironmentPool } from '../../src/activities/environments';
+import { LearnerProcess } from '../../src/activities/learner-process';
+import { Learning } from '../../src/activities/learning';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import type { TrainHeartbeat } from '../../src/domain/progress';
+import type { TrainingResult } from '../../src/domain/results';
+import { registry } from '../../src/registry';
+import { countingEnvironment } from '../support/counting-environment';
+import { scriptedPolicy, turnOf } from '../support/scripted-policy';
+
+const learner = resolve(__dirname, '..', 'fixtures', 'learners', 'two-prompts.mjs');
+const folder = mkdtempSync(join(tmpdir(), 'learner-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Adds up to what is asked only where its prompt says that it shall count. */
+const promptable = scriptedPolicy(({ messages }) => {
+  const counts = messages.some(({ role, content }) => role === 'system' && content.startsWith('count'));
+  const wanted = Number(messages.find(({ role }) => role === 'user')!.content.slice('n-'.length));
+  const turn = turnOf(messages);
+  if (!counts || turn >= wanted) return { role: 'assistant', content: 'done' };
+  return { role: 'assistant', content: '', toolCalls: [{ id: `call_${turn}`, name: 'add', arguments: {} }] };
+});
+
+test('a learner that reads conversations comes to a prompt', async () => {
+  const store = openFolderStore(join(folder, 'store'));
+  const journal = await store.journal('learner');
+  const command = [process.execPath, learner, folder, 'n-3'];
+  const learning = new Learning({
+    deps: {
+      store,
+      client: promptable,
+      kinds: registry,
+      home: folder,
+      python: '',
+      environments: new EnvironmentPool(store, registry.environments),
+    },
+    id: 'two-prompts',
+    name: 'two-prompts',
+    folder,
+    journal,
+    process: new LearnerProcess({ command, log: join(folder, 'learner.log'), env: {} }),
+    base: 'base@1',
+    batch: {
+      sampling: { temperature: 1, topP: 1, maxTokens: 16 },
+      seed: 1,
+      concurrency: 2,
+      maxAttempts: 1,
+      maxSteps: 8,
+      inputs: [],
+    },
+    maskReadOnlyTurns: true,
+    steps: 2,
+    stallSeconds: 30,
+  });
+  const activity = new MockActivityEnvironment();
+  const beats: TrainHeartbeat[] = [];
+  activity.on('heartbeat', (beat: TrainHeartbeat) => beats.push({ ...beat }));
+
+  const result: TrainingResult = await activity.run(() =>
+    learning.toTheEnd(countingEnvironment({ system: ['add .'] })),
+  );
+  await journal.close();
+
+  expect(result).toMatchObject({ steps: 2, rollouts: 4, brokenRollouts: 0 });
+  expect(result.checkpoints).toEqual([
+    {
+      step: 2,
+      policy: { base: 'base@1', adapters: [], prompt: { text: 'count before you answer .', place: 'before' } },
+    },
+  ]);
+  // The whole conversation was there to read: system, user, three calls with their answers, the last word and the user's.
+  const metrics = readFileSync(join(folder, 'metrics.jsonl'), 'utf8').trim().split('\n');
+  expect(metrics.map((line) => JSON.parse(line) as object)).toEqual([
+    { step: 1, reward: 0, turns: 4 },
+    { step: 2, reward: 1, turns: 10 },
+  ]);
+  expect(
+    String(await store.read(result.metrics))
+      .trim()
+      .split('\n'),
+  ).toEqual(metrics);
+  // The metrics lead back to what was rolled out for them.
+  expect((await store.provenance(result.metrics)).inputs).toHaveLength(2);
+  expect(beats.at(-1)).toMatchObject({ kind: 'train', step: 2, steps: 2, reward: 1 });
+});

@@ -1,0 +1,105 @@
+/** Merged adapters as artifacts, with a program in the place of Python (test/contract/policy-server.test.ts has the real one). */
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import type { ArtifactStore } from '../../src/artifacts/store';
+import { createMerger } from '../../src/policy/merge';
+import type { Part } from '../../src/policy/parts';
+
+let root: string;
+let store: ArtifactStore;
+let x: Part;
+let y: Part;
+let temporary: string | undefined;
+
+beforeEach(async () => {
+  root = mkdtempSync(join(tmpdir(), 'merger-'));
+  store = openFolderStore(join(root, 'store'));
+  [x, y] = [await adapter('x'), await adapter('y')];
+  temporary = process.env['TMPDIR'];
+  process.env['TMPDIR'] = join(root, 'tmp');
+  mkdirSync(process.env['TMPDIR']);
+});
+afterEach(() => {
+  if (temporary === undefined) delete process.env['TMPDIR'];
+  else process.env['TMPDIR'] = temporary;
+  rmSync(root, { recursive: true, force: true });
+});
+
+async function adapter(name: string): Promise<Part> {
+  const folder = join(root, name);
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'adapter_config.json'), name);
+  return { ref: await store.putFolder({ key: name, producer: 'test', inputs: [], folder }), weight: 1 };
+}
+
+/** A program that runs `body` with `job` and `write(text)`; each run leaves a line in the file `runs`. */
+function program(body: string): string {
+  const path = join(root, 'python');
+  writeFileSync(
+    path,
+    `#!${process.execPath}
+const { appendFileSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs');
+appendFileSync(${JSON.stringify(join(root, 'runs'))}, process.argv.slice(2, -1).join(' ') + '\\n');
+const job = JSON.parse(readFileSync(process.argv.at(-1), 'utf8'));
+const write = (text) => {
+  mkdirSync(job.output_dir);
+  writeFileSync(job.output_dir + '/adapter_config.json', text);
+};
+${body}
+`,
+  );
+  chmodSync(path, 0o755);
+  return path;
+}
+const runs = () => readFileSync(join(root, 'runs'), 'utf8').trim().split('\n');
+const adding = `write(job.adapters.map(({ path, weight }) => weight + readFileSync(path + '/adapter_config.json', 'utf8')).join('+'));`;
+
+test('parts are merged once, in whatever order and by however many they are asked for', async () => {
+  const python = program(adding);
+  const merge = createMerger({ store, python });
+  const parts = [
+    { ...x, weight: 0.5 },
+    { ...y, weight: 2 },
+  ];
+  const [first, ...others] = await Promise.all([
+    merge(parts),
+    merge(parts.toReversed()),
+    merge([...parts, { ...x, weight: 0 }]),
+  ]);
+  for (const other of others) expect(other).toEqual(first);
+  expect(await createMerger({ store, python })(parts)).toEqual(first);
+  expect(runs()).toEqual(['-m trainer merge --job']);
+
+  const text = readFileSync(join(await store.folder(first!), 'adapter_config.json'), 'utf8');
+  expect(text.split('+').sort()).toEqual(['0.5x', '2y']);
+  const { producer, inputs, key } = await store.provenance(first!);
+  expect(producer).toBe('merge');
+  expect(key).toMatch(/^merge\/[0-9a-f]{64}$/);
+  expect(inputs.map(({ sha256 }) => sha256).sort()).toEqual([x.ref.sha256, y.ref.sha256].sort());
+  expect(readdirSync(join(root, 'tmp'))).toEqual([]);
+
+  expect(await merge([{ ...x, weight: 0.25 }, y])).not.toEqual(first);
+});
+
+test.each([
+  [
+    'refuses',
+    `console.error('merge: adapters.0.path: no adapter'); process.exit(1)`,
+    'BadInput',
+    'adapters.0.path: no adapter',
+  ],
+  ['is killed', `process.kill(process.pid, 'SIGKILL')`, 'TrainerDied', 'killed by SIGKILL'],
+])('a program that %s is a failure of its type, and the next who asks tries again', async (_, body, type, message) => {
+  const merge = createMerger({ store, python: program(body) });
+  await expect(merge([x, y])).rejects.toMatchObject({ type, message: expect.stringContaining(message) });
+  expect(readdirSync(join(root, 'tmp'))).toEqual([]);
+  program(adding);
+  expect((await merge([x, y])).uri).toMatch(/^artifact-tree:/);
+});
+
+test('a missing Python is told by its path', async () => {
+  const merge = createMerger({ store, python: join(root, 'nowhere') });
+  await expect(merge([x, y])).rejects.toMatchObject({ type: 'BadInput', message: expect.stringContaining('nowhere') });
+});

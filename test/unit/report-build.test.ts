@@ -1,0 +1,417 @@
+/** A report from a campaign's record and the artifacts behind it: what each figure is of, and what each arm has cost. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import type { ArtifactRef } from '../../src/domain/artifacts';
+import { calibrate } from '../../src/domain/calibration';
+import { campaignSchema } from '../../src/domain/campaign';
+import { figuresIn } from '../../src/domain/figure';
+import type { Purpose } from '../../src/domain/purposes';
+import type { Report } from '../../src/domain/report';
+import type { CampaignRecord, Iteration, RolloutSummary, TrainingResult } from '../../src/domain/results';
+import type { FixedPolicy, Rollout } from '../../src/domain/rollout';
+import { normalQuantile } from '../../src/domain/statistics';
+import { buildReport } from '../../src/report/build';
+import { lineage } from '../../src/report/lineage';
+import { completeReport } from '../../src/report/render';
+import { ROLLOUTS_MEDIA_TYPE } from '../../src/rollout/read';
+import { summarise } from '../../src/rollout/summary';
+import { scoredRollout } from '../support/scored-rollout';
+
+const home = mkdtempSync(join(tmpdir(), 'report-build-'));
+const store = openFolderStore(home);
+afterAll(() => rmSync(home, { recursive: true }));
+
+const [one, two] = ['tell_what_is_asked', 'refuse_what_is_forbidden'] as const;
+const LEVEL = 0.9;
+
+const json = (key: string, value: unknown): Promise<ArtifactRef> =>
+  store.put({ key, producer: 'test', inputs: [], mediaType: 'application/json', body: JSON.stringify(value) });
+
+async function summaryOf(purpose: Purpose, title: string, records: Rollout[]): Promise<RolloutSummary> {
+  const body = records.map((record) => `${JSON.stringify(record)}\n`).join('');
+  const producer = `rollouts: ${purpose}`;
+  const ref = await store.put({ key: title, producer, inputs: [], mediaType: ROLLOUTS_MEDIA_TYPE, body });
+  return { ...summarise(records), ref, purpose, title, seconds: 1 };
+}
+
+/** One task for each reward. */
+const batch = (purpose: Purpose, title: string, rewards: number[]): Promise<RolloutSummary> =>
+  summaryOf(
+    purpose,
+    title,
+    rewards.map((reward, i) => scoredRollout({ name: `${title} ${i}`, task: `t${i}`, reward })),
+  );
+
+const policy = (ref: ArtifactRef): FixedPolicy => ({ base: 'base@1', adapters: [{ ref, weight: 1 }] });
+
+/** Trained for 4 steps of 10 rollouts, saved at 2 and 4; `heldOut` are the successes of 5 at each. */
+async function trained(name: string, heldOut: [number, number]) {
+  const metrics = await store.put({
+    key: `metrics ${name}`,
+    producer: 'train',
+    inputs: [],
+    mediaType: 'application/jsonl',
+    body: [1, 2, 3, 4].map((step) => `${JSON.stringify({ step, reward: step / 10, name })}\n`).join(''),
+  });
+  const adapter = await json(`adapter ${name}`, name);
+  const training: TrainingResult = {
+    steps: 4,
+    rollouts: 40,
+    brokenRollouts: 2,
+    promptTokens: 400,
+    completionTokens: 80,
+    metrics,
+    checkpoints: [2, 4].map((step) => ({ step, policy: policy(adapter) })),
+  };
+  const iterations: Iteration[] = [];
+  for (const [i, step] of [2, 4].entries())
+    iterations.push({
+      step,
+      rollouts: 10 * step,
+      policy: policy(adapter),
+      heldOut: await batch(
+        'held_out',
+        `${name} at ${step}`,
+        Array.from({ length: 5 }, (_, task) => (task < heldOut[i]! ? 1 : 0)),
+      ),
+    });
+  return { training, iterations };
+}
+
+/** What the routed policy did: two tasks given to `one`, one to base, one not routed. */
+const routedRollouts = (): Rollout[] => [
+  ...[1, 1, 0].map((reward, i): Rollout => {
+    const chosen = i < 2 ? one : 'base';
+    const probabilities = { base: 0.2 + 0.1 * i, [one]: 0.9 - 0.1 * i };
+    return {
+      ...scoredRollout({ name: `routed ${i}`, task: `t${i}`, reward }),
+      routed: { chosen, policy: { base: 'base@1', adapters: [] }, probabilities },
+    } as Rollout;
+  }),
+  { status: 'broken', key: 'broken', task: 't3', attempt: 0, error: { type: 'RouterFailed', message: 'no answer' } },
+];
+
+const crossValidated = (mean: number) => ({ mean, standardError: 0.1, n: 12 });
+
+async function fullRecord(): Promise<CampaignRecord> {
+  const [first, baseline] = [await trained(one, [3, 4]), await trained('theirs', [2, 5])];
+  const baseHeldOut = await batch('held_out', 'base held out', [1, 0, 0, 0, 0]);
+  const candidates = [one, two].map((name) => ({ name, definition: `${name}.`, examples: [] }));
+  const statistics = { coverage: { mean: 0.4, std: 0.1 }, delta: { mean: 0.5, std: 0.1 }, passes: 8, evidence: [] };
+  const calibrationRollouts = await summaryOf(
+    'calibration',
+    'calibration',
+    [1, 0, 0.5, 0, 1, 0].map((reward, i) => ({
+      ...scoredRollout({ name: `c${i}`, task: `seed${i % 3}`, reward }),
+      attempt: Math.floor(i / 3),
+    })),
+  );
+  const module = await json('module', 'module');
+  return {
+    campaign: campaignSchema.parse({
+      name: 'built',
+      target: { kind: 'builtin', name: 'shop' },
+      baseModel: { path: 'models/base' },
+      arms: [{ kind: 'grpo_target', name: 'theirs' }, { kind: 'other' }],
+      evaluation: { confidence: LEVEL },
+    }),
+    workflowId: 'built',
+    startedAt: 0,
+    finishedAt: 1000,
+    stageSeconds: { rollouts: 1 },
+    prepared: {
+      base: 'base@1',
+      target: { name: 'shop', version: '1' },
+      plan: await json('plan', {}),
+      tasks: { discovery: 7, heldOut: 5, router: 3, evaluation: 4 },
+    },
+    baseRollouts: await batch('base_rollouts', 'base rollouts', [1, 0, 0, 1, 0, 0, 0.5]),
+    baseHeldOut,
+    selection: {
+      candidates: await json('candidates', candidates),
+      labels: await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map((pass) => json(`labels ${pass}`, pass))),
+      failedPasses: [8, 9].map((pass) => ({ pass, reason: 'no JSON' })),
+      selection: await json('selection', {
+        passes: 8,
+        capabilities: [one, two].map((name) => ({ name, votes: 8, selected: true, ...statistics })),
+      }),
+      selected: candidates.map((candidate) => ({ candidate, votes: 8 })),
+    },
+    capabilities: [
+      {
+        name: one,
+        workflowId: 'w1',
+        status: 'trained',
+        rounds: [
+          { round: 1, module, selfTest: { passed: false, findings: ['doing nothing scores 1.0'] } },
+          {
+            round: 2,
+            module,
+            selfTest: { passed: true, findings: [] },
+            // The report takes its figures from the rollouts, whatever stands here.
+            calibration: { accepted: true, meanReward: 0.99 } as never,
+            calibrationRollouts,
+          },
+        ],
+        trained: {
+          ...first,
+          best: first.iterations[0]!,
+          synthesized: {
+            before: await batch('held_out', 'base on seeds', [0, 0, 1]),
+            after: first.iterations[0]!.heldOut,
+          },
+          target: { before: baseHeldOut, after: await batch('held_out', 'one on target', [1, 1, 0, 0, 0]) },
+        },
+      },
+      { name: two, workflowId: 'w2', status: 'failed', reason: 'TrainerDied: gone', rounds: [] },
+    ],
+    arms: [
+      {
+        name: 'theirs',
+        kind: 'grpo_target',
+        workflowId: 'w3',
+        status: 'done',
+        routable: false,
+        ...baseline,
+        best: baseline.iterations[0]!,
+      },
+      { name: 'other', kind: 'other', workflowId: 'w4', status: 'failed', routable: false, reason: 'no such option' },
+    ],
+    router: {
+      router: await json('router', {
+        maker: { kind: 'linear', version: '1', options: {} },
+        options: ['base', one].map((name) => ({ name, policy: { base: 'base@1', adapters: [] } })),
+        crossValidation: {
+          helps: true,
+          routed: crossValidated(0.6),
+          base: crossValidated(0.3),
+          bestSingle: { option: one, ...crossValidated(0.5) },
+          unionCeiling: crossValidated(0.95),
+        },
+        parameters: {},
+      }),
+      options: ['base', one],
+      outcomes: [
+        { option: 'base', rollouts: await batch('outcome_matrix', 'matrix base', [0, 1, 0]) },
+        { option: one, rollouts: await batch('outcome_matrix', 'matrix one', [1, 1, 0]) },
+      ],
+      helps: true,
+    },
+    evaluation: {
+      policies: [
+        { name: 'base', rollouts: await batch('test', 'test base', [0, 0, 1, 0]) },
+        { name: one, rollouts: await batch('test', 'test one', [1, 0, 0, 0]) },
+        { name: 'theirs', rollouts: await batch('test', 'test theirs', [1, 0, 0, 1]) },
+        { name: 'trace', rollouts: await summaryOf('test', 'test trace', routedRollouts()) },
+      ],
+      failed: [],
+    },
+  };
+}
+
+const built = async (record: CampaignRecord): Promise<Report> =>
+  completeReport(await buildReport({ store, record, tasks: [] }));
+const armOf = (report: Report, name: string) => report.arms!.find((arm) => arm.name === name)!;
+
+let record: CampaignRecord;
+let report: Report;
+beforeAll(async () => {
+  record = await fullRecord();
+  report = await built(record);
+});
+
+test('every arm has its role; one that came to nothing is a row with its reason', () => {
+  expect(report.arms!.map(({ name, role, status }) => [name, role, status])).toEqual([
+    ['base', 'base', 'evaluated'],
+    [one, 'adapter', 'evaluated'],
+    ['trace', 'routed', 'evaluated'],
+    ['theirs', 'baseline', 'evaluated'],
+    ['other', 'baseline', 'failed'],
+    ['union_ceiling', 'bound', 'evaluated'],
+  ]);
+  expect(armOf(report, 'theirs').kind).toBe('grpo_target');
+  expect(armOf(report, 'other')).toMatchObject({ reason: 'no such option', trainingRollouts: { value: null } });
+  expect(armOf(report, 'union_ceiling').successRate!.value).toBe(0.5);
+  expect(report.comparisons!.map(({ arm, against, difference }) => [arm, against, difference.n])).toEqual([
+    ['trace', 'theirs', 3],
+  ]);
+});
+
+test('rollouts: spent on training, of the iteration that is evaluated, and all that was spent to come to it', () => {
+  const spent = (name: string) => {
+    const { trainingRollouts, evaluatedRollouts, trainedTo, allRollouts, step } = armOf(report, name);
+    expect(trainedTo).toBeUndefined();
+    return [trainingRollouts.value, evaluatedRollouts?.value, allRollouts.value, step];
+  };
+  // Calibration 6, training 40, held out 5 + 5, base on its seeds 3, itself on the target 5.
+  const adapter = 6 + 40 + 5 + 5 + 3 + 5;
+  expect(spent('base')).toEqual([0, undefined, 0, undefined]);
+  expect(spent(one)).toEqual([40, 20, adapter, 2]);
+  // Base rollouts 7, base held out 5, outcome matrix 3 + 3.
+  expect(spent('trace')).toEqual([40, undefined, 7 + 5 + adapter + 6, undefined]);
+  expect(spent('union_ceiling')).toEqual([40, undefined, 7 + 5 + adapter, undefined]);
+  // Training, and its held-out evaluations.
+  expect(spent('theirs')).toEqual([40, 20, 40 + 5 + 5, 2]);
+  expect(report.budget!.value).toBe(40);
+});
+
+test('what a baseline trained beyond the rollouts of trace counts for nothing', async () => {
+  const arms = record.arms!.map((arm) => {
+    if (arm.name !== 'theirs') return arm;
+    const iterations = [...arm.iterations!, { ...arm.iterations![1]!, step: 6, rollouts: 60 }];
+    return { ...arm, iterations, training: { ...arm.training!, rollouts: 60 } };
+  });
+  const beyond = await buildReport({ store, record: { ...record, arms }, tasks: [] });
+  expect(beyond.arms!.find(({ name }) => name === 'theirs')).toMatchObject({
+    trainingRollouts: { value: 40 },
+    evaluatedRollouts: { value: 20 },
+    trainedTo: { value: 60 },
+    allRollouts: { value: 40 + 5 + 5 },
+  });
+});
+
+test('all that was spent leads back to its batches', async () => {
+  const { totals } = await lineage({ store, report, start: `arms.${one}.rollouts.all` });
+  expect(totals).toMatchObject({ batches: 5, scored: 6 + 5 + 5 + 3 + 5 });
+});
+
+test('iterations carry success and mean reward on held-out tasks, and the rollouts until them', () => {
+  const { iterations, bestStep, rewardCurve } = armOf(report, 'theirs').training!;
+  expect(iterations.map((i) => [i.step, i.rollouts.value, i.successRate.value, i.meanReward.value])).toEqual([
+    [2, 20, 0.4, 0.4],
+    [4, 40, 1, 1],
+  ]);
+  expect(bestStep).toBe(2);
+  expect(rewardCurve!.points).toHaveLength(4);
+  expect(armOf(report, 'theirs').heldOut!.value).toBe(0.4);
+  expect([armOf(report, 'base').heldOut!.value, armOf(report, one).heldOut!.value]).toEqual([0.2, 0.4]);
+});
+
+test('calibration is computed from the rewards; a round whose self-test failed has its findings alone', () => {
+  const [first, second] = report.capabilities![0]!.rounds!;
+  expect(first).toEqual({ round: 1, selfTest: { passed: false, findings: ['doing nothing scores 1.0'] } });
+  const groups = [
+    [1, 0],
+    [0, 1],
+    [0.5, 0],
+  ];
+  const expected = calibrate({ groups, bands: record.campaign.calibration, confidence: LEVEL });
+  expect(second!.calibration).toMatchObject({
+    accepted: expected.accepted,
+    meanReward: { value: expected.meanReward, n: 3, interval: expected.intervals.meanReward },
+    passAt: { '1': { value: expected.passAt['1'] } },
+  });
+  expect(report.capabilities![0]!.calibration).toEqual(second!.calibration);
+});
+
+test('selection: outcomes of the labeled rollouts, votes out of all passes, those that failed', () => {
+  const { failed, passed, passes, failedPasses, candidates } = report.selection!;
+  expect([failed.value, passed.value, passes, failedPasses.length]).toEqual([5, 2, 10, 2]);
+  expect(candidates[0]).toMatchObject({ votes: 8, passes: 10, coverage: { value: 0.4, n: 8 } });
+  expect(report.verdict.map(({ text }) => text)).toContain('2 of 10 labeling passes failed and are left out: no JSON.');
+});
+
+test('what an analyst gives outright has no votes and no statistics', async () => {
+  const selection = { ...record.selection!, labels: [], failedPasses: [] };
+  const outright = await built({ ...record, selection });
+  expect(outright.selection).toMatchObject({ passes: 0, candidates: [{ name: one, selected: true }, { name: two }] });
+  expect(outright.selection!.candidates[0]!.coverage).toMatchObject({ value: null, n: 0 });
+});
+
+test('the router: what it chose, how sure it was, and what it could not route', () => {
+  const { kind, constant, choices, errors, crossValidation } = report.router!;
+  expect([kind, constant]).toEqual(['linear', undefined]);
+  expect(choices!.map(({ option, share, probability }) => [option, share.value, share.n, probability?.value])).toEqual([
+    ['base', 1 / 3, 3, expect.closeTo(0.3)],
+    [one, 2 / 3, 3, expect.closeTo(0.8)],
+  ]);
+  expect(errors).toMatchObject({ value: 1, n: 4 });
+  const half = normalQuantile(0.5 + LEVEL / 2) * 0.1;
+  expect(crossValidation.routed.interval).toMatchObject({ low: 0.6 - half, high: 0.6 + half, level: LEVEL });
+  expect(crossValidation.unionCeiling.interval!.high).toBe(1);
+});
+
+test('a router that is constant says what it gives', async () => {
+  const fitted = JSON.parse((await store.read(record.router!.router)).toString()) as object;
+  const router = await json('constant router', { ...fitted, constant: 'base' });
+  const constant = await built({ ...record, router: { ...record.router!, router } });
+  expect(constant.router).toMatchObject({ kind: 'linear', constant: 'base' });
+});
+
+test('why test rollouts ended is counted per arm', () => {
+  expect(armOf(report, 'trace').stopReasons).toMatchObject([{ reason: 'agent_stop', rollouts: { value: 3, n: 3 } }]);
+});
+
+test('every interval has the level of the campaign', () => {
+  const levels = figuresIn(report).flatMap(({ interval }) => interval?.level ?? []);
+  expect(new Set(levels)).toEqual(new Set([LEVEL]));
+  const methods = new Set(figuresIn(report).flatMap(({ interval }) => interval?.method ?? []));
+  expect([...methods].sort()).toEqual([
+    'bootstrap over tasks',
+    'normal over tasks',
+    'over seeds',
+    'paired bootstrap over tasks',
+    'wilson',
+  ]);
+});
+
+test('rollouts are counted by purpose; tokens as they were returned', () => {
+  expect(report.rollouts!.byPurpose.map(({ purpose, scored }) => [purpose, scored.value])).toEqual([
+    ['base_rollouts', 7],
+    ['calibration', 6],
+    ['training', 80],
+    ['held_out', 5 + 20 + 3 + 5],
+    ['outcome_matrix', 6],
+    ['test', 15],
+  ]);
+  const training = report.rollouts!.byPurpose.find(({ purpose }) => purpose === 'training')!;
+  expect([training.broken.value, training.promptTokens!.value]).toEqual([4, 800]);
+  expect(report.rollouts!.brokenByError).toMatchObject([{ errorType: 'RouterFailed', rollouts: { value: 1 } }]);
+});
+
+test('a policy that could not be evaluated is a failed row, and a bound over it is not known', async () => {
+  const { policies } = record.evaluation!;
+  const failed = [
+    { name: one, reason: 'PolicyNotLoaded: gone' },
+    { name: 'trace', reason: 'PolicyServerError: 500' },
+  ];
+  const evaluation = { policies: policies.filter(({ name }) => ['base', 'theirs'].includes(name)), failed };
+  const part = await built({ ...record, evaluation });
+  expect(armOf(part, one)).toMatchObject({ role: 'adapter', status: 'failed', reason: 'PolicyNotLoaded: gone' });
+  expect(armOf(part, one).allRollouts.value).toBe(armOf(report, one).allRollouts.value);
+  expect(armOf(part, 'trace')).toMatchObject({ status: 'failed', reason: 'PolicyServerError: 500' });
+  expect(armOf(part, 'union_ceiling')).toMatchObject({
+    status: 'failed',
+    reason: expect.stringContaining(one) as string,
+  });
+  expect(part.comparisons).toEqual([]);
+  expect(part.router!.choices).toBeUndefined();
+  expect(part.verdict.map(({ text }) => text)).toEqual(
+    expect.arrayContaining([
+      `Arm ${one} failed: PolicyNotLoaded: gone.`,
+      `union_ceiling is not known: it is over what the router can choose, and ${one} was not evaluated.`,
+    ]),
+  );
+});
+
+test('a baseline that the router may choose is in the bound and in what routing has cost', async () => {
+  const arms = record.arms!.map((arm) => (arm.name === 'theirs' ? { ...arm, routable: true } : arm));
+  const router = { ...record.router!, options: ['base', one, 'theirs'] };
+  const routable = await built({ ...record, arms, router });
+  expect(armOf(routable, 'theirs').routable).toBe(true);
+  expect(armOf(routable, 'union_ceiling').successRate!.value).toBe(0.75);
+  const more = (name: string) => armOf(routable, name).allRollouts.value! - armOf(report, name).allRollouts.value!;
+  expect([more('trace'), more('union_ceiling'), more('theirs')]).toEqual([30, 30, 0]);
+  expect(armOf(routable, 'trace').trainingRollouts.value).toBe(40);
+});
+
+test('a campaign that was stopped has no arms; an artifact that is something else is an error that names it', async () => {
+  const { campaign, workflowId, startedAt, finishedAt, stageSeconds, prepared, baseRollouts } = record;
+  const base = { campaign, workflowId, startedAt, finishedAt, stageSeconds, prepared, baseRollouts };
+  const stopped = await built({ ...base, stoppedAfter: 'rollouts' });
+  expect([stopped.arms, stopped.selection, stopped.router]).toEqual([undefined, undefined, undefined]);
+  const selection = { ...record.selection!, selection: record.prepared.plan };
+  await expect(built({ ...base, selection })).rejects.toThrow(/artifact:[0-9a-f]+ is not a selection: .*passes/s);
+});

@@ -1,0 +1,247 @@
+"""A merged adapter against its parts, against PEFT's own `cat`, and what can't be merged."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from peft import PeftModel
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM
+
+from trainer.merge import main
+from trainer.peft_folder import read_peft_folder
+from trainer.tests.conftest import save_adapter
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = ["adapter_config.json", "adapter_model.safetensors"]
+
+
+@pytest.fixture(scope="module")
+def parts(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Adapters of unlike rank, scale and modules: `plain` has in_proj to itself, `odd` w2."""
+    folder = tmp_path_factory.mktemp("parts")
+    odd = {"use_rslora": True, "rank_pattern": {"w2": 2}, "alpha_pattern": {r"layers\.0\.feed_forward\.w1": 6}}
+    return {
+        "plain": save_adapter(folder / "plain", tiny_model_dir, 1, ["q_proj", "w1", "in_proj"], rank=4, alpha=8),
+        "odd": save_adapter(folder / "odd", tiny_model_dir, 2, ["q_proj", "w1", "w2"], rank=8, alpha=4, **odd),
+    }
+
+
+def write_job(folder: Path, parts: dict[Path, float], **changes: Any) -> Path:
+    adapters = [{"path": str(path), "weight": weight} for path, weight in parts.items()]
+    job = folder / "merge.json"
+    job.write_text(json.dumps({"adapters": adapters, "output_dir": str(folder / "merged"), **changes}))
+    return job
+
+
+def merged(folder: Path, parts: dict[Path, float]) -> Path:
+    assert main(["--job", str(write_job(folder, parts))]) == 0
+    return folder / "merged"
+
+
+def peft_model(base: Path, adapters: dict[str, Path]) -> PeftModel:
+    """PEFT's model with the adapters under their names; each has to fit without a rest."""
+    (first, path), *others = adapters.items()
+    model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), path, adapter_name=first)
+    for name, path in others:
+        result = model.load_adapter(path, name)
+        assert result.missing_keys == result.unexpected_keys == []
+    return model.eval()
+
+
+def deltas(model: PeftModel, name: str) -> dict[str, torch.Tensor]:
+    """What PEFT adds to each weight for an adapter, where that is not nothing."""
+    found = {
+        module: layer.get_delta_weight(name).double()
+        for module, layer in model.named_modules()
+        if name in getattr(layer, "lora_A", ())
+    }
+    return {module: delta for module, delta in found.items() if delta.abs().max() > 0}
+
+
+@pytest.mark.parametrize("weights", [(1.0, 1.0), (0.7, 0.3), (2.0, -0.5)])
+def test_it_is_the_weighted_sum_of_its_parts_and_pefts_cat(
+    tiny_model_dir: Path, parts: dict[str, Path], tmp_path: Path, weights: tuple[float, float]
+) -> None:
+    folder = merged(tmp_path, dict(zip(parts.values(), weights, strict=True)))
+    model = peft_model(tiny_model_dir, {**parts, "merged": folder})
+    model.add_weighted_adapter(list(parts), list(weights), "cat", combination_type="cat")
+    expected: dict[str, torch.Tensor] = {}
+    for name, weight in zip(parts, weights, strict=True):
+        for module, delta in deltas(model, name).items():
+            expected[module] = expected.get(module, 0) + weight * delta
+    ours, pefts = deltas(model, "merged"), deltas(model, "cat")
+    assert ours.keys() == pefts.keys() == expected.keys()
+    assert {module.rsplit(".", 1)[-1] for module in ours} == {"q_proj", "w1", "w2", "in_proj"}
+    for module, delta in ours.items():
+        torch.testing.assert_close(delta, expected[module], atol=1e-6, rtol=0)
+        torch.testing.assert_close(delta, pefts[module], atol=1e-6, rtol=0)
+    ids, logits = torch.arange(8, 40)[None], {}
+    for name in ("merged", "cat", "plain"):
+        model.set_adapter(name)
+        with torch.no_grad():
+            logits[name] = model(ids).logits
+    torch.testing.assert_close(logits["merged"], logits["cat"], atol=1e-4, rtol=1e-4)
+    assert (logits["merged"] - logits["plain"]).abs().max() > 0.1
+
+
+def test_the_factors_give_the_sum_without_peft(parts: dict[str, Path], tmp_path: Path) -> None:
+    result = read_peft_folder(merged(tmp_path, {parts["plain"]: 0.7, parts["odd"]: 0.3}))
+    assert result.config.r == result.config.lora_alpha == 12
+    for module, (a, b) in result.factors.items():
+        assert a.shape[0] == b.shape[1] == 12
+        assert result.config.scale(module) == 1
+        total = torch.zeros(b.shape[0], a.shape[1], dtype=torch.float64)
+        for name, weight in (("plain", 0.7), ("odd", 0.3)):
+            part = read_peft_folder(parts[name])
+            if module in part.factors:
+                a_i, b_i = part.factors[module]
+                total += weight * part.config.scale(module) * (b_i.double() @ a_i.double())
+        torch.testing.assert_close(b.double() @ a.double(), total, atol=1e-6, rtol=0)
+
+
+def test_scales_are_pefts(tiny_model_dir: Path, parts: dict[str, Path]) -> None:
+    model = peft_model(tiny_model_dir, {"odd": parts["odd"]})
+    config = read_peft_folder(parts["odd"]).config
+    scales = {
+        name.removeprefix("base_model.model."): layer.scaling["odd"]
+        for name, layer in model.named_modules()
+        if hasattr(layer, "lora_A")
+    }
+    assert {module: config.scale(module) for module in scales} == pytest.approx(scales)
+    assert len(set(scales.values())) == 3
+
+
+def test_the_same_job_gives_the_same_bytes_and_replaces_what_it_made(parts: dict[str, Path], tmp_path: Path) -> None:
+    job = {parts["plain"]: 0.7, parts["odd"]: 0.3}
+    first = [(merged(tmp_path, job) / name).read_bytes() for name in FILES]
+    other = [(merged(tmp_path, {parts["plain"]: 0.6}) / name).read_bytes() for name in FILES]
+    again = [(merged(tmp_path, job) / name).read_bytes() for name in FILES]
+    assert first == again != other
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["merge.json", "merged"]
+    assert sorted(path.name for path in (tmp_path / "merged").iterdir()) == FILES
+
+
+def test_the_configuration(tiny_model_dir: Path, parts: dict[str, Path], tmp_path: Path) -> None:
+    """Base models may have unlike names: one folder has many. The first one's is taken over."""
+    moved = variant(parts["odd"], tmp_path, configured(base_model_name_or_path="/elsewhere"))
+    config = json.loads((merged(tmp_path, {parts["plain"]: 1, moved: 1}) / "adapter_config.json").read_text())
+    assert config["base_model_name_or_path"] == str(tiny_model_dir)
+    assert {name.rsplit(".", 1)[-1] for name in config["target_modules"]} == {"q_proj", "w1", "w2", "in_proj"}
+    assert config["inference_mode"] is True and config["peft_type"] == "LORA" and config["task_type"] == "CAUSAL_LM"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "result"),
+    [
+        ((torch.bfloat16, torch.bfloat16), torch.bfloat16),
+        ((torch.bfloat16, torch.float32), torch.float32),
+        ((torch.float32, torch.float16), torch.float32),
+    ],
+)
+def test_float32_where_any_part_is(parts: dict[str, Path], tmp_path: Path, kinds: tuple, result: torch.dtype) -> None:
+    folders = [
+        variant(path, tmp_path, weighed(lambda tensor, kind=kind: tensor.to(kind)))
+        for path, kind in zip(parts.values(), kinds, strict=True)
+    ]
+    weights = load_file(merged(tmp_path, dict.fromkeys(folders, 0.5)) / "adapter_model.safetensors")
+    assert {tensor.dtype for tensor in weights.values()} == {result}
+
+
+Change = Callable[[Path], Any]
+
+
+def variant(source: Path, tmp_path: Path, change: Change) -> Path:
+    folder = tmp_path / "variants" / source.name
+    shutil.copytree(source, folder)
+    change(folder)
+    return folder
+
+
+def configured(**fields: Any) -> Change:
+    def change(folder: Path) -> None:
+        file = folder / "adapter_config.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | fields))
+
+    return change
+
+
+def weighed(function: Callable[[torch.Tensor], torch.Tensor], only: str = "lora_") -> Change:
+    def change(folder: Path) -> None:
+        file = folder / "adapter_model.safetensors"
+        weights = load_file(file)
+        save_file({k: function(v).contiguous() if only in k else v for k, v in weights.items()}, file)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (configured(peft_type="IA3"), "peft_type \"IA3\": must be 'LORA'"),
+        (configured(use_dora=True), "use_dora true: must be False"),
+        (configured(bias="all"), "bias \"all\": must be 'none'"),
+        (configured(lora_bias=True), "lora_bias true: must be False"),
+        (configured(fan_in_fan_out=True), "fan_in_fan_out true: must be False"),
+        (configured(modules_to_save=["lm_head"]), 'modules_to_save ["lm_head"]: must be null'),
+        (configured(r=5), "no factors of rank 5; save the adapter again"),
+        (weighed(lambda b: torch.cat((b, b)), "lora_B"), "; merge adapters of one base model"),
+        (weighed(lambda b: b.flatten(), "lora_B"), "no factors of rank"),
+        (weighed(lambda a: a / 0), "not finite; the training diverged"),
+        (lambda folder: (folder / "adapter_config.json").unlink(), "no adapter_config.json there; name a PEFT adapter"),
+        (lambda folder: (folder / "adapter_model.safetensors").write_bytes(b"torn"), "cannot be read"),
+    ],
+)
+def test_what_can_not_be_merged(
+    parts: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str], change: Change, said: str
+) -> None:
+    bad = variant(parts["odd"], tmp_path, change)
+    assert main(["--job", str(write_job(tmp_path, {parts["plain"]: 1, bad: 1}))]) == 1
+    out, err = capfd.readouterr()
+    assert out == "" and len(err.splitlines()) == 1
+    assert err.startswith("merge: adapters.1") and said in err
+    assert not (tmp_path / "merged").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"adapters": []}, "adapters []: "),
+        ({"adapters": [{"path": "x"}]}, "adapters.0.weight: required; add it"),
+        ({"adapters": [{"path": "x", "weight": float("nan")}]}, "adapters.0.weight NaN: must be a finite number"),
+        ({"adapters": [{"path": "x", "weight": 1, "scale": 2}]}, "adapters.0.scale 2: no such field"),
+        ({"output": "x"}, 'output "x": no such field'),
+        ({"output_dir": str(ROOT / "trainer")}, "holds something that is no adapter; name a new folder"),
+        ({"output_dir": str(ROOT / "Makefile")}, "holds something that is no adapter; name a new folder"),
+    ],
+)
+def test_bad_jobs(tmp_path: Path, capfd: pytest.CaptureFixture[str], changes: dict[str, Any], said: str) -> None:
+    assert main(["--job", str(write_job(tmp_path, {}, **{"adapters": [{"path": "x", "weight": 1}], **changes}))]) == 1
+    err = capfd.readouterr().err
+    assert said in err and len(err.splitlines()) == 1
+
+
+def test_a_part_is_never_replaced(parts: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    copy = variant(parts["odd"], tmp_path, lambda folder: (folder / "README.md").unlink(missing_ok=True))
+    assert main(["--job", str(write_job(tmp_path, {copy: 1}, output_dir=str(copy)))]) == 1
+    assert "is one of the adapters; name a new folder" in capfd.readouterr().err
+    assert read_peft_folder(copy).factors
+
+
+def test_the_command_says_nothing_and_starts_light(parts: dict[str, Path], tmp_path: Path) -> None:
+    job = write_job(tmp_path, {parts["plain"]: 1, parts["odd"]: 1})
+    heavy = "[name for name in ('transformers', 'peft', 'trl', 'sklearn') if name in sys.modules]"
+    program = f"import sys; from trainer.__main__ import main; assert main(sys.argv[1:]) == 0; assert {heavy} == []"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "merge", "--job", str(job)], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert sorted(path.name for path in (tmp_path / "merged").iterdir()) == FILES
