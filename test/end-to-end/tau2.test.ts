@@ -47,7 +47,7 @@ test('it ends with a report that says how little there is', async () => {
   });
   // Nothing is made up where nothing can be seen, and the report says why.
   const reason = 'no passed trajectory: there is nothing to contrast the failures with';
-  expect(report.selection).toMatchObject({ failed: 24, passed: 0, candidates: [], reason });
+  expect(report.selection).toMatchObject({ failed: { value: 24 }, passed: { value: 0 }, candidates: [], reason });
   expect(report.capabilities).toEqual([]);
   const arms = report.arms?.map(({ name, successRate }) => [name, successRate?.value]);
   expect(arms).toEqual([

@@ -403,8 +403,8 @@ test('a baseline that the router may choose is in the bound and in what routing 
   expect(armOf(routable, 'theirs').routable).toBe(true);
   expect(armOf(routable, 'union_ceiling').successRate!.value).toBe(0.75);
   const more = (name: string) => armOf(routable, name).allRollouts.value! - armOf(report, name).allRollouts.value!;
-  expect([more('trace'), more('union_ceiling'), more('theirs')]).toEqual([30, 30, 0]);
-  expect(armOf(routable, 'trace').trainingRollouts.value).toBe(40);
+  expect([more('trace'), more('union_ceiling'), more('theirs')]).toEqual([50, 50, 0]);
+  expect(armOf(routable, 'trace').trainingRollouts.value).toBe(80);
 });
 
 test('a campaign that was stopped has no arms; an artifact that is something else is an error that names it', async () => {
