@@ -35,7 +35,7 @@ export const fail = (type: FailureType, message: string): ApplicationFailure =>
  * The one mapping from errors of the parts (`{type, retryable}`) to Temporal's failures. A cancelled activity of a worker that goes
  * down is retried elsewhere; one that the workflow cancelled is cancelled.
  */
-export function toFailure(error: unknown): unknown {
+function toFailure(error: unknown): unknown {
   const signal = Context.current().cancellationSignal;
   if (signal.aborted) {
     const shutdown = signal.reason instanceof CancelledFailure && signal.reason.message === 'WORKER_SHUTDOWN';

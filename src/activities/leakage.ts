@@ -13,7 +13,7 @@ import { forEachBounded } from '../rollout/pool';
 import { readRollouts } from '../rollout/read';
 import type { EnvironmentPool } from './environments';
 
-export const normalise = (text: string): string => text.toLowerCase().split(/\s+/).filter(Boolean).join(' ');
+const normalise = (text: string): string => text.toLowerCase().split(/\s+/).filter(Boolean).join(' ');
 
 /** What the user asks for, whatever the turn: the task's text. */
 export const taskText = (messages: Message[]): string =>

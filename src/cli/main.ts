@@ -13,7 +13,7 @@ import { DEFAULT_HOME } from './options';
 
 const USAGE = 2;
 
-export function createProgram(): Command {
+function createProgram(): Command {
   const program = new Command('campaign')
     .description('capability-targeted training of language-model agents as one durable workflow')
     .option('--home <folder>', 'folder of campaigns and artifacts', process.env['CAMPAIGN_HOME'] ?? DEFAULT_HOME)

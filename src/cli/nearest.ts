@@ -1,7 +1,7 @@
 /** The nearest known word to a mistyped one. */
 
 /** Edit distance with adjacent swaps as one edit. */
-export function editDistance(a: string, b: string): number {
+function editDistance(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)];
   for (let i = 1; i <= a.length; i++) {
     const row = [i];

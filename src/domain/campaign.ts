@@ -33,7 +33,7 @@ const loraSchema = z
   })
   .prefault({});
 
-export const trainingSchema = z
+const trainingSchema = z
   .strictObject({
     lora: loraSchema,
     learningRate: z.number().min(0).default(1e-5),

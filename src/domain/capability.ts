@@ -13,8 +13,7 @@ export const candidateSchema = z.object({
 });
 export type Candidate = z.infer<typeof candidateSchema>;
 
-export const labelSchema = z.enum(['NA', 'PRESENT', 'LACKING']);
-export type Label = z.infer<typeof labelSchema>;
+export type Label = 'NA' | 'PRESENT' | 'LACKING';
 
 /**
  * One labeling pass in the shape that the method's authors publish (file run_NN.json). Ids are text; files of others hold numbers too,

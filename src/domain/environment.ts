@@ -43,7 +43,7 @@ export const environmentDescriptionSchema = z.object({
 });
 export type EnvironmentDescription = z.infer<typeof environmentDescriptionSchema>;
 
-export const actionSchema = z.object({ name: z.string(), arguments: z.record(z.string(), z.unknown()) });
+const actionSchema = z.object({ name: z.string(), arguments: z.record(z.string(), z.unknown()) });
 export type Action = z.infer<typeof actionSchema>;
 
 /** What a right solution does: the writes, and the facts that the user must be told. */

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { artifactRefSchema } from './artifacts';
 
-export const intervalSchema = z.strictObject({
+const intervalSchema = z.strictObject({
   low: z.number(),
   high: z.number(),
   /** Confidence level, e.g. 0.95. */
@@ -13,10 +13,9 @@ export const intervalSchema = z.strictObject({
   /** How it was computed, e.g. `wilson`, `paired bootstrap over tasks`. */
   method: z.string(),
 });
-export type Interval = z.infer<typeof intervalSchema>;
 
 /** `fraction` and `difference` (of two fractions) are in 0..1 here and shown as percent and points. */
-export const figureUnitSchema = z.enum(['fraction', 'difference', 'reward', 'count', 'tokens']);
+const figureUnitSchema = z.enum(['fraction', 'difference', 'reward', 'count', 'tokens']);
 
 export const figureSchema = z
   .strictObject({

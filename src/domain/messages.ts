@@ -1,7 +1,7 @@
 /** Chat messages and tool schemas: the OpenAI shapes, with MCP's `annotations` and `outputSchema` on tools. */
 import { z } from 'zod';
 
-export const toolCallSchema = z.object({
+const toolCallSchema = z.object({
   id: z.string(),
   name: z.string(),
   /** Parsed arguments, in the order in which the model wrote them. */
@@ -25,7 +25,6 @@ export const messageSchema = z.discriminatedUnion('role', [
 export type Message = z.infer<typeof messageSchema>;
 export type AssistantMessage = Extract<Message, { role: 'assistant' }>;
 export type UserMessage = Extract<Message, { role: 'user' }>;
-export type ToolMessage = Extract<Message, { role: 'tool' }>;
 
 /** What the agent sees of a conversation: all but the user's own tool calls and their results. */
 export const agentView = (messages: readonly Message[]): Message[] =>

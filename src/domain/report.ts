@@ -33,7 +33,7 @@ const publishedSchema = z.strictObject({
   ),
 });
 
-export const reportedRouterSchema = z.strictObject({
+const reportedRouterSchema = z.strictObject({
   /** As in the campaign file, e.g. `linear`. */
   kind: z.string(),
   /** The option that gets every conversation, where routing did not help. */
@@ -55,7 +55,7 @@ export const reportedRouterSchema = z.strictObject({
 });
 export type ReportedRouter = z.infer<typeof reportedRouterSchema>;
 
-export const verdictSentenceSchema = z.strictObject({
+const verdictSentenceSchema = z.strictObject({
   text: z.string(),
   /** Figure ids or artifact hashes that the sentence rests on: arguments for `campaign lineage`. */
   behind: z.array(z.string()),

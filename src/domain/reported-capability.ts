@@ -13,7 +13,7 @@ const beforeAfterSchema = z.strictObject({
   difference: figureSchema.optional(),
 });
 
-export const reportedCandidateSchema = z.strictObject({
+const reportedCandidateSchema = z.strictObject({
   name: z.string(),
   definition: z.string(),
   votes: count,
@@ -27,7 +27,7 @@ export const reportedCandidateSchema = z.strictObject({
 export type ReportedCandidate = z.infer<typeof reportedCandidateSchema>;
 
 /** One version of a synthesized environment; one that fails its self-test is not calibrated. */
-export const reportedRoundSchema = z.strictObject({
+const reportedRoundSchema = z.strictObject({
   round: z.number().int().positive(),
   selfTest: z.strictObject({ passed: z.boolean(), findings: z.array(z.string()) }),
   calibration: calibrationFiguresSchema.optional(),

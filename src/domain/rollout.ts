@@ -3,7 +3,7 @@
  * has an error instead and never enters a statistic.
  */
 import { z } from 'zod';
-import { artifactRefSchema } from './artifacts';
+import { artifactRefSchema, type ArtifactRef } from './artifacts';
 import { evaluationSchema, stopReasonSchema } from './environment';
 import { messageSchema } from './messages';
 
@@ -21,11 +21,11 @@ export const fixedPolicySchema = z.object({
 export type FixedPolicy = z.infer<typeof fixedPolicySchema>;
 
 /** A fitted router chooses for each conversation, once it has begun. */
-export const routedPolicySchema = z.object({ router: artifactRefSchema });
-export type RoutedPolicy = z.infer<typeof routedPolicySchema>;
+export interface RoutedPolicy {
+  router: ArtifactRef;
+}
 
-export const policySchema = z.union([routedPolicySchema, fixedPolicySchema]);
-export type Policy = z.infer<typeof policySchema>;
+export type Policy = RoutedPolicy | FixedPolicy;
 
 /** What a router chose for one conversation. */
 export const choiceSchema = z.object({
@@ -37,15 +37,15 @@ export const choiceSchema = z.object({
 });
 export type Choice = z.infer<typeof choiceSchema>;
 
-export const samplingSchema = z.object({
-  temperature: z.number().min(0),
-  topP: z.number().min(0).max(1),
-  maxTokens: z.number().int().positive(),
-});
-export type Sampling = z.infer<typeof samplingSchema>;
+export interface Sampling {
+  /** 0 is greedy. */
+  temperature: number;
+  topP: number;
+  maxTokens: number;
+}
 
 /** Token ids of one training row: `completionIds` runs from the first sampled token to the last, tool results included. */
-export const trainingRowSchema = z.object({
+const trainingRowSchema = z.object({
   promptIds: z.array(z.number().int()),
   completionIds: z.array(z.number().int()),
   /** 0 where the token was not sampled. */
@@ -70,7 +70,7 @@ const identity = {
   attempt: z.number().int().nonnegative(),
 };
 
-export const scoredRolloutSchema = z.object({
+const scoredRolloutSchema = z.object({
   status: z.literal('scored'),
   ...identity,
   /** Where the policy was a router: what it chose. */
@@ -85,7 +85,7 @@ export const scoredRolloutSchema = z.object({
 });
 export type ScoredRollout = z.infer<typeof scoredRolloutSchema>;
 
-export const brokenRolloutSchema = z.object({
+const brokenRolloutSchema = z.object({
   status: z.literal('broken'),
   ...identity,
   error: z.object({ type: z.string(), message: z.string() }),

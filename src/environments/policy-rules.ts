@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { EnvironmentDescription } from '../domain/environment';
 
 /** Machine-readable form of the written policy's rules, for synthesizers that work by rules. */
-export const policyRuleSchema = z.discriminatedUnion('kind', [
+const policyRuleSchema = z.discriminatedUnion('kind', [
   /** `tool` may be used on a record only if its `field` has `value`; otherwise the agent says `denial`. */
   z.object({
     kind: z.literal('precondition'),

@@ -23,7 +23,7 @@ const episode = z.object({ episode: z.string() });
 const user = z.object({ user: z.array(messageSchema).optional() });
 
 /** What a judge model is asked, one conversation a question, before the reward is known. */
-export const questionsSchema = z.object({ judge: z.array(z.array(messageSchema)).min(1) });
+const questionsSchema = z.object({ judge: z.array(z.array(messageSchema)).min(1) });
 
 /** Parameters and result of every method. */
 export const methods = {

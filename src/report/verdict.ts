@@ -26,7 +26,7 @@ const points = (difference: number): string => {
 };
 
 /** Which way a difference points, or undefined if its interval does not exclude zero (or there is none). */
-export const direction = (difference: Figure): 'up' | 'down' | undefined => {
+const direction = (difference: Figure): 'up' | 'down' | undefined => {
   if (difference.interval === undefined) return undefined;
   if (difference.interval.low > 0) return 'up';
   return difference.interval.high < 0 ? 'down' : undefined;

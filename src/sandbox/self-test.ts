@@ -6,7 +6,7 @@ import type { JsonSchema, Message, ToolSchema } from '../domain/messages';
 import type { SelfTest } from '../domain/results';
 import { SUCCESS } from '../domain/rollout';
 import { openModule, REQUIRED_EXPORTS, type EnvironmentModule } from './module';
-import { play, type Episode, type Script } from './play';
+import { play, type ScriptedEpisode, type Script } from './scripted-episode';
 import { SandboxError } from './sandbox';
 import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, TRAINING_SEEDS } from './seeds';
 import { trivialPolicies } from './trivial-policies';
@@ -58,7 +58,7 @@ async function* examine(module: EnvironmentModule): AsyncGenerator<string> {
   yield* policies(module, { names, tools, solved });
 }
 
-function* solutions(solved: readonly Episode[]): Generator<string> {
+function* solutions(solved: readonly ScriptedEpisode[]): Generator<string> {
   const bad = solved.filter(({ reward }) => reward < SUCCESS);
   const [first] = bad;
   if (first)
@@ -71,7 +71,7 @@ function* solutions(solved: readonly Episode[]): Generator<string> {
     yield `solve: seed ${open.seed} is not done after the last message: end the episode or add the closing message`;
 }
 
-async function* determinism(module: EnvironmentModule, solved: readonly Episode[]): AsyncGenerator<string> {
+async function* determinism(module: EnvironmentModule, solved: readonly ScriptedEpisode[]): AsyncGenerator<string> {
   for (const before of solved.slice(0, 10)) {
     const again = await play(module, { seed: before.seed, script: await module.solve(before.seed) });
     if (JSON.stringify(again) === JSON.stringify(before)) continue;
@@ -80,14 +80,14 @@ async function* determinism(module: EnvironmentModule, solved: readonly Episode[
   }
 }
 
-function* diversity(solved: readonly Episode[]): Generator<string> {
+function* diversity(solved: readonly ScriptedEpisode[]): Generator<string> {
   const distinct = new Set(solved.map(({ start, made }) => JSON.stringify([start, { ...(made as object), seed: 0 }])))
     .size;
   if (distinct < DISTINCT * solved.length)
     yield `make: ${distinct} distinct instances of ${solved.length}: draw more of the instance from the seed (80% must differ)`;
 }
 
-function* observations(solved: readonly Episode[], tools: readonly ToolSchema[]): Generator<string> {
+function* observations(solved: readonly ScriptedEpisode[], tools: readonly ToolSchema[]): Generator<string> {
   for (const tool of tools) {
     const { outputSchema } = tool;
     if (!outputSchema) continue;
@@ -121,7 +121,7 @@ function resultsOf(messages: readonly Message[], tool: string): string[] {
 
 async function* policies(
   module: EnvironmentModule,
-  o: { names: readonly string[]; tools: readonly ToolSchema[]; solved: readonly Episode[] },
+  o: { names: readonly string[]; tools: readonly ToolSchema[]; solved: readonly ScriptedEpisode[] },
 ): AsyncGenerator<string> {
   const scores = (script: (seed: number) => Script): Promise<number[]> =>
     Promise.all(SEEDS.map(async (seed) => (await play(module, { seed, script: script(seed) })).reward));

@@ -1,6 +1,6 @@
 /** Policies that never read what they are told: no environment may reward them. Each is one script for all seeds. */
 import type { AssistantMessage, ToolSchema } from '../domain/messages';
-import type { Episode, Script } from './play';
+import type { ScriptedEpisode, Script } from './scripted-episode';
 import { vocabularyOf } from './vocabulary';
 
 const say = (content: string): AssistantMessage => ({ role: 'assistant', content });
@@ -12,7 +12,7 @@ const MOST_TEXTS = 8;
  */
 export function trivialPolicies(o: {
   tools: readonly ToolSchema[];
-  solved: readonly Episode[];
+  solved: readonly ScriptedEpisode[];
 }): { name: string; script: Script }[] {
   const texts = frequent(
     o.solved.flatMap(({ messages }) =>

@@ -13,7 +13,7 @@ import { stages, type Stage } from '../domain/stages';
 import { queryNames, searchAttributeNames, type CampaignProgress, type StepStatus } from './messages';
 import { PauseGate, pauseSignal, resumeSignal } from './pause';
 
-export const campaignProgressQuery = defineQuery<CampaignProgress>(queryNames.progress);
+const campaignProgressQuery = defineQuery<CampaignProgress>(queryNames.progress);
 const stageAttribute = defineSearchAttributeKey(searchAttributeNames.stage, 'KEYWORD');
 
 export class CampaignStatus {

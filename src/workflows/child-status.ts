@@ -3,7 +3,7 @@ import { defineQuery, setCurrentDetails, setHandler } from '@temporalio/workflow
 import { queryNames, type ChildProgress } from './messages';
 import { PauseGate } from './pause';
 
-export const childProgressQuery = defineQuery<ChildProgress>(queryNames.progress);
+const childProgressQuery = defineQuery<ChildProgress>(queryNames.progress);
 
 export class ChildStatus {
   private readonly progress: ChildProgress;

@@ -7,7 +7,7 @@ import { random } from '../../src/environments/shop/random';
 import { shopTasks } from '../../src/environments/shop/tasks';
 import { messageHash, normalised } from '../../src/sandbox/leakage';
 import { openModule, type EnvironmentModule } from '../../src/sandbox/module';
-import { play } from '../../src/sandbox/play';
+import { play } from '../../src/sandbox/scripted-episode';
 import { selfTest } from '../../src/sandbox/self-test';
 import { startKnobs, turn, TWINS } from '../../src/synthesis/generators/params';
 import { knobsOf } from '../../src/synthesis/generators/source';

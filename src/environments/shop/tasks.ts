@@ -77,7 +77,7 @@ function phrase(request: Request): string {
 }
 
 /** Draws a task from a seed; `id` is only its name. */
-export function drawTask({ id, seed }: { id: string; seed: string }): ShopTask {
+function drawTask({ id, seed }: { id: string; seed: string }): ShopTask {
   const rng = random(seed);
   const skills = drawSkills(rng);
   const count = skills.includes('complete_all') ? 2 : 1;

@@ -13,7 +13,7 @@ const top = 24;
 type Cell = number | null;
 
 /** Rows of outcomes by task, most widely solved first, then by pattern from the first option on. */
-export const sortedOutcomes = ({ outcomes }: SolverMatrix): Cell[][] => {
+const sortedOutcomes = ({ outcomes }: SolverMatrix): Cell[][] => {
   const total = (row: Cell[]): number => row.reduce<number>((sum, cell) => sum + (cell ?? 0), 0);
   return [...outcomes].sort((a, b) => {
     for (let i = 0; i < a.length; i++) {

@@ -5,7 +5,7 @@ import type { EnvironmentModule, State } from './module';
 /** The assistant's messages in turn, whatever is answered. */
 export type Script = readonly AssistantMessage[];
 
-export interface Episode {
+export interface ScriptedEpisode {
   seed: number;
   /** The state that make() gave. */
   made: State;
@@ -22,7 +22,7 @@ export interface Episode {
 export async function play(
   module: EnvironmentModule,
   { seed, script }: { seed: number; script: Script },
-): Promise<Episode> {
+): Promise<ScriptedEpisode> {
   const made = await module.make(seed);
   const start = await module.start(made);
   const messages = [...start];
