@@ -37,6 +37,8 @@ export interface LearningOptions {
   batch: Pick<RollOutOptions, 'sampling' | 'seed' | 'concurrency' | 'maxAttempts' | 'inputs'> & { maxSteps: number };
   maskReadOnlyTurns: boolean;
   steps: number;
+  /** Checkpoints that count: every so many steps, and the last. One that an interruption saved is for resuming alone. */
+  checkpointEvery: number;
   stallSeconds: number;
 }
 
@@ -155,7 +157,7 @@ export class Learning {
   }
 
   private async result(): Promise<TrainingResult> {
-    const { deps, id, folder, journal, steps } = this.run;
+    const { deps, id, folder, journal, steps, checkpointEvery } = this.run;
     const batches = this.batches(steps);
     const metrics = await deps.store.put({
       key: `training/${id}/metrics`,
@@ -172,7 +174,9 @@ export class Learning {
       promptTokens: sum((batch) => batch.promptTokens),
       completionTokens: sum((batch) => batch.completionTokens),
       metrics,
-      checkpoints: latestByStep<Checkpoint>(journal, 'checkpoint-'),
+      checkpoints: latestByStep<Checkpoint>(journal, 'checkpoint-').filter(
+        ({ step }) => (step > 0 && step % checkpointEvery === 0) || step === steps,
+      ),
     };
   }
 

@@ -34,7 +34,7 @@ export function createTrain(deps: GpuDependencies): GpuActivities {
       const process = new LearnerProcess({ command, log, env });
       try {
         const { name, seed, concurrency, maxAttempts, maxTokens, stallSeconds } = input;
-        const { temperature, steps } = input.training;
+        const { temperature, steps, checkpointEvery } = input.training;
         const sampling = { temperature, topP: 1, maxTokens };
         const learning = new Learning({
           deps,
@@ -45,6 +45,7 @@ export function createTrain(deps: GpuDependencies): GpuActivities {
           journal,
           process,
           steps,
+          checkpointEvery,
           maskReadOnlyTurns,
           stallSeconds,
           batch: { sampling, maxSteps, seed, concurrency, maxAttempts, inputs: inputsOf(input) },

@@ -2,6 +2,7 @@
 import {
   Client,
   Connection,
+  isGrpcServiceError,
   WorkflowFailedError,
   WorkflowNotFoundError,
   type WorkflowHandle,
@@ -39,6 +40,13 @@ export async function connect({ address, namespace }: TemporalAddress): Promise<
     );
   }
   return { client: new Client({ connection, namespace }), close: () => connection.close() };
+}
+
+/** Whether an error of Temporal's client says that no answer came: from the server, or from a worker that it asked. */
+export function isNoAnswer(error: unknown): boolean {
+  // The client wraps what gRPC says.
+  for (let at = error; at instanceof Error; at = at.cause) if (isGrpcServiceError(at)) return true;
+  return false;
 }
 
 /** Makes an existing cluster ready: search attributes are registered once per namespace. */

@@ -14,8 +14,9 @@ import { countingEnvironment } from '../support/counting-environment';
 import { scriptedPolicy, turnOf } from '../support/scripted-policy';
 
 const learner = resolve(__dirname, '..', 'fixtures', 'learners', 'two-prompts.mjs');
-const folder = mkdtempSync(join(tmpdir(), 'learner-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'learner-'))));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Adds up to what is asked only where its prompt says that it shall count. */
 const promptable = scriptedPolicy(({ messages }) => {
@@ -26,10 +27,13 @@ const promptable = scriptedPolicy(({ messages }) => {
   return { role: 'assistant', content: '', toolCalls: [{ id: `call_${turn}`, name: 'add', arguments: {} }] };
 });
 
-test('a learner that reads conversations comes to a prompt', async () => {
+test.each([
+  ['a learner that reads conversations comes to a prompt', []],
+  ['what an interruption saved on the way is no candidate', ['interrupted']],
+])('%s', async (_, more) => {
   const store = openFolderStore(join(folder, 'store'));
   const journal = await store.journal('learner');
-  const command = [process.execPath, learner, folder, 'n-3'];
+  const command = [process.execPath, learner, folder, 'n-3', ...more];
   const learning = new Learning({
     deps: {
       store,
@@ -55,6 +59,7 @@ test('a learner that reads conversations comes to a prompt', async () => {
     },
     maskReadOnlyTurns: true,
     steps: 2,
+    checkpointEvery: 2,
     stallSeconds: 30,
   });
   const activity = new MockActivityEnvironment();

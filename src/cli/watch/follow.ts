@@ -1,6 +1,5 @@
 /** Follows a campaign until it ends. Invariant: a server or worker that is away for a while is waited for, not an error. */
-import { isGrpcServiceError } from '@temporalio/client';
-import type { Temporal } from '../temporal';
+import { isNoAnswer, type Temporal } from '../temporal';
 import type { ProgressOutput } from './progress-output';
 import { takeSnapshot, type Snapshot } from './snapshot';
 
@@ -31,7 +30,7 @@ export async function follow({
       if (last.status !== 'RUNNING') break;
     } catch (error) {
       if (signal.aborted) break;
-      if (!isGrpcServiceError(error)) throw error;
+      if (!isNoAnswer(error)) throw error;
       if (!away) output.note('services', 'the Temporal server does not answer; waiting for it');
       away = true;
     }

@@ -1,15 +1,10 @@
 /** Where a campaign stands, gathered from Temporal: its own answers (queries) and what its activities last reported (heartbeats). */
-import {
-  isGrpcServiceError,
-  QueryNotRegisteredError,
-  WorkflowNotFoundError,
-  type WorkflowHandle,
-} from '@temporalio/client';
+import { QueryNotRegisteredError, WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { AnalysisHeartbeat, RolloutHeartbeat, TrainHeartbeat } from '../../domain/progress';
 import { queryNames, workflowIds, type CampaignProgress, type ChildProgress } from '../../workflows/messages';
 import { UserError } from '../errors';
-import type { Temporal } from '../temporal';
+import { isNoAnswer, type Temporal } from '../temporal';
 
 /** A query waits for a worker; a campaign whose workers are away is shown by its status alone. */
 const QUERY_MS = 4000;
@@ -87,8 +82,7 @@ async function ask<T>({ client }: Temporal, handle: WorkflowHandle): Promise<T |
   try {
     return await client.withDeadline(Date.now() + QUERY_MS, () => handle.query<T>(queryNames.progress));
   } catch (error) {
-    if (isGrpcServiceError(error) || error instanceof QueryNotRegisteredError) return undefined;
-    if (error instanceof Error && /deadline|poller|worker/i.test(error.message)) return undefined;
+    if (isNoAnswer(error) || error instanceof QueryNotRegisteredError) return undefined;
     throw error;
   }
 }
