@@ -1,4 +1,6 @@
-"""Command line of the package. Invariant: a subcommand's imports happen only when that subcommand runs."""
+"""Command line of the package. Invariant: a subcommand's imports happen only when that subcommand runs.
+
+`merge` and `fit-router` refuse a bad input with an exit code of its own (trainer/refusal.py)."""
 
 from __future__ import annotations
 

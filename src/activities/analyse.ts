@@ -11,7 +11,7 @@ import {
   type LabelPass,
 } from '../domain/capability';
 import { kindOf, type KindSpec } from '../domain/kind';
-import type { Message } from '../domain/messages';
+import { openingOf } from '../domain/messages';
 import { checkPartition, selectCapabilities, selectOutright } from '../domain/selection';
 import { readScored } from '../rollout/read';
 import { fail, keptJson, readJson, working, type Dependencies } from './context';
@@ -39,7 +39,7 @@ export function createAnalysis({
         const tests = await testTexts(environment);
         const quotable = new Set(
           rollouts.flatMap(({ key, messages }) =>
-            leaked(tests, taskText(opening(messages))) === undefined ? [key] : [],
+            leaked(tests, taskText(openingOf(messages))) === undefined ? [key] : [],
           ),
         );
         return analyst.discover({ rollouts, quotable, description, rule, ...working('discover candidates') });
@@ -90,11 +90,4 @@ function checked(pass: LabelPass, candidates: readonly Candidate[]): LabelPass {
   if (wanted.join() !== labeled.join())
     throw fail('LabelsInvalid', `the pass labels ${labeled.join(', ')}; the candidates are ${wanted.join(', ')}`);
   return pass;
-}
-
-/** What was said before the agent's first answer; it may have greeted the user before. */
-function opening(messages: Message[]): Message[] {
-  const asked = messages.findIndex((message) => message.role === 'user');
-  const answered = messages.findIndex((message, n) => n > asked && message.role === 'assistant');
-  return answered < 0 ? messages : messages.slice(0, answered);
 }

@@ -1,12 +1,12 @@
 /** Step 4 of the method: fits the router on the outcome matrix of the train split. What it chooses is found out inside rollouts. */
-import { z } from 'zod';
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import { kindOf } from '../domain/kind';
+import { openingOf } from '../domain/messages';
 import { isSuccess } from '../domain/rollout';
 import { readScored } from '../rollout/read';
-import { fittedRouterSchema, fitSchema, type FitInput, type FittedRouter } from '../routing/router';
-import { keptJson, readJson, working, type PolicyDependencies } from './context';
+import { fitSchema, type FitInput, type FittedRouter } from '../routing/router';
+import { keptJson, working, type PolicyDependencies } from './context';
 import type { RolloutActivities } from './types';
 
 export function createFitRouter({
@@ -28,8 +28,7 @@ export function createFitRouter({
         const fit = fitSchema.parse(await router.fit({ options, tasks, seed, ...working('fit the router') }));
         return { maker, options, ...fit };
       });
-      const { crossValidation } = await readJson(store, ref, fittedRouterSchema satisfies z.ZodType);
-      return { router: ref, helps: crossValidation.helps };
+      return { router: ref };
     },
   };
 
@@ -38,20 +37,15 @@ export function createFitRouter({
     const tasks = new Map<string, FitInput['tasks'][number]>();
     for (const { option, rollouts: ref } of outcomes) {
       for (const rollout of await readScored({ store, ref })) {
-        const { messages } = rollout;
-        const start = messages.slice(0, firstAnswer(messages));
-        const task = tasks.get(rollout.task) ?? { id: rollout.task, messages: start, outcomes: {} };
+        const task = tasks.get(rollout.task) ?? {
+          id: rollout.task,
+          messages: openingOf(rollout.messages),
+          outcomes: {},
+        };
         tasks.set(rollout.task, task);
         (task.outcomes[option] ??= []).push(isSuccess(rollout) ? 1 : 0);
       }
     }
     return [...tasks.values()].filter((task) => outcomes.every(({ option }) => task.outcomes[option]));
   }
-}
-
-/** Index of the policy's first answer: an assistant's greeting before the user spoke is the environment's. */
-function firstAnswer(messages: readonly { role: string }[]): number {
-  const asked = messages.findIndex(({ role }) => role === 'user');
-  const answered = messages.findIndex(({ role }, n) => n > asked && role === 'assistant');
-  return answered < 0 ? messages.length : answered;
 }

@@ -6,6 +6,7 @@ import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { sandboxSpec } from '../domain/environment-spec';
 import type { Environment, Message } from '../domain/environment';
+import { isFailure } from '../domain/failures';
 import type { CampaignRecord } from '../domain/results';
 import type { ReportDraft } from '../domain/report';
 import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '../sandbox/seeds';
@@ -54,6 +55,16 @@ async function firstText(environment: Environment, task: string): Promise<string
   return taskText(episode.start.messages);
 }
 
+/** Undefined where the module fails on the seed: it was never played. */
+async function seedText(environment: Environment, task: string): Promise<string | undefined> {
+  try {
+    return await firstText(environment, task);
+  } catch (error) {
+    if (isFailure(error, 'BadEnvironment')) return undefined;
+    throw error;
+  }
+}
+
 export async function checkLeakage(o: {
   store: ArtifactStore;
   environments: EnvironmentPool;
@@ -69,18 +80,23 @@ export async function checkLeakage(o: {
     texts.push({ where: `capability ${candidate.name}`, text: normalise(`${candidate.name} ${candidate.definition}`) });
   }
   const from: ArtifactRef[] = [selection.candidates];
-  for (const { name, rounds } of capabilities) {
-    const module = rounds.at(-1)?.module;
-    if (!module) continue;
-    from.push(module);
-    const environment = await environments.get(sandboxSpec(module));
-    const { calibration, training, validation } = campaign;
+  const { calibration, training, validation } = campaign;
+  for (const { name, rounds, trained } of capabilities) {
+    // What failed its self-test was never played, and may not even load.
+    const round = rounds.findLast(({ selfTest }) => selfTest.passed);
+    if (!round) continue;
     const used = [
-      ...seedTasks({ from: CALIBRATION_SEEDS, count: calibration.seeds }),
-      ...seedTasks({ from: TRAINING_SEEDS, count: training.steps * training.groupsPerStep }),
-      ...seedTasks({ from: HELD_OUT_SEEDS, count: validation.seeds }),
+      ...(round.calibrationRollouts ? seedTasks({ from: CALIBRATION_SEEDS, count: calibration.seeds }) : []),
+      ...(trained ? seedTasks({ from: TRAINING_SEEDS, count: training.steps * training.groupsPerStep }) : []),
+      ...(trained ? seedTasks({ from: HELD_OUT_SEEDS, count: validation.seeds }) : []),
     ];
-    for (const task of used) texts.push({ where: `${name}, ${task}`, text: await firstText(environment, task) });
+    if (used.length === 0) continue;
+    from.push(round.module);
+    const environment = await environments.get(sandboxSpec(round.module));
+    for (const task of used) {
+      const text = await seedText(environment, task);
+      if (text !== undefined) texts.push({ where: `${name}, ${task}`, text });
+    }
   }
   for (const task of await exemplars(o.store, record))
     texts.push({ where: `exemplar ${task}`, text: await firstText(target, task) });

@@ -5,7 +5,7 @@
 import { Context } from '@temporalio/activity';
 import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sha256 } from '../artifacts/hash';
+import { digest, sha256 } from '../artifacts/hash';
 import type { Journal } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Environment } from '../domain/environment';
@@ -64,13 +64,13 @@ export class Learning {
           break;
         case 'step':
           this.progress.step = message.step;
-          this.progress.reward = message.metrics['reward'] ?? NaN;
+          if (typeof message.metrics['reward'] === 'number') this.progress.reward = message.metrics['reward'];
           break;
         case 'checkpoint':
           await this.checkpoint(message);
           break;
         case 'done':
-          return this.result();
+          return this.result(message.step);
         case 'interrupted':
           throw cancellationSignal.aborted
             ? cancellationSignal.reason
@@ -109,7 +109,7 @@ export class Learning {
       throw fail('RolloutsBroken', `${problem}; a group is never trained on in part`);
     }
     const record: Batch = { step: request.step, ref, scored, broken, promptTokens, completionTokens };
-    await journal.append(`batch-${ref.sha256}`, record);
+    await journal.append(`batch-${request.step}-${ref.sha256}`, record);
     const file = join(folder, 'batch.json');
     const { tasks, group_size: groupSize, content } = request;
     await writeTrainingBatch({ records, tasks, groupSize, content, maskReadOnlyTurns, file });
@@ -119,8 +119,7 @@ export class Learning {
   private async checkpoint(message: Extract<LearnerMessage, { type: 'checkpoint' }>): Promise<void> {
     const policy = await this.keep(message);
     const record: Checkpoint = { step: message.step, policy };
-    const learned = policy.adapters.map(({ ref }) => ref.sha256).join() || sha256(policy.prompt?.text ?? '');
-    await this.run.journal.append(`checkpoint-${learned}`, record);
+    await this.run.journal.append(`checkpoint-${message.step}-${digest(policy)}`, record);
   }
 
   /** What was learned, as a policy that can be served from the store. */
@@ -156,8 +155,9 @@ export class Learning {
     return latestByStep<Batch>(this.run.journal, 'batch-').filter((batch) => batch.step < step);
   }
 
-  private async result(): Promise<TrainingResult> {
-    const { deps, id, folder, journal, steps, checkpointEvery } = this.run;
+  /** `steps` is where it ended: a learner may be done before its last step. */
+  private async result(steps: number): Promise<TrainingResult> {
+    const { deps, id, folder, journal, checkpointEvery } = this.run;
     const batches = this.batches(steps);
     const metrics = await deps.store.put({
       key: `training/${id}/metrics`,

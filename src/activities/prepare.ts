@@ -33,7 +33,7 @@ export function createPrepare({ store, environments, kinds }: Dependencies): Pic
 }
 
 /**
- * Every part that the campaign picks is known to this worker and can be opened, and the analyst can work on the target. (What a synthesizer
+ * Every part that the campaign picks is known to this worker, analyst and synthesizer can be opened, and the analyst can work on the target. (What a synthesizer
  * can't work on ends as a capability that is not synthesized: the arms still train.)
  */
 async function checkParts(kinds: Registry, campaign: Campaign, description: EnvironmentDescription): Promise<void> {
@@ -41,7 +41,7 @@ async function checkParts(kinds: Registry, campaign: Campaign, description: Envi
   kindOf(kinds.routers, campaign.router);
   await kindOf(kinds.synthesizers, campaign.synthesizer).open(campaign.synthesizer, undefined);
   const analyst = await kindOf(kinds.analysts, campaign.analyst).open(campaign.analyst, undefined);
-  const problem = analyst.unsuited?.(description);
+  const problem = analyst.unsuited?.(description, campaign.selection);
   if (problem !== undefined) throw fail('BadInput', problem);
 }
 

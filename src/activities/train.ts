@@ -10,7 +10,7 @@ import { inputsOf, resolveTasks } from './tasks';
 import type { GpuActivities, TrainInput } from './types';
 
 /** Changes whenever the same job would come to other weights. */
-const TRAINER_VERSION = '2';
+const TRAINER_VERSION = '3';
 
 export function createTrain(deps: GpuDependencies): GpuActivities {
   const { store, home, python, gpus } = deps;
@@ -18,22 +18,36 @@ export function createTrain(deps: GpuDependencies): GpuActivities {
     async train(input) {
       const tasks = await resolveTasks(store, input.tasks);
       const job = jobOf(input, tasks);
-      const { maker, environment, base, maxSteps } = input;
+      const { maker, base, maxSteps, maxTokens } = input;
       const { maskReadOnlyTurns } = input.training;
-      const id = digest({ version: TRAINER_VERSION, maker, job, environment, base, maxSteps, maskReadOnlyTurns });
+      const environment = await deps.environments.get(input.environment);
+      const { name: environmentName, version } = await environment.describe();
+      const id = digest({
+        version: TRAINER_VERSION,
+        maker,
+        job,
+        environment: [environmentName, version],
+        base,
+        maxSteps,
+        maxTokens,
+        maskReadOnlyTurns,
+      });
       const known = await store.find(`training/${id}`);
       if (known) return readJson(store, known, trainingResultSchema);
 
       const folder = resolve(home, 'trainings', `${input.name}-${id.slice(0, 12)}`);
       await mkdir(folder, { recursive: true });
       const [jobFile, log] = [join(folder, 'job.json'), join(folder, 'trainer.log')];
-      await writeFile(jobFile, JSON.stringify({ ...job, output_dir: folder }, null, 1));
+      await writeFile(
+        jobFile,
+        JSON.stringify({ ...job, base_model: input.baseModelPath, output_dir: folder }, null, 1),
+      );
       const journal = await store.journal(`training/${id}`);
       const { env, giveBack } = gpus.take();
       const command = [python, '-m', 'trainer', 'train', '--job', jobFile];
       const process = new LearnerProcess({ command, log, env });
       try {
-        const { name, seed, concurrency, maxAttempts, maxTokens, stallSeconds } = input;
+        const { name, seed, concurrency, maxAttempts, stallSeconds } = input;
         const { temperature, steps, checkpointEvery } = input.training;
         const sampling = { temperature, topP: 1, maxTokens };
         const learning = new Learning({
@@ -50,7 +64,7 @@ export function createTrain(deps: GpuDependencies): GpuActivities {
           stallSeconds,
           batch: { sampling, maxSteps, seed, concurrency, maxAttempts, inputs: inputsOf(input) },
         });
-        const result = await learning.toTheEnd(await deps.environments.get(environment));
+        const result = await learning.toTheEnd(environment);
         const inputs = [
           result.metrics,
           ...result.checkpoints.flatMap(({ policy }) => policy.adapters.map(({ ref }) => ref)),
@@ -66,10 +80,9 @@ export function createTrain(deps: GpuDependencies): GpuActivities {
   };
 }
 
-/** job.json without its folder. */
-function jobOf({ baseModelPath, training, seed }: TrainInput, tasks: string[]): object {
+/** job.json without its folders: what decides the weights, wherever it lies. */
+function jobOf({ training, seed }: TrainInput, tasks: string[]): object {
   return {
-    base_model: baseModelPath,
     seed,
     tasks,
     steps: training.steps,

@@ -105,7 +105,7 @@ export interface RolloutActivities {
     seed: number;
     /** `base` first. */
     outcomes: { option: string; policy: FixedPolicy; rollouts: ArtifactRef }[];
-  }): Promise<Pick<RouterResult, 'router' | 'helps'>>;
+  }): Promise<Pick<RouterResult, 'router'>>;
 }
 
 export interface GpuActivities {

@@ -25,8 +25,8 @@ export interface LabelInput extends Work {
 
 export interface Analyst {
   readonly identity: Identity;
-  /** Why it can't work on a target, with the fix, before anything is spent. */
-  unsuited?(description: EnvironmentDescription): string | undefined;
+  /** Why it can't work on a target, or with the campaign's rule, with the fix, before anything is spent. */
+  unsuited?(description: EnvironmentDescription, rule: SelectionRule): string | undefined;
   /** `outright`: all candidates are selected as they are, and label() is never called. */
   readonly selects: 'by labels' | 'outright';
   /** At most `rule.maxCandidates`. */

@@ -55,13 +55,21 @@ export function loadCampaign(o: { file: string; overrides?: CampaignOverrides; r
 }
 
 /**
- * Digest of everything a campaign file says, for telling two campaigns of one name apart. Paths count relative to the file's folder,
- * so that a checkout can be moved.
+ * Digest of everything a campaign file says, for telling two campaigns of one name apart. Paths count relative to the file's folder, so
+ * that a checkout can be moved; what analyst and synthesizer read from files counts by its contents.
+ * @throws UserError if one of them can't be opened.
  */
-export function configDigest(o: { campaign: Campaign; file: string; registry?: Registry }): string {
+export async function configDigest(o: { campaign: Campaign; file: string; registry?: Registry }): Promise<string> {
   const { campaign, file, registry = allKinds } = o;
   const folder = dirname(resolve(file));
-  return digest(withPaths({ campaign, registry, change: (path) => relative(folder, path) }));
+  const relativePaths = withPaths({ campaign, registry, change: (path) => relative(folder, path) });
+  try {
+    const analyst = await kindOf(registry.analysts, campaign.analyst).open(campaign.analyst, undefined);
+    const synthesizer = await kindOf(registry.synthesizers, campaign.synthesizer).open(campaign.synthesizer, undefined);
+    return digest({ ...relativePaths, analyst: analyst.identity, synthesizer: synthesizer.identity });
+  } catch (error) {
+    throw new UserError(messageOf(error));
+  }
 }
 
 function readYaml(file: string): { fields: Fields; lineOf: (path: readonly PropertyKey[]) => number } {

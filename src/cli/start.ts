@@ -18,7 +18,7 @@ export async function startFile({
     file,
     overrides: { ...(name === undefined ? {} : { name }), ...(seed === undefined ? {} : { seed }) },
   });
-  const digest = configDigest({ campaign, file });
+  const digest = await configDigest({ campaign, file });
   const temporal = await connect(at);
   try {
     await registerSearchAttributes(temporal, at);

@@ -1,5 +1,5 @@
 /**
- * Calibration: is a synthesized environment hard enough, easy enough and varied enough for GRPO with this base model (method.md, step 2)?
+ * Calibration: is a synthesized environment hard enough, easy enough and varied enough for GRPO with this base model (the method's step 2)?
  * Invariant: a pure function of the rewards and the bands; a group is one seed's rewards, and only scored rollouts are in it.
  */
 import { z } from 'zod';

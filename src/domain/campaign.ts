@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import { kindSpecSchema } from './kind';
+import { isPolicyName } from './policy-names';
 
 const fraction = z.number().min(0).max(1);
 const count = z.number().int().positive();
@@ -100,10 +101,7 @@ export const outcomeMatrixFields = {
 export const armNameSchema = z
   .string()
   .regex(/^[a-z][a-z0-9_]{0,62}$/, 'a name of lower-case letters, digits and underscores')
-  .refine(
-    (name) => !['base', 'trace', 'union_ceiling'].includes(name),
-    'another name: the report has this one already',
-  );
+  .refine((name) => !isPolicyName(name), 'another name: the report has this one already');
 
 /** What an arm is called: its kind unless the file says otherwise. */
 export const armName = ({ kind, name }: { kind: string; name?: string | undefined }): string => name ?? kind;
@@ -182,7 +180,7 @@ export const campaignSchema = z.strictObject({
       trials: count.default(1),
       sampling: sampling(0),
       maxSteps,
-      confidence: fraction.default(0.95),
+      confidence: z.number().gt(0).lt(1).default(0.95),
     })
     .prefault({}),
   workers: z

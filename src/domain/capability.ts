@@ -1,25 +1,25 @@
 /** Capabilities: candidates, labels, and selection. */
 import { z } from 'zod';
+import { isPolicyName } from './policy-names';
 
 export const capabilityNameSchema = z
   .string()
-  .regex(/^[a-z]+(_[a-z]+){1,4}$/, 'a capability name is snake_case with 2-5 words');
+  .regex(/^[a-z]+(_[a-z]+){1,4}$/, 'a capability name is snake_case with 2-5 words')
+  .refine((name) => !isPolicyName(name), 'another name: the report has this one already');
 
 export const candidateSchema = z.object({
   name: capabilityNameSchema,
   definition: z.string(),
-  /** 2-4 rollout keys, of both outcomes where there are any. */
+  /** Rollout keys, of both outcomes where there are any; none where nothing may be quoted. */
   examples: z.array(z.string()),
 });
 export type Candidate = z.infer<typeof candidateSchema>;
 
 export type Label = 'NA' | 'PRESENT' | 'LACKING';
 
-/**
- * One labeling pass in the shape that the method's authors publish (file run_NN.json). Ids are text; files of others hold numbers too,
- * which become text.
- */
+/** Ids are text; files of others hold numbers too, which become text. */
 const ids = z.array(z.union([z.string(), z.number()]).transform(String));
+/** One labeling pass in the shape that the method's authors publish (file run_NN.json). */
 export const labelPassSchema = z.object({
   attempt: z.union([z.number(), z.string()]),
   totals: z.object({ total_failed: z.number().int(), total_passed: z.number().int() }),
@@ -51,7 +51,7 @@ export const selectionSchema = z.object({
       votes: z.number().int(),
       passes: z.number().int(),
       selected: z.boolean(),
-      /** The first 8 of its LACKING-failed trajectories, sorted as text. */
+      /** The first (as many as the rule's `evidence`) of its LACKING-failed trajectories, sorted as text. */
       evidence: ids,
     }),
   ),

@@ -24,7 +24,7 @@ export const taskSchema = z.object({
   id: z.string(),
   split: splitSchema,
   /** Rows of the report's tables that this task belongs to. */
-  groups: z.array(z.string()).optional(),
+  groups: z.array(z.string().min(1)).optional(),
 });
 export type Task = z.infer<typeof taskSchema>;
 

@@ -45,6 +45,8 @@ export const failureTypes = {
   /** Rollouts that a group needs are still broken after all attempts. */
   RolloutsBroken: { retryable: true },
 
+  /** A merge or the fit of a router ended without refusing its input: no memory, a full disk, a signal. */
+  PythonFailed: { retryable: true },
   /** The trainer process died, or was asked to stop. */
   TrainerDied: { retryable: true },
   TrainerHung: { retryable: true },

@@ -134,7 +134,6 @@ export interface RouterResult {
   /** What a conversation can be given to. */
   options: string[];
   outcomes: { option: string; rollouts: RolloutSummary }[];
-  helps: boolean;
 }
 
 export interface EvaluationResult {
@@ -164,15 +163,29 @@ export interface CampaignRecord {
   evaluation?: EvaluationResult;
 }
 
-/** Names of policies that a report has beside adapters and arms: neither may be called so. */
-export const policyNames = { base: 'base', routed: 'trace', ceiling: 'union_ceiling' } as const;
+/** The training rollouts that `trace` spent: those of the capabilities that came to an adapter, and of the arms that it may route to. */
+export function rolloutsOfTrace({
+  capabilities = [],
+  arms = [],
+}: Pick<CampaignRecord, 'capabilities' | 'arms'>): number {
+  const ofArm = ({ routable, iterations = [] }: ArmResult): number =>
+    routable ? (iterations.at(-1)?.rollouts ?? 0) : 0;
+  return (
+    capabilities.reduce((sum, { trained }) => sum + (trained?.training.rollouts ?? 0), 0) +
+    arms.reduce((sum, arm) => sum + ofArm(arm), 0)
+  );
+}
 
-/** The training rollouts that `trace` spent: those of the capabilities that came to an adapter. */
-export const rolloutsOfTrace = (capabilities: readonly CapabilityResult[]): number =>
-  capabilities.reduce((sum, { trained }) => sum + (trained?.training.rollouts ?? 0), 0);
+/**
+ * The iterations that count at so many training rollouts, by rollouts. Where trace spent none there is nothing to be equal to, and all count:
+ * the report shows what each has spent.
+ */
+export const withinBudget = (iterations: readonly Iteration[], spent: number): Iteration[] =>
+  iterations.filter(({ rollouts }) => spent === 0 || rollouts <= spent).sort((a, b) => a.rollouts - b.rollouts);
 
 /** What picks the best of several iterations: held-out success, then held-out mean reward, then the fewest rollouts. */
 export const BEST_BY = 'held-out success, then held-out mean reward, then fewest rollouts';
+/** Of iterations by rollouts: the first of equals is the one with the fewest. */
 export function bestIteration(iterations: readonly Iteration[]): Iteration | undefined {
   const better = (a: Iteration, b: Iteration): boolean =>
     a.heldOut.successRate !== b.heldOut.successRate

@@ -1,5 +1,5 @@
 /**
- * Selection of the lacking capabilities (design/method.md, step 1.4), as pure functions over labeling passes. Invariants: lists that do not
+ * Selection of the lacking capabilities (the method's step 1.4), as pure functions over labeling passes. Invariants: lists that do not
  * partition the trajectories are refused; the result does not depend on the order of passes, capabilities or ids; fewer passes than
  * votes select nothing, and the result says so. Rates are compared in doubles as they come, as in the published implementation.
  */

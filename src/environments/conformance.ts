@@ -2,7 +2,6 @@
  * Does an environment keep its contract (docs/environments.md)? Invariant: every check runs against the environment itself, and a
  * finding says what is wrong and how to mend it. No findings: the engine can use it.
  */
-import { z } from 'zod';
 import {
   environmentDescriptionSchema,
   splitSchema,
@@ -12,7 +11,7 @@ import {
 } from '../domain/environment';
 import { checkBadCalls, checkEvaluation, checkParallel, checkReset } from './episode-checks';
 import { attempt, type Add, type Finding } from './finding';
-import { policyRulesOf } from './policy-rules';
+import { policyRulesProblem } from './policy-rules';
 import { firstIssue } from './protocol';
 
 export type { Finding };
@@ -59,13 +58,10 @@ function checkDescription(description: EnvironmentDescription, add: Add): void {
 
 /** A rule of a kind that parts of the method read is wrong here, not where it is read. */
 function checkRules(description: EnvironmentDescription, add: Add): void {
-  try {
-    policyRulesOf(description);
-  } catch (error) {
-    if (!(error instanceof z.ZodError)) throw error;
-    const fix = 'give the rule the fields of its kind (src/environments/policy-rules.ts), or call the kind otherwise';
-    add('describe', `rules: ${firstIssue(error)}`, fix);
-  }
+  const problem = policyRulesProblem(description);
+  if (problem === undefined) return;
+  const [what = '', fix = ''] = problem.split('; ');
+  add('describe', what, fix);
 }
 
 /** The first task of the train split; undefined if there is none. */

@@ -1,6 +1,8 @@
 /** The known machine-readable policy rules: what an environment may describe itself with, and what parts that work by rules read. */
 import { z } from 'zod';
 import type { EnvironmentDescription } from '../domain/environment';
+import { OutsideFailure } from '../domain/failures';
+import { firstIssue } from './protocol';
 
 /** Machine-readable form of the written policy's rules, for synthesizers that work by rules. */
 const policyRuleSchema = z.discriminatedUnion('kind', [
@@ -28,8 +30,26 @@ const policyRuleSchema = z.discriminatedUnion('kind', [
 ]);
 export type PolicyRule = z.infer<typeof policyRuleSchema>;
 
-/** The rules of a description. Throws if one has a known kind and a wrong form; kinds that nobody knows are left out. */
-export function policyRulesOf({ rules = [] }: Pick<EnvironmentDescription, 'rules'>): PolicyRule[] {
-  const known = new Set(policyRuleSchema.options.map((option) => option.shape.kind.value as string));
-  return rules.filter(({ kind }) => known.has(kind)).map((rule) => policyRuleSchema.parse(rule));
+type Described = Pick<EnvironmentDescription, 'name' | 'rules'>;
+
+const kinds = new Set(policyRuleSchema.options.map((option) => option.shape.kind.value as string));
+
+/** What is wrong with the first rule of a known kind and a wrong form; undefined where there is none. */
+export function policyRulesProblem({ name, rules = [] }: Described): string | undefined {
+  for (const [n, rule] of rules.entries()) {
+    const { error } = policyRuleSchema.safeParse(rule);
+    if (!error || !kinds.has(rule.kind)) continue;
+    return (
+      `rules.${n} of "${name}" (kind: ${rule.kind}): ${firstIssue(error)}; ` +
+      'give the rule the fields of its kind (src/environments/policy-rules.ts), or call the kind otherwise'
+    );
+  }
+  return undefined;
+}
+
+/** The rules of a description; kinds that nobody knows are left out. Throws BadEnvironment with `policyRulesProblem`. */
+export function policyRulesOf(description: Described): PolicyRule[] {
+  const problem = policyRulesProblem(description);
+  if (problem !== undefined) throw new OutsideFailure('BadEnvironment', problem);
+  return (description.rules ?? []).filter(({ kind }) => kinds.has(kind)).map((rule) => policyRuleSchema.parse(rule));
 }

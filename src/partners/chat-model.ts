@@ -10,7 +10,7 @@ import type { Message, ToolSchema } from '../domain/messages';
 import { callSchema, toWireMessage, toWireTools } from '../policy/wire';
 import { OutsideFailure } from '../domain/failures';
 import { lateAnswer, partnerFailure, unusable, type Role } from './errors';
-import { createLimit } from './limit';
+import { createLimit } from '../domain/limit';
 
 const replySchema = z.object({
   choices: z

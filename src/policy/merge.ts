@@ -1,12 +1,13 @@
 /**
  * Merges adapters into one artifact. Invariant: the same parts are merged once, whoever asks and in whatever order they are named, and
- * the merged adapter knows its parts.
+ * the merged adapter knows its parts; one merge runs at a time.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
+import { createLimit } from '../domain/limit';
 import { mergeKey, partsOf, type Part } from './parts';
 import { runPython } from './python';
 
@@ -15,10 +16,15 @@ export type Merge = (adapters: readonly Part[]) => Promise<ArtifactRef>;
 /** `python`: the interpreter of the trainer's virtual environment. */
 export function createMerger({ store, python }: { store: ArtifactStore; python: string }): Merge {
   const running = new Map<string, Promise<ArtifactRef>>();
+  // Each is a Python process with torch: a router of many weightings would start one for each at once.
+  const inTurn = createLimit(1);
 
   async function merge(key: string, parts: Part[]): Promise<ArtifactRef> {
     const known = await store.find(key);
-    if (known) return known;
+    return known ?? inTurn(() => make(key, parts));
+  }
+
+  async function make(key: string, parts: Part[]): Promise<ArtifactRef> {
     const work = await mkdtemp(join(tmpdir(), 'merge-'));
     try {
       const [job, folder] = [join(work, 'merge.json'), join(work, 'adapter')];

@@ -38,9 +38,9 @@ export const whereRoutingFails = ({ solverMatrix, arms = [] }: ReportDraft): Ver
   if (failed.length === 0) return [];
   const beyond = failed.filter((task) => !singles.some(({ solved }) => solved[task]));
   const behind = [solverMatrix.from.sha256];
-  const routable = withColumn((arm) => arm.role === 'baseline' && isSingle(arm));
-  const words = ['base', 'an adapter', ...routable.map(({ name }) => name)];
-  const anyOf = `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+  const named = (role: Arm['role']) => withColumn((arm) => arm.role === role && isSingle(arm)).map(({ name }) => name);
+  const words = [...named('base'), ...(named('adapter').length > 0 ? ['an adapter'] : []), ...named('baseline')];
+  const anyOf = [words.slice(0, -1).join(', '), words.at(-1)].filter(Boolean).join(' or ');
   const split =
     `Of ${failed.length} tasks that ${routed.name} fails, ${anyOf} alone solves ${failed.length - beyond.length} (lost by routing) ` +
     `and ${beyond.length} are solved by none of them (no adapter for what they need).`;

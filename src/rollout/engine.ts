@@ -112,17 +112,20 @@ async function makeMissing(
   const broken = new Map<string, BrokenRollout>();
   const report = () => onProgress?.({ done: journal.records().size + broken.size, total, broken: broken.size });
   const appends: Promise<void>[] = [];
+  const flushing = new AbortController();
   if (journal.records().size > 0) report();
 
   await forEachBounded({
     items: plan.rollouts.filter(({ key }) => !journal.records().has(key)),
     concurrency,
-    signal,
+    signal: signal ? AbortSignal.any([signal, flushing.signal]) : flushing.signal,
     work: async (planned, stopped) => {
       const rollout = await makeOne(planned, { ...options, signal: stopped });
       if (rollout.status === 'scored') {
-        // Not waited for here: the slot goes on while the record is flushed.
-        appends.push(journal.append(planned.key, rollout).then(report));
+        // Not waited for here: the slot goes on while the record is flushed. If it can't be, the rest would be lost as well.
+        const done = journal.append(planned.key, rollout).then(report);
+        done.catch((error: unknown) => flushing.abort(error));
+        appends.push(done);
         return;
       }
       broken.set(planned.key, rollout);

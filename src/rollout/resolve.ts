@@ -2,6 +2,7 @@
  * Which fixed policy plays a conversation. Invariant: a router's choice is one of the policies that it was fitted for, or made of
  * their adapters; anything else breaks the rollout and is never replaced by a choice of ours.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
@@ -64,7 +65,8 @@ export function createResolver({
     if (constant !== undefined) {
       const policy = fitted.options.find(({ name }) => name === constant)?.policy;
       if (!policy) throw new Error(`constant "${constant}" is none of its options`);
-      return async () => ({ chosen: constant, policy, probabilities: { [constant]: 1 } }) satisfies Choice;
+      // Nothing was predicted, so there is no probability to record.
+      return async () => ({ chosen: constant, policy, probabilities: {} }) satisfies Choice;
     }
     const kind = kindOf(routers, maker);
     if (kind.version !== maker.version) {
@@ -100,6 +102,10 @@ function checked(value: unknown, { options }: FittedRouter): Choice {
   const known = new Set(policies.flatMap(({ adapters }) => adapters.map(({ ref }) => ref.sha256)));
   const unknown = choice.policy.adapters.find(({ ref }) => !known.has(ref.sha256));
   if (unknown) throw new Error(`chosen "${choice.chosen}": adapter ${unknown.ref.uri} is none of its options'`);
+  const { prompt } = choice.policy;
+  if (prompt && !policies.some((policy) => isDeepStrictEqual(policy.prompt, prompt))) {
+    throw new Error(`chosen "${choice.chosen}": its prompt is none of its options'; give one of theirs, or none`);
+  }
   return choice;
 }
 

@@ -1,5 +1,5 @@
 /**
- * A learner's batch.json (docs/trainer-protocol.md) from the rollouts of a finished batch. Invariant: a group is whole or the batch is
+ * A learner's batch.json (docs/learner-protocol.md) from the rollouts of a finished batch. Invariant: a group is whole or the batch is
  * refused; an advantage over part of a group would be wrong without being noticed.
  */
 import { rename, writeFile } from 'node:fs/promises';

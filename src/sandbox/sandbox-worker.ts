@@ -122,6 +122,8 @@ function run(
 
 /** The id of the message that says that the thread has started: from here on its time counts. */
 const THREAD_UP = 0;
+/** Characters of an error's text: what a module throws may hold a whole conversation. */
+const ERROR_CHARS = 300;
 const OVERTIME = 'the call ran longer than its limit and was interrupted';
 
 async function serve(source: string, limits: SandboxLimits): Promise<void> {
@@ -149,7 +151,8 @@ async function serve(source: string, limits: SandboxLimits): Promise<void> {
       const { name, message } = error as Error;
       // After these the WebAssembly instance itself is no longer to be trusted.
       const fatal = name === 'RuntimeError' || message === 'out of memory';
-      reply = { id: request.id, error: message === 'interrupted' ? OVERTIME : `${name}: ${message}`, fatal };
+      const text = message === 'interrupted' ? OVERTIME : `${name}: ${message}`;
+      reply = { id: request.id, error: text.length > ERROR_CHARS ? `${text.slice(0, ERROR_CHARS)}…` : text, fatal };
     }
     port.postMessage(reply);
   });

@@ -13,7 +13,7 @@ import { trivialPolicies } from './trivial-policies';
 import { expressionOf, vocabularyOf } from './vocabulary';
 
 /** Part of the key of a stored result: changes whenever a module could be judged otherwise. */
-export const SELF_TEST_VERSION = '2';
+export const SELF_TEST_VERSION = '3';
 
 /** Seeds from each of the three ranges. */
 const SEEDS = [CALIBRATION_SEEDS, TRAINING_SEEDS, HELD_OUT_SEEDS].flatMap((from) =>
@@ -23,6 +23,10 @@ const TOOLS = { fewest: 3, most: 5 };
 const DISTINCT = 0.8;
 /** Limits of the share of successes and of the mean reward: of policies that never read, and of shortcuts that do. */
 const LIMITS = { blind: { success: 0.25, reward: 0.3 }, shortcut: { success: 0.75, reward: 0.8 } };
+/** Findings go from hand to hand as messages of limited size; a module's texts, and what is wrong with it, have no limit. */
+const MOST_FINDINGS = 20;
+const QUOTED = 300;
+const cut = (text: string): string => (text.length > QUOTED ? `${text.slice(0, QUOTED)}…` : text);
 
 /** Runs the self-test on a module's text. */
 export async function selfTest({ source }: { source: string }): Promise<SelfTest> {
@@ -32,10 +36,12 @@ export async function selfTest({ source }: { source: string }): Promise<SelfTest
     for await (const finding of examine(module)) findings.push(finding);
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
-    findings.push(`the module fails: ${error.message}`);
+    findings.push(`the module fails: ${cut(error.message)}`);
   } finally {
     await module.close();
   }
+  const more = findings.splice(MOST_FINDINGS).length;
+  if (more > 0) findings.push(`${more} more findings are left out: mend these first`);
   return { passed: findings.length === 0, findings };
 }
 
@@ -64,7 +70,7 @@ function* solutions(solved: readonly ScriptedEpisode[]): Generator<string> {
   if (first)
     yield (
       `solve: ${bad.length} of ${solved.length} reference solutions score below 1, e.g. seed ${first.seed} with ` +
-      `${first.reward} (${JSON.stringify(first.breakdown)}): make solve and reward agree`
+      `${first.reward} (${cut(JSON.stringify(first.breakdown))}): make solve and reward agree`
     );
   const open = solved.find(({ done }) => !done);
   if (open)
@@ -96,7 +102,7 @@ function* observations(solved: readonly ScriptedEpisode[], tools: readonly ToolS
       .flatMap(({ seed, messages }) => resultsOf(messages, tool.name).map((content) => ({ seed, content })))
       .find(({ content }) => !shape.test(content));
     if (wrong)
-      yield `step: seed ${wrong.seed}: "${wrong.content}" of ${tool.name} does not have the shape of its outputSchema`;
+      yield `step: seed ${wrong.seed}: "${cut(wrong.content)}" of ${cut(tool.name)} does not have the shape of its outputSchema`;
   }
 }
 
@@ -145,7 +151,7 @@ function* tooGood(
   const mean = rewards.reduce((a, b) => a + b, 0) / rewards.length;
   if (success >= limits.success || mean >= limits.reward)
     yield (
-      `reward: ${name} succeeds on ${(100 * success).toFixed(0)}% (below ${100 * limits.success}% allowed) with mean reward ` +
+      `reward: ${cut(name)} succeeds on ${(100 * success).toFixed(0)}% (below ${100 * limits.success}% allowed) with mean reward ` +
       `${mean.toFixed(2)} (below ${limits.reward} allowed): mix in instances on which it is wrong`
     );
 }

@@ -1,6 +1,8 @@
 /** The first two stages: base rollouts, then discovery, N labeling passes, selection. */
-import { isCancellation } from '@temporalio/workflow';
+import { ApplicationFailure, isCancellation } from '@temporalio/workflow';
 import type { ArtifactRef } from '../domain/artifacts';
+import { armName } from '../domain/campaign';
+import type { FailureType } from '../domain/failures';
 import type { SelectionResult } from '../domain/results';
 import { reasonOf } from './failure';
 import { required, rollOutTarget, type Run } from './run';
@@ -31,6 +33,12 @@ export async function selectionStage(run: Run): Promise<void> {
   const { ref, selected } = await status.gate.step(() =>
     control('select').select({ rule, candidates, ...(passes && { labels: passes.labels }) }),
   );
+  const taken = config.arms.map(armName).find((name) => selected.some(({ candidate }) => candidate.name === name));
+  if (taken !== undefined)
+    throw ApplicationFailure.nonRetryable(
+      `arms: ${taken} is the name of a selected capability as well; give the arm another name`,
+      'BadInput' satisfies FailureType,
+    );
   const { labels = [], failedPasses = [] } = passes ?? {};
   found.selection = { candidates, labels, failedPasses, selection: ref, selected };
   const names = selected.map((s) => s.candidate.name).join(', ') || 'nothing selected';

@@ -65,10 +65,7 @@ export class CampaignStatus {
     const { children } = this.progress;
     const known = children.find((child) => child.workflowId === workflowId);
     if (known) Object.assign(known, { status, detail });
-    else {
-      children.push({ workflowId, kind, name, status, detail });
-      if (this.gate.paused) void signalChild(workflowId, true);
-    }
+    else children.push({ workflowId, kind, name, status, detail });
     this.show();
   }
 

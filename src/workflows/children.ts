@@ -3,7 +3,7 @@ import { executeChild, isCancellation, ParentClosePolicy, workflowInfo } from '@
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
 import { armName, type Campaign } from '../domain/campaign';
 import { kindOf } from '../domain/kind';
-import { bestIteration, rolloutsOfTrace, type ArmResult, type CapabilityResult } from '../domain/results';
+import { bestIteration, rolloutsOfTrace, withinBudget, type ArmResult, type CapabilityResult } from '../domain/results';
 import type { ArmInput } from './arm';
 import type { ArmKind } from './arms/arm';
 import type { CapabilityInput } from './capability';
@@ -32,8 +32,8 @@ export async function capabilitiesStage(run: Run): Promise<void> {
   found.baseHeldOut = baseHeldOut;
   const { steps, groupsPerStep, groupSize } = campaign.training;
   // What trace spends if every selected capability comes to an adapter.
-  const budget = steps * groupsPerStep * groupSize * selected.length;
-  const armsThatStart = (when: ArmKind['starts'], capabilities: CapabilityResult[]) =>
+  const most = steps * groupsPerStep * groupSize * selected.length;
+  const armsThatStart = (when: ArmKind['starts'], budget: number, capabilities: CapabilityResult[]) =>
     campaign.arms
       .filter((spec) => kindOf(run.arms, spec).starts === when)
       .map((spec) => arm(run, { campaign, prepared, spec, budget, capabilities }));
@@ -42,10 +42,12 @@ export async function capabilitiesStage(run: Run): Promise<void> {
   );
   const [capabilities, beside, after] = await Promise.all([
     running,
-    Promise.all(armsThatStart('beside', [])),
-    running.then((done) => Promise.all(armsThatStart('after', done))),
+    Promise.all(armsThatStart('beside', most, [])),
+    running.then((done) => Promise.all(armsThatStart('after', rolloutsOfTrace({ capabilities: done }), done))),
   ]);
-  const ended = [...beside, ...after].map((result) => within(result, rolloutsOfTrace(capabilities)));
+  const all = [...beside, ...after];
+  const spent = rolloutsOfTrace({ capabilities, arms: all });
+  const ended = all.map((result) => within(result, spent));
   found.capabilities = capabilities;
   // In the order of the campaign file.
   found.arms = campaign.arms.map((spec) => required(ended.find(({ name }) => name === armName(spec))));
@@ -54,7 +56,7 @@ export async function capabilitiesStage(run: Run): Promise<void> {
 /** An arm is compared at what trace really spent: its best iteration among those within so many training rollouts. */
 function within(result: ArmResult, spent: number): ArmResult {
   if (result.status === 'failed') return result;
-  const best = bestIteration((result.iterations ?? []).filter(({ rollouts }) => rollouts <= spent));
+  const best = bestIteration(withinBudget(result.iterations ?? [], spent));
   if (best) return { ...result, best };
   const reason = `none of its iterations is within the ${spent} training rollouts that trace spent`;
   return { ...result, status: 'failed', reason };
@@ -90,10 +92,13 @@ async function child<R extends CapabilityResult | ArmResult>(
 ): Promise<R> {
   const { kind, name, args } = o;
   const workflowId = workflowIds[kind](workflowInfo().workflowId, name);
-  status.child(workflowId, kind, name, 'running', '');
+  status.child(workflowId, kind, name, 'waiting', '');
   let result: R;
   try {
-    result = (await executeChild(kind, { ...childOptions(config, { workflowId, kind, name }), args })) as R;
+    result = await status.gate.step(() => {
+      status.child(workflowId, kind, name, 'running', '');
+      return executeChild(kind, { ...childOptions(config, { workflowId, kind, name }), args }) as Promise<R>;
+    });
   } catch (error) {
     if (isCancellation(error)) throw error;
     result = o.failed(reasonOf(error), workflowId);

@@ -17,7 +17,7 @@ export interface CampaignResult {
   status: 'completed' | 'stopped_at_stage';
 }
 
-export type StepStatus = 'waiting' | 'running' | 'done' | 'skipped' | 'failed';
+export type StepStatus = 'waiting' | 'running' | 'done' | 'failed';
 
 /** Answer of the `progress` query of a campaign. */
 export interface CampaignProgress {

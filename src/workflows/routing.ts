@@ -1,6 +1,7 @@
 /** The last two stages: fit the router on the outcome matrix of the train split; evaluate every policy, the routed one too, on test. */
 import { isCancellation } from '@temporalio/workflow';
-import { policyNames, type EvaluationResult } from '../domain/results';
+import { policyNames } from '../domain/policy-names';
+import type { EvaluationResult } from '../domain/results';
 import type { Policy } from '../domain/rollout';
 import { reasonOf } from './failure';
 import { options, required, rollOutTarget, type Run } from './run';

@@ -2,7 +2,7 @@
 import type { RollOutInput } from '../activities/types';
 import type { Campaign } from '../domain/campaign';
 import type { CampaignRecord, PlanPart, Prepared, RolloutSummary } from '../domain/results';
-import { policyNames } from '../domain/results';
+import { policyNames } from '../domain/policy-names';
 import type { FixedPolicy } from '../domain/rollout';
 import type { ArmKind } from './arms/arm';
 import type { CampaignStatus } from './campaign-status';

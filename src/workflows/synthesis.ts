@@ -31,7 +31,7 @@ export async function synthesize(
     const show = (phase: ChildProgress['phase']) => status.set(phase, `round ${round} of ${maxRounds}`, round);
     show('synthesize');
     const written = await write(input, rounds, status);
-    if ('cannot' in written) return given(rounds, written.cannot);
+    if ('cannot' in written) return endedWithout(rounds, written.cannot);
     show('self-test');
     const { module } = written;
     const selfTest = await status.gate.step(() => control('self-test the environment').selfTest({ module }));
@@ -42,7 +42,7 @@ export async function synthesize(
     await calibrate(input, record, status);
     if (record.calibration?.accepted) return { module };
   }
-  return given(rounds);
+  return endedWithout(rounds);
 }
 
 /** The next version of the module; or why the synthesizer has none. */
@@ -108,7 +108,7 @@ async function calibrate(
 }
 
 /** How it ends without an accepted environment: by the last round that was calibrated, or by why none was. */
-function given(rounds: readonly SynthesisRound[], cannot?: string): Ended {
+function endedWithout(rounds: readonly SynthesisRound[], cannot?: string): Ended {
   const calibrated = rounds.findLast(({ calibration }) => calibration)?.calibration;
   const findings = rounds.at(-1)?.selfTest.findings ?? [];
   const found = calibrated ? calibrated.reasons : findings;

@@ -17,13 +17,17 @@ import { dealGpus } from '../../src/activities/gpu-groups';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import { loadCampaign } from '../../src/cli/campaign-file';
 import { artifactRefSchema } from '../../src/domain/artifacts';
+import { openingOf, type Message } from '../../src/domain/messages';
 import { reportSchema, type Report } from '../../src/domain/report';
 import type { ScoredRollout } from '../../src/domain/rollout';
+import { createShop } from '../../src/environments/shop';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import { createMerger } from '../../src/policy/merge';
 import { registry, type Registry } from '../../src/registry';
+import { rollOut } from '../../src/rollout/engine';
 import { readScored } from '../../src/rollout/read';
-import { fittedRouterSchema, type FittedRouter } from '../../src/routing/router';
+import { createResolver } from '../../src/rollout/resolve';
+import { firstUserMessage, fittedRouterSchema, type FittedRouter } from '../../src/routing/router';
 import { searchAttributeNames, taskQueues } from '../../src/workflows/messages';
 import { startEmbeddedServer } from '../support/embedded-server';
 import { quiet, start } from '../workflows/environment';
@@ -45,6 +49,8 @@ const kinds: Registry = {
 const file = join(root, 'examples', 'campaign.yaml');
 
 let report: Report | undefined;
+/** Routed by a fit that sends short and long requests to different options: the campaign's own may be constant. */
+let byWords: { median: number; rollouts: ScoredRollout[] } | undefined;
 
 async function devServer(): Promise<TestWorkflowEnvironment> {
   const keyword = temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
@@ -98,12 +104,60 @@ beforeAll(async () => {
       () => run.result(),
     )();
     report = reportSchema.parse(JSON.parse(readFileSync(join(home, campaign.name, 'report.json'), 'utf8')));
+    if (report.router) byWords = await routeByWords(client, await fittedRouter());
   } finally {
     client.close();
     await Promise.all([server.stop(), env.teardown()]);
   }
 });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+/** The router that the campaign fitted. */
+async function fittedRouter(): Promise<FittedRouter> {
+  const [ref] = report?.router?.crossValidation.routed.from ?? [];
+  return fittedRouterSchema.parse(JSON.parse(String(await store.read(artifactRefSchema.parse(ref)))));
+}
+
+const wordsOf = (messages: readonly Message[]) => firstUserMessage(messages).split(/\s+/).length;
+
+/** Test tasks played by the campaign's options with a split of its kind: base where the request is short, else the adapter. */
+async function routeByWords(client: PolicyClient, { maker, options, crossValidation }: FittedRouter) {
+  const environment = createShop();
+  const tasks = (await environment.tasks('test')).slice(0, 12).map(({ id }) => id);
+  const words: number[] = [];
+  for (const id of tasks) {
+    const { start: said, close } = await environment.reset({ id, seed: 1 });
+    words.push(wordsOf(said.messages));
+    await close();
+  }
+  const median = words.sort((a, b) => a - b)[words.length >> 1]!;
+  const parameters = { median, shorter: [1, 0, 0], longer: [0, 1, 0] };
+  const fitted: FittedRouter = { maker, options, crossValidation, parameters };
+  const body = JSON.stringify(fitted);
+  const router = await store.put({
+    key: 'by words',
+    producer: 'test',
+    inputs: [],
+    mediaType: 'application/json',
+    body,
+  });
+  const { records } = await rollOut({
+    environment,
+    policy: { router },
+    resolve: createResolver({ store, routers: kinds.routers, context: { python, client } }),
+    tasks,
+    attempts: 1,
+    sampling: { temperature: 0, topP: 1, maxTokens: 64 },
+    seed: 1,
+    concurrency: 4,
+    purpose: 'test',
+    title: 'routed by words',
+    maxAttempts: 1,
+    store,
+    client,
+  });
+  return { median, rollouts: records as ScoredRollout[] };
+}
 
 /** The rollouts behind the success rate of a row. */
 async function rolloutsOf(arm: string): Promise<ScoredRollout[]> {
@@ -146,8 +200,7 @@ test('the arm is a row of its own, spent no training, and its prompt was played'
 
 test('trace was routed by the router', async () => {
   expect(report?.router?.kind).toBe('by_length');
-  const [ref] = report?.router?.crossValidation.routed.from ?? [];
-  const fitted = fittedRouterSchema.parse(JSON.parse(String(await store.read(artifactRefSchema.parse(ref)))));
+  const fitted = await fittedRouter();
   expect(fitted.maker).toEqual({ kind: 'by_length', version: '1', options: {} });
   expect(fitted.options.map(({ name }) => name)).toEqual(['base', 'tell_requested_information', 'reminded']);
   const routed = await rolloutsOf('trace');
@@ -155,11 +208,20 @@ test('trace was routed by the router', async () => {
   for (const rollout of routed) expect(rollout.routed).toMatchObject({ chosen: await choiceOf(fitted, rollout) });
 });
 
+test('requests go where their length sends them', () => {
+  const { median, rollouts } = byWords ?? { median: NaN, rollouts: [] };
+  expect(rollouts).toHaveLength(12);
+  const wanted = rollouts.map(({ messages }) => (wordsOf(messages) < median ? 'base' : 'tell_requested_information'));
+  expect(rollouts.map(({ status, routed }) => [status, routed?.chosen])).toEqual(
+    wanted.map((name) => ['scored', name]),
+  );
+  expect(new Set(wanted).size).toBe(2);
+});
+
 async function choiceOf(fitted: FittedRouter, { messages }: ScoredRollout): Promise<string> {
   if (fitted.constant !== undefined) return fitted.constant;
   const router = byLength.open({ kind: 'by_length' }, { python, client: { sample: () => Promise.reject() } });
-  const answered = messages.findIndex(({ role }) => role === 'assistant');
   const { signal } = new AbortController();
-  const opening = { messages: messages.slice(0, answered), tools: [], seed: 0, signal };
+  const opening = { messages: openingOf(messages), tools: [], seed: 0, signal };
   return (await router.choose({ fitted, ...opening })).chosen;
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { analysts } from '../../src/analyst';
 import { given } from '../../src/analyst/given/given';
+import { selectionRuleSchema } from '../../src/domain/campaign';
 import type { EnvironmentDescription } from '../../src/domain/environment';
 import { kindOf } from '../../src/domain/kind';
 
@@ -57,6 +58,7 @@ const discover = (quotable: string[] = [], maxCandidates = 10) => ({
   rule: { maxCandidates },
   ...work,
 });
+const rule = selectionRuleSchema.parse({});
 const labelInput = (pass: number) => ({ rollouts: [], description, candidates: [], pass, seed: 1, ...work });
 
 const labeled = {
@@ -75,7 +77,7 @@ describe('the given analyst', () => {
       fields: 'capabilities:\n  - name: ask_user\n    definition: Asks.\n    examples: [k1, k2]\n',
     });
     expect(analyst.selects).toBe('outright');
-    expect(analyst.unsuited?.(description)).toBeUndefined();
+    expect(analyst.unsuited?.(description, rule)).toBeUndefined();
     expect(await analyst.discover(discover(['k2', 'k3']))).toEqual([
       { name: 'ask_user', definition: 'Asks.', examples: ['k2'] },
     ]);
@@ -92,7 +94,7 @@ describe('the given analyst', () => {
     expect([await lacking(0), await lacking(1)]).toEqual([['second'], ['tenth']]);
     expect((await analyst.label(labelInput(0))).labels['ask_user']?.present_passed).toEqual(['3']);
     await expect(analyst.label(labelInput(2))).rejects.toMatchObject(
-      badInput(/given\.json: labels .*passes holds 2 files; set selection\.passes to 2$/),
+      badInput(/given\.json: labels .*passes holds 2 files, not 3; set selection\.passes to 2$/),
     );
   });
 
@@ -112,12 +114,15 @@ describe('the given analyst', () => {
       expect(await identity(other)).not.toEqual(one);
   });
 
-  it('refuses more capabilities than may be candidates, and says which field to raise', async () => {
+  it('says before anything is spent which field of the rule does not fit', async () => {
     const analyst = await open({ fields: { capabilities } });
     expect(await analyst.discover(discover([], 2))).toHaveLength(2);
-    await expect(analyst.discover(discover([], 1))).rejects.toMatchObject(
-      badInput(/given\.json: capabilities are 2, selection\.maxCandidates is 1; set it to 2$/),
+    expect(analyst.unsuited?.(description, { ...rule, maxCandidates: 1 })).toMatch(
+      /given\.json: capabilities are 2, selection\.maxCandidates is 1; set it to 2$/,
     );
+    const withLabels = await open(labeled);
+    expect(withLabels.unsuited?.(description, { ...rule, passes: 2 })).toBeUndefined();
+    expect(withLabels.unsuited?.(description, rule)).toMatch(/holds 2 files, not 10; set selection\.passes to 2$/);
   });
 
   const named = (name: unknown) => ({ capabilities: [{ name, definition: 'd' }] });
@@ -131,6 +136,11 @@ describe('the given analyst', () => {
     ['no capabilities', { fields: {} }, /given\.json: capabilities is missing: .*; see docs/],
     ['an empty list', { fields: { capabilities: [] } }, /given\.json: capabilities is \[\]: .*; see/],
     ['a bad name', { fields: named('Ask') }, /json: capabilities\.0\.name is "Ask": a capability name is snake_case/],
+    [
+      'a name of the report',
+      { fields: named('union_ceiling') },
+      /\.0\.name is "union_ceiling": another name: the report has/,
+    ],
     [
       'no definition',
       { fields: { capabilities: [{ name: 'a_b' }] } },

@@ -8,6 +8,7 @@ import { errorLabels } from '../../src/analyst/rules/errors';
 import { recordReader } from '../../src/analyst/rules/records';
 import { rules } from '../../src/analyst/rules/rules';
 import { toolKnowledge } from '../../src/analyst/rules/tool-knowledge';
+import { selectionRuleSchema } from '../../src/domain/campaign';
 import type { EnvironmentDescription, Reference } from '../../src/domain/environment';
 import type { JsonSchema, Message, ToolSchema } from '../../src/domain/messages';
 import type { ScoredRollout } from '../../src/domain/rollout';
@@ -333,10 +334,21 @@ describe('discovery and labels', () => {
   it('says who it is and what it works for', () => {
     expect(analyst.identity).toEqual({ kind: 'rules', version: '2', options: {} });
     expect(analyst.selects).toBe('by labels');
-    expect(analyst.unsuited?.(description)).toBeUndefined();
-    expect(analyst.unsuited?.({ ...description, hasReference: false })).toMatch(
+    expect(analyst.unsuited?.(description, selectionRuleSchema.parse({}))).toBeUndefined();
+    expect(analyst.unsuited?.({ ...description, hasReference: false }, selectionRuleSchema.parse({}))).toMatch(
       /^analyst\.kind is "rules": .*"flights" does not tell .*; write analyst: \{kind: given, /,
     );
+  });
+
+  it('refuses a rule of a known kind and a wrong form, for good', async () => {
+    const wrong = { ...description, rules: [{ kind: 'other' }, { kind: 'tell', question: 'how much' }] };
+    const why = /^rules\.1 of "flights" \(kind: tell\): field: .*; give the rule the fields of its kind/;
+    expect(analyst.unsuited?.(wrong, selectionRuleSchema.parse({}))).toMatch(why);
+    await expect(discover({ denied: wrong })).rejects.toMatchObject({
+      type: 'BadEnvironment',
+      retryable: false,
+      message: expect.stringMatching(why),
+    });
   });
 
   it('names each class of error once', () => {

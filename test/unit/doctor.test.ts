@@ -222,7 +222,7 @@ describe('a vLLM server', () => {
       'that loads no adapters',
       { load: 404 },
       /does not let adapters be loaded$/,
-      'VLLM_ALLOW_RUNTIME_LORA_UPDATING=True --enable-lora --max-lora-rank 16',
+      '--max-lora-rank 16 (at least lora.r; the sum of the ranks where a router or arm adds adapters)',
     ],
     ['that wants a key', { status: 401 }, /answers 401$/, 'POLICY_SERVER_API_KEY'],
   ];

@@ -97,12 +97,12 @@ describe('given modules', () => {
       revise({ ...question(capability, library), round: 2, previous: { source: '', findings: [], ...previous } });
     await expect(revised({ findings: ['no describe', 'no make'] })).rejects.toMatchObject({
       type: 'CannotSynthesize',
-      message: `no describe; no make: mend ${file} and run again`,
+      message: `mend ${file} and run the campaign under another name (--name)`,
     });
     const calibration = calibrate({ groups: [[1, 1]], bands: calibrationBandsSchema.parse({}), confidence: 0.95 });
     await expect(revised({ calibration })).rejects.toMatchObject({
       type: 'CannotSynthesize',
-      message: `${calibration.reasons.join('; ')}: mend ${file} and run again`,
+      message: `mend ${file} and run the campaign under another name (--name)`,
     });
   });
 });

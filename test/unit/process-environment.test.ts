@@ -183,7 +183,7 @@ describe('checkEnvironment', () => {
       const findings = await checkEnvironment({ ...environment, describe });
       return findings.filter(({ check }) => check === 'describe').map(({ problem }) => problem);
     };
-    expect(await problems([{ kind: 'tell' }])).toEqual([expect.stringMatching(/^rules: question: /)]);
+    expect(await problems([{ kind: 'tell' }])).toEqual([expect.stringMatching(/^rules\.0 of .*question: /)]);
     expect(await problems([{ kind: 'house rule' }])).toEqual([]);
   });
 

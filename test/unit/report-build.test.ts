@@ -14,7 +14,7 @@ import type { FixedPolicy, Rollout } from '../../src/domain/rollout';
 import { normalQuantile } from '../../src/domain/statistics';
 import { buildReport } from '../../src/report/build';
 import { lineage } from '../../src/report/lineage';
-import { completeReport } from '../../src/report/render';
+import { completeReport, renderReport } from '../../src/report/render';
 import { ROLLOUTS_MEDIA_TYPE } from '../../src/rollout/read';
 import { summarise } from '../../src/rollout/summary';
 import { scoredRollout } from '../support/scored-rollout';
@@ -197,7 +197,6 @@ async function fullRecord(): Promise<CampaignRecord> {
         { option: 'base', rollouts: await batch('outcome_matrix', 'matrix base', [0, 1, 0]) },
         { option: one, rollouts: await batch('outcome_matrix', 'matrix one', [1, 1, 0]) },
       ],
-      helps: true,
     },
     evaluation: {
       policies: [
@@ -336,8 +335,19 @@ test('the router: what it chose, how sure it was, and what it could not route', 
 test('a router that is constant says what it gives', async () => {
   const fitted = JSON.parse((await store.read(record.router!.router)).toString()) as object;
   const router = await json('constant router', { ...fitted, constant: 'base' });
-  const constant = await built({ ...record, router: { ...record.router!, router } });
+  const rollouts = routedRollouts().map((rollout) =>
+    rollout.status === 'scored' ? { ...rollout, routed: { ...rollout.routed!, probabilities: {} } } : rollout,
+  );
+  const policies = record.evaluation!.policies.slice(0, -1);
+  policies.push({ name: 'trace', rollouts: await summaryOf('test', 'test constant', rollouts) });
+  const evaluation = { ...record.evaluation!, policies };
+  const constant = await built({ ...record, router: { ...record.router!, router }, evaluation });
   expect(constant.router).toMatchObject({ kind: 'linear', constant: 'base' });
+  // It predicted nothing.
+  expect(constant.router!.choices!.map(({ probability }) => probability)).toEqual([undefined, undefined]);
+  const page = (shown: Report) => renderReport({ report: shown }).html;
+  expect(page(report)).toContain('mean probability');
+  expect(page(constant)).not.toContain('mean probability');
 });
 
 test('why test rollouts ended is counted per arm', () => {

@@ -218,6 +218,20 @@ test('an abort stops the batch; the next run goes on from what was scored', asyn
   expect(client.turns).toBeLessThan(140);
 });
 
+test('a journal that can not be written stops the batch at once, and leaves no rejection unhandled', async () => {
+  const full = new Error('ENOSPC: no space left on device');
+  const broken: ArtifactStore = {
+    ...store,
+    journal: async (key) => ({ ...(await store.journal(key)), append: () => Promise.reject(full) }),
+  };
+  const client = countingPolicy(() => sleep(1));
+  await expect(rollOut(options({ store: broken, client, attempts: 100, concurrency: 2 }))).rejects.toBe(full);
+  expect(client.turns).toBeLessThan(30);
+  // The last rollouts end before their flush fails.
+  await expect(rollOut(options({ store: broken, tasks: ['n-0'], attempts: 1 }))).rejects.toBe(full);
+  await sleep(5); // an unhandled rejection fails the test that is running
+});
+
 test('a policy server that is gone stops the batch at once; one that hiccups does not', async () => {
   const unavailable = () => {
     throw new OutsideFailure('PolicyServerUnavailable', 'connection refused');

@@ -130,7 +130,8 @@ test('a constant router is not asked', async () => {
   const { records } = await rollOut(options({ policy: await stored(fitted({ constant: 'adds' })), resolve }));
   for (const { policy } of asked) expect(policy).toEqual(adds);
   for (const record of records) {
-    expect(record).toMatchObject({ routed: { chosen: 'adds', policy: adds, probabilities: { adds: 1 } } });
+    expect(record).toMatchObject({ routed: { chosen: 'adds', policy: adds } });
+    expect((record as ScoredRollout).routed!.probabilities).toEqual({});
   }
   expect(seen).toEqual({ opened: [], asked: [] });
 });
@@ -150,12 +151,22 @@ test('a rollout that a router has no choice for is broken and counted, and never
   expect(asked.filter(({ messages }) => messages[1]!.content === 'n-1')).toEqual([]);
 });
 
+const brief = { ...adds, prompt: { text: 'be brief', place: 'instead' } } satisfies FixedPolicy;
+const before = { ...brief, prompt: { ...brief.prompt, place: 'before' } };
+const withBrief = {
+  options: [
+    { name: 'base', policy: base },
+    { name: 'adds', policy: brief },
+  ],
+};
 const stranger = { ...adds, adapters: [{ ref: adapter('stranger'), weight: 1 }] };
 test.each<[string, () => unknown, Partial<FittedRouter>]>([
   ['no choice', () => undefined, {}],
   ['policy: Invalid input', () => ({ chosen: 'adds', probabilities: {} }), {}],
   ['stranger is none of its options', () => ({ chosen: 'adds', policy: stranger, probabilities: {} }), {}],
   ['base model c is none', () => ({ chosen: 'base', policy: { ...base, base: 'c' }, probabilities: {} }), {}],
+  ['its prompt is none of', () => ({ chosen: 'adds', policy: brief, probabilities: {} }), {}],
+  ['its prompt is none of', () => ({ chosen: 'adds', policy: before, probabilities: {} }), withBrief],
   ['probabilities.base', () => ({ chosen: 'base', policy: base, probabilities: { base: NaN } }), {}],
   ['constant "gone" is none of its options', () => undefined, { constant: 'gone' }],
   ['kind "other" is not known', () => undefined, { maker: { kind: 'other', version: '1', options: {} } }],
@@ -232,8 +243,13 @@ test('the policy sees its prompt in every turn; the record holds what the enviro
 });
 
 test('the prompt of a chosen policy is used', async () => {
-  const brief = { ...adds, prompt: prompt('instead') };
   const { resolve } = byTask(() => ({ chosen: 'adds', policy: brief, probabilities: {} }));
-  await rollOut(options({ policy: await stored(fitted()), resolve }));
+  await rollOut(options({ policy: await stored(fitted(withBrief)), resolve }));
   expect(new Set(asked.map(({ messages }) => messages[0]!.content))).toEqual(new Set(['be brief']));
+});
+
+test('a policy may be chosen without the prompt of its option', async () => {
+  const { resolve } = byTask(() => ({ chosen: 'adds', policy: adds, probabilities: {} }));
+  await rollOut(options({ policy: await stored(fitted(withBrief)), resolve }));
+  expect(new Set(asked.map(({ messages }) => messages[0]!.content))).toEqual(new Set(['the rules']));
 });

@@ -48,6 +48,11 @@ describe('sandbox', () => {
     expect(reason.message).toMatch(message);
   });
 
+  it('cuts an error that quotes a long text', async () => {
+    const sandbox = sandboxOf(`export const quote = () => { throw new Error('x'.repeat(1e6)); };`);
+    await expect(sandbox.call('quote', [])).rejects.toThrow(/^quote: Error: x{293}…$/);
+  });
+
   it('kills the thread of a call that cannot be interrupted, and answers the others', async () => {
     const sandbox = sandboxOf(hostile, { callMs: 60_000, hardMs: 1_000 });
     const waiting = [sandbox.call('fine', [1]), sandbox.call('loop', []), sandbox.call('fine', [2])];

@@ -196,9 +196,11 @@ describe('generators on another target', () => {
     expect(unsuited?.({ ...library, rules: [{ kind: 'of another part' }] })).toBeUndefined();
     const fix = 'synthesizer: {kind: given, modules: FOLDER}';
     expect(unsuited?.(withoutRequests)).toMatch(new RegExp(`^no read-only tool of "library" .*${fix}`));
-    expect(unsuited?.({ ...library, rules: [{ kind: 'tell' }] })).toMatch(
-      new RegExp(`^rules of "library".*question.*${fix}`, 's'),
+    const wrong = new RegExp(
+      `^rules\\.1 of "library" \\(kind: tell\\): question: .*; give the rule the fields.*${fix}`,
     );
+    expect(unsuited?.({ ...library, rules: [{ kind: 'other' }, { kind: 'tell' }] })).toMatch(wrong);
+    expect(unsuited?.({ ...library, tools: [], rules: [{ kind: 'other' }, { kind: 'tell' }] })).toMatch(wrong);
   });
 
   it('stops when it is told to', async () => {

@@ -109,11 +109,8 @@ test('a synthesizer that has nothing to give ends a capability as not synthesize
     ['not_synthesized', 0, 'no generator'],
     ['not_calibrated', 1, 'success rate 0.9 is above 0.6; nothing to revise'],
   ]);
-  // Nothing was spent by trace, so there is no iteration to compare it with.
-  expect(seen.record?.arms?.[0]).toMatchObject({
-    status: 'failed',
-    reason: 'none of its iterations is within the 0 training rollouts that trace spent',
-  });
+  // Trace spent nothing, so there is nothing to be equal to: the arm is evaluated at its best.
+  expect(seen.record?.arms?.[0]).toMatchObject({ status: 'done', best: { step: 2 } });
 });
 
 test('a labeling pass that fails for good is left out and told', async () => {
@@ -194,6 +191,54 @@ test('an arm is compared at what trace really spent', async () => {
   await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
   // The later the better, but one of two capabilities was trained: half of the eight steps count.
   expect(seen.record?.arms?.[0]?.best).toMatchObject({ step: 4, rollouts: 4 * 32 * 16 });
+});
+
+test('an arm and a selected capability of one name end the campaign before anything is trained', async () => {
+  const { activities, seen } = fakeActivities();
+  const campaign = named({ arms: [{ kind: 'grpo_target', name: 'tell_what_is_asked' }] });
+  await withWorkers(env, activities, async () => {
+    const handle = await start(env, { campaign });
+    const message = 'arms: tell_what_is_asked is the name of a selected capability as well; give the arm another name';
+    await expect(handle.result()).rejects.toMatchObject({ cause: { type: 'BadInput', message } });
+  });
+  expect(seen.trainings).toEqual([]);
+});
+
+test('children wait while the campaign is paused', async () => {
+  const { activities, seen } = fakeActivities();
+  const { rollOut } = activities;
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => (release = resolve));
+  let begun: () => void = () => undefined;
+  const atHeldOut = new Promise<void>((resolve) => (begun = resolve));
+  activities.rollOut = async (input) => {
+    if (input.title === 'base on the held-out train tasks') {
+      begun();
+      await held;
+    }
+    return rollOut(input);
+  };
+  const campaign = named();
+  await withWorkers(env, activities, async () => {
+    const handle = await start(env, { campaign });
+    await atHeldOut;
+    await handle.signal('pause');
+    release();
+    for (;;) {
+      const progress = await handle.query<CampaignProgress>('progress');
+      if (progress.children.length === 3) {
+        expect(progress.children.map(({ status }) => status)).toEqual(['waiting', 'waiting', 'waiting']);
+        break;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    const synthesized = () => seen.rollOuts.some(({ purpose }) => purpose === 'calibration');
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    expect([synthesized(), seen.trainings.length]).toEqual([false, 0]);
+    await handle.signal('resume');
+    await handle.result();
+    expect(synthesized()).toBe(true);
+  });
 });
 
 test('an infrastructure failure is tried again; a bad input is not', async () => {

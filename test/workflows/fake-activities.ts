@@ -109,7 +109,7 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
         checkpoints: saved.map((step) => ({ step, policy: adapter(`${input.name}-${step}`) })),
       };
     },
-    fitRouter: async () => ({ router: artifact('router'), helps: true }),
+    fitRouter: async () => ({ router: artifact('router') }),
     writeReport: async ({ record }) => {
       seen.record = record;
       return { report: artifact('report'), html: artifact('html') };

@@ -1,15 +1,16 @@
 """`python -m trainer fit-router --in outcomes.json --out router.json`: fits the router on the train split's outcomes.
 
-Invariant: the same input and seed give the same file; it is written whole or not at all; a bad input is one line on
-stderr and exit code 1."""
+Invariant: the same input and seed give the same file; it is written whole or not at all; a bad input is refused
+(trainer/refusal.py)."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
-import sys
 from pathlib import Path
+
+from trainer.refusal import refused
 
 from .outcomes import BadOutcomes, read_outcomes
 
@@ -35,6 +36,5 @@ def main(argv: list[str]) -> int:
         aside.write_text(json.dumps(router, indent=1, allow_nan=False) + "\n")
         os.replace(aside, out)
     except BadOutcomes as error:
-        print(f"fit-router: {error}", file=sys.stderr)
-        return 1
+        return refused("fit-router", error)
     return 0

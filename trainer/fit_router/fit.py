@@ -29,16 +29,12 @@ def fit_router(outcomes: Outcomes, *, folds: int, seed: int) -> dict[str, Any]:
     if not helps:
         fitted["constant"] = outcomes.options[best]
     fitted["crossValidation"] = {
-        "folds": len(folds_of(outcomes.texts, folds, seed)),
-        "seed": seed,
         "helps": helps,
         "routed": _summary(routed),
         "base": _summary(rates[:, 0]),
         "bestSingle": {"option": outcomes.options[best], **_summary(rates[:, best])},
         # What choosing the best option for every task would give: the bound on any router.
         "unionCeiling": _summary(rates.max(axis=1)),
-        "gainOverBestSingle": _summary(routed - rates[:, best]),
-        "options": [{"option": name, **_summary(rates[:, o])} for o, name in enumerate(outcomes.options)],
     }
     return fitted
 

@@ -1,6 +1,6 @@
 """One logistic regression per option on the words and word pairs of a text. Invariant: what TypeScript computes from
-`to_json` (src/routing/router.ts) is what `probabilities` computes here; trainer/tests/fixtures/router_contract.json
-holds both to it."""
+`to_json` (src/routing/linear/model.ts) is what `probabilities` computes here;
+trainer/tests/fixtures/router_contract.json holds both to it."""
 
 from __future__ import annotations
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
-from trainer.inputs import Strict, first_problem, read_input
+from trainer.inputs import Strict, read_input
 
 BASE = "base"
 
@@ -50,19 +50,8 @@ class _Matrix(Strict):
 
 def read_outcomes(path: Path) -> Outcomes:
     """Reads {"options": [...], "tasks": [{"id", "text", "outcomes": {option: [trials]}}]}. Raises BadOutcomes."""
-    return _outcomes(read_input(_Matrix, path, name="--in", refusal=BadOutcomes))
-
-
-def parse_outcomes(raw: Any) -> Outcomes:
-    """Checks a decoded outcome matrix. Raises BadOutcomes."""
-    try:
-        return _outcomes(_Matrix.model_validate(raw))
-    except ValidationError as error:
-        raise BadOutcomes(first_problem(error, "outcomes").line) from error
-
-
-def _outcomes(matrix: _Matrix) -> Outcomes:
-    """Puts the base model first, where it wins ties."""
+    matrix = read_input(_Matrix, path, name="--in", refusal=BadOutcomes)
+    # The base model first: there it wins ties.
     options = [BASE, *(option for option in matrix.options if option != BASE)]
     for index, task in enumerate(matrix.tasks):
         for option in options:

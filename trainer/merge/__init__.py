@@ -1,15 +1,15 @@
 """`python -m trainer merge --job merge.json`: makes one PEFT adapter out of several weighted ones.
 
 Invariant: the merged adapter changes the base model by the weighted sum of its parts' changes; the same job gives the
-same bytes, written whole or not at all; a job that cannot be merged is one line on stderr and exit code 1."""
+same bytes, written whole or not at all; a job that cannot be merged is refused (trainer/refusal.py)."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from trainer.inputs import read_input
+from trainer.refusal import refused
 
 from .job import BadMerge, MergeJob
 
@@ -26,7 +26,6 @@ def main(argv: list[str]) -> int:
         from .cat import merge  # imports torch: seconds
 
         merge(job)
-    except (BadMerge, OSError) as error:
-        print(f"merge: {' '.join(str(error).split())}", file=sys.stderr)
-        return 1
+    except BadMerge as error:
+        return refused("merge", error)
     return 0

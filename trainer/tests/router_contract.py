@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from trainer.fit_router.fit import fit_router
 from trainer.fit_router.linear import LinearRouter
-from trainer.fit_router.outcomes import parse_outcomes
+from trainer.fit_router.outcomes import Outcomes, read_outcomes
 
 FILE = Path(__file__).parent / "fixtures" / "router_contract.json"
 CASES = [
@@ -42,9 +43,17 @@ def synthetic_outcomes(tasks: int = 60, seed: int = 3) -> dict[str, Any]:
     return {"options": ["base", "cancels", "returns", "useless"], "tasks": rows}
 
 
+def outcomes_of(matrix: dict[str, Any]) -> Outcomes:
+    """What is read from a file that holds the matrix."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "outcomes.json"
+        file.write_text(json.dumps(matrix))
+        return read_outcomes(file)
+
+
 def contract() -> dict[str, Any]:
     """A fitted router and, for each case, the probabilities that scikit-learn's classifiers give."""
-    outcomes = parse_outcomes(synthetic_outcomes())
+    outcomes = outcomes_of(synthetic_outcomes())
     router = fit_router(outcomes, folds=5, seed=1)
     rates = np.array([[np.mean(trials) for trials in task] for task in outcomes.successes])
     linear = LinearRouter(outcomes.texts, rates, seed=1)

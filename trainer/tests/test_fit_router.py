@@ -14,16 +14,18 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from trainer.fit_router import main
 from trainer.fit_router.fit import fit_router
 from trainer.fit_router.linear import LinearRouter, _fit, folds_of
-from trainer.fit_router.outcomes import BadOutcomes, parse_outcomes
-from trainer.tests.router_contract import CASES, FILE, contract, synthetic_outcomes
+from trainer.fit_router.outcomes import BadOutcomes
+from trainer.refusal import REFUSED
+from trainer.tests.router_contract import CASES, FILE, contract, outcomes_of, synthetic_outcomes
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def fit(raw: dict[str, Any], folds: int = 5) -> dict[str, Any]:
-    return fit_router(parse_outcomes(raw), folds=folds, seed=1)
+    return fit_router(outcomes_of(raw), folds=folds, seed=1)
 
 
 def matrix(columns: dict[str, list[float]], texts: list[str]) -> dict[str, Any]:
@@ -102,11 +104,18 @@ def test_deterministic_as_a_command(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         written.append((tmp_path / name).read_bytes())
     assert written[0] == written[1]
-    assert json.loads(written[0])["crossValidation"]["folds"] == 4
+
+
+def test_folds_and_seed_are_the_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trainer.fit_router.fit.fit_router", lambda _, **given: given)
+    source, out = tmp_path / "outcomes.json", tmp_path / "router.json"
+    source.write_text(json.dumps(synthetic_outcomes()))
+    assert main(["--in", str(source), "--out", str(out), "--folds", "4", "--seed", "2"]) == 0
+    assert json.loads(out.read_text()) == {"folds": 4, "seed": 2}
 
 
 def by_the_file(router: dict[str, Any], text: str) -> dict[str, float]:
-    """What src/routing/router.ts does, from the file alone."""
+    """What src/routing/linear/model.ts does, from the file alone."""
     words = re.findall(router["tokenPattern"], text.lower())
     terms = {" ".join(words[i : i + n]) for n in (1, 2) for i in range(len(words) - n + 1)}
     present = [router["vocabulary"][term] for term in terms if term in router["vocabulary"]]
@@ -137,7 +146,7 @@ def test_the_contract_fixture() -> None:
         (["tasks", 3, "outcomes", "cancels"], [], r"tasks.3.outcomes.cancels \[\]: .*at least 1 item"),
         (["tasks", 3, "outcomes", "cancels"], [2], r"tasks.3.outcomes.cancels.0 2: must be less than or equal to 1"),
         (["tasks", 3, "outcomes", "cancels"], [1, -1], r"tasks.3.outcomes.cancels.1 -1: must be greater than or equal"),
-        (["tasks", 3, "outcomes", "cancels"], None, r"tasks.3.outcomes.cancels null: must be a valid list"),
+        (["tasks", 3, "outcomes", "cancels"], None, r"tasks.3.outcomes.cancels null: must be a valid array"),
         (["tasks", 3, "outcomes"], {"base": [1]}, r"tasks.3.outcomes.cancels: required; evaluate every option"),
         (["tasks", 3, "outcomes"], None, r"tasks.3.outcomes null"),
     ],
@@ -149,7 +158,7 @@ def test_bad_outcomes(path: list[Any], value: Any, said: str) -> None:
         place = place[step]
     place[path[-1]] = value
     with pytest.raises(BadOutcomes, match=said):
-        parse_outcomes(raw)
+        outcomes_of(raw)
 
 
 def test_texts_that_cannot_be_told_apart() -> None:
@@ -159,7 +168,7 @@ def test_texts_that_cannot_be_told_apart() -> None:
         fit(matrix({"base": [0, 1], "a": [1, 0]}, ["", " "]))
 
 
-def test_a_missing_file_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused_in_one_line(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
@@ -171,6 +180,6 @@ def test_a_missing_file_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
         str(tmp_path / "r"),
     ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 1
+    assert done.returncode == REFUSED
     assert done.stderr.startswith("fit-router: --in ")
     assert len(done.stderr.splitlines()) == 1

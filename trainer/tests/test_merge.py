@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from transformers import AutoModelForCausalLM
 
 from trainer.merge import main
 from trainer.peft_folder import read_peft_folder
+from trainer.refusal import REFUSED
 from trainer.tests.conftest import save_adapter
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -204,7 +206,7 @@ def test_what_can_not_be_merged(
     parts: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str], change: Change, said: str
 ) -> None:
     bad = variant(parts["odd"], tmp_path, change)
-    assert main(["--job", str(write_job(tmp_path, {parts["plain"]: 1, bad: 1}))]) == 1
+    assert main(["--job", str(write_job(tmp_path, {parts["plain"]: 1, bad: 1}))]) == REFUSED
     out, err = capfd.readouterr()
     assert out == "" and len(err.splitlines()) == 1
     assert err.startswith("merge: adapters.1") and said in err
@@ -224,16 +226,39 @@ def test_what_can_not_be_merged(
     ],
 )
 def test_bad_jobs(tmp_path: Path, capfd: pytest.CaptureFixture[str], changes: dict[str, Any], said: str) -> None:
-    assert main(["--job", str(write_job(tmp_path, {}, **{"adapters": [{"path": "x", "weight": 1}], **changes}))]) == 1
+    job = write_job(tmp_path, {}, **{"adapters": [{"path": "x", "weight": 1}], **changes})
+    assert main(["--job", str(job)]) == REFUSED
     err = capfd.readouterr().err
     assert said in err and len(err.splitlines()) == 1
 
 
 def test_a_part_is_never_replaced(parts: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     copy = variant(parts["odd"], tmp_path, lambda folder: (folder / "README.md").unlink(missing_ok=True))
-    assert main(["--job", str(write_job(tmp_path, {copy: 1}, output_dir=str(copy)))]) == 1
+    assert main(["--job", str(write_job(tmp_path, {copy: 1}, output_dir=str(copy)))]) == REFUSED
     assert "is one of the adapters; name a new folder" in capfd.readouterr().err
     assert read_peft_folder(copy).factors
+
+
+def test_a_job_that_is_not_there_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--job", str(tmp_path / "no.json")]) == REFUSED
+    assert capfd.readouterr().err.startswith("merge: --job ")
+
+
+@pytest.mark.parametrize(
+    "broken", ["trainer.merge.cat.write_peft_folder", "trainer.peft_folder.load_file", "pathlib.Path.read_bytes"]
+)
+def test_what_the_machine_lacks_is_no_refusal(
+    parts: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    """Python ends with code 1 then: who runs it tries again."""
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    job = write_job(tmp_path, {parts["plain"]: 1})
+    monkeypatch.setattr(broken, fails)
+    with pytest.raises(OSError, match="No space left"):
+        main(["--job", str(job)])
 
 
 def test_the_command_says_nothing_and_starts_light(parts: dict[str, Path], tmp_path: Path) -> None:

@@ -69,8 +69,10 @@ class Job(Closed):
         return temperature
 
     def fingerprint(self) -> str:
-        """Digest of what decides the weights of step N: a checkpoint of a job with another one cannot be continued."""
-        decisive = self.model_dump(exclude={"output_dir", "steps", "checkpoint_every", "threads"})
+        """Digest of what decides the weights of step N: a checkpoint of a job with another one cannot be continued.
+
+        Not the base model's folder, which may move: the worker gives another base another output_dir."""
+        decisive = self.model_dump(exclude={"base_model", "output_dir", "steps", "checkpoint_every", "threads"})
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 

@@ -24,25 +24,28 @@ async function openGiven(file: string, { kind, version }: Identity): Promise<Ana
     identity: { kind, version, options },
     selects: labels ? 'by labels' : 'outright',
 
-    async discover({ quotable, rule: { maxCandidates } }) {
+    unsuited(_, { maxCandidates, passes }) {
       const { length } = capabilities;
       if (length > maxCandidates)
-        throw new OutsideFailure(
-          'BadInput',
-          `${file}: capabilities are ${length}, selection.maxCandidates is ${maxCandidates}; set it to ${length}`,
-        );
+        return `${file}: capabilities are ${length}, selection.maxCandidates is ${maxCandidates}; set it to ${length}`;
+      const files = labels?.passes.length ?? passes;
+      return files < passes ? tooFew(passes) : undefined;
+    },
+
+    async discover({ quotable }) {
       return capabilities.map((one) => ({ ...one, examples: one.examples.filter((key) => quotable.has(key)) }));
     },
 
     async label({ pass }) {
       if (!labels) throw new Error(`${file}: labels is missing, so there is no pass ${pass} to give`);
-      const { folder, passes } = labels;
-      const found = passes[pass];
+      const found = labels.passes[pass];
       if (found) return found;
-      throw new OutsideFailure(
-        'BadInput',
-        `${file}: labels ${folder} holds ${passes.length} files; set selection.passes to ${passes.length}`,
-      );
+      throw new OutsideFailure('BadInput', tooFew(pass + 1));
     },
   };
+
+  function tooFew(passes: number): string {
+    const { folder, passes: files } = labels ?? { folder: '', passes: [] };
+    return `${file}: labels ${folder} holds ${files.length} files, not ${passes}; set selection.passes to ${files.length}`;
+  }
 }

@@ -8,7 +8,7 @@ import type { EnvironmentDescription } from '../../domain/environment';
 import { OutsideFailure } from '../../domain/failures';
 import { defineKind } from '../../domain/kind';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
-import { policyRulesOf } from '../../environments/policy-rules';
+import { policyRulesOf, policyRulesProblem } from '../../environments/policy-rules';
 import type { Analyst, DiscoverInput, LabelInput } from '../analyst';
 import { compare } from './comparison';
 import { capabilities, errorClassOf, errorClassSchema, type ErrorClass } from './definitions';
@@ -23,10 +23,10 @@ export const rules = defineKind({
   open: (_, identity): Analyst => ({ identity, selects: 'by labels', unsuited, discover, label }),
 });
 
-function unsuited({ name, hasReference }: EnvironmentDescription): string | undefined {
-  if (hasReference) return undefined;
+function unsuited(description: EnvironmentDescription): string | undefined {
+  if (description.hasReference) return policyRulesProblem(description);
   return (
-    `analyst.kind is "rules": it compares trajectories with reference actions, which "${name}" does not tell (hasReference is false); ` +
+    `analyst.kind is "rules": it compares trajectories with reference actions, which "${description.name}" does not tell (hasReference is false); ` +
     'write analyst: {kind: given, capabilities: FILE}, or take a target that tells reference actions'
   );
 }

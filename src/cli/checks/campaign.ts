@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFolderStore } from '../../artifacts/folder-store';
-import type { Campaign } from '../../domain/campaign';
+import type { Campaign, SelectionRule } from '../../domain/campaign';
 import type { Environment, EnvironmentDescription } from '../../domain/environment';
 import { kindOf } from '../../domain/kind';
 import { describeSpec, openEnvironment } from '../../environments/open';
@@ -41,7 +41,7 @@ export async function checkTarget(
   home: Home = homeAt('.campaigns'),
   registry: Registry = allKinds,
 ): Promise<Check[]> {
-  const { analyst, synthesizer } = campaign;
+  const { analyst, synthesizer, selection: rule } = campaign;
   const { target, description } = await describe(campaign, home, registry.environments);
   return [
     target,
@@ -50,6 +50,7 @@ export async function checkTarget(
       kind: analyst.kind,
       open: async () => kindOf(registry.analysts, analyst).open(analyst, undefined),
       description,
+      rule,
       unsuited: (why) => failed('analyst', why, 'change the field analyst of the campaign file'),
     }),
     await checkPart({
@@ -57,6 +58,7 @@ export async function checkTarget(
       kind: synthesizer.kind,
       open: async () => kindOf(registry.synthesizers, synthesizer).open(synthesizer, undefined),
       description,
+      rule,
       unsuited: (why) =>
         passed('synthesizer', `${synthesizer.kind}, but no environment can be synthesized for a capability: ${why}`),
     }),
@@ -89,14 +91,15 @@ async function describe(
 async function checkPart(o: {
   field: 'analyst' | 'synthesizer';
   kind: string;
-  open: () => Promise<{ unsuited?(description: EnvironmentDescription): string | undefined }>;
+  open: () => Promise<{ unsuited?(description: EnvironmentDescription, rule: SelectionRule): string | undefined }>;
+  rule: SelectionRule;
   description: EnvironmentDescription | undefined;
   unsuited: (why: string) => Check;
 }): Promise<Check> {
   try {
     const part = await o.open();
     if (!o.description) return passed(o.field, `${o.kind}, not held against the target`);
-    const why = part.unsuited?.(o.description);
+    const why = part.unsuited?.(o.description, o.rule);
     return why === undefined ? passed(o.field, o.kind) : o.unsuited(why);
   } catch (error) {
     return failed(o.field, messageOf(error), `correct the field ${o.field} of the campaign file`);

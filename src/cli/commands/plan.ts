@@ -26,7 +26,7 @@ export function planCommand(program: Command): void {
     .description(
       'stages, rollouts, tokens, GPU-hours and wall time of a campaign, from measured rates where there are any',
     )
-    .option('--capabilities <n>', 'capabilities that are selected', wholeNumber(0, 10), publishedRun.capabilities)
+    .option('--capabilities <n>', 'capabilities that are selected', wholeNumber(0, 100), publishedRun.capabilities)
     .option('--rates <file>', 'rates for what no report of this home has measured (docs/plan.md)')
     .option('--json', 'print JSON')
     .action(async (path: string, _options: unknown, command: Command) => {

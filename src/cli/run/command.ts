@@ -48,7 +48,7 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
   const work = async (run: SupervisedRun) => {
     const server = await startTemporal(run, campaign.name);
     try {
-      return await runToEnd({ ...run, ...server, options, campaign, digest: configDigest({ campaign, file }) });
+      return await runToEnd({ ...run, ...server, options, campaign, digest: await configDigest({ campaign, file }) });
     } finally {
       await server.temporal.close();
     }

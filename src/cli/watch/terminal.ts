@@ -9,7 +9,6 @@ const marks: Record<StepStatus, { mark: string; code: number }> = {
   waiting: { mark: '·', code: 90 },
   running: { mark: '▸', code: 36 },
   done: { mark: '✓', code: 32 },
-  skipped: { mark: '–', code: 90 },
   failed: { mark: '✗', code: 31 },
 };
 

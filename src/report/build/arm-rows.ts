@@ -3,7 +3,8 @@
  * should have been evaluated and was not is a row with its reason.
  */
 import type { Role } from '../../domain/reported-arms';
-import { policyNames, type CampaignRecord, type Iteration, type RolloutSummary } from '../../domain/results';
+import { policyNames } from '../../domain/policy-names';
+import type { CampaignRecord, Iteration, RolloutSummary } from '../../domain/results';
 import type { TrainingResult } from '../../domain/results';
 import { slug } from './figures';
 import { spentOn, type Spent } from './spent';

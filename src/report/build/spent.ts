@@ -6,6 +6,7 @@
 import type { ArtifactRef } from '../../domain/artifacts';
 import {
   rolloutsOfTrace,
+  withinBudget,
   type ArmResult,
   type CampaignRecord,
   type CapabilityResult,
@@ -59,7 +60,7 @@ const trainedCapability = ({ trained }: CapabilityResult): Trained[] => {
 
 /** Its iterations within the budget, of which one is evaluated; or all of them where none is. */
 const considered = ({ best, iterations = [] }: ArmResult, budget: number): Iteration[] =>
-  best ? iterations.filter(({ rollouts }) => rollouts <= budget) : iterations;
+  best ? withinBudget(iterations, budget) : iterations;
 
 function trainedBaseline(arm: ArmResult, budget: number): Trained {
   const { best, training, iterations = [] } = arm;
@@ -90,7 +91,7 @@ const ofRouting = (record: CampaignRecord): Part[] => [
   record.baseRollouts,
   ...given([record.baseHeldOut]),
   ...(record.capabilities ?? []).flatMap(ofCapability),
-  ...routableArms(record).flatMap((arm) => ofBaseline(arm, spentByTrace(record))),
+  ...routableArms(record).flatMap((arm) => ofBaseline(arm, rolloutsOfTrace(record))),
 ];
 
 const matrix = ({ router }: CampaignRecord): Part[] => router?.outcomes.map(({ rollouts }) => rollouts) ?? [];
@@ -143,7 +144,7 @@ export const spentOn = {
     spent(id, trainedForRouting(record), ofRouting(record)),
   /** Of one that failed it may not be known. */
   baseline({ id, arm, record }: { id: string; arm: ArmResult; record: CampaignRecord }): Spent {
-    const budget = spentByTrace(record);
+    const budget = rolloutsOfTrace(record);
     const parts = ofBaseline(arm, budget);
     return {
       ...spentOnOne(id, trainedBaseline(arm, budget), arm.best?.step, parts),
@@ -153,16 +154,14 @@ export const spentOn = {
   },
 };
 
-const spentByTrace = ({ capabilities = [] }: CampaignRecord): number => rolloutsOfTrace(capabilities);
-
 const trainedForRouting = (record: CampaignRecord): Trained[] => [
   ...(record.capabilities ?? []).flatMap(trainedCapability),
-  ...routableArms(record).map((arm) => trainedBaseline(arm, spentByTrace(record))),
+  ...routableArms(record).map((arm) => trainedBaseline(arm, rolloutsOfTrace(record))),
 ];
 
 /** What the iterations of baselines were held to. */
 export function budgetOf(record: CampaignRecord) {
   const from = (record.capabilities ?? []).flatMap(({ trained }) => (trained ? [trained.training.metrics] : []));
-  const value = spentByTrace(record);
+  const value = rolloutsOfTrace(record);
   return plainFigure({ id: 'budget.training_rollouts', value, n: value, unit: 'count', from });
 }

@@ -28,7 +28,8 @@ export const budgetPlot = (plot: { arms: readonly Arm[]; budget?: Figure; campai
   const rows = plot.arms.map((arm) => ({
     arm,
     way: (arm.training?.iterations ?? []).flatMap(({ successRate, rollouts }) => point(successRate, rollouts)),
-    heldOut: point(arm.heldOut, arm.trainingRollouts),
+    // Where there are iterations, it is one of them.
+    heldOut: arm.training ? [] : point(arm.heldOut, arm.trainingRollouts),
     test: point(arm.successRate, arm.trainingRollouts),
   }));
   const points = rows.flatMap(({ way, heldOut, test }) => [...way, ...heldOut, ...test]);

@@ -1,4 +1,4 @@
-/** Router: how often each option was chosen on the test split, and the mean of its probabilities. */
+/** Router: how often each option was chosen on the test split, and the mean of its probabilities where it gave any. */
 import type { ReportedRouter } from '../../domain/report';
 import type { Role } from '../../domain/reported-arms';
 import { figureTitle } from '../figure-view';

@@ -3,11 +3,10 @@
  * describe(). Invariant: every argument of a write in a world can be filled from the record, the request or the account; tools of which
  * that is not so are left out.
  */
-import { z } from 'zod';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { OutsideFailure } from '../../domain/failures';
 import type { JsonSchema, ToolSchema } from '../../domain/messages';
-import { policyRulesOf, type PolicyRule } from '../../environments/policy-rules';
+import { policyRulesOf, policyRulesProblem, type PolicyRule } from '../../environments/policy-rules';
 import { vocabularyOf, type Vocabulary } from '../../sandbox/vocabulary';
 
 export type Argument = { name: string } & (
@@ -49,8 +48,10 @@ function drawable(name: string, schema: JsonSchema): Vocabulary {
   );
 }
 
-/** Throws `CannotSynthesize` if no look-up tool has records that a describable write acts on. */
+/** Throws `CannotSynthesize` if no look-up tool has records that a describable write acts on, or a rule has a wrong form. */
 export function worldOf(description: EnvironmentDescription): World {
+  const wrong = policyRulesProblem(description);
+  if (wrong !== undefined) throw new OutsideFailure('CannotSynthesize', wrong);
   const worlds = description.tools
     .filter((tool) => tool.annotations?.readOnlyHint && tool.outputSchema)
     .flatMap((tool) => around(tool, description))
@@ -74,7 +75,7 @@ function around(lookup: ToolSchema, description: EnvironmentDescription): World[
     name,
     vocabulary: drawable(name, schema),
   }));
-  const rules = rulesOf(description);
+  const rules = policyRulesOf(description);
   const names = new Set(fields.map((field) => field.name));
   const ofKind = <K extends PolicyRule['kind']>(kind: K) => rules.filter((rule): rule is Rule<K> => rule.kind === kind);
   const writes = description.tools.flatMap((tool) => {
@@ -93,15 +94,6 @@ function around(lookup: ToolSchema, description: EnvironmentDescription): World[
       ...(ask && { ask: { question: ask.question, answer: ask.answer } }),
     },
   ];
-}
-
-function rulesOf(description: EnvironmentDescription): PolicyRule[] {
-  try {
-    return policyRulesOf(description);
-  } catch (error) {
-    if (!(error instanceof z.ZodError)) throw error;
-    throw new OutsideFailure('CannotSynthesize', `rules of "${description.name}": ${z.prettifyError(error)}`);
-  }
 }
 
 const pick = ({ field, value, denial }: Rule<'precondition'>) => ({ field, value, denial });

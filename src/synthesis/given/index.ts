@@ -52,9 +52,9 @@ function openGiven(o: { folder: string; texts: ReadonlyMap<string, string>; iden
       return { source, rationale: rationaleOf(source) ?? `The module for ${name} was given; it says no rationale.` };
     },
 
-    async revise({ candidate: { name }, previous: { findings, calibration } }) {
-      const found = (findings.length > 0 ? findings : (calibration?.reasons ?? [])).join('; ');
-      throw new OutsideFailure('CannotSynthesize', `${found}: mend ${join(folder, `${name}.js`)} and run again`);
+    async revise({ candidate: { name } }) {
+      const file = join(folder, `${name}.js`);
+      throw new OutsideFailure('CannotSynthesize', `mend ${file} and run the campaign under another name (--name)`);
     },
   };
 }

@@ -9,7 +9,7 @@ export interface ArmContext {
   prepared: Prepared;
   /** What the arm is called in this campaign. */
   name: string;
-  /** The most training rollouts that `trace` may spend: all selected capabilities trained to their last step. */
+  /** Training rollouts: the most that `trace` may spend (all selected capabilities trained to their last step), or, `after`, what it spent. */
   budget: number;
   /** Of an arm that starts after them; empty otherwise. */
   capabilities: readonly CapabilityResult[];

@@ -1,0 +1,119 @@
+/** What the leakage check reads: the instances that were really played, and none of what never was. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EnvironmentPool } from '../../src/activities/environments';
+import { checkLeakage } from '../../src/activities/leakage';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import type { ArtifactRef } from '../../src/domain/artifacts';
+import { campaignSchema } from '../../src/domain/campaign';
+import type { Environment } from '../../src/domain/environment';
+import { OutsideFailure } from '../../src/domain/failures';
+import type { CampaignRecord, CapabilityResult, RolloutSummary, SynthesisRound } from '../../src/domain/results';
+import { createShop } from '../../src/environments/shop';
+import { registry } from '../../src/registry';
+import { ROLLOUTS_MEDIA_TYPE } from '../../src/rollout/read';
+import { TRAINING_SEEDS } from '../../src/sandbox/seeds';
+import { scoredRollout } from '../support/scored-rollout';
+
+const home = mkdtempSync(join(tmpdir(), 'leakage-'));
+const store = openFolderStore(home);
+const environments = new EnvironmentPool(store, registry.environments);
+afterAll(async () => {
+  await environments.close();
+  rmSync(home, { recursive: true });
+});
+
+const campaign = campaignSchema.parse({
+  name: 'checked',
+  target: { kind: 'builtin', name: 'shop' },
+  baseModel: { path: 'models/base' },
+  calibration: { seeds: 3 },
+  training: { steps: 2, groupsPerStep: 2 },
+  validation: { seeds: 5 },
+});
+const put = (key: string, mediaType: string, body: string): Promise<ArtifactRef> =>
+  store.put({ key, producer: 'test', inputs: [], mediaType, body });
+
+/** A module whose user says `text` after `make`. */
+const moduleOf = ({ make = '', text = `'seed ' + seed` }: { make?: string; text?: string }) =>
+  put(
+    `module ${make} ${text}`,
+    'text/javascript',
+    `export const describe = () => ({ policy: 'p', tools: [{ name: 'a', description: '', parameters: {} }], maxSteps: 3 });
+     export const make = (seed) => { ${make} return { seed }; };
+     export const start = ({ seed }) => [{ role: 'user', content: ${text} }];`,
+  );
+
+const summary = {} as RolloutSummary;
+const failed = (module: ArtifactRef): SynthesisRound => {
+  return { round: 1, module, selfTest: { passed: false, findings: ['bad'] } };
+};
+const passed = (module: ArtifactRef): SynthesisRound => {
+  return { round: 2, module, selfTest: { passed: true, findings: [] } };
+};
+const calibrated = (module: ArtifactRef): SynthesisRound => ({ ...passed(module), calibrationRollouts: summary });
+
+async function check(o: Partial<CapabilityResult> & { task?: string; pool?: Pick<EnvironmentPool, 'get'> }) {
+  const { task = 'none', pool = environments, ...result } = o;
+  const example = scoredRollout({ name: 'example', task, reward: 1 });
+  const baseRollouts = await put(`base ${task}`, ROLLOUTS_MEDIA_TYPE, `${JSON.stringify(example)}\n`);
+  const examples = task === 'none' ? [] : [example.key];
+  const record = {
+    campaign,
+    baseRollouts: { ref: baseRollouts },
+    selection: {
+      candidates: await put('candidates', 'application/json', '[]'),
+      selected: [{ candidate: { name: 'some', definition: 'a text of its own', examples }, votes: 1 }],
+    },
+    capabilities: [{ name: 'some', workflowId: 'w', status: 'failed', rounds: [], ...result }],
+  } as unknown as CampaignRecord;
+  return (await checkLeakage({ store, environments: pool as EnvironmentPool, record }))!;
+}
+const trained = {} as NonNullable<CapabilityResult['trained']>;
+
+test('a module that failed its self-test is not opened: the one before it was played', async () => {
+  const broken = await put('broken', 'text/javascript', 'export const = 1;');
+  const alone = await check({ rounds: [failed(broken)] });
+  expect(alone).toMatchObject({ passed: true, textsChecked: 1 });
+  expect(alone.from).not.toContainEqual(broken);
+  const played = await moduleOf({});
+  const after = await check({ rounds: [calibrated(played), failed(broken)] });
+  expect(after).toMatchObject({ passed: true, textsChecked: 1 + 3 });
+  expect(after.from).toContainEqual(played);
+});
+
+test('seeds count as far as the capability came', async () => {
+  const module = await moduleOf({});
+  expect(await check({ rounds: [passed(module)] })).toMatchObject({ textsChecked: 1 });
+  expect(await check({ rounds: [calibrated(module)] })).toMatchObject({ textsChecked: 1 + 3 });
+  expect(await check({ rounds: [calibrated(module)], trained })).toMatchObject({ textsChecked: 1 + 3 + 2 * 2 + 5 });
+});
+
+test('a seed on which the module throws is left out, and the others are still compared', async () => {
+  const shop = createShop();
+  const [task] = await shop.tasks('test');
+  const { start } = await shop.reset({ id: task!.id, seed: 0 });
+  const text = JSON.stringify(start.messages.find(({ role }) => role === 'user')!.content);
+  const module = await moduleOf({
+    make: `if (seed === ${TRAINING_SEEDS}) throw new Error('no instance');`,
+    text: `seed === ${TRAINING_SEEDS + 1} ? ${text} : 'seed ' + seed`,
+  });
+  expect(await check({ rounds: [calibrated(module)], trained })).toMatchObject({
+    passed: false,
+    textsChecked: 1 + 3 + (2 * 2 - 1) + 5,
+    hits: [{ where: `some, seed-${TRAINING_SEEDS + 1}`, task: task!.id }],
+  });
+});
+
+test('a failure of the target is no reason to leave a text out', async () => {
+  const shop = createShop();
+  const [task] = await shop.tasks('train');
+  expect(await check({ task: task!.id })).toMatchObject({ passed: true, textsChecked: 2 });
+  const gone = new OutsideFailure('BadEnvironment', 'gone');
+  const target: Environment = {
+    ...shop,
+    reset: (asked) => (asked.id === task!.id ? Promise.reject(gone) : shop.reset(asked)),
+  };
+  await expect(check({ task: task!.id, pool: { get: async () => target } })).rejects.toBe(gone);
+});
