@@ -120,13 +120,22 @@ arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
       });
     });
 
-    it('has a digest of what the file says, wherever it lies', () => {
+    it('has a digest of what the file says and what its parts read, wherever it lies', async () => {
+      let content = 'one';
+      const opened = { ...kind, open: () => ({ identity: { kind: 'mine', version: '1', options: { content } } }) };
+      const readable = { ...all, analysts: [opened], synthesizers: [opened] } as unknown as typeof registry;
       const digest = (one: string) => {
         const file = write(one.replace('/f', 'f'));
-        return configDigest({ campaign: loadCampaign({ file, registry: all }), file, registry: all });
+        return configDigest({ campaign: loadCampaign({ file, registry: all }), file, registry: readable });
       };
-      expect(digest(text)).toBe(digest(text));
-      expect(digest(text.replace('file: g', 'file: i'))).not.toBe(digest(text));
+      const first = await digest(text);
+      expect(await digest(text)).toBe(first);
+      expect(await digest(text.replace('file: g', 'file: i'))).not.toBe(first);
+      content = 'two';
+      expect(await digest(text)).not.toBe(first);
+      const file = write(text);
+      const unreadable = configDigest({ campaign: loadCampaign({ file, registry: all }), file, registry: all });
+      await expect(unreadable).rejects.toThrow(UserError);
     });
   });
 
@@ -143,13 +152,13 @@ arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
     expect(dirname(campaign.baseModel.path)).toBe(join(repository, 'models'));
   });
 
-  it('has a digest that changes with any value and not with the place of the checkout', () => {
+  it('has a digest that changes with any value and not with the place of the checkout', async () => {
     const [one, two] = [write(base), write(base)];
     const digest = (file: string) => configDigest({ campaign: loadCampaign({ file }), file });
-    expect(digest(one)).toBe(digest(two));
+    expect(await digest(one)).toBe(await digest(two));
     const changed = write(`${base}training: { steps: 21 }\n`);
-    expect(digest(changed)).not.toBe(digest(one));
-    expect(digest(write(`${base}training: { steps: 20 }\n`))).toBe(digest(one));
+    expect(await digest(changed)).not.toBe(await digest(one));
+    expect(await digest(write(`${base}training: { steps: 20 }\n`))).toBe(await digest(one));
   });
 });
 
