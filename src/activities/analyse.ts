@@ -36,7 +36,7 @@ export function createAnalysis({
       const found = await keptJson(store, { key, producer: 'discover', inputs: [ref] }, async () => {
         const rollouts = await readScored({ store, ref });
         // Examples are shown to others (a synthesizer, a router): none may hold a test task's text, not even as a part of its own.
-        const tests = await testTexts(environment);
+        const tests = await testTexts(environment, working('read the test tasks').progress);
         const quotable = new Set(
           rollouts.flatMap(({ key, messages }) =>
             leaked(tests, taskText(openingOf(messages))) === undefined ? [key] : [],

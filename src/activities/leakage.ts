@@ -7,6 +7,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import { sandboxSpec } from '../domain/environment-spec';
 import type { Environment, Message } from '../domain/environment';
 import { isFailure } from '../domain/failures';
+import type { Work } from '../domain/progress';
 import type { CampaignRecord } from '../domain/results';
 import type { ReportDraft } from '../domain/report';
 import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '../sandbox/seeds';
@@ -24,21 +25,24 @@ export const taskText = (messages: Message[]): string =>
 const known = new WeakMap<Environment, Promise<Map<string, string>>>();
 const AT_ONCE = 8;
 
-/** The task texts of the whole test split of the target. */
-export function testTexts(environment: Environment): Promise<Map<string, string>> {
-  const read = known.get(environment) ?? readTestTexts(environment);
+/** The task texts of the whole test split of the target. `progress` hears of every one that is read for this caller. */
+export function testTexts(environment: Environment, progress?: Work['progress']): Promise<Map<string, string>> {
+  const read = known.get(environment) ?? readTestTexts(environment, progress);
   known.set(environment, read);
   read.catch(() => known.delete(environment));
   return read;
 }
 
-async function readTestTexts(environment: Environment): Promise<Map<string, string>> {
+async function readTestTexts(environment: Environment, progress?: Work['progress']): Promise<Map<string, string>> {
   const tasks = await environment.tasks('test');
   const texts = new Map<string, string>();
   await forEachBounded({
     items: tasks,
     concurrency: AT_ONCE,
-    work: async ({ id }) => void texts.set(id, await firstText(environment, id)),
+    work: async ({ id }) => {
+      texts.set(id, await firstText(environment, id));
+      progress?.(texts.size, tasks.length);
+    },
   });
   return new Map(tasks.map(({ id }) => [texts.get(id)!, id]));
 }

@@ -35,7 +35,7 @@ export function createSynthesis({
         description,
         rollouts: await readScored({ store, ref }),
         // Modules draw again rather than come up with a test task's first message.
-        forbidden: [...(await testTexts(environment)).keys()].map(messageHash),
+        forbidden: [...(await testTexts(environment, working('read the test tasks').progress)).keys()].map(messageHash),
         ...working(`synthesize ${candidate.name}, round ${round}`),
       };
       const { source, rationale } = previous
