@@ -271,6 +271,19 @@ test('what a baseline trained beyond the rollouts of trace counts for nothing', 
   });
 });
 
+test('a batch that two iterations of equal weights share is counted once', async () => {
+  const { scored } = report.rollouts!.byPurpose.find(({ purpose }) => purpose === 'held_out')!;
+  const arms = record.arms!.map((arm) => {
+    if (arm.name !== 'theirs') return arm;
+    const [first, second] = arm.iterations!;
+    return { ...arm, iterations: [first!, { ...second!, heldOut: first!.heldOut }] };
+  });
+  const shared = await buildReport({ store, record: { ...record, arms }, tasks: [] });
+  const heldOut = shared.rollouts!.byPurpose.find(({ purpose }) => purpose === 'held_out')!;
+  expect(heldOut.scored.value).toBe(scored.value! - 5);
+  expect(shared.arms!.find(({ name }) => name === 'theirs')!.allRollouts.value).toBe(40 + 5);
+});
+
 test('all that was spent leads back to its batches', async () => {
   const { totals } = await lineage({ store, report, start: `arms.${one}.rollouts.all` });
   expect(totals).toMatchObject({ batches: 5, scored: 6 + 5 + 5 + 3 + 5 });

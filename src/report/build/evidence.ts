@@ -15,6 +15,11 @@ export interface TaskMeans {
   from: ArtifactRef[];
 }
 
+/** Each batch once: equal policies (a training that found nothing to learn) share their batches. */
+export const distinct = <Batch extends { ref: ArtifactRef }>(batches: readonly Batch[]): Batch[] => [
+  ...new Map(batches.map((batch) => [batch.ref.sha256, batch])).values(),
+];
+
 /** Task means of one batch. */
 export async function taskMeans(store: ArtifactStore, ref: ArtifactRef): Promise<TaskMeans> {
   const means: TaskMeans = { success: new Map(), reward: new Map(), trials: 0, from: [ref] };

@@ -14,6 +14,7 @@ import {
   type TrainingResult,
 } from '../../domain/results';
 import type { Arm } from '../../domain/reported-arms';
+import { distinct } from './evidence';
 import { nothing, plainFigure } from './figures';
 
 interface Part {
@@ -96,14 +97,16 @@ const ofRouting = (record: CampaignRecord): Part[] => [
 
 const matrix = ({ router }: CampaignRecord): Part[] => router?.outcomes.map(({ rollouts }) => rollouts) ?? [];
 
-const all = (id: string, parts: Part[]) =>
-  plainFigure({
+function all(id: string, batches: Part[]) {
+  const parts = distinct(batches);
+  return plainFigure({
     id: `${id}.rollouts.all`,
     value: parts.reduce((sum, { scored }) => sum + scored, 0),
     n: parts.reduce((sum, { scored, broken }) => sum + scored + broken, 0),
     unit: 'count',
     from: parts.map(({ ref }) => ref),
   });
+}
 
 function spent(id: string, trained: Trained[], parts: Part[]): Spent {
   const from = trained.flatMap((one) => one.from);

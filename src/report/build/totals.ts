@@ -3,6 +3,7 @@ import type { Purpose } from '../../domain/purposes';
 import type { ReportDraft } from '../../domain/report';
 import type { CampaignRecord, RolloutSummary } from '../../domain/results';
 import { stages } from '../../domain/stages';
+import { distinct } from './evidence';
 import { plainFigure } from './figures';
 
 interface Batches {
@@ -16,7 +17,7 @@ export function batchesByPurpose(record: CampaignRecord): Batches[] {
   const works = [...capabilities.map(({ trained }) => trained), ...arms];
   const of = (purpose: Purpose, batches: (RolloutSummary | undefined)[]): Batches => ({
     purpose,
-    batches: batches.filter((batch) => batch !== undefined),
+    batches: distinct(batches.filter((batch) => batch !== undefined)),
   });
   const found: Batches[] = [
     of('base_rollouts', [baseRollouts]),
