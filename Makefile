@@ -91,8 +91,12 @@ test-python: install build bridges ## Tests of the Python packages
 	.venv-bridges/bin/python -m pytest -rs bridges/tests/test_rpc.py bridges/tests/test_tau2.py
 
 .PHONY: test-faults
-test-faults: install build ## kill -9 of every process of a running campaign, one after the other
-	npx jest --ci --runInBand --testMatch '<rootDir>/test/faults/**/*.ts'
+test-faults: install build ## Campaigns disturbed in every way: docs/faults.md (ONLY=regexp of scenarios, FAULT_SEED=n)
+	FAULT_SEED=$(or $(FAULT_SEED),1) ONLY='$(ONLY)' npx jest --ci --runInBand --testMatch '<rootDir>/test/faults/suite.ts'
+
+.PHONY: soak
+soak: install build ## Campaigns again and again under random disturbances (SECONDS=n, 3600; FAULT_SEED=n)
+	FAULT_SEED=$(or $(FAULT_SEED),1) node -r ./test/support/register.cjs test/faults/soak.ts $(or $(SECONDS),3600)
 
 .PHONY: test-bridges
 test-bridges: install build bridges ## tau2-bench whole: every reference solution, wrong actions, rewards against its own evaluator

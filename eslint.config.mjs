@@ -39,6 +39,7 @@ const mayImport = {
     'environments',
     'report',
     'registry',
+    'policy/check-tokens',
     'analyst/label-files',
     'workflows/messages',
   ],

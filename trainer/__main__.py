@@ -1,6 +1,6 @@
 """Command line of the package. Invariant: a subcommand's imports happen only when that subcommand runs.
 
-`merge` and `fit-router` refuse a bad input with an exit code of its own (trainer/refusal.py)."""
+`merge`, `fit-router` and `check-tokens` refuse a bad input with an exit code of its own (trainer/refusal.py)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ COMMANDS = {
     "serve": ("trainer.serve", "the embedded policy server (docs/policy-server.md)"),
     "merge": ("trainer.merge", "make one PEFT adapter out of several weighted ones"),
     "fit-router": ("trainer.fit_router", "fit the router from an outcome matrix"),
+    "check-tokens": ("trainer.check_tokens", "count what a tokenizer does not know of some texts"),
 }
 
 
 def main(argv: list[str] | None = None) -> int:
     """Runs one subcommand and returns its exit code. Options after the subcommand are the subcommand's own."""
-    summary = "\n".join(f"  {name:<12}{text}" for name, (_, text) in COMMANDS.items())
+    summary = "\n".join(f"  {name:<14}{text}" for name, (_, text) in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="python -m trainer",
         description="Gradients, generation, merging and router fitting for campaign.",

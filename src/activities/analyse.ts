@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Analyst } from '../analyst/analyst';
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
+import { requireDifference } from '../domain/behaviour';
 import {
   candidateSchema,
   labelPassSchema,
@@ -61,13 +62,17 @@ export function createAnalysis({
       });
     },
 
-    async select({ rule, candidates: ref, labels }) {
+    async select({ rule, rollouts, candidates: ref, labels }) {
       const candidates = await candidatesOf(ref);
-      const key = `selection/${digest({ version: '2', rule, ref, labels })}`;
-      const stored = await keptJson(store, { key, producer: 'select', inputs: [ref, ...(labels ?? [])] }, async () => {
-        if (!labels) return selectOutright(candidates);
-        const passes = await Promise.all(labels.map((pass) => readJson(store, pass, labelPassSchema)));
-        return selectCapabilities({ passes, rule });
+      const key = `selection/${digest({ version: '3', rule, rollouts, ref, labels })}`;
+      const inputs = [rollouts, ref, ...(labels ?? [])];
+      const stored = await keptJson(store, { key, producer: 'select', inputs }, async () => {
+        const scored = await readScored({ store, ref: rollouts });
+        if (!labels) return requireDifference(selectOutright(candidates), scored);
+        const { progress } = working('read the labeling passes');
+        const passes: LabelPass[] = [];
+        for (const pass of labels) progress(passes.push(await readJson(store, pass, labelPassSchema)), labels.length);
+        return requireDifference(selectCapabilities({ passes, rule }), scored);
       });
       const { capabilities } = await readJson(store, stored, selectionSchema);
       return {

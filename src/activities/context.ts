@@ -1,11 +1,14 @@
 /** What every activity is given: one of each outside thing, passed in. */
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { z } from 'zod';
 import type { ArtifactRef } from '../domain/artifacts';
+import { diskFull } from '../artifacts/disk-full';
 import type { ArtifactStore } from '../artifacts/store';
 import { canonical } from '../artifacts/hash';
-import { failureTypes, type FailureType } from '../domain/failures';
+import { failureTypes, isFailure, OutsideFailure, type FailureType } from '../domain/failures';
 import type { AnalysisHeartbeat, Work } from '../domain/progress';
 import type { PolicyClient } from '../policy/client';
 import type { Registry } from '../registry';
@@ -28,34 +31,50 @@ export type PolicyDependencies = Dependencies & { client: PolicyClient };
 /** Of the activities that train. */
 export type GpuDependencies = PolicyDependencies & { gpus: GpuGroups };
 
+/** Where a home's files are written before they have their names: the store's own folder, since its leftovers are removed. */
+export const asideIn = (home: string): string => join(home, 'artifacts', 'aside');
+
 export const fail = (type: FailureType, message: string): ApplicationFailure =>
   ApplicationFailure.create({ type, message, nonRetryable: !failureTypes[type].retryable });
 
 /**
  * The one mapping from errors of the parts (`{type, retryable}`) to Temporal's failures. A cancelled activity of a worker that goes
- * down is retried elsewhere; one that the workflow cancelled is cancelled.
+ * down is retried elsewhere; one that the workflow cancelled, or that is no longer this worker's, is cancelled.
  */
-function toFailure(error: unknown): unknown {
+async function toFailure(error: unknown, home: string): Promise<unknown> {
   const signal = Context.current().cancellationSignal;
   if (signal.aborted) {
     const shutdown = signal.reason instanceof CancelledFailure && signal.reason.message === 'WORKER_SHUTDOWN';
     return shutdown ? fail('WorkerShutdown', 'the worker is shutting down; another one continues') : signal.reason;
   }
   if (error instanceof ApplicationFailure || !(error instanceof Error)) return error;
-  const { type, retryable } = error as { type?: unknown; retryable?: unknown };
+  const { type, retryable, message } = (await withoutRoom(error, home)) as Error & Record<string, unknown>;
   if (typeof type !== 'string' || typeof retryable !== 'boolean') return error;
-  return ApplicationFailure.create({ type, message: error.message, nonRetryable: !retryable, cause: error });
+  return ApplicationFailure.create({ type, message, nonRetryable: !retryable, cause: error });
 }
 
-/** Wraps activities so that whatever they throw goes through `toFailure`. */
-export function mapped<A extends object>(activities: A): A {
+/** DiskFull where the system said so, whoever passed it on as what; else the error as it is. */
+async function withoutRoom(error: Error, home: string): Promise<unknown> {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (isFailure(cause, 'DiskFull')) return cause;
+    const { code, path } = cause as NodeJS.ErrnoException;
+    if (code !== 'ENOSPC' && code !== 'EDQUOT') continue;
+    if (path !== undefined) return diskFull(cause, { path });
+    const fix = `free some room where ${home} or ${tmpdir()} is: work goes on by itself`;
+    return new OutsideFailure('DiskFull', `${cause.message}; ${fix}`, error);
+  }
+  return error;
+}
+
+/** Wraps activities so that whatever they throw goes through `toFailure`. `home`: of the campaigns. */
+export function mapped<A extends object>(activities: A, { home }: Pick<Dependencies, 'home'>): A {
   const wrap =
     (run: (...args: unknown[]) => Promise<unknown>) =>
     async (...args: unknown[]): Promise<unknown> => {
       try {
         return await run(...args);
       } catch (error) {
-        throw toFailure(error);
+        throw await toFailure(error, home);
       }
     };
   return Object.fromEntries(Object.entries(activities).map(([name, run]) => [name, wrap(run)])) as A;

@@ -1,5 +1,6 @@
 /** The activities by task queue, with their dependencies passed in. */
 import { createAnalysis } from './analyse';
+import { createCheckBase } from './check-base';
 import { mapped, type Dependencies, type GpuDependencies, type PolicyDependencies } from './context';
 import { createFitRouter } from './fit-router';
 import { createPrepare } from './prepare';
@@ -10,14 +11,12 @@ import { createTrain } from './train';
 import type { AnalysisActivities, ControlActivities, GpuActivities, RolloutActivities } from './types';
 
 export const createControlActivities = (deps: Dependencies): ControlActivities & AnalysisActivities =>
-  mapped({
-    ...createPrepare(deps),
-    ...createAnalysis(deps),
-    ...createSynthesis(deps),
-    ...createWriteReport(deps),
-  });
+  mapped(
+    { ...createPrepare(deps), ...createAnalysis(deps), ...createSynthesis(deps), ...createWriteReport(deps) },
+    deps,
+  );
 
 export const createRolloutActivities = (deps: PolicyDependencies): RolloutActivities =>
-  mapped({ ...createRollOut(deps), ...createFitRouter(deps) });
+  mapped({ ...createRollOut(deps), ...createFitRouter(deps), ...createCheckBase(deps) }, deps);
 
-export const createGpuActivities = (deps: GpuDependencies): GpuActivities => mapped(createTrain(deps));
+export const createGpuActivities = (deps: GpuDependencies): GpuActivities => mapped(createTrain(deps), deps);

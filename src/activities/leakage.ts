@@ -21,19 +21,26 @@ const normalise = (text: string): string => text.toLowerCase().split(/\s+/).filt
 export const taskText = (messages: Message[]): string =>
   normalise(messages.flatMap((message) => (message.role === 'user' ? [message.content] : [])).join(' '));
 
-/** Where a model plays the user, each text is asked of it: once per worker, and several at a time. */
-const known = new WeakMap<Environment, Promise<Map<string, string>>>();
+/** Where a model plays the user, each text is asked of it: once per worker, and several at a time. All who wait hear of the progress. */
+const known = new WeakMap<Environment, { texts: Promise<Map<string, string>>; waiting: Set<Work['progress']> }>();
 const AT_ONCE = 8;
 
-/** The task texts of the whole test split of the target. `progress` hears of every one that is read for this caller. */
-export function testTexts(environment: Environment, progress?: Work['progress']): Promise<Map<string, string>> {
-  const read = known.get(environment) ?? readTestTexts(environment, progress);
-  known.set(environment, read);
-  read.catch(() => known.delete(environment));
-  return read;
+/** The task texts of the whole test split of the target. */
+export async function testTexts(environment: Environment, progress: Work['progress']): Promise<Map<string, string>> {
+  const { texts, waiting } = known.get(environment) ?? begun(environment);
+  waiting.add(progress);
+  return texts.finally(() => waiting.delete(progress));
 }
 
-async function readTestTexts(environment: Environment, progress?: Work['progress']): Promise<Map<string, string>> {
+function begun(environment: Environment) {
+  const waiting = new Set<Work['progress']>();
+  const texts = readTestTexts(environment, (done, total) => waiting.forEach((progress) => progress(done, total)));
+  known.set(environment, { texts, waiting });
+  texts.catch(() => known.delete(environment));
+  return { texts, waiting };
+}
+
+async function readTestTexts(environment: Environment, progress: Work['progress']): Promise<Map<string, string>> {
   const tasks = await environment.tasks('test');
   const texts = new Map<string, string>();
   await forEachBounded({
@@ -41,7 +48,7 @@ async function readTestTexts(environment: Environment, progress?: Work['progress
     concurrency: AT_ONCE,
     work: async ({ id }) => {
       texts.set(id, await firstText(environment, id));
-      progress?.(texts.size, tasks.length);
+      progress(texts.size, tasks.length);
     },
   });
   return new Map(tasks.map(({ id }) => [texts.get(id)!, id]));
@@ -73,12 +80,13 @@ export async function checkLeakage(o: {
   store: ArtifactStore;
   environments: EnvironmentPool;
   record: CampaignRecord;
+  progress?: Work['progress'];
 }): Promise<NonNullable<ReportDraft['leakage']> | undefined> {
-  const { environments, record } = o;
+  const { environments, record, progress = () => undefined } = o;
   const { campaign, selection, capabilities = [] } = record;
   if (!selection) return undefined;
   const target = await environments.get(campaign.target);
-  const tests = await testTexts(target);
+  const tests = await testTexts(target, progress);
   const texts: { where: string; text: string }[] = [];
   for (const { candidate } of selection.selected) {
     texts.push({ where: `capability ${candidate.name}`, text: normalise(`${candidate.name} ${candidate.definition}`) });
@@ -97,13 +105,16 @@ export async function checkLeakage(o: {
     if (used.length === 0) continue;
     from.push(round.module);
     const environment = await environments.get(sandboxSpec(round.module));
-    for (const task of used) {
+    for (const [n, task] of used.entries()) {
       const text = await seedText(environment, task);
+      progress(n + 1, used.length);
       if (text !== undefined) texts.push({ where: `${name}, ${task}`, text });
     }
   }
-  for (const task of await exemplars(o.store, record))
+  for (const task of await exemplars(o.store, record)) {
     texts.push({ where: `exemplar ${task}`, text: await firstText(target, task) });
+    progress(texts.length, texts.length);
+  }
   const hits = texts.flatMap(({ where, text }) => {
     const task = leaked(tests, text);
     return task === undefined ? [] : [{ where, task }];

@@ -1,108 +1,151 @@
 /**
  * A learner: a process that improves a policy and asks its worker for rollouts, over JSON lines (docs/learner-protocol.md). The GRPO trainer
- * is one. Invariant: whoever starts one sees it end.
+ * is one. Invariants: whoever starts one sees it end; one that shows no sign of work is ended before the server gives its step away.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { openSync, closeSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { createInterface, type Interface } from 'node:readline';
-import { z } from 'zod';
-import { promptSchema } from '../domain/rollout';
+import { Readable } from 'node:stream';
+import { reasonOf } from '../domain/failures';
+import { watchProcess } from '../policy/process-time';
 import { projectRoot } from '../policy/python';
 import { fail } from './context';
+import { parseMessage, type LearnerMessage } from './learner-messages';
 
-const step = z.number().int().nonnegative();
-/** What was learned so far: the folder of an adapter, or a prompt. */
-const learnedSchema = z.union([z.strictObject({ adapter: z.string() }), z.strictObject({ prompt: promptSchema })]);
-export type Learned = z.infer<typeof learnedSchema>;
+/** Until `ready`: libraries and a full-size model are loaded, on cores that others use too. */
+const START_SECONDS = 600;
+/** A learner that is asked to stop writes a checkpoint: seconds for a LoRA. */
+const STOP_SECONDS = 60;
+/** Of the heartbeat limit, how long a learner may stand still: it has to be gone before its step is given to another. */
+const PATIENCE = 0.8;
+const LOOK_SECONDS = 2;
 
-const messageSchema = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('ready'), step }),
-  z.object({
-    type: z.literal('rollouts'),
-    id: z.number().int(),
-    step,
-    tasks: z.array(z.string()),
-    group_size: z.number().int(),
-    policy: learnedSchema,
-    /** Token rows to train on, or whole conversations to read. */
-    content: z.enum(['rows', 'messages']).default('rows'),
-  }),
-  z.object({ type: z.literal('step'), step, metrics: z.record(z.string(), z.number().nullable()) }),
-  z.object({ type: z.literal('checkpoint'), step, policy: learnedSchema }),
-  z.object({ type: z.literal('done'), step }),
-  z.object({ type: z.literal('interrupted'), step }),
-  z.object({ type: z.literal('error'), error: z.object({ type: z.string(), message: z.string() }) }),
-]);
-export type LearnerMessage = z.infer<typeof messageSchema>;
+export interface LearnerLimits {
+  /** Silence after which the server gives the step to another worker. */
+  heartbeatSeconds: number;
+  /** How long it may say nothing while it has the turn. */
+  stallSeconds: number;
+  startSeconds?: number;
+  stopSeconds?: number;
+}
+
+interface LearnerCommand {
+  command: readonly string[];
+  log: string;
+  env: NodeJS.ProcessEnv;
+}
 
 export class LearnerProcess {
   private readonly child: ChildProcess;
   private readonly lines: Interface;
-  private readonly ended: Promise<unknown>;
+  private readonly exited: Promise<void>;
+  private readonly limits: Required<LearnerLimits>;
+  private broken: Error | undefined;
+  private killed = false;
+  /** Called whenever it can be seen to work, though it says nothing. */
+  onWork: () => void = () => undefined;
 
   /** Runs in the project's folder; `log` collects stderr; `env` is added to the environment. */
-  constructor({ command, log, env }: { command: readonly string[]; log: string; env: NodeJS.ProcessEnv }) {
-    const [program = '', ...args] = command;
-    const stderr = openSync(log, 'a');
-    this.child = spawn(program, args, {
-      cwd: projectRoot,
-      env: { ...process.env, ...env },
-      stdio: ['pipe', 'pipe', stderr],
+  constructor(o: LearnerCommand & { limits: LearnerLimits }) {
+    this.limits = { startSeconds: START_SECONDS, stopSeconds: STOP_SECONDS, ...o.limits };
+    this.child = start(o);
+    this.exited = new Promise((done) => {
+      this.child.once('exit', () => done());
+      this.child.once('error', (error) => {
+        this.broken = error;
+        done();
+      });
     });
-    closeSync(stderr);
-    if (!this.child.stdout || !this.child.stdin) throw new Error('the learner was started without pipes');
-    this.lines = createInterface({ input: this.child.stdout });
-    this.ended = once(this.child, 'close');
-    this.ended.catch(() => undefined);
+    // Without file handles for them there are no pipes, and `error` says so.
+    this.lines = createInterface({ input: this.child.stdout ?? Readable.from([]) });
     // A learner that ended between two lines is seen by messages(), not by the write that failed.
-    this.child.stdin.on('error', () => undefined);
+    this.child.stdin?.on('error', () => undefined);
   }
 
-  /** Its messages until it ends. Throws TrainerHung if `stallSeconds` pass without one while it has the turn, TrainerDied on bad lines. */
-  async *messages(stallSeconds: number): AsyncGenerator<LearnerMessage> {
+  /** Its messages until it ends. Throws TrainerHung where it has the turn and says nothing or stands still, TrainerDied on bad lines. */
+  async *messages(): AsyncGenerator<LearnerMessage> {
     const lines = this.lines[Symbol.asyncIterator]();
-    for (;;) {
-      let timer: NodeJS.Timeout | undefined;
-      const stalled = new Promise<never>((_, reject) => {
-        timer = setTimeout(
-          () => reject(fail('TrainerHung', `the trainer said nothing for ${stallSeconds} s`)),
-          stallSeconds * 1000,
-        );
-      });
-      try {
-        const next = await Promise.race([lines.next(), stalled]);
-        if (next.done) return;
-        yield parse(next.value);
-      } finally {
-        clearTimeout(timer);
-      }
+    const { startSeconds, stallSeconds } = this.limits;
+    for (let ready = false; ; ready = true) {
+      const next = await (ready
+        ? this.whileItWorks(lines.next(), stallSeconds, `said nothing for ${stallSeconds} s (workers.stallSeconds)`)
+        : this.whileItWorks(lines.next(), startSeconds, `was not ready after ${startSeconds} s`));
+      if (this.broken) throw notStarted(this.broken);
+      if (next.done) return;
+      yield parseMessage(next.value);
     }
+  }
+
+  /** Waits for it, as long as it can be seen to work and not longer than that; else it is killed. */
+  private whileItWorks<T>(awaited: Promise<T>, seconds: number, problem: string): Promise<T> {
+    const { heartbeatSeconds } = this.limits;
+    const begun = performance.now();
+    return new Promise((done, broken) => {
+      const end = this.watch((idle) => {
+        const late = performance.now() - begun > seconds * 1000;
+        if (!late && idle < PATIENCE * heartbeatSeconds) return;
+        this.kill();
+        const still = `has used no processor time for ${Math.round(idle)} s`;
+        broken(fail('TrainerHung', `the trainer ${late ? problem : still}`));
+      });
+      void awaited.then(done, broken).finally(end);
+    });
+  }
+
+  private watch(onLook: (idleSeconds: number) => void): () => void {
+    return watchProcess({
+      pid: this.child.pid,
+      everySeconds: Math.min(LOOK_SECONDS, this.limits.heartbeatSeconds / 10),
+      onLook: (idle) => {
+        if (idle === 0) this.onWork();
+        onLook(idle);
+      },
+    });
   }
 
   send(message: object): void {
     this.child.stdin?.write(`${JSON.stringify(message)}\n`);
   }
 
-  /** Asks it to save and waits; after `graceSeconds` it is killed. Safe to call at any time. */
-  async stop(graceSeconds: number): Promise<void> {
+  /** Asks it to save and waits; one that takes too long or stands still is killed. Safe to call at any time. */
+  async stop(): Promise<void> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
-    this.child.kill('SIGTERM');
+    if (!this.killed) this.child.kill('SIGTERM');
     this.child.stdin?.end();
-    const timer = setTimeout(() => this.child.kill('SIGKILL'), graceSeconds * 1000);
-    await this.ended.catch(() => undefined);
-    clearTimeout(timer);
+    const { heartbeatSeconds, stopSeconds } = this.limits;
+    const begun = performance.now();
+    const end = this.watch((idle) => {
+      const late = performance.now() - begun > stopSeconds * 1000;
+      if (late || idle > PATIENCE * heartbeatSeconds) this.kill();
+    });
+    await this.exited;
+    end();
+  }
+
+  private kill(): void {
+    this.killed = true;
+    this.child.kill('SIGKILL');
   }
 }
 
-function parse(line: string): LearnerMessage {
-  let value: unknown;
+function start({ command: [program = '', ...args], log, env }: LearnerCommand): ChildProcess {
+  const stderr = openLog(log);
   try {
-    value = JSON.parse(line);
-  } catch {
-    // No JSON is outside the protocol like any other line.
+    return spawn(program, args, { cwd: projectRoot, env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', stderr] });
+  } catch (error) {
+    throw notStarted(error);
+  } finally {
+    if (stderr !== 'ignore') closeSync(stderr);
   }
-  const parsed = messageSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  throw fail('TrainerDied', `the trainer wrote a line outside the protocol: ${line.slice(0, 200)}`);
+}
+
+const notStarted = (error: unknown): Error => fail('TrainerDied', `the trainer can't be started: ${reasonOf(error)}`);
+
+/** A log that can't be written is no reason not to train. */
+function openLog(path: string): number | 'ignore' {
+  try {
+    return openSync(path, 'a');
+  } catch {
+    return 'ignore';
+  }
 }

@@ -3,26 +3,33 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { digest } from '../artifacts/hash';
 import type { Campaign } from '../domain/campaign';
 import type { EnvironmentDescription } from '../domain/environment';
 import { kindOf } from '../domain/kind';
+import type { Work } from '../domain/progress';
 import type { Prepared } from '../domain/results';
 import type { Registry } from '../registry';
-import { fail, keptJson, type Dependencies } from './context';
+import { fail, keptJson, working, type Dependencies } from './context';
 import { splitTasks } from '../environments/split';
 import type { ControlActivities } from './types';
+
+const CHUNK_BYTES = 1 << 22;
 
 export function createPrepare({ store, environments, kinds }: Dependencies): Pick<ControlActivities, 'prepare'> {
   return {
     async prepare({ campaign }) {
-      const base = await baseModelId(campaign.baseModel.path);
+      const base = await baseModelId(campaign.baseModel.path, working('hash the base model'));
       const environment = await environments.get(campaign.target);
       const description = await environment.describe();
       const { name, version } = description;
       await checkParts(kinds, campaign, description);
-      const [train, test] = await Promise.all([environment.tasks('train'), environment.tasks('test')]);
+      const { progress } = working('read the tasks');
+      progress(0, 2);
+      const train = await environment.tasks('train');
+      progress(1, 2);
+      const test = await environment.tasks('test');
+      progress(2, 2);
       const plan = splitTasks({ campaign, train: train.map((t) => t.id), test: test.map((t) => t.id) });
       const key = `plan/${digest({ name, version, seed: campaign.seed, plan })}`;
       const ref = await keptJson(store, { key, producer: 'prepare', inputs: [] }, () => plan);
@@ -46,7 +53,7 @@ async function checkParts(kinds: Registry, campaign: Campaign, description: Envi
 }
 
 /** `<folder>@<hash of all files>`: another base is another policy, whatever its folder is called. */
-async function baseModelId(path: string): Promise<string> {
+async function baseModelId(path: string, { progress, signal }: Work): Promise<string> {
   const isModel = await stat(join(path, 'config.json')).then(
     (s) => s.isFile(),
     () => false,
@@ -56,12 +63,20 @@ async function baseModelId(path: string): Promise<string> {
       'BadInput',
       `baseModel.path: no model in ${path} (config.json is missing); make one with "make base-model"`,
     );
+  const entries = await Promise.all(
+    (await readdir(path)).sort().map(async (name) => ({ name, stats: await stat(join(path, name)) })),
+  );
+  // A folder of a model hub's cache holds links to its files.
+  const files = entries.filter(({ stats }) => stats.isFile());
+  const total = files.reduce((sum, { stats }) => sum + stats.size, 0);
   const hash = createHash('sha256');
-  for (const file of (await readdir(path)).sort()) {
-    // A folder of a model hub's cache holds links to its files.
-    if (!(await stat(join(path, file))).isFile()) continue;
-    hash.update(`${file}\n`);
-    await pipeline(createReadStream(join(path, file)), hash, { end: false });
+  let done = 0;
+  for (const { name } of files) {
+    hash.update(`${name}\n`);
+    for await (const chunk of createReadStream(join(path, name), { highWaterMark: CHUNK_BYTES, signal })) {
+      hash.update(chunk as Buffer);
+      progress((done += (chunk as Buffer).length), total);
+    }
   }
   return `${basename(path)}@${hash.digest('hex').slice(0, 12)}`;
 }

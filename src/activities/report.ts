@@ -1,13 +1,15 @@
 /** Writes the report: report.json and report.html as artifacts, and as files in the campaign's folder. */
-import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { replaceFile } from '../artifacts/durable-file';
 import { digest } from '../artifacts/hash';
+import type { ArtifactStore } from '../artifacts/store';
 import { kindOf } from '../domain/kind';
+import type { Work } from '../domain/progress';
 import type { CampaignRecord } from '../domain/results';
 import { buildReport } from '../report/build';
 import { batchesByPurpose } from '../report/build/totals';
 import { renderReport } from '../report/render';
-import type { Dependencies } from './context';
+import { asideIn, working, type Dependencies } from './context';
 import { checkLeakage } from './leakage';
 import type { ControlActivities } from './types';
 
@@ -19,18 +21,19 @@ export function createWriteReport({
 }: Dependencies): Pick<ControlActivities, 'writeReport'> {
   return {
     async writeReport({ record }) {
-      const leakage = await checkLeakage({ store, environments, record });
+      const inputs = inputsOf(record);
+      const { progress } = working('read what was found');
+      const watched = heard(store, inputs.length, progress);
+      const leakage = await checkLeakage({ store: watched, environments, record, progress });
       const { target } = record.campaign;
       const tasks = await (await environments.get(target)).tasks('test');
       const { published } = kindOf(kinds.environments, target);
       const parts = { ...(published && { published }), ...(leakage && { leakage }) };
-      const report = await buildReport({ store, record, tasks, ...parts });
+      const report = await buildReport({ store: watched, record, tasks, ...parts });
       const { json, html } = renderReport({ report });
-      const folder = join(home, record.campaign.name);
-      await mkdir(folder, { recursive: true });
-      await writeWhole(join(folder, 'report.json'), json);
-      await writeWhole(join(folder, 'report.html'), html);
-      const inputs = inputsOf(record);
+      const [folder, aside] = [join(home, record.campaign.name), asideIn(home)];
+      await replaceFile({ path: join(folder, 'report.json'), body: json, aside });
+      await replaceFile({ path: join(folder, 'report.html'), body: html, aside });
       const key = `report/${digest(record)}`;
       return {
         report: await store.put({
@@ -55,10 +58,19 @@ export function createWriteReport({
 const inputsOf = (record: CampaignRecord) => [
   ...batchesByPurpose(record).flatMap(({ batches }) => batches.map((batch) => batch.ref)),
   ...(record.selection ? [record.selection.selection] : []),
-  ...(record.router ? [record.router.router] : []),
+  ...(record.router?.router ? [record.router.router] : []),
 ];
 
-async function writeWhole(path: string, text: string): Promise<void> {
-  await writeFile(`${path}.part`, text);
-  await rename(`${path}.part`, path);
+/** The store, with progress that hears of every artifact that has been read: `total` of them, and some of them several times. */
+function heard(store: ArtifactStore, total: number, progress: Work['progress']): ArtifactStore {
+  const seen = new Set<string>();
+  return {
+    ...store,
+    async read(ref) {
+      const body = await store.read(ref);
+      seen.add(ref.sha256);
+      progress(seen.size, Math.max(total, seen.size));
+      return body;
+    },
+  };
 }

@@ -1,11 +1,12 @@
 /** One batch of rollouts: the engine, with heartbeats on every finished rollout and cancellation that keeps what is done. */
 import { Context } from '@temporalio/activity';
 import type { RolloutHeartbeat } from '../domain/progress';
-import { rollOut } from '../rollout/engine';
+import { rollOut, type RollOutProgress } from '../rollout/engine';
 import { createResolver } from '../rollout/resolve';
 import type { RolloutActivities } from './types';
 import type { PolicyDependencies } from './context';
 import { inputsOf, resolveTasks } from './tasks';
+import { tellingOfMerges } from './telling';
 
 export function createRollOut({
   store,
@@ -23,6 +24,8 @@ export function createRollOut({
         resolveTasks(store, input.tasks),
       ]);
       const { title } = input;
+      let last: RollOutProgress = { done: 0, total: tasks.length * input.attempts, broken: 0, turns: 0 };
+      const beat = () => context.heartbeat({ kind: 'rollouts', title, ...last } satisfies RolloutHeartbeat);
       const { summary } = await rollOut({
         ...input,
         environment,
@@ -30,10 +33,11 @@ export function createRollOut({
         resolve,
         inputs: inputsOf(input),
         store,
-        client,
+        client: tellingOfMerges(client, beat),
         signal: context.cancellationSignal,
         onProgress: (progress) => {
-          context.heartbeat({ kind: 'rollouts', title, ...progress } satisfies RolloutHeartbeat);
+          last = progress;
+          beat();
         },
       });
       return summary;

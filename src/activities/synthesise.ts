@@ -12,7 +12,7 @@ import { testTexts } from './leakage';
 import type { AnalysisActivities, ControlActivities } from './types';
 
 /** Changes whenever the same rewards would be judged otherwise. */
-const CALIBRATION_VERSION = '2';
+const CALIBRATION_VERSION = '3';
 
 export function createSynthesis({
   store,
@@ -57,16 +57,20 @@ export function createSynthesis({
     async selfTest({ module }) {
       const key = `self-test/${digest({ version: SELF_TEST_VERSION, module: module.sha256 })}`;
       const ref = await keptJson(store, { key, producer: 'selfTest', inputs: [module] }, async () =>
-        selfTest({ source: await text(module) }),
+        selfTest({ source: await text(module), progress: working('self-test').progress }),
       );
       return readJson(store, ref, selfTestSchema);
     },
 
     async calibrate({ bands, rollouts, confidence }) {
       const key = `calibration/${digest({ version: CALIBRATION_VERSION, bands, rollouts, confidence })}`;
-      const ref = await keptJson(store, { key, producer: 'calibrate', inputs: [rollouts] }, async () =>
-        calibrate({ groups: [...(await outcomes({ store, ref: rollouts })).values()], bands, confidence }),
-      );
+      const ref = await keptJson(store, { key, producer: 'calibrate', inputs: [rollouts] }, async () => {
+        const { progress } = working('hold the rewards against the bands');
+        progress(0, 1);
+        const groups = [...(await outcomes({ store, ref: rollouts })).values()];
+        progress(1, 1);
+        return calibrate({ groups, bands, confidence });
+      });
       return readJson(store, ref, calibrationReportSchema);
     },
   };

@@ -1,16 +1,20 @@
 /** Trains one LoRA with GRPO: the trainer as a learner. A training that has ended is found by its key. */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { Context } from '@temporalio/activity';
 import { join, resolve } from 'node:path';
+import { replaceFile } from '../artifacts/durable-file';
 import { digest } from '../artifacts/hash';
-import { trainingResultSchema } from '../domain/results';
-import { keptJson, readJson, type GpuDependencies } from './context';
+import type { ArtifactStore, Journal } from '../artifacts/store';
+import { trainingResultSchema, type TrainingResult } from '../domain/results';
+import { asideIn, keptJson, readJson, type GpuDependencies } from './context';
+import type { GpuGroups } from './gpu-groups';
 import { LearnerProcess } from './learner-process';
-import { Learning, STOP_SECONDS } from './learning';
+import { Learning } from './learning';
 import { inputsOf, resolveTasks } from './tasks';
 import type { GpuActivities, TrainInput } from './types';
+import { isWhole } from './whole';
 
 /** Changes whenever the same job would come to other weights. */
-const TRAINER_VERSION = '3';
+const TRAINER_VERSION = '4';
 
 export function createTrain(deps: GpuDependencies): GpuActivities {
   const { store, home, python, gpus } = deps;
@@ -32,22 +36,19 @@ export function createTrain(deps: GpuDependencies): GpuActivities {
         maxTokens,
         maskReadOnlyTurns,
       });
-      const known = await store.find(`training/${id}`);
-      if (known) return readJson(store, known, trainingResultSchema);
+      const known = await wholeResult(store, `training/${id}`);
+      if (known) return known;
 
       const folder = resolve(home, 'trainings', `${input.name}-${id.slice(0, 12)}`);
-      await mkdir(folder, { recursive: true });
       const [jobFile, log] = [join(folder, 'job.json'), join(folder, 'trainer.log')];
-      await writeFile(
-        jobFile,
-        JSON.stringify({ ...job, base_model: input.baseModelPath, output_dir: folder }, null, 1),
-      );
-      const journal = await store.journal(`training/${id}`);
-      const { env, giveBack } = gpus.take();
+      const body = JSON.stringify({ ...job, base_model: input.baseModelPath, output_dir: folder }, null, 1);
+      await replaceFile({ path: jobFile, body, aside: asideIn(home) });
+      const { heartbeatSeconds, stallSeconds } = input;
       const command = [python, '-m', 'trainer', 'train', '--job', jobFile];
-      const process = new LearnerProcess({ command, log, env });
-      try {
-        const { name, seed, concurrency, maxAttempts, stallSeconds } = input;
+      const limits = { heartbeatSeconds, stallSeconds };
+
+      const learn = async (process: LearnerProcess, journal: Journal): Promise<TrainingResult> => {
+        const { name, seed, concurrency, maxAttempts } = input;
         const { temperature, steps, checkpointEvery } = input.training;
         const sampling = { temperature, topP: 1, maxTokens };
         const learning = new Learning({
@@ -61,7 +62,6 @@ export function createTrain(deps: GpuDependencies): GpuActivities {
           steps,
           checkpointEvery,
           maskReadOnlyTurns,
-          stallSeconds,
           batch: { sampling, maxSteps, seed, concurrency, maxAttempts, inputs: inputsOf(input) },
         });
         const result = await learning.toTheEnd(environment);
@@ -71,13 +71,44 @@ export function createTrain(deps: GpuDependencies): GpuActivities {
         ];
         await keptJson(store, { key: `training/${id}`, producer: 'train', inputs }, () => result);
         return result;
+      };
+
+      const journal = await store.journal(`training/${id}`);
+      try {
+        return await withGpus(gpus, async (env) => {
+          Context.current().cancellationSignal.throwIfAborted();
+          const process = new LearnerProcess({ command, log, env, limits });
+          try {
+            return await learn(process, journal);
+          } finally {
+            await process.stop();
+          }
+        });
       } finally {
-        await process.stop(STOP_SECONDS);
-        giveBack();
         await journal.close();
       }
     },
   };
+}
+
+/** Gives the GPUs back however the work ends, or does not begin. */
+async function withGpus<Result>(gpus: GpuGroups, work: (env: NodeJS.ProcessEnv) => Promise<Result>): Promise<Result> {
+  const { env, giveBack } = gpus.take();
+  try {
+    return await work(env);
+  } finally {
+    giveBack();
+  }
+}
+
+/** What a training has come to, if all that it names can still be read; else the learner goes on from its end and puts it there again. */
+async function wholeResult(store: ArtifactStore, key: string): Promise<TrainingResult | undefined> {
+  const known = await store.find(key);
+  if (!known) return undefined;
+  const result = await readJson(store, known, trainingResultSchema);
+  const refs = result.checkpoints.flatMap(({ policy }) => policy.adapters.map(({ ref }) => ref));
+  for (const ref of [result.metrics, ...refs]) if (!(await isWhole(store, ref))) return undefined;
+  return result;
 }
 
 /** job.json without its folders: what decides the weights, wherever it lies. */

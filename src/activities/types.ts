@@ -1,5 +1,6 @@
 /** The activities as the workflows see them, by task queue. Workflows import this file's types only. */
 import type { ArtifactRef } from '../domain/artifacts';
+import type { BaseCheck } from '../domain/base-check';
 import type { CalibrationReport } from '../domain/calibration';
 import type { CalibrationBands, Campaign, SelectionRule, Training } from '../domain/campaign';
 import type { Candidate } from '../domain/capability';
@@ -11,7 +12,6 @@ import type {
   PlanPart,
   Prepared,
   RolloutSummary,
-  RouterResult,
   SelectedCapability,
   SelfTest,
   TrainingResult,
@@ -53,6 +53,8 @@ export interface TrainInput {
   maxSteps: number;
   concurrency: number;
   maxAttempts: number;
+  /** Silence after which the server gives the training to another worker. */
+  heartbeatSeconds: number;
   /** A trainer that has the turn and says nothing for so long hangs, and is replaced. */
   stallSeconds: number;
 }
@@ -61,6 +63,8 @@ export interface ControlActivities {
   prepare(input: { campaign: Campaign }): Promise<Prepared>;
   select(input: {
     rule: SelectionRule;
+    /** What was labeled: trajectories that are all the same select nothing. */
+    rollouts: ArtifactRef;
     candidates: ArtifactRef;
     /** Absent: all candidates are selected outright. */
     labels?: ArtifactRef[];
@@ -99,13 +103,15 @@ export interface AnalysisActivities {
 
 export interface RolloutActivities {
   rollOut(input: RollOutInput): Promise<RolloutSummary>;
+  /** `rollouts`: the base rollouts, of which the first few are made and looked at. */
+  checkBase(input: { rollouts: RollOutInput; baseModelPath: string }): Promise<BaseCheck>;
   /** On this queue because a router may ask the policy. */
   fitRouter(input: {
     router: KindSpec;
     seed: number;
     /** `base` first. */
     outcomes: { option: string; policy: FixedPolicy; rollouts: ArtifactRef }[];
-  }): Promise<Pick<RouterResult, 'router'>>;
+  }): Promise<{ router: ArtifactRef }>;
 }
 
 export interface GpuActivities {

@@ -1,89 +1,125 @@
 /**
- * The artifact store in a folder. Invariants: `objects` are named by their content; `keys` and `provenance` are created once and
- * never change; a key appears only after its object and provenance are durable, so whatever `find` returns can be read.
+ * The artifact store in a folder. Invariants: `objects` are named by their content; `keys` and `provenance` are created once and stay
+ * until what they name is found damaged beyond mending; a key appears only after its object and provenance are durable, and `find`
+ * checks them (one read a process), so whatever it returns can be read.
  *
  *   objects/<2>/<sha256>            content, read-only          keys/<2>/<sha256 of key>.json   entry of the key
  *   provenance/<2>/<sha256>.json    entry of the first key that led to this content
  *   folders/<sha256>/               materialised folders        journals/<sha256 of key>.jsonl  unfinished work
+ *   aside/                          what is being written
  */
-import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve as absolutePath } from 'node:path';
-import { z } from 'zod';
-import { artifactRefSchema, type ArtifactRef } from '../domain/artifacts';
-import { createFile, isCode, replaceFile } from './durable-file';
-import { listFiles, materialise, parseListing, TREE_MEDIA_TYPE, type Listing } from './folder-tree';
+import type { ArtifactRef } from '../domain/artifacts';
+import { OutsideFailure } from '../domain/failures';
+import { removeAsides } from './aside';
+import { Checks, markOf } from './checks';
+import { createFile, replaceFile } from './durable-file';
+import { formatEntry, readEntry, removeEntry, type Entry } from './entries';
+import { listFiles, listingOf, materialise, parseListing, TREE_MEDIA_TYPE, type Listing } from './folder-tree';
 import { sha256 } from './hash';
-import { openJournal } from './journal';
+import { openJournal, removeJournal } from './journal';
+import { openObjects } from './objects';
 import type { ArtifactStore, Provenance } from './store';
 
-const entrySchema = z.object({
-  key: z.string(),
-  producer: z.string(),
-  inputs: z.array(artifactRefSchema),
-  ref: artifactRefSchema,
-});
-type Entry = z.infer<typeof entrySchema>;
+const ASIDE = 'aside';
+const REMEDY = 'run the same `campaign run` again: it is made anew';
+
+/** Removes what dead processes of this host left half-written in the store; returns how many files and folders. */
+export const removeLeftovers = (root: string): Promise<number> => removeAsides(join(absolutePath(root), ASIDE));
 
 /** Opens the store in `root`, which is created on the first write. Several processes may use one folder. */
 export function openFolderStore(root: string): ArtifactStore {
   const at = (...parts: string[]) => join(absolutePath(root), ...parts);
-  const aside = at('aside');
-  const objectPath = (sha: string) => at('objects', sha.slice(0, 2), sha);
+  const aside = at(ASIDE);
   const provenancePath = (sha: string) => at('provenance', sha.slice(0, 2), `${sha}.json`);
+  const journalPath = (key: string) => at('journals', `${sha256(key)}.jsonl`);
   const keyPath = (key: string) => at('keys', sha256(key).slice(0, 2), `${sha256(key)}.json`);
+  const checks = new Checks();
+  const objects = openObjects({ root: at('objects'), folders: at('folders'), aside, checks });
 
-  async function putObject(body: Uint8Array | string): Promise<string> {
-    await mkdir(aside, { recursive: true });
-    const sha = sha256(body);
-    const path = objectPath(sha);
-    if (!(await exists(path))) await replaceFile({ path, body, aside, mode: 0o444 });
-    return sha;
+  /** Writes the provenance, unless it is there and whole. */
+  async function keepProvenance(entry: Entry): Promise<void> {
+    const path = provenancePath(entry.ref.sha256);
+    if (await checks.holds(path, async () => (await readEntry(path))?.entry?.ref.sha256 === entry.ref.sha256)) return;
+    const body = formatEntry(entry);
+    if (!(await createFile({ path, body, aside }))) await replaceFile({ path, body, aside });
   }
 
   /** Writes the entry under its key; returns the reference that stands there in the end, ours or an earlier one. */
   async function putEntry(entry: Entry): Promise<ArtifactRef> {
-    const body = JSON.stringify(entry);
-    await createFile({ path: provenancePath(entry.ref.sha256), body, aside });
-    if (await createFile({ path: keyPath(entry.key), body, aside })) return entry.ref;
-    return (await readEntry(keyPath(entry.key)))!.ref;
+    await keepProvenance(entry);
+    for (;;) {
+      if (await createFile({ path: keyPath(entry.key), body: formatEntry(entry), aside })) return entry.ref;
+      const earlier = await find(entry.key);
+      if (earlier) return earlier;
+    }
   }
 
-  const find = async (key: string) => (await readEntry(keyPath(key)))?.ref;
-
-  async function read(ref: ArtifactRef): Promise<Buffer> {
-    const body = await readFile(objectPath(ref.sha256)).catch((error: unknown) => {
-      throw isCode(error, 'ENOENT') ? new Error(`artifact ${ref.uri} is not in the store ${at()}`) : error;
-    });
-    if (sha256(body) !== ref.sha256) {
-      throw new Error(
-        `artifact ${ref.uri} is damaged: its bytes don't have its sha256; restore ${objectPath(ref.sha256)}`,
-      );
+  async function find(key: string): Promise<ArtifactRef | undefined> {
+    const path = keyPath(key);
+    const file = await readEntry(path);
+    if (!file) return undefined;
+    const { entry, identity } = file;
+    if (entry?.key === key && (await isWhole(entry.ref))) {
+      await keepProvenance(entry);
+      return entry.ref;
     }
-    return body;
+    await removeEntry({ path, identity, aside });
+    return undefined;
+  }
+
+  async function isWhole(ref: ArtifactRef): Promise<boolean> {
+    if (!isFolder(ref)) return objects.has(ref.sha256);
+    const listing = await listingFor(ref);
+    for (const file of listing?.files ?? []) if (!(await objects.has(file.sha256))) return false;
+    return listing !== undefined;
+  }
+
+  async function listingFor({ sha256: sha }: ArtifactRef): Promise<Listing | undefined> {
+    const body = await objects.read(sha);
+    return body && parseListing({ body, file: objects.path(sha) });
+  }
+
+  /** What is wrong with `file`, which belongs to the artifact. */
+  async function damaged(ref: ArtifactRef, file: string): Promise<OutsideFailure> {
+    const what = (await markOf(file))
+      ? `is damaged: ${file} does not hold what was put there`
+      : `is not in the store ${at()}: there is no ${file}`;
+    const made = (await readEntry(provenancePath(ref.sha256)).catch(() => undefined))?.entry;
+    const origin = made ? `made by '${made.producer}' under the key '${made.key}'` : 'what made it can not be read';
+    return new OutsideFailure('ArtifactDamaged', `artifact ${ref.uri} (${origin}) ${what}; ${REMEDY}`);
   }
 
   return {
     find,
-    read,
+
+    async read(ref) {
+      const body = await objects.read(ref.sha256);
+      if (!body) throw await damaged(ref, objects.path(ref.sha256));
+      return body;
+    },
 
     async put({ body, mediaType, ...provenance }) {
       const done = await find(provenance.key);
       if (done) return done;
-      const sha = await putObject(body);
+      const sha = await objects.put(body);
       const ref = { uri: `artifact:${sha}`, sha256: sha, bytes: Buffer.byteLength(body), mediaType };
       return putEntry({ ...only(provenance), ref });
     },
 
-    async putFolder({ folder, ...provenance }) {
+    async putFolder({ folder, files: names, ...provenance }) {
       const done = await find(provenance.key);
       if (done) return done;
-      const files: Listing['files'] = [];
-      for (const { path, absolute } of await listFiles(folder)) {
+      let bytes = 0;
+      const store = async (absolute: string) => {
         const body = await readFile(absolute);
-        files.push({ path, sha256: await putObject(body), bytes: body.length });
-      }
-      const sha = await putObject(JSON.stringify({ files }));
-      const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+        bytes += body.length;
+        return { sha256: await objects.put(body), bytes: body.length };
+      };
+      const sha = await objects.put(
+        await listingOf({ files: await listFiles({ folder, ...(names && { files: names }) }), store }),
+      );
       return putEntry({
         ...only(provenance),
         ref: { uri: `artifact-tree:${sha}`, sha256: sha, bytes, mediaType: TREE_MEDIA_TYPE },
@@ -91,42 +127,42 @@ export function openFolderStore(root: string): ArtifactStore {
     },
 
     async folder(ref) {
-      if (!ref.uri.startsWith('artifact-tree:'))
-        throw new Error(`artifact ${ref.uri} is a file, not a folder; use read`);
+      if (!isFolder(ref)) throw new Error(`artifact ${ref.uri} is a file, not a folder; use read`);
       const target = at('folders', ref.sha256);
-      await mkdir(aside, { recursive: true });
-      await materialise({ listing: parseListing(await read(ref)), target, aside, objectPath });
+      const listing = await listingFor(ref);
+      if (!listing) throw await damaged(ref, objects.path(ref.sha256));
+      const copy = async (file: { sha256: string; to: string }) => {
+        if (!(await objects.copy(file))) throw await damaged(ref, objects.path(file.sha256));
+      };
+      await materialise({ listing, target, aside, checks, copy });
       return target;
     },
 
     async provenance(ref) {
-      const entry = await readEntry(provenancePath(ref.sha256));
-      if (!entry) throw new Error(`artifact ${ref.uri} is not in the store ${at()}`);
+      const path = provenancePath(ref.sha256);
+      const entry = (await readEntry(path))?.entry;
+      if (!entry) throw await damaged(ref, path);
       return only(entry);
     },
 
     async resolve(prefix) {
-      const byKey = await find(prefix);
+      // A look only: what is damaged is forgotten by whoever would make it again.
+      const byKey = (await readEntry(keyPath(prefix)))?.entry?.ref;
       if (byKey || !/^[0-9a-f]{2,64}$/.test(prefix)) return byKey;
       const names = await readdir(at('provenance', prefix.slice(0, 2))).catch(() => []);
       const [name, ...others] = names.filter((candidate) => candidate.startsWith(prefix));
       if (name === undefined || others.length > 0) return undefined;
-      return (await readEntry(at('provenance', prefix.slice(0, 2), name)))?.ref;
+      const path = at('provenance', prefix.slice(0, 2), name);
+      const file = await readEntry(path);
+      if (file && !file.entry) throw new OutsideFailure('ArtifactDamaged', `${path} is damaged; ${REMEDY}`);
+      return file?.entry?.ref;
     },
 
-    journal: (key) => openJournal(at('journals', `${sha256(key)}.jsonl`)),
+    journal: (key) => openJournal(journalPath(key)),
+    removeJournal: (key) => removeJournal(journalPath(key)),
   };
 }
 
+const isFolder = ({ uri }: ArtifactRef): boolean => uri.startsWith('artifact-tree:');
+
 const only = ({ key, producer, inputs }: Provenance): Provenance => ({ key, producer, inputs });
-
-const exists = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined;
-
-async function readEntry(path: string): Promise<Entry | undefined> {
-  try {
-    return entrySchema.parse(JSON.parse(await readFile(path, 'utf8')));
-  } catch (error) {
-    if (isCode(error, 'ENOENT')) return undefined;
-    throw error;
-  }
-}

@@ -3,10 +3,12 @@
  * not there; the first record under a key stays; any number of processes may append at once (each flush is one O_APPEND write
  * that begins with a line break, so a line torn by a crash never swallows its neighbour).
  */
-import { mkdir, open, readFile, rm, type FileHandle } from 'node:fs/promises';
+import { open, readFile, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isCode, syncFolder } from './durable-file';
+import { breathing } from '../domain/breath';
+import { withRoom } from './disk-full';
+import { flush as flushPath, isCode, makeFolder } from './durable-file';
 import { sha256 } from './hash';
 import type { Journal } from './store';
 
@@ -36,37 +38,69 @@ async function readRecords(path: string): Promise<Map<string, unknown>> {
     if (isCode(error, 'ENOENT')) return Buffer.alloc(0);
     throw error;
   });
+  const breathe = breathing();
   for (let start = 0; start < bytes.length;) {
     const lineBreak = bytes.indexOf(10, start);
     const end = lineBreak < 0 ? bytes.length : lineBreak;
     const entry = parseLine(bytes.toString('utf8', start, end));
     if (entry && !records.has(entry[0])) records.set(...entry);
+    await breathe(end - start);
     start = end + 1;
   }
   return records;
 }
 
-/** One write for the whole group. A short write (a full disk) leaves a torn line behind, and all of the group is written again. */
-async function appendWhole(file: FileHandle, lines: string[]): Promise<void> {
-  const bytes = Buffer.from(`\n${lines.join('')}`);
+/**
+ * One write for the whole group. A short write (a full disk) leaves a torn line behind, and all of the group is written again: by
+ * the next write, or else by whoever appends again once there is room.
+ */
+async function appendWhole(file: FileHandle, bytes: Buffer): Promise<void> {
   while ((await file.write(bytes)).bytesWritten < bytes.length);
   await file.datasync();
 }
 
+interface Opened {
+  file: FileHandle;
+  records: Map<string, unknown>;
+}
+
+async function openWhole(path: string): Promise<Opened> {
+  await makeFolder(dirname(path));
+  const file = await open(path, 'a');
+  try {
+    await flushPath(dirname(path));
+    return { file, records: await readRecords(path) };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
 /** Opens (or creates) the journal at `path`. Torn lines are passed over, never repaired: another process may be appending. */
 export async function openJournal(path: string): Promise<Journal> {
-  await mkdir(dirname(path), { recursive: true });
-  const file = await open(path, 'a');
-  await syncFolder(dirname(path));
-  const records = await readRecords(path);
+  const { file, records } = await withRoom({ path, bytes: 0 }, () => openWhole(path));
   const pending = new Map<string, Promise<void>>();
   let group: { lines: string[]; done: Promise<void> } | undefined;
   let lastFlush = Promise.resolve();
 
+  const add = (key: string, record: unknown) => void (records.has(key) || records.set(key, record));
+
   async function flush(previous: Promise<void>, lines: string[]): Promise<void> {
     await Promise.all([previous.catch(() => undefined), sleep(GROUP_COMMIT_MS)]);
     group = undefined; // from here on appends go into the next group
-    await appendWhole(file, lines);
+    const bytes = Buffer.from(`\n${lines.join('')}`);
+    try {
+      await withRoom({ path, bytes: bytes.length }, () => appendWhole(file, bytes));
+    } catch (error) {
+      await keepWhole().catch(() => undefined); // the next opening finds them
+      throw error;
+    }
+  }
+
+  /** Of a group that failed, the lines that came to the disk whole count now, as they will when the journal is opened again. */
+  async function keepWhole(): Promise<void> {
+    await file.datasync();
+    for (const [key, record] of await readRecords(path)) add(key, record);
   }
 
   function append(key: string, record: unknown): Promise<void> {
@@ -79,7 +113,7 @@ export async function openJournal(path: string): Promise<Journal> {
       lastFlush = group.done;
     }
     group.lines.push(formatLine(key, record));
-    const appended = group.done.then(() => void records.set(key, record)).finally(() => pending.delete(key));
+    const appended = group.done.then(() => add(key, record)).finally(() => pending.delete(key));
     pending.set(key, appended);
     return appended;
   }
@@ -95,7 +129,10 @@ export async function openJournal(path: string): Promise<Journal> {
     close,
     remove: async () => {
       await close();
-      await rm(path, { force: true });
+      await removeJournal(path);
     },
   };
 }
+
+/** Also where there is none. */
+export const removeJournal = (path: string): Promise<void> => rm(path, { force: true });

@@ -14,18 +14,21 @@ export interface Provenance {
 export interface ArtifactStore {
   /** Stores bytes under a key derived from the inputs. If the key is taken, the artifact there is returned and `body` is dropped. */
   put(artifact: Provenance & { body: Uint8Array | string; mediaType: string }): Promise<ArtifactRef>;
-  /** Stores a folder (an adapter) file by file; the reference is to its listing. */
-  putFolder(artifact: Provenance & { folder: string }): Promise<ArtifactRef>;
+  /** Stores a folder (an adapter) file by file, or of it the named files alone; the reference is to its listing. */
+  putFolder(artifact: Provenance & { folder: string; files?: readonly string[] }): Promise<ArtifactRef>;
+  /** What is under the key. What is damaged beyond mending is forgotten, and so made again by whoever asks. */
   find(key: string): Promise<ArtifactRef | undefined>;
-  /** The bytes, checked against the reference's sha256. */
+  /** The bytes, checked against the reference's sha256. Throws ArtifactDamaged. */
   read(ref: ArtifactRef): Promise<Buffer>;
-  /** A read-only local folder that holds what putFolder stored. */
+  /** A read-only local folder that holds what putFolder stored, checked once a process. Throws ArtifactDamaged. */
   folder(ref: ArtifactRef): Promise<string>;
   provenance(ref: ArtifactRef): Promise<Provenance>;
   /** The artifact whose sha256 begins with `prefix` or whose key is `prefix`; undefined if none or several. */
   resolve(prefix: string): Promise<ArtifactRef | undefined>;
   /** An append-only log of finished records, for work that takes long and is resumed. */
   journal(key: string): Promise<Journal>;
+  /** Deletes a journal that may be there still, where a run ended between storing what it led to and removing it. */
+  removeJournal(key: string): Promise<void>;
 }
 
 export interface Journal {

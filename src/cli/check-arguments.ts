@@ -32,10 +32,14 @@ export function specOfArguments(o: {
   if (separated) return parsed(processKind, { command: args });
   const named = kinds.find(({ kind }) => kind === first);
   if (named?.checkArguments) {
-    const { usage, example, options } = named.checkArguments;
-    const fits = usage.endsWith('...') ? rest.length > 0 : rest.length === 1;
-    if (!fits) throw new UserError(`${first} takes ${usage}, not "${rest.join(' ')}"; ${exampleOf(first, example)}`);
-    return parsed(named, options(rest));
+    const { usage, example, variable, options } = named.checkArguments;
+    const set = variable === undefined ? undefined : process.env[variable];
+    const given = rest.length === 0 && set ? [set] : rest;
+    const fits = usage.endsWith('...') ? given.length > 0 : given.length === 1;
+    const or = variable === undefined ? '' : ` (or set ${variable})`;
+    if (!fits)
+      throw new UserError(`${first} takes ${usage}${or}, not "${rest.join(' ')}"; ${exampleOf(first, example)}`);
+    return parsed(named, options(given));
   }
   return args.length === 1 ? builtinSpec(first) : parsed(processKind, { command: args });
 }

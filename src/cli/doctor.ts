@@ -8,10 +8,12 @@ import { checkBuild, checkHome, checkMemory, checkNode, checkPort, checkTemporal
 import { checkPartners } from './checks/partners';
 import { checkPolicyServer } from './checks/policy-server';
 import { checkPython } from './checks/python';
+import { checkTokens } from './checks/tokens';
 import { UserError } from './errors';
 import { temporalPort, uiPort, type PortOptions } from './ports';
 import type { Home } from './project';
-import { Service, type ServiceSpec } from './run/service';
+import { Service } from './run/service';
+import type { ServiceSpec } from './run/service-spec';
 import { policyServerService } from './run/services';
 
 /**
@@ -42,18 +44,21 @@ export async function examine({ home, ports, campaign }: DoctorOptions): Promise
   ];
   if (!campaign) return machine;
   const model = checkModel(campaign);
+  const pythonRuns = python.every(({ ok }) => ok);
+  const tokens = model.ok && pythonRuns ? await checkTokens({ campaign, home }) : undefined;
   const gpus = await checkGpus(campaign);
   const parts = [
     ...machine,
     model,
     ...checkBridge(campaign),
     ...(await checkTarget(campaign, home)),
+    ...(tokens ? [tokens] : []),
     ...(await checkPartners(campaign)),
     await checkPolicyServer(campaign),
     ...(gpus ? [gpus] : []),
   ];
   const { policyServer, baseModel } = campaign;
-  if (policyServer.kind !== 'embedded' || !model.ok || !python.every(({ ok }) => ok)) return parts;
+  if (policyServer.kind !== 'embedded' || !model.ok || !pythonRuns) return parts;
   return [...parts, await tryPolicyServer(policyServerService({ ...policyServer, model: baseModel.path }).spec, home)];
 }
 
@@ -66,6 +71,7 @@ async function tryPolicyServer(spec: ServiceSpec, home: Home): Promise<Check> {
     onChange: ignore,
     onRestart: ignore,
     onFailure: ignore,
+    diskIsFull: () => false,
   });
   try {
     await service.start();
@@ -82,7 +88,7 @@ async function tryPolicyServer(spec: ServiceSpec, home: Home): Promise<Check> {
 export const doctorLines = (checks: Check[]): string[] => {
   const width = Math.max(...checks.map(({ name }) => name.length));
   return checks.map(
-    ({ name, ok, detail, fix }) =>
-      `${ok ? 'ok     ' : 'missing'}  ${name.padEnd(width)}  ${detail}${fix ? `; ${fix}` : ''}`,
+    ({ name, ok, warning, detail, fix }) =>
+      `${warning ? 'warning' : ok ? 'ok     ' : 'missing'}  ${name.padEnd(width)}  ${detail}${fix ? `; ${fix}` : ''}`,
   );
 };

@@ -1,4 +1,6 @@
 /** Errors that a user can act on. Invariant: the first line names the cause and the fix; further lines are evidence (a log's tail). */
+import { plain } from './plain';
+
 export class UserError extends Error {
   override name = 'UserError';
   constructor(
@@ -13,13 +15,15 @@ export class UserError extends Error {
 /** The message of whatever was thrown, on one line. */
 export function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message || error.name : String(error);
-  return text.replace(/\s*\n\s*/g, ' ').trim();
+  return plain(text)
+    .replace(/\s*\n\s*/g, ' ')
+    .trim();
 }
 
 /** What a failed command writes to stderr; the stack is for --debug only. */
 export function renderError(error: unknown, debug: boolean): string {
   const lines = [`campaign: ${messageOf(error)}`];
-  if (error instanceof UserError) lines.push(...error.evidence.map((line) => `  ${line}`));
-  if (debug && error instanceof Error && error.stack) lines.push(error.stack);
+  if (error instanceof UserError) lines.push(...error.evidence.map((line) => `  ${plain(line)}`));
+  if (debug && error instanceof Error && error.stack) lines.push(plain(error.stack));
   return lines.join('\n');
 }

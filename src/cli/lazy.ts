@@ -10,8 +10,9 @@ export const lazy = {
   campaignSchema: () => require('./campaign-schema') as typeof import('./campaign-schema'),
   temporal: () => require('./temporal') as typeof import('./temporal'),
   environments: () => require('../environments/open') as typeof import('../environments/open'),
-  conformance: () => require('../environments/conformance') as typeof import('../environments/conformance'),
   serveEnvironment: () => require('../environments/serve') as typeof import('../environments/serve'),
   partners: () => require('../partners/open') as typeof import('../partners/open'),
+  parts: () => require('./checks/parts') as typeof import('./checks/parts'),
+  registry: () => (require('../registry') as typeof import('../registry')).registry,
   folderStore: () => require('../artifacts/folder-store') as typeof import('../artifacts/folder-store'),
 };

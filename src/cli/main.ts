@@ -1,4 +1,5 @@
 /** The command line. Invariant: every failure is one line on stderr that names cause and fix, with exit code 1 (usage: 2). */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, CommanderError } from 'commander';
 import { environmentCommands } from './commands/env';
 import { inspectCommands } from './commands/inspect';
@@ -41,8 +42,20 @@ function createProgram(): Command {
   return program;
 }
 
-/** Runs one command line. @returns the exit code. */
+/** Runs one command line. @returns the exit code, once everything that was written has been taken: whoever calls may exit. */
 export async function main(argv: string[]): Promise<number> {
+  const code = await exitCodeOf(argv);
+  await Promise.all([written(process.stdout), written(process.stderr)]);
+  return code;
+}
+
+/** Resolves when a stream has nothing left to write: a pipe takes 64 KiB, and more as it is read. A reader that has gone takes nothing. */
+async function written(stream: NodeJS.WriteStream): Promise<void> {
+  // A short rest is not announced by `drain`.
+  while (stream.writableLength > 0 && !stream.destroyed) await sleep(5);
+}
+
+async function exitCodeOf(argv: string[]): Promise<number> {
   const program = createProgram();
   try {
     await program.parseAsync(argv, { from: 'user' });
@@ -53,13 +66,13 @@ export async function main(argv: string[]): Promise<number> {
       return error.code === 'commander.error' || error.exitCode === 0 ? error.exitCode : USAGE;
     const known = error instanceof UserError;
     const debug = program.opts<{ debug?: boolean }>().debug ?? false;
-    const shown = known || debug ? error : new Error(`${messageOf(error)} (--debug shows where)`);
+    // Temporal's client says what it was about, and its cause why.
+    const why = error instanceof Error && error.cause instanceof Error ? `: ${messageOf(error.cause)}` : '';
+    const shown = known || debug ? error : new Error(`${messageOf(error)}${why} (--debug shows where)`);
     process.stderr.write(`${renderError(shown, debug)}\n`);
     return 1;
   }
 }
 
-if (require.main === module)
-  void main(process.argv.slice(2)).then((code) => {
-    process.exitCode = code;
-  });
+// Not when nothing is left to do: a question to a server that is gone is asked again for a while.
+if (require.main === module) void main(process.argv.slice(2)).then((code) => process.exit(code));

@@ -5,6 +5,7 @@ import { UserError } from './errors';
 import { temporalPort, uiPort } from './ports';
 import { homeAt, type Home } from './project';
 import type { TemporalAddress } from './temporal';
+import { isRunning } from './run/processes';
 import { readRunState } from './run/run-state';
 
 export interface CommonOptions {
@@ -24,9 +25,15 @@ export const homeOf = (options: CommonOptions): Home => homeAt(options.home);
 
 export const namespace = (): string => process.env['TEMPORAL_NAMESPACE'] ?? 'default';
 
+/** Address of the home's own server, if that runs: the port of one that is gone may be another home's by now. */
+export function serverOf(home: Home): string | undefined {
+  const { temporalAddress, processes } = readRunState(home);
+  return processes.some((one) => one.name === 'temporal' && isRunning(one)) ? temporalAddress : undefined;
+}
+
 /** Address of the server to talk to: the named cluster, else the one that runs for this home. */
 export function temporalOf(options: CommonOptions): TemporalAddress {
-  const address = options.temporalAddress ?? readRunState(homeOf(options)).temporalAddress;
+  const address = options.temporalAddress ?? serverOf(homeOf(options));
   if (!address)
     throw new UserError(
       `no Temporal server of ${homeOf(options).root} is running; start it with \`campaign serve\` or \`campaign run FILE\`, or name a cluster with --temporal-address`,

@@ -4,6 +4,11 @@ import { configDigest, loadCampaign, type CampaignOverrides } from './campaign-f
 import { decide, type Decision } from './run/decide';
 import { campaignState, connect, registerSearchAttributes, startCampaign, type TemporalAddress } from './temporal';
 
+export interface StartOptions extends CampaignOverrides {
+  until?: Stage;
+  force?: boolean;
+}
+
 export async function startFile({
   file,
   at,
@@ -11,9 +16,9 @@ export async function startFile({
 }: {
   file: string;
   at: TemporalAddress;
-  options: CampaignOverrides & { until?: Stage };
+  options: StartOptions;
 }): Promise<{ campaign: string; decision: Decision }> {
-  const { name, seed, until } = options;
+  const { name, seed, until, force } = options;
   const campaign = loadCampaign({
     file,
     overrides: { ...(name === undefined ? {} : { name }), ...(seed === undefined ? {} : { seed }) },
@@ -24,7 +29,7 @@ export async function startFile({
     await registerSearchAttributes(temporal, at);
     const state = await campaignState(temporal, campaign.name);
     const decision = decide({ name: campaign.name, state, configDigest: digest, until });
-    if (decision === 'start') await startCampaign(temporal, { campaign, configDigest: digest, until });
+    if (decision === 'start') await startCampaign(temporal, { campaign, configDigest: digest, until, force });
     return { campaign: campaign.name, decision };
   } finally {
     await temporal.close();

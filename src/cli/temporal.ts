@@ -6,11 +6,13 @@ import {
   WorkflowFailedError,
   WorkflowNotFoundError,
   type WorkflowHandle,
+  type WorkflowStartOptions,
 } from '@temporalio/client';
-import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
+import { ApplicationFailure, defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
 import type { Campaign } from '../domain/campaign';
+import type { FailureType } from '../domain/failures';
 import type { Stage } from '../domain/stages';
-import type { CampaignInput } from '../workflows/messages';
+import type { CampaignInput, Memo } from '../workflows/messages';
 import { searchAttributeNames, signalNames, taskQueues, workflowIds } from '../workflows/messages';
 import { UserError, messageOf } from './errors';
 
@@ -42,11 +44,19 @@ export async function connect({ address, namespace }: TemporalAddress): Promise<
   return { client: new Client({ connection, namespace }), close: () => connection.close() };
 }
 
-/** Whether an error of Temporal's client says that no answer came: from the server, or from a worker that it asked. */
-export function isNoAnswer(error: unknown): boolean {
-  // The client wraps what gRPC says.
-  for (let at = error; at instanceof Error; at = at.cause) if (isGrpcServiceError(at)) return true;
-  return false;
+/** What gRPC's codes say of a server that is away, that starts or that has too much to do: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE. */
+const AWAY = [1, 2, 4, 8, 10, 13, 14];
+
+/** Whether an error of Temporal's client says that the server gave no answer now, but may give one later. A refusal is an answer. */
+export const isServerAway = (error: unknown): boolean => AWAY.includes(grpcCode(error) ?? 0);
+
+/** Whether it says that a query got no answer: from the server, or from a worker that it asked. */
+export const isNoAnswer = (error: unknown): boolean => grpcCode(error) !== undefined;
+
+/** The client wraps what gRPC says. */
+function grpcCode(error: unknown): number | undefined {
+  for (let at = error; at instanceof Error; at = at.cause) if (isGrpcServiceError(at)) return at.code;
+  return undefined;
 }
 
 /** Makes an existing cluster ready: search attributes are registered once per namespace. */
@@ -83,6 +93,7 @@ export interface CampaignState {
   runId: string;
   configDigest?: string;
   until?: Stage;
+  paused?: boolean;
 }
 
 /** The latest run of a campaign; undefined if there was none. */
@@ -90,12 +101,13 @@ export async function campaignState({ client }: Temporal, name: string): Promise
   try {
     const { status, runId, memo = {} } = await client.workflow.getHandle(workflowIds.campaign(name)).describe();
     const known = ['RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED', 'TERMINATED', 'TIMED_OUT'] as const;
-    const { configDigest, until } = memo as { configDigest?: string; until?: Stage | null };
+    const { configDigest, until, paused } = memo as Memo & { configDigest?: string; until?: Stage | null };
     return {
       status: known.find((one) => one === status.name) ?? 'OTHER',
       runId,
       ...(configDigest ? { configDigest } : {}),
       ...(until ? { until } : {}),
+      ...(paused ? { paused } : {}),
     };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return undefined;
@@ -103,15 +115,17 @@ export async function campaignState({ client }: Temporal, name: string): Promise
   }
 }
 
-/** Starts a campaign's workflow, or takes up the one that runs under its name. */
+/** Starts a campaign's workflow, or takes up the one that runs under its name. One that was paused when it failed starts paused. */
 export async function startCampaign(
-  { client }: Temporal,
-  start: { campaign: Campaign; configDigest: string; until?: Stage | undefined },
+  temporal: Temporal,
+  start: { campaign: Campaign; configDigest: string; until?: Stage | undefined; force?: boolean | undefined },
 ): Promise<WorkflowHandle> {
-  const { campaign, configDigest, until } = start;
-  const input: CampaignInput = { campaign, ...(until ? { until } : {}) };
+  const { campaign, configDigest, until, force } = start;
+  const input: CampaignInput = { campaign, ...(until ? { until } : {}), ...(force ? { force } : {}) };
   const name = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
-  return client.workflow.start('campaign', {
+  const { workflow } = temporal.client;
+  const before = await campaignState(temporal, campaign.name);
+  const options: WorkflowStartOptions = {
     workflowId: workflowIds.campaign(campaign.name),
     taskQueue: taskQueues.control,
     args: [input],
@@ -120,7 +134,10 @@ export async function startCampaign(
     staticSummary: `campaign ${campaign.name}, seed ${campaign.seed}`,
     workflowIdConflictPolicy: 'USE_EXISTING',
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-  });
+  };
+  return before?.status === 'FAILED' && before.paused
+    ? workflow.signalWithStart('campaign', { ...options, signal: signalNames.pause })
+    : workflow.start('campaign', options);
 }
 
 /** Pauses or resumes a campaign and, through it, its children. */
@@ -141,22 +158,44 @@ export async function signalCampaign(
 /** Campaigns that this server knows, newest first. */
 export async function listCampaigns({
   client,
-}: Temporal): Promise<{ name: string; status: string; startTime: Date }[]> {
-  const found: { name: string; status: string; startTime: Date }[] = [];
-  for await (const run of client.workflow.list({ query: "WorkflowType = 'campaign'" }))
-    if (!found.some(({ name }) => name === run.workflowId))
-      found.push({ name: run.workflowId, status: run.status.name.toLowerCase(), startTime: run.startTime });
+}: Temporal): Promise<{ name: string; status: string; startedAt: number }[]> {
+  const found: { name: string; status: string; startedAt: number }[] = [];
+  for await (const { workflowId, status, startTime, memo } of client.workflow.list({
+    query: "WorkflowType = 'campaign'",
+  })) {
+    if (found.some(({ name }) => name === workflowId)) continue;
+    const paused = status.name === 'RUNNING' && (memo as Memo | undefined)?.paused;
+    const said = paused ? 'paused' : status.name.toLowerCase().replaceAll('_', ' ');
+    found.push({ name: workflowId, status: said, startedAt: startTime.getTime() });
+  }
   return found;
 }
 
-/** Why a closed campaign did not complete: the innermost cause, which names what broke. */
-export async function workflowFailure({ client }: Temporal, name: string): Promise<string> {
+/** Why a closed campaign did not complete. */
+export interface CampaignFailure {
+  /** The innermost cause, which names what broke. */
+  reason: string;
+  /** What is said of an artifact that was found damaged: started again, the campaign makes it anew. */
+  damaged?: string;
+}
+
+export async function campaignFailure({ client }: Temporal, name: string): Promise<CampaignFailure> {
   try {
     await client.workflow.getHandle(workflowIds.campaign(name)).result();
-    return 'no failure is recorded';
+    return { reason: 'no failure is recorded' };
   } catch (error) {
-    let cause: unknown = error instanceof WorkflowFailedError ? (error.cause ?? error) : error;
-    while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
-    return messageOf(cause);
+    return failureIn(error instanceof WorkflowFailedError ? (error.cause ?? error) : error);
   }
+}
+
+export function failureIn(error: unknown): CampaignFailure {
+  const type: FailureType = 'ArtifactDamaged';
+  let damaged: string | undefined;
+  let cause: unknown = error;
+  for (;;) {
+    if (cause instanceof ApplicationFailure && cause.type === type) damaged ??= messageOf(cause);
+    if (!(cause instanceof Error && cause.cause instanceof Error)) break;
+    cause = cause.cause;
+  }
+  return { reason: messageOf(cause), ...(damaged === undefined ? {} : { damaged }) };
 }

@@ -4,52 +4,36 @@
  */
 import { z } from 'zod';
 import type { CalibrationBands } from './campaign';
-import { SUCCESS } from './rollout';
-import { mean, meanInterval, passAtK, populationStd, wilsonInterval, type Estimate } from './statistics';
-
-const share = z.number().min(0).max(1);
-/** Seeds are the units. */
-const interval = z.object({ low: z.number(), high: z.number(), level: z.number().gt(0).lt(1) });
+import { interval, measure, measuresSchema, passRates, share, type Measures } from './measures';
+import type { Group } from './rollout';
 
 export const calibrationReportSchema = z.object({
   accepted: z.boolean(),
   /** What the next round must change: `too_little_contrast` is neither too easy nor too hard, but too few groups inform. */
   verdict: z.enum(['accepted', 'too_easy', 'too_hard', 'too_little_contrast']),
-  /** One sentence for each band that is missed. */
+  /** One sentence for each band that is missed; then, where not all branches were judged, over which. */
   reasons: z.array(z.string()),
-  meanReward: share,
-  /** Share of rollouts with reward >= 1. */
-  successRate: share,
-  /** Share of groups in which every rollout succeeds. */
-  allSuccess: share,
-  /** Share of groups in which every reward is 0. */
-  allZero: share,
-  /** Share of groups whose rewards are equal to 8 decimals; they give no gradient. */
-  constant: share,
-  /** The other groups. */
-  informative: share,
-  /** Population standard deviation of all rewards. */
-  rewardStd: z.number().nonnegative(),
+  /** Of all groups. */
+  ...measuresSchema.shape,
   /** pass@k for k in 1, 4, 8, 16, as far as there are k rollouts a seed: the mean over seeds of the unbiased estimate. */
   passAt: z.record(z.string(), share),
-  seeds: z.number().int().positive(),
+  passAtIntervals: z.record(z.string(), interval),
   /** Rollouts of the smallest group. */
   rolloutsPerSeed: z.number().int().positive(),
-  intervals: z.object({
-    meanReward: interval,
-    successRate: interval,
-    allSuccess: interval,
-    allZero: interval,
-    constant: interval,
-    informative: interval,
-    passAt: z.record(z.string(), interval),
-  }),
+  /** Of the groups of each branch; absent where no group has one. */
+  branches: z.record(z.string(), measuresSchema).optional(),
+  /** Where the verdict is over some branches alone: the base has mastered the others, which are controls that guard against shortcuts. */
+  judged: z
+    .object({
+      branches: z.array(z.string()),
+      mastered: z.array(z.string()),
+      /** "over the instances of `special`; `twin` is mastered: 0.89" */
+      text: z.string(),
+      measures: measuresSchema,
+    })
+    .optional(),
 });
 export type CalibrationReport = z.infer<typeof calibrationReportSchema>;
-
-const PASS_AT = [1, 4, 8, 16];
-
-const isConstant = (rewards: readonly number[]): boolean => new Set(rewards.map((r) => r.toFixed(8))).size === 1;
 
 /** Holds rewards, grouped by seed, against the bands. Throws if a group is empty or a reward is not in [0, 1]. */
 export function calibrate({
@@ -57,56 +41,37 @@ export function calibrate({
   bands,
   confidence,
 }: {
-  groups: readonly (readonly number[])[];
+  groups: readonly Group[];
   bands: CalibrationBands;
   /** Level of the intervals. */
   confidence: number;
 }): CalibrationReport {
   check(groups);
-  const estimate = (values: readonly number[]): Estimate => meanInterval({ values, confidence, resamples: 2_000 });
-  const shareOf = (is: (rewards: readonly number[]) => boolean): Estimate =>
-    wilsonInterval({ successes: groups.filter(is).length, trials: groups.length, confidence });
-  const intervals = <K extends string>(estimates: Record<K, Estimate>) =>
-    mapValues(estimates, ({ low, high }) => ({ low, high, level: confidence }));
-  const succeeds = (reward: number): boolean => reward >= SUCCESS;
-  const successes = groups.map((rewards) => rewards.filter(succeeds).length);
-  const rolloutsPerSeed = Math.min(...groups.map((rewards) => rewards.length));
-  const averages = {
-    meanReward: estimate(groups.map(mean)),
-    successRate: estimate(groups.map((rewards, i) => (successes[i] ?? 0) / rewards.length)),
-  };
-  const shares = {
-    allSuccess: shareOf((rewards) => rewards.every(succeeds)),
-    allZero: shareOf((rewards) => rewards.every((r) => r === 0)),
-    constant: shareOf(isConstant),
-    informative: shareOf((rewards) => !isConstant(rewards)),
-  };
-  const passAt = Object.fromEntries(
-    PASS_AT.filter((k) => k <= rolloutsPerSeed).map((k) => {
-      const bySeed = groups.map((rewards, i) => passAtK({ trials: rewards.length, successes: successes[i] ?? 0, k }));
-      return [`${k}`, estimate(bySeed)];
-    }),
-  );
-  const figures = {
-    ...points({ ...averages, ...shares }),
-    rewardStd: populationStd(groups.flat()),
-  };
-  const { verdict, reasons } = judge(figures, bands);
+  const all = measure(groups, confidence);
+  const names = [...new Set(groups.flatMap(({ branch }) => branch ?? []))].sort();
+  const of = (wanted: readonly string[]) =>
+    measure(
+      groups.filter(({ branch }) => branch !== undefined && wanted.includes(branch)),
+      confidence,
+    );
+  const branches = Object.fromEntries(names.map((name) => [name, of([name])]));
+  const everyHas = groups.every(({ branch }) => branch !== undefined);
+  const judged = everyHas ? judgedApart({ all, branches, bands, of }) : undefined;
+  const { verdict, reasons } = judge(judged?.measures ?? all, bands);
   return {
     accepted: verdict === 'accepted',
     verdict,
-    reasons,
-    ...figures,
-    passAt: points(passAt),
-    seeds: groups.length,
-    rolloutsPerSeed,
-    intervals: { ...intervals({ ...averages, ...shares }), passAt: intervals(passAt) },
+    reasons: judged && reasons.length > 0 ? [...reasons, judged.text] : reasons,
+    ...all,
+    ...passRates(groups, confidence),
+    ...(names.length > 0 && { branches }),
+    ...(judged && { judged }),
   };
 }
 
-function check(groups: readonly (readonly number[])[]): void {
+function check(groups: readonly Group[]): void {
   if (groups.length === 0) throw new Error('calibrate: no groups; give the rewards of at least one seed');
-  groups.forEach((rewards, i) => {
+  groups.forEach(({ rewards }, i) => {
     if (rewards.length === 0)
       throw new Error(`calibrate: group ${i} is empty; leave out seeds without a scored rollout`);
     const wrong = rewards.find((r) => !(r >= 0 && r <= 1));
@@ -114,13 +79,29 @@ function check(groups: readonly (readonly number[])[]): void {
   });
 }
 
-type Measured = Pick<
-  CalibrationReport,
-  'meanReward' | 'successRate' | 'allSuccess' | 'allZero' | 'constant' | 'informative' | 'rewardStd'
->;
+/**
+ * Where the environment as a whole is too easy or has too little contrast only because the base has mastered some of its branches (their
+ * success lies above the band): the others, which are what there is to learn.
+ */
+function judgedApart(o: {
+  all: Measures;
+  branches: Record<string, Measures>;
+  bands: CalibrationBands;
+  of: (branches: readonly string[]) => Measures;
+}): CalibrationReport['judged'] {
+  const { all, branches, bands, of } = o;
+  const { verdict } = judge(all, bands);
+  if (verdict !== 'too_easy' && verdict !== 'too_little_contrast') return undefined;
+  const mastered = Object.keys(branches).filter((name) => branches[name]!.successRate > bands.successRate[1]);
+  const others = Object.keys(branches).filter((name) => !mastered.includes(name));
+  if (mastered.length === 0 || others.length === 0) return undefined;
+  const known = mastered.map((name) => `\`${name}\` is mastered: ${branches[name]!.successRate.toFixed(2)}`);
+  const text = `over the instances of ${others.map((name) => `\`${name}\``).join(' and ')}; ${known.join(', ')}`;
+  return { branches: others, mastered, text, measures: of(others) };
+}
 
 /** All bands that are missed, and which way the environment has to move. */
-function judge(measured: Measured, bands: CalibrationBands): Pick<CalibrationReport, 'verdict' | 'reasons'> {
+function judge(measured: Measures, bands: CalibrationBands): Pick<CalibrationReport, 'verdict' | 'reasons'> {
   const easy: string[] = [];
   const hard: string[] = [];
   const flat: string[] = [];
@@ -150,10 +131,3 @@ function judge(measured: Measured, bands: CalibrationBands): Pick<CalibrationRep
 }
 
 const show = (value: number): string => value.toFixed(3);
-
-function mapValues<K extends string, A, B>(record: Record<K, A>, map: (value: A) => B): Record<K, B> {
-  return Object.fromEntries(Object.entries<A>(record).map(([key, value]) => [key, map(value)])) as Record<K, B>;
-}
-// Round-off of the means must not leave [0, 1].
-const points = <K extends string>(estimates: Record<K, Estimate>) =>
-  mapValues(estimates, ({ mean: value }) => Math.min(1, Math.max(0, value)));

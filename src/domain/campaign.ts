@@ -190,10 +190,20 @@ export const campaignSchema = z.strictObject({
       /** GPUs of one trainer: the worker deals out those that it sees. 0: every trainer sees what the worker sees. */
       gpusPerTrainer: z.number().int().min(0).default(0),
       /**
-       * A worker or a trainer that shows no progress for so long is taken for dead, and its work is given to another. Loading a
-       * full-size model shows none for minutes.
+       * A step that shows no progress for so long is given to another worker, and a trainer that does not work for nearly so long is
+       * ended. Progress is a message, a finished rollout, or processor time that the trainer has used.
        */
-      heartbeatSeconds: z.number().int().min(5).default(600),
+      heartbeatSeconds: z.number().int().min(20).default(600),
+      /** How long a trainer that has the turn may say nothing, however busy: longer than its longest optimizer step. */
+      stallSeconds: count.default(1800),
+    })
+    .superRefine(({ heartbeatSeconds, stallSeconds }, context) => {
+      if (stallSeconds < heartbeatSeconds)
+        context.addIssue({
+          code: 'custom',
+          path: ['stallSeconds'],
+          message: `at least workers.heartbeatSeconds (${heartbeatSeconds}); set it to that or more`,
+        });
     })
     .prefault({}),
 });

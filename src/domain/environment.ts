@@ -64,9 +64,14 @@ export const stepResultSchema = z.object({
 });
 export type StepResult = z.infer<typeof stepResultSchema>;
 
+/** A kind of instance within an environment, such as `special` and its `twin`: what succeeds on one alone has not learned the skill. */
+export const branchSchema = z.string().regex(/^[a-z][a-z0-9_]{0,39}$/, 'lower-case letters, digits and _, at most 40');
+
 export const evaluationSchema = z.object({
   reward: z.number().min(0).max(1),
   breakdown: z.record(z.string(), z.number()),
+  /** Follows from the task alone, whatever the agent does. */
+  branch: branchSchema.optional(),
   reference: referenceSchema.optional(),
 });
 export type Evaluation = z.infer<typeof evaluationSchema>;

@@ -5,6 +5,13 @@
 export const failureTypes = {
   /** What was asked for (a campaign file, a model folder) is wrong: trying again changes nothing. */
   BadInput: { retryable: false },
+  /** The base model can't work on the target: it does not know its words, or does not act on it at all. */
+  BaseUnsuited: { retryable: false },
+
+  /** What the store holds under a reference is not what was put there. It is made again when whoever made it is asked again. */
+  ArtifactDamaged: { retryable: false },
+  /** No room left where the home or a temporary folder is: work goes on once there is. */
+  DiskFull: { retryable: true },
 
   /** Policy server: no connection. */
   PolicyServerUnavailable: { retryable: true },
@@ -54,6 +61,8 @@ export const failureTypes = {
   BadJob: { retryable: false },
   /** The worker is going down in order; another one goes on. */
   WorkerShutdown: { retryable: true },
+  /** The worker was killed; `campaign run` gives what it did to another one. */
+  WorkerDied: { retryable: true },
 } as const;
 
 export type FailureType = keyof typeof failureTypes;

@@ -34,7 +34,7 @@ export const presets: Record<PresetName, PresetValues> = {
     router: { kind: 'linear', tasks: 200, trials: 1 },
     evaluation: { tasks: 200, trials: 1, sampling: { maxTokens: DEMO_TURN_TOKENS } },
     // Two trainers at once: one's gradients fill the cores while the other waits for rollouts.
-    // A killed worker's work is taken up after this long; the longest silence is a trainer that imports torch on busy cores.
+    // A turn of the model and an optimizer step take seconds: what is silent for a minute on busy cores is gone.
     workers: { gpuSlots: 2, heartbeatSeconds: 60 },
   },
 };

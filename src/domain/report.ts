@@ -46,6 +46,8 @@ const reportedRouterSchema = z.strictObject({
     unionCeiling: figureSchema,
   }),
   helps: z.boolean(),
+  /** Options that it can't choose, since their rollouts could not be made. */
+  failed: z.array(z.strictObject({ name: z.string(), reason: z.string() })).optional(),
   /** What it chose on the test split, and the mean of the probabilities that it gave; over the scored rollouts. */
   choices: z
     .array(z.strictObject({ option: z.string(), share: figureSchema, probability: figureSchema.optional() }))
@@ -77,6 +79,8 @@ const reportShape = z.strictObject({
     reason: z.string().optional(),
     workflowId: z.string().optional(),
   }),
+  /** What the look at the base model found: a base that can't work on the target, where the campaign was forced to go on. */
+  baseCheck: z.strictObject({ findings: z.array(z.string()).min(1), from: z.array(artifactRefSchema) }).optional(),
   rollouts: z
     .strictObject({
       scored: figureSchema,

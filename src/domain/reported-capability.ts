@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { artifactRefSchema } from './artifacts';
 import { selectionRuleSchema } from './campaign';
+import { branchSchema } from './environment';
 import { figureSchema } from './figure';
 import { calibrationFiguresSchema, reportedTrainingSchema } from './reported-training';
 
@@ -12,6 +13,15 @@ const beforeAfterSchema = z.strictObject({
   after: figureSchema,
   difference: figureSchema.optional(),
 });
+
+const branchComparisonSchema = z.strictObject({
+  branch: branchSchema,
+  before: figureSchema,
+  after: figureSchema,
+  /** Paired over the seeds. */
+  difference: figureSchema,
+});
+export type BranchComparison = z.infer<typeof branchComparisonSchema>;
 
 const reportedCandidateSchema = z.strictObject({
   name: z.string(),
@@ -44,9 +54,15 @@ export const reportedCapabilitySchema = z.strictObject({
     .strictObject({
       /** Held-out seeds of the synthesized environment. */
       synthesized: beforeAfterSchema,
+      /** The held-out seeds of each branch, where instances have branches. */
+      branches: z.array(branchComparisonSchema).optional(),
       /** Held-out tasks of the target's train split. */
       target: beforeAfterSchema,
-      helps: z.boolean(),
+      /**
+       * `gamed`: it gains on one branch by losing another, whatever the target says; `helps`: what it was trained for shows on the held-out
+       * tasks of the target, beyond chance.
+       */
+      verdict: z.enum(['helps', 'gamed', 'no_gain']),
     })
     .optional(),
   adapter: artifactRefSchema.optional(),

@@ -1,16 +1,13 @@
 /** Calibration and training in report.json. Invariant: a number that was measured on rollouts is a `Figure`. */
 import { z } from 'zod';
 import { artifactRefSchema } from './artifacts';
+import { branchSchema } from './environment';
 import { figureSchema } from './figure';
 
 const step = z.number().int().nonnegative();
 
-/** One calibration round of a synthesized environment. Rates are over groups (seeds). */
-export const calibrationFiguresSchema = z.strictObject({
-  round: z.number().int().positive(),
-  accepted: z.boolean(),
-  verdict: z.enum(['accepted', 'too_easy', 'too_hard', 'too_little_contrast']),
-  reasons: z.array(z.string()),
+/** What the bands are held against. Rates are over groups (seeds). */
+const bandFiguresSchema = z.strictObject({
   meanReward: figureSchema,
   successRate: figureSchema,
   allSuccess: figureSchema,
@@ -18,8 +15,23 @@ export const calibrationFiguresSchema = z.strictObject({
   constant: figureSchema,
   informative: figureSchema,
   rewardStd: figureSchema,
+});
+export type BandFigures = z.infer<typeof bandFiguresSchema>;
+
+/** One calibration round of a synthesized environment. */
+export const calibrationFiguresSchema = z.strictObject({
+  round: z.number().int().positive(),
+  accepted: z.boolean(),
+  verdict: z.enum(['accepted', 'too_easy', 'too_hard', 'too_little_contrast']),
+  reasons: z.array(z.string()),
+  /** Of all seeds. */
+  ...bandFiguresSchema.shape,
   /** pass@k by k; a k above the rollouts per seed is absent. */
   passAt: z.record(z.string(), figureSchema),
+  /** Where instances have branches. */
+  branches: z.array(z.strictObject({ branch: branchSchema, ...bandFiguresSchema.shape })).optional(),
+  /** Where the verdict is over some branches alone, since the base has mastered the others. */
+  judged: z.strictObject({ text: z.string(), ...bandFiguresSchema.shape }).optional(),
 });
 export type CalibrationFigures = z.infer<typeof calibrationFiguresSchema>;
 
@@ -31,8 +43,15 @@ const reportedIterationSchema = z.strictObject({
   /** On held-out seeds of the synthesized environment for a capability, on held-out train tasks of the target for an arm. */
   successRate: figureSchema,
   meanReward: figureSchema,
+  /** Where instances have branches. */
+  branches: z
+    .array(z.strictObject({ branch: branchSchema, successRate: figureSchema, meanReward: figureSchema }))
+    .optional(),
 });
 export type ReportedIteration = z.infer<typeof reportedIterationSchema>;
+
+const curveSchema = z.array(z.strictObject({ step, reward: z.number() }));
+export type Curve = z.infer<typeof curveSchema>;
 
 export const reportedTrainingSchema = z.strictObject({
   steps: step,
@@ -41,7 +60,9 @@ export const reportedTrainingSchema = z.strictObject({
   /** Mean training reward by finished optimizer step, from the trainer's metrics; absent where no trainer ran. */
   rewardCurve: z
     .strictObject({
-      points: z.array(z.strictObject({ step, reward: z.number() })),
+      points: curveSchema,
+      /** The same of the rollouts of each branch, where instances have branches. */
+      branches: z.array(z.strictObject({ branch: branchSchema, points: curveSchema })).optional(),
       from: z.array(artifactRefSchema),
     })
     .optional(),

@@ -1,6 +1,7 @@
 /** What the steps of a campaign hand to one another through the workflow: small summaries and references, never data. */
 import { z } from 'zod';
 import { artifactRefSchema, type ArtifactRef } from './artifacts';
+import type { BaseCheck } from './base-check';
 import type { CalibrationReport } from './calibration';
 import type { Campaign } from './campaign';
 import type { Candidate } from './capability';
@@ -8,7 +9,13 @@ import type { Purpose } from './purposes';
 import { fixedPolicySchema, type FixedPolicy } from './rollout';
 import type { Stage } from './stages';
 
-/** A finished batch of rollouts. */
+export interface BranchSummary {
+  scored: number;
+  meanReward: number;
+  successRate: number;
+}
+
+/** A finished batch of rollouts: figures of all that it holds, also of those that other batches hold too. */
 export interface RolloutSummary {
   ref: ArtifactRef;
   purpose: Purpose;
@@ -19,6 +26,8 @@ export interface RolloutSummary {
   meanReward: number;
   /** Share of the scored rollouts with reward >= 1. */
   successRate: number;
+  /** The same by branch, of the rollouts that have one; absent where none has. */
+  branches?: Record<string, BranchSummary>;
   promptTokens: number;
   completionTokens: number;
   seconds: number;
@@ -130,10 +139,15 @@ export interface ArmResult extends Partial<ArmOutcome> {
 }
 
 export interface RouterResult {
-  router: ArtifactRef;
+  /** Absent where it could not be fitted: then nothing is routed. */
+  router?: ArtifactRef;
+  /** Why it could not. */
+  reason?: string;
   /** What a conversation can be given to. */
   options: string[];
   outcomes: { option: string; rollouts: RolloutSummary }[];
+  /** Options that are left out, since their rollouts could not be made. */
+  failed?: { name: string; reason: string }[];
 }
 
 export interface EvaluationResult {
@@ -153,6 +167,8 @@ export interface CampaignRecord {
   stageSeconds: Partial<Record<Stage, number>>;
   stoppedAfter?: Stage;
   prepared: Prepared;
+  /** What was found before the base rollouts; its problems are those of a campaign that was forced to go on. */
+  baseCheck?: BaseCheck;
   baseRollouts: RolloutSummary;
   /** The base model on the held-out part of the train split. */
   baseHeldOut?: RolloutSummary;
@@ -183,14 +199,22 @@ export function rolloutsOfTrace({
 export const withinBudget = (iterations: readonly Iteration[], spent: number): Iteration[] =>
   iterations.filter(({ rollouts }) => spent === 0 || rollouts <= spent).sort((a, b) => a.rollouts - b.rollouts);
 
-/** What picks the best of several iterations: held-out success, then held-out mean reward, then the fewest rollouts. */
-export const BEST_BY = 'held-out success, then held-out mean reward, then fewest rollouts';
+/** What picks the best of several iterations. */
+export const BEST_BY =
+  'held-out success, then held-out mean reward (where instances have branches, the mean over these), then fewest rollouts';
 /** Of iterations by rollouts: the first of equals is the one with the fewest. */
 export function bestIteration(iterations: readonly Iteration[]): Iteration | undefined {
-  const better = (a: Iteration, b: Iteration): boolean =>
-    a.heldOut.successRate !== b.heldOut.successRate
-      ? a.heldOut.successRate > b.heldOut.successRate
-      : a.heldOut.meanReward > b.heldOut.meanReward;
+  const better = (a: Iteration, b: Iteration): boolean => {
+    const [of, than] = [overBranches(a.heldOut), overBranches(b.heldOut)];
+    return of.successRate !== than.successRate ? of.successRate > than.successRate : of.meanReward > than.meanReward;
+  };
   const [first, ...others] = iterations;
   return first && others.reduce((best, next) => (better(next, best) ? next : best), first);
+}
+
+/** Every branch counts the same, however many of its instances were drawn: gains on one can't hide what another lost. */
+function overBranches({ branches, ...all }: RolloutSummary): Pick<BranchSummary, 'meanReward' | 'successRate'> {
+  const each = branches ? Object.values(branches) : [all];
+  const mean = (of: 'meanReward' | 'successRate') => each.reduce((sum, branch) => sum + branch[of], 0) / each.length;
+  return { meanReward: mean('meanReward'), successRate: mean('successRate') };
 }

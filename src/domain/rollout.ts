@@ -95,6 +95,12 @@ export type BrokenRollout = z.infer<typeof brokenRolloutSchema>;
 export const rolloutSchema = z.discriminatedUnion('status', [scoredRolloutSchema, brokenRolloutSchema]);
 export type Rollout = z.infer<typeof rolloutSchema>;
 
+/** What the scored rollouts of one task came to, and the branch that the task is of. */
+export interface Group {
+  rewards: readonly number[];
+  branch?: string;
+}
+
 /** The method's success threshold: reward >= 1.0. */
 export const SUCCESS = 1.0;
 export const isSuccess = (rollout: ScoredRollout): boolean => rollout.reward >= SUCCESS;

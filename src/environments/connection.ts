@@ -1,13 +1,13 @@
 /**
- * One run of an environment's process and the requests to it. Invariant: every request ends, with an answer or with an
- * OutsideFailure: if the process ends, answers nonsense, or stays silent for too long, it is killed and all open requests fail.
+ * One run of an environment's process and the requests to it. Invariants: every request ends, with an answer or with an OutsideFailure: if
+ * the process ends, answers nonsense, or stays silent for too long, it is killed and all open requests fail; what is wrong with one answer
+ * fails the request that it was for, and the others may be tried again.
  */
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
-import type { z } from 'zod';
-import type { FailureType } from '../domain/failures';
-import { OutsideFailure } from '../domain/failures';
-import { readLines } from './lines';
-import { errorCodes, firstIssue, methods, responseSchema, type Method, type Params, type Result } from './protocol';
+import { startChild, startProblem, type Child } from './child';
+import { idIn, readAnswer } from './answers';
+import { MAX_LINE } from './lines';
+import { errorCodes, firstIssue, methods, type Method, type Params, type Result } from './protocol';
+import { EnvironmentTrouble, quoted } from './trouble';
 
 export interface ProcessCommand {
   command: string[];
@@ -17,41 +17,41 @@ export interface ProcessCommand {
 }
 
 export interface Connection {
+  /** What errors call it. */
+  readonly name: string;
   request<M extends Method>(method: M, params: Params<M>): Promise<Result<M>>;
   /** Set once the process is gone or about to be. */
-  readonly failure: OutsideFailure | undefined;
+  readonly failure: EnvironmentTrouble | undefined;
   /** Asks the process to end by closing its stdin, and kills it if it does not. */
   close(): Promise<void>;
 }
 
 /** A bridge that loads a benchmark's data answers within seconds; minutes of silence are a hang. */
-const SILENCE_MS = 120_000;
-const CLOSE_MS = 2_000;
-const STDERR_LINES = 5;
+export const SILENCE_SECONDS = 120;
+/** Of an error that the environment answers with. */
+const ERROR_LENGTH = 500;
 
 interface Waiting {
   method: Method;
   resolve: (result: unknown) => void;
-  reject: (error: OutsideFailure) => void;
+  reject: (error: Error) => void;
 }
 
-export function connect({ command, cwd, silenceMs = SILENCE_MS }: ProcessCommand): Connection {
-  const name = command.join(' ');
-  const [program = '', ...args] = command;
-  const child = spawn(program, args, { stdio: 'pipe', ...(cwd !== undefined && { cwd }) });
+export function connect({ command, cwd, silenceMs = SILENCE_SECONDS * 1000 }: ProcessCommand): Connection {
+  const name = quoted(command.join(' '), 200);
+  const environment = `environment process "${name}"`;
   const waiting = new Map<number, Waiting>();
-  const stderr: string[] = [];
-  const exited = new Promise<void>((resolve) => child.once('close', () => resolve()).once('error', () => resolve()));
-  let failure: OutsideFailure | undefined;
+  let child: Child | undefined;
+  let failure: EnvironmentTrouble | undefined;
   let nextId = 1;
   let watchdog: NodeJS.Timeout | undefined;
 
-  function fail(type: FailureType, problem: string): void {
+  function fail(type: 'EnvironmentDied' | 'BadEnvironment', parts: Omit<EnvironmentTrouble['parts'], 'environment'>) {
     if (failure) return;
-    const said = stderr.length > 0 ? `; stderr: ${stderr.join(' | ')}` : '';
-    failure = new OutsideFailure(type, `environment process "${name}" ${problem}${said}`);
+    const stderr = child?.stderr() ?? '';
+    failure = new EnvironmentTrouble(type, { environment, ...parts, ...(stderr && { stderr }) });
     clearTimeout(watchdog);
-    child.kill('SIGKILL');
+    child?.kill();
     for (const { reject } of waiting.values()) reject(failure);
     waiting.clear();
   }
@@ -61,78 +61,97 @@ export function connect({ command, cwd, silenceMs = SILENCE_MS }: ProcessCommand
     clearTimeout(watchdog);
     if (waiting.size === 0) return;
     const [{ method }] = [...waiting.values()] as [Waiting];
-    watchdog = setTimeout(
-      () => fail('EnvironmentDied', `has not answered ${method} for ${silenceMs / 1000} s`),
-      silenceMs,
-    );
+    const problem = `has not answered ${method} for ${silenceMs / 1000} s and was killed`;
+    const fix = 'find out what it waits for, make it faster, or set silenceSeconds higher';
+    watchdog = setTimeout(() => fail('EnvironmentDied', { problem, fix, silent: true }), silenceMs);
+  }
+
+  /** Takes a request off the open ones. */
+  function taken(id: number | undefined): Waiting | undefined {
+    const request = id === undefined ? undefined : waiting.get(id);
+    if (request) {
+      waiting.delete(id!);
+      watch();
+    }
+    return request;
+  }
+
+  const bad = (method: Method, problem: string, fix: string) =>
+    new EnvironmentTrouble('BadEnvironment', { environment: name, method, problem, fix });
+
+  /** A line that answers no request in particular: the one that is open is to blame; of several, none is. */
+  function refuse(problem: string, fix: string): void {
+    const [only, ...others] = waiting.keys();
+    if (others.length === 0) {
+      const request = taken(only);
+      request?.reject(bad(request.method, problem, fix));
+    }
+    fail('EnvironmentDied', { problem, fix });
   }
 
   function receive(line: string): void {
-    const response = parseResponse(line);
-    if (typeof response === 'string')
-      return fail('BadEnvironment', `${response}; stdout is for the protocol, logs go to stderr`);
-    const request = waiting.get(Number(response.id));
-    if (!request) return fail('BadEnvironment', `answered the unknown request ${response.id}`);
-    waiting.delete(Number(response.id));
-    watch();
+    if (failure) return;
+    const answer = readAnswer(line);
+    const request = taken(answer.id);
+    if ('problem' in answer) {
+      if (request) request.reject(bad(request.method, answer.problem, answer.fix));
+      else refuse(answer.problem, answer.fix);
+      return;
+    }
+    const { response } = answer;
+    if (!request) {
+      const said = 'error' in response ? ` (${quoted(response.error.message)})` : '';
+      return refuse(`answered the unknown request ${quoted(String(response.id))}${said}`, 'answer each request once');
+    }
     if ('error' in response) return request.reject(rejection(request.method, response.error));
     const result = methods[request.method].result.safeParse(response.result);
-    if (result.success) request.resolve(result.data);
-    else
-      request.reject(new OutsideFailure('BadEnvironment', `${name}: ${request.method}: ${firstIssue(result.error)}`));
+    if (result.success) return request.resolve(result.data);
+    const fix = `return what docs/environments.md says of ${request.method}`;
+    request.reject(bad(request.method, quoted(firstIssue(result.error)), fix));
+  }
+
+  function tooLong(beginning: string): void {
+    if (failure) return;
+    const problem = `wrote a line of more than ${MAX_LINE / 1024 ** 2} Mi characters: ${quoted(beginning, 200)}`;
+    const fix = 'send less, and end every answer with a line break';
+    const request = taken(idIn(beginning));
+    if (!request) return refuse(problem, fix);
+    request.reject(bad(request.method, problem, fix));
+    fail('EnvironmentDied', { problem, fix });
   }
 
   const rejection = (method: Method, { code, message }: { code: number; message: string }) =>
-    new OutsideFailure(
-      code === errorCodes.environment ? 'EnvironmentFailed' : 'BadEnvironment',
-      `${name}: ${method}: ${message}`,
-    );
+    new EnvironmentTrouble(code === errorCodes.environment ? 'EnvironmentFailed' : 'BadEnvironment', {
+      environment: name,
+      method,
+      problem: quoted(message, ERROR_LENGTH) || 'an error without a message',
+      fix: 'answer instead of failing; an error is for what the environment itself can not do',
+    });
 
-  listen(child, { receive, stderr });
-  child.stdin.on('error', () => undefined); // a broken pipe: `close` follows and tells why
-  child.on('error', (error) =>
-    fail('BadEnvironment', `can't be started: ${error.message}; check the command and its folder`),
-  );
-  child.on('close', (code, signal) => fail('EnvironmentDied', `ended with ${signal ?? `exit code ${code}`}`));
+  const onStartFailure = (problem: string) =>
+    fail('BadEnvironment', { problem: `can't be started: ${problem}`, fix: 'check the command and its folder' });
+  const onEnd = (how: string) =>
+    fail('EnvironmentDied', { problem: `ended with ${how}`, fix: 'run the command by hand to see why' });
+  try {
+    child = startChild({ command, cwd, onLine: receive, onTooLong: tooLong, onEnd, onStartFailure });
+  } catch (error) {
+    onStartFailure(startProblem({ error, cwd }));
+  }
 
   return {
+    name,
     request: (method, params) =>
       new Promise((resolve, reject) => {
         if (failure) return reject(failure);
         const id = nextId++;
+        const line = JSON.stringify({ jsonrpc: '2.0', id, method, params });
         waiting.set(id, { method, resolve: resolve as (result: unknown) => void, reject });
         if (waiting.size === 1) watch();
-        child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
+        child?.send(line);
       }),
     get failure() {
       return failure;
     },
-    async close() {
-      child.stdin.end();
-      const timer = setTimeout(() => child.kill('SIGKILL'), CLOSE_MS);
-      await exited;
-      clearTimeout(timer);
-    },
+    close: async () => child?.close(),
   };
-}
-
-function listen(
-  child: ChildProcessWithoutNullStreams,
-  { receive, stderr }: { receive: (line: string) => void; stderr: string[] },
-): void {
-  readLines(child.stdout, receive);
-  readLines(child.stderr, (line) => {
-    stderr.push(line.trim().slice(0, 300));
-    if (stderr.length > STDERR_LINES) stderr.shift();
-  });
-}
-
-/** The response, or what is wrong with the line. */
-function parseResponse(line: string): z.infer<typeof responseSchema> | string {
-  try {
-    const response = responseSchema.safeParse(JSON.parse(line));
-    return response.success ? response.data : `wrote no JSON-RPC response: ${line.slice(0, 200)}`;
-  } catch {
-    return `wrote a line that is not JSON: ${line.slice(0, 200)}`;
-  }
 }

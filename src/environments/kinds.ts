@@ -13,6 +13,8 @@ export interface EnvironmentContext {
   store: ArtifactStore;
   /** Take the place of the models that the spec names. */
   partners?: Partners;
+  /** Milliseconds without an answer after which an environment's process counts as hung, whatever the options say. */
+  silenceMs?: number;
 }
 
 export interface EnvironmentKind extends Kind<Promise<Environment> | Environment, EnvironmentContext> {
@@ -33,6 +35,8 @@ export interface EnvironmentKind extends Kind<Promise<Environment> | Environment
     /** One argument, or with `...` one or more. */
     readonly usage: string;
     readonly example: string;
+    /** An environment variable that holds the argument where none is given. */
+    readonly variable?: string;
     options(args: readonly string[]): Record<string, unknown>;
   };
   /** Figures of the method's authors on it. */

@@ -20,9 +20,12 @@ export function describeSpec(spec: EnvironmentSpec, kinds: readonly EnvironmentK
   const { kind, options, label, published } = kindOf(kinds, spec);
   const model = (role: Role): ChatModel | undefined =>
     role in options ? chatModelSchema.optional().parse(spec[role]) : undefined;
+  const { silenceSeconds } = spec;
   return {
     label: label?.(spec) ?? kind,
     isPublished: published !== undefined,
+    /** Without an answer, after which its process counts as hung; undefined for one that has none. */
+    silenceSeconds: typeof silenceSeconds === 'number' ? silenceSeconds : undefined,
     /** The models that play its other parties. */
     user: model('user'),
     judge: model('judge'),

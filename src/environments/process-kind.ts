@@ -5,12 +5,20 @@ import type { Environment } from '../domain/environment';
 import type { EnvironmentSpec } from '../domain/environment-spec';
 import { defineKind } from '../domain/kind';
 import { openPartners } from '../partners/open';
-import type { ProcessCommand } from './connection';
+import { SILENCE_SECONDS, type ProcessCommand } from './connection';
 import type { EnvironmentContext, EnvironmentKind } from './kinds';
 import { openProcessEnvironment } from './process';
 
-/** Processes side by side; episodes are spread over them. */
-export const processes = z.number().int().positive().default(1);
+/** A day; no request is waited for as long. */
+const MAX_SILENCE_SECONDS = 86_400;
+
+/** How the processes of an environment are run. */
+export const processLimits = {
+  /** Side by side; episodes are spread over them. */
+  processes: z.number().int().positive().default(1),
+  /** Without any answer while requests are open, after which a process counts as hung. */
+  silenceSeconds: z.number().int().positive().max(MAX_SILENCE_SECONDS).default(SILENCE_SECONDS),
+};
 /** Models that play other parties of an episode: not the policy, and never trained. */
 export const partnerModels = {
   /** Plays the user, where the environment does not do so itself. */
@@ -21,16 +29,23 @@ export const partnerModels = {
 
 interface ProcessOptions {
   processes: number;
+  silenceSeconds: number;
   user?: ChatModel | undefined;
   judge?: ChatModel | undefined;
 }
 
-/** `partners` of the context go before the models that the options name. */
+/** `partners` and `silenceMs` of the context go before what the options say. */
 export const openProgram = (
   program: ProcessCommand,
-  { processes, user, judge }: ProcessOptions,
-  { partners }: EnvironmentContext,
-): Environment => openProcessEnvironment({ ...program, processes, ...(partners ?? openPartners({ user, judge })) });
+  { processes, silenceSeconds, user, judge }: ProcessOptions,
+  { partners, silenceMs = silenceSeconds * 1000 }: EnvironmentContext,
+): Environment =>
+  openProcessEnvironment({
+    ...program,
+    processes,
+    silenceMs,
+    ...(partners ?? openPartners({ user, judge })),
+  });
 
 const commandLine = ({ command }: EnvironmentSpec): string => (command as string[]).join(' ');
 
@@ -43,7 +58,7 @@ export const processKind: EnvironmentKind = {
       command: z.array(z.string()).min(1),
       /** Working directory. */
       cwd: z.string().default('.'),
-      processes,
+      ...processLimits,
       ...partnerModels,
     },
     paths: ['cwd'],

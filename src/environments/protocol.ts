@@ -13,6 +13,7 @@ import {
   taskSchema,
 } from '../domain/environment';
 import { messageSchema, toolSchema } from '../domain/messages';
+import { toolsProblem } from './json-schema';
 
 const episode = z.object({ episode: z.string() });
 
@@ -25,9 +26,15 @@ const user = z.object({ user: z.array(messageSchema).optional() });
 /** What a judge model is asked, one conversation a question, before the reward is known. */
 const questionsSchema = z.object({ judge: z.array(z.array(messageSchema)).min(1) });
 
+/** Tools with schemas that are schemas: whoever reads them later takes them for such. */
+const describedSchema = environmentDescriptionSchema.superRefine(({ tools }, context) => {
+  const problem = toolsProblem(tools);
+  if (problem) context.addIssue({ code: 'custom', ...problem });
+});
+
 /** Parameters and result of every method. */
 export const methods = {
-  describe: { params: z.object({}), result: environmentDescriptionSchema },
+  describe: { params: z.object({}), result: describedSchema },
   tasks: { params: z.object({ split: splitSchema }), result: z.object({ tasks: z.array(taskSchema) }) },
   reset: {
     params: z.object({ task: z.object({ id: z.string(), seed: z.number().int() }) }),

@@ -6,7 +6,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { Environment, Episode } from '../domain/environment';
 import type { AssistantMessage } from '../domain/messages';
 import { reasonOf } from '../domain/failures';
-import { readLines } from './lines';
+import { MAX_LINE, readLines } from './lines';
 import { errorCodes, firstIssue, methods, requestSchema, type Method, type Params, type Result } from './protocol';
 
 type Handlers = { [M in Method]: (params: Params<M>) => Promise<Result<M>> };
@@ -34,10 +34,15 @@ export async function serveEnvironment({
   const handlers = createHandlers(environment, episodes);
   const open = new Set<Promise<void>>();
 
-  readLines(input, (line) => {
-    const answered = answer(line, handlers).then((response) => void output.write(`${JSON.stringify(response)}\n`));
-    open.add(answered);
-    void answered.finally(() => open.delete(answered));
+  const write = (response: object) => void output.write(`${JSON.stringify(response)}\n`);
+
+  readLines(input, {
+    onLine(line) {
+      const answered = answer(line, handlers).then(write);
+      open.add(answered);
+      void answered.finally(() => open.delete(answered));
+    },
+    onTooLong: () => write(failed(null, errorCodes.parse, `a line is longer than ${MAX_LINE} characters`)),
   });
   await new Promise((resolve) => input.once('end', resolve).once('close', resolve));
   await Promise.all(open);
@@ -94,9 +99,15 @@ async function answer(line: string, handlers: Handlers): Promise<object> {
     return { jsonrpc: '2.0', id, result };
   } catch (error) {
     const code = error instanceof RequestError ? error.code : errorCodes.environment;
-    return { jsonrpc: '2.0', id, error: { code, message: reasonOf(error) } };
+    return failed(id, code, reasonOf(error));
   }
 }
+
+const failed = (id: number | string | null, code: number, message: string) => ({
+  jsonrpc: '2.0',
+  id,
+  error: { code, message },
+});
 
 function parseJson(line: string): unknown {
   try {

@@ -24,12 +24,22 @@ export function splitTasks({ campaign, train, test }: { campaign: Campaign; trai
       `the target has ${train.length} train and ${test.length} test tasks: it needs at least 2 and 1`,
     );
   }
+  checkGroups(campaign, discovery.length);
   return {
     discovery,
     heldOut,
     router: shuffle([...heldOut, ...discovery], `${seed}/router`).slice(0, router.tasks),
     evaluation: shuffle(test, `${seed}/test`).slice(0, evaluation.tasks),
   };
+}
+
+/** Kinds of arms that train on the discovery tasks: each of their steps takes `groupsPerStep` different ones. */
+const TRAINING_ON_TARGET = ['grpo_target'];
+
+function checkGroups({ arms, training: { groupsPerStep } }: Campaign, tasks: number): void {
+  if (groupsPerStep <= tasks || !arms.some(({ kind }) => TRAINING_ON_TARGET.includes(kind))) return;
+  const problem = `training.groupsPerStep is ${groupsPerStep}, but the target has ${tasks} discovery tasks`;
+  throw new OutsideFailure('BadInput', `${problem}; lower it to ${tasks}`);
 }
 
 /** A permutation that depends on the ids and the seed alone. */

@@ -14,14 +14,20 @@ export interface Adapters {
   ensurePolicy(policy: FixedPolicy): Promise<string>;
   /**
    * Does `work` with the model ensured, and not unloaded by us until it is over. If the server turns out not to know the model
-   * (PolicyNotLoaded), loads it again and does the work once more.
+   * (PolicyNotLoaded), loads it again and does the work once more. `onWork`: whenever a merge that it waits for can be seen to work.
    */
-  withModel<Result>(policy: FixedPolicy, work: (model: string) => Promise<Result>): Promise<Result>;
+  withModel<Result>(
+    policy: FixedPolicy,
+    work: (model: string) => Promise<Result>,
+    onWork?: () => void,
+  ): Promise<Result>;
 }
 
 interface Loaded {
   name: Promise<string>;
   users: number;
+  /** Whoever wants to hear of the loading while it lasts. */
+  hearing: Set<() => void>;
 }
 
 /** `capacity`: adapters and merges that stay loaded; the least recently used idle ones above it are unloaded. */
@@ -39,12 +45,12 @@ export function createAdapters({
   /** In the order of use, oldest first; the base model is under its undefined name. */
   let loaded = new Map<string | undefined, Loaded>();
 
-  async function load(policy: FixedPolicy, name: string | undefined): Promise<string> {
+  async function load(policy: FixedPolicy, name: string | undefined, hearing: Set<() => void>): Promise<string> {
     const models = await server.models();
     if (name === undefined) return models.base;
     if (models.adapters.includes(name)) return name;
     const parts = partsOf(policy.adapters);
-    const path = await store.folder(plainAdapter(parts) ?? (await merge(parts)));
+    const path = await store.folder(plainAdapter(parts) ?? (await merge(parts, () => tell(hearing))));
     try {
       await server.loadAdapter({ name, path });
     } catch (error) {
@@ -59,7 +65,8 @@ export function createAdapters({
     const generation = loaded;
     let entry = generation.get(name);
     if (!entry) {
-      const fresh: Loaded = { name: load(policy, name), users: 0 };
+      const hearing = new Set<() => void>();
+      const fresh: Loaded = { name: load(policy, name, hearing), users: 0, hearing };
       fresh.name.catch(() => generation.get(name) === fresh && generation.delete(name));
       entry = fresh;
     }
@@ -82,10 +89,16 @@ export function createAdapters({
     return use(policy).name;
   }
 
-  async function once<Result>(entry: Loaded, work: (model: string) => Promise<Result>): Promise<Result> {
+  async function once<Result>(
+    entry: Loaded,
+    work: (model: string) => Promise<Result>,
+    onWork?: () => void,
+  ): Promise<Result> {
     entry.users++;
+    if (onWork) entry.hearing.add(onWork);
     try {
       const model = await entry.name;
+      entry.hearing.clear();
       if (loaded.size > capacity + 1) await unloadIdle();
       return await work(model);
     } finally {
@@ -95,16 +108,18 @@ export function createAdapters({
 
   return {
     ensurePolicy,
-    async withModel(policy, work) {
+    async withModel(policy, work, onWork) {
       const entry = use(policy);
       try {
-        return await once(entry, work);
+        return await once(entry, work, onWork);
       } catch (error) {
         if (!isFailure(error, 'PolicyNotLoaded')) throw error;
         // The server was restarted, or another worker unloaded the model. Of all who notice, the first forgets what was loaded.
         if (loaded.get(modelName(policy)) === entry) loaded = new Map();
-        return once(use(policy), work);
+        return once(use(policy), work, onWork);
       }
     },
   };
 }
+
+const tell = (hearing: ReadonlySet<() => void>): void => hearing.forEach((onWork) => onWork());

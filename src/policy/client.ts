@@ -32,11 +32,15 @@ export function createPolicyClient({
 
   return {
     ensurePolicy: adapters.ensurePolicy,
-    sample: ({ policy, messages, tools, sampling, seed, signal }) =>
-      adapters.withModel(policy, async (model) => {
-        const body = completionBody({ model, messages, tools, sampling, seed });
-        return parseTurn(await server.complete(body, signal));
-      }),
+    sample: ({ policy, messages, tools, sampling, seed, signal, onWork }) =>
+      adapters.withModel(
+        policy,
+        async (model) => {
+          const body = completionBody({ model, messages, tools, sampling, seed });
+          return parseTurn(await server.complete(body, signal));
+        },
+        onWork,
+      ),
     reachable: server.reachable,
     close: server.close,
   };

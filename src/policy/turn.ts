@@ -22,4 +22,6 @@ export interface TurnRequest {
   sampling: Sampling;
   seed: number;
   signal?: AbortSignal;
+  /** Whenever what makes the policy ready to serve can be seen to work: a merge takes minutes. */
+  onWork?: () => void;
 }

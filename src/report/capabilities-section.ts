@@ -7,6 +7,7 @@ import { MISSING } from './format';
 import { markup, type Markup } from './markup';
 import { calibrationPlot } from './plots/calibration';
 import { plotFigure, table } from './sections';
+import { adapterVerdict, gamedText } from './words';
 
 type View = (figure: Figure | undefined) => Markup;
 
@@ -18,29 +19,51 @@ export const capabilitiesSection = ({ capabilities, bands, campaign }: Report): 
   const calibrated = capabilities.some((c) => c.calibration !== undefined);
   return markup`<h2>Capabilities</h2>
 ${table({
-  head: ['capability', 'status', 'helps', 'rounds', 'target before', 'target after', 'difference', 'reason'],
+  head: ['capability', 'status', 'verdict', 'rounds', 'target before', 'target after', 'difference', 'reason'],
   rows: capabilities.map((c) => [
     markup`${c.name}${c.adapter !== undefined && markup`<div class="quiet">adapter ${sourceView({ from: [c.adapter], campaign: campaign.name })}</div>`}`,
     ended(c),
-    c.validation === undefined ? MISSING : c.validation.helps ? 'yes' : 'no',
+    c.validation?.verdict === 'gamed' ? markup`<span class="bad">gamed</span>` : adapterVerdict(c),
     c.rounds === undefined ? MISSING : String(c.rounds.length),
     view(c.validation?.target.before),
     view(c.validation?.target.after),
     view(c.validation?.target.difference),
-    c.reason,
+    c.reason ?? gamedText(c),
   ]),
 })}
+${branchTable(capabilities, view)}
 ${
   bands !== undefined &&
   calibrated &&
   markup`<h2>Calibration</h2>${plotFigure({
     body: calibrationPlot({ capabilities, bands, campaign: campaign.name }),
     caption:
-      'Base model on each synthesized environment. Shaded: accepted; small open dots: earlier rounds; filled: the last round (red: outside).',
+      'Base model on each synthesized environment. Shaded: accepted; small open dots: earlier rounds; filled: the last round (red: outside). Where the base has mastered a branch ' +
+      'of the instances, the marks are over the others, which were judged.',
     campaign: campaign.name,
   })}`
 }
 ${roundsTable(capabilities, view)}`;
+};
+
+/** The held-out seeds by branch: a gain on one that is paid with another is no skill. */
+const branchTable = (capabilities: readonly ReportedCapability[], view: View): Markup | undefined => {
+  const rows = capabilities.flatMap(({ name, validation }) =>
+    (validation?.branches ?? []).map(({ branch, before, after, difference }) => [
+      name,
+      branch,
+      view(before),
+      view(after),
+      view(difference),
+    ]),
+  );
+  if (rows.length === 0) return undefined;
+  return markup`<h3>Held-out seeds by branch</h3><p class="small quiet">Success of the base and of the best iteration on the same seeds of the
+synthesized environment. An adapter that rises on one branch and falls on another beyond chance is gamed: it does the same everywhere. The
+router may choose it all the same, if that pays on the target.</p>${table({
+    head: ['capability', 'branch', 'base', 'best iteration', 'difference'],
+    rows,
+  })}`;
 };
 
 /** Every round: one whose self-test failed went back to the synthesizer and has no calibration. */
@@ -67,10 +90,13 @@ const roundsTable = (capabilities: readonly ReportedCapability[], view: View): M
 
 const roundCells = ({ selfTest, calibration }: ReportedRound, view: View): (Markup | string)[] => [
   selfTest.passed ? 'passed' : markup`<span class="bad">failed</span>`,
-  calibration === undefined ? 'not calibrated' : calibration.verdict.replaceAll('_', ' '),
-  view(calibration?.meanReward),
-  view(calibration?.successRate),
-  view(calibration?.informative),
+  calibration === undefined
+    ? 'not calibrated'
+    : markup`${calibration.verdict.replaceAll('_', ' ')}${calibration.judged && markup`<div class="quiet">${calibration.judged.text}</div>`}`,
+  ...(['meanReward', 'successRate', 'informative'] as const).map(
+    (name) =>
+      markup`${view(calibration?.[name])}${calibration?.branches?.map((of) => markup`<div>${of.branch} ${view(of[name])}</div>`)}`,
+  ),
   markup`${Object.entries(calibration?.passAt ?? {}).map(([k, figure]) => markup`<div>@${k} ${view(figure)}</div>`)}`,
   [...selfTest.findings, ...(calibration?.reasons ?? [])].join('; '),
 ];

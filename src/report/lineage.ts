@@ -43,7 +43,7 @@ export type LineageNode = ArtifactNode | FigureNode | RolloutNode;
 
 export interface Lineage {
   root: LineageNode;
-  /** Over all batches in the tree, each counted once. */
+  /** Over all batches in the tree; a rollout that several hold is counted once, as scored if one of them has it scored. */
   totals: RolloutCounts & { batches: number };
 }
 
@@ -61,17 +61,38 @@ export class UnknownStartError extends Error {
 const isBatch = ({ ref, producer }: { ref: ArtifactRef; producer: string }): boolean =>
   ref.mediaType === ROLLOUTS_MEDIA_TYPE && producer.startsWith('rollouts');
 
-const countRollouts = async (batch: { store: ArtifactStore; ref: ArtifactRef }): Promise<RolloutCounts> => {
+/** Every rollout that was met, by key. */
+type Met = Map<string, { scored: boolean; success: boolean }>;
+
+const countsOf = (met: Met): RolloutCounts => {
   const counts = { scored: 0, broken: 0, successes: 0 };
-  for await (const rollout of readRollouts(batch)) {
-    counts[rollout.status] += 1;
-    if (rollout.status === 'scored' && isSuccess(rollout)) counts.successes += 1;
+  for (const { scored, success } of met.values()) {
+    counts[scored ? 'scored' : 'broken'] += 1;
+    if (success) counts.successes += 1;
   }
   return counts;
 };
 
-const walk = async (at: { store: ArtifactStore; ref: ArtifactRef; seen: Set<string> }): Promise<ArtifactNode> => {
-  const { store, ref, seen } = at;
+const readBatch = async ({ store, ref }: { store: ArtifactStore; ref: ArtifactRef }): Promise<Met> => {
+  const met: Met = new Map();
+  for await (const rollout of readRollouts({ store, ref })) {
+    const scored = rollout.status === 'scored';
+    met.set(rollout.key, { scored, success: scored && isSuccess(rollout) });
+  }
+  return met;
+};
+
+interface Walk {
+  store: ArtifactStore;
+  /** By sha256. */
+  seen: Set<string>;
+  met: Met;
+}
+
+const newWalk = (store: ArtifactStore): Walk => ({ store, seen: new Set(), met: new Map() });
+
+const walk = async (at: Walk, ref: ArtifactRef): Promise<ArtifactNode> => {
+  const { store, seen, met } = at;
   const node: ArtifactNode = { kind: 'artifact', ref, inputs: [] };
   const shared = seen.has(ref.sha256);
   seen.add(ref.sha256);
@@ -79,24 +100,21 @@ const walk = async (at: { store: ArtifactStore; ref: ArtifactRef; seen: Set<stri
     const { key, producer, inputs } = await store.provenance(ref);
     Object.assign(node, { key, producer });
     if (shared) return { ...node, shared: true };
-    if (isBatch({ ref, producer })) node.rollouts = await countRollouts({ store, ref });
-    for (const input of inputs) node.inputs.push(await walk({ store, ref: input, seen }));
+    if (isBatch({ ref, producer })) {
+      const batch = await readBatch({ store, ref });
+      node.rollouts = countsOf(batch);
+      for (const [rollout, outcome] of batch) if (!met.get(rollout)?.scored) met.set(rollout, outcome);
+    }
+    for (const input of inputs) node.inputs.push(await walk(at, input));
   } catch (error) {
     node.problem = error instanceof Error ? error.message : String(error);
   }
   return node;
 };
 
-const walkAll = async ({
-  store,
-  refs,
-}: {
-  store: ArtifactStore;
-  refs: readonly ArtifactRef[];
-}): Promise<ArtifactNode[]> => {
-  const seen = new Set<string>();
+const walkAll = async (at: Walk, refs: readonly ArtifactRef[]): Promise<ArtifactNode[]> => {
   const nodes: ArtifactNode[] = [];
-  for (const ref of refs) nodes.push(await walk({ store, ref, seen }));
+  for (const ref of refs) nodes.push(await walk(at, ref));
   return nodes;
 };
 
@@ -106,26 +124,16 @@ const artifactsOf = (node: LineageNode): ArtifactNode[] => [
   ...node.inputs.flatMap(artifactsOf),
 ];
 
-const totals = (root: LineageNode): Lineage['totals'] => {
-  const sum = { batches: 0, scored: 0, broken: 0, successes: 0 };
-  for (const { rollouts } of artifactsOf(root)) {
-    if (rollouts === undefined) continue;
-    sum.batches += 1;
-    for (const field of ['scored', 'broken', 'successes'] as const) sum[field] += rollouts[field];
-  }
-  return sum;
-};
+const batchesIn = (root: LineageNode): number =>
+  artifactsOf(root).filter(({ rollouts }) => rollouts !== undefined).length;
 
 /** The rollout whose key is `start`, or the one whose key begins so, in the batches behind the report's figures. */
-const findRollout = async (search: {
-  store: ArtifactStore;
-  report: Report;
-  start: string;
-}): Promise<RolloutNode | undefined> => {
-  const { store, report, start } = search;
+const findRollout = async (search: { at: Walk; report: Report; start: string }): Promise<RolloutNode | undefined> => {
+  const { at, report, start } = search;
+  const { store } = at;
   const found = new Map<string, { rollout: RolloutNode['rollout']; batch: ArtifactRef }>();
   const refs = figuresIn(report).flatMap((figure) => figure.from);
-  const nodes = await walkAll({ store, refs });
+  const nodes = await walkAll(newWalk(store), refs);
   for (const { ref, rollouts } of nodes.flatMap(artifactsOf)) {
     if (rollouts === undefined) continue;
     for await (const rollout of readRollouts({ store, ref })) {
@@ -137,7 +145,7 @@ const findRollout = async (search: {
   }
   const hit = found.get(start) ?? (found.size === 1 ? [...found.values()][0] : undefined);
   if (hit === undefined) return undefined;
-  return { kind: 'rollout', rollout: hit.rollout, inputs: await walkAll({ store, refs: [hit.batch] }) };
+  return { kind: 'rollout', rollout: hit.rollout, inputs: await walkAll(at, [hit.batch]) };
 };
 
 /** Figure ids that share words with `start`, most shared words first, at most 6. */
@@ -164,17 +172,18 @@ export const nearFigures = ({ start, ids }: { start: string; ids: readonly strin
  */
 export const lineage = async (ask: { store: ArtifactStore; report?: Report; start: string }): Promise<Lineage> => {
   const { store, report, start } = ask;
+  const at = newWalk(store);
   const root = async (): Promise<LineageNode> => {
     const figures = report === undefined ? [] : figuresIn(report);
     const figure = figures.find(({ id }) => id === start);
-    if (figure !== undefined) return { kind: 'figure', figure, inputs: await walkAll({ store, refs: figure.from }) };
+    if (figure !== undefined) return { kind: 'figure', figure, inputs: await walkAll(at, figure.from) };
     const ref = await store.resolve(start);
-    if (ref !== undefined) return walk({ store, ref, seen: new Set() });
+    if (ref !== undefined) return walk(at, ref);
     const rollout =
-      report !== undefined && /^[0-9a-f]{8,}$/.test(start) ? await findRollout({ store, report, start }) : undefined;
+      report !== undefined && /^[0-9a-f]{8,}$/.test(start) ? await findRollout({ at, report, start }) : undefined;
     if (rollout !== undefined) return rollout;
     throw new UnknownStartError(start, nearFigures({ start, ids: figures.map(({ id }) => id) }));
   };
   const found = await root();
-  return { root: found, totals: totals(found) };
+  return { root: found, totals: { batches: batchesIn(found), ...countsOf(at.met) } };
 };

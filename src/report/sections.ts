@@ -36,13 +36,14 @@ const statusWords = {
   failed: 'failed',
 } as const;
 
-export const headerSection = ({ campaign }: Report): Markup => markup`<h1>${campaign.name}</h1>
+export const headerSection = ({ campaign, baseCheck }: Report): Markup => markup`<h1>${campaign.name}</h1>
 <p class="quiet">Campaign on ${campaign.target.name} ${campaign.target.version}, seed ${campaign.seed}:
 ${statusWords[campaign.status]}, stage ${campaign.stage}</p>
 <dl><dt>Base model</dt><dd>${campaign.baseModel}</dd><dt>Config</dt><dd><code>${campaign.configSha256}</code></dd>
 <dt>Started</dt><dd>${campaign.startedAt}</dd>${campaign.finishedAt !== undefined && markup`<dt>Finished</dt><dd>${campaign.finishedAt}</dd>`}
 ${campaign.workflowId !== undefined && markup`<dt>Workflow</dt><dd><code>${campaign.workflowId}</code></dd>`}
-${campaign.reason !== undefined && markup`<dt>Reason</dt><dd class="bad">${campaign.reason}</dd>`}</dl>`;
+${campaign.reason !== undefined && markup`<dt>Reason</dt><dd class="bad">${campaign.reason}</dd>`}
+${baseCheck !== undefined && markup`<dt>Base rollouts</dt>${baseCheck.findings.map((finding) => markup`<dd class="bad">${finding}</dd>`)}<dd>${sourceView({ from: baseCheck.from, campaign: campaign.name })}</dd>`}</dl>`;
 
 export const verdictSection = ({ verdict, campaign }: Report): Markup => markup`<h2>Verdict</h2>
 <p class="small quiet">Computed from the figures below by fixed rules. A difference counts only if its interval excludes zero.</p>

@@ -38,7 +38,10 @@ svg .tick { font-size:11.5px; fill:var(--quiet) } .grid { stroke:var(--rule) } .
 .mark.bound, .mark.left-out, .mark.earlier { stroke:var(--quiet) } .whisker.bound { stroke:var(--quiet) }
 .mark.refused { fill:var(--accent); stroke:var(--accent) }
 .spread { stroke:var(--adapter); opacity:.6 } .spread.left-out { stroke:var(--quiet) }
-.curve { fill:none; stroke:var(--quiet); stroke-width:1.5 } .bar { fill:var(--adapter) } .bar.base { fill:var(--base) } .bar.baseline { fill:var(--baseline) }
+.curve { fill:none; stroke:var(--quiet); stroke-width:2 }
+.curve.branch-0, .curve.branch-1, .curve.branch-2, .curve.branch-3 { stroke-width:1; stroke:var(--adapter) }
+.curve.branch-1 { stroke:var(--accent) } .curve.branch-2 { stroke:var(--baseline) } .curve.branch-3 { stroke-dasharray:3 2 }
+ .bar { fill:var(--adapter) } .bar.base { fill:var(--base) } .bar.baseline { fill:var(--baseline) }
 .mark.open { fill:var(--paper) } .iterations { fill:none; stroke-width:2; stroke:var(--baseline) }
 @media print { body { max-width:none; padding:0 } }
 `;

@@ -2,7 +2,7 @@
 import type { Report } from '../domain/report';
 import { MISSING, shortPercent, spreadText, valueText, wholeNumber } from './format';
 import { groupNotes, groupRows } from './terminal-groups';
-import { evaluatedAt, failedPassesText, votesText } from './words';
+import { adapterVerdict, evaluatedAt, failedPassesText, gamedText, votesText } from './words';
 
 const WIDTH = 99;
 const clip = (text: string, width: number): string => (text.length <= width ? text : `${text.slice(0, width - 1)}…`);
@@ -55,7 +55,7 @@ const armRows = (arms: NonNullable<Report['arms']>): string[][] => {
 };
 
 const capabilityRows = (capabilities: NonNullable<Report['capabilities']>): string[][] => [
-  ['capability', 'votes', 'Cov', 'Delta', 'status', 'target before > after', 'helps'],
+  ['capability', 'votes', 'Cov', 'Delta', 'status', 'target before > after', 'verdict'],
   ...capabilities.map(({ name, coverage, delta, status, validation, ...of }) => [
     name,
     votesText(of, '/'),
@@ -65,14 +65,15 @@ const capabilityRows = (capabilities: NonNullable<Report['capabilities']>): stri
     validation === undefined
       ? MISSING
       : `${valueText(validation.target.before)} > ${valueText(validation.target.after)}`,
-    validation === undefined ? MISSING : validation.helps ? 'yes' : 'no',
+    adapterVerdict({ validation }),
   ]),
 ];
 
 /** Text without a last newline. What the campaign has not come to is left out. */
 export const terminalTable = (report: Report): string => {
-  const { campaign, arms, capabilities, selection } = report;
+  const { campaign, baseCheck, arms, capabilities, selection } = report;
   const lines = [clip(`${campaign.name}  ${campaign.status.replaceAll('_', ' ')}, stage ${campaign.stage}`, WIDTH)];
+  lines.push(...(baseCheck?.findings.map((finding) => clip(`base model: ${finding}`, WIDTH)) ?? []));
   if (arms !== undefined && arms.length > 0)
     lines.push(
       '',
@@ -95,10 +96,13 @@ export const terminalTable = (report: Report): string => {
       '',
       ...(capabilities.length === 0
         ? [clip(['no capability was selected', selection?.reason].filter(Boolean).join(': '), WIDTH)]
-        : align({ rows: capabilityRows(capabilities), widths: [38, 5, 6, 8, 15, 21, 5], right: [1, 2, 3] })),
+        : align({ rows: capabilityRows(capabilities), widths: [38, 5, 6, 8, 15, 21, 7], right: [1, 2, 3] })),
     );
   if (selection !== undefined) lines.push(...failedPassesText(selection).map((text) => clip(text, WIDTH)));
-  for (const { name, status, reason } of capabilities ?? [])
+  for (const { name, status, reason, validation } of capabilities ?? []) {
     if (status !== 'trained' && reason !== undefined) lines.push(clip(`${name}: ${reason}`, WIDTH));
+    const how = gamedText({ validation });
+    if (how !== undefined) lines.push(`${clip(name, WIDTH)} is gamed:`, clip(`  ${how}`, WIDTH));
+  }
   return lines.join('\n');
 };

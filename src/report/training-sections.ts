@@ -18,7 +18,8 @@ export const trainingSection = ({ capabilities = [], arms = [], campaign }: Repo
   const maxStep = Math.max(1, ...runs.map((run) => run.training.steps));
   const view = (figure: Figure): Markup => figureView({ figure, campaign: campaign.name });
   return markup`<h2>Training</h2>
-<p class="small quiet">Line: mean reward of the training rollouts by step. Dots: held-out mean reward of the iterations, with its interval;
+<p class="small quiet">Line: mean reward of the training rollouts by step; thin lines: the same by branch of the instances, where there are
+branches. Dots: held-out mean reward of the iterations, with its interval;
 the filled one is the best and was kept. What picks it: ${BEST_BY}; of a baseline, among those within its budget. Held out are seeds of
 a capability’s own environment, and train tasks of the target for a baseline. All plots share their scales; rewards of different
 environments do not compare.</p>
@@ -30,7 +31,15 @@ ${validation !== undefined && markup`<div class="small">held-out seeds, before $
 ${training.rewardCurve !== undefined && markup`<div class="small quiet">metrics ${sourceView({ from: training.rewardCurve.from, campaign: campaign.name })}</div>`}</div>`,
   )}</div>
 <h3>Iterations</h3>${table({
-    head: ['training', 'step', 'training rollouts', 'held-out success', 'held-out mean reward', 'best'],
+    head: [
+      'training',
+      'step',
+      'training rollouts',
+      'held-out success',
+      'held-out mean reward',
+      'held-out success by branch',
+      'best',
+    ],
     rows: runs.flatMap(({ name, training }) =>
       training.iterations.map((one) => [
         name,
@@ -38,6 +47,7 @@ ${training.rewardCurve !== undefined && markup`<div class="small quiet">metrics 
         view(one.rollouts),
         view(one.successRate),
         view(one.meanReward),
+        markup`${one.branches?.map(({ branch, successRate }) => markup`<div>${branch} ${view(successRate)}</div>`)}`,
         one.step === training.bestStep ? 'best' : '',
       ]),
     ),

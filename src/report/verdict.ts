@@ -5,20 +5,11 @@
 import type { Figure } from '../domain/figure';
 import type { ReportDraft, VerdictSentence } from '../domain/report';
 import type { Arm } from '../domain/reported-arms';
-import type { ReportedCapability } from '../domain/reported-capability';
-import { shortPercent, spreadText, valueText, wholeNumber } from './format';
+import { valueText, wholeNumber } from './format';
+import { level, say } from './sentence';
+import { capabilitySentence } from './capability-sentence';
 import { whereRoutingFails } from './solver-matrix';
 import { failedPassesText, trainingText } from './words';
-
-const say = (text: string, ...behind: (Figure | string | undefined)[]): VerdictSentence => ({
-  text,
-  behind: behind.flatMap((b) => (b === undefined ? [] : [typeof b === 'string' ? b : b.id])),
-});
-
-const level = (figure: Figure): string =>
-  figure.interval === undefined
-    ? 'no interval'
-    : `${shortPercent(figure.interval.level)} interval ${spreadText(figure)}`;
 
 const points = (difference: number): string => {
   const text = Math.abs(100 * difference).toFixed(1);
@@ -90,25 +81,6 @@ const comparisonSentences = (report: ReportDraft): VerdictSentence[] =>
     return { text: `${sentence.text} ${rollouts}`, behind: [...sentence.behind, ...behind] };
   });
 
-const capabilitySentence = (capability: ReportedCapability): VerdictSentence | undefined => {
-  const { name, status, validation, reason } = capability;
-  if (status === undefined) return undefined;
-  if (status !== 'trained') {
-    const rounds = capability.rounds?.length ?? 0;
-    const after = status !== 'failed' && rounds > 0 ? ` after ${rounds} round${rounds === 1 ? '' : 's'}` : '';
-    const because = reason === undefined ? '' : `: ${reason}`;
-    return say(
-      `${name} has no adapter (${status.replace('_', ' ')}${after})${because}.`,
-      capability.calibration?.meanReward,
-    );
-  }
-  if (validation === undefined) return say(`Adapter ${name} was not validated.`);
-  const { before, after, difference } = validation.target;
-  const change = `${valueText(before)} to ${valueText(after)} on held-out target tasks`;
-  const sure = difference === undefined ? '' : ` (${valueText(difference)}, ${level(difference)})`;
-  return say(`Adapter ${name} ${validation.helps ? 'helped' : 'did not help'}: ${change}${sure}.`, difference ?? after);
-};
-
 const selectionSentence = (selection: ReportDraft['selection']): VerdictSentence[] => {
   if (selection === undefined) return [];
   const selected = selection.candidates.filter((c) => c.selected).map((c) => c.name);
@@ -132,6 +104,7 @@ const routerSentence = (router: ReportDraft['router']): VerdictSentence[] => {
   const errors = router.errors?.value ?? 0;
   return [
     say(text, routed, bestSingle.successRate),
+    ...(router.failed ?? []).map(({ name, reason }) => say(`The router can not choose ${name}: ${reason}.`)),
     ...(errors > 0 ? [say(`The router failed on ${wholeNumber(errors)} test rollouts.`, router.errors)] : []),
   ];
 };

@@ -1,7 +1,13 @@
-/** What is said of arms and of the selection in the same words on the page, the terminal and in the verdict. */
+/** What is said of arms, of the selection and of adapters in the same words on the page, the terminal and in the verdict. */
 import type { Arm } from '../domain/reported-arms';
-import type { ReportedCandidate, ReportedSelection } from '../domain/reported-capability';
-import { valueText } from './format';
+import type {
+  BranchComparison,
+  ReportedCandidate,
+  ReportedCapability,
+  ReportedSelection,
+} from '../domain/reported-capability';
+import { MISSING, valueText } from './format';
+import { gamed } from './gamed';
 
 /** Of an arm of which another iteration than the last is evaluated, or that trained beyond the budget; undefined for the others. */
 export const evaluatedAt = ({ step, evaluatedRollouts, trainedTo }: Arm): string | undefined => {
@@ -27,3 +33,16 @@ export const failedPassesText = ({ passes, failedPasses }: ReportedSelection): s
 /** Votes out of all passes; what the analyst selects outright has none. */
 export const votesText = ({ votes, passes }: Pick<ReportedCandidate, 'votes' | 'passes'>, of: string): string =>
   passes === 0 ? 'given' : `${votes}${of}${passes}`;
+
+/** What validation says of an adapter: `helps`, `gamed`, `no gain`. */
+export const adapterVerdict = ({ validation }: Pick<ReportedCapability, 'validation'>): string =>
+  validation === undefined ? MISSING : validation.verdict.replace('_', ' ');
+
+/** `special +93.8 pt (0.0% to 93.8%), twin -92.9 pt (100.0% to 7.1%) on held-out seeds`; undefined of an adapter that is not gamed. */
+export const gamedText = ({ validation }: Pick<ReportedCapability, 'validation'>): string | undefined => {
+  const found = gamed(validation?.branches);
+  if (found === undefined) return undefined;
+  const change = ({ branch, before, after, difference }: BranchComparison): string =>
+    `${branch} ${valueText(difference)} (${valueText(before)} to ${valueText(after)})`;
+  return `${[...found.gained, ...found.lost].map(change).join(', ')} on held-out seeds`;
+};

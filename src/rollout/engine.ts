@@ -1,21 +1,22 @@
 /**
- * The rollout engine: makes every rollout there is. Invariants: a rollout that was scored is never made again (batches are found
- * by key, unfinished ones go on from their journal); a broken rollout has no reward and is tried again by the next run.
+ * The rollout engine: makes every rollout there is. Invariants: a rollout that was scored is never made again, whatever batch asks for it
+ * (batches are found by key, take what stored ones of their setting hold, and go on from their journal); a broken rollout has no reward
+ * and is tried again by the next run.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { ArtifactStore, Journal } from '../artifacts/store';
+import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Environment } from '../domain/environment';
-import { isFailure, OutsideFailure } from '../domain/failures';
+import { OutsideFailure } from '../domain/failures';
 import type { Purpose } from '../domain/purposes';
 import type { RolloutSummary } from '../domain/results';
-import type { BrokenRollout, Policy, Rollout, Sampling, ScoredRollout } from '../domain/rollout';
+import type { Policy, Rollout, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 import { readBatch, storeBatch, type StoredBatch } from './batch';
-import { planBatch, type BatchPlan, type PlannedRollout } from './keys';
-import { play, type PlayOptions } from './play';
-import { forEachBounded } from './pool';
+import { inTurn } from './in-turn';
+import { planBatch, type BatchPlan } from './keys';
+import { makeMissing } from './missing';
 import type { Resolve } from './resolve';
+import { noteStored, takeStored } from './sharing';
 import { summarise } from './summary';
 
 export interface RollOutOptions {
@@ -39,11 +40,13 @@ export interface RollOutOptions {
   title: string;
   /** How often a rollout is begun before it counts as broken. */
   maxAttempts: number;
+  /** Before each attempt at a rollout that the environment has failed every time. */
+  pauseMs?: number;
   store: ArtifactStore;
   client: Pick<PolicyClient, 'sample' | 'reachable'>;
   /** What the batch derives from besides the policy's adapters or its router. */
   inputs?: ArtifactRef[];
-  /** After every rollout that is durable or broken. */
+  /** After every turn, every attempt, and every rollout that is durable or broken; while it waits for its turn, after those of the batch before. */
   onProgress?: (progress: RollOutProgress) => void;
   signal?: AbortSignal;
 }
@@ -52,30 +55,27 @@ export interface RollOutProgress {
   done: number;
   total: number;
   broken: number;
+  /** Finished turns of all rollouts that were begun, also of those that broke. */
+  turns: number;
 }
 
 export interface RolloutBatch {
   summary: RolloutSummary;
   /** What the artifact `summary.ref` holds. */
   records: Rollout[];
-  /** Rollouts that were there already. */
+  /** Rollouts that were there already: in this batch, or in others of its setting. */
   reused: number;
 }
 
-/** As long as nothing is scored, this many broken rollouts say that the rest would break too. */
-const HOPELESS = 16;
-const RETRY_DELAY_MS = 250;
+type Made = StoredBatch & Pick<RolloutBatch, 'reused'>;
 
 /** Makes a batch of rollouts, or finds it. Throws an OutsideFailure if the batch can't go on. */
 export async function rollOut(options: RollOutOptions): Promise<RolloutBatch> {
   const started = performance.now();
   checkOptions(options);
-  const { environment, store, purpose, title } = options;
+  const { environment, purpose, title } = options;
   const plan = planBatch({ ...options, environment: await environment.describe() });
-  const finished = await store.find(plan.key);
-  const { ref, records, reused } = finished
-    ? { ...(await readBatch({ store, ref: finished })), reused: plan.rollouts.length }
-    : await makeBatch(options, plan);
+  const { ref, records, reused } = (await findBatch(options, plan)) ?? (await makeInTurn(options, plan));
   const seconds = (performance.now() - started) / 1000;
   return { summary: { ref, purpose, title, ...summarise(records), seconds }, records, reused };
 }
@@ -90,84 +90,49 @@ function checkOptions({ tasks, attempts, concurrency, maxAttempts }: RollOutOpti
   }
 }
 
-async function makeBatch(options: RollOutOptions, plan: BatchPlan): Promise<StoredBatch & { reused: number }> {
-  const journal = await options.store.journal(plan.key);
+/** One batch of a setting at a time, so that two that overlap do not play the same rollout at once. */
+function makeInTurn(options: RollOutOptions, plan: BatchPlan): Promise<Made> {
+  const { signal, onProgress } = options;
+  return inTurn({
+    key: plan.setting,
+    signal,
+    onWaiting: () => onProgress?.({ done: 0, total: plan.rollouts.length, broken: 0, turns: 0 }),
+    work: async (progressed) => {
+      const heard = (progress: RollOutProgress): void => {
+        progressed();
+        onProgress?.(progress);
+      };
+      return (await findBatch(options, plan)) ?? makeBatch({ ...options, onProgress: heard }, plan);
+    },
+  });
+}
+
+/** What is stored already. Noted once more and without its journal, since a run may have ended before it did either. */
+async function findBatch(options: RollOutOptions, plan: BatchPlan): Promise<Made | undefined> {
+  const { store } = options;
+  const ref = await store.find(plan.key);
+  if (!ref) return undefined;
+  await noteStored({ store, plan, ref });
+  await store.removeJournal(plan.key);
+  return { ...(await readBatch({ store, ref, onRead: reading(options, plan) })), reused: plan.rollouts.length };
+}
+
+const reading =
+  ({ onProgress }: RollOutOptions, { rollouts }: BatchPlan) =>
+  (done: number): void =>
+    onProgress?.({ done, total: rollouts.length, broken: 0, turns: 0 });
+
+async function makeBatch(options: RollOutOptions, plan: BatchPlan): Promise<Made> {
+  const { store, inputs = [] } = options;
+  const taken = await takeStored({ store, plan, onRead: reading(options, plan) });
+  const journal = await store.journal(plan.key);
   try {
-    const reused = plan.rollouts.filter(({ key }) => journal.records().has(key)).length;
-    const broken = await makeMissing(options, plan, journal);
-    return { ...(await storeBatch({ ...options, plan, journal, broken })), reused };
+    const held = new Map([...(journal.records() as Map<string, ScoredRollout>), ...taken.rollouts]);
+    const reused = held.size;
+    const broken = await makeMissing({ options, plan, journal, held });
+    const stored = await storeBatch({ ...options, inputs: [...inputs, ...taken.from], plan, held, journal, broken });
+    return { ...stored, reused };
   } finally {
     await journal.close();
   }
-}
-
-/** Makes what the journal lacks; returns the rollouts that stayed broken. */
-async function makeMissing(
-  options: RollOutOptions,
-  plan: BatchPlan,
-  journal: Journal,
-): Promise<Map<string, BrokenRollout>> {
-  const { concurrency, signal, onProgress } = options;
-  const total = plan.rollouts.length;
-  const broken = new Map<string, BrokenRollout>();
-  const report = () => onProgress?.({ done: journal.records().size + broken.size, total, broken: broken.size });
-  const appends: Promise<void>[] = [];
-  const flushing = new AbortController();
-  if (journal.records().size > 0) report();
-
-  await forEachBounded({
-    items: plan.rollouts.filter(({ key }) => !journal.records().has(key)),
-    concurrency,
-    signal: signal ? AbortSignal.any([signal, flushing.signal]) : flushing.signal,
-    work: async (planned, stopped) => {
-      const rollout = await makeOne(planned, { ...options, signal: stopped });
-      if (rollout.status === 'scored') {
-        // Not waited for here: the slot goes on while the record is flushed. If it can't be, the rest would be lost as well.
-        const done = journal.append(planned.key, rollout).then(report);
-        done.catch((error: unknown) => flushing.abort(error));
-        appends.push(done);
-        return;
-      }
-      broken.set(planned.key, rollout);
-      report();
-      if (appends.length === 0 && journal.records().size === 0 && broken.size >= Math.min(HOPELESS, total)) {
-        throw hopeless(rollout, broken.size);
-      }
-    },
-  });
-  await Promise.all(appends);
-  return broken;
-}
-
-/** Plays one rollout, beginning afresh after failures that may pass. */
-async function makeOne(
-  planned: PlannedRollout,
-  options: PlayOptions & Pick<RollOutOptions, 'maxAttempts' | 'client'>,
-): Promise<ScoredRollout | BrokenRollout> {
-  const { maxAttempts, client, signal } = options;
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await play(planned, options);
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof OutsideFailure)) throw error;
-      // What is gone would break all the rest one by one: the batch stops, and whoever asked for it tries again later.
-      if (isFailure(error, 'PolicyServerUnavailable') && !(await client.reachable())) throw error;
-      const last = !error.retryable || attempt >= maxAttempts;
-      if (last && isFailure(error, 'PartnerUnavailable')) throw error;
-      if (last) return brokenRollout(planned, error);
-      await sleep(RETRY_DELAY_MS * attempt, undefined, { signal });
-    }
-  }
-}
-
-const brokenRollout = ({ key, task, attempt }: PlannedRollout, { type, message }: OutsideFailure): BrokenRollout => {
-  return { status: 'broken', key, task, attempt, error: { type, message } };
-};
-
-function hopeless({ error }: BrokenRollout, count: number): OutsideFailure {
-  return new OutsideFailure(
-    error.type as OutsideFailure['type'],
-    `none of the first ${count} rollouts was scored: ${error.message}`,
-  );
 }

@@ -27,6 +27,8 @@ export interface PlannedRollout {
 
 export interface BatchPlan {
   key: string;
+  /** Digest of all but the tasks and the attempts: batches of one setting may hold the same rollouts. */
+  setting: string;
   /** By task (as text), then by attempt. */
   rollouts: PlannedRollout[];
 }
@@ -37,7 +39,7 @@ export function planBatch({
   ...inputs
 }: BatchInputs & { tasks: string[]; attempts: number }): BatchPlan {
   const { environment, policy, sampling, seed, maxSteps } = inputs;
-  const common = digest({
+  const setting = digest({
     format: ENGINE_FORMAT,
     environment: [environment.name, environment.version],
     policy: policyKey(policy),
@@ -48,9 +50,9 @@ export function planBatch({
   const rollouts = [...tasks]
     .sort()
     .flatMap((task) =>
-      Array.from({ length: attempts }, (_, attempt) => ({ key: digest([common, task, attempt]), task, attempt })),
+      Array.from({ length: attempts }, (_, attempt) => ({ key: digest([setting, task, attempt]), task, attempt })),
     );
-  return { key: `rollouts/${digest(rollouts.map(({ key }) => key))}`, rollouts };
+  return { key: `rollouts/${digest(rollouts.map(({ key }) => key))}`, setting, rollouts };
 }
 
 function policyKey(policy: Policy): object {

@@ -25,6 +25,8 @@ export interface PlayOptions {
   seed: number;
   /** A lower limit than the environment's own. */
   maxSteps?: number;
+  /** After every finished turn. */
+  onTurn?: () => void;
   signal: AbortSignal;
 }
 
@@ -91,6 +93,7 @@ async function converse({
     messages.push(message);
     const result = await fromEnvironment(() => episode.step(message));
     messages.push(...result.messages);
+    options.onTurn?.();
     if (result.done) return ended(result.stopReason ?? 'agent_stop', step + 1);
     signal.throwIfAborted();
   }

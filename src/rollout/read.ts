@@ -1,48 +1,57 @@
-/** Reads what the engine stored. Invariant: every record is checked; only `scored` ones enter a statistic. */
+/**
+ * Reads what the engine stored. Invariants: every record is checked; only `scored` ones enter a statistic; a batch of any size leaves the event
+ * loop its turns.
+ */
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import { rolloutSchema, type Rollout, type ScoredRollout } from '../domain/rollout';
+import { breathing } from '../domain/breath';
+import { jsonText } from '../domain/json-text';
+import { rolloutSchema, type Group, type Rollout, type ScoredRollout } from '../domain/rollout';
 
 export const ROLLOUTS_MEDIA_TYPE = 'application/jsonl';
+const lineSchema = jsonText.pipe(rolloutSchema);
 
-/** The records of a batch, one after the other, sorted by task and then by attempt. */
-export async function* readRollouts({
-  store,
-  ref,
-}: {
+export interface ReadRollouts {
   store: ArtifactStore;
   ref: ArtifactRef;
-}): AsyncGenerator<Rollout> {
+  /** Now and then, in a batch that takes long to read. */
+  onRead?: () => void;
+}
+
+/** The records of a batch, one after the other, sorted by task and then by attempt. */
+export async function* readRollouts({ store, ref, onRead }: ReadRollouts): AsyncGenerator<Rollout> {
   const body = await store.read(ref);
+  const breathe = breathing(onRead);
   for (let start = 0, line = 1; start < body.length; line++) {
     const lineBreak = body.indexOf(10, start);
     const end = lineBreak < 0 ? body.length : lineBreak;
-    const parsed = rolloutSchema.safeParse(JSON.parse(body.toString('utf8', start, end)));
+    const parsed = lineSchema.safeParse(body.toString('utf8', start, end));
     if (!parsed.success) {
       const [issue] = parsed.error.issues;
-      throw new Error(
-        `${ref.uri}, line ${line}: ${issue?.path.join('.')}: ${issue?.message}; it is not a batch of rollouts`,
-      );
+      const problem = [issue?.path.join('.'), issue?.message].filter(Boolean).join(': ');
+      throw new Error(`${ref.uri}, line ${line}: ${problem}; it is not a batch of rollouts`);
     }
     yield parsed.data;
+    await breathe(end - start);
     start = end + 1;
   }
 }
 
-/** Rewards of the scored rollouts by task, in the order of the attempts. A task whose rollouts are all broken is not there. */
-export async function outcomes(batch: { store: ArtifactStore; ref: ArtifactRef }): Promise<Map<string, number[]>> {
-  const rewards = new Map<string, number[]>();
+/** Scored rollouts by task, rewards in the order of the attempts. A task whose rollouts are all broken is not there. */
+export async function outcomes(batch: ReadRollouts): Promise<Map<string, Group>> {
+  const groups = new Map<string, { rewards: number[]; branch?: string }>();
   for await (const rollout of readRollouts(batch)) {
     if (rollout.status !== 'scored') continue;
-    const known = rewards.get(rollout.task);
-    if (known) known.push(rollout.reward);
-    else rewards.set(rollout.task, [rollout.reward]);
+    const { task, reward, branch } = rollout;
+    const known = groups.get(task);
+    if (known) known.rewards.push(reward);
+    else groups.set(task, { rewards: [reward], ...(branch !== undefined && { branch }) });
   }
-  return rewards;
+  return groups;
 }
 
 /** The scored rollouts of a batch. */
-export async function readScored(batch: { store: ArtifactStore; ref: ArtifactRef }): Promise<ScoredRollout[]> {
+export async function readScored(batch: ReadRollouts): Promise<ScoredRollout[]> {
   const scored: ScoredRollout[] = [];
   for await (const rollout of readRollouts(batch)) if (rollout.status === 'scored') scored.push(rollout);
   return scored;

@@ -1,12 +1,13 @@
 /**
  * Which fixed policy plays a conversation. Invariant: a router's choice is one of the policies that it was fitted for, or made of
- * their adapters; anything else breaks the rollout and is never replaced by a choice of ours.
+ * their adapters; anything else breaks the rollout and is never replaced by a choice of ours. A router that is damaged in the store has not failed:
+ * it is to be fitted again.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import { OutsideFailure, reasonOf } from '../domain/failures';
+import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
 import { kindOf, kindSpecSchema } from '../domain/kind';
 import type { Message, ToolSchema } from '../domain/messages';
 import { choiceSchema, type Choice, type FixedPolicy, type Policy } from '../domain/rollout';
@@ -85,6 +86,7 @@ export function createResolver({
       return { policy: routed.policy, routed };
     } catch (error) {
       opening.signal.throwIfAborted();
+      if (isFailure(error, 'ArtifactDamaged')) throw error;
       // A policy server that a router asks may come back: the engine waits for it as it does in any turn.
       if (error instanceof OutsideFailure && error.retryable) throw error;
       throw new OutsideFailure('RouterFailed', `router ${policy.router.uri}: ${reasonOf(error)}`, error);

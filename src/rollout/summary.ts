@@ -1,5 +1,5 @@
 /** The figures of a batch. Invariant: means are over scored rollouts only; with none of them they are 0 and `scored` says so. */
-import type { RolloutSummary } from '../domain/results';
+import type { BranchSummary, RolloutSummary } from '../domain/results';
 import { isSuccess, type Rollout, type ScoredRollout } from '../domain/rollout';
 
 export type Counts = Omit<RolloutSummary, 'ref' | 'purpose' | 'title' | 'seconds'>;
@@ -8,17 +8,33 @@ export function summarise(records: Rollout[]): Counts {
   const scored = records.filter((record): record is ScoredRollout => record.status === 'scored');
   const sum = (value: (rollout: ScoredRollout) => number) =>
     scored.reduce((total, rollout) => total + value(rollout), 0);
-  const mean = (value: (rollout: ScoredRollout) => number) => (scored.length === 0 ? 0 : sum(value) / scored.length);
+  const branches = branchesOf(scored);
   return {
-    scored: scored.length,
+    ...averages(scored),
     broken: records.length - scored.length,
-    meanReward: mean(({ reward }) => reward),
-    successRate: mean((rollout) => (isSuccess(rollout) ? 1 : 0)),
+    ...(branches && { branches }),
     promptTokens: sum(({ usage }) => usage.promptTokens),
     completionTokens: sum(({ usage }) => usage.completionTokens),
     stopReasons: count(scored.map(({ stopReason }) => stopReason)),
     errors: count(records.flatMap((record) => (record.status === 'broken' ? [record.error.type] : []))),
   };
+}
+
+function averages(scored: readonly ScoredRollout[]): BranchSummary {
+  const mean = (value: (rollout: ScoredRollout) => number) =>
+    scored.reduce((total, rollout) => total + value(rollout), 0) / Math.max(1, scored.length);
+  return {
+    scored: scored.length,
+    meanReward: mean(({ reward }) => reward),
+    successRate: mean((rollout) => (isSuccess(rollout) ? 1 : 0)),
+  };
+}
+
+function branchesOf(scored: readonly ScoredRollout[]): Record<string, BranchSummary> | undefined {
+  const names = new Set(scored.flatMap(({ branch }) => branch ?? []));
+  if (names.size === 0) return undefined;
+  const of = (name: string) => averages(scored.filter(({ branch }) => branch === name));
+  return Object.fromEntries([...names].sort().map((name) => [name, of(name)]));
 }
 
 function count(names: string[]): Record<string, number> {

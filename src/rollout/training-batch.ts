@@ -2,7 +2,7 @@
  * A learner's batch.json (docs/learner-protocol.md) from the rollouts of a finished batch. Invariant: a group is whole or the batch is
  * refused; an advantage over part of a group would be wrong without being noticed.
  */
-import { rename, writeFile } from 'node:fs/promises';
+import { replaceFile } from '../artifacts/durable-file';
 import { OutsideFailure } from '../domain/failures';
 import type { Rollout, ScoredRollout, TrainingRow } from '../domain/rollout';
 
@@ -73,9 +73,11 @@ const whole = ({ messages, reward, breakdown, stopReason }: ScoredRollout): Mess
   return { messages, reward, breakdown, stopReason };
 };
 
-/** Writes batch.json; the file is whole from the moment it has its name. */
-export async function writeTrainingBatch({ file, ...options }: TrainingBatchOptions & { file: string }): Promise<void> {
-  const aside = `${file}.part`;
-  await writeFile(aside, JSON.stringify(trainingBatch(options)));
-  await rename(aside, file);
+/** Writes batch.json, in the folder `aside` at first; the file is whole from the moment it has its name. */
+export async function writeTrainingBatch({
+  file,
+  aside,
+  ...options
+}: TrainingBatchOptions & { file: string; aside: string }): Promise<void> {
+  await replaceFile({ path: file, body: JSON.stringify(trainingBatch(options)), aside });
 }

@@ -1,36 +1,96 @@
 /**
  * The interface of an environment module (docs/synthesis.md): pure functions over JSON state, checked at the sandbox's border. Invariant:
- * what passes here keeps the environment's contract; anything else is a SandboxError that names the function and the field.
+ * what passes here keeps the environment's contract and is of limited size; anything else is a SandboxError that names the function and
+ * the field.
  */
 import { z } from 'zod';
-import { referenceSchema, stopReasonSchema } from '../domain/environment';
+import { branchSchema, referenceSchema, stopReasonSchema } from '../domain/environment';
 import { messageSchema, toolSchema, type AssistantMessage, type Message } from '../domain/messages';
-import { openSandbox, SandboxError, type SandboxOptions } from './sandbox';
+import {
+  DESCRIPTION_CHARS,
+  EPISODE_CHARS,
+  MORE_MESSAGES,
+  MOST_ANSWERS,
+  MOST_ENTRIES,
+  MOST_STEPS,
+  MOST_TOOLS,
+  NAME_CHARS,
+  QUOTED_CHARS,
+  TEXT_CHARS,
+} from './limits';
+import { openSandbox, SandboxError, type Sandbox, type SandboxOptions } from './sandbox';
+import { isUnfit, quoted } from './text';
 
 /** Anything that survives JSON; the host never looks into it. */
 export type State = unknown;
 
-const text = z.string().min(1);
+/** Counted before the items are looked at: a million of them must not be. */
+const list = <Item extends z.ZodType>(item: Item, most: number) =>
+  z
+    .custom<unknown[]>(Array.isArray, 'a list is needed')
+    .refine((items) => items.length <= most, { error: `more than ${most} of them`, abort: true })
+    .pipe(z.array(item));
+const record = <Value extends z.ZodType>(value: Value, most: number) =>
+  z
+    .custom<object>((v) => typeof v === 'object' && v !== null && !Array.isArray(v), 'an object is needed')
+    .refine((entries) => Object.keys(entries).length <= most, { error: `more than ${most} entries`, abort: true })
+    .pipe(z.record(z.string().max(NAME_CHARS), value));
+
+const fit = z
+  .string()
+  .max(TEXT_CHARS)
+  .refine((t) => !isUnfit(t), 'it has control characters or half a surrogate pair: write plain text');
+const text = fit.refine((t) => t.trim() !== '', 'it is blank: say something');
+const state = z.unknown().refine((v) => v !== undefined && v !== null, 'a state is needed');
+const schema = z.custom<object>((v) => typeof v === 'object' && v !== null && !Array.isArray(v), 'a schema is needed');
+
 const incoming = z.discriminatedUnion('role', [
   z.object({ role: z.literal('user'), content: text }),
-  z.object({ role: z.literal('tool'), toolCallId: z.string(), content: text }),
+  z.object({ role: z.literal('tool'), toolCallId: z.string().max(NAME_CHARS), content: text }),
 ]);
-const assistantMessages = z.array(messageSchema.options[2]);
+const assistant = messageSchema.options[2].extend({
+  content: fit,
+  toolCalls: list(messageSchema.options[2].shape.toolCalls.unwrap().element, MOST_ENTRIES).optional(),
+});
+const script = list(assistant, MOST_STEPS);
+const tool = toolSchema.extend({
+  name: fit.min(1).max(NAME_CHARS),
+  description: fit,
+  parameters: schema,
+  outputSchema: schema.optional(),
+});
+const [action, fact] = [referenceSchema.shape.actions.element, referenceSchema.shape.tell.element];
 
 const results = {
-  describe: z.strictObject({ policy: text, tools: z.array(toolSchema).min(1), maxSteps: z.number().int().positive() }),
-  make: z.unknown().refine((state) => state !== undefined && state !== null, 'a state is needed'),
-  start: z.array(z.discriminatedUnion('role', [messageSchema.options[0], messageSchema.options[1]])).min(1),
+  describe: z.strictObject({
+    policy: text,
+    tools: list(tool, MOST_TOOLS)
+      .refine((tools) => tools.length > 0, 'a tool is needed')
+      .refine((tools) => new Set(tools.map(({ name }) => name)).size === tools.length, 'two tools have the same name'),
+    maxSteps: z.number().int().positive().max(MOST_STEPS),
+  }),
+  make: state,
+  start: list(
+    z.discriminatedUnion('role', [
+      z.object({ role: z.literal('system'), content: text }),
+      z.object({ role: z.literal('user'), content: text }),
+    ]),
+    MORE_MESSAGES,
+  ).refine((messages) => messages.length > 0, 'a message is needed'),
   step: z.strictObject({
-    state: z.unknown(),
-    messages: z.array(incoming),
+    state,
+    messages: list(incoming, MOST_ANSWERS),
     done: z.boolean(),
     stopReason: stopReasonSchema.optional(),
   }),
-  reward: z.strictObject({ reward: z.number().min(0).max(1), breakdown: z.record(z.string(), z.number()) }),
-  reference: referenceSchema,
-  solve: assistantMessages.min(1),
-  shortcuts: z.record(z.string(), assistantMessages),
+  reward: z.strictObject({
+    reward: z.number().min(0).max(1),
+    breakdown: record(z.number(), MOST_ENTRIES),
+    branch: branchSchema.optional(),
+  }),
+  reference: z.object({ actions: list(action, MOST_ENTRIES), tell: list(fact, MOST_ENTRIES) }),
+  solve: script.refine((messages) => messages.length > 0, 'a message is needed'),
+  shortcuts: record(script, MOST_ENTRIES),
 };
 type Results = { [Name in keyof typeof results]: z.infer<(typeof results)[Name]> };
 
@@ -50,7 +110,15 @@ export interface EnvironmentModule {
   solve(seed: number): Promise<AssistantMessage[]>;
   /** Scripted policies that must not pay, by name: always and never doing what the environment trains. */
   shortcuts(seed: number): Promise<Results['shortcuts']>;
+  spent: Sandbox['spent'];
   close(): Promise<void>;
+}
+
+/** Characters of what a module has said, to be held against EPISODE_CHARS. */
+export function saidChars(messages: readonly Message[], before = 0): number {
+  const chars = messages.reduce((n, { content }) => n + content.length, before);
+  if (chars <= EPISODE_CHARS) return chars;
+  throw new SandboxError(`step: the episode's messages have ${chars} characters, more than ${EPISODE_CHARS}`);
 }
 
 /** Loads a module's text into a sandbox of its own. */
@@ -60,18 +128,48 @@ export function openModule(options: { source: string } & SandboxOptions): Enviro
     const parsed = results[name].safeParse(await sandbox.call(name, args));
     if (parsed.success) return parsed.data as Results[Name];
     const [issue] = parsed.error.issues;
-    throw new SandboxError(`${name}: ${['result', ...(issue?.path ?? [])].join('.')}: ${issue?.message}`);
+    const path = quoted(['result', ...(issue?.path ?? [])].join('.'), QUOTED_CHARS / 2);
+    throw new SandboxError(`${name}: ${path}: ${quoted(issue?.message ?? '', QUOTED_CHARS / 2)}`);
   }
   return {
     exports: () => sandbox.exports(),
-    describe: () => call('describe', []),
+    async describe() {
+      const description = await call('describe', []);
+      const { length } = JSON.stringify(description);
+      if (length <= DESCRIPTION_CHARS) return description;
+      throw new SandboxError(`describe: ${length} characters, more than ${DESCRIPTION_CHARS}`);
+    },
     make: (seed) => call('make', [seed]),
     start: (state) => call('start', [state]),
-    step: (state, message) => call('step', [state, message]),
+    async step(state, message) {
+      const result = await call('step', [state, message]);
+      const wrong = wrongAnswer(result, message);
+      if (wrong) throw new SandboxError(`step: ${wrong}`);
+      return result;
+    },
     reward: (state) => call('reward', [state]),
     reference: (state) => call('reference', [state]),
     solve: (seed) => call('solve', [seed]),
     shortcuts: (seed) => call('shortcuts', [seed]),
+    spent: () => sandbox.spent(),
     close: () => sandbox.close(),
   };
+}
+
+/** Each call is answered once, under its id, unless the episode ends; and an episode that goes on says something. */
+function wrongAnswer({ messages, done }: Results['step'], { toolCalls = [] }: AssistantMessage): string | undefined {
+  const open = toolCalls.map(({ id }) => id);
+  if (messages.length > open.length + MORE_MESSAGES)
+    return `${messages.length} messages answer one: ${MORE_MESSAGES} and one for each call are allowed`;
+  for (const message of messages) {
+    if (message.role !== 'tool') continue;
+    const at = open.indexOf(message.toolCallId);
+    if (at < 0)
+      return `a tool message answers "${quoted(message.toolCallId)}", which is no open call: answer each call once, by its id`;
+    open.splice(at, 1);
+  }
+  if (done) return undefined;
+  if (open.length > 0)
+    return `call "${quoted(open[0] ?? '')}" is not answered: answer each call with a tool message that has its id`;
+  return messages.length > 0 ? undefined : 'nothing is said and the episode goes on: let the user answer, or end it';
 }

@@ -6,7 +6,7 @@
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Environment, Episode } from '../domain/environment';
-import { openModule, type EnvironmentModule } from './module';
+import { openModule, saidChars, type EnvironmentModule } from './module';
 import { SandboxError } from './sandbox';
 import { LISTED, seedOf, seedTasks } from './seeds';
 
@@ -36,11 +36,12 @@ export async function sandboxEnvironment(o: { module: EnvironmentModule; version
   async function reset(task: string): Promise<Episode> {
     let state = await module.make(seedOf(task));
     const start = { messages: await module.start(state), tools, maxSteps };
-    let steps = 0;
+    let [steps, said] = [0, saidChars(start.messages)];
     return {
       start,
       async step(message) {
         const { state: next, messages, done, stopReason } = await module.step(state, message);
+        said = saidChars(messages, said);
         state = next;
         steps += 1;
         if (done) return { messages, done, stopReason: stopReason ?? 'user_stop' };

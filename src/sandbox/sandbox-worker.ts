@@ -1,10 +1,11 @@
 /**
- * Worker thread that runs one environment module in QuickJS (WebAssembly). Invariant: every call sees the module exactly as it was
- * right after loading. QuickJS keeps all of its state in the WebAssembly memory, so the memory is copied once the module is loaded and
- * copied back before each call: nothing can leak from one call, or episode, into another, at a fiftieth of a fresh context's price.
- * Answers are given in the order of the requests.
+ * Worker thread that runs one environment module in QuickJS (WebAssembly). Invariants: every call sees the module exactly as it was
+ * right after loading; whatever a call throws is told in a short text. QuickJS keeps all of its state in the WebAssembly memory, so the
+ * memory is copied once the module is loaded and copied back before each call: nothing can leak from one call, or episode, into another,
+ * at a fiftieth of a fresh context's price. Where a call may have left something that is not in this memory, its error is `fatal`.
+ * Answers are given in the order of the requests, several in a message.
  *
- * Imports packages only: from sources (tests) this file is compiled on its own, see sandbox.ts.
+ * Imports packages and the files that thread.ts names: from sources (tests) it compiles these for the thread.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import {
@@ -16,20 +17,30 @@ import {
   type QuickJSHandle,
   type QuickJSWASMModule,
 } from 'quickjs-emscripten';
+import { memoryImage, type Memory } from './memory-image';
+import { PRELUDE } from './prelude';
+import { CallTimer, ownThread } from './thread-clock';
+import { DONE, RUNNING } from './thread-progress';
 
-interface Memory {
-  buffer: ArrayBuffer;
-}
 /** Node's global; its type is in no library that is loaded here. */
 declare const WebAssembly: { Memory: new (pages: { initial: number; maximum: number }) => Memory };
 
 export interface SandboxLimits {
-  /** Milliseconds that one call may run before the interpreter interrupts it. */
+  /** CPU milliseconds that one call may run before the interpreter interrupts it. */
   callMs: number;
-  /** Pages of 64 KiB that the WebAssembly memory may have: at least 256, of which the interpreter takes 80. */
+  /** Pages of 64 KiB that the WebAssembly memory has: at least 256, of which the interpreter takes 80. */
   memoryPages: number;
-  /** Characters of a call's JSON result. */
+  /** Characters of a call's JSON result, and of an error's name and message. */
   resultChars: number;
+  quotedChars: number;
+}
+export interface SandboxWorkerData {
+  source: string;
+  limits: SandboxLimits;
+  /** QuickJS, compiled: a WebAssembly.Module. */
+  interpreter: object;
+  /** Of two numbers, shared: RUNNING, DONE (loading is one more). */
+  progress: Int32Array;
 }
 export interface SandboxRequest {
   id: number;
@@ -38,125 +49,133 @@ export interface SandboxRequest {
   args: string;
 }
 /**
- * `json` is absent if the function returned undefined; the request `exports` answers the exported names. After a `fatal` error
- * this thread is not to be used again.
+ * `json` is absent if the function returned undefined; the request `exports` answers the exported names. `ms` is how long it took.
+ * After a `fatal` error this thread is not to be used again.
  */
-export type SandboxReply = { id: number } & ({ json?: string } | { error: string; fatal: boolean });
-
-/** What is left of the outside world in the context: no clock, no unseeded randomness; QuickJS itself has no I/O. */
-const PRELUDE = `
-delete Math.random;
-(namespace, limit) => {
-  const { parse, stringify } = JSON;
-  return (name, args) => {
-    if (name === 'exports') return stringify(Object.keys(namespace));
-    if (typeof namespace[name] !== 'function') throw new TypeError('the module has no function ' + name);
-    const result = stringify(namespace[name](...parse(args)));
-    if (result !== undefined && result.length > limit) throw new RangeError(name + ': result of ' + result.length + ' characters');
-    return result;
-  };
-}`;
-
-interface Segment {
-  offset: number;
-  bytes: Uint8Array;
+export type SandboxReply = { id: number; ms: number } & ({ json?: string } | { error: string; fatal: boolean });
+const TOGETHER_MS = 2;
+/** The first message: from here on the thread's time is the module's. */
+export interface ThreadUp {
+  /** cpuMsOf() takes it. */
+  thread: string | undefined;
 }
+
+/** The module cannot be loaded, or the call has failed; `fatal` if the thread may not be what it was before. */
+class Failed extends Error {
+  constructor(
+    message: string,
+    readonly fatal: boolean,
+  ) {
+    super(message);
+  }
+}
+const OVERTIME = 'the call ran longer than its limit and was interrupted';
+const NO_MEMORY = 'InternalError: out of memory';
+/** What the prelude tells where the memory has run out, or may have. */
+const OUT_OF_MEMORY = new Set([NO_MEMORY, 'null was thrown, or the call is out of memory']);
 
 interface LoadedModule {
   context: QuickJSContext;
   call: QuickJSHandle;
-  image: Segment[];
+  restore: () => void;
 }
 
-let deadline = Infinity;
-
-/** Evaluates the module in a fresh context and takes the memory image. Throws what the module throws. */
-function load(wasm: QuickJSWASMModule, source: string, limits: SandboxLimits): LoadedModule {
+/** Evaluates the module in a fresh context and takes the memory image. Throws what is wrong with the module as a Failed. */
+function load(wasm: QuickJSWASMModule, timer: CallTimer): LoadedModule {
   const runtime = wasm.newRuntime();
   runtime.setMaxStackSize(256 * 1024);
-  runtime.setInterruptHandler(() => Date.now() > deadline);
+  runtime.setInterruptHandler(() => timer.over());
   const context = runtime.newContext({ intrinsics: { ...DefaultIntrinsics, Date: false } });
-  const prelude = context.unwrapResult(context.evalCode(PRELUDE, 'prelude.js'));
-  deadline = Date.now() + limits.callMs;
-  const namespace = context.unwrapResult(context.evalCode(source, 'environment.js', { type: 'module' }));
-  const limit = context.newNumber(limits.resultChars);
-  const call = context.unwrapResult(context.callFunction(prelude, context.undefined, namespace, limit));
-  return { context, call, image: memoryImage(wasm.getWasmMemory()) };
-}
-
-const WORDS_IN_MIB = 2 ** 17;
-
-/** The memory in use. Left out are only runs of zeros of a MiB or more: the C stack, which holds nothing between calls, and the end. */
-function memoryImage(memory: Memory): Segment[] {
-  const words = new BigUint64Array(memory.buffer);
-  const segments: Segment[] = [];
-  let start = 0;
-  let end = 0;
-  const close = (): void => {
-    if (end > start)
-      segments.push({ offset: start * 8, bytes: new Uint8Array(memory.buffer).slice(start * 8, end * 8) });
+  const call = (f: QuickJSHandle, ...args: QuickJSHandle[]): QuickJSHandle => {
+    const result = context.callFunction(f, context.undefined, ...args);
+    if (result.error) throw new Failed(timer.interrupted ? OVERTIME : NO_MEMORY, true);
+    return result.value;
   };
-  for (let i = 0; i < words.length; i += 1) {
-    if (words[i] === 0n) continue;
-    if (i - end >= WORDS_IN_MIB) {
-      close();
-      start = i;
-    }
-    end = i + 1;
-  }
-  close();
-  return segments;
+  const taken = context.unwrapResult(context.evalCode(PRELUDE, 'prelude.js'));
+  const { resultChars, quotedChars } = limits;
+  const parts = call(taken, context.newNumber(resultChars), context.newNumber(quotedChars));
+  const [tell, open] = [context.getProp(parts, 'tell'), context.getProp(parts, 'open')];
+  timer.start();
+  const evaluated = context.evalCode(source, 'environment.js', { type: 'module' });
+  if (timer.interrupted) throw new Failed(OVERTIME, true);
+  if (evaluated.error) throw new Failed(context.getString(call(tell, evaluated.error)), true);
+  const opened = call(open, evaluated.value);
+  if (context.typeof(opened) === 'string') throw new Failed(context.getString(opened), true);
+  return { context, call: opened, restore: memoryImage(wasm.getWasmMemory()) };
 }
 
+/** The call's JSON, undefined for undefined. Throws a Failed; what else it throws comes from the WebAssembly instance. */
 function run(
   { context, call }: LoadedModule,
-  { name, args }: SandboxRequest,
-  limits: SandboxLimits,
+  { name, args }: Omit<SandboxRequest, 'id'>,
+  timer: CallTimer,
 ): string | undefined {
-  deadline = Date.now() + limits.callMs;
-  const result = context.unwrapResult(
-    context.callFunction(call, context.undefined, context.newString(name), context.newString(args)),
-  );
-  return context.typeof(result) === 'undefined' ? undefined : context.getString(result);
+  timer.start();
+  const result = context.callFunction(call, context.undefined, context.newString(name), context.newString(args));
+  // The prelude catches what can be caught: an interrupt cannot, and without memory nothing can be told.
+  if (result.error) throw new Failed(timer.interrupted ? OVERTIME : NO_MEMORY, true);
+  const answer = context.getString(result.value);
+  if (answer === '') return undefined;
+  const told = answer.slice(1);
+  if (answer.startsWith('=')) return told;
+  throw new Failed(told, OUT_OF_MEMORY.has(told));
 }
 
-/** The id of the message that says that the thread has started: from here on its time counts. */
-const THREAD_UP = 0;
-/** Characters of an error's text: what a module throws may hold a whole conversation. */
-const ERROR_CHARS = 300;
-const OVERTIME = 'the call ran longer than its limit and was interrupted';
+/** An exception of the WebAssembly instance itself leaves its stack pointer where it was: later calls would have less of the stack. */
+function failureOf(error: unknown): { error: string; fatal: boolean } {
+  if (error instanceof Failed) return { error: error.message, fatal: error.fatal };
+  const { name, message } = error as Error;
+  return { error: name === 'RangeError' ? 'the stack overflowed' : `the interpreter failed: ${message}`, fatal: true };
+}
 
-async function serve(source: string, limits: SandboxLimits): Promise<void> {
+async function serve(): Promise<void> {
   const port = parentPort;
   if (!port) throw new Error('sandbox-worker runs as a worker thread');
   // The limit is the memory's own: this build of QuickJS does not count what it allocates, so its setMemoryLimit holds nothing back.
-  const wasmMemory = new WebAssembly.Memory({ initial: 256, maximum: limits.memoryPages });
-  const wasm = await newQuickJSWASMModuleFromVariant(newVariant(RELEASE_SYNC, { wasmMemory }));
-  port.postMessage({ id: THREAD_UP });
-  let loaded: LoadedModule | Error;
+  // It never grows: what a call can allocate must not depend on the calls before. Pages that nobody touches cost nothing.
+  const wasmMemory = new WebAssembly.Memory({ initial: limits.memoryPages, maximum: limits.memoryPages });
+  const wasm = await newQuickJSWASMModuleFromVariant(newVariant(RELEASE_SYNC, { wasmMemory, wasmModule: interpreter }));
+  port.postMessage({ thread: ownThread() } satisfies ThreadUp);
+  const timer = new CallTimer(limits.callMs);
+  let loaded: LoadedModule | { error: string };
   try {
-    loaded = load(wasm, source, limits);
+    loaded = load(wasm, timer);
   } catch (error) {
-    loaded = error as Error;
+    loaded = failureOf(error);
   }
-  port.on('message', (request: SandboxRequest) => {
-    let reply: SandboxReply;
+  Atomics.add(progress, DONE, 1);
+  let replies: SandboxReply[] = [];
+  let since = 0;
+  let ended = false;
+  const flush = (): void => {
+    if (replies.length > 0) port.postMessage(replies);
+    replies = [];
+  };
+  port.on('message', ({ id, name, args }: SandboxRequest) => {
+    if (ended) return;
+    Atomics.store(progress, RUNNING, id);
+    const started = performance.now();
+    let answer: { json?: string } | { error: string; fatal: boolean };
     try {
-      if (loaded instanceof Error) throw loaded;
-      const memory = new Uint8Array(wasm.getWasmMemory().buffer);
-      for (const { offset, bytes } of loaded.image) memory.set(bytes, offset);
-      const json = run(loaded, request, limits);
-      reply = { id: request.id, ...(json !== undefined && { json }) };
+      if ('error' in loaded) throw new Failed(loaded.error, false);
+      loaded.restore();
+      const json = run(loaded, { name, args }, timer);
+      answer = json === undefined ? {} : { json };
     } catch (error) {
-      const { name, message } = error as Error;
-      // After these the WebAssembly instance itself is no longer to be trusted.
-      const fatal = name === 'RuntimeError' || message === 'out of memory';
-      const text = message === 'interrupted' ? OVERTIME : `${name}: ${message}`;
-      reply = { id: request.id, error: text.length > ERROR_CHARS ? `${text.slice(0, ERROR_CHARS)}…` : text, fatal };
+      answer = failureOf(error);
+      ended = 'error' in answer && answer.fatal;
     }
-    port.postMessage(reply);
+    Atomics.add(progress, DONE, 1);
+    const now = performance.now();
+    if (replies.length === 0) {
+      since = started;
+      setImmediate(flush);
+    }
+    replies.push({ id, ms: now - started, ...answer });
+    // A message costs as much as a short call: those that were asked together are answered together.
+    if (ended || now - since > TOGETHER_MS) flush();
   });
 }
 
-const { source, limits } = workerData as { source: string; limits: SandboxLimits };
-void serve(source, limits);
+const { source, limits, interpreter, progress } = workerData as SandboxWorkerData;
+void serve();

@@ -1,14 +1,28 @@
 /**
- * A sandboxed module: its functions are called with JSON values in a worker thread, one thread per sandbox. Invariant: whatever the
- * module does (throws, loops, fills the memory), its caller gets a SandboxError within `hardMs`, and the other calls get their answers:
- * calls are stateless, so those that waited behind a killed one are asked again in a new thread.
+ * A sandboxed module: its functions are called with JSON values in a worker thread. Invariants: whatever the module does (throws, loops,
+ * fills the memory), its caller gets a SandboxError, and the other calls get their answers: calls are stateless, so those that waited
+ * behind a killed one are asked again in a new thread; a thread that a call may have changed is not used again; a sandbox has one thread
+ * at most and, while other sandboxes need it more, none (thread-slots.ts).
  */
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { Worker } from 'node:worker_threads';
-import type * as swc from '@swc/core';
+import type { Worker } from 'node:worker_threads';
 import { OutsideFailure } from '../domain/failures';
-import type { SandboxLimits, SandboxReply, SandboxRequest } from './sandbox-worker';
+import {
+  CALL_CPU_MS,
+  KILL_CPU_MS,
+  KILL_WALL_MS,
+  MEMORY_PAGES,
+  MOST_DEPTH,
+  MOST_EXPORTS,
+  NAME_CHARS,
+  QUOTED_CHARS,
+  RESULT_CHARS,
+} from './limits';
+import { DONE, RUNNING } from './thread-progress';
+import type { SandboxReply, SandboxRequest, ThreadUp } from './sandbox-worker';
+import { isDeep, quoted } from './text';
+import { startThread } from './thread';
+import { processThreads, type ThreadSlots } from './thread-slots';
+import { watchThread } from './thread-watch';
 
 /** The module did something that no environment may do. The episode is broken; there is no reward. */
 export class SandboxError extends OutsideFailure {
@@ -17,14 +31,14 @@ export class SandboxError extends OutsideFailure {
   }
 }
 
+/** Limits of limits.ts, where they are to be others. */
 export interface SandboxOptions {
-  /** Milliseconds after which the interpreter interrupts a call. */
   callMs?: number;
-  /** Milliseconds after which the thread is killed: for loops inside a built-in, which the interpreter cannot interrupt. */
-  hardMs?: number;
-  /** Pages of 64 KiB, the interpreter's included: 512 unless told. */
+  killMs?: number;
+  killWallMs?: number;
   memoryPages?: number;
   resultChars?: number;
+  threads?: ThreadSlots;
 }
 
 export interface Sandbox {
@@ -32,6 +46,8 @@ export interface Sandbox {
   call(name: string, args: unknown[]): Promise<unknown>;
   /** Names that the module exports. */
   exports(): Promise<string[]>;
+  /** CPU ms of its threads up to now, and what its functions took: name, calls, ms. */
+  spent(): { cpuMs: number; functions: { name: string; calls: number; ms: number }[] };
   close(): Promise<void>;
 }
 
@@ -41,127 +57,143 @@ interface Pending {
   reject(error: Error): void;
 }
 
+/** Ids fit into the shared numbers. */
+const MOST_IDS = 2 ** 30;
+
 /** Opens a sandbox over the text of an ES module. The module is loaded in the thread: a load error comes with the first call. */
 export function openSandbox({ source, ...options }: { source: string } & SandboxOptions): Sandbox {
-  const limits: SandboxLimits = {
-    callMs: options.callMs ?? 1_000,
-    memoryPages: options.memoryPages ?? 512,
-    resultChars: options.resultChars ?? 1_000_000,
+  const { killMs = KILL_CPU_MS, killWallMs = KILL_WALL_MS, threads = processThreads } = options;
+  const limits = {
+    callMs: options.callMs ?? CALL_CPU_MS,
+    memoryPages: options.memoryPages ?? MEMORY_PAGES,
+    resultChars: options.resultChars ?? RESULT_CHARS,
+    quotedChars: QUOTED_CHARS,
   };
-  const hardMs = options.hardMs ?? 5_000;
-  /** In the order of asking, which is the order of answering: the first one is the one that runs. */
+  /** In the order of asking, which is the order of answering. */
   const pending = new Map<number, Pending>();
+  const functions = new Map<string, { calls: number; ms: number }>();
   let worker: Worker | undefined;
-  /** Starting a thread is not the module's time. */
-  let up = false;
-  let watchdog: NodeJS.Timeout | undefined;
-  let lastId = 0;
+  let endWatch = (): void => {};
+  let [lastId, cpuMs] = [0, 0];
+  /** The call that the thread works on. */
+  let running: () => Pending | undefined;
+  let idleSince: number | undefined = performance.now();
   let closed = false;
+  const claim = { granted: start, giveBack: drop, idleSince: () => idleSince };
 
-  function start(): Worker {
-    const started = newWorker({ source, limits });
-    up = false;
-    started.on('message', (reply: SandboxReply) => {
+  function start(): void {
+    const progress = new Int32Array(new SharedArrayBuffer(8));
+    const started = startThread({ source, limits, progress });
+    worker = started;
+    running = () => pending.get(Atomics.load(progress, RUNNING)) ?? [...pending.values()][0];
+    started.on('message', (message: ThreadUp | SandboxReply[]) => {
       if (worker !== started) return;
-      up = true;
-      const call = pending.get(reply.id);
-      pending.delete(reply.id);
-      watch();
-      if (!call) return;
-      if ('error' in reply) {
-        call.reject(new SandboxError(`${call.request.name}: ${reply.error}`));
-        if (reply.fatal) replace(started);
-      } else call.resolve(reply.json === undefined ? undefined : JSON.parse(reply.json));
+      if ('thread' in message)
+        endWatch = watchThread({
+          thread: message.thread,
+          limits: { cpuMs: killMs, wallMs: killWallMs },
+          progress: () => (pending.size > 0 ? Atomics.load(progress, DONE) : undefined),
+          used: (ms) => void (cpuMs += ms),
+          kill: (reason) => blame(started, reason),
+        });
+      else message.forEach(answer);
     });
-    started.on('error', (error) => blame(started, `the thread failed: ${error.message}`));
+    started.on('error', (error) => blame(started, `the thread failed: ${quoted(error.message)}`));
     started.on('exit', () => blame(started, 'the thread ended'));
-    return started;
+    for (const { request } of pending.values()) started.postMessage(request);
+    if (pending.size === 0) rest();
+  }
+
+  function answer(reply: SandboxReply): void {
+    const call = pending.get(reply.id);
+    if (!call) return;
+    const { request } = call;
+    settle(request.id);
+    const { calls, ms } = functions.get(request.name) ?? { calls: 0, ms: 0 };
+    functions.set(request.name, { calls: calls + 1, ms: ms + reply.ms });
+    if ('error' in reply) {
+      call.reject(new SandboxError(`${request.name}: ${quoted(reply.error)}`));
+      if (reply.fatal) return drop();
+    } else read(call, reply.json);
+    if (threads.turnIsOver(claim)) drop();
+  }
+
+  /** Nothing that a thread says may end the process, and what is read here can be written again: not too deep for JSON.stringify(). */
+  function read({ request, resolve, reject }: Pending, json: string | undefined): void {
+    try {
+      if (json === undefined) resolve(undefined);
+      else if (!isDeep(json, MOST_DEPTH)) resolve(JSON.parse(json));
+      else reject(new SandboxError(`${request.name}: the result is nested more than ${MOST_DEPTH} deep`));
+    } catch (error) {
+      reject(new SandboxError(`${request.name}: the result is not JSON: ${quoted((error as Error).message)}`));
+    }
+  }
+
+  function settle(id: number): void {
+    pending.delete(id);
+    if (pending.size === 0) rest();
+  }
+
+  /** A thread that waits for calls does not keep the process alive; one that has calls does. */
+  function rest(): void {
+    idleSince = performance.now();
+    worker?.unref();
   }
 
   /** Fails the call that was running; the others are asked again. */
   function blame(dead: Worker, reason: string): void {
     if (worker !== dead) return;
-    const [running] = pending.values();
-    if (running) {
-      pending.delete(running.request.id);
-      running.reject(new SandboxError(`${running.request.name}: ${reason}`));
+    const blamed = running();
+    if (blamed) {
+      settle(blamed.request.id);
+      blamed.reject(new SandboxError(`${blamed.request.name}: ${reason}`));
     }
-    replace(dead);
+    drop();
   }
 
-  function replace(dead: Worker): void {
+  /** Ends the thread. What is still to be answered is asked of the next one. */
+  function drop(): void {
+    const last = worker;
     worker = undefined;
-    void dead.terminate();
-    for (const { request } of pending.values()) post(request);
-    watch();
-  }
-
-  function post(request: SandboxRequest): void {
-    worker ??= start();
-    worker.postMessage(request);
-  }
-
-  /**
-   * Kills the thread when the running call has had no answer for hardMs. The time is counted in ticks so that a pause of this thread,
-   * with answers waiting to be read, is not taken for a pause of that one.
-   */
-  function watch(): void {
-    clearInterval(watchdog);
-    const running = worker;
-    // A thread that waits for calls does not keep the process alive; one that has calls does.
-    if (pending.size === 0) running?.unref();
-    else running?.ref();
-    if (pending.size === 0 || !running || !up) return;
-    let ticks = 0;
-    watchdog = setInterval(() => {
-      ticks += 1;
-      if (ticks < 5) return;
-      clearInterval(watchdog);
-      blame(running, `no answer within ${hardMs} ms`);
-    }, hardMs / 5);
+    endWatch();
+    const release = (): void => {
+      threads.release(claim);
+      if (pending.size > 0) threads.claim(claim);
+    };
+    if (last) void last.terminate().then(release, release);
   }
 
   function ask(name: string, args: unknown[]): Promise<unknown> {
     if (closed) return Promise.reject(new SandboxError(`${name}: the sandbox is closed`));
     return new Promise((resolve, reject) => {
-      lastId += 1;
-      const request = { id: lastId, name, args: JSON.stringify(args) };
+      const request = { id: (lastId = (lastId % MOST_IDS) + 1), name, args: JSON.stringify(args) };
       pending.set(request.id, { request, resolve, reject });
-      post(request);
-      if (pending.size === 1) watch();
+      if (idleSince !== undefined) worker?.ref();
+      idleSince = undefined;
+      if (worker) worker.postMessage(request);
+      else threads.claim(claim);
     });
   }
 
   return {
     call: ask,
-    exports: async () => (await ask('exports', [])) as string[],
+    async exports() {
+      const names = await ask('exports', []);
+      const isList = Array.isArray(names) && names.length <= MOST_EXPORTS && names.every((n) => typeof n === 'string');
+      if (!isList) throw new SandboxError(`exports: not a list of up to ${MOST_EXPORTS} names`);
+      return names.map((name) => quoted(name, NAME_CHARS));
+    },
+    spent: () => ({ cpuMs, functions: [...functions].map(([name, spent]) => ({ name, ...spent })) }),
     async close() {
       closed = true;
-      clearInterval(watchdog);
       const last = worker;
       worker = undefined;
+      endWatch();
       for (const { request, reject } of pending.values())
         reject(new SandboxError(`${request.name}: the sandbox was closed`));
       pending.clear();
       await last?.terminate();
+      threads.release(claim);
     },
   };
-}
-
-/** From a build the thread runs sandbox-worker.js; from sources (tests) there is none yet, so the one file is compiled here. */
-function newWorker(workerData: { source: string; limits: SandboxLimits }): Worker {
-  const built = join(__dirname, 'sandbox-worker.js');
-  if (existsSync(built)) return new Worker(built, { workerData });
-  return new Worker((compiled ??= compile()), { eval: true, workerData });
-}
-
-let compiled: string | undefined;
-
-function compile(): string {
-  // eslint-disable-next-line @typescript-eslint/no-require-imports -- a development dependency: a build must not ask for it
-  const { transformSync } = require('@swc/core') as typeof swc;
-  return transformSync(readFileSync(join(__dirname, 'sandbox-worker.ts'), 'utf8'), {
-    jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
-    module: { type: 'commonjs' },
-  }).code;
 }

@@ -1,14 +1,15 @@
 /** Scripted episodes in a module. Invariant: an episode is a function of the module's text, the seed and the script. */
+import { createHash } from 'node:crypto';
 import type { AssistantMessage, Message } from '../domain/messages';
-import type { EnvironmentModule, State } from './module';
+import { saidChars, type EnvironmentModule } from './module';
 
-/** The assistant's messages in turn, whatever is answered. */
-export type Script = readonly AssistantMessage[];
+/** The assistant's messages in turn, whatever is answered; or what it says next to a conversation, undefined if nothing more. */
+export type Script = readonly AssistantMessage[] | ((conversation: readonly Message[]) => AssistantMessage | undefined);
 
 export interface ScriptedEpisode {
   seed: number;
-  /** The state that make() gave. */
-  made: State;
+  /** Hash of the state that make() gave: states may be large. */
+  made: string;
   /** First messages. */
   start: Message[];
   /** The whole conversation. */
@@ -16,21 +17,24 @@ export interface ScriptedEpisode {
   done: boolean;
   reward: number;
   breakdown: Record<string, number>;
+  branch?: string | undefined;
 }
 
-/** Plays a script until the episode is done or the script has ended. */
+/** Plays a script until the episode is done or the script has ended, at the latest after `maxSteps`. */
 export async function play(
   module: EnvironmentModule,
-  { seed, script }: { seed: number; script: Script },
+  { seed, script, maxSteps = Infinity }: { seed: number; script: Script; maxSteps?: number },
 ): Promise<ScriptedEpisode> {
-  const made = await module.make(seed);
-  const start = await module.start(made);
+  let state = await module.make(seed);
+  const made = createHash('sha256').update(JSON.stringify(state)).digest('hex');
+  const start = await module.start(state);
   const messages = [...start];
-  let state = made;
-  let done = false;
-  for (const message of script) {
-    if (done) break;
+  let [said, done] = [saidChars(start), false];
+  for (let step = 0; step < maxSteps && !done; step += 1) {
+    const message = typeof script === 'function' ? script(messages) : script[step];
+    if (!message) break;
     const result = await module.step(state, message);
+    said = saidChars(result.messages, said);
     messages.push(message, ...result.messages);
     ({ state, done } = result);
   }

@@ -1,42 +1,67 @@
 /**
  * The self-test of a synthesized environment, before any model sees it. Invariants: it knows nothing but the module's own interface; a
- * module passes exactly if there is no finding; each finding says what is wrong, where, and how to mend it.
+ * module passes exactly if there is no finding; each finding says what is wrong, where, and how to mend it; it ends, whatever the module
+ * does, and what the module does is never its own error.
  */
-import type { JsonSchema, Message, ToolSchema } from '../domain/messages';
 import type { SelfTest } from '../domain/results';
 import { SUCCESS } from '../domain/rollout';
+import type { AuditPolicy, Limits } from './audit-policy';
+import { SELF_TEST_CPU_MS } from './limits';
 import { openModule, REQUIRED_EXPORTS, type EnvironmentModule } from './module';
-import { play, type ScriptedEpisode, type Script } from './scripted-episode';
 import { SandboxError } from './sandbox';
+import type { ScriptedEpisode } from './scripted-episode';
 import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, TRAINING_SEEDS } from './seeds';
-import { trivialPolicies } from './trivial-policies';
-import { expressionOf, vocabularyOf } from './vocabulary';
+import { diversityFindings, failed, observationFindings, solutionFindings } from './solution-checks';
+import { branchPolicies, changedSolutions } from './solution-policies';
+import { OutOfTime, openStage, type Stage, type Tested, type TestProgress } from './stage';
+import { quoted } from './text';
+import { schemaFindings } from './tool-schemas';
+import { blindPolicies, copyingPolicies } from './trivial-policies';
 
 /** Part of the key of a stored result: changes whenever a module could be judged otherwise. */
-export const SELF_TEST_VERSION = '3';
+export const SELF_TEST_VERSION = '4';
 
-/** Seeds from each of the three ranges. */
-const SEEDS = [CALIBRATION_SEEDS, TRAINING_SEEDS, HELD_OUT_SEEDS].flatMap((from) =>
-  Array.from({ length: 34 }, (_, n) => from + n),
-);
+/** Seeds from each of the three ranges; the first third of each policy's episodes decides whether the others are played. */
+const FROM_EACH = 34;
+const SCREENED = 12;
+const SEEDS = Array.from({ length: FROM_EACH }, (_, n) =>
+  [CALIBRATION_SEEDS, TRAINING_SEEDS, HELD_OUT_SEEDS].map((from) => from + n),
+).flat();
+/** Of the solutions, how many are played twice. */
+const TWICE = 10;
 const TOOLS = { fewest: 3, most: 5 };
-const DISTINCT = 0.8;
-/** Limits of the share of successes and of the mean reward: of policies that never read, and of shortcuts that do. */
-const LIMITS = { blind: { success: 0.25, reward: 0.3 }, shortcut: { success: 0.75, reward: 0.8 } };
+/** Of policies that never read. */
+const BLIND: Limits = { success: 0.25, reward: 0.3 };
+/** Of shortcuts, of policies that copy what they read, and of a single branch of the solutions always: half the instances, and the slack of 102 seeds. */
+const SHORTCUT: Limits = { success: 0.55, reward: 0.7 };
+/** Of solutions with a wrong value, over the instances on which it is wrong. */
+const CHANGED: Limits = { success: 0.5, reward: 0.7 };
+/** Share of a limit that the first episodes have to reach. */
+const NEAR = 0.5;
+/** A policy that has something to do on fewer instances is not judged. */
+const FEWEST_EPISODES = 10;
 /** Findings go from hand to hand as messages of limited size; a module's texts, and what is wrong with it, have no limit. */
 const MOST_FINDINGS = 20;
-const QUOTED = 300;
-const cut = (text: string): string => (text.length > QUOTED ? `${text.slice(0, QUOTED)}…` : text);
 
 /** Runs the self-test on a module's text. */
-export async function selfTest({ source }: { source: string }): Promise<SelfTest> {
+export async function selfTest({
+  source,
+  progress = () => {},
+  cpuMs = SELF_TEST_CPU_MS,
+}: {
+  source: string;
+  progress?: TestProgress;
+  cpuMs?: number;
+}): Promise<SelfTest> {
   const module = openModule({ source });
   const findings: string[] = [];
   try {
-    for await (const finding of examine(module)) findings.push(finding);
+    for await (const finding of examine({ module, progress, cpuMs }))
+      if (findings.push(finding) > 2 * MOST_FINDINGS) break;
   } catch (error) {
-    if (!(error instanceof SandboxError)) throw error;
-    findings.push(`the module fails: ${cut(error.message)}`);
+    if (error instanceof SandboxError) findings.push(`the module fails: ${quoted(error.message, 500)}`);
+    else if (error instanceof OutOfTime) findings.push(error.message);
+    else throw error;
   } finally {
     await module.close();
   }
@@ -45,113 +70,91 @@ export async function selfTest({ source }: { source: string }): Promise<SelfTest
   return { passed: findings.length === 0, findings };
 }
 
-async function* examine(module: EnvironmentModule): AsyncGenerator<string> {
+async function* examine({ module, ...limited }: Tested): AsyncGenerator<string> {
   const names = await module.exports();
   const missing = REQUIRED_EXPORTS.filter((name) => !names.includes(name));
   if (missing.length > 0) {
     yield `the module does not export ${missing.join(', ')}: export a function under each name`;
     return;
   }
-  const { tools } = await module.describe();
+  const { tools, maxSteps } = await module.describe();
   if (tools.length < TOOLS.fewest || tools.length > TOOLS.most)
     yield `describe: ${tools.length} tools: offer ${TOOLS.fewest} to ${TOOLS.most} of the target's`;
+  const malformed = [...schemaFindings(tools)];
+  yield* malformed;
+  if (malformed.length > 0) return;
 
-  const solved = await Promise.all(SEEDS.map(async (seed) => play(module, { seed, script: await module.solve(seed) })));
-  yield* solutions(solved);
-  yield* determinism(module, solved);
-  yield* diversity(solved);
-  yield* observations(solved, tools);
-  yield* policies(module, { names, tools, solved });
+  const stage = openStage({ module, ...limited, episodes: SEEDS.length + TWICE });
+  const solved = await stage.each(SEEDS, async (seed) => stage.play(seed, await module.solve(seed)));
+  yield* solutionFindings(solved, maxSteps);
+  yield* determinismFindings(solved.slice(0, TWICE), async (seed) => stage.play(seed, await module.solve(seed)));
+  yield* diversityFindings(solved);
+  yield* observationFindings(solved, tools);
+  // Policies are judged by a reward that is right on the solutions.
+  if (failed(solved).length > 0) return;
+
+  const shortcuts = names.includes('shortcuts') ? await shortcutPolicies(module, stage) : [];
+  const audited = { tools, solved };
+  const policies = [
+    ...shortcuts,
+    ...blindPolicies(audited, BLIND),
+    ...copyingPolicies(audited, SHORTCUT),
+    ...branchPolicies(audited, SHORTCUT),
+    ...changedSolutions(audited, { without: SHORTCUT, changed: CHANGED }),
+  ];
+  stage.plan(policies.length * SEEDS.length);
+  for (const policy of policies) yield* policyFindings(policy, { solved, stage, maxSteps });
 }
 
-function* solutions(solved: readonly ScriptedEpisode[]): Generator<string> {
-  const bad = solved.filter(({ reward }) => reward < SUCCESS);
-  const [first] = bad;
-  if (first)
-    yield (
-      `solve: ${bad.length} of ${solved.length} reference solutions score below 1, e.g. seed ${first.seed} with ` +
-      `${first.reward} (${cut(JSON.stringify(first.breakdown))}): make solve and reward agree`
-    );
-  const open = solved.find(({ done }) => !done);
-  if (open)
-    yield `solve: seed ${open.seed} is not done after the last message: end the episode or add the closing message`;
-}
-
-async function* determinism(module: EnvironmentModule, solved: readonly ScriptedEpisode[]): AsyncGenerator<string> {
-  for (const before of solved.slice(0, 10)) {
-    const again = await play(module, { seed: before.seed, script: await module.solve(before.seed) });
-    if (JSON.stringify(again) === JSON.stringify(before)) continue;
+async function* determinismFindings(
+  solved: readonly ScriptedEpisode[],
+  again: (seed: number) => Promise<ScriptedEpisode>,
+): AsyncGenerator<string> {
+  for (const before of solved) {
+    if (JSON.stringify(await again(before.seed)) === JSON.stringify(before)) continue;
     yield `seed ${before.seed} does not give the same bytes twice: draw everything from the seed`;
     return;
   }
 }
 
-function* diversity(solved: readonly ScriptedEpisode[]): Generator<string> {
-  const distinct = new Set(solved.map(({ start, made }) => JSON.stringify([start, { ...(made as object), seed: 0 }])))
-    .size;
-  if (distinct < DISTINCT * solved.length)
-    yield `make: ${distinct} distinct instances of ${solved.length}: draw more of the instance from the seed (80% must differ)`;
+/** Names are those of any seed: a shortcut that is told of one instance only is one as well. */
+async function shortcutPolicies(module: EnvironmentModule, stage: Stage): Promise<AuditPolicy[]> {
+  const of = new Map(await stage.each(SEEDS, async (seed) => [seed, await module.shortcuts(seed)] as const));
+  const names = new Set([...of.values()].flatMap((scripts) => Object.keys(scripts)));
+  return [...names].map((name) => ({
+    name: `shortcut "${name}"`,
+    limits: SHORTCUT,
+    on: ({ seed }) => new Map(Object.entries(of.get(seed) ?? {})).get(name),
+  }));
 }
 
-function* observations(solved: readonly ScriptedEpisode[], tools: readonly ToolSchema[]): Generator<string> {
-  for (const tool of tools) {
-    const { outputSchema } = tool;
-    if (!outputSchema) continue;
-    const shape = shapeOf(outputSchema);
-    const wrong = solved
-      .flatMap(({ seed, messages }) => resultsOf(messages, tool.name).map((content) => ({ seed, content })))
-      .find(({ content }) => !shape.test(content));
-    if (wrong)
-      yield `step: seed ${wrong.seed}: "${cut(wrong.content)}" of ${cut(tool.name)} does not have the shape of its outputSchema`;
-  }
-}
-
-/** Records of the schema's values separated by spaces, " ; " between records; what has no vocabulary may be any text. */
-function shapeOf({ properties = {} }: JsonSchema): RegExp {
-  const record = Object.values(properties).map((schema) => {
-    const vocabulary = vocabularyOf(schema);
-    return vocabulary ? expressionOf(vocabulary) : '.+';
-  });
-  const one = `(?:${record.join(' ')})`;
-  return new RegExp(`^${one}(?: ; ${one})*$`);
-}
-
-function resultsOf(messages: readonly Message[], tool: string): string[] {
-  const calls = new Set(
-    messages
-      .flatMap((m) => (m.role === 'assistant' ? (m.toolCalls ?? []) : []))
-      .flatMap((c) => (c.name === tool ? [c.id] : [])),
-  );
-  return messages.flatMap((m) => (m.role === 'tool' && calls.has(m.toolCallId) ? [m.content] : []));
-}
-
-async function* policies(
-  module: EnvironmentModule,
-  o: { names: readonly string[]; tools: readonly ToolSchema[]; solved: readonly ScriptedEpisode[] },
+/** All is played only if the first episodes come near a limit. */
+async function* policyFindings(
+  policy: AuditPolicy,
+  { solved, stage, maxSteps }: { solved: readonly ScriptedEpisode[]; stage: Stage; maxSteps: number },
 ): AsyncGenerator<string> {
-  const scores = (script: (seed: number) => Script): Promise<number[]> =>
-    Promise.all(SEEDS.map(async (seed) => (await play(module, { seed, script: script(seed) })).reward));
-  for (const { name, script } of trivialPolicies(o)) yield* tooGood(name, await scores(() => script), LIMITS.blind);
-  if (!o.names.includes('shortcuts')) return;
-  const shortcuts = new Map(
-    await Promise.all(SEEDS.map(async (seed) => [seed, await module.shortcuts(seed)] as const)),
+  const reward = async (reference: ScriptedEpisode): Promise<number[]> => {
+    const script = policy.on(reference);
+    if (script === undefined || script === 'solution') {
+      stage.skip(1);
+      return script ? [reference.reward] : [];
+    }
+    const played = await stage.play(reference.seed, script, maxSteps);
+    return !policy.counts || policy.counts(played, reference) ? [played.reward] : [];
+  };
+  const firstOnes = solved.slice(0, 3 * SCREENED);
+  const rewards = (await stage.each(firstOnes, reward)).flat();
+  if (rewards.length > 0 && !reaches(rewards, policy.limits, NEAR)) return stage.skip(solved.length - firstOnes.length);
+  rewards.push(...(await stage.each(solved.slice(firstOnes.length), reward)).flat());
+  if (rewards.length < FEWEST_EPISODES || !reaches(rewards, policy.limits, 1)) return;
+  yield (
+    `reward: ${quoted(policy.name)} succeeds on ${(100 * successOf(rewards)).toFixed(0)}% (below ` +
+    `${(100 * policy.limits.success).toFixed(0)}% allowed) with mean reward ${meanOf(rewards).toFixed(2)} (below ${policy.limits.reward} ` +
+    `allowed): mix in instances on which it is wrong, or let the reward see what is`
   );
-  for (const name of Object.keys(shortcuts.get(SEEDS[0] ?? 0) ?? {})) {
-    const rewards = await scores((seed) => shortcuts.get(seed)?.[name] ?? []);
-    yield* tooGood(`shortcut "${name}"`, rewards, LIMITS.shortcut);
-  }
 }
 
-function* tooGood(
-  name: string,
-  rewards: readonly number[],
-  limits: { success: number; reward: number },
-): Generator<string> {
-  const success = rewards.filter((r) => r >= SUCCESS).length / rewards.length;
-  const mean = rewards.reduce((a, b) => a + b, 0) / rewards.length;
-  if (success >= limits.success || mean >= limits.reward)
-    yield (
-      `reward: ${cut(name)} succeeds on ${(100 * success).toFixed(0)}% (below ${100 * limits.success}% allowed) with mean reward ` +
-      `${mean.toFixed(2)} (below ${limits.reward} allowed): mix in instances on which it is wrong`
-    );
-}
+const successOf = (rewards: readonly number[]): number => rewards.filter((r) => r >= SUCCESS).length / rewards.length;
+const meanOf = (rewards: readonly number[]): number => rewards.reduce((a, b) => a + b, 0) / rewards.length;
+const reaches = (rewards: readonly number[], limits: Limits, share: number): boolean =>
+  successOf(rewards) >= share * limits.success || meanOf(rewards) >= share * limits.reward;

@@ -5,6 +5,7 @@
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { resolve } from 'node:path';
 import { openFolderStore } from '../artifacts/folder-store';
+import { workerIdentity } from '../artifacts/place';
 import type { Dependencies, PolicyDependencies } from '../activities/context';
 import { createPolicyClient } from '../policy/client';
 import { createMerger } from '../policy/merge';
@@ -55,6 +56,8 @@ export async function runWorker(deps: Dependencies, options: Omit<WorkerOptions,
   const worker = await Worker.create({
     connection,
     namespace,
+    // By which `campaign run` knows whether its process lives.
+    identity: workerIdentity(),
     // Cancel activities soon, then wait for them: a trainer's checkpoint takes seconds.
     shutdownGraceTime: '100ms',
     shutdownForceTime: '90s',

@@ -2,41 +2,35 @@
 import { ActivityCancellationType, type ActivityOptions } from '@temporalio/workflow';
 import { taskQueues } from './messages';
 
-/** What can't be retried says so itself (domain/failures.ts). Infrastructure comes back: back off to a minute, and give a person about an hour to mend it before the step fails for good. */
-const infrastructureRetry = {
+/**
+ * What can't be retried says so itself (domain/failures.ts). Infrastructure comes back: back off to a minute, and give a person about an
+ * hour to mend it (a server that is away, a full disk) before the step fails for good.
+ */
+const retry = {
   initialInterval: '1s',
   backoffCoefficient: 2,
   maximumInterval: '1 minute',
   maximumAttempts: 60,
 } as const;
 
-/** Preparation, selection, self-tests, reports: seconds of work over artifacts. 10 minutes covers a full-size campaign's rollouts. */
-export const controlOptions: ActivityOptions = {
-  taskQueue: taskQueues.control,
-  startToCloseTimeout: '10 minutes',
-  retry: { ...infrastructureRetry, maximumAttempts: 5 },
-};
+/** Every step tells of its progress: what is silent for so long was lost with its worker, and begins again on another. */
+const heartbeat = (heartbeatSeconds: number) => ({ heartbeatTimeout: `${heartbeatSeconds} seconds`, retry }) as const;
 
 /**
- * Discovery, labeling and synthesis may ask a language model about every trajectory: hours at full size, so the limit is only a
- * backstop. They heartbeat what is done.
+ * Preparation, discovery, labels, selection, synthesis, self-tests, reports: seconds over a small campaign's artifacts, hours where a
+ * language model is asked about every trajectory or the base model is large, so the limit is only a backstop.
  */
-export const analysisOptions = (heartbeatSeconds: number): ActivityOptions => ({
+export const controlOptions = (heartbeatSeconds: number): ActivityOptions => ({
   taskQueue: taskQueues.control,
   startToCloseTimeout: '24 hours',
-  heartbeatTimeout: `${heartbeatSeconds} seconds`,
-  retry: infrastructureRetry,
+  ...heartbeat(heartbeatSeconds),
 });
 
-/**
- * A batch of rollouts runs for hours at full size and continues from its journal, so the limit is only a backstop. It heartbeats
- * on every finished rollout.
- */
+/** A batch of rollouts runs for hours at full size and continues from its journal, so the limit is only a backstop. */
 export const rolloutOptions = (heartbeatSeconds: number): ActivityOptions => ({
   taskQueue: taskQueues.rollouts,
   startToCloseTimeout: '24 hours',
-  heartbeatTimeout: `${heartbeatSeconds} seconds`,
-  retry: infrastructureRetry,
+  ...heartbeat(heartbeatSeconds),
 });
 
 /**
@@ -46,7 +40,6 @@ export const rolloutOptions = (heartbeatSeconds: number): ActivityOptions => ({
 export const trainOptions = (heartbeatSeconds: number): ActivityOptions => ({
   taskQueue: taskQueues.gpu,
   startToCloseTimeout: '72 hours',
-  heartbeatTimeout: `${heartbeatSeconds} seconds`,
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-  retry: infrastructureRetry,
+  ...heartbeat(heartbeatSeconds),
 });

@@ -1,25 +1,30 @@
-/** The first two stages: base rollouts, then discovery, N labeling passes, selection. */
-import { ApplicationFailure, isCancellation } from '@temporalio/workflow';
+/** The first two stages: a look at the base model and its rollouts, then discovery, N labeling passes, selection. */
+import { ApplicationFailure } from '@temporalio/workflow';
 import type { ArtifactRef } from '../domain/artifacts';
 import { armName } from '../domain/campaign';
 import type { FailureType } from '../domain/failures';
 import type { SelectionResult } from '../domain/results';
-import { reasonOf } from './failure';
+import { resultingReason } from './failure';
+import { checkBase } from './base-check';
 import { required, rollOutTarget, type Run } from './run';
-import { analysis, basePolicy, control } from './steps';
+import { analysis, basePolicy, batchOf, control, part } from './steps';
 
 export async function rolloutsStage(run: Run): Promise<void> {
   const { config, prepared, status, found } = run;
-  status.detail('rollouts', `${prepared.tasks.discovery} train tasks, base model`);
-  found.baseRollouts = await rollOutTarget(run, {
+  const batch = {
     purpose: 'base_rollouts',
     title: 'base rollouts',
     policy: basePolicy(prepared.base),
-    tasks: 'discovery',
     attempts: config.rollouts.perTask,
     sampling: config.rollouts.sampling,
     maxSteps: config.rollouts.maxSteps,
-  });
+  } as const;
+  const tasks = `${prepared.tasks.discovery} train tasks, base model`;
+  status.detail('rollouts', tasks);
+  const base = batchOf(config, { ...batch, environment: config.target, tasks: part(prepared.plan, 'discovery') });
+  const { problems, warnings } = (found.baseCheck = await checkBase(run, base));
+  status.detail('rollouts', [tasks, ...(problems.length > 0 ? ['unsuited, but forced'] : []), ...warnings].join('; '));
+  found.baseRollouts = await rollOutTarget(run, { ...batch, tasks: 'discovery' });
 }
 
 export async function selectionStage(run: Run): Promise<void> {
@@ -31,7 +36,7 @@ export async function selectionStage(run: Run): Promise<void> {
   );
   const passes = selects === 'outright' ? undefined : await label(run, { rollouts, candidates });
   const { ref, selected } = await status.gate.step(() =>
-    control('select').select({ rule, candidates, ...(passes && { labels: passes.labels }) }),
+    control(config, 'select').select({ rule, rollouts, candidates, ...(passes && { labels: passes.labels }) }),
   );
   const taken = config.arms.map(armName).find((name) => selected.some(({ candidate }) => candidate.name === name));
   if (taken !== undefined)
@@ -59,8 +64,7 @@ async function label(
           const step = analysis(config, `labeling pass ${pass + 1} of ${rule.passes}`);
           return await step.label({ target, analyst, rollouts, candidates, pass, seed });
         } catch (error) {
-          if (isCancellation(error)) throw error;
-          return { pass, reason: reasonOf(error) };
+          return { pass, reason: resultingReason(error) };
         }
       }),
     ),

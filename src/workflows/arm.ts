@@ -1,11 +1,12 @@
-/** One baseline arm, whatever its kind. Invariant: every end but a crash of the workflow itself is a result. */
-import { isCancellation, workflowInfo } from '@temporalio/workflow';
+/** One baseline arm, whatever its kind. Invariant: every end is a result, but a cancellation, a damaged artifact and a crash of
+ * the workflow itself. */
+import { workflowInfo } from '@temporalio/workflow';
 import { armName, type Campaign } from '../domain/campaign';
 import { kindOf } from '../domain/kind';
 import type { ArmResult, CapabilityResult, Prepared } from '../domain/results';
 import type { ArmKind } from './arms/arm';
 import { ChildStatus } from './child-status';
-import { reasonOf } from './failure';
+import { resultingReason } from './failure';
 
 export interface ArmInput {
   campaign: Campaign;
@@ -27,8 +28,7 @@ export const armWorkflow = (kinds: readonly ArmKind[]) =>
       status.set('done', `${outcome.iterations.length} iterations`);
       return { ...ended, status: 'done', routable: kind.routable, ...outcome };
     } catch (error) {
-      if (isCancellation(error)) throw error;
-      const reason = reasonOf(error);
+      const reason = resultingReason(error);
       status.set('failed', reason);
       return { ...ended, status: 'failed', routable: false, reason };
     }

@@ -1,16 +1,17 @@
-/** What a campaign shows of itself: the progress query, current details and search attributes; pause and resume reach its children. */
+/** What a campaign shows of itself: progress query, current details, search attributes, memo; pause and resume reach its children. */
 import {
   defineQuery,
   getExternalWorkflowHandle,
   setCurrentDetails,
   setHandler,
+  upsertMemo,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import type { Campaign } from '../domain/campaign';
 import type { RolloutSummary } from '../domain/results';
 import { stages, type Stage } from '../domain/stages';
-import { queryNames, searchAttributeNames, type CampaignProgress, type StepStatus } from './messages';
+import { queryNames, searchAttributeNames, type CampaignProgress, type Memo, type StepStatus } from './messages';
 import { PauseGate, pauseSignal, resumeSignal } from './pause';
 
 const campaignProgressQuery = defineQuery<CampaignProgress>(queryNames.progress);
@@ -33,6 +34,8 @@ export class CampaignStatus {
     setHandler(campaignProgressQuery, () => this.progress);
     this.gate = new PauseGate((paused) => {
       this.progress.paused = paused;
+      // Readable while no worker answers.
+      upsertMemo({ paused } satisfies Memo);
       for (const child of this.progress.children) {
         if (child.status === 'running') void signalChild(child.workflowId, paused);
       }

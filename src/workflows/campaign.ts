@@ -24,13 +24,13 @@ const stageOf: Record<Stage, (run: Run) => Promise<void>> = {
 
 /** The workflow over the kinds of arms that there are. */
 export const campaignWorkflow = (arms: readonly ArmKind[]) =>
-  async function campaign({ campaign: config, until }: CampaignInput): Promise<CampaignResult> {
+  async function campaign({ campaign: config, until, force = false }: CampaignInput): Promise<CampaignResult> {
     const startedAt = Date.now();
     const status = new CampaignStatus(config);
     const prepared = await status.gate.step(() =>
-      control('check the parts and split the tasks').prepare({ campaign: config }),
+      control(config, 'check the parts and split the tasks').prepare({ campaign: config }),
     );
-    const run: Run = { config, arms, prepared, status, found: {} };
+    const run: Run = { config, arms, prepared, force, status, found: {} };
     for (const stage of stages) {
       await status.stage(stage, () => stageOf[stage](run));
       if (stage === until) break;
@@ -46,6 +46,6 @@ export const campaignWorkflow = (arms: readonly ArmKind[]) =>
       baseRollouts: required(run.found.baseRollouts),
       ...(until && until !== 'evaluation' && { stoppedAfter: until }),
     };
-    const { report, html } = await control('write the report').writeReport({ record });
+    const { report, html } = await control(config, 'write the report').writeReport({ record });
     return { report, html, status: record.stoppedAfter ? 'stopped_at_stage' : 'completed' };
   };

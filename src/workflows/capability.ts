@@ -1,15 +1,15 @@
 /**
  * One capability: an environment is written, self-tested and calibrated (and revised with what was found, within the rounds), a LoRA trained
- * on it and validated. Invariant: every end but a crash of the workflow itself is a result.
+ * on it and validated. Invariant: every end is a result, but a cancellation, a damaged artifact and a crash of the workflow itself.
  */
-import { isCancellation, workflowInfo } from '@temporalio/workflow';
+import { workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../domain/artifacts';
 import { bestIteration } from '../domain/results';
 import type { CapabilityResult, RolloutSummary } from '../domain/results';
 import { sandboxSpec } from '../domain/environment-spec';
 import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../sandbox/seeds';
 import { ChildStatus } from './child-status';
-import { reasonOf } from './failure';
+import { resultingReason } from './failure';
 import { basePolicy, part, rollOut } from './steps';
 import { synthesize, type SynthesisInput } from './synthesis';
 import { train } from './training';
@@ -35,8 +35,7 @@ export async function capability(input: CapabilityInput): Promise<CapabilityResu
       status.set('failed', `${environment.status}: ${environment.reason}`);
     }
   } catch (error) {
-    if (isCancellation(error)) throw error;
-    result.reason = reasonOf(error);
+    result.reason = resultingReason(error);
     status.set('failed', result.reason);
   }
   return result;

@@ -1,13 +1,20 @@
-/** The capability stage: one child per selected capability and per arm, side by side. One that fails for good is a row of the report. */
-import { executeChild, isCancellation, ParentClosePolicy, workflowInfo } from '@temporalio/workflow';
-import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
+/**
+ * The capability stage: one child per selected capability and per arm, side by side. Invariants: one that fails for good is a row of the
+ * report; when the stage fails, all of them have ended, so that the campaign that is started again does not meet them.
+ */
+import { CancellationScope, executeChild, ParentClosePolicy, sleep, workflowInfo } from '@temporalio/workflow';
+import {
+  defineSearchAttributeKey,
+  TypedSearchAttributes,
+  WorkflowExecutionAlreadyStartedError,
+} from '@temporalio/common';
 import { armName, type Campaign } from '../domain/campaign';
 import { kindOf } from '../domain/kind';
 import { bestIteration, rolloutsOfTrace, withinBudget, type ArmResult, type CapabilityResult } from '../domain/results';
 import type { ArmInput } from './arm';
 import type { ArmKind } from './arms/arm';
 import type { CapabilityInput } from './capability';
-import { reasonOf } from './failure';
+import { reasonOf, resultingReason } from './failure';
 import { searchAttributeNames, taskQueues, workflowIds } from './messages';
 import { required, rollOutTarget, type Run } from './run';
 import { basePolicy } from './steps';
@@ -33,18 +40,33 @@ export async function capabilitiesStage(run: Run): Promise<void> {
   const { steps, groupsPerStep, groupSize } = campaign.training;
   // What trace spends if every selected capability comes to an adapter.
   const most = steps * groupsPerStep * groupSize * selected.length;
+  const children = new CancellationScope();
+  const begun: Promise<unknown>[] = [];
+  const begin = <R>(child: Promise<R>): Promise<R> => {
+    begun.push(child);
+    return child;
+  };
   const armsThatStart = (when: ArmKind['starts'], budget: number, capabilities: CapabilityResult[]) =>
     campaign.arms
       .filter((spec) => kindOf(run.arms, spec).starts === when)
-      .map((spec) => arm(run, { campaign, prepared, spec, budget, capabilities }));
-  const running = Promise.all(
-    selected.map(({ candidate }) => capability(run, { campaign, prepared, candidate, baseRollouts, baseHeldOut })),
-  );
-  const [capabilities, beside, after] = await Promise.all([
-    running,
-    Promise.all(armsThatStart('beside', most, [])),
-    running.then((done) => Promise.all(armsThatStart('after', rolloutsOfTrace({ capabilities: done }), done))),
-  ]);
+      .map((spec) => begin(arm(run, { campaign, prepared, spec, budget, capabilities })));
+  const sideBySide = () => {
+    const running = Promise.all(
+      selected.map(({ candidate }) =>
+        begin(capability(run, { campaign, prepared, candidate, baseRollouts, baseHeldOut })),
+      ),
+    );
+    return Promise.all([
+      running,
+      Promise.all(armsThatStart('beside', most, [])),
+      running.then((done) => Promise.all(armsThatStart('after', rolloutsOfTrace({ capabilities: done }), done))),
+    ]);
+  };
+  const [capabilities, beside, after] = await children.run(sideBySide).catch(async (error: unknown) => {
+    children.cancel();
+    await Promise.allSettled(begun);
+    throw error;
+  });
   const all = [...beside, ...after];
   const spent = rolloutsOfTrace({ capabilities, arms: all });
   const ended = all.map((result) => within(result, spent));
@@ -95,17 +117,32 @@ async function child<R extends CapabilityResult | ArmResult>(
   status.child(workflowId, kind, name, 'waiting', '');
   let result: R;
   try {
+    const options = { ...childOptions(config, { workflowId, kind, name }), args };
     result = await status.gate.step(() => {
       status.child(workflowId, kind, name, 'running', '');
-      return executeChild(kind, { ...childOptions(config, { workflowId, kind, name }), args }) as Promise<R>;
+      return afterItsEarlierRun(() => executeChild(kind, options) as Promise<R>);
     });
   } catch (error) {
-    if (isCancellation(error)) throw error;
-    result = o.failed(reasonOf(error), workflowId);
+    status.child(workflowId, kind, name, 'failed', reasonOf(error));
+    result = o.failed(resultingReason(error), workflowId);
   }
   const done = result.status === 'trained' || result.status === 'done';
   status.child(workflowId, kind, name, done ? 'done' : 'failed', result.reason ?? '');
   return result;
+}
+
+const ENDING = { every: '5 seconds', looks: 60 } as const;
+
+/** A campaign that somebody terminated leaves children behind that are still ending: they save what they have. They are waited for. */
+async function afterItsEarlierRun<R>(start: () => Promise<R>): Promise<R> {
+  for (let look = 1; ; look++) {
+    try {
+      return await start();
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError) || look === ENDING.looks) throw error;
+      await sleep(ENDING.every);
+    }
+  }
 }
 
 const childOptions = (campaign: Campaign, o: { workflowId: string; kind: string; name: string }) => ({

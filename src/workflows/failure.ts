@@ -1,9 +1,13 @@
-/** What a failed step says: for results, reports and the UI. */
-import { ActivityFailure, ApplicationFailure } from '@temporalio/workflow';
+/** What a failed step says: for results, reports and the UI; and which failures are nobody's result. */
+import { ApplicationFailure, isCancellation, TemporalFailure, TimeoutFailure } from '@temporalio/workflow';
 import type { FailureType } from '../domain/failures';
 
-const causeOf = (error: unknown): unknown =>
-  error instanceof ActivityFailure && error.cause instanceof Error ? error.cause : error;
+/** What an activity threw, whatever activity or child it came through. */
+function causeOf(error: unknown): unknown {
+  let cause = error;
+  while (cause instanceof TemporalFailure && !(cause instanceof ApplicationFailure) && cause.cause) cause = cause.cause;
+  return cause;
+}
 
 /** The innermost message: what a person needs to read. */
 export function reasonOf(error: unknown): string {
@@ -16,4 +20,19 @@ export function reasonOf(error: unknown): string {
 export function failedWith(error: unknown, type: FailureType): string | undefined {
   const cause = causeOf(error);
   return cause instanceof ApplicationFailure && cause.type === type ? cause.message : undefined;
+}
+
+/**
+ * Why a step, a child or an option failed, for the report. Throws what is nobody's result: a cancellation, and a damaged artifact. That one
+ * fails the campaign, which is started again, and what is damaged is made again by the step that made it.
+ */
+export function resultingReason(error: unknown): string {
+  if (isCancellation(error) || failedWith(error, 'ArtifactDamaged') !== undefined) throw error;
+  return reasonOf(error);
+}
+
+/** Whether Temporal begins a step again that fails so: its worker was lost, or it said that it may be tried again. */
+export function wouldBeRetried(error: unknown): boolean {
+  const cause = causeOf(error);
+  return cause instanceof TimeoutFailure || (cause instanceof ApplicationFailure && !cause.nonRetryable);
 }

@@ -9,6 +9,8 @@ export interface CampaignInput {
   campaign: Campaign;
   /** Stop after this stage; report.json then holds what there is. */
   until?: Stage;
+  /** Go on with a base model that can't work on the target. */
+  force?: boolean;
 }
 
 export interface CampaignResult {
@@ -26,7 +28,7 @@ export interface CampaignProgress {
   paused: boolean;
   stages: { name: Stage; status: StepStatus; detail: string }[];
   /** Children, in the order of selection; their own `progress` query tells more. */
-  children: { workflowId: string; kind: 'capability' | 'arm'; name: string; status: StepStatus; detail: string }[];
+  children: (ChildRef & { status: StepStatus; detail: string })[];
   rollouts: { scored: number; broken: number };
 }
 
@@ -49,8 +51,26 @@ export const searchAttributeNames = {
   capability: 'CampaignCapability',
 } as const;
 
+/** What can be read of a campaign's workflow without a worker, beside what `campaign run` put there when it started it. */
+export interface Memo {
+  paused?: boolean;
+}
+
+/** A child as its parent names it. */
+export interface ChildRef {
+  workflowId: string;
+  kind: 'capability' | 'arm';
+  name: string;
+}
+
 export const workflowIds = {
   campaign: (name: string): string => name,
   capability: (campaign: string, capability: string): string => `${campaign}/capability/${capability}`,
   arm: (campaign: string, arm: string): string => `${campaign}/arm/${arm}`,
 };
+
+/** The child whose workflow has this id: the reverse of `workflowIds`. */
+export function childOf(workflowId: string): ChildRef {
+  const [, kind = 'capability', name = workflowId] = /^[^/]*\/(capability|arm)\/(.*)$/.exec(workflowId) ?? [];
+  return { workflowId, kind: kind as ChildRef['kind'], name };
+}

@@ -1,5 +1,6 @@
 /** Pause and resume: no step starts while paused, and a running training saves a checkpoint and hands its slot back. */
 import { CancellationScope, condition, defineSignal, isCancellation, setHandler } from '@temporalio/workflow';
+import { wouldBeRetried } from './failure';
 import { signalNames } from './messages';
 
 export const pauseSignal = defineSignal(signalNames.pause);
@@ -44,7 +45,9 @@ export class PauseGate {
       try {
         return await scope.run(run);
       } catch (error) {
-        if (!isCancellation(error) || !interrupted || CancellationScope.current().consideredCancelled) throw error;
+        if (!interrupted || CancellationScope.current().consideredCancelled) throw error;
+        // A step that was told to stop is not retried, whatever became of it: its worker may have been lost before it could say so.
+        if (!isCancellation(error) && !wouldBeRetried(error)) throw error;
       } finally {
         watch.cancel();
         await paused;

@@ -1,64 +1,89 @@
-/** The last two stages: fit the router on the outcome matrix of the train split; evaluate every policy, the routed one too, on test. */
-import { isCancellation } from '@temporalio/workflow';
+/**
+ * The last two stages: fit the router on the outcome matrix of the train split; evaluate every policy, the routed one too, on test.
+ * Invariant: what could not be done of it stands in the record with its reason, and the rest is done; without base there is no evaluation.
+ */
 import { policyNames } from '../domain/policy-names';
-import type { EvaluationResult } from '../domain/results';
+import type { EvaluationResult, RolloutSummary, RouterResult } from '../domain/results';
 import type { Policy } from '../domain/rollout';
-import { reasonOf } from './failure';
-import { options, required, rollOutTarget, type Run } from './run';
+import { resultingReason } from './failure';
+import { options, required, rollOutTarget, type Option, type Run } from './run';
 import { rollouts } from './steps';
 
+type Outcome = Option & { rollouts: RolloutSummary };
+type Failed = { name: string; reason: string };
+
 export async function routerStage(run: Run): Promise<void> {
-  const { config, status, found } = run;
   const routable = options(run).filter((option) => option.routable);
-  const outcomes = await Promise.all(
-    routable.map(async ({ name, policy }) => ({
-      option: name,
-      policy,
-      rollouts: await rollOutTarget(run, {
-        purpose: 'outcome_matrix',
-        title: `outcome matrix: ${name}`,
-        policy,
-        tasks: 'router',
-        attempts: config.router.trials,
-      }),
-    })),
-  );
-  const fitted = await status.gate.step(() =>
-    rollouts(config, 'fit the router').fitRouter({
-      router: config.router,
-      seed: config.seed,
-      outcomes: outcomes.map((one) => ({ ...one, rollouts: one.rollouts.ref })),
-    }),
-  );
-  found.router = {
-    ...fitted,
-    options: outcomes.map(({ option }) => option),
-    outcomes: outcomes.map(({ option, rollouts: batch }) => ({ option, rollouts: batch })),
+  const ended = await Promise.all(routable.map((option) => outcomeOf(run, option)));
+  const outcomes = ended.flatMap((one) => ('rollouts' in one ? [one] : []));
+  const failed = ended.flatMap((one) => ('reason' in one ? [one] : []));
+  run.found.router = {
+    ...(await fit(run, outcomes)),
+    options: outcomes.map(({ name }) => name),
+    outcomes: outcomes.map(({ name, rollouts: batch }) => ({ option: name, rollouts: batch })),
+    ...(failed.length > 0 && { failed }),
   };
 }
 
+/** One option on the router's tasks. One that fails for good can't be chosen; what every router falls back to, base, has to be there. */
+async function outcomeOf(run: Run, option: Option): Promise<Outcome | Failed> {
+  const { name, policy } = option;
+  try {
+    const title = `outcome matrix: ${name}`;
+    const attempts = run.config.router.trials;
+    const batch = { purpose: 'outcome_matrix', title, policy, tasks: 'router', attempts } as const;
+    return { ...option, rollouts: await rollOutTarget(run, batch) };
+  } catch (error) {
+    return failedOption(name, error);
+  }
+}
+
+async function fit(
+  { config, status }: Run,
+  outcomes: readonly Outcome[],
+): Promise<Pick<RouterResult, 'router' | 'reason'>> {
+  try {
+    return await status.gate.step(() =>
+      rollouts(config, 'fit the router').fitRouter({
+        router: config.router,
+        seed: config.seed,
+        outcomes: outcomes.map(({ name, policy, rollouts: batch }) => ({ option: name, policy, rollouts: batch.ref })),
+      }),
+    );
+  } catch (error) {
+    return { reason: `the router was not fitted: ${resultingReason(error)}` };
+  }
+}
+
 export async function evaluationStage(run: Run): Promise<void> {
-  const { router } = required(run.found.router);
-  const all: { name: string; policy: Policy }[] = [...options(run), { name: policyNames.routed, policy: { router } }];
-  const ended = await Promise.all(all.map((policy) => evaluate(run, policy)));
+  const { router, reason = '' } = required(run.found.router);
+  const routed = router ? evaluate(run, { name: policyNames.routed, policy: { router } }) : unfitted(reason);
+  const ended = await Promise.all([...options(run).map((option) => evaluate(run, option)), routed]);
   run.found.evaluation = {
     policies: ended.flatMap((one) => ('rollouts' in one ? [one] : [])),
     failed: ended.flatMap((one) => ('reason' in one ? [one] : [])),
   };
 }
 
+const unfitted = (reason: string): Failed => ({ name: policyNames.routed, reason });
+
 /** One policy on the test tasks. All others are compared with base: without it there is no evaluation. */
 async function evaluate(
   run: Run,
   { name, policy }: { name: string; policy: Policy },
-): Promise<EvaluationResult['policies'][number] | EvaluationResult['failed'][number]> {
+): Promise<EvaluationResult['policies'][number] | Failed> {
   const { trials } = run.config.evaluation;
   try {
     const title = `test: ${name}`;
     const batch = { purpose: 'test', title, policy, tasks: 'evaluation', attempts: trials } as const;
     return { name, rollouts: await rollOutTarget(run, batch) };
   } catch (error) {
-    if (isCancellation(error) || name === policyNames.base) throw error;
-    return { name, reason: reasonOf(error) };
+    return failedOption(name, error);
   }
+}
+
+function failedOption(name: string, error: unknown): Failed {
+  const reason = resultingReason(error);
+  if (name === policyNames.base) throw error;
+  return { name, reason };
 }

@@ -13,6 +13,8 @@ export interface Run {
   /** The kinds of arms that there are. */
   arms: readonly ArmKind[];
   prepared: Prepared;
+  /** Go on with a base model that can't work on the target. */
+  force: boolean;
   status: CampaignStatus;
   found: Partial<CampaignRecord>;
 }

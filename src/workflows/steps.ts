@@ -12,13 +12,14 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { PlanPart } from '../domain/results';
 import type { FixedPolicy } from '../domain/rollout';
-import { analysisOptions, controlOptions, rolloutOptions, trainOptions } from './activity-options';
+import { controlOptions, rolloutOptions, trainOptions } from './activity-options';
 
 const withSummary = (options: ActivityOptions, summary: string): ActivityOptions => ({ ...options, summary });
 
-export const control = (summary: string) => proxyActivities<ControlActivities>(withSummary(controlOptions, summary));
+export const control = ({ workers }: Campaign, summary: string) =>
+  proxyActivities<ControlActivities>(withSummary(controlOptions(workers.heartbeatSeconds), summary));
 export const analysis = ({ workers }: Campaign, summary: string) =>
-  proxyActivities<AnalysisActivities>(withSummary(analysisOptions(workers.heartbeatSeconds), summary));
+  proxyActivities<AnalysisActivities>(withSummary(controlOptions(workers.heartbeatSeconds), summary));
 export const rollouts = ({ workers }: Campaign, summary: string) =>
   proxyActivities<RolloutActivities>(withSummary(rolloutOptions(workers.heartbeatSeconds), summary));
 export const gpu = ({ workers }: Campaign, summary: string) =>
@@ -27,18 +28,18 @@ export const gpu = ({ workers }: Campaign, summary: string) =>
 export const basePolicy = (base: string): FixedPolicy => ({ base, adapters: [] });
 export const part = (plan: ArtifactRef, name: PlanPart): TaskSet => ({ kind: 'plan', plan, part: name });
 
-/** One batch of rollouts; what is not given comes from the campaign. Greedy batches use the evaluation's sampling and step limit. */
-export function rollOut(
-  campaign: Campaign,
-  input: Pick<RollOutInput, 'purpose' | 'title' | 'environment' | 'policy' | 'tasks' | 'attempts'> &
-    Partial<RollOutInput>,
-) {
-  return rollouts(campaign, input.title).rollOut({
-    sampling: campaign.evaluation.sampling,
-    maxSteps: campaign.evaluation.maxSteps,
-    seed: campaign.seed,
-    concurrency: campaign.rollouts.concurrency,
-    maxAttempts: campaign.rollouts.maxAttempts,
-    ...input,
-  });
-}
+type Batch = Pick<RollOutInput, 'purpose' | 'title' | 'environment' | 'policy' | 'tasks' | 'attempts'> &
+  Partial<RollOutInput>;
+
+/** A batch of rollouts; what is not given comes from the campaign. Greedy batches use the evaluation's sampling and step limit. */
+export const batchOf = (campaign: Campaign, batch: Batch): RollOutInput => ({
+  sampling: campaign.evaluation.sampling,
+  maxSteps: campaign.evaluation.maxSteps,
+  seed: campaign.seed,
+  concurrency: campaign.rollouts.concurrency,
+  maxAttempts: campaign.rollouts.maxAttempts,
+  ...batch,
+});
+
+export const rollOut = (campaign: Campaign, batch: Batch) =>
+  rollouts(campaign, batch.title).rollOut(batchOf(campaign, batch));

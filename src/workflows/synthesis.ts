@@ -34,7 +34,9 @@ export async function synthesize(
     if ('cannot' in written) return endedWithout(rounds, written.cannot);
     show('self-test');
     const { module } = written;
-    const selfTest = await status.gate.step(() => control('self-test the environment').selfTest({ module }));
+    const selfTest = await status.gate.step(() =>
+      control(input.campaign, 'self-test the environment').selfTest({ module }),
+    );
     const record: SynthesisRound = { round, module, selfTest };
     rounds.push(record);
     if (!selfTest.passed) continue;
@@ -99,7 +101,7 @@ async function calibrate(
   );
   record.calibrationRollouts = made;
   record.calibration = await status.gate.step(() =>
-    control('hold the rewards against the bands').calibrate({
+    control(campaign, 'hold the rewards against the bands').calibrate({
       bands,
       rollouts: made.ref,
       confidence: evaluation.confidence,

@@ -23,7 +23,7 @@ export interface TrainInput {
 /** Trains for `steps` and evaluates every checkpoint on the held-out tasks. */
 export async function train(input: TrainInput): Promise<{ training: TrainingResult; iterations: Iteration[] }> {
   const { campaign, prepared, status, name, maker, environment, tasks, heldOut, steps } = input;
-  status.set('train', `${steps} steps, when a gpu slot is free`);
+  status.set('train', `${steps} steps`);
   const training = await status.gate.interruptible(() =>
     gpu(campaign, `train a LoRA: ${name}`).train({
       name,
@@ -38,7 +38,8 @@ export async function train(input: TrainInput): Promise<{ training: TrainingResu
       maxSteps: campaign.rollouts.maxSteps,
       concurrency: campaign.rollouts.concurrency,
       maxAttempts: campaign.rollouts.maxAttempts,
-      stallSeconds: 0.8 * campaign.workers.heartbeatSeconds,
+      heartbeatSeconds: campaign.workers.heartbeatSeconds,
+      stallSeconds: campaign.workers.stallSeconds,
     }),
   );
   status.set('validate', `${training.checkpoints.length} checkpoints on held-out tasks`);

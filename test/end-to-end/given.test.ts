@@ -49,7 +49,7 @@ async function run(): Promise<Report> {
       .replace(/^validation:\n/m, 'validation:\n  seeds: 4\n');
     const file = join(home, 'given.yaml');
     writeFileSync(file, shipped + parts(user.url));
-    const args = ['--home', home, 'run', file, '--exit', '--json', '--temporal-port', '0', '--ui-port', '0'];
+    const args = ['--home', home, 'run', file, '--force', '--exit', '--json', '--temporal-port', '0', '--ui-port', '0'];
     await promisify(execFile)(join(repository, 'bin', 'campaign'), args, { maxBuffer: 2 ** 26 });
     return reportSchema.parse(JSON.parse(readFileSync(join(home, 'given', 'report.json'), 'utf8')));
   } finally {

@@ -1,4 +1,5 @@
 /** The process protocol is no trainer's alone: a learner that compares prompts runs through the same activity code. */
+import { CancelledFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,13 +8,16 @@ import { EnvironmentPool } from '../../src/activities/environments';
 import { LearnerProcess } from '../../src/activities/learner-process';
 import { Learning } from '../../src/activities/learning';
 import { openFolderStore } from '../../src/artifacts/folder-store';
+import type { ArtifactStore, Journal } from '../../src/artifacts/store';
 import type { TrainHeartbeat } from '../../src/domain/progress';
 import type { TrainingResult } from '../../src/domain/results';
 import { registry } from '../../src/registry';
 import { countingEnvironment } from '../support/counting-environment';
 import { scriptedPolicy, turnOf } from '../support/scripted-policy';
 
-const learner = resolve(__dirname, '..', 'fixtures', 'learners', 'two-prompts.mjs');
+const [learner, scripted] = ['two-prompts.mjs', 'scripted.mjs'].map((name) =>
+  resolve(__dirname, '..', 'fixtures', 'learners', name),
+) as [string, string];
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'learner-'))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
@@ -27,14 +31,8 @@ const promptable = scriptedPolicy(({ messages }) => {
   return { role: 'assistant', content: '', toolCalls: [{ id: `call_${turn}`, name: 'add', arguments: {} }] };
 });
 
-test.each([
-  ['a learner that reads conversations comes to a prompt', []],
-  ['what an interruption saved on the way is no candidate', ['interrupted']],
-])('%s', async (_, more) => {
-  const store = openFolderStore(join(folder, 'store'));
-  const journal = await store.journal('learner');
-  const command = [process.execPath, learner, folder, 'n-3', ...more];
-  const learning = new Learning({
+function learningOf({ command, store, journal }: { command: string[]; store: ArtifactStore; journal: Journal }) {
+  return new Learning({
     deps: {
       store,
       client: promptable,
@@ -47,7 +45,12 @@ test.each([
     name: 'two-prompts',
     folder,
     journal,
-    process: new LearnerProcess({ command, log: join(folder, 'learner.log'), env: {} }),
+    process: new LearnerProcess({
+      command,
+      log: join(folder, 'learner.log'),
+      env: {},
+      limits: { heartbeatSeconds: 30, stallSeconds: 30 },
+    }),
     base: 'base@1',
     batch: {
       sampling: { temperature: 1, topP: 1, maxTokens: 16 },
@@ -60,8 +63,29 @@ test.each([
     maskReadOnlyTurns: true,
     steps: 2,
     checkpointEvery: 2,
-    stallSeconds: 30,
   });
+}
+
+test('one whose attempt was cancelled before anybody listened is stopped at once', async () => {
+  const store = openFolderStore(join(folder, 'store'));
+  const journal = await store.journal('learner');
+  const command = [process.execPath, scripted, 'sleep', '60'];
+  const activity = new MockActivityEnvironment();
+  activity.cancel('CANCELLED');
+  const learning = learningOf({ command, store, journal });
+  const ended = activity.run(() => learning.toTheEnd(countingEnvironment()));
+  await expect(ended).rejects.toBeInstanceOf(CancelledFailure);
+  await journal.close();
+});
+
+test.each([
+  ['a learner that reads conversations comes to a prompt', []],
+  ['what an interruption saved on the way is no candidate', ['interrupted']],
+])('%s', async (_, more) => {
+  const store = openFolderStore(join(folder, 'store'));
+  const journal = await store.journal('learner');
+  const command = [process.execPath, learner, folder, 'n-3', ...more];
+  const learning = learningOf({ command, store, journal });
   const activity = new MockActivityEnvironment();
   const beats: TrainHeartbeat[] = [];
   activity.on('heartbeat', (beat: TrainHeartbeat) => beats.push({ ...beat }));

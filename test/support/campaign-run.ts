@@ -1,25 +1,41 @@
 /** A `campaign run` in a process of its own, for tests that disturb it. */
-import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { homeAt, type Home } from '../../src/cli/project';
-import { waitUntil } from '../../src/cli/run/processes';
-import { readRunState } from '../../src/cli/run/run-state';
 
 export const repository = resolve(__dirname, '../..');
+const program = join(repository, 'bin/campaign');
 const model = process.env['BASE_MODEL'] ?? join(repository, 'models/base');
+/** A campaign that is disturbed loses time, never minutes without end. */
+const END_SECONDS = 900;
 
-/** A campaign file on `shop` with the given further lines, and a home folder that nothing else uses. */
-export function newCampaign(name: string, lines: string): { home: Home; file: string } {
-  const folder = mkdtempSync(join(tmpdir(), `${name}-`));
-  const file = join(folder, `${name}.yaml`);
+/** Writes a campaign file on `shop` with the given further lines. */
+export function writeCampaign({ file, name, lines }: { file: string; name: string; lines: string }): void {
   const target = 'target: { kind: builtin, name: shop }';
+  mkdirSync(dirname(file), { recursive: true });
   writeFileSync(
     file,
     `name: ${name}\npreset: demo\n${target}\nbaseModel: { path: ${JSON.stringify(model)} }\n${lines}`,
   );
+}
+
+/** A campaign file, and a home folder that nothing else uses. */
+export function newCampaign(name: string, lines: string): { home: Home; file: string } {
+  const folder = mkdtempSync(join(tmpdir(), `${name}-`));
+  const file = join(folder, `${name}.yaml`);
+  writeCampaign({ file, name, lines });
   return { home: homeAt(join(folder, 'home')), file };
+}
+
+/** What `run --json` says: a change of the campaign, or a note. */
+export interface Line {
+  stage?: string;
+  child?: string;
+  status?: string;
+  detail?: string;
 }
 
 export class CampaignRun {
@@ -27,32 +43,41 @@ export class CampaignRun {
   readonly child: ChildProcess;
   readonly exit: Promise<number | null>;
 
-  constructor(
-    private readonly home: Home,
-    file: string,
-    options: string[],
-  ) {
-    const command = ['--home', home.root, 'run', file, '--exit', '--json', ...options];
-    this.child = spawn(join(repository, 'bin/campaign'), command, { stdio: ['ignore', 'pipe', 'pipe'] });
-    for (const stream of [this.child.stdout, this.child.stderr]) stream?.on('data', (text) => (this.output += text));
-    this.exit = new Promise((done) => this.child.once('exit', done));
+  constructor(home: Home, file: string, options: string[] = []) {
+    const command = ['--home', home.root, 'run', file, '--exit', '--json'];
+    const ports = ['--temporal-port', '0', '--ui-port', '0'];
+    this.child = spawn(program, [...command, ...ports, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [this.child.stdout, this.child.stderr])
+      stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
+    const ended = new Promise<number | null>((done) => this.child.once('exit', done));
+    let limit: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      limit = setTimeout(
+        () => reject(new Error(`campaign run did not end in ${END_SECONDS} s:\n${this.output}`)),
+        END_SECONDS * 1000,
+      );
+    });
+    this.exit = Promise.race([ended, late]).finally(() => clearTimeout(limit));
+    this.exit.catch(() => undefined);
   }
 
-  /** Waits until the output holds the text, so many times. */
-  async says(text: string, times = 1): Promise<void> {
-    const said = () => this.output.split(text).length > times || this.child.exitCode !== null;
-    await waitUntil(said, 120);
-    if (this.output.split(text).length <= times) throw new Error(`never said ${text}:\n${this.output}`);
+  get ended(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
-  /** Kills a service and waits until its successor runs. */
-  async kill(name: string): Promise<void> {
-    const pid = () => readRunState(this.home).processes.find((one) => one.name === name)?.pid;
-    const victim = pid();
-    if (victim === undefined) throw new Error(`${name} does not run:\n${this.output}`);
-    process.kill(victim, 'SIGKILL');
-    await this.says(`${name} died (ended by SIGKILL)`);
-    if (!(await waitUntil(() => ![undefined, victim].includes(pid()), 60)))
-      throw new Error(`${name} did not come back`);
+  lines(): Line[] {
+    return this.output.split('\n').flatMap((line) => {
+      try {
+        return [JSON.parse(line) as Line];
+      } catch {
+        return []; // words on stderr, or a line that is not whole yet
+      }
+    });
   }
+}
+
+/** Another command of the program on the same home; its output. */
+export async function command(home: Home, ...words: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(program, ['--home', home.root, ...words], { maxBuffer: 2 ** 26 });
+  return stdout;
 }

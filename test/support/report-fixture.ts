@@ -267,7 +267,7 @@ export const reportFixture = (): ReportDraft =>
               after: share(`capabilities.${name}.target.after`, 31 - 5 * i, 60),
               difference: difference(`capabilities.${name}.target.difference`, (10 - 5 * i) / 60, 0.09, 60),
             },
-            helps: i === 0,
+            verdict: i === 0 ? ('helps' as const) : ('no_gain' as const),
           },
           adapter: ref(`${name} adapter`, 'application/vnd.artifact-tree+json'),
           status: 'trained' as const,
@@ -341,3 +341,37 @@ export const reportFixture = (): ReportDraft =>
       completionTokens: figure('cost.completion_tokens', 312_456, 9876, { unit: 'tokens' }),
     },
   });
+
+/** The same with branches in the second capability, whose adapter refuses everything. */
+export const gamedFixture = (): ReportDraft => {
+  const draft = reportFixture();
+  const capability = draft.capabilities![1]!;
+  const id = `capabilities.${capability.name}`;
+  const of = (branch: string, n: number, before: number, after: number) => ({
+    branch,
+    before: share(`${id}.synthesized.${branch}.before`, before, n),
+    after: share(`${id}.synthesized.${branch}.after`, after, n),
+    difference: difference(`${id}.synthesized.${branch}.difference`, (after - before) / n, 0.07, n),
+  });
+  const branches = [of('special', 34, 0, 34), of('twin', 14, 14, 1)];
+  Object.assign(capability.validation!, { branches, verdict: 'gamed' });
+  const { rewardCurve, iterations } = capability.training!;
+  rewardCurve!.branches = branches.map(({ branch }, i) => ({
+    branch,
+    points: rewardCurve!.points.map(({ step, reward }) => ({ step, reward: i === 0 ? reward : 1 - reward })),
+  }));
+  for (const iteration of iterations)
+    iteration.branches = branches.map(({ branch }) => ({
+      branch,
+      successRate: share(`${id}.step-${iteration.step}.branch.${branch}.success_rate`, 7, 14),
+      meanReward: figure(`${id}.step-${iteration.step}.branch.${branch}.mean_reward`, 0.5, 14, { unit: 'reward' }),
+    }));
+  const calibration = capability.calibration!;
+  const { meanReward, successRate, allSuccess, allZero, constant, informative, rewardStd } = calibration;
+  const measured = { meanReward, successRate, allSuccess, allZero, constant, informative, rewardStd };
+  const judged = { text: 'over the instances of `special`; `twin` is mastered: 0.89', ...measured };
+  Object.assign(calibration, { branches: [{ branch: 'special', ...measured }], judged });
+  // The kept calibration is that of the last round.
+  capability.rounds!.at(-1)!.calibration = structuredClone(calibration);
+  return draft;
+};

@@ -2,7 +2,17 @@
 import type { Rollout } from '../../src/domain/rollout';
 
 /** `name` makes the key. */
-export const scoredRollout = ({ name, task, reward }: { name: string; task: string; reward: number }): Rollout => ({
+export const scoredRollout = ({
+  name,
+  task,
+  reward,
+  branch,
+}: {
+  name: string;
+  task: string;
+  reward: number;
+  branch?: string;
+}): Rollout => ({
   status: 'scored',
   key: Buffer.from(name).toString('hex').padEnd(64, '0'),
   task,
@@ -11,6 +21,7 @@ export const scoredRollout = ({ name, task, reward }: { name: string; task: stri
   stopReason: 'agent_stop',
   reward,
   breakdown: {},
+  ...(branch !== undefined && { branch }),
   rows: [],
   steps: 1,
   usage: { promptTokens: 1, completionTokens: 1 },

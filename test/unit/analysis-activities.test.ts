@@ -12,7 +12,7 @@ import type { Analyst, AnalystKind } from '../../src/analyst/analyst';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import { selectionRuleSchema } from '../../src/domain/campaign';
-import type { LabelPass } from '../../src/domain/capability';
+import { selectionSchema, type LabelPass } from '../../src/domain/capability';
 import { defineKind } from '../../src/domain/kind';
 import { registry } from '../../src/registry';
 import type { Synthesizer, SynthesizerKind } from '../../src/synthesis/synthesizer';
@@ -79,15 +79,21 @@ const discover = (analyst: { kind: string; word?: string }, version?: string) =>
   run(activities(version).discover, { target, analyst, rule, rollouts });
 
 beforeAll(async () => {
-  const records = [0, 1].map((reward) => scoredRollout({ name: `r${reward}`, task: `t${reward}`, reward }));
-  rollouts = await store.put({
-    key: 'rollouts/test',
+  rollouts = await stored('different', ['pay', 'no']);
+});
+const stored = (key: string, answers: string[]): Promise<ArtifactRef> => {
+  const records = answers.map((content, n) => ({
+    ...scoredRollout({ name: `r${n}`, task: `t${n}`, reward: n % 2 }),
+    messages: [{ role: 'assistant', content }],
+  }));
+  return store.put({
+    key: `rollouts/${key}`,
     producer: 'rollouts: test',
     inputs: [],
     mediaType: 'application/jsonl',
     body: records.map((record) => `${JSON.stringify(record)}\n`).join(''),
   });
-});
+};
 beforeEach(() => {
   calls.length = 0;
   labels = {
@@ -122,7 +128,7 @@ test('a labeling pass is paid for once', async () => {
   expect(await run(activities().label, input)).toEqual(pass);
   await run(activities().label, { ...input, pass: 1 });
   expect(calls).toEqual(['label 0', 'label 1']);
-  const { selected } = await run(activities().select, { rule, candidates, labels: [pass, pass] });
+  const { selected } = await run(activities().select, { rule, rollouts, candidates, labels: [pass, pass] });
   expect(selected).toEqual([{ candidate, votes: 2 }]);
 });
 
@@ -140,8 +146,26 @@ test.each([
 
 test('candidates that are selected outright need no pass', async () => {
   const { ref: candidates } = await discover({ kind: 'counting' });
-  const { selected } = await run(activities().select, { rule, candidates });
+  const { selected } = await run(activities().select, { rule, rollouts, candidates });
   expect(selected).toEqual([{ candidate, votes: 0 }]);
+});
+
+test('trajectories that are all the same select nothing, by labels or outright, and the selection says why', async () => {
+  const { ref: candidates } = await discover({ kind: 'counting' });
+  const pass = await run(activities().label, {
+    ...{ target, analyst: { kind: 'counting' }, rollouts, candidates, pass: 0, seed: 1 },
+  });
+  const same = await stored('same', ['sorry .', ' sorry  .', 'sorry .']);
+  for (const labels of [undefined, [pass, pass]]) {
+    const input = { rule, rollouts: same, candidates, ...(labels && { labels }) };
+    const { ref, selected } = await run(activities().select, input);
+    expect(selected).toEqual([]);
+    const selection = selectionSchema.parse(JSON.parse((await store.read(ref)).toString()));
+    expect(selection).toMatchObject({
+      capabilities: [{ name: candidate.name, votes: labels ? 2 : 0, selected: false }],
+      reason: expect.stringMatching(/^all 3 base rollouts say the same: "sorry \."/),
+    });
+  }
 });
 
 test('an environment is written once and revised once for the same findings', async () => {

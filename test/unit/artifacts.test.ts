@@ -4,12 +4,14 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  readlinkSync,
+  realpathSync,
+  readdirSync,
   rmSync,
   statSync,
-  truncateSync,
   writeFileSync,
-  chmodSync,
   symlinkSync,
+  truncateSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,6 +25,15 @@ beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'artifacts-'))));
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const text = (key: string, body: string) => ({ key, body, producer: 'test', inputs: [], mediaType: 'text/plain' });
+
+/** Undefined for a descriptor that was closed meanwhile. */
+function linkOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
+}
 
 describe('hash', () => {
   test('canonical JSON ignores the order of fields and undefined ones', () => {
@@ -76,17 +87,6 @@ describe('folder store', () => {
     expect(await store.resolve('../keys')).toBeUndefined();
   });
 
-  test('reports damaged and missing artifacts', async () => {
-    const store = openFolderStore(root);
-    const ref = await store.put(text('k', 'whole'));
-    const path = join(root, 'objects', ref.sha256.slice(0, 2), ref.sha256);
-    chmodSync(path, 0o644);
-    truncateSync(path, 2);
-    await expect(store.read(ref)).rejects.toThrow('damaged');
-    rmSync(path);
-    await expect(store.read(ref)).rejects.toThrow('not in the store');
-  });
-
   test('stores folders and materialises them once, also from two processes at once', async () => {
     const source = join(root, 'source');
     mkdirSync(join(source, 'nested'), { recursive: true });
@@ -103,6 +103,25 @@ describe('folder store', () => {
     await expect(stores[0]!.folder(await stores[0]!.put(text('file', 'x')))).rejects.toThrow('use read');
     symlinkSync('/', join(source, 'link'));
     await expect(stores[0]!.putFolder({ key: 'b', producer: 'p', inputs: [], folder: source })).rejects.toThrow('link');
+  });
+
+  test('of a folder, the named files alone are stored, whatever else is in it', async () => {
+    const source = join(root, 'source');
+    mkdirSync(join(source, 'nested'), { recursive: true });
+    for (const file of ['b', 'nested/a', 'optimizer']) writeFileSync(join(source, file), file);
+    symlinkSync('/', join(source, 'link'));
+    const store = openFolderStore(join(root, 'store'));
+    const given = { producer: 'p', inputs: [], folder: source };
+    const ref = await store.putFolder({ key: 'some', ...given, files: ['nested/a', 'b', 'b'] });
+    expect(readdirSync(await store.folder(ref), { recursive: true }).sort()).toEqual(['b', 'nested', 'nested/a']);
+    expect(await store.putFolder({ key: 'order', ...given, files: ['b', 'nested/a'] })).toEqual(ref);
+
+    const put = (file: string) => store.putFolder({ key: 'none', ...given, files: ['b', file] });
+    await expect(put('c')).rejects.toThrow(`${source} has no file 'c'`);
+    await expect(put('../source/b')).rejects.toThrow("'../source/b' is not inside");
+    await expect(put('link')).rejects.toThrow('not a plain file');
+    await expect(put('nested')).rejects.toThrow('not a plain file');
+    expect(await store.find('none')).toBeUndefined();
   });
 });
 
@@ -123,6 +142,15 @@ describe('journal', () => {
     const fresh = await store.journal('batch');
     expect(fresh.records().size).toBe(0);
     await fresh.close();
+  });
+
+  test('one that can not be read is not left open', async () => {
+    const path = join(root, 'j.jsonl');
+    writeFileSync(path, '');
+    truncateSync(path, 3 * 2 ** 30); // more than Node reads at once
+    await expect(openJournal(path)).rejects.toThrow('2 GiB');
+    const open = readdirSync('/proc/self/fd').map((fd) => linkOf(join('/proc/self/fd', fd)));
+    expect(open).not.toContain(realpathSync(path));
   });
 
   test('passes over torn and damaged lines, wherever the tear is', async () => {

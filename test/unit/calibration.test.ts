@@ -1,9 +1,13 @@
 import fc from 'fast-check';
 import { calibrate as calibrateAt, calibrationReportSchema } from '../../src/domain/calibration';
-import { calibrationBandsSchema } from '../../src/domain/campaign';
+import { calibrationBandsSchema, type CalibrationBands } from '../../src/domain/campaign';
+import type { Group } from '../../src/domain/rollout';
 
 const bands = calibrationBandsSchema.parse({});
-const calibrate = (o: Omit<Parameters<typeof calibrateAt>[0], 'confidence'>) => calibrateAt({ ...o, confidence: 0.95 });
+const groupsOf = (rewards: readonly (readonly number[])[], branch?: string): Group[] =>
+  rewards.map((each) => ({ rewards: each, ...(branch !== undefined && { branch }) }));
+const calibrate = ({ groups, ...o }: { groups: readonly (readonly number[])[]; bands: CalibrationBands }) =>
+  calibrateAt({ ...o, groups: groupsOf(groups), confidence: 0.95 });
 const repeat = <T>(n: number, value: T): T[] => Array.from({ length: n }, () => value);
 /** A group of 16 with `s` successes and `z` zeros; the others get 0.2. */
 const group = (s: number, z = 0): number[] => [...repeat(s, 1), ...repeat(z, 0), ...repeat(16 - s - z, 0.2)];
@@ -52,19 +56,74 @@ describe('calibrate', () => {
   });
 
   it('gives intervals of the level that is asked for, and says so', () => {
-    const groups = [...repeat(8, group(6)), group(16), group(0, 16)];
-    const [wide, narrow] = [0.95, 0.8].map((confidence) => calibrateAt({ groups, bands, confidence }).intervals);
+    const groups = groupsOf([...repeat(8, group(6)), group(16), group(0, 16)]);
+    const [wider, narrower] = [0.95, 0.8].map((confidence) => calibrateAt({ groups, bands, confidence }));
+    const [wide, narrow] = [wider!.intervals, narrower!.intervals];
     for (const name of ['meanReward', 'successRate', 'allSuccess', 'constant'] as const) {
-      expect([wide![name].level, narrow![name].level]).toEqual([0.95, 0.8]);
-      expect(narrow![name].high - narrow![name].low).toBeLessThan(wide![name].high - wide![name].low);
+      expect([wide[name].level, narrow[name].level]).toEqual([0.95, 0.8]);
+      expect(narrow[name].high - narrow[name].low).toBeLessThan(wide[name].high - wide[name].low);
     }
-    expect(narrow!.passAt['4']!.level).toBe(0.8);
+    expect(narrower!.passAtIntervals['4']!.level).toBe(0.8);
   });
 
   it('leaves out pass@k above the rollouts of the smallest group', () => {
     const report = calibrate({ groups: [group(4), [1, 0, 0, 0]], bands });
     expect(Object.keys(report.passAt)).toEqual(['1', '4']);
     expect(report.rolloutsPerSeed).toBe(4);
+  });
+
+  describe('with branches', () => {
+    const of = (special: number[][], twin: number[][]) =>
+      calibrateAt({
+        groups: [...groupsOf(special, 'special'), ...groupsOf(twin, 'twin')],
+        bands,
+        confidence: 0.95,
+      });
+
+    it('measures each', () => {
+      const { branches, judged } = of(repeat(6, group(4)), [...repeat(3, group(8)), group(16)]);
+      expect(branches!['special']).toMatchObject({ seeds: 6, successRate: 0.25, allSuccess: 0, informative: 1 });
+      expect(branches!['twin']).toMatchObject({ seeds: 4, successRate: 0.625, allSuccess: 0.25, informative: 0.75 });
+      expect(judged).toBeUndefined();
+      expect(calibrate({ groups: repeat(3, group(4)), bands }).branches).toBeUndefined();
+    });
+
+    it('judges the others where the base has mastered one', () => {
+      // As `tell` on the demo: special 52 of 192, twin 170 of 192.
+      const special = [...repeat(8, group(4)), ...repeat(4, group(5))];
+      const twin = [...repeat(6, group(16)), ...repeat(2, group(13)), ...repeat(4, group(12))];
+      const report = of(special, twin);
+      expect(calibrate({ groups: [...special, ...twin], bands })).toMatchObject({ verdict: 'too_easy' });
+      expect(report).toMatchObject({ accepted: true, verdict: 'accepted', reasons: [], seeds: 24 });
+      expect(report.judged).toMatchObject({ branches: ['special'], mastered: ['twin'] });
+      expect(report.judged!.text).toBe('over the instances of `special`; `twin` is mastered: 0.89');
+      expect(report.judged!.measures).toEqual(report.branches!['special']);
+      expect(calibrationReportSchema.parse(JSON.parse(JSON.stringify(report)))).toEqual(report);
+    });
+
+    it('turns the way that the others need, and says over which it judged', () => {
+      const report = of(repeat(6, group(1)), repeat(6, group(16)));
+      expect(report).toMatchObject({ accepted: false, verdict: 'too_hard' });
+      expect(report.reasons).toEqual([
+        'success rate 0.063 is below 0.2',
+        'over the instances of `special`; `twin` is mastered: 1.00',
+      ]);
+    });
+
+    it.each([
+      ['all are mastered', repeat(6, group(14)), repeat(6, group(16)), 'too_easy'],
+      ['none is', [...repeat(3, group(16)), ...repeat(3, group(1))], repeat(6, group(6)), 'too_easy'],
+      ['it is too hard', repeat(6, group(0, 16)), repeat(6, group(10)), 'too_hard'],
+    ] as const)('judges all of it where %s', (_, special, twin, verdict) => {
+      const report = of([...special], [...twin]);
+      expect([report.judged, report.verdict]).toEqual([undefined, verdict]);
+    });
+
+    it('judges all of it where some instances are of no branch', () => {
+      const groups = [...groupsOf(repeat(6, group(4)), 'special'), ...groupsOf(repeat(6, group(16)), 'twin')];
+      const report = calibrateAt({ groups: [...groups, { rewards: group(4) }], bands, confidence: 0.95 });
+      expect([report.judged, report.verdict]).toEqual([undefined, 'too_easy']);
+    });
   });
 
   it('refuses rewards that are none', () => {

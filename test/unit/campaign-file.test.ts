@@ -174,6 +174,21 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
     ['a fraction', `${base}training:\n  steps: 2.5\n`, 'mine.yaml:8 training.steps is 2.5; it must be a whole number'],
     ['a bound', `${base}selection: { rho: 1.5 }\n`, 'mine.yaml:7 selection.rho is 1.5; it must be at most 1'],
     [
+      'a limit on silence that a busy machine breaks',
+      `${base}workers: { heartbeatSeconds: 5 }\n`,
+      'mine.yaml:7 workers.heartbeatSeconds is 5; it must be at least 20',
+    ],
+    [
+      'a trainer that may say nothing for less time than its worker',
+      `${base}workers:\n  heartbeatSeconds: 300\n  stallSeconds: 60\n`,
+      'mine.yaml:9 workers.stallSeconds is 60; it must be at least workers.heartbeatSeconds (300); set it to that or more',
+    ],
+    [
+      'the same with the default',
+      `${base}workers: { heartbeatSeconds: 3600 }\n`,
+      'mine.yaml:7 workers.stallSeconds is missing; it must be at least workers.heartbeatSeconds (3600); set it to that or more',
+    ],
+    [
       'a band with one end',
       `${base}calibration:\n  meanReward: [0.2]\n`,
       'mine.yaml:8 calibration.meanReward is [0.2]; it must be a list with at least 2',

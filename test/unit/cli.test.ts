@@ -1,6 +1,6 @@
 /** The command line as a process: exit codes, and errors of one line. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -60,9 +60,15 @@ describe('a failure is one line and an exit code:', () => {
   });
 
   it('no server to ask', () => {
-    const ended = campaign(['--home', newHome(), 'status']);
+    const ended = campaign(['--home', newHome(), 'pause', 'demo']);
     expect(ended.status).toBe(1);
     expect(ended.stderr).toMatch(/^campaign: no Temporal server of .* is running; start it with `campaign serve`/);
+  });
+
+  it('a campaign that neither a server nor the home knows', () => {
+    const ended = campaign(['--home', newHome(), 'status', 'demo']);
+    expect(ended).toMatchObject({ status: 1, stdout: '' });
+    expect(ended.stderr).toMatch(/^campaign: there is no campaign demo in .*; none is known yet\n$/);
   });
 
   it('a server that does not answer', () => {
@@ -91,6 +97,48 @@ it('environments are checked, built in or as a program', () => {
     { check: 'describe', problem: expect.stringContaining('exit code 1') },
   ]);
 });
+
+it('output is whole however late it is read', () => {
+  const home = newHome();
+  mkdirSync(join(home, 'big'), { recursive: true });
+  const told = { campaign: 'big', seed: 1, paused: false, stages: [], rollouts: { scored: 0, broken: 0 } };
+  const child = {
+    workflowId: 'big/capability/a',
+    kind: 'capability',
+    name: 'a',
+    status: 'done',
+    detail: 'x'.repeat(300_000),
+  };
+  const progress = { ...told, children: [child] };
+  const seen = {
+    name: 'big',
+    runId: 'run',
+    status: 'RUNNING',
+    paused: false,
+    startedAt: 0,
+    activities: [],
+    children: [],
+  };
+  writeFileSync(join(home, 'big', 'status.json'), JSON.stringify({ at: 0, snapshot: { ...seen, progress } }));
+  const preload = join(repository, 'test/support/register.cjs');
+  const command = [
+    process.execPath,
+    '-r',
+    preload,
+    join(repository, 'src/cli/main.ts'),
+    '--home',
+    home,
+    'status',
+    'big',
+  ];
+  // Slower than the command itself.
+  const slow = `exec 3>&1; { "$@" --json; echo "code $?" >&3; } | { sleep 4; wc -c; }`;
+  const { stdout } = spawnSync('sh', ['-c', slow, 'sh', ...command], { encoding: 'utf8' });
+  expect(stdout).toMatch(/^code 0$/m);
+  expect(Number(/^ *(\d+)$/m.exec(stdout)?.[1])).toBeGreaterThan(300_000);
+  const gone = spawnSync('sh', ['-c', '"$@" --json | head -c 1', 'sh', ...command], { encoding: 'utf8' });
+  expect(gone).toMatchObject({ stdout: '{', stderr: '' });
+}, 30_000);
 
 it('help names every command', () => {
   const { status, stdout } = campaign(['--help']);

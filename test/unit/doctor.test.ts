@@ -7,11 +7,12 @@ import type { AddressInfo } from 'node:net';
 import { campaignFileSchema } from '../../src/cli/campaign-schema';
 import { checkBridge } from '../../src/cli/checks/bridge';
 import { checkModel, checkTarget } from '../../src/cli/checks/campaign';
-import { requireAll } from '../../src/cli/checks/check';
+import { requireAll, warningsOf } from '../../src/cli/checks/check';
 import { checkBuild, checkHome, checkMemory, checkNode } from '../../src/cli/checks/machine';
 import { checkGpus } from '../../src/cli/checks/gpus';
 import { checkPolicyServer } from '../../src/cli/checks/policy-server';
 import { checkPython } from '../../src/cli/checks/python';
+import { checkTokens } from '../../src/cli/checks/tokens';
 import { doctorLines } from '../../src/cli/doctor';
 import { freePort } from '../../src/cli/ports';
 import { homeAt } from '../../src/cli/project';
@@ -88,7 +89,11 @@ describe('a campaign’s needs', () => {
 
   it('a target that describes itself, and parts that can work on it', async () => {
     expect(await checkTarget(campaign(), homeAt(temporary()))).toEqual([
-      { name: 'target environment', ok: true, detail: 'shop 1, 7 tools' },
+      {
+        name: 'target environment',
+        ok: true,
+        detail: expect.stringMatching(/^shop 1: reference actions, \d+ rules, output schemas of 2 of 7 tools$/),
+      },
       { name: 'analyst', ok: true, detail: 'rules' },
       { name: 'synthesizer', ok: true, detail: 'generators' },
     ]);
@@ -100,7 +105,10 @@ describe('a campaign’s needs', () => {
       campaign({ target: { kind: 'process', command } }),
       homeAt(temporary()),
     );
-    expect(target).toMatchObject({ ok: true, detail: 'phone 1, 1 tools' });
+    expect(target).toMatchObject({
+      ok: true,
+      detail: 'phone 1: no reference actions, no rules, output schemas of 0 of 1 tools',
+    });
     expect(analyst).toMatchObject({
       ok: false,
       detail: expect.stringMatching(/reference actions.*analyst: \{kind: given, capabilities: FILE\}/),
@@ -108,8 +116,12 @@ describe('a campaign’s needs', () => {
     });
     expect(synthesizer).toMatchObject({
       ok: true,
-      detail: expect.stringMatching(/^generators, but no environment can be synthesized for a capability: /),
+      warning: true,
+      detail: expect.stringMatching(
+        /^capabilities will end not_synthesized and get no adapter; generators: .*give one an outputSchema/,
+      ),
     });
+    expect(warningsOf([target!, synthesizer!])).toEqual([`synthesizer: ${synthesizer?.detail}`]);
   });
 
   it('parts that can not be opened', async () => {
@@ -152,6 +164,17 @@ describe('a campaign’s needs', () => {
     expect(checks[1]).toMatchObject({ ok: false, detail: 'shop is not for me' });
   });
 
+  it('a target has as long to answer as the campaign gives it', async () => {
+    const command = ['/bin/sh', '-c', `sleep 2; exec ${process.execPath} test/support/two-party.mjs`];
+    const check = async (silenceSeconds: number) =>
+      (await checkTarget(campaign({ target: { kind: 'process', command, silenceSeconds } }), homeAt(temporary())))[0];
+    expect(await check(1)).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(/has not answered describe for 1 s and was killed; .* set silenceSeconds higher/),
+    });
+    expect(await check(30)).toMatchObject({ ok: true });
+  }, 20_000);
+
   it('a target command that dies', async () => {
     const command = [process.execPath, '-e', "console.error('no database'); process.exit(7)"];
     const [check, ...parts] = await checkTarget(
@@ -174,6 +197,48 @@ describe('a campaign’s needs', () => {
       detail: expect.stringContaining(`${url}: `),
       fix: 'start it, or correct policyServer.url in the campaign file',
     });
+  });
+});
+
+describe('the base’s tokenizer', () => {
+  const home = homeAt(temporary());
+  const base = resolve('models/base');
+
+  it('knows the target that its base was made for', async () => {
+    expect(await checkTokens({ campaign: campaign({ model: base }), home })).toMatchObject({
+      name: 'base tokenizer',
+      ok: true,
+      detail: expect.stringMatching(/^0% of the target's text \(0 of \d+ tokens\) is unknown/),
+    });
+  });
+
+  it('does not know plain English, of which the written policy is enough where the user has no model here', async () => {
+    const command = [process.execPath, resolve('test/support/library.mjs')];
+    const plain = campaign({ model: base, target: { kind: 'process', command } });
+    expect(await checkTokens({ campaign: plain, home })).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(/^\d\d% of the target's text .* most often .*"book"/),
+      fix: "take a base whose vocabulary has the target's words (baseModel.path), or run with --force",
+    });
+    const twoParties = [process.execPath, resolve('test/support/two-party.mjs')];
+    const phone = campaign({ model: base, target: { kind: 'process', command: twoParties } });
+    expect((await checkTokens({ campaign: phone, home }))?.detail).toContain('(2 of 2 tokens)');
+  });
+
+  it('that is missing or broken', async () => {
+    const model = temporary();
+    expect(await checkTokens({ campaign: campaign({ model }), home })).toMatchObject({
+      ok: true,
+      detail: expect.stringContaining('no tokenizer.json'),
+    });
+    writeFileSync(join(model, 'tokenizer.json'), '{');
+    expect(await checkTokens({ campaign: campaign({ model }), home })).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(/trainer check-tokens .*tokenizer\.json/),
+    });
+    expect(
+      await checkTokens({ campaign: campaign({ target: { kind: 'process', command: ['/no/target'] } }), home }),
+    ).toBe(undefined);
   });
 });
 
@@ -265,7 +330,7 @@ describe('a benchmark', () => {
 
 describe('GPUs', () => {
   const asking = (gpuSlots: number, gpusPerTrainer: number) =>
-    campaign({ workers: { gpuSlots, gpusPerTrainer, heartbeatSeconds: 600 } });
+    campaign({ workers: { gpuSlots, gpusPerTrainer, heartbeatSeconds: 600, stallSeconds: 1800 } });
   const program = join(temporary(), 'nvidia-smi');
   beforeAll(() => {
     writeFileSync(program, '#!/bin/sh\nfor i in 0 1 2 3; do echo "$i, A100, 81920 MiB"; done\n');

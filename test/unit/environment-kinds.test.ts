@@ -72,21 +72,34 @@ test('a synthesized environment is told from others by its module', () => {
 });
 
 describe('arguments of `campaign env check`', () => {
+  const limits = { processes: 1, silenceSeconds: 120 };
   const of = (...args: string[]) => specOfArguments({ args, separated: false });
 
   test('name an environment', () => {
     expect(of('shop')).toEqual({ kind: 'builtin', name: 'shop' });
-    expect(of('tau2', 'retail', 'airline')).toEqual({ kind: 'tau2', domains: ['retail', 'airline'], processes: 1 });
+    expect(of('tau2', 'retail', 'airline')).toEqual({ kind: 'tau2', domains: ['retail', 'airline'], ...limits });
     expect(of('toolsandbox', 'checkout')).toEqual({
       kind: 'toolsandbox',
       folder: resolve('checkout'),
       heldOut: 0,
-      processes: 1,
+      ...limits,
     });
-    const program = { kind: 'process', cwd: resolve('.'), processes: 1 };
+    const program = { kind: 'process', cwd: resolve('.'), ...limits };
     expect(of('node', 'env.js')).toEqual({ ...program, command: ['node', 'env.js'] });
     expect(specOfArguments({ args: ['tau2'], separated: true })).toEqual({ ...program, command: ['tau2'] });
     expect(argumentsUsage()).toBe('NAME | tau2 DOMAIN... | toolsandbox FOLDER | -- COMMAND [ARGUMENT...]');
+  });
+
+  test('the folder may stand in the variable that its kind names', () => {
+    const before = process.env['TOOLSANDBOX'];
+    try {
+      process.env['TOOLSANDBOX'] = 'checkout';
+      expect(of('toolsandbox')).toMatchObject({ folder: resolve('checkout') });
+      delete process.env['TOOLSANDBOX'];
+      expect(() => of('toolsandbox')).toThrow('toolsandbox takes FOLDER (or set TOOLSANDBOX)');
+    } finally {
+      if (before !== undefined) process.env['TOOLSANDBOX'] = before;
+    }
   });
 
   test.each([
@@ -94,7 +107,10 @@ describe('arguments of `campaign env check`', () => {
     [['shpo'], /^there is no built-in environment shpo; did you mean shop\? A program is named after --$/],
     [['tau2'], /^tau2 takes DOMAIN\.\.\., not ""; for example: campaign env check tau2 retail$/],
     [['tau2', 'retial'], /^tau2: .*"retail".*; for example: campaign env check tau2 retail$/],
-    [['toolsandbox', 'a', 'b'], /^toolsandbox takes FOLDER, not "a b"; for example: .* toolsandbox \.\.\/ToolSandbox$/],
+    [
+      ['toolsandbox', 'a', 'b'],
+      /^toolsandbox takes FOLDER \(or set TOOLSANDBOX\), not "a b"; for example: .* toolsandbox \.\.\/ToolSandbox$/,
+    ],
   ])('%j is an error with the fix', (args, message) => {
     expect(() => of(...args)).toThrow(message);
   });

@@ -3,7 +3,7 @@ import { createShop } from '../../src/environments/shop';
 import { messageHash } from '../../src/sandbox/leakage';
 import { firstMessage } from '../../src/synthesis/generators/module/first-message';
 import { drawRecord, instanceOf, isTwin } from '../../src/synthesis/generators/module/instances';
-import { draw, drawParts, pick, randomOf, shuffle } from '../../src/synthesis/generators/module/random';
+import { draw, drawParts, pick, randomOf, shuffle, withLastWord } from '../../src/synthesis/generators/module/random';
 import { amountOf, argumentsOf, denialOf, writeOf } from '../../src/synthesis/generators/module/records';
 import { likeness, referenceOf, rewardOf } from '../../src/synthesis/generators/module/reward';
 import { shortcutsOf, solutionOf } from '../../src/synthesis/generators/module/solutions';
@@ -62,14 +62,14 @@ describe('random', () => {
     expect([...orders[0]!].sort()).toEqual(['1', '2', '3']);
   });
 
-  it('draws what a vocabulary allows, words that are free first, and the word that is asked for', () => {
+  it('draws what a vocabulary allows, words that are free first', () => {
     const vocabulary = { number: false, parts: [['red', 'blue'], [' '], ['lamp', 'rug']], words: [true, false, true] };
     const random = randomOf('x');
     const drawn = new Set(seeds.map(() => draw(random, vocabulary)));
     expect(drawn).toEqual(new Set(['red lamp', 'red rug', 'blue lamp', 'blue rug']));
     for (let n = 0; n < 20; n += 1)
       expect(drawParts(random, vocabulary, new Set(['red', 'rug']))).toEqual(['blue', ' ', 'lamp']);
-    expect(drawParts(random, vocabulary, new Set(['lamp']), 'lamp')[2]).toBe('lamp');
+    expect(withLastWord(vocabulary, ['red', ' ', 'lamp'], 'rug')).toEqual(['red', ' ', 'rug']);
     expect(typeof draw(random, { number: true, parts: [['5', '10']], words: [false] })).toBe('number');
   });
 });
@@ -118,11 +118,54 @@ describe('text', () => {
 });
 
 describe('instances', () => {
-  it('are a function of seed and capability, and a share of them are twins', () => {
+  it('are a function of seed and capability, and every second one is a twin', () => {
     expect(instanceOf(params.refuse, nothing, 7)).toEqual(instanceOf(params.refuse, nothing, 7));
-    expect(instanceOf(params.refuse, nothing, 7)).not.toEqual(instanceOf(params.refuse, nothing, 8));
-    const share = Array.from({ length: 1000 }, (_, n) => n + 10_000).filter((seed) => isTwin(params.refuse, seed));
-    expect(share.length / 1000).toBeCloseTo(params.refuse.twins, 2);
+    expect(instanceOf(params.refuse, nothing, 7)).not.toEqual(instanceOf(params.refuse, nothing, 9));
+    expect([10_000, 10_001, 10_002, 10_003].map(isTwin)).toEqual([false, true, false, true]);
+  });
+
+  /** The fields of records in which a special instance and its twin may differ, by capability. */
+  it.each([
+    ['refuse', ['status']],
+    ['complete', []],
+    ['compute', []],
+    ['tell', []],
+    ['ask', []],
+    ['select', ['item']],
+  ] as const)('of %s are pairs: the same account and request, but for what the capability is about', (name, fields) => {
+    for (let pair = 0; pair < 40; pair += 1) {
+      const [special, twin] = [2 * pair, 2 * pair + 1].map((seed) => instanceOf(params[name], nothing, seed));
+      const bare = ({ records }: Instance) =>
+        records.map((record) => Object.entries(record).filter(([field]) => !fields.some((one) => one === field)));
+      expect([special!.special, twin!.special]).toEqual([true, false]);
+      expect(twin!.key).toBe(special!.key);
+      expect(bare(twin!)).toEqual(bare(special!));
+      const changed = special!.records.filter(
+        (record, i) => JSON.stringify(record) !== JSON.stringify(twin!.records[i]),
+      );
+      expect(changed).toHaveLength(fields.length);
+      const [asked, alike] = [special!, twin!].map(({ requests: [{ write, said, record }] }) => ({
+        write,
+        said,
+        record,
+      }));
+      if (name === 'refuse') expect(changed).toEqual([asked!.record]);
+      else expect(alike).toEqual(asked);
+      expect(alike).toMatchObject({ write: asked!.write, said: asked!.said });
+      if (name === 'refuse' || name === 'select') expect(twin!.first).toBe(special!.first);
+    }
+  });
+
+  it('of select: the record that is alike differs from the one of the twin by its last word', () => {
+    for (let pair = 0; pair < 40; pair += 1) {
+      const [special, twin] = [2 * pair, 2 * pair + 1].map((seed) => instanceOf(params.select, nothing, seed));
+      const { record, lookalike } = special!.requests[0];
+      const words = (of: object | undefined): string[] => String((of as { item?: string }).item).split(' ');
+      const at = special!.records.findIndex((one) => one['item'] === lookalike!['item']);
+      const [own, other] = [words(lookalike!), words(twin!.records[at])];
+      expect(own).toEqual([other[0], words(record!)[1]]);
+      expect(other[1]).not.toBe(own[1]);
+    }
   });
 
   it('have records that share no word and no identifier', () => {
@@ -149,6 +192,13 @@ describe('instances', () => {
   it('are drawn again while their first message is forbidden, and not for ever', () => {
     const { first: usual } = instanceOf(params.refuse, nothing, 3);
     expect(instanceOf(params.refuse, (text) => text === usual, 3).first).not.toBe(usual);
+    // A pair is drawn again as a whole.
+    const [special, twin] = [2, 3].map((seed) => instanceOf(params.tell, nothing, seed));
+    expect(special!.first).not.toBe(twin!.first);
+    const again = [2, 3].map((seed) => instanceOf(params.tell, (text) => text === special!.first, seed));
+    expect(again[1]!.key).toBe(again[0]!.key);
+    expect(again[1]!.records).toEqual(again[0]!.records);
+    expect(again[1]!.records).not.toEqual(twin!.records);
     expect(() => instanceOf(params.refuse, () => true, 3)).toThrow(/seed 3: no instance that is allowed in 200 draws/);
   });
 
@@ -236,7 +286,12 @@ describe('reward', () => {
   it('is 1 for the solution only, and tells why not', () => {
     const state = first(params.refuse, true);
     const solved = after(params.refuse, state, ...solutionOf(params.refuse, state));
-    expect(rewardOf(params.refuse, solved)).toMatchObject({ reward: 1, breakdown: { special: 1, denial: 1 } });
+    expect(rewardOf(params.refuse, solved)).toEqual({
+      reward: 1,
+      breakdown: { lookup: 1, exact: 1, denial: 1, told: 1, asked: 1, actions: 0 },
+      branch: 'special',
+    });
+    expect(rewardOf(params.refuse, first(params.refuse, false)).branch).toBe('twin');
     expect(rewardOf(params.refuse, { ...solved, done: false }).reward).toBe(0.05);
     expect(rewardOf(params.refuse, { ...solved, looked: false }).reward).toBe(0);
     expect(rewardOf(params.refuse, { ...solved, texts: ['done .'] })).toMatchObject({ breakdown: { denial: 0 } });

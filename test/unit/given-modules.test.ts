@@ -99,7 +99,7 @@ describe('given modules', () => {
       type: 'CannotSynthesize',
       message: `mend ${file} and run the campaign under another name (--name)`,
     });
-    const calibration = calibrate({ groups: [[1, 1]], bands: calibrationBandsSchema.parse({}), confidence: 0.95 });
+    const calibration = calibrate({ groups: [{ rewards: [1, 1] }], bands: calibrationBandsSchema.parse({}), confidence: 0.95 });
     await expect(revised({ calibration })).rejects.toMatchObject({
       type: 'CannotSynthesize',
       message: `mend ${file} and run the campaign under another name (--name)`,
@@ -115,7 +115,7 @@ describe('examples', () => {
     const { source, rationale } = await (
       await open(mock)
     ).write({ ...question(capability, library), candidate: candidate! });
-    expect(rationale).toMatch(/^Most users want a task removed/);
+    expect(rationale).toMatch(/^Every second user wants a task removed/);
     expect(await selfTest({ source })).toEqual({ passed: true, findings: [] });
     const module = openModule({ source });
     try {

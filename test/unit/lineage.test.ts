@@ -103,6 +103,14 @@ describe('lineage over a store in a folder', () => {
     expect(lines[6]).toBe('in all: 3 batches, 5 rollouts scored (3 successes), 1 broken');
   });
 
+  test('a rollout that a batch took from another is counted once', async () => {
+    const first = await batch('first', [rollout('f1', 1), rollout('f2', 0)]);
+    const second = await batch('second', [rollout('f2', 0), rollout('f3', 1)], [first]);
+    const { root, totals } = await lineage({ store, start: second.sha256 });
+    expect(totals).toEqual({ batches: 2, scored: 3, broken: 0, successes: 2 });
+    expect(root).toMatchObject({ rollouts: { scored: 2, successes: 1 } });
+  });
+
   test('an artifact can be named by its key', async () => {
     const { labels } = await chain();
     expect((await lineage({ store, start: 'labels' })).root).toMatchObject({ ref: labels });
@@ -209,9 +217,12 @@ describe('commands', () => {
     expect(await run('lineage', 'arms.trace.success_rate', '--campaign', 'demo')).toMatch(/in all: 3 batches/);
     expect(JSON.parse(await run('lineage', 'arms.trace.success_rate', '--json')).totals.batches).toBe(3);
     await expect(run('lineage', 'arms.trace.rate')).rejects.toThrow(/near ones: arms.trace/);
-    await expect(run('report', '../demo')).rejects.toThrow(/has no report in .*campaigns with one: demo/);
+    await expect(run('report', '../demo')).rejects.toThrow(/there is no campaign \.\.\/demo in .*known: demo/);
+    await expect(run('lineage', 'arms.trace.success_rate', '--campaign', '../demo')).rejects.toThrow(
+      /has no report in .*campaigns with one: demo/,
+    );
 
     writeFileSync(join(home, 'demo', 'report.json'), '{"campaign": 1}');
-    await expect(run('report', 'demo')).rejects.toThrow(/is no report of this version/);
+    await expect(run('report', 'demo')).rejects.toThrow(/report\.json is damaged or of another version/);
   });
 });

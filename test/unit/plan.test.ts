@@ -2,6 +2,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { passed, warned } from '../../src/cli/checks/check';
 import { loadCampaign } from '../../src/cli/campaign-file';
 import { main } from '../../src/cli/main';
 import { plannedRollouts } from '../../src/cli/plan/counts';
@@ -133,7 +134,9 @@ test('the text names the layout, the published budget and every rate', async () 
     userModel: 'played-by',
   };
   const plan = estimate({ campaign, tasks: target.tasks, capabilities: 4, rates: ratesOf({ campaign, reports: [] }) });
-  const text = planText({ campaign, target, plan });
+  const parts = [warned('synthesizer', 'ends none'), passed('analyst', 'rules')];
+  const text = planText({ campaign, target, parts, plan });
+  expect(text).toContain('\nwarning: synthesizer: ends none\n');
   expect(text).toContain('GPUs: 4 policy server, 4 trainers');
   expect(text).toContain('1,280 each, 5,120 in all; published: 5,120 for 4 capabilities, 2 to 4 h per adapter');
   expect(text.match(/; assumed, /g)).toHaveLength(6);
@@ -146,6 +149,7 @@ test('the text names the layout, the published budget and every rate', async () 
   const unpublished = planText({
     campaign: { ...campaign, arms: [] },
     target: { ...target, isPublished: false },
+    parts: [],
     plan,
   });
   expect(unpublished).not.toMatch(/published:|arms \(/);
@@ -165,11 +169,44 @@ test('a target that is not there leaves the file’s counts, and says so', async
   });
 });
 
+/** Runs the program in this process; what it prints. */
+async function planned(file: string): Promise<{ code: number; text: string }> {
+  const lines: string[] = [];
+  const log = jest.spyOn(console, 'log').mockImplementation((text: string) => void lines.push(text));
+  const code = await main(['--home', home.root, 'plan', file]);
+  log.mockRestore();
+  process.exitCode = 0;
+  return { code, text: lines.join('\n') };
+}
+
+test('what analyst and synthesizer need and the target lacks: an error, and a warning', async () => {
+  const file = join(home.root, 'ledger.yaml');
+  const target = `{ kind: process, command: [${process.execPath}, ${resolve('test/support/ledger.mjs')}, no reference] }`;
+  const body = `name: ledger\npreset: demo\ntarget: ${target}\nbaseModel: { path: ${resolve('models/base')} }\ntraining: { groupsPerStep: 1 }\n`;
+  writeFileSync(file, `${body}validation: { targetTasks: 2 }\n`);
+  const { code, text } = await planned(file);
+  expect(code).toBe(1);
+  expect(text).toContain('no reference actions, no rules, output schemas of 0 of 2 tools');
+  expect(text).toMatch(/^error: analyst: .*reference actions.*; change the field analyst of the campaign file$/m);
+  expect(text).toMatch(
+    /^warning: synthesizer: capabilities will end not_synthesized and get no adapter; generators: /m,
+  );
+  expect(text).toMatch(/^base rollouts +4$/m);
+  const shop = await planned(resolve('campaigns/demo.yaml'));
+  expect(shop.code).toBe(0);
+  expect(shop.text).not.toMatch(/^(error|warning): /m);
+});
+
 test('a rates file with a mistake is one line', async () => {
   const file = join(home.root, 'rates.yaml');
   writeFileSync(file, 'rollout: { second: 3 }\n');
   const written: string[] = [];
-  const write = jest.spyOn(process.stderr, 'write').mockImplementation((text) => Boolean(written.push(String(text))));
+  const write = jest.spyOn(process.stderr, 'write').mockImplementation((...args: unknown[]) => {
+    written.push(String(args[0]));
+    const done = args.at(-1);
+    if (typeof done === 'function') done();
+    return true;
+  });
   const code = await main(['--home', home.root, 'plan', resolve('campaigns/demo.yaml'), '--rates', file]);
   write.mockRestore();
   expect([code, written.join('')]).toEqual([

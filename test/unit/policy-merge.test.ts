@@ -1,4 +1,5 @@
 /** Merged adapters as artifacts, with a program in the place of Python (test/contract/policy-server.test.ts has the real one). */
+import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -56,6 +57,8 @@ ${body}
 const runs = () => readFileSync(join(root, 'runs'), 'utf8').trim().split('\n');
 const adding = `write(job.adapters.map(({ path, weight }) => weight + readFileSync(path + '/adapter_config.json', 'utf8')).join('+'));`;
 
+const asleep = (ms: number) => `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${ms});`;
+
 test('parts are merged once, in whatever order and by however many they are asked for', async () => {
   const python = program(adding);
   const merge = createMerger({ store, python });
@@ -83,6 +86,26 @@ test('parts are merged once, in whatever order and by however many they are aske
   expect(await merge([{ ...x, weight: 0.25 }, y])).not.toEqual(first);
 });
 
+test('a merge that is damaged in the store is merged again, one that has a whole copy is not', async () => {
+  const merge = createMerger({ store, python: program(adding) });
+  const first = await merge([x, y]);
+  const folder = await store.folder(first);
+  const text = readFileSync(join(folder, 'adapter_config.json'));
+  const sha = createHash('sha256').update(text).digest('hex');
+  const object = join(root, 'store', 'objects', sha.slice(0, 2), sha);
+
+  rmSync(object);
+  expect(await merge([x, y])).toEqual(first);
+  expect(readFileSync(object)).toEqual(text);
+  expect(runs()).toHaveLength(1);
+
+  rmSync(object);
+  rmSync(folder, { recursive: true });
+  expect(await merge([x, y])).toEqual(first);
+  expect(runs()).toHaveLength(2);
+  expect(readFileSync(join(await store.folder(first), 'adapter_config.json'))).toEqual(text);
+});
+
 test.each([
   [
     'refuses',
@@ -103,8 +126,7 @@ test.each([
 test('two different merges never run at once', async () => {
   const log = join(root, 'log');
   const note = (text: string) => `appendFileSync(${JSON.stringify(log)}, '${text}\\n');`;
-  const slowly = `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);`;
-  const merge = createMerger({ store, python: program(note('begin') + slowly + adding + note('end')) });
+  const merge = createMerger({ store, python: program(note('begin') + asleep(500) + adding + note('end')) });
   await Promise.all([merge([x, y]), merge([x, { ...y, weight: 2 }])]);
   expect(readFileSync(log, 'utf8')).toBe('begin\nend\nbegin\nend\n');
 });
@@ -120,3 +142,25 @@ test('a missing Python is told by its path', async () => {
   const merge = createMerger({ store, python: join(root, 'nowhere') });
   await expect(merge([x, y])).rejects.toMatchObject({ type: 'BadInput', message: expect.stringContaining('nowhere') });
 });
+
+test('a merge that hangs ends, and the next one has its turn', async () => {
+  const still = (file: string) =>
+    `if (!require('node:fs').existsSync('${file}')) { writeFileSync('${file}', ''); ${asleep(60_000)} }`;
+  const merge = createMerger({ store, python: program(still(join(root, 'once')) + adding), idleSeconds: 2 });
+  const [hung, next] = await Promise.allSettled([merge([x, y]), merge([x, { ...y, weight: 2 }])]);
+  expect(hung).toMatchObject({
+    reason: { type: 'PythonFailed', message: expect.stringContaining('no processor time') },
+  });
+  expect(next.status).toBe('fulfilled');
+}, 60_000);
+
+test('everyone who waits hears that the merge works, also one whose turn comes later', async () => {
+  const busy = `for (const end = Date.now() + 5000; Date.now() < end; );`;
+  const merge = createMerger({ store, python: program(`if (job.adapters[0].weight < 3) { ${busy} }` + adding) });
+  const heard = [0, 0, 0];
+  const hearing = (n: number) => () => void (heard[n]! += 1);
+  const parts = [x, y];
+  const later = parts.map((part) => ({ ...part, weight: 3 }));
+  await Promise.all([merge(parts, hearing(0)), merge(parts, hearing(1)), merge(later, hearing(2))]);
+  for (const count of heard) expect(count).toBeGreaterThan(0);
+}, 60_000);

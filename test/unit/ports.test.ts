@@ -7,13 +7,21 @@ import { checkPort } from '../../src/cli/checks/machine';
 import { chooseTemporalPorts, freePort, freePorts, uiPort, type PortOptions } from '../../src/cli/ports';
 import { homeAt, projectRoot } from '../../src/cli/project';
 import { waitUntil } from '../../src/cli/run/processes';
-import type { RestartPolicy } from '../../src/cli/run/service';
+import { HomeDisk } from '../../src/cli/run/full-disk';
+import type { RestartPolicy } from '../../src/cli/run/restarts';
 import { policyServerService } from '../../src/cli/run/services';
 import { Supervisor } from '../../src/cli/run/supervisor';
 import { startOnFreePorts } from '../../src/cli/run/temporal-server';
 
 jest.setTimeout(60_000);
-const quick: RestartPolicy = { minUptimeSeconds: 20, maxCrashes: 3, initialDelayMs: 10, maxDelayMs: 20 };
+const quick: RestartPolicy = {
+  minUptimeSeconds: 20,
+  maxCrashes: 3,
+  maxKills: 6,
+  initialDelayMs: 10,
+  maxDelayMs: 20,
+  killDelayMs: 10,
+};
 
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
@@ -46,7 +54,8 @@ function program(name: string, text: string): { folder: string; file: string } {
 
 function supervise(): { home: ReturnType<typeof homeAt>; supervisor: Supervisor } {
   const home = homeAt(mkdtempSync(join(tmpdir(), 'ports-')));
-  const supervisor = new Supervisor(home, () => undefined, quick);
+  const disk = new HomeDisk(home.root, () => undefined);
+  const supervisor = new Supervisor({ home, disk, onRestart: () => undefined, policy: quick });
   ends.push(() => supervisor.stop());
   return { home, supervisor };
 }

@@ -1,12 +1,14 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import type { Environment } from '../../src/domain/environment';
-import { checkEnvironment } from '../../src/environments/conformance';
-import { openProcessEnvironment } from '../../src/environments/process';
+import { readLines } from '../../src/environments/lines';
+import { openProcessEnvironment, type ProcessEnvironmentOptions } from '../../src/environments/process';
 import { serveEnvironment } from '../../src/environments/serve';
-import { countingEnvironment, type CountingOptions } from '../support/counting-environment';
+import { countingEnvironment } from '../support/counting-environment';
 
 let folder: string;
 const opened: Environment[] = [];
@@ -17,16 +19,17 @@ afterEach(async () => {
 });
 
 /** A bridge in plain JavaScript, as somebody else would write it; `answer` is its switch over methods. */
-function bridge(answer: string, options: { silenceMs?: number } = {}): Environment {
+function bridge(answer: string, options: Partial<ProcessEnvironmentOptions> = {}): Environment {
   const file = join(folder, `bridge-${opened.length}.js`);
   writeFileSync(
     file,
     `const send = (id, result) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result }) + '\\n');
      const fail = (id, code, message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } }) + '\\n');
-     const start = { episode: 'e' + process.pid, messages: [{ role: 'user', content: 'hi ü' }], tools: [], maxSteps: 3 };
+     let count = 0;
+     const start = { messages: [{ role: 'user', content: 'hi ü' }], tools: [], maxSteps: 3 };
      require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
        const { id, method, params } = JSON.parse(line);
-       if (method === 'reset' && params.task.id !== 'bad') return send(id, start);
+       if (method === 'reset' && params.task.id !== 'bad') return send(id, { episode: 'e' + count++, ...start });
        if (method === 'close') return send(id, {});
        ${answer}
      });`,
@@ -44,7 +47,10 @@ test('a process that dies fails all open requests with its last words; the next 
   const failures = await Promise.allSettled(episodes.map((episode) => episode.step(message)));
   for (const failure of failures) {
     expect(failure).toMatchObject({ status: 'rejected', reason: { type: 'EnvironmentDied', retryable: true } });
-    expect(String((failure as PromiseRejectedResult).reason)).toMatch(/exit code 3.*first \| boom: no data/);
+    // It may have read both steps before it exits.
+    expect(String((failure as PromiseRejectedResult).reason)).toMatch(
+      /exit code 3; .*stderr:\n(first\nboom: no data\s*)+$/s,
+    );
   }
   await expect(episodes[0]!.evaluate('max_steps')).rejects.toMatchObject({ type: 'EnvironmentDied' });
   const again = await environment.reset(task);
@@ -79,6 +85,23 @@ test('a slow answer is no hang as long as others come', async () => {
 
 test.each([
   ['prints on stdout', `console.log('loading data'); send(id, {});`, 'loading data; stdout is for the protocol'],
+  [
+    'sends NaN',
+    `process.stdout.write('{"jsonrpc": "2.0", "id": ' + id + ', "result": NaN}\\n');`,
+    'send finite numbers',
+  ],
+  [
+    'nests too deep',
+    `process.stdout.write('{"jsonrpc":"2.0","id":' + id + ',"result":' + '['.repeat(5e5) + ']'.repeat(5e5) + '}\\n');`,
+    'nested deeper than 100',
+  ],
+  ['fails in megabytes', `fail(id, -32601, 'x'.repeat(3e6));`, '... (3000000 characters)'],
+  [
+    'answers a call that nobody made',
+    `send(id, { messages: [{ role: 'tool', toolCallId: 'c9', content: '' }], done: false });`,
+    'messages.0.toolCallId: "c9" answers no call',
+  ],
+  ['asks for a user that nobody plays', `send(id, { messages: [], done: false, user: [] });`, 'target.user names none'],
   ['answers what was not asked', `send(77, {});`, 'unknown request 77'],
   ['answers in another shape', `send(id, { messages: 'none', done: true });`, 'step: messages'],
   ['knows no step', `fail(id, -32601, 'no method step');`, 'no method step'],
@@ -152,70 +175,182 @@ describe('serveEnvironment', () => {
   });
 });
 
-describe('checkEnvironment', () => {
-  const checks = async (options: CountingOptions, changes: Partial<Environment> = {}) =>
-    (await checkEnvironment({ ...countingEnvironment(options), ...changes })).map(({ check }) => check);
-
-  /** The small environment has no system message and begins unknown tasks: two faults that are always found. */
-  const always = ['reset', 'reset'];
-
-  test('finds what a sloppy environment does', async () => {
-    const findings = await checkEnvironment(countingEnvironment());
-    expect(findings.map(({ problem }) => problem)).toEqual([
-      'the first message is not the system message',
-      'an unknown task is begun as if it were one',
-    ]);
-    for (const { fix } of findings) expect(fix).not.toBe('');
-  });
-
-  test('finds rewards that are none, errors in place of observations, and shared state', async () => {
-    expect(await checks({ reward: () => 2 })).toEqual([...always, 'evaluate']);
-    const failing = await checks({ beforeStep: () => Promise.reject(new Error('KeyError')) });
-    expect(failing).toContain('step: a call of an unknown tool');
-    let shared = 0;
-    expect(await checks({ reward: () => (shared++ % 7) / 7 })).toEqual([...always, 'parallel episodes']);
-  });
-
-  test('finds a policy rule of a known kind that is no such rule; any other kind may be anything', async () => {
-    const environment = countingEnvironment();
-    const problems = async (rules: { kind: string }[]) => {
-      const describe = async () => ({ ...(await environment.describe()), rules });
-      const findings = await checkEnvironment({ ...environment, describe });
-      return findings.filter(({ check }) => check === 'describe').map(({ problem }) => problem);
-    };
-    expect(await problems([{ kind: 'tell' }])).toEqual([expect.stringMatching(/^rules\.0 of .*question: /)]);
-    expect(await problems([{ kind: 'house rule' }])).toEqual([]);
-  });
-
-  test('finds overlapping, empty and mixed splits', async () => {
-    const problems = async (tasks: Environment['tasks']) =>
-      (await checkEnvironment({ ...countingEnvironment(), tasks }))
-        .filter(({ check }) => check === 'tasks')
-        .map(({ problem }) => problem);
-    expect(await problems(async (split) => [{ id: 'n-1', split }])).toEqual(['task n-1 is in train and again in test']);
-    expect(await problems(async (split) => (split === 'train' ? [{ id: 'n-1', split }] : []))).toEqual([
-      'the test split is empty',
-    ]);
-    expect(await problems(async (split) => [{ id: `n-${split}`, split: 'train' }])).toEqual([
-      'tasks(test) lists n-test of split train',
-    ]);
-  });
-
-  test('finds a start that is not the same twice', async () => {
-    let count = 0;
-    const environment = countingEnvironment();
-    const reset: Environment['reset'] = async (task) => {
-      const episode = await environment.reset(task);
-      return { ...episode, start: { ...episode.start, messages: [{ role: 'user', content: `hello ${count++}` }] } };
-    };
-    const findings = await checkEnvironment({ ...environment, reset });
-    expect(findings.map(({ problem }) => problem).join()).toContain('begins differently when reset twice');
-  });
-
-  test('says that a process can not be described, and stops there', async () => {
-    const findings = await checkEnvironment(
-      openProcessEnvironment({ command: [process.execPath, '-e', 'process.exit(1)'] }),
+describe('hostile processes', () => {
+  /** The rollout whose answer is wrong, and one beside it that waits meanwhile. */
+  const beside = async (answer: string) => {
+    const environment = bridge(
+      `if (params.message.content === 'good') return setTimeout(() => send(id, { messages: [], done: true }), 300); ${answer}`,
     );
-    expect(findings).toMatchObject([{ check: 'describe', problem: expect.stringContaining('exit code 1') }]);
+    const [bad, good] = [await environment.reset(task), await environment.reset(task)];
+    return Promise.allSettled([bad.step(message), good.step({ ...message, content: 'good' })]);
+  };
+  const lineOf = (length: string) => `process.stdout.write('{"jsonrpc":"2.0","id":' + id + ',"x":"' + ${length});`;
+
+  test('an answer that can be attributed breaks one rollout; the process and the others go on', async () => {
+    const [bad, good] = await beside(`process.stdout.write('{"jsonrpc": "2.0", "id": ' + id + ', "result": NaN}\\n');`);
+    expect(bad).toMatchObject({ reason: { type: 'BadEnvironment' } });
+    expect(good).toMatchObject({ status: 'fulfilled' });
+  });
+
+  test('an endless line ends the process at once; who waits beside it may try again', async () => {
+    const started = Date.now();
+    const [bad, good] = await beside(
+      `${lineOf(`'x'.repeat(1000)`)} setInterval(() => process.stdout.write('y'.repeat(1 << 20)), 0);`,
+    );
+    expect(bad).toMatchObject({
+      reason: { type: 'BadEnvironment', message: expect.stringContaining('more than 16 Mi') },
+    });
+    expect(good).toMatchObject({ status: expect.stringMatching(/fulfilled|rejected/) });
+    if (good?.status === 'rejected') expect(good.reason).toMatchObject({ type: 'EnvironmentDied', retryable: true });
+    expect(String((bad as PromiseRejectedResult).reason).length).toBeLessThan(2000);
+    expect(Date.now() - started).toBeLessThan(10_000);
+  }, 20_000);
+
+  test('print of one among several: all of them may be tried again', async () => {
+    const failures = await beside(`console.log('debug');`);
+    for (const failure of failures) expect(failure).toMatchObject({ reason: { type: 'EnvironmentDied' } });
+  });
+
+  test('lines of megabytes in small pieces are read in linear time', async () => {
+    const stream = new PassThrough();
+    const lines: number[] = [];
+    readLines(stream, { onLine: (line) => lines.push(line.length), onTooLong: () => lines.push(-1), max: 12e6 });
+    const started = Date.now();
+    for (let n = 0; n < 10_000; n++) stream.write('x'.repeat(1000));
+    stream.write('\n');
+    for (let n = 0; n < 14_000; n++) stream.write('y'.repeat(1000));
+    stream.write('\nlast\n');
+    stream.end();
+    await new Promise((resolve) => stream.once('end', resolve));
+    expect(lines).toEqual([10_000_000, -1, 4]);
+    expect(Date.now() - started).toBeLessThan(3000);
+  });
+
+  test('the last words are kept to 4 KiB', async () => {
+    const environment = bridge(
+      `process.stderr.write('a'.repeat(1e6) + '\\n' + 'trace '.repeat(500) + 'KeyError', () => process.exit(1));`,
+    );
+    const { message: said } = (await (await environment.reset(task)).step(message).catch((error) => error)) as Error;
+    expect(said).toMatch(/^environment process .*exit code 1.*\.\.\. a+\n(trace ){500}KeyError$/s);
+    expect(said.length).toBeLessThan(5000);
+  });
+
+  test.each([
+    ['in its group', 'false'],
+    ['in a session of its own', 'true'],
+  ])('a grandchild that holds the pipes, %s, does not hold up the end', async (_, detached) => {
+    const environment = bridge(
+      `const child = require('node:child_process').spawn('sleep', ['60'], { stdio: 'inherit', detached: ${detached} });
+       if (method === 'step') return send(id, { messages: [{ role: 'user', content: String(child.pid) }], done: false });
+       process.exit(4);`,
+    );
+    const episode = await environment.reset(task);
+    const { messages } = await episode.step(message);
+    const started = Date.now();
+    await expect(episode.evaluate('max_steps')).rejects.toMatchObject({
+      message: expect.stringContaining('exit code 4'),
+    });
+    expect(Date.now() - started).toBeLessThan(3000);
+    const grandchild = Number(messages[0]!.content);
+    if (detached === 'true') process.kill(grandchild);
+    else await gone(grandchild);
+  });
+
+  test('when this process is killed, an environment that ignores the end of its input is killed too', async () => {
+    const file = join(folder, 'deaf.js');
+    writeFileSync(
+      file,
+      `process.stdout.write(JSON.stringify({ pid: process.pid }) + '\\n'); setInterval(() => {}, 1000);`,
+    );
+    const script = `const { startChild } = require('./src/environments/child');
+      startChild({ command: [process.execPath, ${JSON.stringify(file)}], onLine: console.log, onTooLong() {}, onEnd() {}, onStartFailure() {} });`;
+    const owner = spawn(process.execPath, ['-r', './test/support/register.cjs', '-e', script], {
+      cwd: join(__dirname, '../..'),
+    });
+    const [line] = (await once(owner.stdout, 'data')) as [Buffer];
+    const { pid } = JSON.parse(line.toString()) as { pid: number };
+    expect(() => process.kill(pid, 0)).not.toThrow();
+    owner.kill('SIGKILL');
+    await gone(pid);
+  }, 20_000);
+
+  test('an id given to two open episodes: neither is scored, and the next reset is', async () => {
+    const environment = bridge(
+      `if (method === 'reset') return send(id, { episode: 'same', ...start });
+       send(id, { reward: 1, breakdown: {} });`,
+    );
+    const first = await environment.reset({ id: 'bad', seed: 1 });
+    await expect(environment.reset({ id: 'bad', seed: 1 })).rejects.toMatchObject({ type: 'BadEnvironment' });
+    await expect(first.evaluate('max_steps')).rejects.toMatchObject({
+      type: 'BadEnvironment',
+      message: expect.stringContaining('reset: episode: "same" is the id of an episode that is still open'),
+    });
+    await first.close();
+    expect(await (await environment.reset({ id: 'bad', seed: 1 })).evaluate('max_steps')).toMatchObject({ reward: 1 });
+  });
+
+  test.each([
+    ['no answer', `[]`, 'call c2 has no answer'],
+    ['another order', `[answer('c2'), answer('c1')]`, '"c2" comes where c1 should'],
+    ['one answer twice', `[answer('c1'), answer('c1')]`, '"c1" comes where c2 should'],
+    ['the user as the one who asked', `[{ ...answer('c1'), requestor: 'user' }]`, 'must have no requestor'],
+  ])('calls with %s', async (what, messages, problem) => {
+    const first = what === 'no answer' ? `[answer('c1')]` : messages;
+    const environment = bridge(
+      `const answer = (toolCallId) => ({ role: 'tool', toolCallId, content: '' }); send(id, { messages: ${first}, done: false });`,
+    );
+    const toolCalls = ['c1', 'c2'].map((id) => ({ id, name: 'f', arguments: {} }));
+    const step = (await environment.reset(task)).step({ role: 'assistant', content: '', toolCalls });
+    await expect(step).rejects.toMatchObject({ type: 'BadEnvironment', message: expect.stringContaining(problem) });
+  });
+
+  test('a user that is asked without end', async () => {
+    let asked = 0;
+    const user = { id: 'u', speak: async () => ({ role: 'user', content: `${asked++}` }) as const };
+    const environment = bridge(`send(id, { messages: [], done: false, user: [{ role: 'user', content: '?' }] });`, {
+      user,
+    });
+    await expect((await environment.reset(task)).step(message)).rejects.toMatchObject({
+      type: 'BadEnvironment',
+      message: expect.stringContaining('step: user: the simulated user is asked more than 100 times'),
+    });
+    expect(asked).toBe(100);
+  });
+
+  test('a user that ends the conversation before the agent has a turn', async () => {
+    const user = { id: 'u', speak: async () => ({ role: 'user', content: 'BYE' }) as const };
+    const environment = bridge(
+      `if (method === 'reset') return send(id, { episode: 'e', ...start, user: [] }); send(id, { messages: [], done: true });`,
+      { user },
+    );
+    await expect(environment.reset({ id: 'bad', seed: 1 })).rejects.toMatchObject({
+      type: 'UserSimulatorFailed',
+      message: expect.stringContaining('before the agent had a turn'),
+    });
+  });
+
+  test('a schema that is none is refused where it is described', async () => {
+    const environment = bridge(
+      `send(id, { name: 'n', version: '1', policy: 'p', maxSteps: 1, hasReference: false,
+         tools: [{ name: 'pay', description: 'pays', parameters: { type: 'object', properties: {}, required: 'amount' } }] });`,
+    );
+    await expect(environment.describe()).rejects.toMatchObject({
+      type: 'BadEnvironment',
+      message: expect.stringContaining('describe: tools.0.parameters.required: must be a list of names'),
+    });
   });
 });
+
+/** Resolves once there is no such process; kills it and throws if that takes long. */
+async function gone(pid: number): Promise<void> {
+  for (const deadline = Date.now() + 10_000; Date.now() < deadline;) {
+    try {
+      process.kill(pid, 0);
+    } catch {
+      return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  process.kill(pid, 'SIGKILL');
+  throw new Error(`process ${pid} lives on`);
+}

@@ -15,7 +15,7 @@ import { normalQuantile } from '../../src/domain/statistics';
 import { buildReport } from '../../src/report/build';
 import { lineage } from '../../src/report/lineage';
 import { completeReport, renderReport } from '../../src/report/render';
-import { ROLLOUTS_MEDIA_TYPE } from '../../src/rollout/read';
+import { readRollouts, ROLLOUTS_MEDIA_TYPE } from '../../src/rollout/read';
 import { summarise } from '../../src/rollout/summary';
 import { scoredRollout } from '../support/scored-rollout';
 
@@ -34,6 +34,12 @@ async function summaryOf(purpose: Purpose, title: string, records: Rollout[]): P
   const producer = `rollouts: ${purpose}`;
   const ref = await store.put({ key: title, producer, inputs: [], mediaType: ROLLOUTS_MEDIA_TYPE, body });
   return { ...summarise(records), ref, purpose, title, seconds: 1 };
+}
+
+async function recordsOf({ ref }: RolloutSummary): Promise<Rollout[]> {
+  const records: Rollout[] = [];
+  for await (const rollout of readRollouts({ store, ref })) records.push(rollout);
+  return records;
 }
 
 /** One task for each reward. */
@@ -284,6 +290,61 @@ test('a batch that two iterations of equal weights share is counted once', async
   expect(shared.arms!.find(({ name }) => name === 'theirs')!.allRollouts.value).toBe(40 + 5);
 });
 
+test('a rollout that batches share is counted once, for what it was first for, and the purposes add up', async () => {
+  const [matrix, ...others] = record.router!.outcomes;
+  // Of base: five rollouts of the held-out evaluation, where it broke at one, and three of its own.
+  const heldOut = await recordsOf(record.baseHeldOut!);
+  const [{ key, task, attempt }, ...scored] = heldOut as [Rollout, ...Rollout[]];
+  const error = { type: 'EnvironmentDied', message: 'gone' };
+  const baseHeldOut = await summaryOf('held_out', 'base held out, one broken', [
+    { status: 'broken', key, task, attempt, error },
+    ...scored,
+  ]);
+  const shared = await summaryOf('outcome_matrix', 'matrix shared', [
+    ...heldOut,
+    ...(await recordsOf(matrix!.rollouts)),
+  ]);
+  const router = { ...record.router!, outcomes: [{ ...matrix!, rollouts: shared }, ...others] };
+  const once = await built({ ...record, baseHeldOut, router });
+  const row = (of: Report, wanted: Purpose) => of.rollouts!.byPurpose.find(({ purpose }) => purpose === wanted)!;
+  expect(row(once, 'held_out').scored.value).toBe(row(report, 'held_out').scored.value! - 1);
+  expect(row(once, 'outcome_matrix').scored.value).toBe(row(report, 'outcome_matrix').scored.value! + 1);
+  expect(row(once, 'held_out').broken.value).toBe(0);
+  expect(once.rollouts!.brokenByError.map(({ errorType }) => errorType)).toEqual(['RouterFailed']);
+  const { scored: all, broken, byPurpose } = once.rollouts!;
+  const before = report.rollouts!;
+  expect([all.value, all.n, broken.value]).toEqual([before.scored.value, before.scored.n, before.broken.value]);
+  for (const field of ['scored', 'broken'] as const)
+    expect(byPurpose.reduce((sum, purpose) => sum + purpose[field].value!, 0)).toBe(once.rollouts![field].value);
+  for (const field of ['promptTokens', 'completionTokens'] as const)
+    expect(byPurpose.reduce((sum, purpose) => sum + purpose[field]!.value!, 0)).toBe(report.cost![field].value);
+  expect(armOf(once, 'trace').allRollouts).toMatchObject({
+    value: armOf(report, 'trace').allRollouts.value,
+    n: armOf(report, 'trace').allRollouts.n,
+  });
+  const behind = await lineage({ store, report: once, start: 'rollouts.held_out.scored' });
+  expect(behind.totals).toMatchObject({ broken: 1 });
+  const { totals } = await lineage({ store, report: once, start: 'arms.trace.rollouts.all' });
+  expect([totals.scored, totals.broken]).toEqual([armOf(report, 'trace').allRollouts.value! - 40, 0]);
+});
+
+test('an arm that no trainer made has spent the rollouts that it says, and those that evaluated it', async () => {
+  const arms = record.arms!.map(({ training, ...arm }) =>
+    training && arm.name === 'theirs' ? arm : { training, ...arm },
+  );
+  const prompted = await buildReport({ store, record: { ...record, arms } as CampaignRecord, tasks: [] });
+  expect(prompted.arms!.find(({ name }) => name === 'theirs')!.allRollouts.value).toBe(40 + 5 + 5);
+});
+
+test('metrics that are no JSON are named with their line', async () => {
+  const [first] = record.capabilities!;
+  const body = '{"step":1,"reward":0}\n{"step":2,"rew';
+  const metrics = await store.put({ key: 'torn', producer: 'train', inputs: [], mediaType: 'application/jsonl', body });
+  const trained = { ...first!.trained!, training: { ...first!.trained!.training, metrics } };
+  const torn = buildReport({ store, record: { ...record, capabilities: [{ ...first!, trained }] }, tasks: [] });
+  await expect(torn).rejects.toThrow(`${metrics.uri}, line 2: `);
+});
+
 test('all that was spent leads back to its batches', async () => {
   const { totals } = await lineage({ store, report, start: `arms.${one}.rollouts.all` });
   expect(totals).toMatchObject({ batches: 5, scored: 6 + 5 + 5 + 3 + 5 });
@@ -308,7 +369,7 @@ test('calibration is computed from the rewards; a round whose self-test failed h
     [1, 0],
     [0, 1],
     [0.5, 0],
-  ];
+  ].map((rewards) => ({ rewards }));
   const expected = calibrate({ groups, bands: record.campaign.calibration, confidence: LEVEL });
   expect(second!.calibration).toMatchObject({
     accepted: expected.accepted,
@@ -316,6 +377,127 @@ test('calibration is computed from the rewards; a round whose self-test failed h
     passAt: { '1': { value: expected.passAt['1'] } },
   });
   expect(report.capabilities![0]!.calibration).toEqual(second!.calibration);
+});
+
+describe('with branches', () => {
+  /** 48 held-out seeds: 34 forbidden, 14 allowed twins. */
+  const onSeeds = (purpose: Purpose, title: string, reward: (seed: number, branch: string) => number) =>
+    summaryOf(
+      purpose,
+      title,
+      Array.from({ length: 48 }, (_, seed) => {
+        const branch = seed < 34 ? 'special' : 'twin';
+        return scoredRollout({ name: `${title} ${seed}`, task: `seed-${seed}`, reward: reward(seed, branch), branch });
+      }),
+    );
+  const withBranches = async (after: (seed: number, branch: string) => number, title: string): Promise<Report> => {
+    const [first, ...others] = record.capabilities!;
+    const before = await onSeeds('held_out', `${title}: base`, (_, branch) => (branch === 'twin' ? 1 : 0));
+    const heldOut = await onSeeds('held_out', `${title}: best`, after);
+    const best = { ...first!.trained!.best, heldOut };
+    const metrics = await store.put({
+      key: `${title}: metrics`,
+      producer: 'train',
+      inputs: [],
+      mediaType: 'application/jsonl',
+      body: '{"step":1,"reward":0.5,"reward_by_branch":{"twin":0.9,"special":0.1}}\n{"step":2,"reward":0.6}\n',
+    });
+    const trained = {
+      ...first!.trained!,
+      training: { ...first!.trained!.training, metrics },
+      iterations: [best],
+      best,
+      synthesized: { before, after: heldOut },
+    };
+    const calibrationRollouts = await onSeeds('calibration', `${title}: calibration`, (seed, branch) =>
+      branch === 'twin' || seed % 3 === 0 ? 1 : 0.1,
+    );
+    const rounds = [{ ...first!.rounds[1]!, calibrationRollouts }];
+    return built({ ...record, capabilities: [{ ...first!, rounds, trained }, ...others] });
+  };
+
+  test('an adapter that says "not allowed" in 47 of 48 episodes is gamed, whatever the target says', async () => {
+    const gamed = await withBranches((seed, branch) => (branch === 'special' || seed === 47 ? 1 : 0), 'gamed');
+    const { validation } = gamed.capabilities![0]!;
+    expect(validation!.verdict).toBe('gamed');
+    expect(
+      validation!.branches!.map(({ branch, before, after, difference }) => [
+        branch,
+        [before.value, before.n, before.interval!.method],
+        [after.value, after.n],
+        [difference.value, difference.n, difference.interval!.low > 0, difference.interval!.high < 0],
+      ]),
+    ).toEqual([
+      ['special', [0, 34, 'wilson'], [1, 34], [1, 34, true, false]],
+      ['twin', [1, 14, 'wilson'], [1 / 14, 14], [1 / 14 - 1, 14, false, true]],
+    ]);
+    const said = gamed.verdict.find(({ text }) => text.startsWith(`Adapter ${one} is gamed`))!;
+    expect(said.text).toMatch(
+      /it gains \+100\.0 pt on special \(90% interval .*, n 34\) by losing -92\.9 pt on twin \(90% .*, n 14\)\. .*The router may choose it/,
+    );
+    const at = `capabilities.${one}.validation.synthesized`;
+    expect(said.behind.slice(0, 2)).toEqual([`${at}.special.difference`, `${at}.twin.difference`]);
+    // It stays an option of the router.
+    expect(gamed.router!.choices!.map(({ option }) => option)).toContain(one);
+    const { totals } = await lineage({ store, report: gamed, start: `${at}.twin.difference` });
+    expect(totals.scored).toBe(96);
+  });
+
+  test.each([
+    ['gains on one and keeps the other', (seed: number, branch: string) => (branch === 'special' || seed > 34 ? 1 : 0)],
+    ['loses on both', (seed: number) => (seed > 40 ? 1 : 0)],
+    ['changes nothing', (_: number, branch: string) => (branch === 'twin' ? 1 : 0)],
+  ])('one that %s is not', async (title, after) => {
+    const { validation } = (await withBranches(after, title)).capabilities![0]!;
+    expect(validation!.verdict).toBe('no_gain');
+    expect(validation!.branches).toHaveLength(2);
+  });
+
+  test('iterations, the curve of the training and calibration come by branch', async () => {
+    const { training, calibration } = (await withBranches((seed) => Number(seed % 2 === 0), 'parts')).capabilities![0]!;
+    expect(training!.rewardCurve).toMatchObject({
+      points: [
+        { step: 1, reward: 0.5 },
+        { step: 2, reward: 0.6 },
+      ],
+      branches: [
+        { branch: 'special', points: [{ step: 1, reward: 0.1 }] },
+        { branch: 'twin', points: [{ step: 1, reward: 0.9 }] },
+      ],
+    });
+    expect(training!.iterations[0]!.branches).toMatchObject([
+      {
+        branch: 'special',
+        successRate: { value: 0.5, n: 34, interval: { method: 'wilson' } },
+        meanReward: { value: 0.5 },
+      },
+      { branch: 'twin', successRate: { value: 0.5, n: 14 }, meanReward: { n: 14 } },
+    ]);
+    expect(calibration!.branches).toMatchObject([
+      { branch: 'special', successRate: { value: 12 / 34, n: 34 } },
+      { branch: 'twin', successRate: { value: 1, n: 14 } },
+    ]);
+    expect(calibration!.judged).toMatchObject({
+      text: 'over the instances of `special`; `twin` is mastered: 1.00',
+      successRate: { value: 12 / 34, n: 34 },
+    });
+    expect(calibration!.reasons.at(-1)).toBe(calibration!.judged!.text);
+  });
+
+  test('what the metrics call a branch is one', async () => {
+    const [first] = record.capabilities!;
+    const body = '{"step":1,"reward":0,"reward_by_branch":{"No Name":1}}\n';
+    const metrics = await store.put({
+      key: 'odd',
+      producer: 'train',
+      inputs: [],
+      mediaType: 'application/jsonl',
+      body,
+    });
+    const trained = { ...first!.trained!, training: { ...first!.trained!.training, metrics } };
+    const odd = buildReport({ store, record: { ...record, capabilities: [{ ...first!, trained }] }, tasks: [] });
+    await expect(odd).rejects.toThrow(`${metrics.uri}, line 1: `);
+  });
 });
 
 test('selection: outcomes of the labeled rollouts, votes out of all passes, those that failed', () => {
@@ -346,7 +528,7 @@ test('the router: what it chose, how sure it was, and what it could not route', 
 });
 
 test('a router that is constant says what it gives', async () => {
-  const fitted = JSON.parse((await store.read(record.router!.router)).toString()) as object;
+  const fitted = JSON.parse((await store.read(record.router!.router!)).toString()) as object;
   const router = await json('constant router', { ...fitted, constant: 'base' });
   const rollouts = routedRollouts().map((rollout) =>
     rollout.status === 'scored' ? { ...rollout, routed: { ...rollout.routed!, probabilities: {} } } : rollout,

@@ -4,7 +4,7 @@ import { figuresIn } from '../../src/domain/figure';
 import { reportSchema, type ReportDraft } from '../../src/domain/report';
 import { completeReport, renderReport } from '../../src/report/render';
 import { terminalTable } from '../../src/report/terminal';
-import { figure, ref, reportFixture } from '../support/report-fixture';
+import { figure, gamedFixture, ref, reportFixture } from '../support/report-fixture';
 import type { Arm } from '../../src/domain/reported-arms';
 
 /** A baseline that came to nothing. */
@@ -95,6 +95,23 @@ describe('schema', () => {
     const draft = reportFixture();
     draft.arms![0]!.kind = 'linear';
     expect(() => completeReport(draft)).toThrow(/a baseline, and nothing else, has a kind/);
+  });
+});
+
+describe('a base model that can not work on the target', () => {
+  const baseCheck = { findings: ['9% of <it> is unknown', 'none got any reward'], from: [ref('check')] };
+
+  test('is told at the beginning of the page and of the table', () => {
+    const { html, json } = renderReport({ report: { ...stopped(), baseCheck } });
+    expect(html).toContain(
+      '<dt>Base rollouts</dt><dd class="bad">9% of &lt;it&gt; is unknown</dd><dd class="bad">none got any',
+    );
+    const lines = terminalTable(reportSchema.parse(JSON.parse(json))).split('\n');
+    expect(lines.slice(1, 3)).toEqual(['base model: 9% of <it> is unknown', 'base model: none got any reward']);
+  });
+
+  test('is not spoken of where nothing was found', () => {
+    expect(renderReport({ report: stopped() }).html).not.toContain('<dt>Base rollouts</dt>');
   });
 });
 
@@ -225,11 +242,11 @@ describe('page', () => {
     // The mark is put into every free text of the report; names, reasons and definitions may be written by models.
     const attack = `"><script>alert(1)</script>'&`;
     const schemaWords =
-      /^(completed|evaluated|trained|not_calibrated|accepted|too_easy|too_hard|rollouts|selection|capabilities|router|evaluation|base|adapter|routed|bound|baseline)$/;
+      /^(completed|evaluated|trained|not_calibrated|accepted|too_easy|too_hard|rollouts|selection|capabilities|router|evaluation|base|adapter|routed|bound|baseline|helps|gamed|no_gain)$/;
     const poison = (value: unknown, field = ''): unknown => {
       if (typeof value === 'string') {
         const fixed =
-          ['id', 'unit', 'startedAt', 'finishedAt', 'sha256', 'uri', 'purpose'].includes(field) ||
+          ['id', 'unit', 'startedAt', 'finishedAt', 'sha256', 'uri', 'purpose', 'branch'].includes(field) ||
           schemaWords.test(value);
         return fixed ? value : value + attack;
       }
@@ -318,6 +335,7 @@ describe('page', () => {
         return { ...draft, capabilities: [draft.capabilities![0]!], arms: [] };
       },
     ],
+    ['branches', gamedFixture],
     [
       'everything solved, negative Delta',
       (draft) => {
@@ -341,7 +359,7 @@ describe('page', () => {
     const { html } = renderReport({ report: reportFixture() });
     expect(html).toContain('trained on to 4,608');
     expect(html).toContain('doing nothing scores 1.0');
-    expect(html).toContain('held-out success, then held-out mean reward, then fewest rollouts');
+    expect(html).toContain('held-out success, then held-out mean reward (where instances have branches');
     expect(html).toContain('<td>base rollouts</td>');
     expect(html).toContain('<th>max steps</th>');
   });
@@ -373,6 +391,21 @@ describe('page', () => {
     expect(plotOf(draft)).not.toContain('class="threshold"');
   });
 
+  test('shows branches: curves with their names, held-out success, what was judged, and that an adapter is gamed', () => {
+    const { html } = renderReport({ report: gamedFixture() });
+    const plot = /<svg[^>]*aria-label="Reward by step of refuse_forbidden_actions[\s\S]*?<\/svg>/.exec(html)![0];
+    expect(plot.match(/<path d="M[^"]+" class="curve branch-[01]"/g)).toHaveLength(2);
+    expect(plot).toMatch(/>special<\/text>[\s\S]*>twin<\/text>/);
+    expect(html).toContain('<h3>Held-out seeds by branch</h3>');
+    expect(html).toContain('<span class="bad">gamed</span>');
+    expect(html).toContain('over the instances of `special`; `twin` is mastered: 0.89');
+    for (const { id } of figuresIn(gamedFixture().capabilities![1]!.validation!.branches))
+      expect(html).toContain(`campaign lineage ${id} --campaign demo`);
+    const { html: without } = renderReport({ report: reportFixture() });
+    expect(without).not.toContain('Held-out seeds by branch');
+    expect(without).not.toContain('class="curve branch');
+  });
+
   test('a number that is not finite never reaches a plot unseen', () => {
     const draft = reportFixture();
     draft.capabilities![0]!.training!.rewardCurve!.points[3]!.reward = Infinity;
@@ -392,6 +425,18 @@ describe('terminal', () => {
     expect(header.indexOf('95% interval')).toBe(trace.indexOf('69.1'));
     expect(lines).toContain('grpo_target: trained on to 4,608');
     expect(lines.some((line) => /^compute_required_values +9\/10 .*not calibrated/.test(line))).toBe(true);
+  });
+
+  test('says by which branches an adapter is gamed', () => {
+    const lines = terminalTable(completeReport(gamedFixture())).split('\n');
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(100);
+    expect(lines.some((line) => /^complete_all_requested_actions .* helps$/.test(line))).toBe(true);
+    expect(lines.some((line) => /^refuse_forbidden_actions .* gamed$/.test(line))).toBe(true);
+    expect(lines.some((line) => /^choose_among_candidates .* no gain$/.test(line))).toBe(true);
+    const at = lines.indexOf('refuse_forbidden_actions is gamed:');
+    expect(lines[at + 1]).toBe(
+      '  special +100.0 pt (0.0% to 100.0%), twin -92.9 pt (100.0% to 7.1%) on held-out seeds',
+    );
   });
 
   test('a stopped campaign shows what there is', () => {

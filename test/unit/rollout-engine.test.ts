@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sha256 } from '../../src/artifacts/hash';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
@@ -11,6 +12,7 @@ import type { TurnRequest } from '../../src/policy/turn';
 import { OutsideFailure } from '../../src/domain/failures';
 import { planBatch } from '../../src/rollout/keys';
 import { outcomes, readRollouts } from '../../src/rollout/read';
+import { countingBatch } from '../support/counting-batch';
 import { countingEnvironment, countingPolicy } from '../support/counting-environment';
 
 let root: string;
@@ -21,29 +23,18 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-const options = (changes: Partial<RollOutOptions> = {}): RollOutOptions => ({
-  environment: countingEnvironment(),
-  policy: { base: 'base', adapters: [] },
-  tasks: ['n-2', 'n-0', 'n-1'],
-  attempts: 2,
-  sampling: { temperature: 1, topP: 1, maxTokens: 16 },
-  seed: 7,
-  concurrency: 4,
-  purpose: 'test',
-  title: 'a batch',
-  maxAttempts: 3,
-  store,
-  client: countingPolicy(),
-  ...changes,
-});
+const options = (changes: Partial<RollOutOptions> = {}) => countingBatch(store, changes);
 
 async function records(ref: ArtifactRef): Promise<Rollout[]> {
   const all: Rollout[] = [];
   for await (const rollout of readRollouts({ store, ref })) all.push(rollout);
   return all;
 }
-const died = () => new OutsideFailure('EnvironmentDied', 'gone');
-const journals = () => readdirSync(join(root, 'journals'));
+const failed = () => new OutsideFailure('EnvironmentFailed', 'no such row');
+const { setting } = planBatch({ ...options(), environment: { name: 'counting', version: '1' } });
+/** Of unfinished batches: the index of the finished ones stays. */
+const journals = () =>
+  readdirSync(join(root, 'journals')).filter((name) => !name.startsWith(sha256(`batches/${setting}`)));
 
 test('a batch holds every rollout, sorted by task and attempt, and its figures', async () => {
   const { summary, records: made, reused } = await rollOut(options());
@@ -82,9 +73,9 @@ test('a batch holds every rollout, sorted by task and attempt, and its figures',
   );
   expect(await outcomes({ store, ref: summary.ref })).toEqual(
     new Map([
-      ['n-0', [1, 1]],
-      ['n-1', [1, 1]],
-      ['n-2', [1, 1]],
+      ['n-0', { rewards: [1, 1] }],
+      ['n-1', { rewards: [1, 1] }],
+      ['n-2', { rewards: [1, 1] }],
     ]),
   );
 });
@@ -98,6 +89,46 @@ test('a finished batch is found and not made again, whatever the order of its ta
   expect(again.records).toEqual(first.records);
   expect(client.turns).toBe(0);
   expect(journals()).toEqual([]);
+});
+
+test('a run that ended before its journal was removed leaves none to the next', async () => {
+  const killed: ArtifactStore = {
+    ...store,
+    journal: async (key) => ({ ...(await store.journal(key)), remove: () => Promise.reject(new Error('killed')) }),
+  };
+  await expect(rollOut(options({ store: killed }))).rejects.toThrow('killed');
+  expect(journals()).toHaveLength(1);
+  expect((await rollOut(options())).reused).toBe(6);
+  expect(journals()).toEqual([]);
+});
+
+test('reading a large batch leaves the event loop its turns, and is heard of', async () => {
+  const { records: played } = await rollOut(options());
+  const content = 'x'.repeat(1 << 20);
+  const large = (played as ScoredRollout[]).map((one) => ({ ...one, messages: [{ role: 'user', content }] }));
+  const elsewhere = openFolderStore(join(root, 'elsewhere'));
+  const { key } = planBatch({ ...options(), environment: { name: 'counting', version: '1' } });
+  const body = large.map((one) => `${JSON.stringify(one)}\n`).join('');
+  const ref = await elsewhere.put({ key, producer: 'test', inputs: [], mediaType: 'application/jsonl', body });
+
+  let rounds = 0;
+  const count = (): void => {
+    rounds += 1;
+    timer = setImmediate(count);
+  };
+  let timer = setImmediate(count);
+  const roundOf = new Map<string, number>();
+  for await (const one of readRollouts({ store: elsewhere, ref })) roundOf.set(one.key, rounds);
+  clearImmediate(timer);
+  expect(new Set(roundOf.values()).size).toBe(6);
+
+  const heard: RollOutProgress[] = [];
+  const found = options({ store: elsewhere, onProgress: (progress) => heard.push(progress) });
+  expect((await rollOut(found)).reused).toBe(6);
+  expect(heard.map(({ done, total, turns }) => [done, total, turns])).toEqual([1, 2, 3, 4, 5, 6].map((n) => [n, 6, 0]));
+  heard.length = 0;
+  expect((await rollOut({ ...found, tasks: ['n-1', 'n-3'] })).reused).toBe(2);
+  expect(heard.slice(0, 6).every(({ turns }) => turns === 0)).toBe(true);
 });
 
 test('whatever determines a rollout is in its key', () => {
@@ -149,7 +180,7 @@ test('a rollout that breaks is begun afresh, and the failure is nobody’s rewar
   let failures = 0;
   const environment = countingEnvironment({
     beforeStep: (task) => {
-      if (task === 'n-1' && failures++ < 2) throw died();
+      if (task === 'n-1' && failures++ < 2) throw failed();
     },
   });
   const { summary } = await rollOut(options({ environment, concurrency: 1 }));
@@ -161,13 +192,13 @@ test('broken rollouts are recorded by type; the next run makes only them', async
   let down = true;
   const environment = countingEnvironment({
     beforeStep: (task) => {
-      if (down && task === 'n-1') throw died();
+      if (down && task === 'n-1') throw failed();
     },
   });
   const progress: RollOutProgress[] = [];
   const first = await rollOut(options({ environment, onProgress: (p) => progress.push(p) }));
-  expect(first.summary).toMatchObject({ scored: 4, broken: 2, meanReward: 1, errors: { EnvironmentDied: 2 } });
-  expect(progress.at(-1)).toEqual({ done: 6, total: 6, broken: 2 });
+  expect(first.summary).toMatchObject({ scored: 4, broken: 2, meanReward: 1, errors: { EnvironmentFailed: 2 } });
+  expect(progress.at(-1)).toMatchObject({ done: 6, total: 6, broken: 2 });
   expect((await records(first.summary.ref)).filter(({ status }) => status === 'broken')).toHaveLength(2);
   expect(first.records.filter(({ status }) => status === 'broken')).toHaveLength(2);
 
@@ -295,15 +326,30 @@ test('at most `concurrency` episodes at once, and a slow one holds nobody up', a
   expect(environment.episodes.atOnce).toBe(2);
 });
 
-test('two runs of one batch at the same time end with one artifact', async () => {
-  const other = openFolderStore(root);
+test('two processes that run one batch at the same time end with one artifact', async () => {
+  // What modules hold is a process's own.
+  jest.resetModules();
+  const there = jest.requireActual<{ rollOut: typeof rollOut }>('../../src/rollout/engine').rollOut;
+  const clients = [countingPolicy(), countingPolicy()];
   const [a, b] = await Promise.all([
-    rollOut(options({ attempts: 20 })),
-    rollOut(options({ attempts: 20, store: other })),
+    rollOut(options({ attempts: 20, client: clients[0]! })),
+    there(options({ attempts: 20, client: clients[1]!, store: openFolderStore(root) })),
   ]);
+  expect(clients.map(({ turns }) => turns)).toEqual([180, 180]);
   expect(a.summary.ref).toEqual(b.summary.ref);
   expect(a.records).toEqual(b.records);
   expect(a.summary.scored).toBe(60);
+});
+
+test('what is stored and is no batch of rollouts is named with its line', async () => {
+  const { summary } = await rollOut(options());
+  const [line] = (await store.read(summary.ref)).toString('utf8').split('\n');
+  const stored = (key: string, second: string) =>
+    store.put({ key, producer: 'test', inputs: [], mediaType: 'application/jsonl', body: `${line}\n${second}\n` });
+  const torn = await stored('torn', line!.slice(0, -1));
+  await expect(records(torn)).rejects.toThrow(`${torn.uri}, line 2: no JSON: `);
+  const other = await stored('other', '{"status":"scored"}');
+  await expect(records(other)).rejects.toThrow(`${other.uri}, line 2: key: `);
 });
 
 test('a seed of its own for every turn of every rollout, the same again for the same', async () => {

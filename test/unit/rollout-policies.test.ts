@@ -204,6 +204,17 @@ test('a router artifact that could not be read is read again', async () => {
   expect(seen.opened).toHaveLength(1);
 });
 
+test('a router that is damaged in the store fails the batch and breaks no rollout, also where some are scored', async () => {
+  const policy = await stored(fitted());
+  await rollOut(options({ policy, resolve: byTask(choiceOf).resolve, tasks: ['n-0'] }));
+  const { read } = store;
+  const damaged = new OutsideFailure('ArtifactDamaged', 'router is damaged');
+  const isRouter = (ref: ArtifactRef) => 'router' in policy && ref.sha256 === policy.router.sha256;
+  store = { ...store, read: (ref) => (isRouter(ref) ? Promise.reject(damaged) : read(ref)) };
+  const { resolve } = byTask(choiceOf);
+  await expect(rollOut(options({ policy, resolve }))).rejects.toBe(damaged);
+});
+
 test('a routed policy without a resolver is our mistake', async () => {
   await expect(rollOut(options({ policy: await stored(fitted()) }))).rejects.toThrow(TypeError);
 });

@@ -6,7 +6,7 @@ import { seedOf, seedTasks } from '../../src/sandbox/seeds';
 
 const open: { close(): Promise<void> }[] = [];
 const sandboxOf = (source: string, options: object = {}): Sandbox => {
-  const sandbox = openSandbox({ source, callMs: 200, hardMs: 1_500, ...options });
+  const sandbox = openSandbox({ source, callMs: 200, killMs: 1_500, ...options });
   open.push(sandbox);
   return sandbox;
 };
@@ -54,7 +54,7 @@ describe('sandbox', () => {
   });
 
   it('kills the thread of a call that cannot be interrupted, and answers the others', async () => {
-    const sandbox = sandboxOf(hostile, { callMs: 60_000, hardMs: 1_000 });
+    const sandbox = sandboxOf(hostile, { callMs: 60_000, killMs: 1_000 });
     const waiting = [sandbox.call('fine', [1]), sandbox.call('loop', []), sandbox.call('fine', [2])];
     const answers = await Promise.allSettled(waiting);
     expect(answers.map((a) => a.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);

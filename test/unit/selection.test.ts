@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { requireDifference } from '../../src/domain/behaviour';
 import { selectionSchema, type LabelPass } from '../../src/domain/capability';
 import { checkPartition, passStatistics, selectCapabilities, selectOutright } from '../../src/domain/selection';
 
@@ -183,6 +184,18 @@ describe('selection', () => {
       ],
     });
     expect(selectOutright([])).toEqual({ passes: 0, capabilities: [], reason: expect.stringMatching('no candidate') });
+  });
+
+  it('takes nothing from trajectories that are all the same, and everything as it is from others', () => {
+    const selection = selectOutright([{ name: 'ask_user', definition: 'd', examples: [] }]);
+    const say = (...texts: string[]) =>
+      texts.map((content) => ({ messages: [{ role: 'assistant' as const, content }] }));
+    expect(requireDifference(selection, say('no', 'no', 'yes'))).toEqual(selection);
+    expect(requireDifference(selection, say('no'))).toEqual(selection);
+    const { capabilities, reason, passes } = requireDifference(selection, say('no', 'no'));
+    expect(capabilities).toEqual([{ ...selection.capabilities[0], selected: false }]);
+    expect([passes, reason]).toEqual([0, expect.stringMatching(/^all 2 base rollouts say the same: "no": /)]);
+    expect(requireDifference(selection, [{ messages: [] }, { messages: [] }]).reason).toMatch(/say nothing at all/);
   });
 
   it('says why nothing is selected without failures, successes or candidates', () => {

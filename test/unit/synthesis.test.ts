@@ -2,14 +2,14 @@ import { capabilities } from '../../src/analyst/rules/definitions';
 import { calibrate } from '../../src/domain/calibration';
 import { calibrationBandsSchema } from '../../src/domain/campaign';
 import type { EnvironmentDescription } from '../../src/domain/environment';
-import type { ScoredRollout } from '../../src/domain/rollout';
+import type { Group, ScoredRollout } from '../../src/domain/rollout';
 import { random } from '../../src/environments/shop/random';
 import { shopTasks } from '../../src/environments/shop/tasks';
 import { messageHash, normalised } from '../../src/sandbox/leakage';
 import { openModule, type EnvironmentModule } from '../../src/sandbox/module';
 import { play } from '../../src/sandbox/scripted-episode';
 import { selfTest } from '../../src/sandbox/self-test';
-import { startKnobs, turn, TWINS } from '../../src/synthesis/generators/params';
+import { startKnobs, turn } from '../../src/synthesis/generators/params';
 import { knobsOf } from '../../src/synthesis/generators/source';
 import { wordingOf } from '../../src/synthesis/generators/wording';
 import { worldOf } from '../../src/synthesis/generators/world';
@@ -22,7 +22,9 @@ const bands = calibrationBandsSchema.parse({});
 
 const report = (success: number) =>
   calibrate({
-    groups: Array.from({ length: 10 }, () => Array.from({ length: 16 }, (_, i) => (i < success ? 1 : 0.1))),
+    groups: Array.from({ length: 10 }, () => ({
+      rewards: Array.from({ length: 16 }, (_, i) => (i < success ? 1 : 0.1)),
+    })),
     bands,
     confidence: 0.95,
   });
@@ -58,17 +60,21 @@ describe('generators on the shop', () => {
     async (capability) => {
       const module = open((await generate(capability, shop, { rollouts })).source);
       const draw = random(`calibration ${capability}`);
-      const groups: number[][] = [];
+      const groups: Group[] = [];
       for (let seed = 0; seed < bands.seeds; seed += 1) {
         const state = (await module.make(seed)) as { special: boolean };
         const { never = [] } = await module.shortcuts(seed);
         const wrong = state.special ? never : [{ role: 'assistant' as const, content: 'done .' }];
-        const right = (await play(module, { seed, script: await module.solve(seed) })).reward;
+        const solved = await play(module, { seed, script: await module.solve(seed) });
         const lacking = (await play(module, { seed, script: wrong })).reward;
-        groups.push(Array.from({ length: 16 }, () => (draw.chance(state.special ? 0.25 : 0.95) ? right : lacking)));
+        const chance = state.special ? 0.25 : 0.95;
+        groups.push({
+          rewards: Array.from({ length: 16 }, () => (draw.chance(chance) ? solved.reward : lacking)),
+          branch: solved.branch!,
+        });
       }
       const report = calibrate({ groups, bands, confidence: 0.95 });
-      expect(report).toMatchObject({ verdict: 'accepted', reasons: [] });
+      expect(report).toMatchObject({ verdict: 'accepted', reasons: [], judged: { mastered: ['twin'] } });
     },
   );
 
@@ -159,7 +165,7 @@ describe('generators on another target', () => {
   it.each(capabilityNames.filter((name) => name !== 'select_matching_record'))('%s', async (capability) => {
     const { source, rationale } = await generate(capability, library);
     expect(await selfTest({ source })).toEqual({ passed: true, findings: [] });
-    expect(rationale).toMatch(/28% of the instances are twins.* of library\.$/);
+    expect(rationale).toMatch(/Every second instance is the twin of the one before; .* of library\.$/);
   });
 
   it('says what it cannot make', async () => {
@@ -213,30 +219,39 @@ describe('after calibration', () => {
   const calibrated = (source: string, success: number) => ({ source, findings: [], calibration: report(success) });
 
   it('turns the knobs harder or easier within their limits', () => {
-    const harder = turn(startKnobs, report(15));
-    expect(harder.twins).toBeLessThan(startKnobs.twins);
-    expect(harder.records[1]).toBeGreaterThan(startKnobs.records[1]);
-    const easier = turn(startKnobs, report(1));
-    expect(easier.twins).toBeGreaterThan(startKnobs.twins);
-    expect(easier.records[0]).toBeLessThan(startKnobs.records[0]);
-    let knobs = startKnobs;
-    for (let round = 0; round < 9; round += 1) knobs = turn(knobs, report(16));
-    expect(knobs.twins).toBe(TWINS.fewest);
+    expect(turn(startKnobs, report(15))).toEqual({ records: [4, 5], lookalikes: 2 });
+    expect(turn(startKnobs, report(1))).toEqual({ records: [2, 3], lookalikes: 1 });
+    const [hardest, easiest] = [16, 0].map((success) => {
+      let knobs = startKnobs;
+      for (let round = 0; round < 9; round += 1) knobs = turn(knobs, report(success));
+      return knobs;
+    });
+    expect(hardest).toEqual({ records: [5, 6], lookalikes: 2 });
+    expect(easiest).toEqual({ records: [2, 3], lookalikes: 1 });
     expect(turn(startKnobs, report(5))).toEqual(startKnobs);
+  });
+
+  it('turns them by the branches that were judged, not by those that are mastered', () => {
+    const rewards = (success: number) => Array.from({ length: 16 }, (_, i) => (i < success ? 1 : 0.1));
+    const groups = Array.from({ length: 20 }, (_, n) =>
+      n % 2 ? { branch: 'twin', rewards: rewards(16) } : { branch: 'special', rewards: rewards(1) },
+    );
+    const hard = calibrate({ groups, bands, confidence: 0.95 });
+    expect(hard.judged).toBeDefined();
+    expect(turn(startKnobs, hard)).toEqual(turn(startKnobs, report(1)));
   });
 
   it.each([
     ['complete_all_requested_actions', 16, 3],
-    ['refuse_forbidden_actions', 0, 4],
+    ['refuse_forbidden_actions', 0, 2],
     ['select_matching_record', 16, 3],
-    ['select_matching_record', 0, 4],
+    ['select_matching_record', 0, 2],
   ])(
     '%s, success %d of 16: the last module passes the self-test, and there is none after it',
     async (name, success, last) => {
       let { source } = await generate(name, shop);
       for (let round = 2; round <= last; round += 1)
         ({ source } = await regenerate(name, shop, { round, previous: calibrated(source, success) }));
-      expect(knobsOf(source).twins).toBe(success > 0 ? TWINS.fewest : TWINS.most);
       expect((await selfTest({ source })).findings).toEqual([]);
       await expect(regenerate(name, shop, { previous: calibrated(source, success) })).rejects.toMatchObject({
         type: 'CannotSynthesize',
@@ -249,42 +264,31 @@ describe('after calibration', () => {
     const previous = calibrated((await generate('compute_action_values', shop)).source, 1);
     const made = () => regenerate('compute_action_values', shop, { previous });
     expect(await made()).toEqual(await made());
-    expect((await made()).rationale).toMatch(/Round 2, after "mean reward .*": 36% of the instances are twins/);
+    expect((await made()).rationale).toMatch(/Round 2, after "mean reward .*": .* accounts hold 2 to 3 records/);
     expect(() => knobsOf('export const x = 1;\n')).toThrow(/not made by the generators/);
   });
 });
 
-describe('after a self-test with findings', () => {
-  it('raises the share of twins until the module passes, or there are no more', async () => {
-    const { source } = await generate('refuse_forbidden_actions', shop);
-    let module = source.replace(/"twins":[\d.]+/, '"twins":0.1');
-    const twins: number[] = [];
-    for (let round = 2; ; round += 1) {
-      const { findings } = await selfTest({ source: module });
-      if (findings.length === 0) break;
-      expect(findings.join()).toMatch(/shortcut "always" succeeds on/);
-      const next = await regenerate('refuse_forbidden_actions', shop, {
-        round,
-        previous: { source: module, findings },
-      });
-      expect(next.rationale).toContain(`Round ${round}, after "${findings[0]}`);
-      module = next.source;
-      twins.push(knobsOf(module).twins);
-    }
-    expect(twins).toEqual([TWINS.fewest]);
-    const most = source.replace(/"twins":[\d.]+/, `"twins":${TWINS.most}`);
-    const previous = { source: most, findings: ['first finding', 'second', 'third', 'fourth'] };
-    await expect(regenerate('refuse_forbidden_actions', shop, { previous })).rejects.toMatchObject({
-      type: 'CannotSynthesize',
-      message: expect.stringMatching(/still: first finding; second; third; synthesizer: {kind: given/),
-    });
+test('what a self-test finds is mended by no knob', async () => {
+  const { source } = await generate('refuse_forbidden_actions', shop);
+  const findings = ['first finding', 'second', 'third', 'fourth'];
+  const revised = regenerate('refuse_forbidden_actions', shop, {
+    previous: { source, findings, calibration: report(16) },
   });
+  await expect(revised).rejects.toMatchObject({
+    type: 'CannotSynthesize',
+    message: expect.stringMatching(/still: first finding; second; third; synthesizer: {kind: given/),
+  });
+});
 
-  it('has findings answered before bands', async () => {
-    const { source } = await generate('refuse_forbidden_actions', shop);
-    const next = await regenerate('refuse_forbidden_actions', shop, {
-      previous: { source, findings: ['a finding'], calibration: report(16) },
-    });
-    expect(knobsOf(next.source)).toEqual({ ...startKnobs, twins: TWINS.start + TWINS.step });
-  });
+test('too few twins are found, and so is a module without a special case', async () => {
+  const { source } = await generate('refuse_forbidden_actions', shop);
+  const withTwins = (isTwin: string): string => {
+    const changed = source.replace('seed % 2 !== 0', isTwin);
+    expect(changed).not.toBe(source);
+    return changed;
+  };
+  const findings = async (isTwin: string) => (await selfTest({ source: withTwins(isTwin) })).findings.join('\n');
+  expect(await findings('seed % 10 === 0')).toMatch(/shortcut "always" succeeds on (8|9)\d%/);
+  expect(await findings('true')).toMatch(/shortcut "never" succeeds on 100%/);
 });

@@ -4,27 +4,16 @@ import { join } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { Rollout, ScoredRollout } from '../../src/domain/rollout';
 import { rollOut } from '../../src/rollout/engine';
+import { namesIn } from '../support/names-in';
 import { trainingBatch, writeTrainingBatch, type RowsRollout } from '../../src/rollout/training-batch';
-import { countingEnvironment, countingPolicy } from '../support/counting-environment';
+import { countingBatch } from '../support/counting-batch';
 
 let root: string;
 let records: Rollout[];
 beforeEach(async () => {
   root = mkdtempSync(join(tmpdir(), 'batch-'));
-  ({ records } = await rollOut({
-    environment: countingEnvironment(),
-    policy: { base: 'base', adapters: [] },
-    tasks: ['n-2', 'n-0', 'n-1'],
-    attempts: 2,
-    sampling: { temperature: 1, topP: 1, maxTokens: 16 },
-    seed: 7,
-    concurrency: 4,
-    purpose: 'training',
-    title: 'a step',
-    maxAttempts: 1,
-    store: openFolderStore(join(root, 'store')),
-    client: countingPolicy(),
-  }));
+  const store = openFolderStore(join(root, 'store'));
+  ({ records } = await rollOut(countingBatch(store, { purpose: 'training', title: 'a step' })));
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
@@ -99,7 +88,9 @@ test('a learner of its own gets whole conversations with what they were worth', 
 
 test('batch.json holds it, and nothing else is left behind', async () => {
   const file = join(root, 'out.json');
-  await writeTrainingBatch({ ...options, records, tasks: ['n-1'], file });
+  const [beside, aside] = [namesIn(root), join(root, 'store', 'aside')];
+  await writeTrainingBatch({ ...options, records, tasks: ['n-1'], file, aside });
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(trainingBatch({ ...options, records, tasks: ['n-1'] }));
   expect(readdirSync(root).sort()).toEqual(['out.json', 'store']);
+  expect(await beside()).toEqual(['out.json']);
 });

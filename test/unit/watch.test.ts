@@ -1,13 +1,28 @@
+import { ApplicationFailure, TimeoutFailure } from '@temporalio/common';
+import { activityTexts } from '../../src/cli/watch/activity-text';
 import { durationText } from '../../src/cli/watch/format';
 import { Changes } from '../../src/cli/watch/json-lines';
+import { FailureCount } from '../../src/cli/watch/failures';
 import { Rates } from '../../src/cli/watch/rates';
-import type { Snapshot } from '../../src/cli/watch/snapshot';
+import { reasonInWords } from '../../src/cli/watch/reasons';
+import { withKnown, type ActivitySnapshot, type Snapshot } from '../../src/cli/watch/snapshot';
 import { frameLines, LiveTree } from '../../src/cli/watch/terminal';
 
 const now = 1_000_000;
+const activity = (over: Partial<ActivitySnapshot>): ActivitySnapshot => ({
+  id: '1',
+  workflowId: 'demo',
+  type: 'train',
+  state: 'started',
+  attempt: 1,
+  ...over,
+});
 const snapshot: Snapshot = {
   name: 'demo',
+  runId: 'run',
   status: 'RUNNING',
+  paused: false,
+  stage: 'capabilities',
   startedAt: now - 192_000,
   activities: [],
   progress: {
@@ -37,20 +52,22 @@ const snapshot: Snapshot = {
   children: [
     {
       workflowId: 'demo/capability/ask',
+      kind: 'capability',
+      name: 'ask',
       progress: { name: 'ask', phase: 'train', round: 1, detail: 'waiting for a gpu slot', paused: false },
       activities: [
-        {
-          type: 'train',
-          attempt: 1,
+        activity({
           heartbeat: { kind: 'train', step: 12, steps: 24, reward: 0.6123, rollouts: { done: 20, total: 64 } },
           heartbeatAt: now - 1000,
-        },
+        }),
       ],
     },
     {
       workflowId: 'demo/arm/grpo_target',
+      kind: 'arm',
+      name: 'grpo_target',
       progress: { name: 'grpo_target', phase: 'train', round: 1, detail: '', paused: false },
-      activities: [{ type: 'train', attempt: 2, lastFailure: 'TrainerDied: gone', heartbeatAt: now - 65_000 }],
+      activities: [activity({ attempt: 2, lastFailure: 'the trainer is gone', heartbeatAt: now - 65_000 })],
     },
   ],
 };
@@ -66,7 +83,7 @@ describe('the tree on a terminal', () => {
       '▸ capabilities',
       '▸   ask                train · step 12/24 · reward 0.61 · rollouts 20/64',
       '✗   tell               not calibrated',
-      '▸   grpo_target (arm)  train · silent for 1 min · attempt 2: TrainerDied: gone',
+      '▸   grpo_target (arm)  train · beginning to train · silent for 1 min · attempt 2: the trainer is gone',
       '· router',
       '· evaluation',
       '  2000 rollouts scored, 1 broken',
@@ -80,10 +97,10 @@ describe('the tree on a terminal', () => {
     if (stage) Object.assign(stage, { status: 'running', detail: '' });
     const analysis = { kind: 'analysis' as const, title: 'pass 2', done: 30, total: 400 };
     const rollouts = { kind: 'rollouts' as const, title: 'base rollouts', done: 10, total: 340, broken: 1 };
-    early.activities = [analysis, rollouts].map((heartbeat) => ({ type: 'any', attempt: 1, heartbeat }));
+    early.activities = [analysis, rollouts].map((heartbeat) => activity({ heartbeat }));
     const rates = new Rates();
     frame({ snapshot: early, rates });
-    early.activities[0] = { type: 'any', attempt: 1, heartbeat: { ...analysis, done: 50 } };
+    early.activities[0] = activity({ heartbeat: { ...analysis, done: 50 } });
     expect(frame({ snapshot: early, rates, now: now + 2000 })).toContain(
       '▸ selection            pass 2 50/400 · 10.0/s · base rollouts 10/340 · 1 broken',
     );
@@ -93,10 +110,97 @@ describe('the tree on a terminal', () => {
     for (const line of frame({ columns: 40 })) expect(line.length).toBeLessThanOrEqual(40);
   });
 
-  it('says so when no worker answers', () => {
+  it('shows stage and children of a campaign whose workers are away, from what the server knows', () => {
     const silent = structuredClone(snapshot);
     delete silent.progress;
-    expect(frame({ snapshot: silent }).join('\n')).toContain('no worker answers');
+    for (const child of silent.children) delete child.progress;
+    expect(frame({ snapshot: silent })).toEqual([
+      'demo · running 3m12s',
+      '✓ rollouts',
+      '✓ selection',
+      '▸ capabilities',
+      '▸   ask                step 12/24 · reward 0.61 · rollouts 20/64',
+      '▸   grpo_target (arm)  beginning to train · silent for 1 min · attempt 2: the trainer is gone',
+      '· router',
+      '· evaluation',
+      '  no worker answers: `campaign run FILE` starts them',
+    ]);
+  });
+
+  it('shows what an earlier look knew while the workers are away, and since when', () => {
+    const silent = structuredClone(snapshot);
+    delete silent.progress;
+    silent.stage = 'router';
+    const known = withKnown(silent, { snapshot, at: now - 60_000 });
+    expect(frame({ snapshot: known })).toEqual([
+      'demo · seed 1 · running 3m12s',
+      '✓ rollouts             340 train tasks, base model',
+      '✓ selection            ask_for_missing_identifier',
+      '✓ capabilities',
+      ...frame().slice(4, 7),
+      '▸ router',
+      '· evaluation',
+      '  2000 rollouts scored, 1 broken',
+      '  no worker answers: `campaign run FILE` starts them; finished steps as of 1970-01-01 00:15:40 UTC',
+    ]);
+    expect(withKnown({ ...silent, runId: 'another' }, { snapshot, at: now }).progress).toBeUndefined();
+  });
+
+  it('tells code that fails from workers that are away', () => {
+    const failing = structuredClone(snapshot);
+    delete failing.progress;
+    failing.failures = 4;
+    Object.assign(failing.children[0] ?? {}, { failures: 2 });
+    expect(frame({ snapshot: failing }).slice(-2)).toEqual([
+      '  the code of workflow demo failed 4 times in a row: logs/control-worker.log says why',
+      '  the code of workflow demo/capability/ask failed 2 times in a row: logs/control-worker.log says why',
+    ]);
+    expect(frame({ snapshot: { ...failing, status: 'TERMINATED' } }).join()).not.toContain('the code of');
+  });
+
+  it('shows no control characters of what others say', () => {
+    const words = 'died:\u001b[2J\u001b[31m Traceback\u001b]0;owned\u0007\u009b2J\r';
+    const rude = structuredClone({ ...snapshot, status: 'FAILED', failure: words });
+    Object.assign(rude.progress?.stages[0] ?? {}, { detail: words });
+    Object.assign(rude.children[1]?.activities[0] ?? {}, { lastFailure: words });
+    const text = frame({ snapshot: rude }).join('\n');
+    expect(text.match(/died: Traceback/g)).toHaveLength(3);
+    expect(text.match(/[^\P{Cc}\n]/gu)).toBeNull();
+  });
+
+  it('says paused, also when no worker answers', () => {
+    const paused: Snapshot = { ...snapshot, paused: true };
+    expect(frame({ snapshot: paused })[0]).toBe('demo · seed 1 · paused 3m12s');
+    delete paused.progress;
+    expect(frame({ snapshot: paused })[0]).toBe('demo · paused 3m12s');
+    expect(frame({ snapshot: { ...paused, asOf: now - 12_000 } })[0]).toBe('demo · was paused 3m00s');
+    // One that was ended while it was paused is not paused any more.
+    expect(frame({ snapshot: { ...paused, status: 'TERMINATED', closedAt: now } })[0]).toBe('demo · terminated 3m12s');
+  });
+
+  it('says how a campaign ended and why, within the width; nothing of it runs any more', () => {
+    const failure = 'the model folder models/base has no config.json; ' + 'name another one '.repeat(4);
+    const failed: Snapshot = { ...snapshot, status: 'FAILED', closedAt: now - 72_000, failure };
+    const lines = frame({ snapshot: failed, columns: 60 });
+    expect(lines[0]).toBe('demo · seed 1 · failed 2m00s');
+    expect(lines.filter((line) => line.startsWith('▸'))).toEqual([]);
+    expect(lines.find((line) => line.includes(' capabilities'))).toMatch(/^✗ capabilities +not finished$/);
+    const why = lines.slice(lines.findIndex((line) => line.startsWith('  why: ')));
+    expect(why.join(' ').replace(/\s+/g, ' ').trim()).toBe(`why: ${failure.trim()}`);
+    expect(why.length).toBeGreaterThan(1);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
+  });
+
+  it.each([
+    ['prepare', '▸ preparation   checking the parts and splitting the tasks', 1],
+    ['writeReport', '▸ report        writing the report', 6],
+  ])('shows what is done outside the stages: %s', (type, line, at) => {
+    const outside = structuredClone(snapshot);
+    for (const stage of outside.progress?.stages ?? [])
+      Object.assign(stage, { status: type === 'prepare' ? 'waiting' : 'done', detail: '' });
+    Object.assign(outside.progress ?? {}, { children: [] });
+    Object.assign(outside, { children: [], activities: [activity({ type, startedAt: now })] });
+    expect(frame({ snapshot: outside })[at]).toBe(line);
   });
 
   it('is drawn over what was drawn before, and not over what was printed', () => {
@@ -105,9 +209,28 @@ describe('the tree on a terminal', () => {
     const tree = new LiveTree(out);
     tree.draw(['one', 'two']);
     tree.draw(['three', 'four']);
-    tree.print('a note');
+    tree.print('a \x1b[2Jnote\r');
     tree.draw(['five']);
     expect(text).toBe('one\ntwo\n\x1b[2A\x1b[0Jthree\nfour\n\x1b[2A\x1b[0Ja note\nfive\n');
+  });
+});
+
+describe('code that fails', () => {
+  it('counts from the first look, and from a success on', () => {
+    const count = new FailureCount();
+    const look = (failures?: number) => () =>
+      count.check({ ...snapshot, children: [], ...(failures === undefined ? {} : { failures }) }, 3);
+    for (const failures of [12, 14, undefined, 2]) expect(look(failures)).not.toThrow();
+    expect(look(3)).toThrow(/^the code of workflow demo failed 3 times in a row: .* the same command starts it anew/);
+  });
+
+  it('may be that of a child', () => {
+    const count = new FailureCount();
+    const look = (failures: number) => () =>
+      count.check({ ...snapshot, children: [{ ...childRef, failures, activities: [] }] }, 3);
+    const childRef = { workflowId: 'demo/arm/a', kind: 'arm' as const, name: 'a' };
+    expect(look(5)).not.toThrow();
+    expect(look(8)).toThrow('the code of workflow demo/arm/a failed 8 times');
   });
 });
 
@@ -139,6 +262,76 @@ describe('JSON lines', () => {
     if (router) router.status = 'running';
     expect(changes.since(later, now + 2000).map(({ stage }) => stage)).toEqual(['router']);
     expect(changes.since(later, now + 6000).map(({ child }) => child)).toContain('ask');
+  });
+});
+
+describe('an activity says what it does or waits for:', () => {
+  const text = (over: Partial<ActivitySnapshot>, more: Partial<ActivitySnapshot>[] = []) =>
+    activityTexts({
+      activities: [over, ...more].map((one) => activity(one)),
+      owner: 'demo',
+      rates: new Rates(),
+      now,
+    });
+  const scheduled = { state: 'scheduled' as const };
+  const heartbeat = { kind: 'train' as const, step: 3, steps: 24, reward: 0.5, rollouts: { done: 2, total: 64 } };
+  const lost = 'its worker was lost';
+
+  it.each([
+    ['train', 'waits for a gpu slot'],
+    ['rollOut', 'waits for a rollouts worker'],
+    ['fitRouter', 'waits for a rollouts worker'],
+    ['label', 'waits for a control worker'],
+  ])('%s that no worker has', (type, expected) => {
+    expect(text({ ...scheduled, type })).toEqual([expected]);
+  });
+
+  it('one that waits is never silent, and shows no rollouts of the attempt before', () => {
+    const waits = { ...scheduled, attempt: 2, heartbeat, heartbeatAt: now - 900_000, lastFailure: lost };
+    expect(text(waits)).toEqual([`step 3/24 · reward 0.50 · waits for a gpu slot · attempt 2: ${lost}`]);
+  });
+
+  it('one that is tried again later', () => {
+    const later = { ...scheduled, attempt: 3, nextAttemptAt: now + 12_000, lastFailure: 'no room' };
+    expect(text(later)).toEqual(['attempt 3 in 12 s: no room']);
+    expect(text({ ...later, nextAttemptAt: now - 1 })).toEqual(['waits for a gpu slot · attempt 3: no room']);
+  });
+
+  it('one that has begun is silent from its own beginning', () => {
+    const begun = { attempt: 2, heartbeat, heartbeatAt: now - 900_000, startedAt: now - 30_000 };
+    expect(text(begun)).toEqual(['step 3/24 · reward 0.50 · rollouts 2/64 · attempt 2']);
+    expect(text({ ...begun, startedAt: now - 180_000 })[0]).toContain('silent for 3 min');
+  });
+
+  it('one without a heartbeat shows its step; equal ones are counted', () => {
+    const label = { type: 'label', startedAt: now };
+    expect(text(label, [label, { type: 'rollOut', startedAt: now }])).toEqual([
+      '2 times: labeling trajectories',
+      'beginning rollouts',
+    ]);
+  });
+
+  it('a learner that waits, and one that is stopping', () => {
+    expect(text({ heartbeat: { ...heartbeat, waitsFor: 'the trainer to start' } })[0]).toMatch(
+      /waits for the trainer to start$/,
+    );
+    expect(text({ state: 'cancelling', heartbeat })[0]).toMatch(/stopping$/);
+  });
+});
+
+describe('reasons are in words:', () => {
+  const create = (options: Parameters<typeof ApplicationFailure.create>[0]) => ApplicationFailure.create(options);
+  const cause = new Error('ECONNREFUSED');
+  it.each([
+    ['its worker was lost', new TimeoutFailure('activity Heartbeat timeout', undefined, 'HEARTBEAT')],
+    ['its worker was lost', create({ type: 'WorkerDied', message: 'worker 12 died' })],
+    ['its worker was stopped', create({ type: 'WorkerShutdown', message: 'x' })],
+    ['it took longer than its limit', new TimeoutFailure('x', undefined, 'START_TO_CLOSE')],
+    ['no answer at :1', create({ type: 'PolicyServerUnavailable', message: 'no answer at :1', cause })],
+    ['no tasks', new Error('child failed', { cause: create({ type: 'BadInput', message: 'no tasks', cause }) })],
+    ['ECONNREFUSED', new Error('outer', { cause })],
+  ])('%s', (words, error) => {
+    expect(reasonInWords(error)).toBe(words);
   });
 });
 

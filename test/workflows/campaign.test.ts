@@ -1,9 +1,10 @@
 /** The workflows under time skipping: what happens in which order, and what a failure becomes. */
-import { ApplicationFailure, CancelledFailure, Context, sleep } from '@temporalio/activity';
+import { ApplicationFailure, Context, sleep } from '@temporalio/activity';
+import type { WorkflowFailedError } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import type { CampaignProgress, ChildProgress } from '../../src/workflows/messages';
+import type { CampaignProgress } from '../../src/workflows/messages';
 import { quiet, start, timeSkipping, withWorkers } from './environment';
-import { artifact, calibration, config, fakeActivities, summary } from './fake-activities';
+import { artifact, calibration, config, fakeActivities, summary, type Activities } from './fake-activities';
 
 jest.setTimeout(120_000);
 quiet();
@@ -36,6 +37,35 @@ test('goes through every stage and reports it', async () => {
   ]);
   expect(seen.rollOuts.find(({ title }) => title === 'test: trace')?.policy).toEqual({ router: artifact('router') });
   expect(seen.record?.router?.options).not.toContain('grpo_target');
+});
+
+test('a base model that can not work on the target stops the campaign before its rollouts, unless it is forced', async () => {
+  const checkBase = async () => ({
+    rollouts: artifact('check'),
+    problems: ['it knows no word'],
+    warnings: ['no reward'],
+  });
+  const stopped = fakeActivities({ checkBase });
+  const ended = await withWorkers(env, stopped.activities, async () =>
+    (await start(env, { campaign: named() })).result().catch((error: WorkflowFailedError) => error.cause),
+  );
+  expect(ended).toMatchObject({
+    type: 'BaseUnsuited',
+    nonRetryable: true,
+    message: expect.stringMatching(/can't work on this target: it knows no word\..*--force/),
+  });
+  expect(stopped.seen.rollOuts).toEqual([]);
+  const forced = fakeActivities({ checkBase });
+  const asked = jest.spyOn(forced.activities, 'checkBase');
+  const progress = await withWorkers(env, forced.activities, async () => {
+    const handle = await start(env, { campaign: named(), until: 'rollouts', force: true });
+    await handle.result();
+    return handle.query<CampaignProgress>('progress');
+  });
+  expect(forced.seen.record?.baseCheck).toEqual(await checkBase());
+  expect(progress.stages[0]?.detail).toBe('4 train tasks, base model; unsuited, but forced; no reward');
+  // Asked for as the base rollouts are, so that these take its rollouts over.
+  expect(asked.mock.calls.map(([{ rollouts }]) => rollouts)).toEqual(forced.seen.rollOuts);
 });
 
 test('stops after the stage it is told', async () => {
@@ -161,6 +191,132 @@ test('a policy that cannot be evaluated is a row of the report', async () => {
   ]);
 });
 
+test('an option whose outcome matrix fails for good is left out of the router', async () => {
+  const { activities, seen } = fakeActivities();
+  const { rollOut } = activities;
+  activities.rollOut = async (input) => {
+    if (input.title === 'outcome matrix: tell_what_is_asked') throw fatal('its adapter has another rank');
+    return rollOut(input);
+  };
+  const fitRouter = jest.spyOn(activities, 'fitRouter');
+  await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
+  expect(fitRouter.mock.calls[0]?.[0].outcomes.map(({ option }) => option)).toEqual([
+    'base',
+    'refuse_what_is_forbidden',
+  ]);
+  expect(seen.record?.router).toMatchObject({
+    router: artifact('router'),
+    options: ['base', 'refuse_what_is_forbidden'],
+    failed: [{ name: 'tell_what_is_asked', reason: 'BadInput: its adapter has another rank' }],
+  });
+  expect(seen.record?.evaluation?.policies.map((p) => p.name)).toContain('tell_what_is_asked');
+  expect(seen.record?.evaluation?.policies.map((p) => p.name)).toContain('trace');
+});
+
+test('a router that can not be fitted ends no campaign: all but the routed policy is evaluated, and that says why', async () => {
+  const { activities, seen } = fakeActivities({
+    fitRouter: async () => {
+      throw fatal('tasks: 1 different text');
+    },
+  });
+  await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
+  const reason = 'the router was not fitted: BadInput: tasks: 1 different text';
+  expect(seen.record?.router).toMatchObject({ reason, outcomes: [{ option: 'base' }, {}, {}] });
+  expect(seen.record?.router?.router).toBeUndefined();
+  expect(seen.record?.evaluation?.policies.map((p) => p.name)).toEqual([
+    'base',
+    'refuse_what_is_forbidden',
+    'tell_what_is_asked',
+    'grpo_target',
+  ]);
+  expect(seen.record?.evaluation?.failed).toEqual([{ name: 'trace', reason }]);
+});
+
+describe('a damaged artifact is nobody’s result: it fails the campaign', () => {
+  const damaged = (message: string) =>
+    ApplicationFailure.create({ type: 'ArtifactDamaged', message, nonRetryable: true });
+  const innermost = (error: unknown): unknown => {
+    let cause = error;
+    while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
+    return cause;
+  };
+  /** The campaign's failure, where this activity throws. */
+  async function failureOf(replaced: Parameters<typeof fakeActivities>[0], change?: (all: Activities) => void) {
+    const { activities, seen } = fakeActivities(replaced);
+    change?.(activities);
+    const campaign = named();
+    const error = await withWorkers(env, activities, async () =>
+      (await start(env, { campaign })).result().catch((failure: unknown) => failure),
+    );
+    expect(seen.record).toBeUndefined();
+    return { error: innermost(error), campaign };
+  }
+
+  test('in a labeling pass', async () => {
+    const label = async ({ pass }: { pass: number }) => {
+      if (pass === 3) throw damaged('the candidates');
+      return artifact(`labels-${pass}`);
+    };
+    const { error } = await failureOf({ label });
+    expect(error).toMatchObject({ type: 'ArtifactDamaged', message: 'the candidates' });
+  });
+
+  test('in a child, when the others have ended', async () => {
+    let others = 0;
+    let left = 0;
+    let begun: () => void = () => undefined;
+    const training = new Promise<void>((done) => (begun = done));
+    const { error, campaign } = await failureOf({
+      selfTest: async ({ module }) => {
+        await training;
+        if (module.sha256.startsWith('refuse')) throw damaged('the module');
+        return { passed: true, findings: [] };
+      },
+      train: async ({ name }) => {
+        if (name !== 'grpo_target') throw fatal('not this one');
+        others += 1;
+        begun();
+        try {
+          for (;;) {
+            Context.current().heartbeat({ kind: 'train', step: 1, steps: 4 });
+            await sleep(50);
+          }
+        } finally {
+          left += 1;
+        }
+      },
+    });
+    expect(error).toMatchObject({ type: 'ArtifactDamaged', message: 'the module' });
+    expect([others, left]).toEqual([1, 1]);
+    const arm = await env.client.workflow.getHandle(`${campaign.name}/arm/grpo_target`).describe();
+    expect(arm.status.name).toBe('CANCELLED');
+  });
+
+  test.each(['outcome matrix: tell_what_is_asked', 'test: grpo_target'])('in the batch %s', async (title) => {
+    const { error } = await failureOf({}, (activities) => {
+      const { rollOut } = activities;
+      activities.rollOut = async (input) => {
+        if (input.title === title) throw damaged(title);
+        return rollOut(input);
+      };
+    });
+    expect(error).toMatchObject({ type: 'ArtifactDamaged', message: title });
+  });
+});
+
+test('every step has a limit on its silence', async () => {
+  const { activities } = fakeActivities();
+  const campaign = named();
+  const history = await withWorkers(env, activities, async () => {
+    const handle = await start(env, { campaign });
+    await handle.result();
+    return handle.fetchHistory();
+  });
+  const scheduled = (history.events ?? []).flatMap(({ activityTaskScheduledEventAttributes: one }) => one ?? []);
+  expect(scheduled.map(({ activityType }) => activityType?.name)).toContain('writeReport');
+  expect(new Set(scheduled.map(({ heartbeatTimeout }) => Number(heartbeatTimeout?.seconds)))).toEqual(new Set([600]));
+});
+
 test('a capability that fails for good is a row of the report', async () => {
   const { activities, seen } = fakeActivities({
     selfTest: async ({ module }) =>
@@ -274,41 +430,22 @@ test('the best iteration by held-out success is kept, the first of equals', asyn
   expect(seen.record?.capabilities?.[0]?.trained?.best.step).toBe(2);
 });
 
-test('pause holds the next step and takes back a running training; resume goes on', async () => {
-  let trainings = 0;
+test('a child of an earlier run that is still ending is waited for', async () => {
   const { activities, seen } = fakeActivities();
-  const train = activities.train;
-  let release: () => void = () => undefined;
-  const begun = new Promise<void>((resolve) => (release = resolve));
-  activities.train = async (input) => {
-    if (++trainings > 1) return train(input);
-    release();
-    for (;;) {
-      Context.current().heartbeat({ kind: 'train', step: 1, steps: 4 });
-      await sleep(50).catch((error: unknown) => {
-        throw error instanceof CancelledFailure ? error : new Error('not cancelled');
-      });
-    }
-  };
   const candidate = { name: 'tell_what_is_asked', definition: 'x', examples: [] };
   activities.select = async () => ({ ref: artifact('s'), selected: [{ candidate, votes: 10 }] });
-  // The heartbeat's answer carries the cancellation; the SDK sends it at 0.8 x the timeout.
-  const campaign = named({ arms: [], workers: { heartbeatSeconds: 5 } });
+  const campaign = named({ arms: [] });
   await withWorkers(env, activities, async () => {
+    const earlier = await env.client.workflow.start('campaign', {
+      workflowId: `${campaign.name}/capability/${candidate.name}`,
+      taskQueue: 'nobody polls it',
+    });
     const handle = await start(env, { campaign });
-    const child = env.client.workflow.getHandle(`${campaign.name}/capability/${candidate.name}`);
-    await begun;
-    await handle.signal('pause');
-    for (;;) {
-      const progress = await child.query<ChildProgress>('progress');
-      if (progress.paused) break;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    expect(await handle.query<CampaignProgress>('progress')).toMatchObject({ paused: true });
-    expect(seen.record).toBeUndefined();
-    await handle.signal('resume');
+    const failed = async () =>
+      (await handle.fetchHistory()).events?.some((event) => event.startChildWorkflowExecutionFailedEventAttributes);
+    while (!(await failed())) await new Promise((resolve) => setTimeout(resolve, 50));
+    await earlier.terminate();
     await handle.result();
   });
-  expect(trainings).toBe(2);
-  expect(seen.record?.capabilities?.[0]?.status).toBe('trained');
+  expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['trained']);
 });

@@ -43,8 +43,20 @@ async function started(): Promise<TestWorkflowEnvironment> {
   }
 }
 
-export async function timeSkipping(): Promise<TestWorkflowEnvironment> {
-  const env = await started();
+export const timeSkipping = async (): Promise<TestWorkflowEnvironment> => withAttributes(await started());
+
+/** The dev server that campaigns run on, in real time: it tells of pending activities what the other one does not. */
+export const devServer = async (): Promise<TestWorkflowEnvironment> =>
+  withAttributes(
+    await TestWorkflowEnvironment.createLocal({
+      server: {
+        executable: { type: 'existing-path', path: resolve(venv, 'temporal') },
+        log: { format: 'pretty', level: 'error' },
+      },
+    }),
+  );
+
+async function withAttributes(env: TestWorkflowEnvironment): Promise<TestWorkflowEnvironment> {
   const keyword = temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
   await env.connection.operatorService.addSearchAttributes({
     namespace: env.namespace ?? 'default',
@@ -74,7 +86,10 @@ export async function withWorkers<T>(
     activities,
   });
   const others = await Promise.all(
-    [taskQueues.rollouts, taskQueues.gpu].map((taskQueue) => Worker.create({ ...options, taskQueue, activities })),
+    [taskQueues.rollouts, taskQueues.gpu].map((taskQueue) =>
+      // The answer to a heartbeat is how a running activity hears that it is cancelled.
+      Worker.create({ ...options, taskQueue, activities, maxHeartbeatThrottleInterval: '1s' }),
+    ),
   );
   const [gpu, rollouts] = others as [Worker, Worker];
   return control.runUntil(gpu.runUntil(rollouts.runUntil(body)));

@@ -88,6 +88,7 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
     synthesize: async ({ candidate, round }) => artifact(`${candidate.name}-${round}`),
     selfTest: async () => ({ passed: true, findings: [] }),
     calibrate: async () => calibration(true),
+    checkBase: async () => ({ rollouts: artifact('base check'), problems: [], warnings: [] }),
     rollOut: async (input) => {
       seen.rollOuts.push(input);
       return summary(input);

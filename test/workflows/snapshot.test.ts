@@ -1,39 +1,250 @@
-/** Looking at a campaign whose workers are away. */
+/** Looking at campaigns whose workers are there, busy or away, on the dev server that campaigns run on. */
+import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
+import { listCampaigns, type Temporal } from '../../src/cli/temporal';
 import { follow } from '../../src/cli/watch/follow';
 import type { ProgressOutput } from '../../src/cli/watch/progress-output';
+import { Rates } from '../../src/cli/watch/rates';
 import { takeSnapshot, type Snapshot } from '../../src/cli/watch/snapshot';
-import type { Temporal } from '../../src/cli/temporal';
-import { quiet, start, timeSkipping } from './environment';
-import { config } from './fake-activities';
+import { frameLines } from '../../src/cli/watch/terminal';
+import { signalNames, taskQueues } from '../../src/workflows/messages';
+import { devServer, quiet, start, workflowBundle } from './environment';
+import { config, fakeActivities, type Activities } from './fake-activities';
 
 jest.setTimeout(60_000);
 quiet();
 let env: TestWorkflowEnvironment;
 let temporal: Temporal;
 beforeAll(async () => {
-  env = await timeSkipping();
+  env = await devServer();
   temporal = { client: env.client, close: async () => undefined };
+});
+afterEach(async () => {
+  for (const { name, status } of await listCampaigns(temporal))
+    if (['running', 'paused'].includes(status)) await env.client.workflow.getHandle(name).terminate();
 });
 afterAll(() => env?.teardown());
 
-test('a campaign that no worker answers for is shown by its status alone', async () => {
+/** Runs `body` beside workers on these queues only. */
+async function beside<T>(
+  queues: (keyof typeof taskQueues)[],
+  replaced: Partial<Activities>,
+  body: () => Promise<T>,
+): Promise<T> {
+  const { activities } = fakeActivities(replaced);
+  const workers = await Promise.all(
+    queues.map(async (queue) =>
+      Worker.create({
+        connection: env.nativeConnection,
+        taskQueue: queue,
+        activities,
+        ...(queue === 'control' ? { workflowBundle: await workflowBundle() } : {}),
+      }),
+    ),
+  );
+  return workers.reduce<() => Promise<T>>((inner, worker) => () => worker.runUntil(inner()), body)();
+}
+
+/** The first snapshot that `holds`. */
+async function seen(name: string, holds: (snapshot: Snapshot) => boolean): Promise<Snapshot> {
+  for (;;) {
+    const snapshot = await takeSnapshot(temporal, name);
+    if (holds(snapshot)) return snapshot;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+const tree = (snapshot: Snapshot): string =>
+  frameLines({ snapshot, rates: new Rates(), now: Date.now(), columns: 120, colour: false }).join('\n');
+
+test('a campaign that no worker answers for is shown by what the server knows', async () => {
   await start(env, { campaign: config({ name: 'alone' }) });
-  expect(await takeSnapshot(temporal, 'alone')).toMatchObject({ status: 'RUNNING', children: [], activities: [] });
+  const snapshot = await takeSnapshot(temporal, 'alone');
+  expect(snapshot).toMatchObject({ status: 'RUNNING', paused: false, children: [], activities: [] });
+  expect(snapshot.progress).toBeUndefined();
+  await expect(takeSnapshot(temporal, 'nobody')).rejects.toThrow('there is no campaign nobody here');
 });
 
-test('it is followed on', async () => {
-  const handle = await start(env, { campaign: config({ name: 'followed' }) });
-  const seen: Snapshot[] = [];
-  const output = { show: (snapshot: Snapshot) => seen.push(snapshot), note: () => undefined };
-  const following = follow({
-    temporal,
-    name: 'followed',
-    output: output as unknown as ProgressOutput,
-    signal: new AbortController().signal,
-    pollMs: 50,
+test('what waits for a worker is told from what one has', async () => {
+  let release = (): void => undefined;
+  const held = new Promise<never>((_, reject) => (release = () => reject(new Error('released'))));
+  await beside(['control'], {}, async () => {
+    await start(env, { campaign: config({ name: 'waits' }) });
+    const waits = await seen('waits', ({ activities }) => activities.length > 0);
+    expect(waits.activities).toEqual([
+      { id: expect.any(String), workflowId: 'waits', type: 'checkBase', state: 'scheduled', attempt: 1 },
+    ]);
+    expect(tree(waits)).toMatch(/▸ rollouts .*waits for a rollouts worker/);
+    await beside(['rollouts'], { rollOut: () => held }, async () => {
+      const rollsOut = ({ activities: [one] }: Snapshot) => one?.type === 'rollOut' && one.state === 'started';
+      const runs = await seen('waits', rollsOut);
+      expect(runs.activities).toMatchObject([{ worker: `${process.pid}@${hostname()}`, attempt: 1 }]);
+      expect(Math.abs(Date.now() - (runs.activities[0]?.startedAt ?? 0))).toBeLessThan(20_000);
+      expect(tree(runs)).toMatch(/▸ rollouts .*beginning rollouts/);
+      await env.client.workflow.getHandle('waits').terminate();
+      release();
+    });
   });
-  while (seen.length < 2) await new Promise((resolve) => setTimeout(resolve, 50));
-  await handle.terminate();
-  expect(await following).toMatchObject({ status: 'TERMINATED' });
+});
+
+test('an attempt that failed says when the next one is due, and why', async () => {
+  const rollOut = () =>
+    Promise.reject(ApplicationFailure.create({ type: 'PolicyServerUnavailable', message: 'nobody at :1' }));
+  await beside(['control', 'rollouts'], { rollOut }, async () => {
+    await start(env, { campaign: config({ name: 'retried' }) });
+    const { activities, ...rest } = await seen('retried', (snapshot) =>
+      snapshot.activities.some(({ nextAttemptAt = 0, attempt }) => attempt > 2 && nextAttemptAt > Date.now() + 500),
+    );
+    expect(activities).toMatchObject([{ state: 'scheduled', lastFailure: 'nobody at :1' }]);
+    expect(tree({ activities, ...rest })).toMatch(/▸ rollouts .*attempt \d in \d s: nobody at :1/);
+    await env.client.workflow.getHandle('retried').terminate();
+  });
+});
+
+test('stage, children and their activities are known without a worker', async () => {
+  await start(env, { campaign: config({ name: 'deep', arms: [] }) });
+  const trains = ({ children }: Snapshot) =>
+    children.length === 2 && children.every(({ activities }) => activities[0]?.type === 'train');
+  const answered = await beside(['control', 'rollouts'], {}, () => seen('deep', trains));
+  expect(answered.children[0]?.progress).toMatchObject({ phase: 'train' });
+  const snapshot = await takeSnapshot(temporal, 'deep');
+  expect(snapshot.progress).toBeUndefined();
+  expect(snapshot).toMatchObject({ stage: 'capabilities', runId: answered.runId });
+  expect(snapshot.children.map(({ kind, name }) => `${kind} ${name}`).sort()).toEqual([
+    'capability refuse_what_is_forbidden',
+    'capability tell_what_is_asked',
+  ]);
+  expect(tree(snapshot)).toMatch(
+    /✓ selection\n▸ capabilities\n▸ {3}\w+ {2,}waits for a gpu slot\n▸ {3}\w+ {2,}waits for a gpu slot\n· router/,
+  );
+  expect(tree(snapshot)).toContain('no worker answers');
+});
+
+test('a paused campaign is paused wherever it is looked at, also without a worker', async () => {
+  const handle = await start(env, { campaign: config({ name: 'held' }) });
+  const statuses = async () => (await listCampaigns(temporal)).filter(({ name }) => name === 'held');
+  await beside(['control'], {}, async () => {
+    await handle.signal(signalNames.pause);
+    await seen('held', ({ paused }) => paused);
+  });
+  const paused = await takeSnapshot(temporal, 'held');
+  expect(paused.progress).toBeUndefined();
+  expect(tree(paused)).toMatch(/^held · paused /);
+  while ((await statuses())[0]?.status !== 'paused') await new Promise((resolve) => setTimeout(resolve, 100));
+  await beside(['control'], {}, async () => {
+    await handle.signal(signalNames.resume);
+    await seen('held', (snapshot) => !snapshot.paused);
+  });
+  expect((await takeSnapshot(temporal, 'held')).paused).toBe(false);
+});
+
+test('a campaign that failed says why, in the words of the innermost failure', async () => {
+  const prepare = () => Promise.reject(ApplicationFailure.nonRetryable('the target has no train tasks', 'BadInput'));
+  await beside(['control'], { prepare }, async () => {
+    const handle = await start(env, { campaign: config({ name: 'failed' }) });
+    await expect(handle.result()).rejects.toThrow();
+  });
+  const failed = await takeSnapshot(temporal, 'failed');
+  expect(failed).toMatchObject({ status: 'FAILED', failure: 'the target has no train tasks', activities: [] });
+  expect(failed.closedAt).toBeGreaterThan(failed.startedAt);
+});
+
+test('code that fails is told from a worker that is away, and ends a run', async () => {
+  const workflowsPath = resolve(__dirname, '..', 'fixtures', 'failing-code', 'workflows.ts');
+  const bundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
+  const at = { connection: env.nativeConnection, taskQueue: taskQueues.control };
+  const worker = await Worker.create({ ...at, workflowBundle: bundle });
+  const notes: string[] = [];
+  const output = { show: () => undefined, note: (_stage: string, text: string) => void notes.push(text) };
+  await worker.runUntil(async () => {
+    const workflowId = 'changed';
+    await env.client.workflow.start('campaign', {
+      workflowId,
+      taskQueue: taskQueues.control,
+      workflowTaskTimeout: '1s',
+    });
+    const signal = new AbortController().signal;
+    const following = { temporal, name: workflowId, output, signal, pollMs: 200, workerMs: 0, maxFailures: 4 };
+    await expect(follow(following)).rejects.toThrow(
+      /^the code of workflow changed failed \d times in a row: .*control-worker\.log/,
+    );
+    expect(tree(await takeSnapshot(temporal, workflowId))).toMatch(/the code of workflow changed failed/);
+  });
+  expect(notes.filter((note) => note.includes('the code of workflow changed failed'))).toHaveLength(1);
+});
+
+describe('following', () => {
+  const notes: string[] = [];
+  beforeEach(() => notes.splice(0));
+  const output = { show: () => undefined, note: (_stage: string, text: string) => notes.push(text) };
+  const following = (name: string, over: Partial<Parameters<typeof follow>[0]> = {}) =>
+    follow({
+      temporal,
+      name,
+      output: output as unknown as ProgressOutput,
+      signal: new AbortController().signal,
+      pollMs: 50,
+      ...over,
+    });
+
+  test('goes on without a worker, says so once, and waits for whoever is told of a snapshot', async () => {
+    const handle = await start(env, { campaign: config({ name: 'followed' }) });
+    let told = 0;
+    let busy = 0;
+    const onSnapshot = async () => {
+      expect(busy++).toBe(0);
+      await new Promise((resolve) => setTimeout(resolve, 120));
+      busy--;
+      if (++told === 2) await handle.terminate();
+    };
+    expect(await following('followed', { onSnapshot, workerMs: 0 })).toMatchObject({ status: 'TERMINATED' });
+    expect(told).toBe(3);
+    expect(notes).toEqual(['the Temporal server answers, but no worker does: nothing goes on until one is back']);
+  });
+
+  test('an error of whoever is told is noted once', async () => {
+    const handle = await start(env, { campaign: config({ name: 'troubled' }) });
+    let told = 0;
+    const onSnapshot = async () => {
+      if (++told === 1) await handle.terminate();
+      throw new Error('no folder');
+    };
+    expect(await following('troubled', { onSnapshot })).toMatchObject({ status: 'TERMINATED' });
+    expect(told).toBe(2);
+    expect(notes).toEqual(['no folder; the campaign goes on']);
+  });
+
+  test('what an earlier look knew is shown until a worker answers', async () => {
+    const handle = await start(env, { campaign: config({ name: 'known' }) });
+    const { activities, children, ...rest } = await beside(['control'], {}, () =>
+      seen('known', ({ progress }) => progress?.stages[0]?.status === 'running'),
+    );
+    const known = { snapshot: { ...rest, activities, children }, at: 1000 };
+    const onSnapshot = async () => void (await handle.terminate());
+    const last = await following('known', { known, onSnapshot });
+    expect(last).toMatchObject({ status: 'TERMINATED', progress: rest.progress, progressAt: 1000 });
+  });
+
+  test('a server that is away is told from a worker that is', async () => {
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(), 400);
+    const gone = answering(14, 'UNAVAILABLE');
+    expect(await following('x', { temporal: gone, signal: stop.signal, workerMs: 0 })).toBeUndefined();
+    expect(notes).toEqual(['the Temporal server does not answer; waiting for it']);
+  });
+
+  /** A server that answers every look with an error, as Temporal's client passes it on. */
+  function answering(code: number, details: string): Temporal {
+    const cause = Object.assign(new Error(`${code} ${details}`), { code, details, metadata: {} });
+    const describe = () => Promise.reject(new Error('Failed to describe workflow', { cause }));
+    const client = { workflow: { getHandle: () => ({ workflowId: 'x', describe }) } };
+    return { client, close: async () => undefined } as unknown as Temporal;
+  }
+
+  test('a server that refuses is not waited for', async () => {
+    const temporal = answering(7, 'PERMISSION_DENIED');
+    await expect(following('x', { temporal })).rejects.toThrow('Failed to describe workflow');
+  });
 });

@@ -4,6 +4,7 @@ trainer/tests/fixtures/router_contract.json holds both to it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,14 @@ INNER_FOLDS = 3
 
 class LinearRouter:
     """Fitted on `texts` and rates[t, o], the share of trials that option o solved at task t; every task weighs the
-    same."""
+    same. `tried` is called for every penalty of every option."""
 
-    def __init__(self, texts: list[str], rates: np.ndarray, seed: int) -> None:
+    def __init__(
+        self, texts: list[str], rates: np.ndarray, seed: int, tried: Callable[[], None] = lambda: None
+    ) -> None:
         self.vectorizer = CountVectorizer(binary=True, ngram_range=NGRAMS, token_pattern=TOKEN_PATTERN)
         features = self.vectorizer.fit_transform(texts)
-        self.models = [_fit_option(features, rates[:, option], texts, seed) for option in range(rates.shape[1])]
+        self.models = [_fit_option(features, rates[:, option], texts, seed, tried) for option in range(rates.shape[1])]
 
     def probabilities(self, texts: list[str]) -> np.ndarray:
         """Predicted success probabilities, (texts, options)."""
@@ -63,9 +66,13 @@ def folds_of(texts: list[str], folds: int, seed: int) -> list[tuple[np.ndarray, 
     return list(splitter.split(texts, groups=groups))
 
 
-def _fit_option(features: csr_matrix, rates: np.ndarray, texts: list[str], seed: int) -> tuple[np.ndarray, float]:
+def _fit_option(
+    features: csr_matrix, rates: np.ndarray, texts: list[str], seed: int, tried: Callable[[], None]
+) -> tuple[np.ndarray, float]:
     """(coefficients, intercept), with the penalty that predicts best in an inner cross-validation."""
     if len(set(texts)) < 2:
+        for _ in STRENGTHS:  # there is nothing to try them on
+            tried()
         return _fit(features, rates, STRENGTHS[0])
     inner = folds_of(texts, INNER_FOLDS, seed)
     losses = []
@@ -76,6 +83,7 @@ def _fit_option(features: csr_matrix, rates: np.ndarray, texts: list[str], seed:
             predicted = expit(features[test] @ coef + intercept).clip(1e-12, 1 - 1e-12)
             loss -= float(np.sum(rates[test] * np.log(predicted) + (1 - rates[test]) * np.log(1 - predicted)))
         losses.append(loss)
+        tried()
     return _fit(features, rates, STRENGTHS[int(np.argmin(losses))])
 
 

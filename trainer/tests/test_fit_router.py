@@ -103,11 +103,14 @@ def test_deterministic_as_a_command(tmp_path: Path) -> None:
         done = subprocess.run([*command, "--folds", "4", "--seed", "2"], cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         written.append((tmp_path / name).read_bytes())
+        told = [json.loads(line) for line in done.stdout.splitlines()]
+        assert told == [{"done": n + 1, "total": len(told)} for n in range(len(told))]
+        assert len(told) == (4 + 1) * 4 * 4  # folds and the whole, options, penalties
     assert written[0] == written[1]
 
 
 def test_folds_and_seed_are_the_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trainer.fit_router.fit.fit_router", lambda _, **given: given)
+    monkeypatch.setattr("trainer.fit_router.fit.fit_router", lambda _, progress, **given: given)
     source, out = tmp_path / "outcomes.json", tmp_path / "router.json"
     source.write_text(json.dumps(synthetic_outcomes()))
     assert main(["--in", str(source), "--out", str(out), "--folds", "4", "--seed", "2"]) == 0

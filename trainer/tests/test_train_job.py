@@ -13,7 +13,7 @@ import pytest
 
 from trainer.tests.train_harness import LORA, ROOT, Message, make_job
 from trainer.train.job import BadJob, parse_job
-from trainer.train.rollouts import read_groups
+from trainer.train.rollouts import DamagedBatch, read_groups
 from trainer.train.run import build_model, tasks_of_all_steps
 
 
@@ -23,6 +23,7 @@ from trainer.train.run import build_model, tasks_of_all_steps
         ({"base_model": "/nowhere"}, r'base_model "/nowhere": no model folder.*build'),
         ({"tasks": []}, r"tasks \[\]: .*at least 1 item"),
         ({"tasks": ["s1", 2]}, r"tasks.1 2: must be a valid string"),
+        ({"groups_per_step": 4}, r"groups_per_step 4: .*there are 3 tasks: lower it to that"),
         ({"group_size": 1}, r"group_size 1: .*at least 2"),
         ({"group_size": True}, r"group_size true: must be a valid integer"),
         ({"steps": 0}, r"steps 0: must be greater than or equal to 1"),
@@ -83,14 +84,20 @@ def test_a_bad_job_is_one_error_line_and_exit_code_1(tmp_path: Path, text: str |
     assert done.stderr == ""
 
 
-def test_tasks_are_drawn_from_the_seed_and_never_twice_in_a_step(tiny_model_dir: Path, tmp_path: Path) -> None:
+def test_tasks_come_as_given_then_shuffled_by_the_seed_and_never_twice_in_a_step(
+    tiny_model_dir: Path, tmp_path: Path
+) -> None:
     job = parse_job(make_job(tiny_model_dir, tmp_path, steps=6, groups_per_step=2))
     drawn = tasks_of_all_steps(job)
     assert len(drawn) == 12
+    assert drawn[:2] == ["s1", "s2"]
     assert set(drawn) == {"s1", "s2", "s3"}
     assert all(drawn[i] != drawn[i + 1] for i in range(0, 12, 2))
-    few = tasks_of_all_steps(parse_job(make_job(tiny_model_dir, tmp_path, steps=2, groups_per_step=4)))
-    assert len(few) == 8
+    many = [f"s{n}" for n in range(8)]
+    pairs = tasks_of_all_steps(parse_job(make_job(tiny_model_dir, tmp_path, tasks=many, steps=8)))
+    assert pairs[:8] == many
+    assert pairs[8:] != many
+    assert sorted(pairs[8:]) == many
     longer = tasks_of_all_steps(parse_job(make_job(tiny_model_dir, tmp_path, steps=9, groups_per_step=2)))
     assert longer[:12] == drawn
     assert drawn != tasks_of_all_steps(parse_job(make_job(tiny_model_dir, tmp_path, steps=6, seed=4)))
@@ -145,8 +152,8 @@ def test_bad_batches(tmp_path: Path, spoil: Callable[[Message], Any], said: str)
 
 def test_a_batch_file_that_is_not_there_or_half_written(tmp_path: Path) -> None:
     file = tmp_path / "batch.json"
-    with pytest.raises(BadJob, match=r"batch file .*batch.json: No such file.*name a readable"):
+    with pytest.raises(DamagedBatch, match=r"batch file .*batch.json: No such file.*name a readable"):
         read_groups(file, tasks=["s1"], group_size=2, vocabulary=50)
     file.write_text(json.dumps(good_batch())[:-5])
-    with pytest.raises(BadJob, match=r"batch.json: Invalid JSON.*whole JSON object"):
+    with pytest.raises(DamagedBatch, match=r"batch.json: Invalid JSON.*whole JSON object"):
         read_groups(file, tasks=["s1"], group_size=2, vocabulary=50)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 from safetensors.torch import load_file
 
 from trainer.tests.train_harness import Message, Worker, make_job, terminate
-from trainer.train.checkpoint import is_whole, last_whole, only_trainer
+from trainer.train.checkpoint import LEAVE_SECONDS, FolderBusy, is_whole, last_whole, only_trainer
+from trainer.train.metrics import cut_metrics
 
 STEPS = 5  # with a checkpoint every 2, the last one is not at a multiple
 
@@ -77,13 +79,13 @@ def test_weights_move_away_from_a_zero_lora(uninterrupted: Worker) -> None:
 
 
 def test_kill_9_while_a_checkpoint_is_written(tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker) -> None:
-    """A checkpoint takes nine fsyncs; the process kills itself at the fourth of the second checkpoint."""
+    """A step takes one fsync, a checkpoint nine; the process kills itself at the fourth of the second checkpoint."""
     killer = """
 import os, signal
 real, calls = os.fsync, []
 def fsync(handle):
     calls.append(handle)
-    if len(calls) == 13: os.kill(os.getpid(), signal.SIGKILL)
+    if len(calls) == 17: os.kill(os.getpid(), signal.SIGKILL)
     real(handle)
 os.fsync = fsync
 """
@@ -195,6 +197,114 @@ def test_a_bad_batch_ends_the_training_with_its_state_saved(tiny_model_dir: Path
     assert is_whole(tmp_path / "out" / "checkpoint-1")
 
 
+def test_a_batch_file_that_was_damaged_is_asked_for_again(
+    tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker
+) -> None:
+    """It is no fault of the job: the next attempt goes on."""
+    run = worker(tiny_model_dir, tmp_path)
+
+    def tear(message: Message, process: subprocess.Popen) -> str | None:
+        if message["type"] != "rollouts" or message["step"] != 1:
+            return None
+        answer = run.answer(message)
+        file = Path(json.loads(answer)["file"])
+        file.write_bytes(file.read_bytes()[:-20])
+        return answer
+
+    run.run(on_message=tear)
+    assert run.exit_code == 1
+    assert run.messages[-1]["error"]["type"] == "DamagedBatch"
+    assert_goes_on_to_the_same_end(run, uninterrupted, ready=1)
+
+
+FULL_DISK = """
+import errno, os
+{}
+def full(*arguments, **options): raise {}
+"""
+NO_ROOM = "OSError(errno.ENOSPC, 'No space left on device')"
+# What the two libraries that write a checkpoint raise; the others of it are Python's own.
+TORCH_NO_ROOM = "RuntimeError('[enforce fail] PytorchStreamWriter failed writing file data/0: file write failed')"
+SAFETENSORS_NO_ROOM = "RuntimeError('I/O error: No space left on device (os error 28)')"
+
+
+@pytest.mark.parametrize(
+    ("imports", "error", "replaced"),
+    [
+        # The sixth flush is in the checkpoint of step 2, after the lines of two steps.
+        (
+            "real, calls = os.fsync, []",
+            NO_ROOM,
+            "os.fsync = lambda file: full() if calls.append(file) or len(calls) > 5 else real(file)",
+        ),
+        ("import torch", TORCH_NO_ROOM, "torch.save = full"),
+        ("import safetensors.torch", SAFETENSORS_NO_ROOM, "safetensors.torch.save_file = full"),
+    ],
+    ids=["python", "torch", "safetensors"],
+)
+def test_a_full_disk_is_said_and_nothing_half_written_stays(
+    tiny_model_dir: Path, tmp_path: Path, imports: str, error: str, replaced: str
+) -> None:
+    run = worker(tiny_model_dir, tmp_path).run(before=FULL_DISK.format(imports, error) + replaced)
+    assert run.exit_code == 1
+    assert run.messages[-1]["error"]["type"] == "DiskFull", run.stderr
+    assert not run.of_type("checkpoint")
+    assert not list((tmp_path / "out" / ".partial").glob("checkpoint-*"))
+    assert last_whole(tmp_path / "out") == (0, None)
+
+
+def test_a_log_that_can_not_be_written_ends_no_training(tiny_model_dir: Path, tmp_path: Path) -> None:
+    """Stderr is a full disk, and somebody says something."""
+    chatty = """
+import os, sys, trainer.train.run as run
+os.dup2(os.open('/dev/full', os.O_WRONLY), 2)
+def talking(*given):
+    print('x' * 99999, flush=True)
+    print('y', file=sys.stderr)
+    return real(*given)
+real, run.training_batch = run.training_batch, talking
+"""
+    run = Worker(tmp_path, make_job(tiny_model_dir, tmp_path / "out", steps=2)).run(before=chatty)
+    assert run.exit_code == 0
+    assert run.messages[-1] == {"type": "done", "step": 2}
+
+
+def test_metrics_are_cut_back_to_whole_lines_of_finished_steps(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "metrics.jsonl"
+
+    def line(step: int) -> bytes:
+        return json.dumps({"step": step, "reward": 0.5}).encode() + b"\n"
+
+    file.write_bytes(line(1) + line(2) + b"\x00\xff\x00\n" + line(4) + b'["no object"]\n' + line(5) + line(6)[:9])
+    cut_metrics(file, 4)
+    assert file.read_bytes() == line(1) + line(2) + line(4)
+    assert "holds no whole line of steps 3;" in capfd.readouterr().err
+    cut_metrics(file, 4)
+    assert file.read_bytes() == line(1) + line(2) + line(4)
+    file.unlink()
+    cut_metrics(file, 1)
+    assert file.read_bytes() == b""
+    assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
+
+
+def test_damaged_metrics_stop_no_training(tiny_model_dir: Path, tmp_path: Path) -> None:
+    def stop(message: Message, process: subprocess.Popen) -> bool | None:
+        if message["type"] == "rollouts" and message["step"] == 3:
+            terminate(process)
+            return False
+        return None
+
+    run = worker(tiny_model_dir, tmp_path).run(on_message=stop)
+    file = tmp_path / "out" / "metrics.jsonl"
+    file.write_bytes(b"garbage\n" + b"".join(file.read_bytes().splitlines(keepends=True)[1:]))
+    again = Worker(run.folder, run.job).run()
+    assert again.exit_code == 0, again.stderr
+    assert [json.loads(line)["step"] for line in file.read_text().splitlines()] == [2, 3, 4, 5]
+    assert "holds no whole line of steps 1;" in again.stderr
+
+
 def test_steps_without_contrast_count_and_change_nothing(tiny_model_dir: Path, tmp_path: Path) -> None:
     run = Worker(tmp_path, make_job(tiny_model_dir, tmp_path / "out", steps=4, checkpoint_every=1))
     usual = run.answer
@@ -255,3 +365,15 @@ def test_a_folder_is_locked_while_a_trainer_works_in_it(tmp_path: Path) -> None:
         with only_trainer(tmp_path), pytest.raises(BlockingIOError):
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_waiting_for_another_trainer_is_over_before_it_looks_like_a_hang() -> None:
+    # The shortest workers.heartbeatSeconds, and PATIENCE of src/activities/learner-process.ts.
+    shortest_heartbeat, patience = 20, 0.8
+    assert shortest_heartbeat * patience > LEAVE_SECONDS + 2
+
+
+def test_a_folder_that_another_trainer_does_not_leave_is_said(tmp_path: Path) -> None:
+    said = pytest.raises(FolderBusy, match=f"the trainer with pid {os.getpid()} works there")
+    with only_trainer(tmp_path), said, only_trainer(tmp_path, wait=0.3):
+        raise AssertionError("two trainers in one folder")

@@ -12,6 +12,7 @@ import sys
 import traceback
 
 from .channel import Channel
+from .disk import is_full
 from .job import BadJob, read_job
 
 
@@ -32,8 +33,10 @@ def main(argv: list[str]) -> int:
     except Exception as error:
         if not isinstance(error, BadJob):
             traceback.print_exc(file=sys.stderr)
-        message = " ".join(str(error).split()) or "no message; see the log on stderr"
-        channel.send({"type": "error", "error": {"type": type(error).__name__, "message": message}})
+        kind, message = type(error).__name__, " ".join(str(error).split()) or "no message; see the log on stderr"
+        if is_full(error):
+            kind, message = "DiskFull", f"no room to save: {message}; free some, and it goes on by itself"
+        channel.send({"type": "error", "error": {"type": kind, "message": message}})
         return 1
     return 0
 

@@ -1,11 +1,13 @@
 """The two pipes to the gpu worker (docs/learner-protocol.md): JSON lines out on what was stdout, answers in on stdin.
 
-Invariant: whoever else prints to fd 1 (libraries, progress bars) reaches stderr. SIGTERM, SIGINT, end of file on
-stdin and a closed stdout all mean the same: stop between two optimizer steps. Only `ask_rollouts` raises
+Invariant: whoever else prints to fd 1 (libraries, progress bars) reaches stderr, which never fails. SIGTERM, SIGINT,
+end of file on stdin and a closed stdout all mean the same: stop between two optimizer steps. Only `ask_rollouts` raises
 `Interrupted`, so the state that is saved afterwards is always that of a finished step."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -32,6 +34,21 @@ def policy_of(adapter: Path) -> dict[str, str]:
     return {"adapter": str(adapter)}
 
 
+class _Log(io.RawIOBase):
+    """The file that stderr is. What can't be written to it (a full disk) is lost: no reason to end a training."""
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return 2
+
+    def write(self, text: Any) -> int:
+        with contextlib.suppress(OSError):
+            os.write(2, text)
+        return len(text)
+
+
 class Channel:
     def __init__(self, source: TextIO, sink: TextIO) -> None:
         self._source = source
@@ -45,7 +62,7 @@ class Channel:
         """Takes stdin and stdout for the protocol, sends all other output to stderr, and handles signals."""
         sink = os.fdopen(os.dup(1), "w", encoding="utf-8")
         os.dup2(2, 1)
-        sys.stdout = sys.stderr
+        sys.stdout = sys.stderr = io.TextIOWrapper(_Log(), encoding="utf-8", errors="replace", write_through=True)
         channel = cls(sys.stdin, sink)
         signal.signal(signal.SIGTERM, channel._on_signal)
         signal.signal(signal.SIGINT, channel._on_signal)

@@ -13,19 +13,49 @@ import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 MANIFEST = "manifest.json"
 _NAME = re.compile(r"checkpoint-(\d+)")
 
 
+LEAVE_SECONDS = 12
+"""How long one whose worker was killed is waited for: it ends with its optimizer step. The next attempt waits again.
+Less than what a worker takes for a hang (16 s of the shortest workers.heartbeatSeconds), so that FolderBusy is said."""
+
+
+class FolderBusy(RuntimeError):
+    """Another trainer works in the folder."""
+
+
 @contextlib.contextmanager
-def only_trainer(output_dir: Path) -> Iterator[None]:
-    """Waits until no other trainer works in the folder: one whose worker was killed takes a moment to leave."""
-    with (output_dir / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+def only_trainer(output_dir: Path, *, wait: float = LEAVE_SECONDS) -> Iterator[None]:
+    """Works in the folder alone. Raises FolderBusy if another trainer has not left it after `wait` seconds."""
+    with (output_dir / ".lock").open("a+") as lock:
+        _take(lock, output_dir, wait)
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
         yield
+
+
+def _take(lock: TextIO, output_dir: Path, wait: float) -> None:
+    until = time.monotonic() + wait
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > until:
+                lock.seek(0)
+                raise FolderBusy(
+                    f"output_dir {output_dir}: the trainer with pid {lock.read() or 'unknown'} works there; "
+                    "end it if its worker is gone and it hangs"
+                ) from None
+            time.sleep(0.2)
 
 
 def partial_dir(output_dir: Path) -> Path:

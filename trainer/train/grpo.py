@@ -117,10 +117,15 @@ class CapabilityTrainer(GRPOTrainer):
             self._save_checkpoint(self.model, None)
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: None) -> None:
-        Trainer._save_checkpoint(self, model, trial)  # not TRL's, which writes a model card as well
         name = f"checkpoint-{self.state.global_step}"
         final = Path(self.args.output_dir) / name
-        publish(partial_dir(final.parent) / name, final, fingerprint=self._fingerprint)
+        aside = partial_dir(final.parent) / name
+        try:
+            Trainer._save_checkpoint(self, model, trial)  # not TRL's, which writes a model card as well
+            publish(aside, final, fingerprint=self._fingerprint)
+        except Exception:
+            shutil.rmtree(aside, ignore_errors=True)  # on a full disk, its room is wanted
+            raise
         self._on_checkpoint(self.state.global_step, final)
 
     def _get_output_dir(self, trial: None) -> str:

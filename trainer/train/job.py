@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from trainer.inputs import Closed, first_problem, read_input
 
@@ -53,6 +53,14 @@ class Job(Closed):
         if not (Path(folder) / "config.json").is_file():
             raise ValueError("no model folder (config.json) there; build the base model or name its folder")
         return folder
+
+    @field_validator("groups_per_step")
+    @classmethod
+    def _has_tasks(cls, groups: int, info: ValidationInfo) -> int:
+        tasks = info.data.get("tasks", [])
+        if tasks and groups > len(tasks):
+            raise ValueError(f"a step takes each task at most once; there are {len(tasks)} tasks: lower it to that")
+        return groups
 
     @field_validator("group_size")
     @classmethod

@@ -1,14 +1,19 @@
-"""The batch file of a step. Invariant: a `Rollout` from here can be trained on; anything else is a BadJob."""
+"""The batch file of a step. Invariant: a `Rollout` from here can be trained on; anything else is a BadJob, or a
+DamagedBatch where the file can't be read at all."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from trainer.inputs import Strict, read_input
 
 from .job import BadJob
+
+
+class DamagedBatch(RuntimeError):
+    """The batch file can't be read, or is no JSON: the worker writes another one for the next attempt."""
 
 
 class Row(Strict):
@@ -44,8 +49,14 @@ class _Batch(Strict):
 
 
 def read_groups(path: Path, *, tasks: list[str], group_size: int, vocabulary: int) -> list[list[Rollout]]:
-    """Reads the groups of a batch file, in the order of `tasks`. Raises BadJob for anything that was not asked for."""
-    groups = read_input(_Batch, path, name="batch file", refusal=BadJob).groups
+    """Reads the groups of a batch file, in the order of `tasks`. Raises BadJob for anything that was not asked for, and
+    DamagedBatch."""
+    try:
+        groups = read_input(_Batch, path, name="batch file", refusal=BadJob).groups
+    except BadJob as error:
+        if _is_damaged(error.__cause__):
+            raise DamagedBatch(str(error)) from error
+        raise
     if len(groups) != len(tasks):
         raise BadJob(
             f"groups of {path}: {len(groups)} groups, asked for {len(tasks)}; "
@@ -62,6 +73,12 @@ def read_groups(path: Path, *, tasks: list[str], group_size: int, vocabulary: in
         for number, rollout in enumerate(group.rollouts):
             _check_ids(f"{where}.rollouts.{number}", rollout, vocabulary)
     return [group.rollouts for group in groups]
+
+
+def _is_damaged(cause: BaseException | None) -> bool:
+    if isinstance(cause, ValidationError):
+        return cause.errors(include_url=False, include_context=False)[0]["type"] == "json_invalid"
+    return isinstance(cause, OSError)
 
 
 def _check_ids(where: str, rollout: Rollout, vocabulary: int) -> None:

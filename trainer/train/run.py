@@ -5,7 +5,6 @@ finished step is on disk before the worker is told."""
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -27,11 +26,13 @@ from .channel import Channel, Interrupted, ProtocolError, RolloutsFailed, policy
 from .checkpoint import fingerprint_of, last_whole, only_trainer
 from .grpo import CapabilityTrainer, save_adapter
 from .job import BadJob, Job
-from .rollouts import read_groups
+from .metrics import METRICS, append_metrics, cut_metrics
+from .rollouts import DamagedBatch, read_groups
 
 
 def run(job: Job, channel: Channel) -> None:
-    """Trains until done or interrupted and says so. Raises BadJob, RolloutsFailed, ProtocolError or Diverged."""
+    """Trains until done or interrupted and says so. Raises FolderBusy, BadJob, DamagedBatch, RolloutsFailed,
+    ProtocolError or Diverged."""
     torch.set_num_threads(job.threads)
     transformers_logging.disable_progress_bar()
     output = Path(job.output_dir).resolve()
@@ -46,7 +47,7 @@ def _run(job: Job, channel: Channel, output: Path) -> None:
         raise BadJob(f"output_dir {job.output_dir}: holds {checkpoint.name} of another job; name an empty folder")
     if step > job.steps:
         raise BadJob(f"steps {job.steps}: {checkpoint} is already past it; raise steps or name an empty folder")
-    _cut_metrics(output / "metrics.jsonl", step)
+    cut_metrics(output / METRICS, step)
     if step < job.steps:
         trainer = make_trainer(job, output, channel)
         _announce(channel, step, checkpoint)
@@ -73,7 +74,7 @@ def _train(trainer: CapabilityTrainer, checkpoint: Path | None) -> bool:
     except Interrupted:
         trainer.save_checkpoint()
         return False
-    except (RolloutsFailed, ProtocolError, BadJob):
+    except (RolloutsFailed, ProtocolError, BadJob, DamagedBatch):
         trainer.save_checkpoint()
         raise
     trainer.save_checkpoint()
@@ -81,12 +82,13 @@ def _train(trainer: CapabilityTrainer, checkpoint: Path | None) -> bool:
 
 
 def tasks_of_all_steps(job: Job) -> list[str]:
-    """The tasks of every step in a row, `groups_per_step` each: the list shuffled anew, again and again.
+    """The tasks of every step in a row, `groups_per_step` each: the list as it is given, so that instances that belong
+    together stay in one step, and then shuffled anew, again and again.
 
-    No task comes twice in a step where there are enough of them: what is left over of a shuffle is dropped."""
+    No task comes twice in a step: what is left over of a pass is dropped."""
     generator = random.Random(job.seed)
-    whole = len(job.tasks) - len(job.tasks) % job.groups_per_step or len(job.tasks)
-    drawn: list[str] = []
+    whole = len(job.tasks) - len(job.tasks) % job.groups_per_step
+    drawn = job.tasks[:whole]
     while len(drawn) < job.steps * job.groups_per_step:
         drawn += generator.sample(job.tasks, whole)
     return drawn[: job.steps * job.groups_per_step]
@@ -108,8 +110,7 @@ def make_trainer(job: Job, output: Path, channel: Channel) -> CapabilityTrainer:
         )
 
     def on_step(step: int, metrics: dict[str, float]) -> None:
-        with (output / "metrics.jsonl").open("a") as file:
-            file.write(json.dumps({"step": step, **metrics}) + "\n")
+        append_metrics(output / METRICS, {"step": step, **metrics})
         channel.send({"type": "step", "step": step, "metrics": metrics})
 
     def on_checkpoint(step: int, folder: Path) -> None:
@@ -181,16 +182,3 @@ def build_model(job: Job) -> Any:
         task_type="CAUSAL_LM",
     )
     return get_peft_model(base, config)
-
-
-def _cut_metrics(path: Path, step: int) -> None:
-    """Leaves the lines of finished steps: a killed run may have written more than its checkpoint, or half a line."""
-    if not path.exists():
-        return
-    kept = []
-    for line in path.read_text().splitlines(keepends=True):
-        if line.endswith("\n") and json.loads(line)["step"] <= step:
-            kept.append(line)
-    aside = path.with_suffix(".partial")
-    aside.write_text("".join(kept))
-    aside.replace(path)

@@ -7,17 +7,21 @@ import { environments } from '../../environments';
 import { projectRoot } from '../project';
 import { failed, passed, type Check } from './check';
 
-/** One check per thing; none for a target that needs nothing. */
+/** One check per thing; none for a target that needs nothing. `named`: where the folders are named, if not in a campaign file. */
 export function checkBridge(
   { target }: Pick<Campaign, 'target'>,
-  { root = projectRoot, kinds = environments } = {},
+  {
+    root = projectRoot,
+    kinds = environments,
+    named,
+  }: { root?: string; kinds?: typeof environments; named?: string } = {},
 ): Check[] {
   const { python, folders = [] } = kindOf(kinds, target);
   return [
     ...(python ? [installed({ root, ...python })] : []),
     ...folders.flatMap(({ option, name, holds }) => {
       const path = target[option];
-      return typeof path === 'string' ? [folder({ name, field: `target.${option}`, path, holds })] : [];
+      return typeof path === 'string' ? [folder({ name, field: named ?? `target.${option}`, path, holds })] : [];
     }),
   ];
 }

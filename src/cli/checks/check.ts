@@ -4,6 +4,8 @@ import { UserError } from '../errors';
 export interface Check {
   name: string;
   ok: boolean;
+  /** Nothing is missing, but the campaign comes to less than it might. */
+  warning?: true;
   /** What was found, on one line. */
   detail: string;
   /** How to get what is missing. */
@@ -12,6 +14,11 @@ export interface Check {
 
 export const passed = (name: string, detail: string): Check => ({ name, ok: true, detail });
 export const failed = (name: string, detail: string, fix: string): Check => ({ name, ok: false, detail, fix });
+
+export const warned = (name: string, detail: string): Check => ({ name, ok: true, warning: true, detail });
+
+export const warningsOf = (checks: readonly Check[]): string[] =>
+  checks.filter(({ warning }) => warning).map(({ name, detail }) => `${name}: ${detail}`);
 
 /** @throws UserError naming the first thing that is missing, with the others as its evidence. */
 export function requireAll(checks: Check[]): void {

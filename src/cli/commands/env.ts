@@ -3,14 +3,16 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { EnvironmentSpec } from '../../domain/environment-spec';
 import type { Environment } from '../../domain/environment';
-import type { Partners, SimulatedUser } from '../../partners/types';
+import type { EnvironmentContext } from '../../environments/kinds';
 import { requireAll } from '../checks/check';
 import { lazy } from '../lazy';
-import { allOptions, homeOf, type CommonOptions } from '../options';
+import { plain } from '../plain';
+import { allOptions, homeOf, wholeNumber, type CommonOptions } from '../options';
 
 /* eslint-disable @typescript-eslint/no-require-imports -- slow to load: they hold every kind of environment */
 const argumentsModule = () => require('../check-arguments') as typeof import('../check-arguments');
 const bridgeModule = () => require('../checks/bridge') as typeof import('../checks/bridge');
+const checkModule = () => require('../checks/environment') as typeof import('../checks/environment');
 /* eslint-enable @typescript-eslint/no-require-imports */
 
 export function environmentCommands(program: Command): void {
@@ -25,20 +27,23 @@ export function environmentCommands(program: Command): void {
       'conformance test of a built-in environment (NAME), of a benchmark, or of a program that speaks the protocol',
     )
     .option('--json', 'print findings as JSON')
+    .option('--silence <seconds>', 'how long it may leave a request unanswered', wholeNumber(1), SILENCE_SECONDS)
     .action(async (target: string[], _options: unknown, command: Command) => {
-      const options = allOptions(command);
+      const options = allOptions<{ silence: number }>(command);
       const spec = argumentsModule().specOfArguments({ args: target, separated: process.argv.includes('--') });
-      requireAll(bridgeModule().checkBridge({ target: spec }));
-      const environment = await open(spec, options, { user: USER });
-      try {
-        const findings = await lazy.conformance().checkEnvironment(environment);
-        if (options.json) console.log(JSON.stringify(findings));
-        else if (findings.length === 0) console.log(`${target.join(' ')} keeps the contract`);
-        else for (const { check, problem, fix } of findings) console.log(`${check}: ${problem}; ${fix}`);
-        if (findings.length > 0) process.exitCode = 1;
-      } finally {
-        await environment.close().catch(() => undefined);
-      }
+      requireAll(bridgeModule().checkBridge({ target: spec }, { named: 'the arguments' }));
+      const { checkAloud, createUser } = checkModule();
+      const { user, hasSpoken } = createUser();
+      const findings = await checkAloud({
+        open: () => open(spec, options, { partners: { user }, silenceMs: options.silence * 1000 }),
+        isUserPlayed: hasSpoken,
+        silenceSeconds: lazy.environments().describeSpec(spec).silenceSeconds,
+        say: (line) => void process.stderr.write(`${plain(line)}\n`),
+      });
+      if (options.json) console.log(JSON.stringify(findings));
+      else if (findings.length === 0) console.log(`${target.join(' ')} keeps the contract`);
+      else for (const { check, problem, fix } of findings) console.log(plain(`${check}: ${problem}; ${fix}`));
+      if (findings.length > 0) process.exitCode = 1;
     });
 
   env
@@ -50,11 +55,15 @@ export function environmentCommands(program: Command): void {
     });
 }
 
-/** Says the same whatever it hears: what is checked is the environment. */
-const USER: SimulatedUser = { id: 'check', speak: async () => ({ role: 'user', content: 'Please go on.' }) };
+/** Less than a campaign gives: whoever checks is watching. A bridge that loads a benchmark's data answers within seconds. */
+const SILENCE_SECONDS = 20;
 
-const open = (spec: EnvironmentSpec, options: CommonOptions, partners?: Partners): Promise<Environment> =>
+const open = (
+  spec: EnvironmentSpec,
+  options: CommonOptions,
+  context: Omit<EnvironmentContext, 'store'> = {},
+): Promise<Environment> =>
   lazy.environments().openEnvironment(spec, {
     store: lazy.folderStore().openFolderStore(join(homeOf(options).root, 'artifacts')),
-    ...(partners && { partners }),
+    ...context,
   });

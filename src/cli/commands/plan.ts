@@ -35,14 +35,18 @@ export function planCommand(program: Command): void {
       const campaign = lazy.campaignFile().loadCampaign({ file: path });
       const file = options.rates === undefined ? undefined : { path: options.rates, rates: readRates(options.rates) };
       const target = await targetTasks(campaign, home);
+      const parts = await lazy
+        .parts()
+        .checkParts({ campaign, description: target.description, registry: lazy.registry() });
       const reports = allReports(home.root).filter((report) => isLike(report, campaign, target.name));
       const rates = ratesOf({ campaign, reports, ...(file && { file }) });
       const plan = estimate({ campaign, tasks: target.tasks, capabilities: options.capabilities, rates });
       console.log(
         options.json
-          ? JSON.stringify({ campaign: campaign.name, target: target.name, note: target.note, ...plan })
-          : planText({ campaign, target, plan }),
+          ? JSON.stringify({ campaign: campaign.name, target: target.name, note: target.note, parts, ...plan })
+          : planText({ campaign, target, parts, plan }),
       );
+      if (parts.some(({ ok }) => !ok)) process.exitCode = 1;
     });
 }
 

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { z } from 'zod';
 import { reportSchema, type Report } from '../../domain/report';
 import { messageOf, UserError } from '../errors';
 import { allOptions, DEFAULT_HOME } from '../options';
@@ -18,25 +19,45 @@ export interface FoundReport {
 export const homeRoot = (command: Command): string =>
   homeAt(allOptions<{ home?: string }>(command).home ?? process.env['CAMPAIGN_HOME'] ?? DEFAULT_HOME).root;
 
+interface Place {
+  home: string;
+  name: string;
+}
+
+const fileOf = ({ home, name }: Place): string => join(home, name, 'report.json');
+
 /** Names of the campaigns that have a report, the newest report first. */
-const reported = (home: string): string[] =>
+export const reported = (home: string): string[] =>
   (existsSync(home) ? readdirSync(home) : [])
-    .map((name) => ({ name, file: join(home, name, 'report.json') }))
+    .map((name) => ({ name, file: fileOf({ home, name }) }))
     .filter(({ file }) => existsSync(file))
     .sort((a, b) => statSync(b.file).mtimeMs - statSync(a.file).mtimeMs)
     .map(({ name }) => name);
 
-/** All reports of the home that this version can read, the newest first. */
+/** All reports of the home that can be read, the newest first. */
 export const allReports = (home: string): Report[] =>
   reported(home).flatMap((name) => {
     try {
-      return [reportSchema.parse(JSON.parse(readFileSync(join(home, name, 'report.json'), 'utf8')))];
+      return [readReport({ home, name })];
     } catch {
       return [];
     }
   });
 
-/** The report of campaign `name`, or the newest; undefined if the home has none. Throws UserError for a wrong name or a broken file. */
+/** @throws UserError if it is damaged or of another version. */
+export function readReport(place: Place): Report {
+  try {
+    return reportSchema.parse(JSON.parse(readFileSync(fileOf(place), 'utf8')));
+  } catch (error) {
+    const [issue] = error instanceof z.ZodError ? error.issues : [];
+    const problem = issue ? `${issue.path.join('.') || 'the whole'}: ${issue.message}` : messageOf(error);
+    throw new UserError(
+      `${fileOf(place)} is damaged or of another version (${problem}); the same \`campaign run FILE\` writes it anew`,
+    );
+  }
+}
+
+/** The report of campaign `name`, or the newest; undefined if the home has none. @throws UserError for a wrong name or a broken file. */
 export function findReport({ home, name }: { home: string; name?: string | undefined }): FoundReport | undefined {
   const names = reported(home);
   if (name !== undefined && !names.includes(name)) {
@@ -45,13 +66,5 @@ export function findReport({ home, name }: { home: string; name?: string | undef
   }
   const found = name ?? names[0];
   if (found === undefined) return undefined;
-  const folder = join(home, found);
-  const file = join(folder, 'report.json');
-  try {
-    return { name: found, folder, report: reportSchema.parse(JSON.parse(readFileSync(file, 'utf8'))) };
-  } catch (error) {
-    throw new UserError(
-      `${file} is no report of this version (${messageOf(error)}); run its campaign again to write a new one`,
-    );
-  }
+  return { name: found, folder: join(home, found), report: readReport({ home, name: found }) };
 }

@@ -1,9 +1,23 @@
-/** `campaign watch`, `status`, `pause` and `resume`. */
+/** `campaign watch`, `status`, `pause` and `resume`. Invariant: how a campaign ended is what these tell, not their exit code. */
 import type { Command } from 'commander';
 import { UserError } from '../errors';
 import { lazy } from '../lazy';
-import { allOptions, temporalOf, type CommonOptions } from '../options';
+import { allOptions, homeOf, serverOf, temporalOf, type CommonOptions } from '../options';
+import { plain } from '../plain';
+import { liveHolder } from '../run/lock';
 import type { Temporal } from '../temporal';
+import type { ProgressOutput } from '../watch/progress-output';
+import {
+  campaignsOf,
+  footerLines,
+  lastKnown,
+  reportFile,
+  standingJson,
+  standingLines,
+  standingOf,
+  withServer,
+  type Standing,
+} from './standing';
 
 export function watchCommands(program: Command): void {
   program
@@ -12,13 +26,7 @@ export function watchCommands(program: Command): void {
     .option('--json', 'JSON lines instead of a live tree')
     .action(async (name: string | undefined, _options: unknown, command: Command) => {
       const options = allOptions(command);
-      await withTemporal(options, async (temporal) => {
-        const { createProgressOutput, follow } = lazy.watch();
-        const campaign = name ?? (await onlyCampaign(temporal));
-        const output = createProgressOutput({ json: options.json, campaign });
-        const last = await follow({ temporal, name: campaign, output, signal: new AbortController().signal });
-        if (last?.status !== 'COMPLETED') process.exitCode = 1;
-      });
+      await watch(options, name ?? (await withServer(options, (temporal) => onlyCampaign(temporal, options))));
     });
 
   program
@@ -27,9 +35,10 @@ export function watchCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (name: string | undefined, _options: unknown, command: Command) => {
       const options = allOptions(command);
-      await withTemporal(options, async (temporal) => {
-        const lines = name ? await statusOf(temporal, name, options) : await listOf(temporal, options);
-        console.log(lines.join('\n'));
+      await withServer(options, async (temporal) => {
+        if (!name) return console.log((await listOf(temporal, options)).join('\n'));
+        const standing = await standingOf(temporal, options, name);
+        console.log(options.json ? standingJson(standing) : standingLines(standing).join('\n'));
       });
     });
 
@@ -41,44 +50,72 @@ export function watchCommands(program: Command): void {
       .command(`${signal} <name>`)
       .description(what)
       .action(async (name: string, _options: unknown, command: Command) => {
-        await withTemporal(allOptions(command), (temporal) => lazy.temporal().signalCampaign(temporal, name, signal));
+        const { connect, signalCampaign } = lazy.temporal();
+        const temporal = await connect(temporalOf(allOptions(command)));
+        try {
+          await signalCampaign(temporal, name, signal);
+        } finally {
+          await temporal.close();
+        }
         console.log(`campaign ${name}: ${signal === 'pause' ? 'pausing after the steps that run now' : 'goes on'}`);
       });
 }
 
-async function withTemporal<T>(options: CommonOptions, work: (temporal: Temporal) => Promise<T>): Promise<T> {
-  const temporal = await lazy.temporal().connect(temporalOf(options));
-  try {
-    return await work(temporal);
-  } finally {
-    await temporal.close();
-  }
+/** Follows a campaign that runs; of one that has ended, or that no server knows, the last frame. */
+async function watch(options: CommonOptions, name: string): Promise<void> {
+  const output = lazy.watch().createProgressOutput({ json: options.json, campaign: name });
+  let standing: Standing | undefined;
+  // The home's next server may be at another address.
+  while (!standing) standing = await watchOnServer(options, name, output);
+  for (const line of footerLines(standing)) output.note('campaign', line);
 }
 
-async function statusOf(temporal: Temporal, name: string, { json }: CommonOptions): Promise<string[]> {
-  const { takeSnapshot, frameLines, Rates } = lazy.watch();
-  const snapshot = await takeSnapshot(temporal, name);
-  if (json) return [JSON.stringify(snapshot)];
-  const columns = process.stdout.columns || 100;
-  return frameLines({ snapshot, rates: new Rates(), now: Date.now(), columns, colour: process.stdout.isTTY === true });
+/** @returns undefined if another server has taken the place of the one that was asked. */
+function watchOnServer(options: CommonOptions, name: string, output: ProgressOutput): Promise<Standing | undefined> {
+  const home = homeOf(options);
+  const address = serverOf(home);
+  // One that its supervisor starts again is waited for.
+  const isGone = () => serverOf(home) !== address && (serverOf(home) !== undefined || !liveHolder(home));
+  return withServer(options, async (temporal) => {
+    const { follow, readStatus } = lazy.watch();
+    const standing = await standingOf(temporal, options, name);
+    if (!temporal || standing.snapshot.asOf !== undefined || standing.snapshot.status !== 'RUNNING') {
+      output.show(standing.snapshot);
+      return standing;
+    }
+    const known = readStatus({ home: home.root, name });
+    const at = { temporal, name, output, signal: new AbortController().signal, known };
+    const last = (await follow({ ...at, ...(options.temporalAddress ? {} : { isGone }) })) ?? standing.snapshot;
+    const report = reportFile(options, name);
+    if (last.status !== 'RUNNING') return { snapshot: last, server: true, ...report };
+    if (serverOf(home)) return undefined;
+    const snapshot = lastKnown({ home: home.root, name }) ?? { ...last, asOf: Date.now() };
+    output.show(snapshot);
+    return { snapshot, server: false, ...report };
+  });
 }
 
-async function listOf(temporal: Temporal, { json }: CommonOptions): Promise<string[]> {
-  const campaigns = await lazy.temporal().listCampaigns(temporal);
-  if (json) return [JSON.stringify(campaigns)];
-  if (campaigns.length === 0) return ['no campaigns here yet; start one with `campaign run FILE`'];
-  const width = Math.max(...campaigns.map(({ name }) => name.length));
-  return campaigns.map(
-    ({ name, status, startTime }) => `${name.padEnd(width)}  ${status.padEnd(10)}  ${startTime.toISOString()}`,
-  );
+async function listOf(temporal: Temporal | undefined, options: CommonOptions): Promise<string[]> {
+  const campaigns = await campaignsOf(temporal, options);
+  if (options.json) return [JSON.stringify({ server: temporal !== undefined, campaigns })];
+  const { timeText } = lazy.watch();
+  const none = `no campaigns in ${homeOf(options).root} yet; start one with \`campaign run FILE\``;
+  const names = Math.max(0, ...campaigns.map(({ name }) => name.length));
+  const states = Math.max(0, ...campaigns.map(({ status }) => status.length));
+  const rows = campaigns.map(({ name, status, startedAt, asOf }) => {
+    const fresh = asOf === undefined ? '' : `  as of ${timeText(asOf)}`;
+    return plain(`${name.padEnd(names)}  ${status.padEnd(states)}  started ${timeText(startedAt)}${fresh}`);
+  });
+  const away = temporal ? [] : ['no Temporal server of this home is running: `campaign run FILE` goes on with one'];
+  return rows.length > 0 ? [...rows, ...away] : [none];
 }
 
-/** The campaign that runs, if there is one only. */
-async function onlyCampaign(temporal: Temporal): Promise<string> {
-  const campaigns = await lazy.temporal().listCampaigns(temporal);
-  const running = campaigns.filter(({ status }) => status === 'running');
+/** The campaign that runs, if there is one only; else the only one there is. */
+async function onlyCampaign(temporal: Temporal | undefined, options: CommonOptions): Promise<string> {
+  const campaigns = await campaignsOf(temporal, options);
+  const running = campaigns.filter(({ status }) => /running|paused/.test(status));
   const [only, another] = running.length > 0 ? running : campaigns;
-  if (!only) throw new UserError('no campaigns here yet; start one with `campaign run FILE`');
+  if (!only) throw new UserError(`no campaigns in ${homeOf(options).root} yet; start one with \`campaign run FILE\``);
   if (another)
     throw new UserError(`several campaigns: ${campaigns.map(({ name }) => name).join(', ')}; name one of them`);
   return only.name;

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { splitTasks } from '../../environments/split';
 import type { Campaign } from '../../domain/campaign';
+import type { EnvironmentDescription } from '../../domain/environment';
 import type { Prepared } from '../../domain/results';
 import { messageOf } from '../errors';
 import { lazy } from '../lazy';
@@ -15,6 +16,8 @@ export interface TargetTasks {
   note: string;
   /** Whether there are published figures on the target. */
   isPublished: boolean;
+  /** Absent where it can't be asked. */
+  description?: EnvironmentDescription;
   /** Model that plays the user, where one does. */
   userModel?: string;
 }
@@ -26,14 +29,12 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
   const { label, isPublished, user } = describeSpec(target);
   const known = { isPublished, ...(user && { userModel: user.model }) };
   const store = lazy.folderStore().openFolderStore(join(home.root, 'artifacts'));
+  let description: EnvironmentDescription | undefined;
   try {
     const environment = await openEnvironment(target, { store, partners: {} });
     try {
-      const [{ name, version }, train, test] = await Promise.all([
-        environment.describe(),
-        environment.tasks('train'),
-        environment.tasks('test'),
-      ]);
+      const { name, version } = (description = await environment.describe());
+      const [train, test] = await Promise.all([environment.tasks('train'), environment.tasks('test')]);
       const plan = splitTasks({ campaign, train: train.map(({ id }) => id), test: test.map(({ id }) => id) });
       const tasks = {
         discovery: plan.discovery.length,
@@ -42,7 +43,7 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
         evaluation: plan.evaluation.length,
       };
       const note = `target ${name} ${version}: ${train.length} train and ${test.length} test tasks`;
-      return { name, tasks, note, ...known };
+      return { name, tasks, note, description, ...known };
     } finally {
       await environment.close();
     }
@@ -57,6 +58,7 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
         evaluation: evaluation.tasks,
       },
       note: `the target can't be asked for its tasks (${messageOf(error)}): the counts are the file's upper limits`,
+      ...(description && { description }),
       ...known,
     };
   }

@@ -3,6 +3,8 @@ import { armName, type Campaign } from '../../domain/campaign';
 import { publishedRun } from '../../domain/published';
 import { purposeNames } from '../../domain/purposes';
 import { duration, MISSING, wholeNumber } from '../../report/format';
+import type { Check } from '../checks/check';
+import { toldBy } from '../checks/parts';
 import type { Range } from './counts';
 import type { CampaignPlan, StageCost } from './estimate';
 import { kinds, quantities, type Quantity, type Rate } from './rates';
@@ -75,8 +77,20 @@ function published(campaign: Campaign, target: TargetTasks, capabilities: number
   ];
 }
 
-export function planText(o: { campaign: Campaign; target: TargetTasks; plan: CampaignPlan }): string {
-  const { campaign, target, plan } = o;
+/** What of the target analyst and synthesizer lack, and what comes of it. */
+const lacks = (parts: readonly Check[]): string[] =>
+  parts.flatMap(({ name, ok, warning, detail, fix }) =>
+    ok ? (warning ? [`warning: ${name}: ${detail}`] : []) : [`error: ${name}: ${detail}; ${fix}`],
+  );
+
+export function planText(o: {
+  campaign: Campaign;
+  target: TargetTasks;
+  /** Analyst and synthesizer, held against the target. */
+  parts: readonly Check[];
+  plan: CampaignPlan;
+}): string {
+  const { campaign, target, parts, plan } = o;
   const { gpus, tasks, rates, purposes, stages, total } = plan;
   const withGpus = gpus.policyServer + gpus.trainers > 0;
   const head = [
@@ -89,7 +103,8 @@ export function planText(o: { campaign: Campaign; target: TargetTasks; plan: Cam
   ];
   return [
     `${campaign.name}: planned for ${plan.capabilities} capabilities; how many are selected is known after the stage selection (--capabilities N)`,
-    target.note,
+    target.note + (target.description ? `, ${toldBy(target.description)}` : ''),
+    ...lacks(parts),
     `tasks: ${tasks.discovery} for base rollouts, ${tasks.heldOut} held out, ${tasks.router} for the router, ${tasks.evaluation} test`,
     ...(withGpus ? [`GPUs: ${gpus.policyServer} policy server, ${gpus.trainers} trainers, held all the time`] : []),
     '',

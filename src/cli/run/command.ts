@@ -2,30 +2,28 @@
  * `campaign run` and `campaign serve`: everything on this machine. Invariant: nothing is started before the checks have passed and the
  * home is ours; whatever was started is stopped before the command returns, however it ends.
  */
-import type { Campaign } from '../../domain/campaign';
 import type { Stage } from '../../domain/stages';
 import { configDigest, loadCampaign, type CampaignOverrides } from '../campaign-file';
 import { checkBridge } from '../checks/bridge';
 import { checkModel, checkTarget } from '../checks/campaign';
-import { requireAll } from '../checks/check';
+import { requireAll, warningsOf } from '../checks/check';
 import { checkBuild, checkHome, checkTemporal } from '../checks/machine';
 import { checkPartners } from '../checks/partners';
 import { checkPolicyServer } from '../checks/policy-server';
 import { checkPython } from '../checks/python';
-import { UserError } from '../errors';
 import { homeOf, namespace } from '../options';
-import { campaignState, startCampaign, workflowFailure } from '../temporal';
-import { follow } from '../watch/follow';
 import { isTerminal } from '../watch/progress-output';
-import { decide } from './decide';
 import { policyServerService, workerNames, workerService } from './services';
 import { readSummary } from './summary';
 import { INTERRUPTED, supervised, type ServeOptions, type SupervisedRun } from './supervised-run';
 import { startTemporal, type TemporalServer } from './temporal-server';
+import { campaignToEnd, type CampaignRun } from './to-end';
 
 export type RunOptions = ServeOptions &
   CampaignOverrides & {
     until?: Stage;
+    /** Go on with a base model that can't work on the target. */
+    force?: boolean;
     /** Leave as soon as the campaign has ended, on a terminal as well. */
     exit?: boolean;
   };
@@ -34,7 +32,7 @@ export type RunOptions = ServeOptions &
 export async function runCampaign(file: string, options: RunOptions): Promise<number> {
   const campaign = loadCampaign({ file, overrides: options });
   const home = homeOf(options);
-  requireAll([
+  const checks = [
     checkHome(home),
     checkBuild(),
     ...(await checkPython()),
@@ -44,11 +42,19 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
     ...checkBridge(campaign),
     ...(await checkTarget(campaign, home)),
     ...(await checkPartners(campaign)),
-  ]);
+  ];
+  requireAll(checks);
   const work = async (run: SupervisedRun) => {
+    for (const warning of warningsOf(checks)) run.output.note('campaign', `warning: ${warning}`);
     const server = await startTemporal(run, campaign.name);
     try {
-      return await runToEnd({ ...run, ...server, options, campaign, digest: await configDigest({ campaign, file }) });
+      return await runToEnd({
+        ...run,
+        ...server,
+        options,
+        campaign,
+        configDigest: await configDigest({ campaign, file }),
+      });
     } finally {
       await server.temporal.close();
     }
@@ -69,31 +75,12 @@ export async function serveHome(options: ServeOptions): Promise<number> {
   return supervised({ options, work });
 }
 
-interface CampaignRun extends SupervisedRun, TemporalServer {
-  options: RunOptions;
-  campaign: Campaign;
-  digest: string;
-}
+type Prepared = CampaignRun & SupervisedRun & TemporalServer & { options: RunOptions };
 
-async function runToEnd(run: CampaignRun): Promise<number> {
-  const { options, campaign, temporal, digest, link, output, supervisor, interruption } = run;
-  const { name } = campaign;
-  const look = async () =>
-    decide({ name, state: await campaignState(temporal, name), configDigest: digest, until: options.until });
-  let decision = await look();
-  if (decision !== 'show') await startWorkers(run);
-  // One that was attached to may stop at an earlier stage than the one asked for: then it starts again and goes on from there.
-  for (; decision !== 'show'; decision = await look()) {
-    const verb = decision === 'start' ? 'started' : 'goes on';
-    if (decision === 'start') await startCampaign(temporal, { campaign, configDigest: digest, until: options.until });
-    output.note('campaign', `campaign ${name} ${verb}`);
-    const end = await follow({ temporal, name, output, signal: interruption.signal });
-    if (interruption.signal.aborted) return INTERRUPTED;
-    if (end?.status !== 'COMPLETED')
-      throw new UserError(
-        `campaign ${name} ended as ${end?.status.toLowerCase() ?? 'unknown'}: ${await workflowFailure(temporal, name)}; the same command tries again from what is done`,
-      );
-  }
+async function runToEnd(run: Prepared): Promise<number> {
+  const { options, link, output, supervisor, interruption } = run;
+  const ended = await campaignToEnd({ ...run, startWorkers: () => startWorkers(run) });
+  if (!ended) return INTERRUPTED;
   // The services have nothing to do any more; Temporal stays as long as somebody looks at its UI.
   await supervisor.stop({ keep: options.temporalAddress ? 0 : 1 });
   printSummary(run);
@@ -105,7 +92,7 @@ async function runToEnd(run: CampaignRun): Promise<number> {
 }
 
 /** Table, page and link. Where stdout is JSON lines, the table goes to stderr, unless --json says that nobody reads it. */
-function printSummary({ home, options, campaign, output, link }: CampaignRun): void {
+function printSummary({ home, options, campaign, output, link }: Prepared): void {
   const { table, report } = readSummary({ home, name: campaign.name });
   const places = [`report   ${report}`, ...(link ? [`workflow ${link}`] : [])];
   if (isTerminal() && !options.json) return output.note('report', ['', table, '', ...places].join('\n'));
@@ -114,7 +101,7 @@ function printSummary({ home, options, campaign, output, link }: CampaignRun): v
   if (!options.json) process.stderr.write(`${table}\n`);
 }
 
-async function startWorkers({ home, campaign, output, supervisor, address }: CampaignRun): Promise<void> {
+async function startWorkers({ home, campaign, output, supervisor, address }: Prepared): Promise<void> {
   const { workers, policyServer, baseModel } = campaign;
   let policyServerUrl: string;
   if (policyServer.kind === 'vllm') policyServerUrl = policyServer.url;

@@ -1,10 +1,12 @@
 /** Ctrl-C, and being asked to end by the system: the first time in order, the second time at once. */
 
 export interface Interruption {
-  /** Raised by the first signal. */
+  /** Raised by the first signal, and by `abort`. */
   signal: AbortSignal;
   /** Resolves with the first signal. */
   first: Promise<void>;
+  /** Ends what waits for `signal`: the run is over. */
+  abort(): void;
   /** Forgets the signals again. */
   dispose(): void;
 }
@@ -29,6 +31,7 @@ export function onInterrupt({ onFirst, onSecond }: { onFirst: () => void; onSeco
   return {
     signal: controller.signal,
     first,
+    abort: () => controller.abort(),
     dispose: () => SIGNALS.forEach((name) => process.off(name, handle)),
   };
 }

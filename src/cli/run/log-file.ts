@@ -13,10 +13,16 @@ export interface LogFile {
   start: number;
 }
 
+export const logPath = (folder: string, name: string): string => join(folder, `${name}.log`);
+
+/** Where what is written from now on begins. */
+export const logSize = (folder: string, name: string): number =>
+  statSync(logPath(folder, name), { throwIfNoEntry: false })?.size ?? 0;
+
 /** Opens `<folder>/<name>.log` for appending; a large old one is kept once as `.log.1`. */
 export function openLog(folder: string, name: string): LogFile {
   mkdirSync(folder, { recursive: true });
-  const path = join(folder, `${name}.log`);
+  const path = logPath(folder, name);
   if (existsSync(path) && statSync(path).size > ROTATE_BYTES) renameSync(path, `${path}.1`);
   const descriptor = openSync(path, 'a');
   return { path, descriptor, start: fstatSync(descriptor).size };

@@ -1,31 +1,53 @@
 /**
- * Processes that outlive whoever started them. Invariant: a process is signalled only if its pid and its start time are those that
- * were recorded, so that a number that the system gave to somebody else is never hit.
+ * Processes that outlive whoever started them. Invariant: a process is signalled only if it is provably the recorded one (same place, pid
+ * and start time) or carries the mark of the run that started it, so that a number that the system gave to somebody else is never hit.
  */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { here, isHere, placeSchema } from '../../artifacts/place';
 
-export interface RecordedProcess {
-  name: string;
+/** Environment variable of everything that a supervisor starts, and of what that starts in turn. */
+const MARK = 'CAMPAIGN_RUN';
+/** Of what this process starts. */
+const run = randomUUID();
+export const mark = { [MARK]: run };
+
+export const recordedProcessSchema = z.object({
+  name: z.string(),
   /** Also the id of its process group: every child leads one. */
-  pid: number;
+  pid: z.number().int(),
   /** When it began, in the system's own words. */
-  started: string;
+  started: z.string(),
+  /** Value of the mark of what it starts. */
+  run: z.string(),
+  place: placeSchema,
+});
+export type RecordedProcess = z.infer<typeof recordedProcessSchema>;
+
+/** A process of this place, to be written down; undefined if it has ended. */
+export function recordOf({ name, pid }: { name: string; pid: number }): RecordedProcess | undefined {
+  const started = startTime(pid);
+  return started === undefined ? undefined : { name, pid, started, run, place: here };
 }
 
-/** Start time of a running process; undefined if there is none with this pid (a zombie counts as gone). */
-export function startTime(pid: number): string | undefined {
-  if (process.platform === 'linux') {
-    try {
-      // After the command's closing bracket: state is field 3 of proc(5), start time field 22.
-      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-        .replace(/^.*\) /s, '')
-        .split(' ');
-      return fields[0] === 'Z' ? undefined : fields[19];
-    } catch {
-      return undefined;
-    }
+/** What /proc tells of a process that runs; undefined if there is none with this pid (a zombie counts as gone). */
+function statOf(pid: number): { group: number; started: string } | undefined {
+  try {
+    // After the command's closing bracket: of proc(5), state is field 3, group field 5, start time field 22.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+    return fields[0] === 'Z' ? undefined : { group: Number(fields[2]), started: fields[19] ?? '' };
+  } catch {
+    return undefined;
   }
+}
+
+/** Start time of a running process; undefined if there is none with this pid. */
+export function startTime(pid: number): string | undefined {
+  if (process.platform === 'linux') return statOf(pid)?.started;
   try {
     const text = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim();
     return text && !text.startsWith('Z') ? text.replace(/^\S+\s+/, '') : undefined;
@@ -34,7 +56,47 @@ export function startTime(pid: number): string | undefined {
   }
 }
 
-export const isRunning = (recorded: RecordedProcess): boolean => startTime(recorded.pid) === recorded.started;
+/** Whether there is a process with this pid, whoever's it is. */
+export function lives(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+  return startTime(pid) !== undefined;
+}
+
+/** Of another place's processes nothing is known: they are not seen to run. */
+export const isRunning = ({ pid, started, place }: RecordedProcess): boolean =>
+  isHere(place) && startTime(pid) === started;
+
+/** Processes of this machine that were started with this option: also those that no record names (it was damaged, or the disk was full). */
+export function startedWith({ name, option }: { name: string; option: [string, string] }): RecordedProcess[] {
+  const [flag, value] = option;
+  return commandLines()
+    .filter(({ args }) => args.some((arg, n) => arg === flag && args[n + 1] === value))
+    .flatMap(({ pid }) => recordOf({ name, pid }) ?? []);
+}
+
+function commandLines(): { pid: number; args: string[] }[] {
+  if (process.platform === 'linux') return allPids().map((pid) => ({ pid, args: listIn(`/proc/${pid}/cmdline`) }));
+  const lines = execFileSync('ps', ['-axo', 'pid=,args='], { encoding: 'utf8' }).trim().split('\n');
+  return lines.map((line) => line.trim().split(/\s+/)).map(([pid, ...args]) => ({ pid: Number(pid), args }));
+}
+
+const allPids = (): number[] =>
+  readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .map(Number);
+
+/** A file of /proc; empty if its process has ended meanwhile, or is not ours to look into. */
+function listIn(file: string): string[] {
+  try {
+    return readFileSync(file, 'utf8').split('\0');
+  } catch {
+    return [];
+  }
+}
 
 /** Signals the whole group of a process that we lead; false if nothing of it is left. */
 export function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
@@ -57,16 +119,34 @@ export async function waitUntil(condition: () => boolean, seconds: number): Prom
 }
 
 /**
- * Ends what a killed supervisor left behind: asks (SIGTERM), waits, then kills. Members of a group whose leader is gone are ended as
- * well: the system gives a group's number to nobody else while one of them lives.
+ * What a recorded process still runs, as `kill` takes it: its whole group while it lives itself, else those of the group that carry its
+ * mark. A group without its leader may be anybody's, and without /proc nobody can tell.
+ */
+function targetsOf(orphan: RecordedProcess): number[] {
+  if (isRunning(orphan)) return [-orphan.pid];
+  if (process.platform !== 'linux' || !isHere(orphan.place)) return [];
+  return allPids().filter(
+    (pid) => statOf(pid)?.group === orphan.pid && listIn(`/proc/${pid}/environ`).includes(`${MARK}=${orphan.run}`),
+  );
+}
+
+function signalTargets(orphan: RecordedProcess, signal: NodeJS.Signals): void {
+  for (const target of targetsOf(orphan))
+    try {
+      process.kill(target, signal);
+    } catch {
+      // It has ended meanwhile.
+    }
+}
+
+/**
+ * Ends what a killed supervisor left behind: asks (SIGTERM), waits, then kills. Records of another place, or of another boot, are left alone.
  * @returns the names of those that were still running.
  */
 export async function endOrphans(recorded: RecordedProcess[], graceSeconds: number): Promise<string[]> {
-  const ours = recorded.filter(
-    (orphan) => isRunning(orphan) || (startTime(orphan.pid) === undefined && signalGroup(orphan.pid, 0)),
-  );
-  for (const orphan of ours) signalGroup(orphan.pid, 'SIGTERM');
-  await waitUntil(() => ours.every((orphan) => !signalGroup(orphan.pid, 0)), graceSeconds);
-  for (const orphan of ours) if (signalGroup(orphan.pid, 0)) signalGroup(orphan.pid, 'SIGKILL');
+  const ours = recorded.filter((orphan) => targetsOf(orphan).length > 0);
+  for (const orphan of ours) signalTargets(orphan, 'SIGTERM');
+  await waitUntil(() => ours.every((orphan) => targetsOf(orphan).length === 0), graceSeconds);
+  for (const orphan of ours) signalTargets(orphan, 'SIGKILL');
   return ours.map(({ name }) => name);
 }

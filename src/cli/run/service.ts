@@ -1,44 +1,18 @@
 /**
  * A child process that is kept alive. Invariants: it leads a process group of its own, so that the terminal's Ctrl-C reaches the
- * supervisor alone and nothing of it outlives a kill; an unexpected death is followed by another start until it dies too often.
+ * supervisor alone and nothing of it outlives a kill; an unexpected death is followed by another start until it dies too often. Only its
+ * very first start is final, unless somebody kills it meanwhile.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync } from 'node:fs';
-import { UserError } from '../errors';
+import { messageOf, UserError } from '../errors';
 import { logTail, openLog, type LogFile } from './log-file';
-import { signalGroup, startTime, waitUntil, type RecordedProcess } from './processes';
+import { mark, recordOf, signalGroup, waitUntil, type RecordedProcess } from './processes';
+import { Deaths, endingOf, restartPolicy, type Ending, type RestartPolicy } from './restarts';
+import type { ServiceSpec } from './service-spec';
 
 /** Lines of a log that are looked through: a Go program's stack follows its cause. */
 const TAIL_LINES = 500;
-
-export interface ServiceSpec {
-  name: string;
-  command: string;
-  /** A function is asked before every start: ports that nobody else knows are chosen anew. */
-  args: string[] | (() => Promise<string[]>);
-  cwd: string;
-  env: NodeJS.ProcessEnv;
-  /** Whether it can be used now; asked every 100 ms with the last lines that it wrote. */
-  isReady: (output: string[]) => boolean | Promise<boolean>;
-  readySeconds: number;
-  /** How long it may take to end by itself after SIGTERM. */
-  graceSeconds: number;
-}
-
-export interface RestartPolicy {
-  /** Ending sooner than this after its start counts as a crash in a row. */
-  minUptimeSeconds: number;
-  /** So many crashes in a row, and the service has failed. */
-  maxCrashes: number;
-  initialDelayMs: number;
-  maxDelayMs: number;
-}
-export const restartPolicy: RestartPolicy = {
-  minUptimeSeconds: 20,
-  maxCrashes: 5,
-  initialDelayMs: 500,
-  maxDelayMs: 8000,
-};
 
 /** A service that did not start or does not stay up; the end of its log is the evidence. */
 export class ServiceError extends UserError {
@@ -59,48 +33,57 @@ export interface ServiceHooks {
   onRestart: (event: { name: string; cause: string; log: string; delayMs: number }) => void;
   /** It died too often; it is not started again. */
   onFailure: (error: ServiceError) => void;
+  /** Whether a death may be for want of room where logs and databases are. */
+  diskIsFull: () => boolean;
 }
 
 export class Service {
   readonly name: string;
   private child: ChildProcess | undefined;
   private log: LogFile | undefined;
-  private started: string | undefined;
-  private exit: { cause: string } | undefined;
+  /** Its process group, until nothing of it lives any more: the system may give the number to somebody else then. */
+  private group: number | undefined;
+  private recorded: RecordedProcess | undefined;
+  private exit: Ending | undefined;
   private exited: Promise<void> = Promise.resolve();
-  private crashes = 0;
+  private readonly deaths: Deaths;
   private stopping = false;
 
   constructor(
     private readonly spec: ServiceSpec,
     private readonly logs: string,
     private readonly hooks: ServiceHooks,
-    private readonly policy: RestartPolicy = restartPolicy,
+    policy: RestartPolicy = restartPolicy,
   ) {
     this.name = spec.name;
+    this.deaths = new Deaths(policy);
   }
 
   /** The process, as long as it or anything that it started lives. */
   get process(): RecordedProcess | undefined {
-    const pid = this.child?.pid;
-    if (pid === undefined || this.started === undefined || (this.exit && !signalGroup(pid, 0))) return undefined;
-    return { name: this.name, pid, started: this.started };
+    return this.signal(0) ? this.recorded : undefined;
   }
 
-  /** Starts it and waits until it is ready. @throws ServiceError with the log's tail if it dies or takes too long. */
+  /** Starts it and waits until it is ready. @throws ServiceError with the log's tail if it ends by itself or takes too long. */
   async start(): Promise<void> {
-    await this.launch();
-    await this.becomeReady();
+    for (let ready = false; !ready;) {
+      await this.launch();
+      try {
+        await this.becomeReady();
+        ready = true;
+      } catch (error) {
+        if (this.stopping || !this.exit?.killed) throw error;
+        await this.waitToRestart({ ending: this.exit, uptimeMs: 0 });
+      }
+    }
     void this.watch();
   }
 
   /** Ends it: SIGTERM, then SIGKILL to its whole group after the grace time. */
   async stop(): Promise<void> {
     this.stopping = true;
-    const pid = this.child?.pid;
-    if (pid === undefined) return;
-    if (!this.exit) this.child?.kill('SIGTERM');
-    const ended = await waitUntil(() => this.exit !== undefined && !signalGroup(pid, 0), this.spec.graceSeconds);
+    this.child?.kill('SIGTERM');
+    const ended = await waitUntil(() => !this.signal(0), this.spec.graceSeconds);
     if (!ended) this.kill();
     await this.exited;
   }
@@ -108,11 +91,18 @@ export class Service {
   /** Ends it and everything that it started, at once. */
   kill(): void {
     this.stopping = true;
-    if (this.child?.pid !== undefined) signalGroup(this.child.pid, 'SIGKILL');
+    this.signal('SIGKILL');
+  }
+
+  /** Signals the whole process group. @returns whether anything of it lives. */
+  private signal(signal: NodeJS.Signals | 0): boolean {
+    if (this.group !== undefined && !signalGroup(this.group, signal)) this.group = undefined;
+    return this.group !== undefined;
   }
 
   private async launch(): Promise<void> {
-    const { command, cwd, env } = this.spec;
+    const { command, cwd } = this.spec;
+    const env = { ...this.spec.env, ...mark };
     const args = typeof this.spec.args === 'function' ? await this.spec.args() : this.spec.args;
     if (this.stopping) throw new UserError(`${this.name} was stopped before it was started`);
     const log = openLog(this.logs, this.name);
@@ -122,16 +112,19 @@ export class Service {
     this.child = child;
     this.log = log;
     this.exit = undefined;
-    this.started = child.pid === undefined ? undefined : startTime(child.pid);
+    this.group = child.pid;
+    this.recorded = child.pid === undefined ? undefined : recordOf({ name: this.name, pid: child.pid });
     child.stdin?.on('error', () => undefined);
     this.exited = new Promise((resolve) => {
-      const end = (cause: string) => {
-        this.exit ??= { cause };
+      const end = (ending: Ending) => {
+        this.exit ??= ending;
+        // At once, so that a number that is free again is known as such.
+        this.signal(0);
         this.hooks.onChange();
         resolve();
       };
-      child.once('error', (error) => end(error.message));
-      child.once('exit', (code, signal) => end(signal ? `ended by ${signal}` : `exit code ${code}`));
+      child.once('error', (error) => end({ cause: error.message, killed: false }));
+      child.once('exit', (code, signal) => end(endingOf(code, signal)));
     });
     this.hooks.onChange();
   }
@@ -143,7 +136,11 @@ export class Service {
       // It may have ended meanwhile, and somebody else may be answering on its port.
       if (this.exit) throw this.failure(`${this.name} did not start (${this.exit.cause})`);
       if (ready) return;
-      if (Date.now() > deadline) throw this.failure(`${this.name} was not ready after ${this.spec.readySeconds} s`);
+      if (Date.now() > deadline) {
+        const cause = `was not ready after ${this.spec.readySeconds} s`;
+        this.exit = { cause, killed: false };
+        throw this.failure(`${this.name} ${cause}`);
+      }
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }
@@ -152,33 +149,41 @@ export class Service {
   private async watch(): Promise<void> {
     for (let born = Date.now(); ; born = Date.now()) {
       await this.exited;
-      if (this.stopping) return;
-      this.crashes = Date.now() - born < this.policy.minUptimeSeconds * 1000 ? this.crashes + 1 : 1;
-      const cause = this.exit?.cause ?? 'ended';
-      if (this.crashes >= this.policy.maxCrashes)
-        return this.hooks.onFailure(this.failure(`${this.name} died ${this.crashes} times in a row (${cause})`));
-      const delayMs = Math.min(this.policy.maxDelayMs, this.policy.initialDelayMs * 2 ** (this.crashes - 1));
-      this.hooks.onRestart({ name: this.name, cause, log: this.log?.path ?? '', delayMs });
-      await this.endProcessGroup();
-      await new Promise((resolve) => setTimeout(resolve, delayMs));
-      if (this.stopping) return;
-      // Not becoming ready is one more crash: the loop counts it.
-      await this.launch()
-        .then(() => this.becomeReady())
-        .catch(() => this.killUnlessStopping());
+      if (this.stopping || !this.exit) return;
+      try {
+        await this.waitToRestart({ ending: this.exit, uptimeMs: Date.now() - born });
+      } catch (error) {
+        return this.hooks.onFailure(error as ServiceError);
+      }
+      // Not coming up is one more death: the loop counts it.
+      try {
+        await this.launch();
+      } catch (error) {
+        this.exit = { cause: messageOf(error), killed: false };
+        continue;
+      }
+      await this.becomeReady().catch(() => this.killUnlessStopping());
     }
+  }
+
+  /** After a death. @throws ServiceError if it was one too many. */
+  private async waitToRestart({ ending, uptimeMs }: { ending: Ending; uptimeMs: number }): Promise<void> {
+    const { cause, killed } = ending;
+    const next = this.deaths.next({ killed, uptimeMs, diskIsFull: !killed && this.hooks.diskIsFull() });
+    if ('times' in next) throw this.failure(`${this.name} died ${next.times} times in a row (${cause})`);
+    this.hooks.onRestart({ name: this.name, cause, log: this.log?.path ?? '', delayMs: next.delayMs });
+    await this.endProcessGroup();
+    await new Promise((resolve) => setTimeout(resolve, next.delayMs));
   }
 
   /** What a dead process had started (a trainer that saves its checkpoint) ends before its successor begins. */
   private async endProcessGroup(): Promise<void> {
-    const pid = this.child?.pid;
-    if (pid === undefined) return;
-    const ended = await waitUntil(() => this.stopping || !signalGroup(pid, 0), this.spec.graceSeconds);
-    if (!ended) signalGroup(pid, 'SIGKILL');
+    const ended = await waitUntil(() => this.stopping || !this.signal(0), this.spec.graceSeconds);
+    if (!ended) this.signal('SIGKILL');
   }
 
   private killUnlessStopping(): void {
-    if (!this.stopping && this.child?.pid !== undefined) signalGroup(this.child.pid, 'SIGKILL');
+    if (!this.stopping) this.signal('SIGKILL');
   }
 
   private tail(lines: number): string[] {

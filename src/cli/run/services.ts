@@ -4,8 +4,11 @@ import type { Campaign } from '../../domain/campaign';
 import { searchAttributeNames, taskQueues } from '../../workflows/messages';
 import { freePorts } from '../ports';
 import { projectRoot, pythonPath, temporalPath, type Home } from '../project';
-import type { ServiceSpec } from './service';
+import { databaseIsMade, databaseOption, prepareDatabase } from './database';
+import type { ServiceSpec } from './service-spec';
 
+/** Its service's name. */
+export const TEMPORAL = 'temporal';
 const TEMPORAL_READY_SECONDS = 60;
 /** Importing torch takes 5-20 s on two busy cores, loading a large model much longer. */
 const POLICY_SERVER_READY_SECONDS = 300;
@@ -46,16 +49,17 @@ export function temporalService({
   ]);
   let httpPort = 0;
   return {
-    name: 'temporal',
+    name: TEMPORAL,
     command: temporalPath() ?? 'temporal',
     args: async () => {
+      prepareDatabase(home);
       // Left to itself, it draws these two at random, and may draw one that it was given for something else.
       const [http = 0, metrics = 0] = await freePorts({ count: 2, except: [port, uiPort] });
       httpPort = http;
       return [
         ...['server', 'start-dev', '--ip', '127.0.0.1', '--log-level', 'warn', '--namespace', namespace],
         ...['--port', String(port), '--ui-port', String(uiPort), '--http-port', String(http)],
-        ...['--metrics-port', String(metrics), '--db-filename', home.temporalDatabase],
+        ...['--metrics-port', String(metrics), databaseOption, home.temporalDatabase],
         ...pragmas,
         ...attributes,
         ...partitions,
@@ -64,7 +68,12 @@ export function temporalService({
     cwd: projectRoot,
     env: process.env,
     // Asked by a port that is this process's own: on the other one somebody else's server may answer.
-    isReady: () => answersOk(`http://127.0.0.1:${httpPort}/api/v1/namespaces/${encodeURIComponent(namespace)}`),
+    isReady: async () => {
+      const url = `http://127.0.0.1:${httpPort}/api/v1/namespaces/${encodeURIComponent(namespace)}`;
+      const ready = await answersOk(url);
+      if (ready) databaseIsMade(home);
+      return ready;
+    },
     readySeconds: TEMPORAL_READY_SECONDS,
     graceSeconds: SERVER_GRACE_SECONDS,
   };

@@ -1,9 +1,10 @@
 /** What is printed when a campaign has ended: the table of the arms, and where to look further. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { reportSchema } from '../../domain/report';
+import { z } from 'zod';
+import { reportSchema, type Report } from '../../domain/report';
 import { terminalTable } from '../../report/terminal';
-import { UserError } from '../errors';
+import { messageOf, UserError } from '../errors';
 import type { Home } from '../project';
 
 export interface CampaignSummary {
@@ -13,11 +14,40 @@ export interface CampaignSummary {
   report: string;
 }
 
-/** @throws UserError if the report is not there. */
+/** A report that is missing or no report. */
+export class ReportLost extends UserError {
+  constructor(
+    readonly file: string,
+    /** What is wrong with it. */
+    readonly problem: string,
+    fix: string,
+  ) {
+    super(`the report ${file} is ${problem}; ${fix}`);
+  }
+}
+
+/** @throws ReportLost */
 export function readSummary({ home, name }: { home: Home; name: string }): CampaignSummary {
-  const json = join(home.root, name, 'report.json');
-  if (!existsSync(json))
-    throw new UserError(`campaign ${name} has ended, but ${json} is missing; was it run with another --home?`);
-  const report = reportSchema.parse(JSON.parse(readFileSync(json, 'utf8')));
+  const file = join(home.root, name, 'report.json');
+  if (!existsSync(file))
+    throw new ReportLost(file, 'missing', `if campaign ${name} was run with another --home, name that one`);
+  let report: Report;
+  try {
+    report = reportSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch (error) {
+    const why = error instanceof z.ZodError ? z.prettifyError(error).replace(/\s*\n\s*/g, ' ') : messageOf(error);
+    throw new ReportLost(file, `damaged (${why})`, 'the same `campaign run` writes it anew');
+  }
   return { table: terminalTable(report), report: join(home.root, name, 'report.html') };
+}
+
+/** What is wrong with the report of a campaign that has ended; undefined if nothing is. */
+export function lostReport(of: { home: Home; name: string }): ReportLost | undefined {
+  try {
+    readSummary(of);
+    return undefined;
+  } catch (error) {
+    if (error instanceof ReportLost) return error;
+    throw error;
+  }
 }

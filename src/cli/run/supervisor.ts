@@ -4,34 +4,60 @@
  */
 import { UserError } from '../errors';
 import type { Home } from '../project';
-import { endOrphans } from './processes';
+import { databaseOption } from './database';
+import type { HomeDisk } from './full-disk';
+import { endOrphans, startedWith } from './processes';
+import { restartPolicy, type RestartPolicy } from './restarts';
 import { readRunState, writeRunState, type RunState } from './run-state';
-import { Service, restartPolicy, type RestartPolicy, type ServiceHooks, type ServiceSpec } from './service';
+import { Service, type ServiceHooks } from './service';
+import type { ServiceSpec } from './service-spec';
+import { TEMPORAL } from './services';
 
 const ORPHAN_GRACE_SECONDS = 30;
+const RECORD_AGAIN_MS = 2000;
 
 export class Supervisor {
   /** In the order of starting; each entry is started and stopped together. */
   private groups: Service[][] = [];
   private stopping = false;
+  private recordAgain: NodeJS.Timeout | undefined;
   private stopped: Promise<void> = Promise.resolve();
   private state: RunState = { processes: [] };
   private failWith: (error: UserError) => void = () => undefined;
-  /** Rejects when a service dies too often to go on. */
+  /** Rejects when a service dies too often to go on, or when going on is of no use. */
   readonly failure: Promise<never> = new Promise((_, reject) => (this.failWith = reject));
 
-  constructor(
-    private readonly home: Home,
-    private readonly onRestart: ServiceHooks['onRestart'],
-    private readonly policy: RestartPolicy = restartPolicy,
-  ) {
+  private readonly home: Home;
+  private readonly disk: HomeDisk;
+  private readonly policy: RestartPolicy;
+  private readonly hooks: ServiceHooks;
+
+  constructor(o: { home: Home; disk: HomeDisk; onRestart: ServiceHooks['onRestart']; policy?: RestartPolicy }) {
+    this.home = o.home;
+    this.disk = o.disk;
+    this.policy = o.policy ?? restartPolicy;
+    this.hooks = {
+      onChange: () => this.record(),
+      onRestart: o.onRestart,
+      onFailure: (error) => this.fail(error),
+      diskIsFull: () => this.disk.isFull(),
+    };
     this.failure.catch(() => undefined);
+  }
+
+  /** Ends the run with this error. */
+  fail(error: UserError): void {
+    this.failWith(error);
   }
 
   /** Ends what a killed supervisor of this home left running; returns the names. */
   async endOrphans(): Promise<string[]> {
-    const ended = await endOrphans(readRunState(this.home).processes, ORPHAN_GRACE_SECONDS);
-    writeRunState(this.home, this.state);
+    const { processes } = readRunState(this.home);
+    // Two servers on one database disturb each other: this one is found without a record as well.
+    const servers = startedWith({ name: TEMPORAL, option: [databaseOption, this.home.temporalDatabase] });
+    const unrecorded = servers.filter(({ pid }) => !processes.some((known) => known.pid === pid));
+    const ended = await endOrphans([...processes, ...unrecorded], ORPHAN_GRACE_SECONDS);
+    this.record();
     return ended;
   }
 
@@ -85,15 +111,12 @@ export class Supervisor {
     return this.state.processes.map(({ name, pid }) => ({ name, pid }));
   }
 
-  private readonly hooks: ServiceHooks = {
-    onChange: () => this.record(),
-    onRestart: (event) => this.onRestart(event),
-    onFailure: (error) => this.failWith(error),
-  };
-
   private record(): void {
     const processes = this.groups.flat().flatMap((service) => service.process ?? []);
     this.state = { ...this.state, processes };
-    writeRunState(this.home, this.state);
+    clearTimeout(this.recordAgain);
+    const written = this.disk.attempt(() => writeRunState(this.home, this.state));
+    // What has ended meanwhile may stay written down: a process is known by its start time.
+    if (!written && !this.stopping) this.recordAgain = setTimeout(() => this.record(), RECORD_AGAIN_MS).unref();
   }
 }

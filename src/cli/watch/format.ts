@@ -1,4 +1,4 @@
-/** Text of durations. */
+/** Text of times and durations. */
 
 /** Seconds as `45s`, `3m12s` or `2h05m`. */
 export function durationText(seconds: number): string {
@@ -7,3 +7,6 @@ export function durationText(seconds: number): string {
   if (hours > 0) return `${hours}h${String(minutes).padStart(2, '0')}m`;
   return minutes > 0 ? `${minutes}m${String(rest).padStart(2, '0')}s` : `${rest}s`;
 }
+
+/** A time, in ms since the epoch, as `2025-03-01 12:30:59 UTC`. */
+export const timeText = (at: number): string => `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;

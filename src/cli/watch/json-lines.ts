@@ -1,7 +1,7 @@
 /** What changes between two snapshots, one object a line: for logs and for programs. */
 import type { Rates } from './rates';
 import type { Snapshot } from './snapshot';
-import { treeLines } from './tree';
+import { stateOf, treeLines } from './tree';
 
 export interface ChangeLine {
   time: string;
@@ -23,8 +23,7 @@ export class Changes {
 
   /** Lines for what is new in this snapshot. */
   since(snapshot: Snapshot, now: number): ChangeLine[] {
-    const { progress, status } = snapshot;
-    const whole = { key: 'campaign', status: progress?.paused ? 'paused' : status.toLowerCase(), detail: '' };
+    const whole = { key: 'campaign', status: stateOf(snapshot), detail: snapshot.failure ?? '' };
     return [whole, ...treeLines({ snapshot, rates: this.rates, now })].flatMap((line) => {
       const before = this.reported.get(line.key);
       // What has not begun has not changed.

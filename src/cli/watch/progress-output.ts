@@ -28,7 +28,7 @@ export function createProgressOutput(options: {
       note: (_stage, detail) => tree.print(detail),
       show: (snapshot) => {
         tree.draw(frameLines({ snapshot, rates, now: Date.now(), columns: out.columns || 80, link: output.link }));
-        if (snapshot.status !== 'RUNNING') tree.leave();
+        if (snapshot.status !== 'RUNNING' || snapshot.asOf !== undefined) tree.leave();
       },
     };
     return output;

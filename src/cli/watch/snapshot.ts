@@ -1,78 +1,151 @@
-/** Where a campaign stands, gathered from Temporal: its own answers (queries) and what its activities last reported (heartbeats). */
+/** Where a campaign stands, gathered from Temporal: what the server itself knows, the workflows' answers (queries) and the activities' heartbeats. */
 import { QueryNotRegisteredError, WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
-import { defaultPayloadConverter } from '@temporalio/common';
+import { DefaultFailureConverter, defaultPayloadConverter, defineSearchAttributeKey } from '@temporalio/common';
+import { optionalTsToMs } from '@temporalio/common/lib/time';
 import type { AnalysisHeartbeat, RolloutHeartbeat, TrainHeartbeat } from '../../domain/progress';
-import { queryNames, workflowIds, type CampaignProgress, type ChildProgress } from '../../workflows/messages';
+import { stages, type Stage } from '../../domain/stages';
+import {
+  childOf,
+  queryNames,
+  searchAttributeNames,
+  workflowIds,
+  type CampaignProgress,
+  type ChildProgress,
+  type ChildRef,
+  type Memo,
+} from '../../workflows/messages';
 import { UserError } from '../errors';
-import { isNoAnswer, type Temporal } from '../temporal';
+import { isNoAnswer, isServerAway, type Temporal } from '../temporal';
+import { reasonInWords } from './reasons';
 
-/** A query waits for a worker; a campaign whose workers are away is shown by its status alone. */
+/** A query waits for a worker; a campaign whose workers are away is shown by what the server knows. */
 const QUERY_MS = 4000;
 
-type Heartbeat = RolloutHeartbeat | TrainHeartbeat | AnalysisHeartbeat;
+export type Heartbeat = RolloutHeartbeat | TrainHeartbeat | AnalysisHeartbeat;
 
 export interface ActivitySnapshot {
+  /** The activity's id within its workflow. */
+  id: string;
+  workflowId: string;
   /** Name of the activity's type. */
   type: string;
+  /** `scheduled`: no worker has it, because none is free or because `nextAttemptAt` is ahead. */
+  state: 'scheduled' | 'started' | 'cancelling';
+  /** Identity of the worker that has it, or had it last. */
+  worker?: string;
+  /** The one that runs; of a scheduled activity the next one. */
   attempt: number;
+  /** When the last attempt began; times are ms since the epoch. */
+  startedAt?: number;
+  /** When the next attempt is due after one that failed. */
+  nextAttemptAt?: number;
   heartbeat?: Heartbeat;
-  /** When it last reported; ms since the epoch. */
+  /** When it last reported. */
   heartbeatAt?: number;
-  /** Why the attempt before this one failed. */
+  /** Why the attempt before this one failed, in words. */
   lastFailure?: string;
 }
 
-export interface ChildSnapshot {
-  workflowId: string;
+/** What is known of a workflow's code, of the campaign's and of its children's. */
+interface CodeState {
+  /** How often in a row it failed to go on when a worker took it up; left out for what the loss of a worker can do. */
+  failures?: number;
+}
+
+export interface ChildSnapshot extends ChildRef, CodeState {
   progress?: ChildProgress;
   activities: ActivitySnapshot[];
 }
 
-export interface Snapshot {
+export interface Snapshot extends CodeState {
   name: string;
+  /** Temporal's id of this run of the workflow: a name that is started again has another one. */
+  runId: string;
   /** Temporal's status of the workflow: RUNNING, COMPLETED, FAILED, ... */
   status: string;
+  paused: boolean;
   startedAt: number;
   closedAt?: number;
-  /** Undefined if no worker answers. */
+  /** Why a closed campaign did not complete. */
+  failure?: string;
+  /** The stage that began last. */
+  stage?: Stage;
+  /** Undefined if no worker answers and nothing is known from before. */
   progress?: CampaignProgress;
+  /** When `progress` was so, if no worker answers now. */
+  progressAt?: number;
+  /** When all this was so, if there is no server to ask. */
+  asOf?: number;
   activities: ActivitySnapshot[];
+  /** Children that have not ended. */
   children: ChildSnapshot[];
 }
 
-/** @throws UserError if there is no campaign of this name; whatever Temporal's client throws if the server is away. */
+/** The server has no campaign of this name. */
+export class UnknownCampaign extends UserError {}
+
+type Execution = Awaited<ReturnType<WorkflowHandle['describe']>>;
+const stageAttribute = defineSearchAttributeKey(searchAttributeNames.stage, 'KEYWORD');
+
+/** @throws UnknownCampaign if there is none of this name; whatever Temporal's client throws if the server is away. */
 export async function takeSnapshot(temporal: Temporal, name: string): Promise<Snapshot> {
-  const handle = temporal.client.workflow.getHandle(workflowIds.campaign(name));
-  let execution: Awaited<ReturnType<WorkflowHandle['describe']>>;
+  const { workflow } = temporal.client;
+  const handle = workflow.getHandle(workflowIds.campaign(name));
+  let execution: Execution;
   try {
     execution = await handle.describe();
   } catch (error) {
     if (error instanceof WorkflowNotFoundError)
-      throw new UserError(`there is no campaign ${name} here; \`campaign status\` lists those that there are`);
+      throw new UnknownCampaign(`there is no campaign ${name} here; \`campaign status\` lists those that there are`);
     throw error;
   }
-  const progress = await ask<CampaignProgress>(temporal, handle);
-  const running = (progress?.children ?? []).filter(({ status }) => status === 'running');
-  const children = await Promise.all(running.map(({ workflowId }) => childSnapshot(temporal, workflowId)));
+  const { runId, status, startTime, closeTime, memo, typedSearchAttributes } = execution;
+  const pending = status.name === 'RUNNING' ? (execution.raw.pendingChildren ?? []) : [];
+  const [progress, failure, ...children] = await Promise.all([
+    ask<CampaignProgress>(temporal, handle),
+    ['RUNNING', 'COMPLETED'].includes(status.name)
+      ? undefined
+      : failureOf(temporal, workflow.getHandle(handle.workflowId, runId)),
+    ...pending.map(({ workflowId }) => childSnapshot(temporal, childOf(workflowId ?? ''))),
+  ]);
+  const stage = typedSearchAttributes.get(stageAttribute);
+  const knownStage = stages.find((one) => one === stage);
   return {
     name,
-    status: execution.status.name,
-    startedAt: execution.startTime.getTime(),
-    ...(execution.closeTime ? { closedAt: execution.closeTime.getTime() } : {}),
+    runId,
+    status: status.name,
+    paused: progress?.paused ?? (memo as Memo | undefined)?.paused ?? false,
+    startedAt: startTime.getTime(),
+    ...(closeTime ? { closedAt: closeTime.getTime() } : {}),
+    ...(failure ? { failure } : {}),
+    ...(knownStage ? { stage: knownStage } : {}),
     ...(progress ? { progress } : {}),
+    ...codeStateOf(execution),
     activities: activitiesOf(execution),
     children,
   };
 }
 
-async function childSnapshot(temporal: Temporal, workflowId: string): Promise<ChildSnapshot> {
-  const handle = temporal.client.workflow.getHandle(workflowId);
+/** A snapshot without an answer of a worker, with what an earlier one of the same run knew. */
+export function withKnown(snapshot: Snapshot, before: { snapshot: Snapshot; at: number } | undefined): Snapshot {
+  const { progress, progressAt } = before?.snapshot ?? {};
+  if (snapshot.progress || !before || !progress || before.snapshot.runId !== snapshot.runId) return snapshot;
+  return { ...snapshot, progress, progressAt: progressAt ?? before.at };
+}
+
+async function childSnapshot(temporal: Temporal, child: ChildRef): Promise<ChildSnapshot> {
+  const handle = temporal.client.workflow.getHandle(child.workflowId);
   try {
     const [execution, progress] = await Promise.all([handle.describe(), ask<ChildProgress>(temporal, handle)]);
-    return { workflowId, ...(progress ? { progress } : {}), activities: activitiesOf(execution) };
+    return {
+      ...child,
+      ...(progress ? { progress } : {}),
+      ...codeStateOf(execution),
+      activities: activitiesOf(execution),
+    };
   } catch (error) {
     // The parent can know of a child a moment before the server does.
-    if (error instanceof WorkflowNotFoundError) return { workflowId, activities: [] };
+    if (error instanceof WorkflowNotFoundError) return { ...child, activities: [] };
     throw error;
   }
 }
@@ -87,17 +160,49 @@ async function ask<T>({ client }: Temporal, handle: WorkflowHandle): Promise<T |
   }
 }
 
-function activitiesOf({ raw }: Awaited<ReturnType<WorkflowHandle['describe']>>): ActivitySnapshot[] {
+async function failureOf({ client }: Temporal, closed: WorkflowHandle): Promise<string | undefined> {
+  try {
+    await client.withDeadline(Date.now() + QUERY_MS, () => closed.result());
+    return undefined;
+  } catch (error) {
+    return isServerAway(error) ? undefined : reasonInWords(error);
+  }
+}
+
+/** A worker that is killed while it has the workflow counts once as well. */
+const LOST_WORKERS = 1;
+
+function codeStateOf({ raw }: Execution): CodeState {
+  const failures = (raw.pendingWorkflowTask?.attempt ?? 1) - 1;
+  return failures > LOST_WORKERS ? { failures } : {};
+}
+
+const converter = new DefaultFailureConverter();
+/** Temporal's PendingActivityState, whose enum is in no package that this one depends on. */
+const [STARTED, CANCEL_REQUESTED] = [2, 3];
+
+/** What a workflow waits for. */
+export function activitiesOf({ raw, workflowId }: Execution): ActivitySnapshot[] {
   return (raw.pendingActivities ?? []).map((pending) => {
+    const { state, attempt, lastWorkerIdentity, lastFailure } = pending;
     const payload = pending.heartbeatDetails?.payloads?.[0];
-    const reported = pending.lastHeartbeatTime;
-    const failure = pending.lastFailure?.message;
+    const times = {
+      startedAt: optionalTsToMs(pending.lastStartedTime),
+      nextAttemptAt: optionalTsToMs(pending.nextAttemptScheduleTime),
+      heartbeatAt: optionalTsToMs(pending.lastHeartbeatTime),
+    };
     return {
+      id: pending.activityId ?? '',
+      workflowId,
       type: pending.activityType?.name ?? 'activity',
-      attempt: pending.attempt ?? 1,
+      state: state === STARTED ? 'started' : state === CANCEL_REQUESTED ? 'cancelling' : 'scheduled',
+      ...(lastWorkerIdentity ? { worker: lastWorkerIdentity } : {}),
+      attempt: attempt ?? 1,
+      ...(Object.fromEntries(Object.entries(times).filter(([, at]) => at !== undefined)) as Record<string, number>),
       ...(payload ? { heartbeat: defaultPayloadConverter.fromPayload<Heartbeat>(payload) } : {}),
-      ...(reported ? { heartbeatAt: Number(reported.seconds) * 1000 + (reported.nanos ?? 0) / 1e6 } : {}),
-      ...(failure ? { lastFailure: failure } : {}),
+      ...(lastFailure
+        ? { lastFailure: reasonInWords(converter.failureToError(lastFailure, defaultPayloadConverter)) }
+        : {}),
     };
   });
 }

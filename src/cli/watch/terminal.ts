@@ -1,9 +1,11 @@
 /** The tree on a terminal: colours, width, and drawing over what was drawn before. */
 import type { StepStatus } from '../../workflows/messages';
-import { durationText } from './format';
+import { plain } from '../plain';
+import { failuresIn, failureText } from './failures';
+import { durationText, timeText } from './format';
 import type { Rates } from './rates';
 import type { Snapshot } from './snapshot';
-import { treeLines } from './tree';
+import { stateOf, treeLines } from './tree';
 
 const marks: Record<StepStatus, { mark: string; code: number }> = {
   waiting: { mark: '·', code: 90 },
@@ -24,13 +26,17 @@ export interface Frame {
 
 /** The lines of one frame, none wider than the terminal. */
 export function frameLines({ snapshot, rates, now, columns, link, colour = true }: Frame): string[] {
-  const { progress } = snapshot;
-  const elapsed = durationText(((snapshot.closedAt ?? now) - snapshot.startedAt) / 1000);
-  const state = progress?.paused ? 'paused' : snapshot.status.toLowerCase();
-  const head = [snapshot.name, progress ? `seed ${progress.seed}` : '', `${state} ${elapsed}`]
+  const { progress, failure } = snapshot;
+  const until = snapshot.closedAt ?? snapshot.asOf ?? now;
+  const elapsed = durationText((until - snapshot.startedAt) / 1000);
+  const head = [snapshot.name, progress ? `seed ${progress.seed}` : '', `${stateOf(snapshot)} ${elapsed}`]
     .filter(Boolean)
     .join(' · ');
-  const tree = treeLines({ snapshot, rates, now });
+  const tree = treeLines({ snapshot, rates, now }).map((line) => ({
+    ...line,
+    label: plain(line.label),
+    detail: plain(line.detail),
+  }));
   const width = Math.max(0, ...tree.map(({ label, depth }) => label.length + 2 * depth));
   const lines = tree.map(({ depth, status, label, detail }) => {
     const { mark, code } = marks[status];
@@ -39,8 +45,32 @@ export function frameLines({ snapshot, rates, now, columns, link, colour = true 
     return paint(text, code, status === 'waiting' ? text.length : mark.length);
   });
   const counts = progress ? [`  ${progress.rollouts.scored} rollouts scored, ${progress.rollouts.broken} broken`] : [];
-  const away = progress ? [] : ['  no worker answers: what is known is on disk, and goes on with `campaign run`'];
-  return [cut(head, columns), ...lines, ...counts, ...away, ...(link ? [link] : [])].map((line) => line.trimEnd());
+  const why = failure ? wrapped(`why: ${plain(failure)}`, columns - 2).map((line) => `  ${line}`) : [];
+  const away = awayLines(snapshot).map((line) => cut(line, columns));
+  return [cut(head, columns), ...lines, ...counts, ...why, ...away, ...(link ? [link] : [])].map((line) =>
+    line.trimEnd(),
+  );
+}
+
+/** What is missing in the tree while no worker answers, or while workers can't go on. */
+function awayLines(snapshot: Snapshot): string[] {
+  const failing = failuresIn(snapshot);
+  if (failing.length > 0) return failing.map((one) => `  ${failureText(one)}`);
+  const { status, progress, progressAt, asOf } = snapshot;
+  if (asOf !== undefined || (progress && progressAt === undefined)) return [];
+  const since = progressAt === undefined ? '' : `; finished steps as of ${timeText(progressAt)}`;
+  if (status === 'RUNNING') return [`  no worker answers: \`campaign run FILE\` starts them${since}`];
+  return progress ? [] : ['  no worker answers to tell what its stages found'];
+}
+
+function wrapped(text: string, columns: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(/\s+/)) {
+    const longer = [lines.at(-1), word].filter(Boolean).join(' ');
+    if (lines.length > 0 && longer.length <= columns) lines[lines.length - 1] = longer;
+    else lines.push(cut(word, columns));
+  }
+  return lines;
 }
 
 /** Draws frames in place; what is printed between them stays above. */
@@ -57,7 +87,7 @@ export class LiveTree {
 
   /** Prints lines above the tree, which is drawn anew below them. */
   print(text: string): void {
-    this.out.write(`${this.up()}${text}\n`);
+    this.out.write(`${this.up()}${plain(text)}\n`);
     this.drawn = 0;
   }
 

@@ -1,7 +1,9 @@
 /** A snapshot as a tree of lines, without colour or cursor movement: the same for the terminal and for JSON lines. */
-import type { StepStatus } from '../../workflows/messages';
+import { stages } from '../../domain/stages';
+import type { CampaignProgress, StepStatus } from '../../workflows/messages';
+import { activityTexts } from './activity-text';
 import type { Rates } from './rates';
-import type { ActivitySnapshot, Snapshot } from './snapshot';
+import type { Snapshot } from './snapshot';
 
 export interface TreeLine {
   /** What the line is about: a stage, or a child's name. */
@@ -13,78 +15,100 @@ export interface TreeLine {
   detail: string;
 }
 
-/** Lines of the tree: stages, and under `capabilities` the children with their phase and what their activities report. */
-export function treeLines({ snapshot, rates, now }: { snapshot: Snapshot; rates: Rates; now: number }): TreeLine[] {
-  const { progress } = snapshot;
-  if (!progress) return [];
-  return progress.stages.flatMap((stage) => {
+/** How a campaign stands, in a word or two. */
+export function stateOf({ status, paused, asOf }: Snapshot): string {
+  if (status !== 'RUNNING') return status.toLowerCase().replaceAll('_', ' ');
+  return `${asOf === undefined ? '' : 'was '}${paused ? 'paused' : 'running'}`;
+}
+
+interface Tree {
+  snapshot: Snapshot;
+  rates: Rates;
+  now: number;
+}
+
+/** Lines of the tree: stages, and under `capabilities` the children with their phase and what their activities do or wait for. */
+export function treeLines({ snapshot, rates, now }: Tree): TreeLine[] {
+  const at = snapshot.asOf ?? now;
+  const own = activityTexts({ activities: snapshot.activities, owner: snapshot.name, rates, now: at });
+  const known = progressOf(snapshot);
+  const lines = known.stages.flatMap((stage) => {
     // Activities of the campaign itself belong to the stage that runs now.
-    const own = stage.status === 'running' ? snapshot.activities : [];
+    const parts = stage.status === 'running' ? [stage.detail, ...own] : [stage.detail];
     const line: TreeLine = {
       key: stage.name,
       depth: 0,
       status: stage.status,
       label: stage.name,
-      detail: joined([stage.detail, ...activityTexts({ activities: own, owner: snapshot.name, rates, now })]),
+      detail: joined(parts),
     };
-    if (stage.name !== 'capabilities') return [line];
-    const children = progress.children.map((child): TreeLine => {
-      const seen = snapshot.children.find(({ workflowId }) => workflowId === child.workflowId);
-      const phase = child.status === 'running' ? seen?.progress : undefined;
-      const reported = activityTexts({ activities: seen?.activities ?? [], owner: child.workflowId, rates, now });
-      return {
-        key: `${child.kind}/${child.name}`,
-        depth: 1,
-        status: child.status,
-        label: child.kind === 'arm' ? `${child.name} (arm)` : child.name,
-        detail: joined([
-          phase?.paused ? 'paused' : '',
-          phase
-            ? phase.phase === 'synthesize' || phase.phase === 'calibrate'
-              ? `${phase.phase} round ${phase.round}`
-              : phase.phase
-            : '',
-          // What its activities report is newer than what the workflow knows of them.
-          ...(reported.length > 0 ? reported : [phase?.detail ?? child.detail]),
-        ]),
-      };
-    });
-    return [line, ...children];
+    return stage.name === 'capabilities' ? [line, ...childLines({ snapshot, rates, now: at }, known.children)] : [line];
+  });
+  return snapshot.status === 'RUNNING'
+    ? withOutside({ lines, snapshot, own })
+    : lines.map(ended(snapshot.status === 'COMPLETED'));
+}
+
+/** Activities before the first stage and after the last one have a line of their own. */
+function withOutside(tree: { lines: TreeLine[]; snapshot: Snapshot; own: string[] }): TreeLine[] {
+  const { lines, snapshot, own } = tree;
+  if (own.length === 0 || lines.some(({ depth, status }) => depth === 0 && status === 'running')) return lines;
+  const last = snapshot.activities.some(({ type }) => type === 'writeReport');
+  const name = last ? 'report' : 'preparation';
+  const line: TreeLine = { key: name, depth: 0, status: 'running', label: name, detail: joined(own) };
+  return last ? [...lines, line] : [line, ...lines];
+}
+
+/** In a campaign that has ended nothing runs; what its last answer called running ended with it. */
+const ended =
+  (completed: boolean) =>
+  (line: TreeLine): TreeLine => {
+    if (line.status !== 'running') return line;
+    if (completed) return { ...line, status: 'done', detail: 'how it ended is in the report' };
+    return { ...line, status: 'failed', detail: joined([line.detail, 'not finished']) };
+  };
+
+function childLines({ snapshot, rates, now }: Tree, children: CampaignProgress['children']): TreeLine[] {
+  return children.map((child): TreeLine => {
+    const seen = snapshot.children.find(({ workflowId }) => workflowId === child.workflowId);
+    const phase = child.status === 'running' ? seen?.progress : undefined;
+    const activities = seen?.activities ?? [];
+    const reported = activityTexts({ activities, owner: child.workflowId, rates, now });
+    return {
+      key: `${child.kind}/${child.name}`,
+      depth: 1,
+      status: child.status,
+      label: child.kind === 'arm' ? `${child.name} (arm)` : child.name,
+      detail: joined([
+        phase?.paused ? 'paused' : '',
+        phase
+          ? phase.phase === 'synthesize' || phase.phase === 'calibrate'
+            ? `${phase.phase} round ${phase.round}`
+            : phase.phase
+          : '',
+        // What its activities report is newer than what the workflow knows of them.
+        ...(reported.length > 0 ? reported : [phase?.detail ?? child.detail]),
+      ]),
+    };
   });
 }
 
-interface Activities {
-  activities: ActivitySnapshot[];
-  owner: string;
-  rates: Rates;
-  now: number;
-}
-
-/** Workers pass heartbeats on at least this often while there is progress. */
-const QUIET_SECONDS = 60;
-
-function activityTexts({ activities, owner, rates, now }: Activities): string[] {
-  return activities.flatMap((activity) => {
-    const { heartbeat, heartbeatAt, attempt, lastFailure } = activity;
-    const parts: string[] = [];
-    if (heartbeat?.kind === 'train') {
-      parts.push(`step ${heartbeat.step}/${heartbeat.steps}`);
-      if (heartbeat.reward !== undefined) parts.push(`reward ${heartbeat.reward.toFixed(2)}`);
-      if (heartbeat.rollouts) parts.push(`rollouts ${heartbeat.rollouts.done}/${heartbeat.rollouts.total}`);
-    } else if (heartbeat) {
-      const { title, done, total } = heartbeat;
-      const perSecond = rates.perSecond(`${owner} ${title}`, done, now);
-      parts.push(`${title} ${done}/${total}`);
-      if (perSecond !== undefined) parts.push(`${perSecond.toFixed(1)}/s`);
-      if (heartbeat.kind === 'rollouts' && heartbeat.broken > 0) parts.push(`${heartbeat.broken} broken`);
-    }
-    const quiet = heartbeatAt === undefined ? 0 : (now - heartbeatAt) / 1000;
-    // Whole minutes: silence is not news every second.
-    if (quiet > QUIET_SECONDS) parts.push(`silent for ${Math.floor(quiet / 60)} min`);
-    if (attempt > 1) parts.push(`attempt ${attempt}${lastFailure ? `: ${oneLine(lastFailure)}` : ''}`);
-    return parts.length > 0 ? [parts.join(' · ')] : [];
-  });
+/** What the campaign told of itself; what it can't tell now, as the server knows it. */
+function progressOf(snapshot: Snapshot): Pick<CampaignProgress, 'stages' | 'children'> {
+  const { progress, progressAt, stage, status, children } = snapshot;
+  const told = progress?.children ?? [];
+  const untold = children.filter(({ workflowId }) => told.every((child) => child.workflowId !== workflowId));
+  const reached = stage === undefined ? -1 : stages.indexOf(stage);
+  const last: StepStatus = status === 'RUNNING' ? 'running' : status === 'COMPLETED' ? 'done' : 'failed';
+  const known = stages.map((name, i): CampaignProgress['stages'][number] => ({
+    name,
+    status: i < reached ? 'done' : i === reached ? last : 'waiting',
+    detail: progress?.stages.find((one) => one.name === name)?.detail ?? '',
+  }));
+  return {
+    stages: progress && progressAt === undefined ? progress.stages : known,
+    children: [...told, ...untold.map((child) => ({ ...child, status: 'running' as const, detail: '' }))],
+  };
 }
 
 const joined = (parts: string[]): string => parts.filter(Boolean).join(' · ');
-const oneLine = (text: string): string => text.replace(/\s+/g, ' ').slice(0, 120);

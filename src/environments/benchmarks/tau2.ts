@@ -4,7 +4,7 @@ import { defineKind } from '../../domain/kind';
 import { OVERALL, type PublishedArm } from '../../domain/published';
 import type { ProcessCommand } from '../connection';
 import type { EnvironmentContext, EnvironmentKind } from '../kinds';
-import { openProgram, partnerModels, processes } from '../process-kind';
+import { openProgram, partnerModels, processLimits } from '../process-kind';
 import { bridgeProgram } from './bridge';
 
 const domainSchema = z.enum(['mock', 'airline', 'retail', 'telecom']);
@@ -39,7 +39,7 @@ export const tau2: EnvironmentKind = {
       domains: z.array(domainSchema).min(1),
       /** A newer upstream checkout, in place of the installed package. */
       checkout: z.string().optional(),
-      processes,
+      ...processLimits,
       ...partnerModels,
     },
     paths: ['checkout'],

@@ -4,7 +4,7 @@ import { defineKind } from '../../domain/kind';
 import { OVERALL, type PublishedArm } from '../../domain/published';
 import type { ProcessCommand } from '../connection';
 import type { EnvironmentContext, EnvironmentKind } from '../kinds';
-import { openProgram, partnerModels, processes } from '../process-kind';
+import { openProgram, partnerModels, processLimits } from '../process-kind';
 import { bridgeProgram } from './bridge';
 
 const python = { environment: '.venv-toolsandbox', command: 'make bridges-toolsandbox' };
@@ -32,7 +32,7 @@ export const toolsandbox: EnvironmentKind = {
        * their variants with other tools, which ask for the same things.
        */
       heldOut: z.number().min(0).lt(1).default(0),
-      processes,
+      ...processLimits,
       user: partnerModels.user,
     },
     paths: ['folder'],
@@ -42,7 +42,12 @@ export const toolsandbox: EnvironmentKind = {
   python,
   folders: [{ option: 'folder', name: 'ToolSandbox', holds: 'tool_sandbox' }],
   needsUser: true,
-  checkArguments: { usage: 'FOLDER', example: '../ToolSandbox', options: ([folder]) => ({ folder }) },
+  checkArguments: {
+    usage: 'FOLDER',
+    example: '../ToolSandbox',
+    variable: 'TOOLSANDBOX',
+    options: ([folder]) => ({ folder }),
+  },
   published: [
     arm('base', 19, 0.411),
     arm('ADP', 19, 0.422),

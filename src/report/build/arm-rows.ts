@@ -6,6 +6,7 @@ import type { Role } from '../../domain/reported-arms';
 import { policyNames } from '../../domain/policy-names';
 import type { CampaignRecord, Iteration, RolloutSummary } from '../../domain/results';
 import type { TrainingResult } from '../../domain/results';
+import type { Contents } from './counted';
 import { slug } from './figures';
 import { spentOn, type Spent } from './spent';
 
@@ -26,23 +27,24 @@ export interface Row {
   reason?: string;
 }
 
-export function rowsOf(record: CampaignRecord): Row[] {
+export function rowsOf({ record, contents }: { record: CampaignRecord; contents: Contents }): Row[] {
   const { capabilities = [], arms = [], baseHeldOut } = record;
   const { base, routed } = policyNames;
+  const on = (name: string) => ({ id: `arms.${slug(name)}`, contents });
   return [
     {
       ...tested(record, base),
       role: 'base',
-      spent: spentOn.base({ id: idOf(base) }),
+      spent: spentOn.base(on(base)),
       ...(baseHeldOut && { heldOut: baseHeldOut }),
     },
     ...capabilities.flatMap((capability): Row[] => {
       const { name, trained } = capability;
       if (!trained) return [];
-      const spent = spentOn.adapter({ id: idOf(name), capability });
+      const spent = spentOn.adapter({ ...on(name), capability });
       return [{ ...tested(record, name), role: 'adapter', spent, heldOut: trained.target.after }];
     }),
-    { ...tested(record, routed), role: 'routed', spent: spentOn.routed({ id: idOf(routed), record }) },
+    { ...tested(record, routed), role: 'routed', spent: spentOn.routed({ ...on(routed), record }) },
     ...arms.map((arm): Row => {
       const { name, kind, routable, iterations = [], best, training, reason } = arm;
       const work = { iterations, ...(best && { best }), ...(training && { training }) };
@@ -51,17 +53,15 @@ export function rowsOf(record: CampaignRecord): Row[] {
         role: 'baseline',
         kind,
         routable,
-        spent: spentOn.baseline({ id: idOf(name), arm, record }),
+        spent: spentOn.baseline({ ...on(name), arm, record }),
         ...(best && { heldOut: best.heldOut }),
         ...((training ?? iterations.length > 0) && { work }),
         ...(reason !== undefined && { reason }),
       };
     }),
-    bound(record),
+    bound({ record, spent: spentOn.bound({ ...on(policyNames.ceiling), record }) }),
   ];
 }
-
-const idOf = (name: string): string => `arms.${slug(name)}`;
 
 /** Its test rollouts, or why there are none. */
 function tested({ evaluation }: CampaignRecord, name: string): Pick<Row, 'name' | 'rollouts' | 'reason'> {
@@ -71,14 +71,14 @@ function tested({ evaluation }: CampaignRecord, name: string): Pick<Row, 'name' 
 }
 
 /** Over all that the router can choose; unknown where one of them was not evaluated. */
-function bound(record: CampaignRecord): Row {
+function bound({ record, spent }: { record: CampaignRecord; spent: Spent }): Row {
   const name = policyNames.ceiling;
   const options = record.router?.options ?? [policyNames.base];
   const missing = options.filter((option) => !tested(record, option).rollouts);
   return {
     name,
     role: 'bound',
-    spent: spentOn.bound({ id: idOf(name), record }),
+    spent,
     ...(missing.length === 0
       ? { union: options }
       : { reason: `it is over what the router can choose, and ${missing.join(', ')} was not evaluated` }),

@@ -7,6 +7,7 @@ import { MAX_INLINE_TASKS, type Arm, type SolverMatrix } from '../../domain/repo
 import { policyNames } from '../../domain/policy-names';
 import type { CampaignRecord } from '../../domain/results';
 import { rowsOf, type Row } from './arm-rows';
+import type { Contents } from './counted';
 import { taskMeans, type TaskMeans } from './evidence';
 import { differenceFigure, plainFigure, rateFigure, slug, type Level } from './figures';
 import { groupsOf } from './groups';
@@ -19,13 +20,14 @@ type Columns = ReadonlyMap<string, TaskMeans>;
 export async function armsOf(o: {
   store: ArtifactStore;
   record: CampaignRecord;
+  contents: Contents;
   /** Of the test split. */
   tasks: readonly Task[];
   level: Level;
 }): Promise<Pick<ReportDraft, 'arms' | 'budget' | 'comparisons' | 'groups' | 'solverMatrix'>> {
-  const { store, record, tasks, level } = o;
+  const { store, record, contents, tasks, level } = o;
   if (!record.evaluation) return {};
-  const rows = rowsOf(record);
+  const rows = rowsOf({ record, contents });
   const columns = await columnsOf(store, rows);
   const arms: Arm[] = [];
   for (const row of rows) arms.push(await reportedArm({ store, row, columns, level }));
@@ -103,7 +105,13 @@ function unionOf(columns: TaskMeans[]): TaskMeans {
     return map;
   };
   const trials = Math.max(0, ...columns.map((column) => column.trials));
-  return { success: best('success'), reward: best('reward'), trials, from: columns.flatMap((column) => column.from) };
+  return {
+    success: best('success'),
+    reward: best('reward'),
+    branch: new Map(columns.flatMap((column) => [...column.branch])),
+    trials,
+    from: columns.flatMap((column) => column.from),
+  };
 }
 
 /** The routed policy minus each baseline. */

@@ -1,14 +1,13 @@
 /** The selected capabilities in the report: calibration rounds, training, validation with intervals. */
 import type { ArtifactStore } from '../../artifacts/store';
-import { calibrate, type CalibrationReport } from '../../domain/calibration';
 import type { CalibrationBands } from '../../domain/campaign';
 import type { ReportDraft } from '../../domain/report';
 import type { ReportedCandidate, ReportedCapability, ReportedRound } from '../../domain/reported-capability';
-import type { CalibrationFigures } from '../../domain/reported-training';
-import type { CampaignRecord, CapabilityResult, RolloutSummary, SynthesisRound } from '../../domain/results';
-import { outcomes } from '../../rollout/read';
-import { taskMeans } from './evidence';
-import { differenceFigure, plainFigure, rateFigure, slug, type Level } from './figures';
+import type { CampaignRecord, CapabilityResult, RolloutSummary } from '../../domain/results';
+import { gamed } from '../gamed';
+import { calibrationFigures } from './calibration';
+import { byBranch, taskMeans, type TaskMeans } from './evidence';
+import { differenceFigure, rateFigure, slug, type Level } from './figures';
 import { reportedTraining } from './training';
 
 export async function capabilitiesOf(o: {
@@ -71,67 +70,26 @@ async function validation(o: {
   level: Level;
 }): Promise<NonNullable<ReportedCapability['validation']>> {
   const { store, id, trained, level } = o;
-  const compare = async (
-    where: 'synthesized' | 'target',
-    batches: { before: RolloutSummary; after: RolloutSummary },
-  ) => {
-    const before = await taskMeans(store, batches.before.ref);
-    const after = await taskMeans(store, batches.after.ref);
+  const compare = (where: string, before: TaskMeans, after: TaskMeans) => {
+    const at = `${id}.validation.${where}`;
     return {
-      before: rateFigure({ id: `${id}.validation.${where}.before`, means: before, level }),
-      after: rateFigure({ id: `${id}.validation.${where}.after`, means: after, level }),
-      difference: differenceFigure({
-        id: `${id}.validation.${where}.difference`,
-        treatment: after,
-        control: before,
-        level,
-      }),
+      before: rateFigure({ id: `${at}.before`, means: before, level }),
+      after: rateFigure({ id: `${at}.after`, means: after, level }),
+      difference: differenceFigure({ id: `${at}.difference`, treatment: after, control: before, level }),
     };
   };
-  const synthesized = await compare('synthesized', trained.synthesized);
-  const target = await compare('target', trained.target);
-  // An adapter helps if what it was trained for shows on held-out tasks of the target, beyond chance.
-  return { synthesized, target, helps: (target.difference.interval?.low ?? 0) > 0 };
-}
-
-/** The rewards of a round held against the bands once more. */
-async function calibrationFigures(o: {
-  store: ArtifactStore;
-  id: string;
-  round: SynthesisRound;
-  bands: CalibrationBands;
-  level: Level;
-}): Promise<CalibrationFigures | undefined> {
-  const { store, id, bands, level } = o;
-  const { round, calibration, calibrationRollouts: rollouts } = o.round;
-  if (!calibration || !rollouts) return undefined;
-  const groups = [...(await outcomes({ store, ref: rollouts.ref })).values()];
-  const report = calibrate({ groups, bands, confidence: level.confidence });
-  const { seeds, intervals } = report;
-  const figure = (name: string, value: number, interval?: CalibrationReport['intervals']['meanReward']) => ({
-    ...plainFigure({
-      id: `${id}.calibration.round-${round}.${name}`,
-      value,
-      n: seeds,
-      unit: /^reward|reward$/.test(name) ? 'reward' : 'fraction',
-      from: [rollouts.ref],
-    }),
-    ...(interval && { interval: { ...interval, method: 'over seeds' } }),
-  });
+  const both = ({ before, after }: { before: RolloutSummary; after: RolloutSummary }) =>
+    Promise.all([taskMeans(store, before.ref), taskMeans(store, after.ref)]);
+  const seeds = await both(trained.synthesized);
+  const branches = byBranch(...seeds).map(({ branch, parts: [before, after] }) => ({
+    branch,
+    ...compare(`synthesized.${branch}`, before!, after!),
+  }));
+  const target = compare('target', ...(await both(trained.target)));
   return {
-    round,
-    accepted: report.accepted,
-    verdict: report.verdict,
-    reasons: report.reasons,
-    meanReward: figure('mean_reward', report.meanReward, intervals.meanReward),
-    successRate: figure('success_rate', report.successRate, intervals.successRate),
-    allSuccess: figure('all_success', report.allSuccess, intervals.allSuccess),
-    allZero: figure('all_zero', report.allZero, intervals.allZero),
-    constant: figure('constant', report.constant, intervals.constant),
-    informative: figure('informative', report.informative, intervals.informative),
-    rewardStd: figure('reward_std', report.rewardStd),
-    passAt: Object.fromEntries(
-      Object.entries(report.passAt).map(([k, value]) => [k, figure(`pass_at_${k}`, value, intervals.passAt[k])]),
-    ),
+    synthesized: compare('synthesized', ...seeds),
+    ...(branches.length > 0 && { branches }),
+    target,
+    verdict: gamed(branches) ? 'gamed' : (target.difference.interval?.low ?? 0) > 0 ? 'helps' : 'no_gain',
   };
 }

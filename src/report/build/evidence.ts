@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
+import { jsonText } from '../../domain/json-text';
 import { SUCCESS } from '../../domain/rollout';
 import { mean } from '../../domain/statistics';
 import { outcomes } from '../../rollout/read';
@@ -10,6 +11,8 @@ import { outcomes } from '../../rollout/read';
 export interface TaskMeans {
   success: Map<string, number>;
   reward: Map<string, number>;
+  /** Of the tasks that are of one. */
+  branch: Map<string, string>;
   /** Most trials that a task has. */
   trials: number;
   from: ArtifactRef[];
@@ -22,13 +25,24 @@ export const distinct = <Batch extends { ref: ArtifactRef }>(batches: readonly B
 
 /** Task means of one batch. */
 export async function taskMeans(store: ArtifactStore, ref: ArtifactRef): Promise<TaskMeans> {
-  const means: TaskMeans = { success: new Map(), reward: new Map(), trials: 0, from: [ref] };
-  for (const [task, rewards] of await outcomes({ store, ref })) {
+  const means: TaskMeans = { success: new Map(), reward: new Map(), branch: new Map(), trials: 0, from: [ref] };
+  for (const [task, { rewards, branch }] of await outcomes({ store, ref })) {
+    if (branch !== undefined) means.branch.set(task, branch);
     means.success.set(task, mean(rewards.map((reward) => (reward >= SUCCESS ? 1 : 0))));
     means.reward.set(task, mean(rewards));
     means.trials = Math.max(means.trials, rewards.length);
   }
   return means;
+}
+
+/** The branches of several batches' tasks, in order of name, each with its part of every batch. */
+export function byBranch(...batches: TaskMeans[]): { branch: string; parts: TaskMeans[] }[] {
+  const names = new Set(batches.flatMap(({ branch }) => [...branch.values()]));
+  const part = (means: TaskMeans, name: string): TaskMeans => {
+    const of = <V>(values: Map<string, V>) => new Map([...values].filter(([task]) => means.branch.get(task) === name));
+    return { ...means, success: of(means.success), reward: of(means.reward), branch: of(means.branch) };
+  };
+  return [...names].sort().map((branch) => ({ branch, parts: batches.map((means) => part(means, branch)) }));
 }
 
 /** A JSON artifact, checked. Throws if it is not what the report takes it for. */
@@ -40,7 +54,7 @@ export async function readArtifact<S extends z.ZodType>(o: {
   what: string;
 }): Promise<z.output<S>> {
   const { store, ref, schema, what } = o;
-  const parsed = schema.safeParse(JSON.parse((await store.read(ref)).toString('utf8')));
+  const parsed = jsonText.pipe(schema).safeParse((await store.read(ref)).toString('utf8'));
   if (parsed.success) return parsed.data;
   throw new Error(`${ref.uri} is not ${what}: ${z.prettifyError(parsed.error)}; it was made by another version`);
 }

@@ -1,6 +1,6 @@
 /**
- * Builds the report of a campaign from its record. Invariant: rates, rewards, differences, calibration, selection and what the router did
- * are computed here from the artifacts; numbers of rollouts, tokens and seconds are what the activities returned, and name what they are of.
+ * Builds the report of a campaign from its record. Invariant: rates, rewards, differences, calibration, selection, what the router did and
+ * numbers of rollouts and tokens are computed here from the artifacts; of trainings, and of seconds, it is what the activities returned.
  */
 import { digest } from '../../artifacts/hash';
 import type { ArtifactStore } from '../../artifacts/store';
@@ -11,10 +11,11 @@ import type { CampaignRecord } from '../../domain/results';
 import { stages } from '../../domain/stages';
 import { armsOf } from './arms';
 import { publishedOf } from './groups';
+import { contentsOf } from './counted';
 import { capabilitiesOf } from './capabilities';
 import { routerOf } from './router';
 import { selectionOf } from './selection';
-import { totals } from './totals';
+import { batchesToRead, totals } from './totals';
 
 export async function buildReport(o: {
   store: ArtifactStore;
@@ -29,7 +30,8 @@ export async function buildReport(o: {
   const { campaign, prepared } = record;
   const level = { confidence: campaign.evaluation.confidence, seed: campaign.seed };
   const selection = await selectionOf(store, record);
-  const arms = await armsOf({ store, record, tasks, level });
+  const contents = await contentsOf(store, batchesToRead(record));
+  const arms = await armsOf({ store, record, contents, tasks, level });
   return {
     campaign: {
       name: campaign.name,
@@ -43,7 +45,8 @@ export async function buildReport(o: {
       stage: record.stoppedAfter ?? stages[stages.length - 1] ?? 'evaluation',
       workflowId: record.workflowId,
     },
-    ...totals(record),
+    ...baseCheckOf(record),
+    ...totals(record, contents),
     ...selection,
     ...(await capabilitiesOf({ store, record, candidates: selection.selection?.candidates ?? [], level })),
     ...(await routerOf({ store, record, level })),
@@ -51,4 +54,10 @@ export async function buildReport(o: {
     ...publishedOf(published, arms.groups ?? []),
     ...(leakage && { leakage }),
   };
+}
+
+function baseCheckOf({ baseCheck }: CampaignRecord): Pick<ReportDraft, 'baseCheck'> {
+  if (!baseCheck) return {};
+  const findings = [...baseCheck.problems, ...baseCheck.warnings];
+  return findings.length === 0 ? {} : { baseCheck: { findings, from: [baseCheck.rollouts] } };
 }

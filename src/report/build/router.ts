@@ -19,8 +19,9 @@ export async function routerOf(o: {
   level: Level;
 }): Promise<Pick<ReportDraft, 'router'>> {
   const { store, record, level } = o;
-  if (!record.router) return {};
-  const { router: ref, options } = record.router;
+  // One that was not fitted is the routed policy's reason (evaluation.failed).
+  if (!record.router?.router) return {};
+  const { router: ref, options, failed } = record.router;
   const fitted = await readArtifact({ store, ref, schema: fittedRouterSchema, what: 'a fitted router' });
   const { crossValidation: cv, maker, constant } = fitted;
   const width = quantileOf(level.confidence);
@@ -45,6 +46,7 @@ export async function routerOf(o: {
         unionCeiling: figure('union_ceiling', cv.unionCeiling),
       },
       helps: cv.helps,
+      ...(failed && { failed }),
       ...(tested && (await routedOf({ store, ref: tested.rollouts.ref, options }))),
     },
   };

@@ -1,7 +1,7 @@
 /**
- * What was spent to come to each arm. Invariants: counts are scored rollouts, as the activities returned them; a batch counts once for an
- * arm; test rollouts are nobody's; what was made for several capabilities (base rollouts, base on held-out tasks, the outcome matrix) is
- * the routed policy's alone.
+ * What was spent to come to each arm. Invariants: counts are scored rollouts, each counted once for an arm whatever batches hold it, those of
+ * trainings as the activities returned them; test rollouts are nobody's; what was made for several capabilities (base rollouts, base on
+ * held-out tasks, the outcome matrix) is the routed policy's alone.
  */
 import type { ArtifactRef } from '../../domain/artifacts';
 import {
@@ -11,16 +11,18 @@ import {
   type CampaignRecord,
   type CapabilityResult,
   type Iteration,
+  type RolloutSummary,
   type TrainingResult,
 } from '../../domain/results';
 import type { Arm } from '../../domain/reported-arms';
+import { countOnce, type Contents } from './counted';
 import { distinct } from './evidence';
 import { nothing, plainFigure } from './figures';
 
+/** A batch; or a training, with what it counted. */
 interface Part {
   ref: ArtifactRef;
-  scored: number;
-  broken: number;
+  counted?: { scored: number; broken: number };
 }
 export type Spent = Pick<Arm, 'trainingRollouts' | 'evaluatedRollouts' | 'trainedTo' | 'allRollouts' | 'step'>;
 
@@ -36,19 +38,18 @@ interface Trained {
 
 const trainingPart = ({ metrics, rollouts, brokenRollouts }: TrainingResult): Part => ({
   ref: metrics,
-  scored: rollouts,
-  broken: brokenRollouts,
+  counted: { scored: rollouts, broken: brokenRollouts },
 });
-const given = (parts: (Part | undefined)[]): Part[] => parts.filter((part) => part !== undefined);
+const batches = (summaries: readonly (RolloutSummary | undefined)[]): Part[] =>
+  summaries.flatMap((summary) => (summary ? [{ ref: summary.ref }] : []));
 
 const ofCapability = ({ rounds, trained }: CapabilityResult): Part[] => [
-  ...given(rounds.map(({ calibrationRollouts }) => calibrationRollouts)),
+  ...batches(rounds.map(({ calibrationRollouts }) => calibrationRollouts)),
   ...(trained
     ? [
         trainingPart(trained.training),
-        ...trained.iterations.map(({ heldOut }) => heldOut),
-        trained.synthesized.before,
-        trained.target.after,
+        ...batches(trained.iterations.map(({ heldOut }) => heldOut)),
+        ...batches([trained.synthesized.before, trained.target.after]),
       ]
     : []),
 ];
@@ -80,8 +81,8 @@ function ofBaseline(arm: ArmResult, budget: number): Part[] {
   const scored = best ? rollouts : trainedTo;
   const broken = training && scored === training.rollouts ? training.brokenRollouts : 0;
   return [
-    ...from.slice(0, 1).map((ref) => ({ ref, scored, broken })),
-    ...considered(arm, budget).map(({ heldOut }) => heldOut),
+    ...from.slice(0, 1).map((ref) => ({ ref, counted: { scored, broken } })),
+    ...batches(considered(arm, budget).map(({ heldOut }) => heldOut)),
   ];
 }
 
@@ -89,26 +90,34 @@ const routableArms = ({ arms = [], router }: CampaignRecord): ArmResult[] =>
   arms.filter(({ name, best }) => best && router?.options.includes(name));
 
 const ofRouting = (record: CampaignRecord): Part[] => [
-  record.baseRollouts,
-  ...given([record.baseHeldOut]),
+  ...batches([record.baseRollouts, record.baseHeldOut]),
   ...(record.capabilities ?? []).flatMap(ofCapability),
   ...routableArms(record).flatMap((arm) => ofBaseline(arm, rolloutsOfTrace(record))),
 ];
 
-const matrix = ({ router }: CampaignRecord): Part[] => router?.outcomes.map(({ rollouts }) => rollouts) ?? [];
+const matrix = ({ router }: CampaignRecord): Part[] => batches(router?.outcomes.map(({ rollouts }) => rollouts) ?? []);
 
-function all(id: string, batches: Part[]) {
-  const parts = distinct(batches);
-  return plainFigure({
-    id: `${id}.rollouts.all`,
-    value: parts.reduce((sum, { scored }) => sum + scored, 0),
-    n: parts.reduce((sum, { scored, broken }) => sum + scored + broken, 0),
-    unit: 'count',
-    from: parts.map(({ ref }) => ref),
-  });
+interface Spending {
+  /** Begins the ids of its figures. */
+  id: string;
+  contents: Contents;
 }
 
-function spent(id: string, trained: Trained[], parts: Part[]): Spent {
+function all({ id, contents }: Spending, parts: Part[]) {
+  const trainings = distinct(parts.filter(({ counted }) => counted)).map(({ counted }) => counted!);
+  const made = countOnce(
+    contents,
+    parts.filter(({ counted }) => !counted),
+  );
+  const [scored, broken] = (['scored', 'broken'] as const).map((field) =>
+    [made, ...trainings].reduce((sum, count) => sum + count[field], 0),
+  ) as [number, number];
+  const from = distinct(parts).map(({ ref }) => ref);
+  return plainFigure({ id: `${id}.rollouts.all`, value: scored, n: scored + broken, unit: 'count', from });
+}
+
+function spent(on: Spending, trained: Trained[], parts: Part[]): Spent {
+  const { id } = on;
   const from = trained.flatMap((one) => one.from);
   const sum = (field: 'rollouts' | 'trainedTo') => trained.reduce((total, one) => total + one[field], 0);
   const count = (name: string, value: number) =>
@@ -117,42 +126,43 @@ function spent(id: string, trained: Trained[], parts: Part[]): Spent {
   return {
     trainingRollouts: count('training', rollouts),
     ...(trainedTo > rollouts && { trainedTo: count('trained_to', trainedTo) }),
-    allRollouts: all(id, parts),
+    allRollouts: all(on, parts),
   };
 }
 
 /** Of one training: also which iteration is evaluated. */
-function spentOnOne(id: string, trained: Trained, step: number | undefined, parts: Part[]): Spent {
+function spentOnOne(on: Spending, trained: Trained, step: number | undefined, parts: Part[]): Spent {
+  const { id } = on;
   const { evaluated = trained.rollouts, rollouts, from } = trained;
   const value = { value: evaluated, n: evaluated, unit: 'count', from: evaluated > 0 ? from : [] } as const;
   return {
-    ...spent(id, [trained], parts),
+    ...spent(on, [trained], parts),
     ...(evaluated < rollouts && { evaluatedRollouts: plainFigure({ id: `${id}.rollouts.evaluated`, ...value }) }),
     ...(step !== undefined && { step }),
   };
 }
 
-/** By role; `id` begins the ids of its figures. */
+/** By role. */
 export const spentOn = {
-  base: ({ id }: { id: string }): Spent => spent(id, [], []),
-  adapter({ id, capability }: { id: string; capability: CapabilityResult }): Spent {
+  base: (on: Spending): Spent => spent(on, [], []),
+  adapter({ capability, ...on }: Spending & { capability: CapabilityResult }): Spent {
     const [trained] = trainedCapability(capability);
     const parts = ofCapability(capability);
-    return trained ? spentOnOne(id, trained, capability.trained?.best.step, parts) : spent(id, [], parts);
+    return trained ? spentOnOne(on, trained, capability.trained?.best.step, parts) : spent(on, [], parts);
   },
-  routed: ({ id, record }: { id: string; record: CampaignRecord }): Spent =>
-    spent(id, trainedForRouting(record), [...ofRouting(record), ...matrix(record)]),
+  routed: ({ record, ...on }: Spending & { record: CampaignRecord }): Spent =>
+    spent(on, trainedForRouting(record), [...ofRouting(record), ...matrix(record)]),
   /** Nobody has to choose: without the outcome matrix. */
-  bound: ({ id, record }: { id: string; record: CampaignRecord }): Spent =>
-    spent(id, trainedForRouting(record), ofRouting(record)),
+  bound: ({ record, ...on }: Spending & { record: CampaignRecord }): Spent =>
+    spent(on, trainedForRouting(record), ofRouting(record)),
   /** Of one that failed it may not be known. */
-  baseline({ id, arm, record }: { id: string; arm: ArmResult; record: CampaignRecord }): Spent {
+  baseline({ arm, record, ...on }: Spending & { arm: ArmResult; record: CampaignRecord }): Spent {
     const budget = rolloutsOfTrace(record);
     const parts = ofBaseline(arm, budget);
     return {
-      ...spentOnOne(id, trainedBaseline(arm, budget), arm.best?.step, parts),
-      ...(!arm.best && { trainingRollouts: nothing(`${id}.rollouts.training`) }),
-      ...(parts.length === 0 && { allRollouts: nothing(`${id}.rollouts.all`) }),
+      ...spentOnOne(on, trainedBaseline(arm, budget), arm.best?.step, parts),
+      ...(!arm.best && { trainingRollouts: nothing(`${on.id}.rollouts.training`) }),
+      ...(parts.length === 0 && { allRollouts: nothing(`${on.id}.rollouts.all`) }),
     };
   },
 };

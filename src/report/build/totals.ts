@@ -1,20 +1,28 @@
-/** What a campaign made in all: rollouts by purpose and error, tokens, wall time, as the activities returned them. */
+/**
+ * What a campaign made in all: rollouts by purpose and error, tokens, wall time. Invariant: a rollout that batches share counts once, for the
+ * first purpose in the order of `batchesByPurpose`, so that the purposes add up to the total.
+ */
+import type { ArtifactRef } from '../../domain/artifacts';
 import type { Purpose } from '../../domain/purposes';
 import type { ReportDraft } from '../../domain/report';
-import type { CampaignRecord, RolloutSummary } from '../../domain/results';
+import type { CampaignRecord, RolloutSummary, TrainingResult } from '../../domain/results';
 import { stages } from '../../domain/stages';
+import { brokenBy, countGroups, type Contents, type Count } from './counted';
 import { distinct } from './evidence';
 import { plainFigure } from './figures';
 
 interface Batches {
   purpose: Purpose;
-  batches: Pick<RolloutSummary, 'ref' | 'scored' | 'broken' | 'promptTokens' | 'completionTokens' | 'errors'>[];
+  batches: { ref: ArtifactRef }[];
+  /** Of trainings, whose batches are behind their metrics: as the activities returned it. */
+  counted?: Count;
 }
 
 /** Every batch of the campaign under what it was for. */
 export function batchesByPurpose(record: CampaignRecord): Batches[] {
   const { baseRollouts, baseHeldOut, capabilities = [], arms = [], router, evaluation } = record;
   const works = [...capabilities.map(({ trained }) => trained), ...arms];
+  const trainings = works.flatMap((work) => work?.training ?? []);
   const of = (purpose: Purpose, batches: (RolloutSummary | undefined)[]): Batches => ({
     purpose,
     batches: distinct(batches.filter((batch) => batch !== undefined)),
@@ -25,19 +33,7 @@ export function batchesByPurpose(record: CampaignRecord): Batches[] {
       'calibration',
       capabilities.flatMap((c) => c.rounds.map((round) => round.calibrationRollouts)),
     ),
-    {
-      purpose: 'training',
-      batches: works
-        .flatMap((work) => work?.training ?? [])
-        .map((training) => ({
-          ref: training.metrics,
-          scored: training.rollouts,
-          broken: training.brokenRollouts,
-          promptTokens: training.promptTokens,
-          completionTokens: training.completionTokens,
-          errors: {},
-        })),
-    },
+    { purpose: 'training', batches: trainings.map(({ metrics: ref }) => ({ ref })), counted: countOf(trainings) },
     of('held_out', [
       baseHeldOut,
       ...works.flatMap((work) => work?.iterations?.map(({ heldOut }) => heldOut)),
@@ -49,37 +45,56 @@ export function batchesByPurpose(record: CampaignRecord): Batches[] {
   return found.filter(({ batches }) => batches.length > 0);
 }
 
-export function totals(record: CampaignRecord): Pick<ReportDraft, 'rollouts' | 'cost'> {
-  const purposes = batchesByPurpose(record);
-  const all = purposes.flatMap(({ batches }) => batches);
-  const sum = (id: string, batches: typeof all, field: 'scored' | 'broken' | 'promptTokens' | 'completionTokens') => {
-    const value = batches.reduce((total, batch) => total + batch[field], 0);
-    const n = batches.reduce((total, batch) => total + batch.scored + batch.broken, 0);
-    const unit = field.endsWith('Tokens') ? 'tokens' : 'count';
-    return plainFigure({ id, value, n, unit, from: batches.map((batch) => batch.ref) });
+const countOf = (trainings: TrainingResult[]): Count => {
+  const sum = (count: (training: TrainingResult) => number) => trainings.reduce((total, one) => total + count(one), 0);
+  return {
+    scored: sum(({ rollouts }) => rollouts),
+    broken: sum(({ brokenRollouts }) => brokenRollouts),
+    promptTokens: sum(({ promptTokens }) => promptTokens),
+    completionTokens: sum(({ completionTokens }) => completionTokens),
+    errors: {},
   };
-  const errorTypes = [...new Set(all.flatMap((batch) => Object.keys(batch.errors)))].sort();
+};
+
+const refsOf = (batches: { ref: ArtifactRef }[]): ArtifactRef[] => distinct(batches).map(({ ref }) => ref);
+
+/** The batches whose rollouts are counted one by one. */
+export const batchesToRead = (record: CampaignRecord): { ref: ArtifactRef }[] =>
+  batchesByPurpose(record).flatMap(({ batches, counted }) => (counted ? [] : batches));
+
+export function totals(record: CampaignRecord, contents: Contents): Pick<ReportDraft, 'rollouts' | 'cost'> {
+  const purposes = batchesByPurpose(record);
+  const counts = countGroups(
+    contents,
+    purposes.map(({ batches, counted }) => (counted ? [] : batches)),
+  );
+  const all = purposes.map((one, i) => ({ ...one, count: one.counted ?? counts[i]! }));
+  const sum = (id: string, over: typeof all, field: 'scored' | 'broken' | 'promptTokens' | 'completionTokens') => {
+    const value = over.reduce((total, { count }) => total + count[field], 0);
+    const n = over.reduce((total, { count }) => total + count.scored + count.broken, 0);
+    const unit = field.endsWith('Tokens') ? 'tokens' : 'count';
+    return plainFigure({ id, value, n, unit, from: refsOf(over.flatMap(({ batches }) => batches)) });
+  };
+  const errorTypes = [...new Set(all.flatMap(({ count }) => Object.keys(count.errors)))].sort();
   return {
     rollouts: {
       scored: sum('rollouts.scored', all, 'scored'),
       broken: sum('rollouts.broken', all, 'broken'),
       brokenByError: errorTypes.map((errorType) => {
-        const having = all.filter((batch) => batch.errors[errorType]);
-        const value = having.reduce((total, batch) => total + (batch.errors[errorType] ?? 0), 0);
+        const having = all.filter(({ count }) => count.errors[errorType]);
+        const value = having.reduce((total, { count }) => total + (count.errors[errorType] ?? 0), 0);
         const id = `rollouts.broken_by_error.${errorType.toLowerCase()}`;
-        return {
-          errorType,
-          rollouts: plainFigure({ id, value, n: value, unit: 'count', from: having.map((b) => b.ref) }),
-        };
+        const from = refsOf(having.flatMap(({ batches }) => brokenBy(contents, batches, errorType)));
+        return { errorType, rollouts: plainFigure({ id, value, n: value, unit: 'count', from }) };
       }),
-      byPurpose: purposes.map(({ purpose, batches }) => {
-        const id = `rollouts.${purpose}`;
+      byPurpose: all.map((one) => {
+        const id = `rollouts.${one.purpose}`;
         return {
-          purpose,
-          scored: sum(`${id}.scored`, batches, 'scored'),
-          broken: sum(`${id}.broken`, batches, 'broken'),
-          promptTokens: sum(`${id}.prompt_tokens`, batches, 'promptTokens'),
-          completionTokens: sum(`${id}.completion_tokens`, batches, 'completionTokens'),
+          purpose: one.purpose,
+          scored: sum(`${id}.scored`, [one], 'scored'),
+          broken: sum(`${id}.broken`, [one], 'broken'),
+          promptTokens: sum(`${id}.prompt_tokens`, [one], 'promptTokens'),
+          completionTokens: sum(`${id}.completion_tokens`, [one], 'completionTokens'),
         };
       }),
     },

@@ -2,13 +2,21 @@
 import { z } from 'zod';
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
+import { branchSchema } from '../../domain/environment';
+import { jsonText } from '../../domain/json-text';
 import type { Iteration, TrainingResult } from '../../domain/results';
-import type { ReportedIteration, ReportedTraining } from '../../domain/reported-training';
-import { taskMeans } from './evidence';
+import type { Curve, ReportedIteration, ReportedTraining } from '../../domain/reported-training';
+import { byBranch, taskMeans } from './evidence';
 import { plainFigure, rateFigure, rewardFigure, type Level } from './figures';
 
-/** A line of the trainer's metrics.jsonl. */
-const metricsLine = z.looseObject({ step: z.number().int(), reward: z.number() });
+/** A line of the trainer's metrics.jsonl, to which the worker has added the branches. */
+const metricsLine = jsonText.pipe(
+  z.looseObject({
+    step: z.number().int(),
+    reward: z.number(),
+    reward_by_branch: z.record(branchSchema, z.number()).default({}),
+  }),
+);
 
 interface Work {
   iterations: Iteration[];
@@ -31,11 +39,17 @@ export async function reportedTraining(o: {
     const means = await taskMeans(store, heldOut.ref);
     const at = `${id}.step-${step}`;
     const from = [training?.metrics ?? heldOut.ref];
+    const branches = byBranch(means).map(({ branch, parts: [part] }) => ({
+      branch,
+      successRate: rateFigure({ id: `${at}.branch.${branch}.success_rate`, means: part!, level }),
+      meanReward: rewardFigure({ id: `${at}.branch.${branch}.mean_reward`, means: part!, level }),
+    }));
     reported.push({
       step,
       rollouts: plainFigure({ id: `${at}.rollouts`, value: rollouts, n: rollouts, unit: 'count', from }),
       successRate: rateFigure({ id: `${at}.success_rate`, means, level }),
       meanReward: rewardFigure({ id: `${at}.mean_reward`, means, level }),
+      ...(branches.length > 0 && { branches }),
     });
   }
   const last = iterations.at(-1);
@@ -49,16 +63,33 @@ export async function reportedTraining(o: {
       unit: 'count',
       from: training ? [training.metrics] : iterations.map(({ heldOut }) => heldOut.ref),
     }),
-    ...(training && { rewardCurve: { points: await rewards(store, training.metrics), from: [training.metrics] } }),
+    ...(training && { rewardCurve: { ...(await rewards(store, training.metrics)), from: [training.metrics] } }),
     iterations: reported,
     ...(best && { bestStep: best.step }),
   };
 }
 
-async function rewards(store: ArtifactStore, metrics: ArtifactRef): Promise<{ step: number; reward: number }[]> {
+async function rewards(
+  store: ArtifactStore,
+  metrics: ArtifactRef,
+): Promise<Omit<NonNullable<ReportedTraining['rewardCurve']>, 'from'>> {
   const lines = (await store.read(metrics)).toString('utf8').split('\n').filter(Boolean);
-  return lines.map((line) => {
-    const { step, reward } = metricsLine.parse(JSON.parse(line));
-    return { step, reward };
+  const branches = new Map<string, Curve>();
+  const points = lines.map((line, n) => {
+    const parsed = metricsLine.safeParse(line);
+    if (parsed.success) {
+      const { step, reward, reward_by_branch } = parsed.data;
+      for (const [branch, mean] of Object.entries(reward_by_branch))
+        branches.set(branch, [...(branches.get(branch) ?? []), { step, reward: mean }]);
+      return { step, reward };
+    }
+    const problem = z.prettifyError(parsed.error);
+    throw new Error(
+      `${metrics.uri}, line ${n + 1}: ${problem}; a learner's metrics have step and reward in every line`,
+    );
   });
+  const named = [...branches]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([branch, curve]) => ({ branch, points: curve }));
+  return { points, ...(named.length > 0 && { branches: named }) };
 }

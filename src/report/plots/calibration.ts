@@ -2,7 +2,7 @@
 import type { CalibrationBands } from '../../domain/campaign';
 import type { Figure } from '../../domain/figure';
 import type { ReportedCapability } from '../../domain/reported-capability';
-import type { CalibrationFigures } from '../../domain/reported-training';
+import type { BandFigures, CalibrationFigures } from '../../domain/reported-training';
 import { figureTitle } from '../figure-view';
 import { markup, type Markup } from '../markup';
 import { LABELS, line, linear, rowLabel, svg, text, type Scale } from './scale';
@@ -15,7 +15,7 @@ const top = 44;
 interface Condition {
   name: string;
   accepted: [number, number];
-  figure: (round: CalibrationFigures) => Figure;
+  figure: (of: BandFigures) => Figure;
 }
 
 const conditions = (bands: CalibrationBands): Condition[] => [
@@ -36,11 +36,11 @@ const cellMarks = (marks: {
   campaign: string;
 }): Markup[] =>
   marks.rounds.flatMap((round) => {
-    const figure = marks.condition.figure(round);
+    const figure = marks.condition.figure(round.judged ?? round);
     if (figure.value === null) return [];
     const isKept = round.round === marks.kept.round;
     const kind = !isKept ? 'earlier' : round.accepted ? 'chosen' : 'refused';
-    const label = `round ${round.round}, ${marks.condition.name}`;
+    const label = [`round ${round.round}, ${marks.condition.name}`, round.judged?.text].filter(Boolean).join(', ');
     return [
       markup`<circle cx="${marks.x(figure.value)}" cy="${marks.y}" r="${isKept ? 5 : 3}" class="mark ${kind}"><title>${figureTitle({ figure, label, campaign: marks.campaign })}</title></circle>`,
     ];

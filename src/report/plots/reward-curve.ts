@@ -1,13 +1,15 @@
-/** One training run: reward by step as a line, held-out mean reward of the iterations as dots with intervals, the best step marked. */
-import type { ReportedTraining } from '../../domain/reported-training';
+/** One training run: reward by step as a line, that of each branch as a thin one, held-out mean reward of the iterations as dots with intervals, the best step marked. */
+import type { Curve, ReportedTraining } from '../../domain/reported-training';
 import { figureTitle } from '../figure-view';
 import { markup, type Markup } from '../markup';
-import { line, linear, svg, text, ticks } from './scale';
+import { line, linear, shortName, svg, text, ticks } from './scale';
 
 const left = 34;
 const right = 268;
 const top = 14;
 const bottom = 132;
+/** Styles of lines; further branches take them again. */
+const BRANCH_STYLES = 4;
 
 /** All runs of a report are drawn on the same scales: rewards 0..1, steps 0..maxStep. */
 export const rewardCurve = (plot: {
@@ -19,15 +21,16 @@ export const rewardCurve = (plot: {
   const { training } = plot;
   const x = linear({ domain: [0, plot.maxStep], range: [left, right] });
   const y = linear({ domain: [0, 1], range: [bottom, top] });
-  const path = (training.rewardCurve?.points ?? []).map(
-    (p, i) => markup`${i === 0 ? 'M' : 'L'}${x(p.step)} ${y(p.reward)}`,
-  );
+  const pathOf = (points: Curve = []): Markup[] =>
+    points.map((p, i) => markup`${i === 0 ? 'M' : 'L'}${x(p.step)} ${y(p.reward)}`);
+  const path = pathOf(training.rewardCurve?.points);
+  const branches = training.rewardCurve?.branches ?? [];
   const best = training.bestStep;
   const heldOut = training.iterations.flatMap(({ step, meanReward: reward }) =>
     reward.value === null ? [] : [{ step, reward, value: reward.value }],
   );
   return svg(
-    { width: 290, height: 168, label: `Reward by step of ${plot.name}` },
+    { width: 290, height: 168 + 14 * Math.ceil(branches.length / 4), label: `Reward by step of ${plot.name}` },
     [0, 0.5, 1].map(
       (t) =>
         markup`${line({ x: left, y: y(t) }, { x: right, y: y(t) }, 'grid')}${text({ x: left - 6, y: y(t) + 4, anchor: 'end', class: 'tick' }, String(t))}`,
@@ -45,6 +48,14 @@ export const rewardCurve = (plot: {
             `best ${best}`,
           ),
         ],
+    branches.map(
+      ({ branch, points }, i) =>
+        markup`<g><title>mean reward of ${branch} by step</title><path d="${pathOf(points)}" class="curve branch-${i % BRANCH_STYLES}"/></g>`,
+    ),
+    branches.map(({ branch }, i) => {
+      const at = { x: left + 4 + 66 * (i % 4), y: bottom + 46 + 14 * Math.floor(i / 4) };
+      return markup`${line({ x: at.x, y: at.y - 4 }, { x: at.x + 14, y: at.y - 4 }, `curve branch-${i % BRANCH_STYLES}`)}${text({ ...at, x: at.x + 18, class: 'tick' }, shortName(branch, 8))}`;
+    }),
     path.length > 0
       ? markup`<path d="${path}" class="curve"/>`
       : text(

@@ -72,13 +72,12 @@ async function fit({
       tasks: tasks.map(({ id, messages, outcomes }) => ({ id, text: textOf(messages), outcomes })),
     };
     await writeFile(from, canonical(outcomes));
-    progress(0, 1);
     await runPython({
       python,
       args: ['fit-router', '--in', from, '--out', to, '--folds', String(folds), '--seed', String(seed)],
       signal,
+      onProgress: progress,
     });
-    progress(1, 1);
     return fitOf(JSON.parse(await readFile(to, 'utf8')));
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -62,8 +62,8 @@ export const generatorsByName = {
     twin: plain,
     requested: (world) => world.writes,
     rationale:
-      'Most instances ask for two things in one message and are right only if both are done; single requests among them make a second ' +
-      'action without a request wrong. What is learned is to keep track of all that was asked for.',
+      'Half of the instances ask for two things in one message and are right only if both are done; the single requests among them make a ' +
+      'second action without a request wrong. What is learned is to keep track of all that was asked for.',
   },
   refuse_forbidden_actions: {
     special: { ...plain, forbidden: true },
@@ -78,7 +78,7 @@ export const generatorsByName = {
     twin: { ...plain, forbidden: true },
     requested: conditional,
     rationale:
-      'Most instances are permitted by the record that is looked up, some are not, with the same words. What is learned is to act where ' +
+      'Half of the instances are permitted by the record that is looked up, half are not, with the same words. What is learned is to act where ' +
       'the rule permits it.',
   },
   select_matching_record: {
@@ -113,7 +113,7 @@ export const generatorsByName = {
       return onRecord(world);
     },
     rationale:
-      'Most instances ask for an amount besides an action and are right only if the amount is told; where nobody asks, no amount is to be ' +
+      'Half of the instances ask for an amount besides an action and are right only if the amount is told; where nobody asks, no amount is to be ' +
       'told. What is learned is to answer questions as well as to act.',
   },
   ask_for_missing_identifiers: {
@@ -128,7 +128,7 @@ export const generatorsByName = {
       return onRecord(world);
     },
     rationale:
-      'Most instances lack the identifier that the look-up needs; the user gives it when asked, and a made-up one spoils the instance. Where ' +
+      'Half of the instances lack the identifier that the look-up needs; the user gives it when asked, and a made-up one spoils the instance. Where ' +
       'it is given, asking is wrong. What is learned is to ask for what is missing instead of making it up.',
   },
 } satisfies Record<string, Generator>;

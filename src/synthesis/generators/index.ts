@@ -10,7 +10,7 @@ import { defineKind, type Identity } from '../../domain/kind';
 import type { ToolSchema } from '../../domain/messages';
 import type { ReviseInput, SynthesizedModule, Synthesizer, SynthesizerKind, WriteInput } from '../synthesizer';
 import { generatorsByName, namedField, type Generator } from './capabilities';
-import { startKnobs, turn, withMoreTwins, type Knobs, type Params } from './params';
+import { startKnobs, turn, type Knobs, type Params } from './params';
 import { knobsOf, moduleSource } from './source';
 import { wordingOf } from './wording';
 import { worldOf, type World } from './world';
@@ -20,7 +20,7 @@ const MAX_TOOLS = 5;
 
 export const generators: SynthesizerKind = defineKind({
   kind: 'generators',
-  version: '2',
+  version: '4',
   options: {},
   open: (_, identity) => openGenerators(identity),
 });
@@ -73,15 +73,16 @@ function write(
   return {
     source: moduleSource(params),
     rationale:
-      `${generator.rationale}${why} ${Math.round(100 * knobs.twins)}% of the instances are twins, accounts hold ` +
-      `${knobs.records.join(' to ')} records, tools, observations and policy are those of ${description.name}.`,
+      `${generator.rationale}${why} Every second instance is the twin of the one before; accounts hold ` +
+      `${knobs.records.join(' to ')} records; tools, observations and policy are those of ${description.name}.`,
   };
 }
 
 /** The knobs of the next round, and what they answer. */
 function revised({ round, previous: { source, findings, calibration } }: ReviseInput): { knobs: Knobs; why: string } {
   const before = knobsOf(source);
-  const after = findings.length === 0 && calibration ? turn(before, calibration) : withMoreTwins(before);
+  // No knob mends what a self-test finds.
+  const after = findings.length === 0 && calibration ? turn(before, calibration) : before;
   const found = (findings.length === 0 ? calibration?.reasons : findings.slice(0, 3))?.join('; ') ?? '';
   if (JSON.stringify(after) !== JSON.stringify(before))
     return { knobs: after, why: ` Round ${round}, after "${found}":` };

@@ -1,7 +1,4 @@
-/**
- * What a generated module is a function of, and how its knobs are turned from round to round. Invariant: at least 26% of the instances
- * are twins, so that doing the special thing always stays below the success threshold of the self-test (75%).
- */
+/** What a generated module is a function of, and how its knobs are turned from round to round. */
 import { z } from 'zod';
 import type { CalibrationReport } from '../../domain/calibration';
 import type { ToolSchema } from '../../domain/messages';
@@ -10,8 +7,6 @@ import type { Wording } from './wording';
 import type { World } from './world';
 
 export const knobsSchema = z.object({
-  /** Share of the instances that do not need the capability. */
-  twins: z.number().min(0).max(1),
   /** Fewest and most records in an account. */
   records: z.tuple([z.number().int().positive(), z.number().int().positive()]),
   /** Records that share a word with the one that is meant, where the capability is about them. */
@@ -37,22 +32,20 @@ export interface Params extends Knobs {
   forbidden: string[];
 }
 
-export const TWINS = { start: 0.28, fewest: 0.26, most: 0.5, step: 0.08 };
 const RECORDS = { fewest: 2, most: 6 };
 
-export const startKnobs: Knobs = { twins: TWINS.start, records: [3, 4], lookalikes: 1 };
+export const startKnobs: Knobs = { records: [3, 4], lookalikes: 1 };
 
 const between = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, value));
-const twinsWith = (twins: number, change: number): number => between(twins + change, TWINS.fewest, TWINS.most);
 
-/** After calibration: harder after `too_easy`, easier after `too_hard`. The same where they can't be turned any further. */
+/** After calibration: harder after `too_easy`, easier after `too_hard`, by what was judged. The same where they can't be turned any further. */
 export function turn(knobs: Knobs, report: CalibrationReport): Knobs {
-  const harder = report.verdict === 'too_little_contrast' ? report.successRate > 0.4 : report.verdict === 'too_easy';
+  const { successRate } = report.judged?.measures ?? report;
+  const harder = report.verdict === 'too_little_contrast' ? successRate > 0.4 : report.verdict === 'too_easy';
   if (report.verdict === 'accepted') return knobs;
   const more = harder ? 1 : -1;
   const [fewest, most] = knobs.records;
   return {
-    twins: twinsWith(knobs.twins, -more * TWINS.step),
     records: [
       between(fewest + more, RECORDS.fewest, RECORDS.most - 1),
       between(most + more, RECORDS.fewest + 1, RECORDS.most),
@@ -60,6 +53,3 @@ export function turn(knobs: Knobs, report: CalibrationReport): Knobs {
     lookalikes: between(knobs.lookalikes + more, 1, 2),
   };
 }
-
-/** After a self-test that a policy passes which it must not: more instances on which such a policy is wrong. */
-export const withMoreTwins = (knobs: Knobs): Knobs => ({ ...knobs, twins: twinsWith(knobs.twins, TWINS.step) });

@@ -1,7 +1,10 @@
-/** Instances. Invariant: an instance is a function of the parameters and the seed; special ones and twins differ in one thing only. */
+/**
+ * Instances. Invariant: an instance is a function of the parameters and the seed; a special one and its twin are the same in account, request
+ * and order of the records, and differ in what the capability is about alone.
+ */
 import { firstMessage } from './first-message.js';
 import { amountOf, argumentsOf, nameOf, planOf, toolOf, vocabularyOf, writeOf } from './records.js';
-import { draw, drawParts, pick, randomOf, shuffle, valueOf } from './random.js';
+import { draw, drawParts, pick, randomOf, shuffle, valueOf, withLastWord } from './random.js';
 import { fits } from './validation.js';
 
 /** @typedef {import('../params').Params} Params */
@@ -13,18 +16,23 @@ import { fits } from './validation.js';
 /** @typedef {import('./random.js').Random} Random */
 
 /**
- * The low-discrepancy sequence of the golden ratio: any run of seeds has about the same share of twins.
- * @type {(params: Params, seed: number) => boolean}
+ * Seeds come in pairs: an even one is the special case, the odd one after it its twin, of the same account and request.
+ * @type {(seed: number) => boolean}
  */
-export const isTwin = ({ twins }, seed) => (seed * 0.6180339887498949) % 1 < twins;
+export const isTwin = (seed) => seed % 2 !== 0;
 
 const TRIES = 50;
 
 /**
- * A record whose words are in no other record, apart from `word`; identifiers are unique.
- * @type {(params: Params, random: Random, used: Set<string>, word?: string) => Values}
+ * A record whose words are in no other record; identifiers are unique. `alike`: it may have, or (`shared`) has `word` in the place of its
+ * name's last one, and everything else is the same in both cases.
+ * @param {Params} params
+ * @param {Random} random
+ * @param {Set<string>} used
+ * @param {{word: string, shared: boolean}} [alike]
+ * @returns {Values}
  */
-export function drawRecord(params, random, used, word) {
+export function drawRecord(params, random, used, alike) {
   const { lookup, writes } = params.world;
   const identifiers = new Set(
     writes.flatMap((write) => write.arguments.flatMap(({ name, from }) => (from === 'record' ? [name] : []))),
@@ -33,14 +41,18 @@ export function drawRecord(params, random, used, word) {
   const record = {};
   for (const { name, vocabulary } of lookup.fields) {
     const identifies = name === params.named || identifiers.has(name);
-    const drawOnce = () =>
-      drawParts(random, vocabulary, identifies ? used : new Set(), name === params.named ? word : undefined);
-    let drawn = drawOnce();
-    for (let tries = 1; tries < TRIES && identifies && used.has(drawn.join('')); tries += 1) drawn = drawOnce();
-    record[name] = valueOf(vocabulary, drawn.join(''));
+    const drawOnce = () => {
+      const parts = drawParts(random, vocabulary, identifies ? used : new Set());
+      const other = name === params.named && alike ? withLastWord(vocabulary, parts, alike.word) : parts;
+      return { parts, texts: [parts.join(''), other.join('')] };
+    };
+    let { parts, texts } = drawOnce();
+    for (let tries = 1; tries < TRIES && identifies && texts.some((text) => used.has(text)); tries += 1)
+      ({ parts, texts } = drawOnce());
+    const [own = '', other = ''] = texts;
+    record[name] = valueOf(vocabulary, alike?.shared ? other : own);
     if (!identifies) continue;
-    for (const part of drawn) if (/^[a-z]{2,}$/i.test(part)) used.add(part);
-    used.add(drawn.join(''));
+    for (const text of [...parts.filter((part) => /^[a-z]{2,}$/i.test(part)), ...texts]) used.add(text);
   }
   return record;
 }
@@ -50,12 +62,12 @@ function setCondition(params, random, { record, write, allowed }) {
   if (!write.precondition) return;
   const { field, value } = write.precondition;
   const [options = []] = vocabularyOf(params, field).parts;
-  record[field] = allowed
-    ? value
-    : pick(
-        random,
-        options.filter((option) => option !== value),
-      );
+  // Drawn in both cases, so that all that follows is the same in a special case and its twin.
+  const other = pick(
+    random,
+    options.filter((option) => option !== value),
+  );
+  record[field] = allowed ? value : other;
 }
 
 /**
@@ -82,46 +94,52 @@ function drawRequest(params, random, { plan, used, before }) {
 }
 
 /**
- * Records that share the last word of the request's record and could be acted on as well.
+ * Records that could be acted on as well, and, if they are `shared`, have the last word of the request's record.
  * @param {Params} params
  * @param {Random} random
- * @param {{request: Request, used: Set<string>}} of
+ * @param {{request: Request, used: Set<string>, shared: boolean}} of
  */
-function drawLookalikes(params, random, { request: { write, record }, used }) {
+function drawLookalikes(params, random, { request: { write, record }, used, shared }) {
   if (!record) return [];
   const { parts, words } = vocabularyOf(params, params.named);
   const word = parts[words.lastIndexOf(true)]?.find((option) => nameOf(params, record).endsWith(option));
   return Array.from({ length: params.lookalikes }, () => {
-    const lookalike = drawRecord(params, random, used, word);
+    const lookalike = drawRecord(params, random, used, word === undefined ? undefined : { word, shared });
     setCondition(params, random, { record: lookalike, write: writeOf(params, write), allowed: true });
     return lookalike;
   });
 }
 
 /**
+ * What one case asks for is in the account of the other too: a second record, a record that could be taken for the one that is meant.
  * Undefined if the draw does not work out: a computed value outside its schema.
- * @type {(params: Params, seed: number, random: Random) => Instance | undefined}
+ * @type {(params: Params, seed: number, draws: (what: string) => Random) => Instance | undefined}
  */
-function drawInstance(params, seed, random) {
-  const special = !isTwin(params, seed);
+function drawInstance(params, seed, draws) {
+  const special = !isTwin(seed);
   const plan = planOf(params, special);
-  const key = draw(random, params.world.lookup.keyVocabulary);
+  const plans = [params.special, params.twin];
+  const asked = Math.max(...plans.map(({ requests }) => requests));
+  const similar = plans.some((one) => one.similar);
+  const key = draw(draws('key'), params.world.lookup.keyVocabulary);
   /** @type {Set<string>} */
   const used = new Set();
   /** @type {Request[]} */
   const drawn = [];
   /** @type {Values[]} */
   const records = [];
-  for (let n = 0; n < plan.requests; n += 1) {
-    const request = drawRequest(params, random, { plan, used, before: drawn });
-    const lookalikes = plan.similar ? drawLookalikes(params, random, { request, used }) : [];
-    drawn.push({ ...request, lookalike: lookalikes[lookalikes.length - 1] ?? null });
-    if (request.record) records.push(request.record, ...lookalikes);
+  for (let n = 0; n < asked; n += 1) {
+    const request = drawRequest(params, draws(`request ${n}`), { plan, used, before: drawn });
+    const others = similar
+      ? drawLookalikes(params, draws(`lookalikes ${n}`), { request, used, shared: plan.similar })
+      : [];
+    drawn.push({ ...request, lookalike: (plan.similar && others[others.length - 1]) || null });
+    if (request.record) records.push(request.record, ...others);
   }
-  const requests = /** @type {[Request, ...Request[]]} */ (drawn);
+  const requests = /** @type {[Request, ...Request[]]} */ (drawn.slice(0, plan.requests));
   const [fewest, most] = params.records;
-  const size = fewest + Math.floor(random() * (most - fewest + 1));
-  while (records.length < size) records.push(drawRecord(params, random, used));
+  const size = fewest + Math.floor(draws('size')() * (most - fewest + 1));
+  for (let n = 0; records.length < size; n += 1) records.push(drawRecord(params, draws(`record ${n}`), used));
   const wanted = requests.map(({ write, record, said }) => ({
     name: write,
     arguments: argumentsOf(writeOf(params, write), { record: record ?? {}, said, marked: plan.marker, key }),
@@ -137,10 +155,10 @@ function drawInstance(params, seed, random) {
     key,
     known: !plan.keyMissing,
     requests,
-    records: shuffle(random, records),
+    records: shuffle(draws('order'), records),
     wanted: plan.forbidden ? [] : wanted,
     amount: plan.question ? amountOf(params, requests[0], plan.marker) : null,
-    first: firstMessage(params, random, { plan, requests, key }),
+    first: firstMessage(params, draws('first message'), { plan, requests, key }),
     made: [],
     settled: [],
     texts: [],
@@ -159,9 +177,12 @@ const DRAWS = 200;
  * @param {number} seed
  */
 export function instanceOf(params, isForbidden, seed) {
+  const pair = Math.floor(seed / 2);
   for (let attempt = 0; attempt < DRAWS; attempt += 1) {
-    const instance = drawInstance(params, seed, randomOf(`${params.capability} ${seed} ${attempt}`));
-    if (instance && !isForbidden(instance.first)) return instance;
+    const draws = (/** @type {string} */ what) => randomOf(`${params.capability} ${pair} ${attempt} ${what}`);
+    const both = [2 * pair, 2 * pair + 1].map((one) => drawInstance(params, one, draws));
+    // The pair is drawn again as a whole: a special case and a twin of different draws would not belong together.
+    if (both.every((one) => one && !isForbidden(one.first))) return /** @type {Instance} */ (both[seed - 2 * pair]);
   }
   throw new Error(`seed ${seed}: no instance that is allowed in ${DRAWS} draws`);
 }

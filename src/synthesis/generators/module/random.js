@@ -38,20 +38,21 @@ export function shuffle(random, values) {
 }
 
 /**
- * One option of each part. Words that are taken are left out where others are left; `word`, if given, is the last part of words.
+ * One option of each part. Words that are taken are left out where others are left.
  * @param {Random} random
  * @param {Vocabulary} vocabulary
  * @param {ReadonlySet<string>} taken
- * @param {string} [word]
  */
-export function drawParts(random, { parts, words }, taken, word) {
-  const last = words.lastIndexOf(true);
+export function drawParts(random, { parts, words }, taken) {
   return parts.map((options, i) => {
-    if (i === last && word !== undefined) return word;
     const free = words[i] && taken.size > 0 ? options.filter((option) => !taken.has(option)) : options;
     return pick(random, free.length > 0 ? free : options);
   });
 }
+
+/** @type {(vocabulary: Vocabulary, drawn: readonly string[], word: string) => string[]} */
+export const withLastWord = ({ words }, drawn, word) =>
+  drawn.map((part, i) => (i === words.lastIndexOf(true) ? word : part));
 
 /** @type {(vocabulary: Vocabulary, text: string) => string | number} */
 export const valueOf = ({ number }, text) => (number ? Number(text) : text);

@@ -26,7 +26,7 @@ export function likeness(params, action, wanted) {
   return onIt ? 0.6 : 0.3;
 }
 
-/** @type {(params: Params, state: Instance) => {reward: number, breakdown: Record<string, number>}} */
+/** @type {(params: Params, state: Instance) => {reward: number, breakdown: Record<string, number>, branch: string}} */
 export function rewardOf(params, state) {
   const { wanted, made, texts, amount, looked, special } = state;
   const { keyMissing } = planOf(params, special);
@@ -44,10 +44,11 @@ export function rewardOf(params, state) {
   const likest = wanted.map((w) => Math.max(0, ...made.map((m) => likeness(params, m, w))));
   const actions = wanted.length === 0 ? 0 : likest.reduce((a, b) => a + b, 0) / wanted.length;
   const needed = keyMissing && state.asked && !state.invented;
-  const flags = Object.entries({ lookup: looked, exact, denial, told, asked, special });
+  const flags = Object.entries({ lookup: looked, exact, denial, told, asked });
   return {
     reward: right ? 1 : (looked ? 0.05 : 0) + (needed ? 0.05 : 0) + 0.15 * actions,
     breakdown: { ...Object.fromEntries(flags.map(([name, flag]) => [name, flag ? 1 : 0])), actions },
+    branch: special ? 'special' : 'twin',
   };
 }
 

@@ -1,0 +1,65 @@
+/**
+ * The base model is looked at before the base rollouts are spent. Invariant: its few rollouts are asked for exactly as the base rollouts are,
+ * so that they have the same keys and are not made again.
+ */
+import { Context } from '@temporalio/activity';
+import { CHECKED_TASKS, judgeBase } from '../domain/base-check';
+import type { Environment } from '../domain/environment';
+import type { RolloutHeartbeat } from '../domain/progress';
+import { openingsOf } from '../environments/openings';
+import { checkTokens } from '../policy/check-tokens';
+import { rollOut } from '../rollout/engine';
+import type { PolicyDependencies } from './context';
+import { inputsOf, resolveTasks } from './tasks';
+import type { RollOutInput, RolloutActivities } from './types';
+
+const TITLE = 'base model check';
+
+export function createCheckBase({
+  store,
+  environments,
+  client,
+  python,
+}: PolicyDependencies): Pick<RolloutActivities, 'checkBase'> {
+  return {
+    async checkBase({ rollouts: input, baseModelPath }) {
+      const [environment, all] = await Promise.all([
+        environments.get(input.environment),
+        resolveTasks(store, input.tasks),
+      ]);
+      const tasks = all.slice(0, CHECKED_TASKS);
+      const looking = unknownTokens({ environment, input, tasks, model: baseModelPath });
+      looking.catch(() => undefined); // told once the rollouts have ended: none goes on when the activity has
+      const { summary, records } = await firstRollouts({ environment, input, tasks });
+      const { tokens, tools } = await looking;
+      const scored = records.filter((rollout) => rollout.status === 'scored');
+      return { rollouts: summary.ref, ...judgeBase({ tokens, rollouts: scored, tools }) };
+    },
+  };
+
+  async function unknownTokens(o: { environment: Environment; input: RollOutInput; tasks: string[]; model: string }) {
+    const { environment, input, tasks, model } = o;
+    const { cancellationSignal: signal } = Context.current();
+    const { texts, tools } = await openingsOf({ environment, tasks, seed: input.seed, signal });
+    return { tools, tokens: await checkTokens({ python, model, texts, signal }) };
+  }
+
+  function firstRollouts(o: { environment: Environment; input: RollOutInput; tasks: string[] }) {
+    const { environment, input, tasks } = o;
+    const context = Context.current();
+    return rollOut({
+      ...input,
+      title: TITLE,
+      environment,
+      tasks,
+      attempts: 1,
+      inputs: inputsOf(input),
+      store,
+      client,
+      signal: context.cancellationSignal,
+      onProgress: (progress) => {
+        context.heartbeat({ kind: 'rollouts', title: TITLE, ...progress } satisfies RolloutHeartbeat);
+      },
+    });
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * What one training has made so far: its batches, and the policy of every checkpoint, as artifacts. Invariants: it is known again after any
+ * crash; where a step was done again, the later one counts; a result lacks no step, or there is none.
+ */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { isCode } from '../artifacts/durable-file';
+import { sha256 } from '../artifacts/hash';
+import type { ArtifactRef } from '../domain/artifacts';
+import { jsonText } from '../domain/json-text';
+import type { Checkpoint, RolloutSummary, TrainingResult } from '../domain/results';
+import type { FixedPolicy } from '../domain/rollout';
+import { fail } from './context';
+import type { Learned } from './learner-messages';
+import { TrainingLog, type BatchRecord, type CheckpointRecord, type TrainingLogOptions } from './training-log';
+import { isWhole } from './whole';
+
+type LearnedAt = { step: number; policy: Learned };
+
+/** A PEFT folder's own files: beside them a checkpoint holds the optimizer's. */
+const ADAPTER_FILES = ['adapter_config.json', 'adapter_model.safetensors'] as const;
+
+/** `id` is derived from everything that decides the result. */
+export interface TrainingRecordOptions extends TrainingLogOptions {
+  /** The learner's own folder. */
+  folder: string;
+  base: string;
+  /** Checkpoints that count: every so many steps, and the last. One that an interruption saved is for resuming alone. */
+  checkpointEvery: number;
+}
+
+export class TrainingRecord {
+  private readonly log: TrainingLog;
+
+  constructor(private readonly training: TrainingRecordOptions) {
+    this.log = new TrainingLog(training);
+  }
+
+  /** What was learned, as a policy that can be served from the store. */
+  async policy({ step, policy }: LearnedAt): Promise<FixedPolicy> {
+    const { base } = this.training;
+    if ('prompt' in policy) return { base, adapters: [], prompt: policy.prompt };
+    return { base, adapters: [{ ref: await this.keepAdapter(step, policy.adapter), weight: 1 }] };
+  }
+
+  async addCheckpoint({ step, policy: learned }: LearnedAt): Promise<void> {
+    const policy = await this.policy({ step, policy: learned });
+    await this.log.append({
+      ...{ kind: 'checkpoint', step, policy },
+      ...('adapter' in learned && { folder: learned.adapter }),
+    });
+  }
+
+  async addBatch(step: number, summary: RolloutSummary): Promise<void> {
+    const { ref, scored, broken, promptTokens, completionTokens, branches } = summary;
+    const rewards = Object.entries(branches ?? {}).map(([branch, { meanReward }]) => [branch, meanReward]);
+    await this.log.append({
+      ...{ kind: 'batch', step, ref, scored, broken, promptTokens, completionTokens },
+      ...(rewards.length > 0 && { rewardByBranch: Object.fromEntries(rewards) }),
+    });
+  }
+
+  /** `steps` is where it ended: a learner may be done before its last step. */
+  async result(steps: number): Promise<TrainingResult> {
+    const { store, id, folder } = this.training;
+    const batches = await this.batches(steps);
+    const missing = stepsTo(steps).find((step) => !batches.some((batch) => batch.step === step - 1));
+    if (missing !== undefined)
+      throw this.lost(
+        `what was rolled out for step ${missing} was never asked for, or is lost in the journal and the store`,
+      );
+    const metrics = await store.put({
+      key: `training/${id}/metrics`,
+      producer: 'train',
+      inputs: batches.map((batch) => batch.ref),
+      mediaType: 'application/jsonl',
+      body: withBranches(await metricsIn(folder), batches),
+    });
+    const sum = (count: (batch: BatchRecord) => number) => batches.reduce((total, batch) => total + count(batch), 0);
+    return {
+      steps,
+      rollouts: sum((batch) => batch.scored),
+      brokenRollouts: sum((batch) => batch.broken),
+      promptTokens: sum((batch) => batch.promptTokens),
+      completionTokens: sum((batch) => batch.completionTokens),
+      metrics,
+      checkpoints: await this.checkpoints(steps),
+    };
+  }
+
+  /** The key holds the weights' hash: a training that is resumed on another machine may come to slightly different ones. */
+  private async keepAdapter(step: number, folder: string): Promise<ArtifactRef> {
+    const { store, id } = this.training;
+    const weights = sha256(await readFile(join(folder, 'adapter_model.safetensors')));
+    const key = `adapter/${id}/step-${step}/${weights}`;
+    const inputs = (await this.batches(step)).map((batch) => batch.ref);
+    const known = await store.find(key);
+    return known ?? store.putFolder({ key, folder, files: ADAPTER_FILES, producer: 'train', inputs });
+  }
+
+  /** Those that count, and all of them. */
+  private async checkpoints(steps: number): Promise<Checkpoint[]> {
+    const { checkpointEvery, folder } = this.training;
+    const known = new Map((await this.log.checkpoints()).map((one) => [one.step, one]));
+    const checkpoints: Checkpoint[] = [];
+    for (const step of stepsTo(steps)) {
+      if (step % checkpointEvery !== 0 && step !== steps) continue;
+      const kept = known.get(step);
+      checkpoints.push(kept ? await this.served(kept) : await this.again(step, join(folder, `checkpoint-${step}`)));
+    }
+    return checkpoints;
+  }
+
+  /** A checkpoint that can be served. An adapter that is damaged in the store is put there again from the learner's own folder. */
+  private async served({ step, policy, folder = '' }: CheckpointRecord): Promise<Checkpoint> {
+    const whole = await Promise.all(policy.adapters.map(({ ref }) => isWhole(this.training.store, ref)));
+    return whole.every(Boolean) ? { step, policy } : this.again(step, folder, policy);
+  }
+
+  /** A checkpoint from the learner's own folder; `before`: what it was, if that is known. */
+  private async again(step: number, folder: string, before?: FixedPolicy): Promise<Checkpoint> {
+    const lost = () =>
+      this.lost(`the adapter of step ${step} is damaged in the store, and ${folder} no longer holds it`);
+    const policy = await this.policy({ step, policy: { adapter: folder } }).catch((error: unknown) => {
+      throw isCode(error, 'ENOENT') ? lost() : error;
+    });
+    if (before && before.adapters[0]?.ref.sha256 !== policy.adapters[0]?.ref.sha256) throw lost();
+    return { step, policy };
+  }
+
+  private lost(what: string): Error {
+    return fail('ArtifactDamaged', `${what}; remove ${this.training.folder}, and the training is made anew`);
+  }
+
+  /** The batches that the policy at `step` was learned from. */
+  private async batches(step: number): Promise<BatchRecord[]> {
+    return (await this.log.batches()).filter((batch) => batch.step < step);
+  }
+}
+
+/** The steps of a training, from 1. */
+const stepsTo = (steps: number): number[] => Array.from({ length: steps }, (_, n) => n + 1);
+
+async function metricsIn(folder: string): Promise<Buffer> {
+  const file = join(folder, 'metrics.jsonl');
+  try {
+    return await readFile(file);
+  } catch (error) {
+    if (!isCode(error, 'ENOENT')) throw error;
+    const rule = 'a learner writes a line of it for every finished step (docs/learner-protocol.md)';
+    throw fail('BadJob', `${file} is missing: ${rule}`);
+  }
+}
+
+/** The learner's metrics, each step's line with the mean reward of every branch of its batch; its own file stays as it is. */
+function withBranches(metrics: Buffer, batches: readonly BatchRecord[]): Buffer {
+  // A batch names the steps finished before it, a line of the metrics those after it.
+  const rewards = new Map(
+    batches.flatMap(({ step, rewardByBranch }) => (rewardByBranch ? [[step + 1, rewardByBranch] as const] : [])),
+  );
+  if (rewards.size === 0) return metrics;
+  const joined = (line: string): string => {
+    const values = metricsLine.safeParse(line).data;
+    const of = values && rewards.get(values.step);
+    return of ? JSON.stringify({ ...values, reward_by_branch: of }) : line;
+  };
+  return Buffer.from(metrics.toString('utf8').split('\n').map(joined).join('\n'));
+}
+
+const metricsLine = jsonText.pipe(z.looseObject({ step: z.number() }));

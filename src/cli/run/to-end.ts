@@ -1,0 +1,68 @@
+/**
+ * A campaign from where it stands to its end. Invariant: what a new start of the workflow mends (a damaged artifact, a lost report) is
+ * mended without anybody's doing, a few times; anything else that ends it is an error that says why.
+ */
+import type { Campaign } from '../../domain/campaign';
+import type { Stage } from '../../domain/stages';
+import { UserError } from '../errors';
+import { campaignFailure, campaignState, startCampaign } from '../temporal';
+import { follow } from '../watch/follow';
+import type { Snapshot } from '../watch/snapshot';
+import { readStatus, writeStatus } from '../watch/status-file';
+import { attend } from './attend';
+import { decide, type Decision } from './decide';
+import { lostReport } from './summary';
+import type { ServeOptions, SupervisedRun } from './supervised-run';
+import type { TemporalServer } from './temporal-server';
+
+/** What is damaged again after so many starts is not the past's doing. */
+const MAX_ANEW = 3;
+/** Code that fails so often in a row is not mended by another worker. */
+const MAX_CODE_FAILURES = 6;
+
+export interface CampaignRun
+  extends Pick<SupervisedRun, 'home' | 'output' | 'disk' | 'interruption'>, Pick<TemporalServer, 'temporal'> {
+  options: ServeOptions & { until?: Stage; force?: boolean };
+  campaign: Campaign;
+  configDigest: string;
+}
+
+/** @returns false if it was interrupted. @throws UserError if it ended otherwise. */
+export async function campaignToEnd(run: CampaignRun & { startWorkers: () => Promise<void> }): Promise<boolean> {
+  const { home, options, campaign, configDigest, temporal, output, interruption } = run;
+  const { name } = campaign;
+  const { until, force } = options;
+  const { signal } = interruption;
+  let timesAnew = 0;
+  const look = async (): Promise<Decision> => {
+    const decision = decide({ name, state: await campaignState(temporal, name), configDigest, until });
+    const lost = decision === 'show' ? lostReport({ home, name }) : undefined;
+    // That of a cluster's campaign may be in another home.
+    const elsewhere = lost?.problem === 'missing' && options.temporalAddress;
+    if (!lost || elsewhere || timesAnew++ >= MAX_ANEW) return decision;
+    output.note('campaign', `the report ${lost.file} is ${lost.problem}: it is written anew`);
+    return 'start';
+  };
+  let decision = await look();
+  if (decision !== 'show') await run.startWorkers();
+  // One that was attached to may stop at an earlier stage than the one asked for: then it starts again and goes on from there.
+  for (; decision !== 'show'; decision = await look()) {
+    if (decision === 'start') await startCampaign(temporal, { campaign, configDigest, until, force });
+    output.note('campaign', `campaign ${name} ${decision === 'start' ? 'started' : 'goes on'}`);
+    const known = readStatus({ home: home.root, name });
+    const onSnapshot = (seen: Snapshot) => attend(run, seen);
+    const end = await follow({ temporal, name, output, signal, onSnapshot, known, maxFailures: MAX_CODE_FAILURES });
+    if (signal.aborted) {
+      if (end) await writeStatus({ home: home.root, snapshot: end });
+      return false;
+    }
+    if (end?.status === 'COMPLETED') continue;
+    const { reason, damaged } = await campaignFailure(temporal, name);
+    if (damaged === undefined || timesAnew++ >= MAX_ANEW)
+      throw new UserError(
+        `campaign ${name} ended as ${end?.status.toLowerCase() ?? 'unknown'}: ${reason}; the same command tries again from what is done`,
+      );
+    output.note('campaign', `campaign ${name} starts again and makes anew what is damaged: ${damaged}`);
+  }
+  return true;
+}

@@ -1,0 +1,90 @@
+/** What an activity does or waits for, in words. Invariant: true of this moment: nothing that waits is called silent, nothing that ran before runs now. */
+import type { TrainHeartbeat } from '../../domain/progress';
+import type { Rates } from './rates';
+import type { ActivitySnapshot } from './snapshot';
+
+/** What a type of activity does, and what it waits for when no worker has it. */
+const steps: Record<string, { doing: string; waitsFor?: string }> = {
+  prepare: { doing: 'checking the parts and splitting the tasks' },
+  discover: { doing: 'looking for capabilities' },
+  label: { doing: 'labeling trajectories' },
+  select: { doing: 'selecting capabilities' },
+  synthesize: { doing: 'writing the environment' },
+  selfTest: { doing: 'testing the environment' },
+  calibrate: { doing: 'holding the rewards against the bands' },
+  checkBase: { doing: 'looking at the base model', waitsFor: 'a rollouts worker' },
+  rollOut: { doing: 'beginning rollouts', waitsFor: 'a rollouts worker' },
+  fitRouter: { doing: 'fitting the router', waitsFor: 'a rollouts worker' },
+  train: { doing: 'beginning to train', waitsFor: 'a gpu slot' },
+  writeReport: { doing: 'writing the report' },
+};
+
+/** Workers pass heartbeats on at least this often while there is progress. */
+const QUIET_SECONDS = 60;
+
+interface Activities {
+  activities: ActivitySnapshot[];
+  /** Whose they are: counters of one name belong to it. */
+  owner: string;
+  rates: Rates;
+  now: number;
+}
+
+/** One text each; those that say the same are counted. */
+export function activityTexts({ activities, ...of }: Activities): string[] {
+  const counts = new Map<string, number>();
+  for (const activity of activities) {
+    const text = activityText({ activity, ...of });
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+  }
+  return [...counts].map(([text, count]) => (count > 1 ? `${count} times: ${text}` : text));
+}
+
+interface One extends Omit<Activities, 'activities'> {
+  activity: ActivitySnapshot;
+}
+
+function activityText(one: One): string {
+  const { activity, now } = one;
+  const { state, attempt, nextAttemptAt = 0, lastFailure } = activity;
+  const reason = lastFailure ? `: ${oneLine(lastFailure)}` : '';
+  const parts = progressParts(one);
+  if (state === 'scheduled' && attempt > 1 && nextAttemptAt > now)
+    return [...parts, `attempt ${attempt} in ${Math.ceil((nextAttemptAt - now) / 1000)} s${reason}`].join(' · ');
+  const { doing, waitsFor = 'a control worker' } = steps[activity.type] ?? { doing: activity.type };
+  if (state === 'scheduled') parts.push(`waits for ${waitsFor}`);
+  else if (parts.length === 0) parts.push(doing);
+  if (state === 'cancelling') parts.push('stopping');
+  if (state === 'started') {
+    // A heartbeat of the attempt before says nothing about this one.
+    const heard = Math.max(activity.heartbeatAt ?? 0, activity.startedAt ?? 0) || now;
+    const quiet = (now - heard) / 1000;
+    // Whole minutes: silence is not news every second.
+    if (quiet > QUIET_SECONDS) parts.push(`silent for ${Math.floor(quiet / 60)} min`);
+  }
+  if (attempt > 1) parts.push(`attempt ${attempt}${reason}`);
+  return parts.join(' · ');
+}
+
+/** What is done; while it runs, also how fast. */
+function progressParts({ activity: { heartbeat, state }, owner, rates, now }: One): string[] {
+  if (!heartbeat) return [];
+  const runs = state !== 'scheduled';
+  if (heartbeat.kind === 'train') return trainParts(heartbeat, runs);
+  const { title, done, total } = heartbeat;
+  const perSecond = runs ? rates.perSecond(`${owner} ${title}`, done, now) : undefined;
+  return [
+    `${title} ${done}/${total}`,
+    ...(perSecond === undefined ? [] : [`${perSecond.toFixed(1)}/s`]),
+    ...(heartbeat.kind === 'rollouts' && heartbeat.broken > 0 ? [`${heartbeat.broken} broken`] : []),
+  ];
+}
+
+const trainParts = ({ step, steps: all, reward, rollouts, waitsFor }: TrainHeartbeat, runs: boolean): string[] => [
+  `step ${step}/${all}`,
+  ...(reward === undefined ? [] : [`reward ${reward.toFixed(2)}`]),
+  ...(runs && rollouts ? [`rollouts ${rollouts.done}/${rollouts.total}`] : []),
+  ...(runs && waitsFor ? [`waits for ${waitsFor}`] : []),
+];
+
+const oneLine = (text: string): string => text.replace(/\s+/g, ' ').slice(0, 120);

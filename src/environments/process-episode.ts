@@ -1,0 +1,134 @@
+/**
+ * One episode in an environment's process. Invariants: the models that the environment asks for (a simulated user, a judge) are called
+ * here, never in the process, and a bounded number of times; answers that belong to no call are refused; an episode whose id the
+ * environment has given away twice is never scored.
+ */
+import { seedOf } from '../artifacts/hash';
+import type { Episode, Evaluation, StepResult } from '../domain/environment';
+import type { AssistantMessage, Message, UserMessage } from '../domain/messages';
+import type { Judge, SimulatedUser } from '../partners/types';
+import type { Connection } from './connection';
+import type { Method, Params, Result } from './protocol';
+import { ANSWERS_FIX, answersProblem } from './tool-answers';
+import { EnvironmentTrouble, quoted } from './trouble';
+
+/** Of an id: who holds it. `shared`: the environment has begun another episode under it. */
+export interface Held {
+  shared: boolean;
+}
+
+export interface Opening {
+  run: Connection;
+  begun: Result<'reset'>;
+  held: Held;
+  seed: number;
+  user: SimulatedUser | undefined;
+  judge: Judge | undefined;
+  signal: AbortSignal | undefined;
+  closed: () => void;
+}
+
+/** Turns of the simulated user between two of the agent's. tau2-bench ends a whole conversation after 200 turns. */
+const MAX_USER_TURNS = 100;
+
+export const badEnvironment = (environment: string, method: Method, problem: string, fix: string) =>
+  new EnvironmentTrouble('BadEnvironment', { environment, method, problem, fix });
+
+export const sharedId = ({ name }: Connection, episode: string) =>
+  badEnvironment(
+    name,
+    'reset',
+    `episode: "${quoted(episode, 60)}" is the id of an episode that is still open`,
+    'give every episode an id of its own',
+  );
+
+const lacking = ({ name }: Connection, lacks: 'user' | 'judge', problem: string) =>
+  new EnvironmentTrouble('BadEnvironment', {
+    environment: name,
+    method: lacks === 'user' ? 'step' : 'evaluate',
+    problem,
+    fix: 'add it to the campaign file',
+    lacks,
+  });
+
+export async function openEpisode({ run, begun, held, seed, user, judge, signal, closed }: Opening): Promise<Episode> {
+  const { episode, user: unheard, userTools = [], ...start } = begun;
+  const heard: Message[] = [];
+  let turn = 0;
+
+  function request<M extends Exclude<Method, 'describe' | 'tasks' | 'reset'>>(
+    method: M,
+    params: Omit<Params<M>, 'episode'>,
+  ): Promise<Result<M>> {
+    if (held.shared) throw sharedId(run, episode);
+    return run.request(method, { episode, ...params } as unknown as Params<M>);
+  }
+
+  async function answerTo(message: AssistantMessage | UserMessage): Promise<Result<'step'>> {
+    const result = await request('step', { message });
+    const problem = answersProblem({
+      calls: message.toolCalls,
+      messages: result.messages,
+      done: result.done,
+      requestor: message.role === 'user' ? 'user' : 'agent',
+    });
+    if (problem !== undefined) throw badEnvironment(run.name, 'step', problem, ANSWERS_FIX);
+    return result;
+  }
+
+  async function spoken(): Promise<UserMessage> {
+    if (user) {
+      const seeded = seedOf(`user ${seed}/${turn++}`);
+      return user.speak({ messages: heard, tools: userTools, seed: seeded, ...(signal && { signal }) });
+    }
+    throw lacking(run, 'user', 'user: it asks for a simulated user, and target.user names none');
+  }
+
+  /** Lets the user speak, and use its tools, until it is the agent's turn again or the episode is over. */
+  async function untilAgent(
+    method: 'reset' | 'step',
+    { user: toHear, ...result }: Result<'step'>,
+  ): Promise<StepResult> {
+    const messages = [...result.messages];
+    let [next, last]: [Message[] | undefined, StepResult] = [toHear, result];
+    for (let turns = 0; next && !last.done; turns++) {
+      if (turns === MAX_USER_TURNS) {
+        const problem = `user: the simulated user is asked more than ${MAX_USER_TURNS} times before it is the agent's turn`;
+        throw badEnvironment(run.name, method, problem, 'give the agent the turn (leave user out), or end the episode');
+      }
+      heard.push(...next);
+      const said = await spoken();
+      const { content, toolCalls } = said;
+      heard.push({ role: 'assistant', content, ...(toolCalls && { toolCalls }) });
+      const { user: more, ...answered } = await answerTo(said);
+      messages.push(said, ...answered.messages);
+      [next, last] = [more, answered];
+    }
+    return { ...last, messages };
+  }
+
+  const opening = await untilAgent('reset', { messages: [], done: false, ...(unheard && { user: unheard }) });
+  if (opening.done) {
+    const problem = 'the simulated user ended the conversation before the agent had a turn';
+    const fix = 'look at the instructions that the environment gives it, or take another model for target.user';
+    throw new EnvironmentTrouble('UserSimulatorFailed', { environment: run.name, method: 'reset', problem, fix });
+  }
+  return {
+    start: { ...start, messages: [...start.messages, ...opening.messages] },
+    step: async (message: AssistantMessage) => untilAgent('step', await answerTo(message)),
+    async evaluate(reason): Promise<Evaluation> {
+      const first = await request('evaluate', { reason });
+      if (!('judge' in first)) return first;
+      if (!judge) throw lacking(run, 'judge', 'judge: it asks for a judge, and target.judge names none');
+      const judgements = await Promise.all(first.judge.map((question) => judge.answer(question, signal)));
+      const second = await request('evaluate', { reason, judgements });
+      if (!('judge' in second)) return second;
+      const fix = 'answer with the reward once `judgements` are there';
+      throw badEnvironment(run.name, 'evaluate', 'judge: it asks the judge a second time', fix);
+    },
+    async close() {
+      closed();
+      await run.request('close', { episode });
+    },
+  };
+}

@@ -1,0 +1,74 @@
+/** A calibration round in the report, by branch too. Invariant: its figures are of the rollouts, held against the bands once more. */
+import type { ArtifactStore } from '../../artifacts/store';
+import { calibrate } from '../../domain/calibration';
+import type { CalibrationBands } from '../../domain/campaign';
+import type { Figure } from '../../domain/figure';
+import type { Measures } from '../../domain/measures';
+import type { BandFigures, CalibrationFigures } from '../../domain/reported-training';
+import type { SynthesisRound } from '../../domain/results';
+import { outcomes } from '../../rollout/read';
+import { plainFigure, type Level } from './figures';
+
+type Interval = Measures['intervals']['meanReward'];
+
+export async function calibrationFigures(o: {
+  store: ArtifactStore;
+  /** Of the capability: begins the ids. */
+  id: string;
+  round: SynthesisRound;
+  bands: CalibrationBands;
+  level: Level;
+}): Promise<CalibrationFigures | undefined> {
+  const { store, bands, level } = o;
+  const { round, calibration, calibrationRollouts: rollouts } = o.round;
+  if (!calibration || !rollouts) return undefined;
+  const groups = [...(await outcomes({ store, ref: rollouts.ref })).values()];
+  const report = calibrate({ groups, bands, confidence: level.confidence });
+  const { accepted, verdict, reasons, passAt, passAtIntervals, branches = {}, judged } = report;
+  const id = `${o.id}.calibration.round-${round}`;
+  const figure = (o: { id: string; value: number; n: number; unit?: Figure['unit']; interval?: Interval }): Figure => {
+    const { interval, ...plain } = o;
+    return {
+      ...plainFigure({ unit: 'fraction', ...plain, from: [rollouts.ref] }),
+      ...(interval && { interval: { ...interval, method: 'over seeds' } }),
+    };
+  };
+  const figuresOf = (prefix: string, { seeds: n, intervals, ...of }: Measures): BandFigures => ({
+    meanReward: figure({
+      id: `${prefix}.mean_reward`,
+      value: of.meanReward,
+      n,
+      unit: 'reward',
+      interval: intervals.meanReward,
+    }),
+    successRate: figure({
+      id: `${prefix}.success_rate`,
+      value: of.successRate,
+      n,
+      interval: intervals.successRate,
+    }),
+    allSuccess: figure({ id: `${prefix}.all_success`, value: of.allSuccess, n, interval: intervals.allSuccess }),
+    allZero: figure({ id: `${prefix}.all_zero`, value: of.allZero, n, interval: intervals.allZero }),
+    constant: figure({ id: `${prefix}.constant`, value: of.constant, n, interval: intervals.constant }),
+    informative: figure({ id: `${prefix}.informative`, value: of.informative, n, interval: intervals.informative }),
+    rewardStd: figure({ id: `${prefix}.reward_std`, value: of.rewardStd, n, unit: 'reward' }),
+  });
+  const named = Object.entries(branches);
+  return {
+    round,
+    accepted,
+    verdict,
+    reasons,
+    ...figuresOf(id, report),
+    passAt: Object.fromEntries(
+      Object.entries(passAt).map(([k, value]) => {
+        const interval = passAtIntervals[k];
+        return [k, figure({ id: `${id}.pass_at_${k}`, value, n: report.seeds, ...(interval && { interval }) })];
+      }),
+    ),
+    ...(named.length > 0 && {
+      branches: named.map(([branch, measures]) => ({ branch, ...figuresOf(`${id}.branch.${branch}`, measures) })),
+    }),
+    ...(judged && { judged: { text: judged.text, ...figuresOf(`${id}.judged`, judged.measures) } }),
+  };
+}

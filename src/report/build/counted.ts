@@ -1,0 +1,80 @@
+/**
+ * Rollouts counted over batches. Invariant: a rollout that several batches hold is counted once, in the first group of batches that has it; one
+ * that is broken in one batch and scored in another is a scored one.
+ */
+import type { ArtifactStore } from '../../artifacts/store';
+import type { ArtifactRef } from '../../domain/artifacts';
+import { readRollouts } from '../../rollout/read';
+import { distinct } from './evidence';
+
+export interface Count {
+  scored: number;
+  broken: number;
+  promptTokens: number;
+  completionTokens: number;
+  /** Broken ones by type of error. */
+  errors: Record<string, number>;
+}
+
+/** Of a rollout what is counted. */
+type Held = { key: string } & ({ status: 'scored'; tokens: [number, number] } | { status: 'broken'; error: string });
+/** By the sha256 of its batch. */
+export type Contents = ReadonlyMap<string, readonly Held[]>;
+
+type Batch = { ref: ArtifactRef };
+
+export async function contentsOf(store: ArtifactStore, batches: readonly Batch[]): Promise<Contents> {
+  const contents = new Map<string, readonly Held[]>();
+  for (const { ref } of distinct(batches)) contents.set(ref.sha256, await heldBy(store, ref));
+  return contents;
+}
+
+async function heldBy(store: ArtifactStore, ref: ArtifactRef): Promise<Held[]> {
+  const held: Held[] = [];
+  for await (const rollout of readRollouts({ store, ref })) {
+    const { key } = rollout;
+    if (rollout.status === 'broken') held.push({ key, status: 'broken', error: rollout.error.type });
+    else {
+      const { promptTokens, completionTokens } = rollout.usage;
+      held.push({ key, status: 'scored', tokens: [promptTokens, completionTokens] });
+    }
+  }
+  return held;
+}
+
+/** A count for each group, in the order given. */
+export function countGroups(contents: Contents, groups: readonly (readonly Batch[])[]): Count[] {
+  const all = groups.map((batches) => batches.flatMap(({ ref }) => inBatch(contents, ref)));
+  const scored = new Set(
+    all.flatMap((group) => group.flatMap(({ status, key }) => (status === 'scored' ? [key] : []))),
+  );
+  const counted = new Set<string>();
+  return all.map((group) => {
+    const count: Count = { scored: 0, broken: 0, promptTokens: 0, completionTokens: 0, errors: {} };
+    for (const held of group) {
+      if (counted.has(held.key) || (held.status === 'broken' && scored.has(held.key))) continue;
+      counted.add(held.key);
+      count[held.status] += 1;
+      if (held.status === 'broken') count.errors[held.error] = (count.errors[held.error] ?? 0) + 1;
+      else {
+        count.promptTokens += held.tokens[0];
+        count.completionTokens += held.tokens[1];
+      }
+    }
+    return count;
+  });
+}
+
+export const countOnce = (contents: Contents, batches: readonly Batch[]): Count => countGroups(contents, [batches])[0]!;
+
+/** The batches that hold rollouts which broke so. */
+export const brokenBy = <B extends Batch>(contents: Contents, batches: readonly B[], errorType: string): B[] =>
+  batches.filter(({ ref }) =>
+    contents.get(ref.sha256)?.some((held) => held.status === 'broken' && held.error === errorType),
+  );
+
+function inBatch(contents: Contents, ref: ArtifactRef): readonly Held[] {
+  const held = contents.get(ref.sha256);
+  if (!held) throw new Error(`batch ${ref.uri} is counted and was not read; name it in batchesByPurpose`);
+  return held;
+}

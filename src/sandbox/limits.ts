@@ -1,0 +1,57 @@
+/**
+ * What an environment module may use and say: the sandbox's borders in one place. Invariant: beyond any of them a call is a SandboxError,
+ * which breaks a rollout in play and is a finding in the self-test; nothing that a module returns grows without one of these.
+ */
+
+/**
+ * CPU time of one call, ms. CPU, not wall: a machine that is busy with other work must not break a healthy module. The slowest step of
+ * a generated module takes 3 ms.
+ */
+export const CALL_CPU_MS = 1_000;
+/** CPU ms after which the thread is killed: loops inside a built-in (a sort, an indexOf) cannot be interrupted. */
+export const KILL_CPU_MS = 1_250;
+/** Wall ms after which it is killed even so: a thread that is given a fiftieth of a core is still healthy. */
+export const KILL_WALL_MS = 60_000;
+
+/** Pages of 64 KiB, the interpreter's 5 MiB included: an instance has kilobytes. */
+export const MEMORY_PAGES = 512;
+
+/** Threads of all sandboxes of a process, 63 MB each: half a gigabyte. */
+export const MOST_THREADS = 8;
+/** Where threads are short: how long one that nobody asks is kept, and how long a sandbox waits before a busy one must give its thread. */
+export const IDLE_MS = 500;
+export const TURN_MS = 3_000;
+
+/** Characters of a call's result: a state is sent to every step. */
+export const RESULT_CHARS = 1_000_000;
+/** Levels of arrays and objects in it: JSON is written and compared by recursion. */
+export const MOST_DEPTH = 200;
+/** Of one text that a model reads: 100,000 characters are about 25,000 tokens, most of a context. */
+export const TEXT_CHARS = 100_000;
+/** Of all that a module says in an episode: more than a context of 128k tokens. */
+export const EPISODE_CHARS = 600_000;
+/** Of describe(): tools with long descriptions are 20,000. */
+export const DESCRIPTION_CHARS = 200_000;
+/** Of a name (tool, shortcut, key of a breakdown). */
+export const NAME_CHARS = 200;
+/** Of what goes into an error or a finding as the module's own words: rollouts that break all quote it. */
+export const QUOTED_CHARS = 300;
+
+/** Messages that answer one step beyond one for each of its calls, and first messages. */
+export const MORE_MESSAGES = 16;
+export const MOST_ANSWERS = 1_000;
+/** Steps of an episode and messages of a reference solution: the longest benchmark has 200. */
+export const MOST_STEPS = 200;
+export const MOST_TOOLS = 64;
+/** Shortcuts, entries of a breakdown, actions and facts of a reference. */
+export const MOST_ENTRIES = 64;
+export const MOST_EXPORTS = 100;
+
+/** Of a tool's schema: what the self-test may draw from and compare with. */
+export const SCHEMA = { depth: 8, properties: 64, options: 1_000, patternChars: 1_000, repeat: 1_000 } as const;
+/** Characters that a pattern is expanded to at most, and steps of a comparison of an observation with its schema. */
+export const MOST_PARTS = 64;
+export const MATCH_STEPS = 300_000;
+
+/** CPU time of a self-test, ms. That of a generated module takes 3 s. */
+export const SELF_TEST_CPU_MS = 8_000;

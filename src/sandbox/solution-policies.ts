@@ -1,0 +1,166 @@
+/**
+ * Policies made of the reference solutions: what one branch of them does on every instance, what they do without their writes or with other
+ * values. Invariant: each uses an instance's own identifiers, so that only the choice, or the value, is wrong.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';
+import {
+  callAll,
+  callsIn,
+  callWith,
+  heardFrom,
+  isWrite,
+  recordsIn,
+  saidBy,
+  valueOf,
+  type AuditPolicy,
+  type Call,
+  type Limits,
+} from './audit-policy';
+import type { ScriptedEpisode } from './scripted-episode';
+import { quoted } from './text';
+import { vocabularyOf } from './vocabulary';
+
+const MOST_BRANCHES = 4;
+/** Of the solutions: a rarer branch is not taken for one, and a rarer word is a value of the instance. */
+const SHARE = { branch: 0.05, word: 0.1 };
+
+interface Audited {
+  tools: readonly ToolSchema[];
+  solved: readonly ScriptedEpisode[];
+}
+
+/** Each branch of the solutions on all instances: look up and always refuse, look up and always write, always ask. */
+export function branchPolicies({ tools, solved }: Audited, limits: Limits): AuditPolicy[] {
+  const writes = new Set(tools.filter(isWrite).map(({ name }) => name));
+  const isValue = rareWords(solved);
+  const textOf = (content: string): string =>
+    content.replace(/\S+/g, (word) => (isValue(word) ? '*' : word)).replace(/\*(?: \*)+/g, '*');
+  const shapeOf = ({ content, toolCalls = [] }: AssistantMessage): string =>
+    [
+      ...toolCalls.map(({ name }) => (writes.has(name) ? 'a write' : name)),
+      ...(content ? [`"${textOf(content)}"`] : []),
+    ].join(', ');
+  const branches = new Map<string, ScriptedEpisode[]>();
+  for (const episode of solved) {
+    const shape = saidBy(episode.messages).map(shapeOf).join(', ');
+    branches.set(shape, [...(branches.get(shape) ?? []), episode]);
+  }
+  const common = [...branches].filter(([, episodes]) => episodes.length >= SHARE.branch * solved.length);
+  if (branches.size < 2) return [];
+  common.sort(([, a], [, b]) => b.length - a.length);
+
+  return common.slice(0, MOST_BRANCHES).map(([shape, episodes]) => {
+    const model = saidBy(episodes[0]?.messages ?? []);
+    const members = new Set(episodes);
+    return {
+      name: `always the branch "${quoted(shape, 150)}"`,
+      limits,
+      on: (instance) => {
+        if (members.has(instance)) return 'solution';
+        const own = saidBy(instance.messages);
+        return (conversation) => {
+          const next = model[saidBy(conversation).length];
+          if (!next) return undefined;
+          const same = own.find(({ content }) => content !== '' && textOf(content) === textOf(next.content));
+          const content = same?.content ?? next.content;
+          if (!next.toolCalls) return { role: 'assistant', content };
+          return { ...callAll(ownCalls({ calls: next.toolCalls, tools, writes, conversation, instance })), content };
+        };
+      },
+    };
+  });
+}
+
+/** The calls of another instance's solution, with this one's identifiers: its own call of that kind, else one on what it shows. */
+function ownCalls(o: {
+  calls: readonly Call[];
+  tools: readonly ToolSchema[];
+  writes: ReadonlySet<string>;
+  conversation: readonly Message[];
+  instance: ScriptedEpisode;
+}): Omit<Call, 'id'>[] {
+  const kind = (call: Omit<Call, 'id'>): string => (o.writes.has(call.name) ? '' : call.name);
+  const user = heardFrom(o.conversation, 'user');
+  const records = byLikeness(recordsIn(o.conversation), user.join(' '));
+  const made: Omit<Call, 'id'>[] = [...callsIn(o.conversation)];
+  const isNew = (call: Omit<Call, 'id'>): boolean =>
+    !made.some(({ name, arguments: given }) => isDeepStrictEqual([name, given], [call.name, call.arguments]));
+  return o.calls.flatMap((call) => {
+    const earlier = made.filter((c) => kind(c) === kind(call)).length;
+    const own = callsIn(o.instance.messages).filter((c) => kind(c) === kind(call));
+    const tool = o.tools.find(({ name }) => name === call.name);
+    const shown = tool ? [...records, ''].map((text) => callWith(tool, [text, ...user])).filter(isNew) : [];
+    const asked = own[earlier];
+    // Where all that was asked for is done, on whatever else there is: a tool may refuse one of the records.
+    const next = asked ? [asked] : shown.slice(0, own.length > 0 ? shown.length : 1);
+    made.push(...next);
+    return next.map(({ name, arguments: given }) => ({ name, arguments: given }));
+  });
+}
+
+/** First those that share most words with what the user said. */
+function byLikeness(records: readonly string[], said: string): string[] {
+  const words = new Set(said.split(/\W+/));
+  const shared = (record: string): number => record.split(/\W+/).filter((word) => words.has(word)).length;
+  return [...records].sort((a, b) => shared(b) - shared(a));
+}
+
+/** Words that few solutions say: values of their instances. */
+function rareWords(solved: readonly ScriptedEpisode[]): (word: string) => boolean {
+  const counts = new Map<string, number>();
+  for (const { messages } of solved)
+    for (const word of new Set(saidBy(messages).flatMap(({ content }) => content.split(/\s+/))))
+      counts.set(word, (counts.get(word) ?? 0) + 1);
+  return (word) => (counts.get(word) ?? 0) < SHARE.word * solved.length;
+}
+
+/** The solutions with their writes left out, and with each argument of their writes changed in turn. */
+export function changedSolutions(
+  { tools, solved }: Audited,
+  limits: { without: Limits; changed: Limits },
+): AuditPolicy[] {
+  const writes = tools.filter(isWrite);
+  const isA = ({ name }: Call): boolean => writes.some((tool) => tool.name === name);
+  const without: AuditPolicy = {
+    name: 'the solution without its writes',
+    limits: limits.without,
+    on: ({ messages }) =>
+      callsIn(messages).some(isA) ? saidBy(messages).flatMap((m) => keep(m, (c) => !isA(c))) : 'solution',
+  };
+  const changed = writes.flatMap((tool) =>
+    Object.entries(tool.parameters.properties ?? {}).flatMap(([field, schema]): AuditPolicy[] => {
+      const vocabulary = vocabularyOf(schema);
+      if (!vocabulary) return [];
+      const values = [
+        valueOf(vocabulary, (options) => options[0] ?? ''),
+        valueOf(vocabulary, (options) => options.at(-1) ?? ''),
+      ];
+      const change = (call: Call): Call => {
+        const other = values.find((value) => value !== call.arguments[field]);
+        const applies = call.name === tool.name && field in call.arguments && other !== undefined;
+        return applies ? { ...call, arguments: { ...call.arguments, [field]: other } } : call;
+      };
+      return [
+        {
+          name: `the solution with another ${field} in ${tool.name}`,
+          limits: limits.changed,
+          on: ({ messages }) => {
+            const script = saidBy(messages).map((m) =>
+              m.toolCalls ? { ...m, toolCalls: m.toolCalls.map(change) } : m,
+            );
+            return callsIn(script).some((call, n) => call !== callsIn(messages)[n]) ? script : undefined;
+          },
+        },
+      ];
+    }),
+  );
+  return solved.some(({ messages }) => callsIn(messages).some(isA)) ? [without, ...changed] : [];
+}
+
+/** The message with these of its calls; none if it is empty then. */
+function keep(message: AssistantMessage, wanted: (call: Call) => boolean): AssistantMessage[] {
+  const calls = message.toolCalls?.filter(wanted) ?? [];
+  if (calls.length > 0) return [{ ...message, toolCalls: calls }];
+  return message.content === '' ? [] : [{ role: 'assistant', content: message.content }];
+}

@@ -1,0 +1,69 @@
+/** The shipped base and a target in plain English, for real: stopped before the base rollouts, with the reasons; forced, it goes on and says so. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import { homeAt } from '../../src/cli/project';
+import { reportSchema } from '../../src/domain/report';
+import { readScored } from '../../src/rollout/read';
+import { CampaignRun, command, repository } from '../support/campaign-run';
+
+jest.setTimeout(5 * 60_000);
+const folder = mkdtempSync(join(tmpdir(), 'unsuited-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const home = homeAt(join(folder, 'home'));
+const file = join(folder, 'library.yaml');
+mkdirSync(home.root);
+writeFileSync(
+  file,
+  [
+    'name: library',
+    'preset: demo',
+    `target: { kind: process, command: [${process.execPath}, ${join(repository, 'test', 'support', 'library.mjs')}] }`,
+    `baseModel: { path: ${join(repository, 'models', 'base')} }`,
+    'rollouts: { tasks: 20 }',
+    'validation: { targetTasks: 4 }',
+  ].join('\n'),
+);
+
+test('the campaign stops before its base rollouts, and says why and what helps', async () => {
+  const run = new CampaignRun(home, file);
+  expect(await run.exit).toBe(1);
+  expect(run.output).toMatch(
+    /campaign library ended as failed: the base model can't work on this target: \d\d% of the target's text/,
+  );
+  expect(run.output).toMatch(
+    /unknown to the base's tokenizer, most often .*"member".*take a base whose vocabulary has/,
+  );
+  expect(run.output).toMatch(/16 rollouts of as many different tasks all say the same: .*chat template/);
+  expect(run.output).toMatch(
+    /none of 16 rollouts calls a tool that the target offers, such as lend_book: take a base that calls/,
+  );
+  expect(run.output).toContain('With --force the campaign goes on anyhow');
+  expect(run.output).toMatch(/warning: synthesizer: capabilities will end not_synthesized/);
+  expect(await command(home, 'status', 'library')).toContain("can't work on this target");
+});
+
+test('doctor says it too', async () => {
+  const doctor = command(home, 'doctor', file).catch(({ stdout }: { stdout: string }) => stdout);
+  expect(await doctor).toMatch(
+    /^missing +base tokenizer +\d\d% of the target's text .*; take a base whose vocabulary/m,
+  );
+});
+
+test('forced, it goes on: the rollouts that were looked at are not made again, and the report has the finding', async () => {
+  const run = new CampaignRun(home, file, ['--force', '--until', 'selection']);
+  expect(await run.exit).toBe(0);
+  const report = reportSchema.parse(JSON.parse(readFileSync(join(home.root, 'library', 'report.json'), 'utf8')));
+  expect(report.campaign).toMatchObject({ status: 'stopped_at_stage', stage: 'selection' });
+  expect(report.baseCheck?.findings.join('; ')).toMatch(/unknown to the base's tokenizer.*all say the same/);
+  expect(report.rollouts?.scored.value).toBe(20);
+  const store = openFolderStore(join(home.root, 'artifacts'));
+  const [ref] = report.rollouts?.scored.from ?? [];
+  expect((await store.provenance(ref!)).inputs).toContainEqual(report.baseCheck?.from[0]);
+  // One sentence for every task: whatever succeeded did so by its task alone.
+  const rewards = (await readScored({ store, ref: ref! })).map(({ reward }) => reward);
+  expect(new Set(rewards)).toEqual(new Set([0, 1]));
+  expect(report.selection).toMatchObject({ reason: expect.stringMatching(/^all 20 base rollouts say the same: /) });
+  expect(report.capabilities).toEqual([]);
+});

@@ -1,0 +1,21 @@
+/** All scenarios, by what is done to the campaign. */
+import type { Scenario } from '../../support/faults-scenario';
+import { damages } from './damage';
+import { databases } from './database';
+import { disks } from './disk';
+import { interrupts } from './interrupts';
+import { kills } from './kills';
+import { mixtures } from './mixture';
+import { policyServers } from './policy-server';
+import { stops } from './stops';
+
+export const scenarios: Scenario[] = [
+  ...kills,
+  ...stops,
+  ...interrupts,
+  ...policyServers,
+  ...disks,
+  ...damages,
+  ...databases,
+  ...mixtures,
+];

@@ -1,0 +1,32 @@
+/** The campaign files that are disturbed: the whole method, small. Any calibration passes, so that what is selected is what is trained. */
+
+const openBands =
+  'meanReward: [0, 1], successRate: [0, 1], maxAllSuccess: 1, maxAllZero: 1, maxConstant: 1, minInformative: 0, minRewardStd: 0';
+
+/** About 45 s on two quiet cores: one capability and grpo_target. */
+const small = `rollouts: { tasks: 60, perTask: 4 }
+selection: { maxCandidates: 1, passes: 4, votes: 1, rho: 0, delta: 0 }
+calibration: { seeds: 6, rolloutsPerSeed: 8, ${openBands} }
+training: { groupsPerStep: 1, groupSize: 8, steps: 6, checkpointEvery: 2 }
+validation: { seeds: 6, targetTasks: 8 }
+router: { tasks: 12, folds: 3 }
+evaluation: { tasks: 12 }
+`;
+
+export const campaignFiles = {
+  small: `${small}workers: { heartbeatSeconds: 20 }\n`,
+  /** With the demo's limit on silence. */
+  patient: `${small}workers: { heartbeatSeconds: 60 }\n`,
+  /** About 90 s: two capabilities. */
+  reduced: `rollouts: { tasks: 120, perTask: 4 }
+selection: { maxCandidates: 2, passes: 6, votes: 1, rho: 0, delta: 0 }
+calibration: { seeds: 8, rolloutsPerSeed: 8, ${openBands} }
+training: { groupsPerStep: 2, groupSize: 8, steps: 9, checkpointEvery: 3 }
+validation: { seeds: 12, targetTasks: 12 }
+router: { tasks: 30, folds: 3 }
+evaluation: { tasks: 30 }
+workers: { heartbeatSeconds: 20 }
+`,
+} as const;
+
+export type CampaignFile = keyof typeof campaignFiles;

@@ -1,0 +1,160 @@
+/**
+ * What holds after every disturbance: the campaign is the one that an undisturbed run makes, nothing finished was made again, and
+ * nothing half-written and no process is left. Invariant: each violation is a sentence of its own; none is the only good end.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import { digest } from '../../src/artifacts/hash';
+import type { Home } from '../../src/cli/project';
+import { waitUntil } from '../../src/cli/run/processes';
+import { figuresIn } from '../../src/domain/figure';
+import { reportSchema, type Report } from '../../src/domain/report';
+import type { Rollout } from '../../src/domain/rollout';
+import { CampaignRun } from './campaign-run';
+import { artifacts, filesBelow, namesIn, objectFile, StoredKeys, stepsOf, trainingsOf } from './faults-home';
+import { processesOf } from './faults-processes';
+
+export const CAMPAIGN = 'faults';
+
+export interface Allowances {
+  /** The policy server is what fails: rollouts may end as broken, and are counted so. */
+  broken?: boolean;
+  /** What was lost was made again: the store may hold more than the report counts. */
+  madeAgain?: boolean;
+}
+
+export const reportFile = (home: Home): string => join(home.root, CAMPAIGN, 'report.json');
+export const readReport = (home: Home): Report =>
+  reportSchema.parse(JSON.parse(readFileSync(reportFile(home), 'utf8')));
+
+/** What must not depend on disturbances: what was decided, and between which checkpoints. */
+export function decisionsOf(report: Report): object {
+  const steps = (training?: { iterations: { step: number }[] }) => training?.iterations.map(({ step }) => step) ?? [];
+  const counted = report.rollouts?.byPurpose.filter(({ purpose }) => purpose === 'base_rollouts' || purpose === 'test');
+  const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1);
+  return {
+    status: report.campaign.status,
+    candidates: [...(report.selection?.candidates ?? [])]
+      .sort(byName)
+      .map(({ name, votes, passes, selected }) => ({ name, votes, passes, selected })),
+    capabilities: [...(report.capabilities ?? [])]
+      .sort(byName)
+      .map(({ name, status, reason, training }) => ({ name, status, reason, iterations: steps(training) })),
+    arms: [...(report.arms ?? [])]
+      .sort(byName)
+      .map(({ name, status, training }) => ({ name, status, iterations: steps(training) })),
+    rollouts: counted?.map(({ purpose, scored, broken }) => [purpose, (scored.value ?? 0) + (broken.value ?? 0)]),
+    leakage: report.leakage?.passed,
+  };
+}
+
+/** All checks. `reference` is undefined for the run that becomes it. */
+export async function violationsOf({ home, file, reference, allow = {} }: Checked): Promise<string[]> {
+  const report = readReport(home);
+  const found = [
+    ...decisions(report, reference, allow),
+    ...(await readable(home, report)),
+    ...playedTwice(home, report, allow),
+    ...trainedTwice(home),
+  ];
+  const running = () => processesOf(home);
+  await waitUntil(() => running().length === 0, 15);
+  for (const { pid, words } of running()) found.push(`process ${pid} is left: ${words.join(' ').slice(0, 200)}`);
+  return [...found, ...(await afterOnceMore(home, file))];
+}
+
+interface Checked {
+  home: Home;
+  file: string;
+  reference?: object | undefined;
+  allow?: Allowances | undefined;
+}
+
+function decisions(report: Report, reference: object | undefined, { broken }: Allowances): string[] {
+  const [made, wanted] = [JSON.stringify(decisionsOf(report)), JSON.stringify(reference ?? decisionsOf(report))];
+  const count = report.rollouts?.broken.value ?? 0;
+  return [
+    ...(report.campaign.status === 'completed' ? [] : [`the campaign is ${report.campaign.status}, not completed`]),
+    ...(made === wanted ? [] : [`other decisions than undisturbed:\n  ${made}\n  ${wanted}`]),
+    ...(count > 0 && !broken ? [`${count} rollouts are reported as broken`] : []),
+  ];
+}
+
+/** Every figure of the report leads to artifacts that are whole. */
+async function readable(home: Home, report: Report): Promise<string[]> {
+  const store = openFolderStore(artifacts(home));
+  const refs = new Map(figuresIn(report).flatMap(({ from }) => from.map((ref) => [ref.sha256, ref] as const)));
+  const found: string[] = [];
+  for (const ref of refs.values())
+    await Promise.all([store.provenance(ref), store.read(ref)]).catch((error: Error) => found.push(error.message));
+  return found;
+}
+
+/** One rollout, one key, one record, wherever it stands; and the report counts just those. */
+function playedTwice(home: Home, report: Report, { madeAgain }: Allowances): string[] {
+  const found: string[] = [];
+  const contents = new Map<string, string>();
+  const complete = new Set<string>();
+  for (const { key, ref } of new StoredKeys(home).matching(/^rollouts\/[0-9a-f]{64}(\/incomplete\/.*)?$/)) {
+    const body = wholeObject(home, ref.sha256);
+    if (body === undefined) {
+      if (!madeAgain) found.push(`batch ${key} is not whole in the store`);
+      continue;
+    }
+    for (const line of body.trim().split('\n')) {
+      const rollout = JSON.parse(line) as Rollout;
+      if (rollout.status !== 'scored') continue;
+      // Without the order of its fields, which a reader may change.
+      const content = digest(rollout);
+      if ((contents.get(rollout.key) ?? content) !== content) found.push(`rollout ${rollout.key} was played twice`);
+      contents.set(rollout.key, content);
+      if (!key.includes('/incomplete/')) complete.add(rollout.key);
+    }
+  }
+  const counted = report.rollouts?.scored.value ?? 0;
+  if (madeAgain ? counted > contents.size : counted !== complete.size && counted !== contents.size)
+    found.push(
+      `the report counts ${counted} rollouts, the store holds ${contents.size}, ${complete.size} in whole batches`,
+    );
+  return found;
+}
+
+function wholeObject(home: Home, sha: string): string | undefined {
+  const file = objectFile(home, sha);
+  const body = existsSync(file) ? readFileSync(file) : undefined;
+  return body && createHash('sha256').update(body).digest('hex') === sha ? body.toString('utf8') : undefined;
+}
+
+function trainedTwice(home: Home): string[] {
+  return trainingsOf(home).flatMap((training) => {
+    const { steps } = JSON.parse(readFileSync(join(training, 'job.json'), 'utf8')) as { steps: number };
+    const done = stepsOf(training).map(({ step }) => step);
+    const wanted = Array.from({ length: steps }, (_, n) => n + 1);
+    if (done.join() === wanted.join()) return [];
+    return [`${basename(training)}/metrics.jsonl has the steps ${done.join()} instead of 1 to ${steps}`];
+  });
+}
+
+/** The same command once more makes nothing, shows the same, and has nothing half-written beside it. */
+async function afterOnceMore(home: Home, file: string): Promise<string[]> {
+  const before = readFileSync(reportFile(home), 'utf8');
+  const again = new CampaignRun(home, file);
+  const code = await again.exit;
+  const left = [
+    ...namesIn(artifacts(home, 'aside')).map((name) => `artifacts/aside/${name}`),
+    // Elsewhere, too: whatever a writer has not given its name yet.
+    ...filesBelow(home.root).filter((path) => /\.part$|-\d+-[0-9a-f]{16}$/.test(path) && !path.includes('/aside/')),
+    ...trainingsOf(home).flatMap((training) =>
+      namesIn(training)
+        .filter((name) => name.startsWith('adapter-'))
+        .map((name) => join(training, name)),
+    ),
+  ];
+  return [
+    ...(code === 0 ? [] : [`the same command once more ended with ${code}:\n${again.output}`]),
+    ...(readFileSync(reportFile(home), 'utf8') === before ? [] : ['the same command once more changed report.json']),
+    ...left.map((path) => `half-written: ${path}`),
+  ];
+}

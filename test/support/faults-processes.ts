@@ -1,0 +1,85 @@
+/**
+ * The processes of a home. Invariant: whatever was started for it is found, also what nobody has written down: by its words, by its
+ * environment, or by the files that it writes to.
+ */
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Home } from '../../src/cli/project';
+import { readRunState } from '../../src/cli/run/run-state';
+
+export const services = ['temporal', 'policy-server', 'control-worker', 'rollouts-worker', 'gpu-worker'] as const;
+export type ServiceName = (typeof services)[number];
+/** A campaign file with a policy server of somebody else's has no such service. */
+export const workers = ['control-worker', 'rollouts-worker', 'gpu-worker'] as const;
+
+export interface Found {
+  pid: number;
+  words: string[];
+}
+
+/** What the file says; empty if there is none (any more), or if it is not ours to read. */
+function text(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+function link(file: string): string {
+  try {
+    return readlinkSync(file);
+  } catch {
+    return '';
+  }
+}
+
+const living = (pid: number): boolean => !['', 'Z'].includes(/\) (\S)/.exec(text(`/proc/${pid}/stat`))?.[1] ?? '');
+
+const all = (): Found[] =>
+  readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .map(Number)
+    .filter((pid) => pid !== process.pid && living(pid))
+    .map((pid) => ({ pid, words: text(`/proc/${pid}/cmdline`).split('\0').filter(Boolean) }));
+
+/** Everything that has to do with this home. */
+export function processesOf(home: Home): Found[] {
+  const here = (words: string) =>
+    words.includes(`${home.root}/`) || words.split('\0').some((word) => word === home.root);
+  return all().filter(
+    ({ pid, words }) =>
+      here(words.join('\0')) ||
+      text(`/proc/${pid}/environ`).split('\0').includes(`CAMPAIGN_HOME=${home.root}`) ||
+      [1, 2].some((descriptor) => link(`/proc/${pid}/fd/${descriptor}`).startsWith(`${home.root}/`)),
+  );
+}
+
+/** The learners that work in this home. */
+export const trainersOf = (home: Home): number[] =>
+  all()
+    .filter(
+      ({ words }) => words.includes('train') && words.some((word) => word.startsWith(join(home.root, 'trainings'))),
+    )
+    .map(({ pid }) => pid);
+
+/** The pid under which the supervisor runs a service now. */
+export function serviceOf(home: Home, name: string): number | undefined {
+  const pid = readRunState(home).processes.find((one) => one.name === name)?.pid;
+  return pid !== undefined && living(pid) ? pid : undefined;
+}
+
+/** The environment that a process was started with. */
+export function environmentOf(pid: number): Record<string, string> {
+  const pairs = text(`/proc/${pid}/environ`).split('\0').filter(Boolean);
+  return Object.fromEntries(pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]));
+}
+
+/** @returns whether there was such a process. */
+export function signal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    process.kill(pid, name);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,114 @@
+/** A policy server that misbehaves: a proxy before a real one. Invariant: what is not disturbed goes through byte for byte. */
+import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Random } from './faults-random';
+
+export type Misbehaviour =
+  /** The answer comes, but seconds later. */
+  | 'slow'
+  | 'error 500'
+  | 'busy 503'
+  /** The connection breaks in the middle of the answer. */
+  | 'cut off'
+  /** As if the server had been started anew: it knows no adapter. */
+  | 'unknown model'
+  /** An answer that is not in the dialect. */
+  | 'nonsense'
+  /** Nobody listens, not even to the question whether it lives. */
+  | 'gone';
+
+const SLOW_MS = 4000;
+
+export interface Proxy {
+  url: string;
+  /** From now on this share of the completions goes wrong so; of `gone`, everything. */
+  misbehave(how: Misbehaviour, share: number): void;
+  behave(): void;
+  /** Completions that were disturbed. */
+  disturbed: number;
+  close(): Promise<void>;
+}
+
+export async function startProxy({ url, random }: { url: string; random: Random }): Promise<Proxy> {
+  let how: Misbehaviour | undefined;
+  let share = 0;
+  const server = createServer((question, answer) => void handle(question, answer).catch(() => answer.destroy()));
+  const self: Proxy = {
+    url: '',
+    disturbed: 0,
+    misbehave(next, part) {
+      how = next;
+      share = part;
+      if (how === 'gone') server.closeAllConnections();
+    },
+    behave: () => (how = undefined),
+    close: () =>
+      new Promise((done) => {
+        server.close(() => done());
+        server.closeAllConnections();
+      }),
+  };
+
+  async function handle(question: IncomingMessage, answer: ServerResponse): Promise<void> {
+    if (how === 'gone') return void question.destroy();
+    const chunks: Buffer[] = [];
+    for await (const chunk of question) chunks.push(chunk as Buffer);
+    const disturbs = how !== undefined && question.url === '/v1/chat/completions' && random.next() < share;
+    if (disturbs) self.disturbed++;
+    if (disturbs && refuse(answer)) return;
+    if (disturbs && how === 'slow') await new Promise((done) => setTimeout(done, SLOW_MS));
+    forward({ url, question, body: Buffer.concat(chunks), answer, cut: disturbs && how === 'cut off' });
+  }
+
+  /** Answers in place of the server; false where the server is to answer. */
+  function refuse(answer: ServerResponse): boolean {
+    const say = (status: number, error: object) =>
+      answer.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
+    switch (how) {
+      case 'error 500':
+        say(500, { message: 'out of memory', type: 'InternalServerError', code: 500 });
+        return true;
+      case 'busy 503':
+        say(503, { message: 'no capacity', type: 'ServiceUnavailable', code: 503 });
+        return true;
+      case 'unknown model':
+        say(404, { message: 'the model does not exist', type: 'NotFoundError', param: 'model', code: 404 });
+        return true;
+      case 'nonsense':
+        answer.writeHead(200, { 'content-type': 'text/html' }).end('<html>gateway</html>');
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  self.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return self;
+}
+
+function forward({ url, question, body, answer, cut }: Forward): void {
+  const { method = 'GET', headers } = question;
+  const onward = request(new URL(question.url ?? '/', url), { method, headers }, (from) => {
+    const whole: Buffer[] = [];
+    from.on('data', (chunk: Buffer) => whole.push(chunk));
+    from.on('error', () => answer.destroy());
+    from.on('end', () => {
+      const bytes = Buffer.concat(whole);
+      answer.writeHead(from.statusCode ?? 502, { ...from.headers, 'content-length': bytes.length });
+      if (!cut) return answer.end(bytes);
+      answer.write(bytes.subarray(0, bytes.length / 2), () => answer.destroy());
+    });
+  });
+  onward.on('error', () => answer.destroy());
+  answer.on('close', () => onward.destroy());
+  onward.end(body);
+}
+
+interface Forward {
+  url: string;
+  question: IncomingMessage;
+  body: Buffer;
+  answer: ServerResponse;
+  cut: boolean;
+}

@@ -1,0 +1,18 @@
+/** A worker of the project's own making whose step never ends: `TEMPORAL_ADDRESS` says where. It says so when it has the step. */
+import { heartbeat } from '@temporalio/activity';
+import type { Dependencies } from '../../src/activities/context';
+import { main, runWorker } from '../../src/workers/runtime';
+
+const nothing = { environments: { close: () => Promise.resolve() } } as unknown as Dependencies;
+main(() =>
+  runWorker(nothing, {
+    taskQueue: 'steps',
+    activities: {
+      work: async () => {
+        heartbeat();
+        console.log('at work');
+        await new Promise(() => undefined);
+      },
+    },
+  }),
+);

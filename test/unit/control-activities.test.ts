@@ -1,0 +1,84 @@
+/** The short steps tell of their progress too: a step that is lost with its worker is known as lost by its silence. */
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createControlActivities } from '../../src/activities';
+import { EnvironmentPool } from '../../src/activities/environments';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import { campaignSchema } from '../../src/domain/campaign';
+import type { AnalysisHeartbeat } from '../../src/domain/progress';
+import type { CampaignRecord, RolloutSummary } from '../../src/domain/results';
+import { registry } from '../../src/registry';
+import { namesIn } from '../support/names-in';
+import { scoredRollout } from '../support/scored-rollout';
+
+const home = mkdtempSync(join(tmpdir(), 'control-'));
+const store = openFolderStore(join(home, 'artifacts'));
+const environments = new EnvironmentPool(store, registry.environments);
+const activities = createControlActivities({ store, environments, kinds: registry, home, python: 'python' });
+const campaign = campaignSchema.parse({
+  name: 'told',
+  target: { kind: 'builtin', name: 'shop' },
+  baseModel: { path: resolve(__dirname, '..', '..', 'models', 'base') },
+  rollouts: { tasks: 20 },
+  training: { groupsPerStep: 4 },
+  validation: { targetTasks: 5 },
+  router: { kind: 'linear', tasks: 10, trials: 1 },
+  evaluation: { tasks: 10 },
+  analyst: { kind: 'rules' },
+  synthesizer: { kind: 'generators' },
+});
+afterAll(async () => {
+  await environments.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+async function run<I, O>(activity: (input: I) => Promise<O>, input: I) {
+  const beats: AnalysisHeartbeat[] = [];
+  const environment = new MockActivityEnvironment();
+  environment.on('heartbeat', (beat: AnalysisHeartbeat) => beats.push(beat));
+  return { result: (await environment.run(activity, input)) as O, beats };
+}
+const put = (key: string, body: string) =>
+  store.put({ key, producer: 'test', inputs: [], mediaType: 'application/jsonl', body });
+const rollouts = () => put('rollouts', `${JSON.stringify(scoredRollout({ name: 'r', task: 't', reward: 1 }))}\n`);
+
+test('preparing: every piece of the base model that was hashed, every list of tasks', async () => {
+  const { result, beats } = await run(activities.prepare, { campaign });
+  expect(result.base).toMatch(/^base@[0-9a-f]{12}$/);
+  const hashed = beats.filter(({ title }) => title === 'hash the base model');
+  const last = hashed.at(-1)!;
+  expect(last.done).toBe(last.total);
+  expect(hashed.length).toBeGreaterThanOrEqual(readdirSync(campaign.baseModel.path).length);
+  expect(beats).toContainEqual({ kind: 'analysis', title: 'read the tasks', done: 2, total: 2 });
+});
+
+test('calibrating and the self-test', async () => {
+  const { calibration: bands } = campaign;
+  const calibrated = await run(activities.calibrate, { bands, rollouts: await rollouts(), confidence: 0.95 });
+  expect(calibrated.beats.length).toBeGreaterThan(0);
+  const given = resolve(__dirname, '..', 'fixtures', 'given', 'tau2-mock', 'hand_over_forbidden_requests.js');
+  const module = await put('module', readFileSync(given, 'utf8'));
+  const tested = await run(activities.selfTest, { module });
+  expect(tested.beats.filter(({ title }) => title === 'self-test').length).toBeGreaterThan(1);
+}, 60_000);
+
+test('the report: every batch that was read; its files are whole and nothing is beside them', async () => {
+  const { result: prepared } = await run(activities.prepare, { campaign });
+  const ref = await rollouts();
+  const baseRollouts: RolloutSummary = {
+    ...{ ref, purpose: 'base_rollouts', title: 'base', scored: 1, broken: 0, meanReward: 1, successRate: 1 },
+    ...{ promptTokens: 1, completionTokens: 1, seconds: 1, errors: {}, stopReasons: { user_stop: 1 } },
+  };
+  const record: CampaignRecord = {
+    ...{ campaign, workflowId: 'told', startedAt: 0, finishedAt: 1, stageSeconds: {}, prepared, baseRollouts },
+    stoppedAfter: 'rollouts',
+  };
+  mkdirSync(join(home, 'told'));
+  const beside = namesIn(join(home, 'told'));
+  const { beats } = await run(activities.writeReport, { record });
+  expect(beats).toContainEqual({ kind: 'analysis', title: 'read what was found', done: 1, total: 1 });
+  expect(readdirSync(join(home, 'told')).sort()).toEqual(['report.html', 'report.json']);
+  expect(await beside()).toEqual(['report.html', 'report.json']);
+});

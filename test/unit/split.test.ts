@@ -1,0 +1,32 @@
+/** How a target's tasks are dealt out, and what is refused before any work. */
+import { campaignSchema } from '../../src/domain/campaign';
+import { splitTasks } from '../../src/environments/split';
+
+const ids = (prefix: string, n: number) => Array.from({ length: n }, (_, i) => `${prefix}-${i}`);
+const split = (o: { train: number; groupsPerStep: number; arms?: object[] }) =>
+  splitTasks({
+    campaign: campaignSchema.parse({
+      name: 'split',
+      target: { kind: 'builtin', name: 'shop' },
+      baseModel: { path: 'models/base' },
+      validation: { targetTasks: 10 },
+      training: { groupsPerStep: o.groupsPerStep },
+      arms: o.arms ?? [{ kind: 'grpo_target' }],
+    }),
+    train: ids('train', o.train),
+    test: ids('test', 4),
+  });
+
+test('held-out and discovery tasks are disjoint parts of the train split', () => {
+  const { discovery, heldOut, evaluation } = split({ train: 30, groupsPerStep: 20 });
+  expect([discovery.length, heldOut.length, evaluation.length]).toEqual([20, 10, 4]);
+  expect(new Set([...discovery, ...heldOut]).size).toBe(30);
+});
+
+test('a step takes no task twice: fewer tasks than groups are refused where an arm trains on the target', () => {
+  expect(() => split({ train: 30, groupsPerStep: 32 })).toThrow(
+    'training.groupsPerStep is 32, but the target has 20 discovery tasks; lower it to 20',
+  );
+  expect(split({ train: 30, groupsPerStep: 32, arms: [] }).discovery).toHaveLength(20);
+  expect(split({ train: 30, groupsPerStep: 32, arms: [{ kind: 'other' }] }).discovery).toHaveLength(20);
+});
