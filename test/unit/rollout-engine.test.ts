@@ -335,7 +335,9 @@ test('two processes that run one batch at the same time end with one artifact', 
     rollOut(options({ attempts: 20, client: clients[0]! })),
     there(options({ attempts: 20, client: clients[1]!, store: openFolderStore(root) })),
   ]);
-  expect(clients.map(({ turns }) => turns)).toEqual([180, 180]);
+  // One that comes late finds what the other has stored.
+  const turns = clients.map((client) => client.turns);
+  expect([Math.max(...turns), turns.every((each) => each <= 180)]).toEqual([180, true]);
   expect(a.summary.ref).toEqual(b.summary.ref);
   expect(a.records).toEqual(b.records);
   expect(a.summary.scored).toBe(60);
