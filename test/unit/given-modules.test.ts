@@ -99,7 +99,11 @@ describe('given modules', () => {
       type: 'CannotSynthesize',
       message: `mend ${file} and run the campaign under another name (--name)`,
     });
-    const calibration = calibrate({ groups: [{ rewards: [1, 1] }], bands: calibrationBandsSchema.parse({}), confidence: 0.95 });
+    const calibration = calibrate({
+      groups: [{ rewards: [1, 1] }],
+      bands: calibrationBandsSchema.parse({}),
+      confidence: 0.95,
+    });
     await expect(revised({ calibration })).rejects.toMatchObject({
       type: 'CannotSynthesize',
       message: `mend ${file} and run the campaign under another name (--name)`,

@@ -310,15 +310,15 @@ def test_steps_without_contrast_count_and_change_nothing(tiny_model_dir: Path, t
     usual = run.answer
 
     def flat(message: Message, process: subprocess.Popen) -> str | None:
-        """The first and the third batch have one reward a group."""
-        if message["type"] != "rollouts" or message["step"] % 2:
+        """The first and the third batch have one reward a group, the others two."""
+        if message["type"] != "rollouts":
             return None
         answer = usual(message)
         file = Path(json.loads(answer)["file"])
         batch = json.loads(file.read_text())
         for group in batch["groups"]:
-            for rollout in group["rollouts"]:
-                rollout["reward"] = 0.5
+            for number, rollout in enumerate(group["rollouts"]):
+                rollout["reward"] = number % 2 if message["step"] % 2 else 0.5
         return run.write_batch(message, batch)
 
     run.run(on_message=flat)
