@@ -9,13 +9,15 @@ const mayImport = {
   domain: [],
   artifacts: ['domain'],
   policy: ['domain', 'artifacts'],
-  partners: ['domain', 'policy'],
+  'language-model': ['domain', 'artifacts'],
+  partners: ['domain', 'policy', 'language-model/endpoint'],
   sandbox: ['domain', 'artifacts'],
   environments: ['domain', 'artifacts', 'partners', 'sandbox'],
   routing: ['domain', 'artifacts', 'policy'],
   rollout: ['domain', 'artifacts', 'policy', 'routing/router'],
-  analyst: ['domain', 'artifacts', 'partners', 'environments/policy-rules'],
-  synthesis: ['domain', 'artifacts', 'partners', 'sandbox', 'environments/policy-rules'],
+  conversations: ['domain', 'artifacts/hash'],
+  analyst: ['domain', 'artifacts', 'language-model', 'environments/policy-rules'],
+  synthesis: ['domain', 'artifacts', 'language-model', 'sandbox', 'environments/policy-rules'],
   report: ['domain', 'artifacts', 'rollout', 'routing/router'],
   workflows: ['domain', 'sandbox/seeds', 'type activities/types'],
   activities: [
@@ -26,6 +28,7 @@ const mayImport = {
     'environments',
     'rollout',
     'report',
+    'language-model',
     'analyst/analyst',
     'synthesis/synthesizer',
     'routing/router',
@@ -35,12 +38,16 @@ const mayImport = {
   cli: [
     'domain',
     'artifacts',
+    'conversations',
+    'language-model',
     'partners',
+    'sandbox',
     'environments',
     'report',
     'registry',
     'policy/check-tokens',
     'analyst/label-files',
+    'type analyst/analyst',
     'workflows/messages',
   ],
 };
@@ -78,7 +85,9 @@ const importRules = Object.entries(mayImport).flatMap(([folder, allowed]) =>
 );
 
 export default tseslint.config(
-  { ignores: ['dist', 'node_modules', '.venv*', '.campaigns', 'coverage', 'jest.config.js'] },
+  {
+    ignores: ['dist', 'node_modules', '.venv*', '.campaigns', 'coverage', 'jest.config.js', 'test/recorded/*/modules'],
+  },
   js.configs.recommended,
   ...tseslint.configs.recommended,
   ...importRules,

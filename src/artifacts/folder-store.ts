@@ -19,6 +19,7 @@ import { formatEntry, readEntry, removeEntry, type Entry } from './entries';
 import { listFiles, listingOf, materialise, parseListing, TREE_MEDIA_TYPE, type Listing } from './folder-tree';
 import { sha256 } from './hash';
 import { openJournal, removeJournal } from './journal';
+import { journalReader } from './journal-reader';
 import { openObjects } from './objects';
 import type { ArtifactStore, Provenance } from './store';
 
@@ -36,6 +37,7 @@ export function openFolderStore(root: string): ArtifactStore {
   const journalPath = (key: string) => at('journals', `${sha256(key)}.jsonl`);
   const keyPath = (key: string) => at('keys', sha256(key).slice(0, 2), `${sha256(key)}.json`);
   const checks = new Checks();
+  const readers = new Map<string, ReturnType<typeof journalReader>>();
   const objects = openObjects({ root: at('objects'), folders: at('folders'), aside, checks });
 
   /** Writes the provenance, unless it is there and whole. */
@@ -159,6 +161,11 @@ export function openFolderStore(root: string): ArtifactStore {
     },
 
     journal: (key) => openJournal(journalPath(key)),
+    async records(key) {
+      const read = readers.get(key) ?? journalReader(journalPath(key));
+      readers.set(key, read);
+      return read();
+    },
     removeJournal: (key) => removeJournal(journalPath(key)),
   };
 }

@@ -32,21 +32,29 @@ function parseLine(line: string): [key: string, record: unknown] | undefined {
   return [key, record];
 }
 
+/** Adds what is whole in the bytes of a journal, without what is there already. Returns the place after the last line that ended. */
+export async function addRecords(bytes: Buffer, records: Map<string, unknown>): Promise<number> {
+  const breathe = breathing();
+  let start = 0;
+  for (;;) {
+    const lineBreak = bytes.indexOf(10, start);
+    const end = lineBreak < 0 ? bytes.length : lineBreak;
+    const entry = parseLine(bytes.toString('utf8', start, end));
+    if (entry && !records.has(entry[0])) records.set(...entry);
+    if (lineBreak < 0) return start;
+    await breathe(end - start);
+    start = end + 1;
+  }
+}
+
+/** What is whole in the journal at `path`; nothing where there is none. */
 async function readRecords(path: string): Promise<Map<string, unknown>> {
   const records = new Map<string, unknown>();
   const bytes = await readFile(path).catch((error: unknown) => {
     if (isCode(error, 'ENOENT')) return Buffer.alloc(0);
     throw error;
   });
-  const breathe = breathing();
-  for (let start = 0; start < bytes.length;) {
-    const lineBreak = bytes.indexOf(10, start);
-    const end = lineBreak < 0 ? bytes.length : lineBreak;
-    const entry = parseLine(bytes.toString('utf8', start, end));
-    if (entry && !records.has(entry[0])) records.set(...entry);
-    await breathe(end - start);
-    start = end + 1;
-  }
+  await addRecords(bytes, records);
   return records;
 }
 

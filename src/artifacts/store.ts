@@ -27,6 +27,8 @@ export interface ArtifactStore {
   resolve(prefix: string): Promise<ArtifactRef | undefined>;
   /** An append-only log of finished records, for work that takes long and is resumed. */
   journal(key: string): Promise<Journal>;
+  /** The records of a journal that are whole on disk by now; none where there is no such journal. They stay in memory: later calls read what is new. */
+  records(key: string): Promise<ReadonlyMap<string, unknown>>;
   /** Deletes a journal that may be there still, where a run ended between storing what it led to and removing it. */
   removeJournal(key: string): Promise<void>;
 }

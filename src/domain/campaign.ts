@@ -4,7 +4,9 @@
  * are open here: the reader of campaign files checks them against the kinds that there are (src/cli/campaign-schema.ts).
  */
 import { z } from 'zod';
+import { approvalRuleSchema } from './approval';
 import { kindSpecSchema } from './kind';
+import { budgetSchema } from './language-model';
 import { isPolicyName } from './policy-names';
 
 const fraction = z.number().min(0).max(1);
@@ -46,6 +48,8 @@ const trainingSchema = z
     kl: z.number().min(0).default(0),
     temperature: z.number().positive().default(1),
     advantage: z.enum(['group', 'batch']).default('group'),
+    /** Of a group's rollouts, on environments that were accepted with hints. */
+    hintShare: fraction.default(0.5),
     /** Turns that only read carry no loss. */
     maskReadOnlyTurns: z.boolean().default(true),
     /** A checkpoint every so many steps; each is a candidate for the best iteration. */
@@ -75,6 +79,8 @@ export const calibrationBandsSchema = z
     maxConstant: fraction.default(0.5),
     minInformative: fraction.default(0.5),
     minRewardStd: z.number().min(0).default(0.05),
+    /** Of a seed's rollouts, when an environment that is too hard is calibrated once more with its hints; 0: it is not. */
+    hintShare: fraction.default(0.5),
   })
   .prefault({});
 export type CalibrationBands = z.infer<typeof calibrationBandsSchema>;
@@ -148,6 +154,10 @@ export const campaignSchema = z.strictObject({
   selection: selectionRuleSchema,
   analyst: kindSpecSchema.prefault({ kind: 'rules' }),
   synthesizer: kindSpecSchema.prefault({ kind: 'generators' }),
+  /** Of all language models together. */
+  budget: budgetSchema.prefault({}),
+  /** What waits for a person's approval. */
+  approval: approvalRuleSchema,
   calibration: calibrationBandsSchema,
   training: trainingSchema,
   validation: z

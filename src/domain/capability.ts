@@ -7,15 +7,50 @@ export const capabilityNameSchema = z
   .regex(/^[a-z]+(_[a-z]+){1,4}$/, 'a capability name is snake_case with 2-5 words')
   .refine((name) => !isPolicyName(name), 'another name: the report has this one already');
 
+/** A step of a trajectory, as evidence. */
+export const citationSchema = z.object({
+  /** The rollout's key. */
+  rollout: z.string(),
+  /** Index into the rollout's messages. */
+  message: z.number().int().nonnegative(),
+  /** What is to be seen there, in a sentence. */
+  says: z.string(),
+});
+export type Citation = z.infer<typeof citationSchema>;
+
 export const candidateSchema = z.object({
   name: capabilityNameSchema,
   definition: z.string(),
   /** Rollout keys, of both outcomes where there are any; none where nothing may be quoted. */
   examples: z.array(z.string()),
+  /** Steps that show it, of both outcomes; for analysts that cite. */
+  citations: z.array(citationSchema).optional(),
 });
 export type Candidate = z.infer<typeof candidateSchema>;
 
+/** What failed for no fault of the agent's: it is reported and never becomes a capability. */
+export const faultSchema = z.object({
+  of: z.enum(['environment', 'user']),
+  /** In a sentence or two. */
+  what: z.string(),
+  citations: z.array(citationSchema),
+});
+export type Fault = z.infer<typeof faultSchema>;
+
+/** What discovery found. */
+export const discoverySchema = z.object({ candidates: z.array(candidateSchema), faults: z.array(faultSchema) });
+export type Discovery = z.infer<typeof discoverySchema>;
+
 export type Label = 'NA' | 'PRESENT' | 'LACKING';
+
+/** Where a failure begins: the earliest step that explains it, and whose it is. */
+export const failureOriginSchema = z.object({
+  of: z.enum(['agent', 'environment', 'user']),
+  /** Index into the trajectory's messages. */
+  message: z.number().int().nonnegative(),
+  reason: z.string(),
+});
+export type FailureOrigin = z.infer<typeof failureOriginSchema>;
 
 /** Ids are text; files of others hold numbers too, which become text. */
 const ids = z.array(z.union([z.string(), z.number()]).transform(String));
@@ -34,6 +69,15 @@ export const labelPassSchema = z.object({
       na_passed: ids,
     }),
   ),
+  /** By capability and trajectory: why it is labeled so, and the message it hangs on. For analysts that give reasons. */
+  reasons: z
+    .record(
+      z.string(),
+      z.record(z.string(), z.object({ reason: z.string(), message: z.number().int().nonnegative().optional() })),
+    )
+    .optional(),
+  /** Of each failed trajectory; where it is not the agent's, the trajectory is NA everywhere. For analysts that give reasons. */
+  failures: z.record(z.string(), failureOriginSchema).optional(),
 });
 export type LabelPass = z.infer<typeof labelPassSchema>;
 

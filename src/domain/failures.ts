@@ -43,6 +43,18 @@ export const failureTypes = {
   JudgeRejected: { retryable: false },
   /** Its endpoint can't be reached or has no capacity: all rollouts that need it would break. */
   PartnerUnavailable: { retryable: true },
+  /** The analyst's or synthesizer's language model: no connection, or no capacity (429 names when to come back). */
+  LanguageModelUnavailable: { retryable: true },
+  /** 5xx, a reply that broke off, or something that is no chat completion. */
+  LanguageModelFailed: { retryable: true },
+  /** Its endpoint refuses the request: a wrong key or model, or a prompt that is too long for it. */
+  LanguageModelRejected: { retryable: false },
+  /** Its answer could not be used, nor could those to the repairs that were asked for. */
+  AnswerInvalid: { retryable: false },
+  /** What the campaign may spend on language models is spent. */
+  BudgetSpent: { retryable: false },
+  /** Nobody approved in time what had to be approved. */
+  NotApproved: { retryable: false },
   /** A labeling pass that is no partition of the trajectories, or not of all candidates: it is left out and never filled in. */
   LabelsInvalid: { retryable: false },
   /** The synthesizer has no environment to give: the capability or the target lacks what it needs, or it can't mend what was found. */
@@ -75,6 +87,8 @@ export class OutsideFailure extends Error {
     readonly type: FailureType,
     message: string,
     cause?: unknown,
+    /** When to try again, where the other side said so. */
+    readonly retryAfterMs?: number,
   ) {
     super(message, { cause });
     this.retryable = failureTypes[type].retryable;

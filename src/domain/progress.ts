@@ -29,4 +29,6 @@ export interface AnalysisHeartbeat {
   title: string;
   done: number;
   total: number;
+  /** Of replies of language models, what has come by now. */
+  characters?: number;
 }

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { artifactRefSchema } from './artifacts';
 import { calibrationBandsSchema } from './campaign';
 import { figureSchema, figuresIn, type Figure } from './figure';
+import { budgetSchema, spentSchema } from './language-model';
 import { purposeSchema } from './purposes';
 import { armSchema, MAX_INLINE_TASKS, solverMatrixSchema, taskGroupSchema } from './reported-arms';
 import { reportedCapabilitySchema, reportedSelectionSchema } from './reported-capability';
@@ -133,11 +134,19 @@ const reportShape = z.strictObject({
     .optional(),
   cost: z
     .strictObject({
-      /** From the workflow's history: the one kind of number here that is not measured on rollouts. */
+      /** From the workflow's history: not measured on rollouts. */
       wallSeconds: z.array(z.strictObject({ stage: z.enum(stages), seconds: z.number().nonnegative() })),
       rollouts: figureSchema,
       promptTokens: figureSchema,
       completionTokens: figureSchema,
+      /** Of the language models that find capabilities and write environments, from the ledger; absent where nothing was asked. */
+      languageModel: z
+        .strictObject({
+          steps: z.array(z.strictObject(spentSchema.shape)),
+          total: z.strictObject(spentSchema.shape),
+          budget: budgetSchema,
+        })
+        .optional(),
     })
     .optional(),
   verdict: z.array(verdictSentenceSchema),

@@ -4,7 +4,14 @@ import { artifactRefSchema } from './artifacts';
 import { selectionRuleSchema } from './campaign';
 import { branchSchema } from './environment';
 import { figureSchema } from './figure';
+import {
+  reportedEpisodeSchema,
+  reportedEvidenceSchema,
+  reportedFaultsSchema,
+  reportedVersionSchema,
+} from './reported-evidence';
 import { calibrationFiguresSchema, reportedTrainingSchema } from './reported-training';
+import { selfTestSchema } from './results';
 
 const count = z.number().int().nonnegative();
 
@@ -32,6 +39,11 @@ const reportedCandidateSchema = z.strictObject({
   /** Over the passes that have it; so is delta. */
   coverage: figureSchema,
   delta: figureSchema,
+  /**
+   * Of the passes on its labels, Krippendorff's alpha over trajectories; null where all labels are the same. Absent where the analyst gives
+   * neither steps nor reasons: its passes are no readings then.
+   */
+  agreement: figureSchema.optional(),
   selected: z.boolean(),
 });
 export type ReportedCandidate = z.infer<typeof reportedCandidateSchema>;
@@ -39,16 +51,23 @@ export type ReportedCandidate = z.infer<typeof reportedCandidateSchema>;
 /** One version of a synthesized environment; one that fails its self-test is not calibrated. */
 const reportedRoundSchema = z.strictObject({
   round: z.number().int().positive(),
-  selfTest: z.strictObject({ passed: z.boolean(), findings: z.array(z.string()) }),
+  selfTest: z.strictObject(selfTestSchema.shape),
   calibration: calibrationFiguresSchema.optional(),
+  /** Where that missed the bands for want of success: the same with hints on a share of each seed's rollouts. */
+  withHints: calibrationFiguresSchema.optional(),
+  version: reportedVersionSchema,
+  /** What was decided of it, where somebody was asked. */
+  decision: z.string().optional(),
 });
 export type ReportedRound = z.infer<typeof reportedRoundSchema>;
 
 export const reportedCapabilitySchema = z.strictObject({
   ...reportedCandidateSchema.shape,
-  /** Of the last round that was calibrated: the accepted one, if one was. */
+  /** Of the last round that was calibrated, with hints where it was: the accepted one, if one was. */
   calibration: calibrationFiguresSchema.optional(),
   rounds: z.array(reportedRoundSchema).optional(),
+  /** Of that calibration: a success and a failure, where there are any. */
+  episodes: z.array(reportedEpisodeSchema).optional(),
   training: reportedTrainingSchema.optional(),
   validation: z
     .strictObject({
@@ -67,7 +86,7 @@ export const reportedCapabilitySchema = z.strictObject({
     .optional(),
   adapter: artifactRefSchema.optional(),
   /** Absent while its workflow has not ended. */
-  status: z.enum(['trained', 'not_calibrated', 'not_synthesized', 'failed']).optional(),
+  status: z.enum(['trained', 'not_calibrated', 'not_synthesized', 'not_approved', 'failed']).optional(),
   reason: z.string().optional(),
   workflowId: z.string().optional(),
 });
@@ -84,6 +103,12 @@ export const reportedSelectionSchema = z.strictObject({
   failedPasses: z.array(z.strictObject({ pass: count, reason: z.string() })),
   /** Why nothing was selected, where nothing was. */
   reason: z.string().optional(),
+  /** What was decided of the selected ones, where somebody was asked. */
+  decision: z.string().optional(),
+  /** Where the analyst cites steps or gives reasons. */
+  evidence: z.array(reportedEvidenceSchema).optional(),
+  /** Where there are any. */
+  faults: reportedFaultsSchema.optional(),
   from: z.array(artifactRefSchema),
 });
 export type ReportedSelection = z.infer<typeof reportedSelectionSchema>;

@@ -21,6 +21,8 @@ export type BandFigures = z.infer<typeof bandFiguresSchema>;
 /** One calibration round of a synthesized environment. */
 export const calibrationFiguresSchema = z.strictObject({
   round: z.number().int().positive(),
+  /** Share of each seed's rollouts that were shown the environment's hint; absent where none was. */
+  hints: z.number().gt(0).max(1).optional(),
   accepted: z.boolean(),
   verdict: z.enum(['accepted', 'too_easy', 'too_hard', 'too_little_contrast']),
   reasons: z.array(z.string()),
@@ -55,6 +57,8 @@ export type Curve = z.infer<typeof curveSchema>;
 
 export const reportedTrainingSchema = z.strictObject({
   steps: step,
+  /** Share of each group's rollouts that were shown the environment's hint: the reward curve counts them, too. Absent where none was. */
+  hints: z.number().gt(0).max(1).optional(),
   /** All that it trained, also past the best step. */
   rollouts: figureSchema,
   /** Mean training reward by finished optimizer step, from the trainer's metrics; absent where no trainer ran. */

@@ -1,12 +1,13 @@
 /** What the steps of a campaign hand to one another through the workflow: small summaries and references, never data. */
 import { z } from 'zod';
+import type { Decision } from './approval';
 import { artifactRefSchema, type ArtifactRef } from './artifacts';
 import type { BaseCheck } from './base-check';
 import type { CalibrationReport } from './calibration';
 import type { Campaign } from './campaign';
 import type { Candidate } from './capability';
 import type { Purpose } from './purposes';
-import { fixedPolicySchema, type FixedPolicy } from './rollout';
+import { fixedPolicySchema, type FixedPolicy, type Hints } from './rollout';
 import type { Stage } from './stages';
 
 export interface BranchSummary {
@@ -60,9 +61,16 @@ export interface SelectionResult {
   failedPasses: { pass: number; reason: string }[];
   selection: ArtifactRef;
   selected: SelectedCapability[];
+  /** What was decided of them, where somebody was asked: `selected` are those that it left, as it left them. */
+  decision?: Decision;
 }
 
-export const selfTestSchema = z.object({ passed: z.boolean(), findings: z.array(z.string()) });
+export const selfTestSchema = z.object({
+  passed: z.boolean(),
+  findings: z.array(z.string()),
+  /** The environment gives hints. */
+  hints: z.boolean().optional(),
+});
 export type SelfTest = z.infer<typeof selfTestSchema>;
 
 /** One version of a synthesized environment and what was found of it; calibration is absent where the self-test failed. */
@@ -72,7 +80,26 @@ export interface SynthesisRound {
   selfTest: SelfTest;
   calibration?: CalibrationReport;
   calibrationRollouts?: RolloutSummary;
+  /** Where that missed the bands for want of success: the same with hints on a share of each seed's rollouts. */
+  withHints?: Hints & { calibration: CalibrationReport; calibrationRollouts: RolloutSummary };
+  /** What was decided of it, where somebody was asked. */
+  decision?: Decision;
 }
+
+/** What was found of a version, for whoever revises it: findings, or a rejection, or bands that were missed. */
+export interface RoundFeedback {
+  /** Of the self-test. */
+  findings: readonly string[];
+  /** Why a person rejected a version that is within the bands, in their words. */
+  rejection?: string;
+  calibration?: CalibrationReport;
+  /** The same instances with hints on this share of their rollouts. */
+  withHints?: Hints & { calibration: CalibrationReport };
+}
+
+/** Whether a round's environment is within the bands, as it is or with hints. */
+export const isCalibrated = ({ calibration, withHints }: SynthesisRound): boolean =>
+  (withHints?.calibration ?? calibration)?.accepted === true;
 
 const count = z.number().int().nonnegative();
 const checkpointSchema = z.object({ step: count, policy: fixedPolicySchema });
@@ -108,7 +135,7 @@ interface Trained {
 export interface CapabilityResult {
   name: string;
   workflowId: string;
-  status: 'trained' | 'not_synthesized' | 'not_calibrated' | 'failed';
+  status: 'trained' | 'not_synthesized' | 'not_calibrated' | 'not_approved' | 'failed';
   reason?: string;
   rounds: SynthesisRound[];
   trained?: Trained & {

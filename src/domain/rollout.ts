@@ -44,6 +44,11 @@ export interface Sampling {
   maxTokens: number;
 }
 
+/** Which rollouts are hinted: those of the first attempts at each task, this share of them (rounded). The environment gives the hint. */
+export interface Hints {
+  share: number;
+}
+
 /** Token ids of one training row: `completionIds` runs from the first sampled token to the last, tool results included. */
 const trainingRowSchema = z.object({
   promptIds: z.array(z.number().int()),
@@ -73,6 +78,8 @@ const identity = {
 const scoredRolloutSchema = z.object({
   status: z.literal('scored'),
   ...identity,
+  /** The policy was shown the environment's hint; the messages and the rows' ids are without it, the log-probs were sampled under it. */
+  hinted: z.literal(true).optional(),
   /** Where the policy was a router: what it chose. */
   routed: choiceSchema.optional(),
   messages: z.array(messageSchema),

@@ -2,13 +2,12 @@
  * A model behind an OpenAI-compatible endpoint, asked one turn at a time. Invariants: one call, one request, and no more of them at once
  * than the file allows; whatever goes wrong leaves as an OutsideFailure; the key is known here only.
  */
-import OpenAI from 'openai';
-import { Agent, fetch } from 'undici';
 import { z } from 'zod';
 import type { ChatModel } from '../domain/chat-model';
 import type { Message, ToolSchema } from '../domain/messages';
 import { callSchema, toWireMessage, toWireTools } from '../policy/wire';
-import { OutsideFailure } from '../domain/failures';
+import type { OutsideFailure } from '../domain/failures';
+import { keyOf, openClient } from '../language-model/endpoint';
 import { lateAnswer, partnerFailure, unusable, type Role } from './errors';
 import { createLimit } from '../domain/limit';
 
@@ -37,23 +36,10 @@ export interface OpenChatModel {
   unusable(problem: string): OutsideFailure;
 }
 
-/** The longest that a timer takes. */
-const NEVER_MS = 2 ** 31 - 1;
-
 /** Throws BadInput if the key's variable is not set. */
 export function openChatModel(role: Role, model: ChatModel): OpenChatModel {
-  const partner = { role, model, key: keyOf(role, model) };
-  // Every request has a deadline of its own, below: the client's and fetch's must not come first.
-  const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
-  const openai = new OpenAI({
-    apiKey: partner.key ?? 'none',
-    baseURL: model.url.replace(/\/+$/, ''),
-    maxRetries: 0,
-    timeout: NEVER_MS,
-    logLevel: 'off',
-    fetch: fetch as unknown as typeof globalThis.fetch,
-    fetchOptions: { dispatcher },
-  });
+  const partner = { role, model, key: keyOf(`target.${role}.apiKeyEnv`, model.apiKeyEnv) };
+  const openai = openClient({ url: model.url, key: partner.key });
   // Not left to the connections: a request that waits for one is on the clock already.
   const limited = createLimit(model.concurrency);
 
@@ -92,14 +78,4 @@ function replyOf(answer: unknown): Reply {
   }
   const { message, finish_reason } = parsed.data.choices[0]!;
   return { content: message.content ?? '', calls: message.tool_calls ?? [], cutOff: finish_reason === 'length' };
-}
-
-function keyOf(role: Role, { apiKeyEnv }: ChatModel): string | undefined {
-  if (apiKeyEnv === undefined) return undefined;
-  const key = process.env[apiKeyEnv];
-  if (key) return key;
-  throw new OutsideFailure(
-    'BadInput',
-    `target.${role}.apiKeyEnv is ${apiKeyEnv}, and this variable is not set; set it to the endpoint's key`,
-  );
 }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import {
   appendFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -126,6 +127,12 @@ describe('folder store', () => {
 });
 
 describe('journal', () => {
+  test('can be read without being made', async () => {
+    const store = openFolderStore(root);
+    expect((await store.records('nobody wrote')).size).toBe(0);
+    expect(existsSync(join(root, 'journals', `${sha256('nobody wrote')}.jsonl`))).toBe(false);
+  });
+
   test('keeps the first record under a key, across openings', async () => {
     const store = openFolderStore(root);
     const journal = await store.journal('batch');
@@ -138,10 +145,37 @@ describe('journal', () => {
       ['a', { n: 1 }],
       ['b', 'zwei\nü'],
     ]);
+    const read = await store.records('batch');
+    expect([...read]).toEqual([...again.records()]);
     await again.remove();
     const fresh = await store.journal('batch');
     expect(fresh.records().size).toBe(0);
     await fresh.close();
+  });
+
+  test('is read on from where it was read to, and from its beginning where it is another one', async () => {
+    const store = openFolderStore(root);
+    const path = join(root, 'journals', `${sha256('batch')}.jsonl`);
+    const appended = async (...keys: string[]) => {
+      const journal = await openFolderStore(root).journal('batch');
+      for (const key of keys) await journal.append(key, { key });
+      await journal.close();
+    };
+    await appended('a');
+    const first = (await store.records('batch')).get('a');
+    await appended('b');
+    const later = await store.records('batch');
+    expect([...later.keys()]).toEqual(['a', 'b']);
+    expect(later.get('a')).toBe(first);
+    const whole = readFileSync(path);
+    writeFileSync(path, whole.subarray(0, -5));
+    expect([...(await store.records('batch')).keys()]).toEqual(['a']);
+    appendFileSync(path, whole.subarray(-5));
+    expect([...(await store.records('batch')).keys()]).toEqual(['a', 'b']);
+    rmSync(path);
+    expect((await store.records('batch')).size).toBe(0);
+    await appended('c', 'd', 'e');
+    expect([...(await store.records('batch')).keys()]).toEqual(['c', 'd', 'e']);
   });
 
   test('one that can not be read is not left open', async () => {
@@ -214,5 +248,5 @@ describe('journal', () => {
     expect(seen.length).toBeGreaterThan(100);
     for (const key of seen) expect(journal.records().get(key)).toBe(Number(key));
     await journal.close();
-  });
+  }, 30_000);
 });

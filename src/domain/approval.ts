@@ -1,0 +1,97 @@
+/**
+ * A person's say before a campaign goes on. Invariant: a decision is about one thing, named by its content (`of`); another selection, or
+ * another version of an environment, is decided anew.
+ */
+import { z } from 'zod';
+import { artifactRefSchema } from './artifacts';
+
+export const approvalRuleSchema = z
+  .strictObject({
+    /** Wait for approval of the selected capabilities. */
+    capabilities: z.boolean().default(false),
+    /** Wait for approval of every environment that is within the bands. */
+    environments: z.boolean().default(false),
+    /** What waits for so long says so. */
+    remindHours: z.number().positive().default(24),
+    /** What waits for so long is decided without anybody; without it, it waits until somebody does. */
+    timeoutHours: z.number().positive().optional(),
+    /** What is decided then: `fail` fails the campaign, or the capability whose environment it is. */
+    onTimeout: z.enum(['approve', 'reject', 'fail']).default('fail'),
+  })
+  .prefault({});
+export type ApprovalRule = z.infer<typeof approvalRuleSchema>;
+
+/** sha256 of what was looked at: the selection, or the module. */
+const of = z.string().optional();
+const text = z.string().trim().min(1, 'it is blank');
+const definedSchema = z.strictObject({ name: z.string(), definition: text });
+
+export const approvalSchema = z.strictObject({
+  of,
+  /** Those to go on with, as edited; one that is not in the list is left out. */
+  capabilities: z.array(definedSchema).min(1, 'it is empty: reject all, with a reason').optional(),
+  /** An edited environment module: it is tested and calibrated in the place of the next version. */
+  module: artifactRefSchema.optional(),
+});
+export type Approval = z.infer<typeof approvalSchema>;
+
+export const rejectionSchema = z.strictObject({
+  of,
+  /** Capabilities that are left out; without it, all that wait. */
+  names: z.array(z.string()).min(1, 'it is empty: name a capability, or leave it out for all').optional(),
+  reason: text,
+});
+export type Rejection = z.infer<typeof rejectionSchema>;
+
+/** An edited list of capabilities, as a file holds it. */
+export const editedCapabilitiesSchema = approvalSchema.shape.capabilities.unwrap();
+
+const decided = { by: z.enum(['person', 'timeout']), at: z.number() };
+export const decisionSchema = z.discriminatedUnion('kind', [
+  approvalSchema.extend({ kind: z.literal('approve'), ...decided }),
+  rejectionSchema.extend({ kind: z.literal('reject'), ...decided }),
+]);
+export type Decision = z.infer<typeof decisionSchema>;
+
+export const waitingSchema = z.object({
+  what: z.enum(['capabilities', 'environment']),
+  of: z.string(),
+  /** The capabilities, or the one whose environment it is. */
+  names: z.array(z.string()),
+  /** Round of synthesis, of an environment. */
+  round: z.number().optional(),
+  /** ms since the epoch. */
+  since: z.number(),
+  reminded: z.boolean(),
+  /** When it is decided without anybody. */
+  until: z.number().optional(),
+});
+/** What waits for somebody. */
+export type Waiting = z.infer<typeof waitingSchema>;
+
+/** `waits for approval of 3 capabilities since 2 h: campaign approve demo`. */
+export function waitingText({
+  waiting,
+  campaign,
+  since,
+}: {
+  waiting: Waiting;
+  campaign: string;
+  since: string;
+}): string {
+  const { what, names, round, reminded } = waiting;
+  const many = names.length === 1 ? '1 capability' : `${names.length} capabilities`;
+  const thing = what === 'capabilities' ? many : `its environment, round ${round},`;
+  const command = ['campaign approve', campaign, ...(what === 'environment' ? names : [])].join(' ');
+  const waits = ['waits for approval of', thing, since].filter(Boolean).join(' ').replace(/,$/, '');
+  return `${reminded ? 'reminder: ' : ''}${waits}: ${command}`;
+}
+
+/** `approved`, `approved with edits, since nobody answered`. */
+export function decisionText(decision: Decision): string {
+  const edited = decision.kind === 'approve' && (decision.capabilities ?? decision.module) !== undefined;
+  const which = decision.kind === 'reject' && decision.names ? ` (${decision.names.join(', ')})` : '';
+  const said =
+    decision.kind === 'approve' ? `approved${edited ? ' with edits' : ''}` : `rejected${which}: ${decision.reason}`;
+  return decision.by === 'timeout' && decision.kind === 'approve' ? `${said}, since nobody answered in time` : said;
+}

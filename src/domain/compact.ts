@@ -1,0 +1,114 @@
+/**
+ * Trajectories as a language model reads them: a line for each text and each call, long ones cut. Invariants: a function of the rollouts
+ * alone; nothing but the system message (the policy, which is told once elsewhere) is left out, and every cut says how much is missing; a
+ * line's number is the message's index, so that a step can be cited. Line breaks are written \n: no text of a conversation can pass for a
+ * line of the format.
+ */
+import type { Message, ToolCall } from './messages';
+import type { Reference } from './environment';
+import { SUCCESS, type ScoredRollout } from './rollout';
+
+/** In characters: what is longer is cut. */
+export interface Lengths {
+  message: number;
+  arguments: number;
+}
+/** The method's constants. */
+export const LENGTHS: Lengths = { message: 300, arguments: 200 };
+
+/** A rollout, or a conversation from elsewhere. */
+export type Told = Pick<ScoredRollout, 'key' | 'task' | 'attempt' | 'reward' | 'stopReason' | 'messages' | 'reference'>;
+type Placed = Pick<Told, 'key' | 'task' | 'attempt'>;
+
+/** What models call the rollouts, by key: `r1`, `r2`, ... in the order of task and attempt, however they arrived. */
+export const shortIds = (rollouts: readonly Placed[]): Map<string, string> =>
+  new Map([...rollouts].sort(byTask).map(({ key }, n) => [key, `r${n + 1}`]));
+
+/** By task, `task-9` before `task-10`; then by attempt. */
+export const byTask = (a: Placed, b: Placed): number =>
+  textOrder(countable(a.task), countable(b.task)) ||
+  textOrder(a.task, b.task) ||
+  a.attempt - b.attempt ||
+  textOrder(a.key, b.key);
+const textOrder = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+const countable = (text: string) => text.replace(/\d+/g, (digits) => digits.padStart(20, '0'));
+
+/** All of them, in the order given; `ids` by key. Message n of `r12` is the line `r12.n`. */
+export const compact = ({
+  rollouts,
+  ids,
+  lengths = LENGTHS,
+}: {
+  rollouts: readonly Told[];
+  ids: ReadonlyMap<string, string>;
+  lengths?: Lengths;
+}): string =>
+  rollouts.map((rollout) => compactOne({ rollout, id: ids.get(rollout.key) ?? rollout.key, lengths })).join('\n\n');
+
+export function compactOne({
+  rollout,
+  id,
+  lengths = LENGTHS,
+}: {
+  rollout: Told;
+  id: string;
+  lengths?: Lengths;
+}): string {
+  const { task, attempt, reward, stopReason, messages, reference } = rollout;
+  const outcome = reward >= SUCCESS ? 'PASSED' : 'FAILED';
+  const tools = toolNames(messages);
+  return [
+    `[${id}] task ${oneLine(task)}, attempt ${attempt}: ${outcome} (reward ${reward}), ended by ${stopReason}`,
+    ...(reference ? [needed(reference, lengths)] : []),
+    ...messages.flatMap((message, n) =>
+      message.role === 'system' ? [] : lines(message, { step: `${id}.${n}`, tools, lengths }),
+    ),
+  ].join('\n');
+}
+
+function needed({ actions, tell }: Reference, lengths: Lengths): string {
+  const calls = actions.map(
+    ({ name, arguments: given }) => `${name}(${cut(JSON.stringify(given), lengths.arguments)})`,
+  );
+  const facts = tell.map((fact) => JSON.stringify(cut(fact, lengths.message)));
+  return `needed: ${calls.join('; ') || 'no action'}; to be told: ${facts.join('; ') || 'nothing in particular'}`;
+}
+
+/** Tools by the id of the call that an observation answers. */
+const toolNames = (messages: readonly Message[]): Map<string, string> =>
+  new Map(
+    messages.flatMap((message) =>
+      message.role === 'assistant' || message.role === 'user'
+        ? (message.toolCalls ?? []).map(({ id, name }) => [id, name] as const)
+        : [],
+    ),
+  );
+
+function lines(
+  message: Exclude<Message, { role: 'system' }>,
+  { step, tools, lengths }: { step: string; tools: Map<string, string>; lengths: Lengths },
+): string[] {
+  const said = message.content.trim() && oneLine(cut(message.content, lengths.message));
+  if (message.role === 'tool') {
+    const whose = message.requestor === 'user' ? "user's own " : '';
+    return [`${step} result of ${whose}${tools.get(message.toolCallId) ?? 'an unknown call'}: ${said || '(empty)'}`];
+  }
+  const { toolCalls = [], role } = message;
+  const speaker = role === 'assistant' ? 'agent' : 'user';
+  return [
+    ...(said || toolCalls.length === 0 ? [`${step} ${speaker}: ${said || '(says nothing)'}`] : []),
+    ...toolCalls.map((call) => `${step} ${speaker} calls ${called(call, lengths)}`),
+  ];
+}
+
+const called = ({ name, arguments: given }: ToolCall, lengths: Lengths) =>
+  `${oneLine(name)}(${cut(JSON.stringify(given), lengths.arguments)})`;
+
+const oneLine = (text: string) => text.replace(/\r\n|[\r\n\u2028\u2029]/g, '\\n');
+
+/** The beginning of a text, never half of a character, and how much is missing. */
+export function cut(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const kept = text.slice(0, /[\uD800-\uDBFF]/.test(text[length - 1] ?? '') ? length - 1 : length);
+  return `${kept}... (${text.length - kept.length} more characters)`;
+}

@@ -1,0 +1,45 @@
+/**
+ * A process that asks a language model questions, for tests of what outlives it: `--url URL --home FOLDER --campaign NAME --ask N[,N...]
+ * [--tokens BUDGET] [--die put|count]`. It is killed right before the reply is stored, or between storing and counting it; else it prints
+ * the replies or the type of what was thrown, a line each.
+ */
+import { parseArgs } from 'node:util';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import type { ArtifactStore } from '../../src/artifacts/store';
+import { languageModelSchema } from '../../src/domain/language-model';
+import { openLedger } from '../../src/language-model/ledger';
+import { openLanguageModel } from '../../src/language-model/model';
+
+const option = { type: 'string' } as const;
+const { values } = parseArgs({
+  options: { url: option, home: option, campaign: option, ask: option, tokens: option, die: option },
+});
+const { url = '', home = '', campaign = '', ask = '', tokens, die } = values;
+
+const killed = (): never => {
+  process.kill(process.pid, 'SIGKILL');
+  throw new Error('killed');
+};
+
+function mortal(store: ArtifactStore): ArtifactStore {
+  if (die === 'put') return { ...store, put: async () => killed() };
+  if (die === 'count') return { ...store, journal: async () => killed() };
+  return store;
+}
+
+async function main(): Promise<void> {
+  const budget = tokens === undefined ? {} : { tokens: Number(tokens) };
+  const ledger = openLedger({ store: mortal(openFolderStore(home)), campaign, budget });
+  const model = openLanguageModel('analyst', languageModelSchema.parse({ url, model: 'm' }));
+  for (const seed of ask.split(',').map(Number)) {
+    const question = { messages: [{ role: 'user' as const, content: 'again?' }], seed };
+    const asking = { ledger, step: `step ${seed % 2}`, signal: new AbortController().signal };
+    const line = await model.ask(question, asking).then(
+      ({ text }) => text,
+      (error: { type?: string }) => String(error.type),
+    );
+    process.stdout.write(`${line}\n`);
+  }
+}
+
+void main();

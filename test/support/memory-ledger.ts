@@ -1,0 +1,30 @@
+/** A ledger in memory, for one test: no budget, and what was kept can be looked at. */
+import type { Asking, Ledger, ModelReply } from '../../src/language-model/types';
+
+export interface MemoryLedger extends Ledger {
+  kept: Map<string, ModelReply>;
+  steps: string[];
+}
+
+export function memoryLedger(): MemoryLedger {
+  const kept = new Map<string, ModelReply>();
+  const steps: string[] = [];
+  return {
+    kept,
+    steps,
+    find: async (key) => kept.get(key),
+    permit: async () => undefined,
+    countLost: async () => undefined,
+    keep: async (key, { reply, step }) => {
+      steps.push(step);
+      if (!kept.has(key)) kept.set(key, reply);
+    },
+  };
+}
+
+export const askingBy = (ledger: Ledger, more: Partial<Asking> = {}): Asking => ({
+  ledger,
+  step: 'discovery',
+  signal: new AbortController().signal,
+  ...more,
+});

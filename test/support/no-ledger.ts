@@ -1,0 +1,8 @@
+/** For parts that ask no language model: whoever asks after all is told so. */
+import type { Ledger } from '../../src/language-model/types';
+
+const refuse = async () => {
+  throw new Error('nothing may be asked here');
+};
+
+export const noLedger: Ledger = { find: refuse, permit: refuse, keep: refuse, countLost: refuse };
