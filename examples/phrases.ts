@@ -29,7 +29,8 @@ export const phrases: AnalystKind = defineKind({
       async discover({ rollouts, quotable }) {
         const shown = byKey(rollouts).filter(({ key }) => quotable.has(key));
         const two = (label: string) => shown.filter((rollout) => labelOf(rollout) === label).slice(0, 2);
-        return [{ name, definition, examples: [...two('lacking'), ...two('present')].map(({ key }) => key) }];
+        const examples = [...two('lacking'), ...two('present')].map(({ key }) => key);
+        return { candidates: [{ name, definition, examples }], faults: [] };
       },
 
       async label({ rollouts, pass, seed }) {

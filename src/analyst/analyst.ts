@@ -1,10 +1,11 @@
 /** An analyst: step 1 of the method. Invariant: it sees scored rollouts only; what it finds is a function of its input and its identity. */
 import type { SelectionRule } from '../domain/campaign';
-import type { Candidate, LabelPass } from '../domain/capability';
+import type { Candidate, Discovery, LabelPass } from '../domain/capability';
 import type { EnvironmentDescription } from '../domain/environment';
 import type { Identity, Kind } from '../domain/kind';
 import type { Work } from '../domain/progress';
 import type { ScoredRollout } from '../domain/rollout';
+import type { Ledger } from '../language-model/types';
 
 export interface DiscoverInput extends Work {
   rollouts: readonly ScoredRollout[];
@@ -12,6 +13,9 @@ export interface DiscoverInput extends Work {
   quotable: ReadonlySet<string>;
   description: EnvironmentDescription;
   rule: Pick<SelectionRule, 'maxCandidates'>;
+  seed: number;
+  /** For analysts that ask a language model. */
+  ledger: Ledger;
 }
 
 export interface LabelInput extends Work {
@@ -21,16 +25,19 @@ export interface LabelInput extends Work {
   /** 0-based number of the pass. */
   pass: number;
   seed: number;
+  ledger: Ledger;
 }
 
 export interface Analyst {
   readonly identity: Identity;
+  /** What it discovers is the same with any seed, and so kept for all of them. */
+  readonly ignoresSeed?: true;
   /** Why it can't work on a target, or with the campaign's rule, with the fix, before anything is spent. */
   unsuited?(description: EnvironmentDescription, rule: SelectionRule): string | undefined;
   /** `outright`: all candidates are selected as they are, and label() is never called. */
   readonly selects: 'by labels' | 'outright';
-  /** At most `rule.maxCandidates`. */
-  discover(input: DiscoverInput): Promise<Candidate[]>;
+  /** At most `rule.maxCandidates` candidates. */
+  discover(input: DiscoverInput): Promise<Discovery>;
   /** One pass over all candidates: per candidate, lists that partition the trajectories it looked at. */
   label(input: LabelInput): Promise<LabelPass>;
 }

@@ -9,7 +9,7 @@ import type { Environment } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import type { Purpose } from '../domain/purposes';
 import type { RolloutSummary } from '../domain/results';
-import type { Policy, Rollout, Sampling, ScoredRollout } from '../domain/rollout';
+import type { Hints, Policy, Rollout, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 import { readBatch, storeBatch, type StoredBatch } from './batch';
 import { inTurn } from './in-turn';
@@ -28,6 +28,8 @@ export interface RollOutOptions {
   tasks: string[];
   /** Attempts at each task: the group size. */
   attempts: number;
+  /** Which of them are hinted; without it none is. */
+  hints?: Hints;
   sampling: Sampling;
   seed: number;
   /** A lower limit than the environment's own. */
@@ -80,7 +82,7 @@ export async function rollOut(options: RollOutOptions): Promise<RolloutBatch> {
   return { summary: { ref, purpose, title, ...summarise(records), seconds }, records, reused };
 }
 
-function checkOptions({ tasks, attempts, concurrency, maxAttempts }: RollOutOptions): void {
+function checkOptions({ tasks, attempts, hints, concurrency, maxAttempts }: RollOutOptions): void {
   const problem = (text: string) => new OutsideFailure('BadInput', `rollouts: ${text}`);
   if (tasks.length === 0) throw problem('tasks is empty; name at least one task');
   const twice = tasks.find((task, n) => tasks.indexOf(task) !== n);
@@ -88,6 +90,8 @@ function checkOptions({ tasks, attempts, concurrency, maxAttempts }: RollOutOpti
   for (const [name, value] of Object.entries({ attempts, concurrency, maxAttempts })) {
     if (!Number.isInteger(value) || value < 1) throw problem(`${name} is ${value}; give a whole number of 1 or more`);
   }
+  if (hints && !(hints.share >= 0 && hints.share <= 1))
+    throw problem(`hints.share is ${hints.share}; give a share from 0 to 1`);
 }
 
 /** One batch of a setting at a time, so that two that overlap do not play the same rollout at once. */

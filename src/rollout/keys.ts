@@ -4,7 +4,7 @@
  */
 import { digest, seedOf } from '../artifacts/hash';
 import type { EnvironmentDescription } from '../domain/environment';
-import type { Policy, Sampling } from '../domain/rollout';
+import type { Hints, Policy, Sampling } from '../domain/rollout';
 import { contentOf, partsOf } from '../policy/parts';
 
 /** Changes whenever the engine would make another record from the same inputs. */
@@ -23,11 +23,13 @@ export interface PlannedRollout {
   key: string;
   task: string;
   attempt: number;
+  /** The policy is shown the environment's hint, where it gives one. */
+  hinted: boolean;
 }
 
 export interface BatchPlan {
   key: string;
-  /** Digest of all but the tasks and the attempts: batches of one setting may hold the same rollouts. */
+  /** Digest of all but the tasks, the attempts and the hints: batches of one setting may hold the same rollouts. */
   setting: string;
   /** By task (as text), then by attempt. */
   rollouts: PlannedRollout[];
@@ -36,8 +38,9 @@ export interface BatchPlan {
 export function planBatch({
   tasks,
   attempts,
+  hints,
   ...inputs
-}: BatchInputs & { tasks: string[]; attempts: number }): BatchPlan {
+}: BatchInputs & { tasks: string[]; attempts: number; hints?: Hints }): BatchPlan {
   const { environment, policy, sampling, seed, maxSteps } = inputs;
   const setting = digest({
     format: ENGINE_FORMAT,
@@ -47,11 +50,15 @@ export function planBatch({
     seed,
     maxSteps,
   });
+  const hintedAttempts = Math.round((hints?.share ?? 0) * attempts);
+  const planned = (task: string, attempt: number): PlannedRollout => {
+    const hinted = attempt < hintedAttempts;
+    // Whether others of its batch are hinted is no part of a rollout's key.
+    return { key: digest([setting, task, attempt, ...(hinted ? ['hinted'] : [])]), task, attempt, hinted };
+  };
   const rollouts = [...tasks]
     .sort()
-    .flatMap((task) =>
-      Array.from({ length: attempts }, (_, attempt) => ({ key: digest([setting, task, attempt]), task, attempt })),
-    );
+    .flatMap((task) => Array.from({ length: attempts }, (_, attempt) => planned(task, attempt)));
   return { key: `rollouts/${digest(rollouts.map(({ key }) => key))}`, setting, rollouts };
 }
 

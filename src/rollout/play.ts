@@ -9,6 +9,7 @@ import { agentView, type AssistantMessage, type Message, type ToolSchema } from 
 import type { FixedPolicy, Policy, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 import type { Turn } from '../policy/turn';
+import { promptIdsOf, withHint } from './hints';
 import { choiceSeed, turnSeed, type PlannedRollout } from './keys';
 import { withPrompt } from './prompt';
 import type { Resolve, Resolved } from './resolve';
@@ -30,17 +31,20 @@ export interface PlayOptions {
   signal: AbortSignal;
 }
 
-export async function play({ key, task, attempt }: PlannedRollout, options: PlayOptions): Promise<ScoredRollout> {
+export async function play(planned: PlannedRollout, options: PlayOptions): Promise<ScoredRollout> {
+  const { key, task, attempt, hinted } = planned;
   const started = performance.now();
   const episode = await fromEnvironment(() =>
     options.environment.reset({ id: task, seed: options.seed }, options.signal),
   );
   try {
     const { policy, ...routed } = await resolved(key, episode, options);
-    const { stopReason, ...played } = await converse({ key, episode, policy, options });
+    const hint = hinted ? episode.start.hint : undefined;
+    const { stopReason, ...played } = await converse({ key, episode, hint, policy, options });
     const evaluation = await fromEnvironment(async () => evaluationSchema.parse(await episode.evaluate(stopReason)));
     const seconds = Math.round(performance.now() - started) / 1000;
-    return { status: 'scored', key, task, attempt, ...routed, stopReason, ...evaluation, ...played, seconds };
+    const about = { key, task, attempt, ...(hint !== undefined && { hinted: true as const }), ...routed };
+    return { status: 'scored', ...about, stopReason, ...evaluation, ...played, seconds };
   } finally {
     // The rollout stands or has failed already; an episode that can't be closed changes neither.
     await episode.close().catch(() => undefined);
@@ -58,11 +62,13 @@ type Conversation = Pick<ScoredRollout, 'messages' | 'stopReason' | 'rows' | 'st
 async function converse({
   key,
   episode,
+  hint,
   policy,
   options,
 }: {
   key: string;
   episode: Episode;
+  hint: string | undefined;
   policy: FixedPolicy;
   options: PlayOptions;
 }): Promise<Conversation> {
@@ -70,6 +76,7 @@ async function converse({
   const { start } = episode;
   const maxSteps = Math.min(options.maxSteps ?? Infinity, start.maxSteps);
   const opening = withPrompt(agentView(start.messages), policy.prompt);
+  const shown = hint === undefined ? opening : withHint(opening, hint);
   const readOnly = readOnlyTools(start.tools);
   const messages = [...start.messages];
   const rows = createRowBuilder();
@@ -77,18 +84,16 @@ async function converse({
   const ended = (stopReason: StopReason, steps: number) => ({ messages, stopReason, rows: rows.rows(), steps, usage });
 
   for (let step = 0; step < maxSteps; step++) {
-    const turn = await sampleWithinContext(client, {
-      policy,
-      messages: [...opening, ...agentView(messages.slice(start.messages.length))],
-      tools: start.tools,
-      sampling,
-      signal,
-      seed: turnSeed({ key, turn: step }),
-    });
+    const said = agentView(messages.slice(start.messages.length));
+    const asked = { policy, tools: start.tools, sampling, signal, seed: turnSeed({ key, turn: step }) };
+    const turn = await sampleWithinContext(client, { ...asked, messages: [...shown, ...said] });
     if (!turn) return ended('context_length', step);
     usage.promptTokens += turn.promptIds.length;
     usage.completionTokens += turn.tokenIds.length;
-    rows.add(turn, onlyReads(turn.message, readOnly));
+    const promptIds =
+      hint === undefined ? turn.promptIds : await promptIdsOf(client, { ...asked, messages: [...opening, ...said] });
+    if (hint !== undefined) usage.promptTokens += promptIds.length;
+    rows.add({ ...turn, promptIds }, onlyReads(turn.message, readOnly));
     const message = withUniqueIds(turn.message, messages);
     messages.push(message);
     const result = await fromEnvironment(() => episode.step(message));

@@ -22,7 +22,8 @@ export interface TrainingBatch {
 }
 
 export interface RowsRollout {
-  rows: { prompt_ids: number[]; completion_ids: number[]; logprobs: number[]; mask: (0 | 1)[] }[];
+  /** `logprobs` is null in a rollout that was hinted: they were sampled under the hint, and the prompt is without it. */
+  rows: { prompt_ids: number[]; completion_ids: number[]; logprobs: number[] | null; mask: (0 | 1)[] }[];
   reward: number;
 }
 
@@ -46,7 +47,7 @@ export function trainingBatch(options: TrainingBatchOptions): TrainingBatch {
   return { groups };
 }
 
-function inRows({ rows, reward, task, attempt }: ScoredRollout, maskReadOnlyTurns: boolean): RowsRollout {
+function inRows({ rows, reward, task, attempt, hinted }: ScoredRollout, maskReadOnlyTurns: boolean): RowsRollout {
   if (rows.length === 0) {
     const problem = `rollout ${attempt} of task ${task} holds no sampled token: its first prompt is longer than the context`;
     throw new OutsideFailure('BadInput', `${problem}; train on shorter tasks`);
@@ -55,7 +56,7 @@ function inRows({ rows, reward, task, attempt }: ScoredRollout, maskReadOnlyTurn
     rows: rows.map((row) => ({
       prompt_ids: row.promptIds,
       completion_ids: row.completionIds,
-      logprobs: row.logprobs,
+      logprobs: hinted ? null : row.logprobs,
       mask: maskOf(row, maskReadOnlyTurns),
     })),
     reward,

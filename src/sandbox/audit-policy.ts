@@ -1,8 +1,7 @@
 /** What the self-test plays against a module besides its reference solutions, and what all of these are made from. */
 import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';
-import { valuesIn } from './records';
 import type { Script, ScriptedEpisode } from './scripted-episode';
-import { vocabularyOf, type Vocabulary } from './vocabulary';
+import type { Vocabulary } from './vocabulary';
 
 export interface Limits {
   /** Share of successes and mean reward, each to stay below. */
@@ -18,6 +17,8 @@ export interface AuditPolicy {
   on(solved: ScriptedEpisode): Script | 'solution' | undefined;
   /** Whether an episode that was played counts; all do unless told. */
   counts?(played: ScriptedEpisode, solved: ScriptedEpisode): boolean;
+  /** A finding shows one of its conversations: nobody knows from its name what it does. */
+  isEvidence?: true;
 }
 
 export type Call = NonNullable<AssistantMessage['toolCalls']>[number];
@@ -49,26 +50,3 @@ export const valueOf = (
   const text = parts.map(option).join('');
   return number ? Number(text) : text;
 };
-
-/**
- * A call whose arguments are copied from the first text that holds a fitting value, else the first value that the schema allows. A free
- * text is the last of the words with a digit.
- */
-export function callWith(tool: ToolSchema, texts: readonly string[]): Omit<Call, 'id'> {
-  const given = Object.entries(tool.parameters.properties ?? {}).map(([name, schema]) => {
-    const vocabulary = vocabularyOf(schema);
-    if (!vocabulary) return [name, texts.flatMap((text) => text.match(/\w*\d\w*/g) ?? []).at(-1) ?? ''];
-    const [found] = texts.flatMap((text) => valuesIn(schema, text.slice(0, 2_000)));
-    return [
-      name,
-      found === undefined ? valueOf(vocabulary, ([first]) => first ?? '') : vocabulary.number ? Number(found) : found,
-    ];
-  });
-  return { name: tool.name, arguments: Object.fromEntries(given) };
-}
-
-/** Records of the observations, at most eight: the last ones. */
-export const recordsIn = (messages: readonly Message[]): string[] =>
-  heardFrom(messages, 'tool')
-    .flatMap((content) => content.slice(0, 5_000).split(' ; '))
-    .slice(-8);

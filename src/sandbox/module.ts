@@ -91,10 +91,11 @@ const results = {
   reference: z.object({ actions: list(action, MOST_ENTRIES), tell: list(fact, MOST_ENTRIES) }),
   solve: script.refine((messages) => messages.length > 0, 'a message is needed'),
   shortcuts: record(script, MOST_ENTRIES),
+  hint: text,
 };
 type Results = { [Name in keyof typeof results]: z.infer<(typeof results)[Name]> };
 
-/** Functions that every module exports; `shortcuts` is optional. */
+/** Functions that every module exports; `shortcuts` and `hint` are optional. */
 export const REQUIRED_EXPORTS = ['describe', 'make', 'start', 'step', 'reward', 'reference', 'solve'] as const;
 
 /** A loaded module. All methods reject with SandboxError if the module breaks its contract. */
@@ -110,6 +111,8 @@ export interface EnvironmentModule {
   solve(seed: number): Promise<AssistantMessage[]>;
   /** Scripted policies that must not pay, by name: always and never doing what the environment trains. */
   shortcuts(seed: number): Promise<Results['shortcuts']>;
+  /** What kind of thing to do in an instance, for rollouts that are hinted. */
+  hint(state: State): Promise<string>;
   spent: Sandbox['spent'];
   close(): Promise<void>;
 }
@@ -151,6 +154,7 @@ export function openModule(options: { source: string } & SandboxOptions): Enviro
     reference: (state) => call('reference', [state]),
     solve: (seed) => call('solve', [seed]),
     shortcuts: (seed) => call('shortcuts', [seed]),
+    hint: (state) => call('hint', [state]),
     spent: () => sandbox.spent(),
     close: () => sandbox.close(),
   };

@@ -32,10 +32,22 @@ export async function sandboxEnvironment(o: { module: EnvironmentModule; version
   const { module, version } = o;
   const description = await module.describe();
   const { tools, maxSteps } = description;
+  const hints = (await module.exports()).includes('hint');
+
+  /** None where it fails or is blank: rollouts that are not hinted need none, and the self-test tells of it. */
+  async function hintFor(state: unknown): Promise<string | undefined> {
+    try {
+      return await module.hint(state);
+    } catch (error) {
+      if (error instanceof SandboxError) return undefined;
+      throw error;
+    }
+  }
 
   async function reset(task: string): Promise<Episode> {
     let state = await module.make(seedOf(task));
-    const start = { messages: await module.start(state), tools, maxSteps };
+    const hint = hints ? await hintFor(state) : undefined;
+    const start = { messages: await module.start(state), tools, maxSteps, ...(hint !== undefined && { hint }) };
     let [steps, said] = [0, saidChars(start.messages)];
     return {
       start,

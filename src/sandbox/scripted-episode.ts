@@ -1,6 +1,7 @@
 /** Scripted episodes in a module. Invariant: an episode is a function of the module's text, the seed and the script. */
 import { createHash } from 'node:crypto';
 import type { AssistantMessage, Message } from '../domain/messages';
+import { quoted } from './text';
 import { saidChars, type EnvironmentModule } from './module';
 
 /** The assistant's messages in turn, whatever is answered; or what it says next to a conversation, undefined if nothing more. */
@@ -39,4 +40,16 @@ export async function play(
     ({ state, done } = result);
   }
   return { seed, made, start, messages, done, ...(await module.reward(state)) };
+}
+
+/** A conversation on one line of at most `most` characters, without the policy. */
+export function told(messages: readonly Message[], most: number): string {
+  const turns = messages.flatMap((message) => {
+    if (message.role === 'system') return [];
+    const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : [];
+    const called = calls.map(({ name, arguments: given }) => `${name}(${JSON.stringify(given)})`);
+    const speaker = message.role === 'assistant' ? 'agent' : message.role;
+    return `${speaker}: ${quoted([message.content, ...called].filter(Boolean).join(' '))}`;
+  });
+  return quoted(turns.join(' | '), most);
 }

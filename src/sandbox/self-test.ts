@@ -5,11 +5,14 @@
  */
 import type { SelfTest } from '../domain/results';
 import { SUCCESS } from '../domain/rollout';
+import { attackPolicies, attacksIn } from './attacks';
 import type { AuditPolicy, Limits } from './audit-policy';
-import { SELF_TEST_CPU_MS } from './limits';
+import { hintFindings } from './hint-checks';
+import { withKnownValues } from './known-values';
+import { OFFERED_TOOLS, SELF_TEST_CPU_MS } from './limits';
 import { openModule, REQUIRED_EXPORTS, type EnvironmentModule } from './module';
 import { SandboxError } from './sandbox';
-import type { ScriptedEpisode } from './scripted-episode';
+import { told, type ScriptedEpisode } from './scripted-episode';
 import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, TRAINING_SEEDS } from './seeds';
 import { diversityFindings, failed, observationFindings, solutionFindings } from './solution-checks';
 import { branchPolicies, changedSolutions } from './solution-policies';
@@ -19,7 +22,7 @@ import { schemaFindings } from './tool-schemas';
 import { blindPolicies, copyingPolicies } from './trivial-policies';
 
 /** Part of the key of a stored result: changes whenever a module could be judged otherwise. */
-export const SELF_TEST_VERSION = '4';
+export const SELF_TEST_VERSION = '6';
 
 /** Seeds from each of the three ranges; the first third of each policy's episodes decides whether the others are played. */
 const FROM_EACH = 34;
@@ -29,7 +32,6 @@ const SEEDS = Array.from({ length: FROM_EACH }, (_, n) =>
 ).flat();
 /** Of the solutions, how many are played twice. */
 const TWICE = 10;
-const TOOLS = { fewest: 3, most: 5 };
 /** Of policies that never read. */
 const BLIND: Limits = { success: 0.25, reward: 0.3 };
 /** Of shortcuts, of policies that copy what they read, and of a single branch of the solutions always: half the instances, and the slack of 102 seeds. */
@@ -42,6 +44,8 @@ const NEAR = 0.5;
 const FEWEST_EPISODES = 10;
 /** Findings go from hand to hand as messages of limited size; a module's texts, and what is wrong with it, have no limit. */
 const MOST_FINDINGS = 20;
+/** Of a conversation that a finding shows. */
+const EVIDENCE_CHARS = 1_500;
 
 /** Runs the self-test on a module's text. */
 export async function selfTest({
@@ -55,8 +59,10 @@ export async function selfTest({
 }): Promise<SelfTest> {
   const module = openModule({ source });
   const findings: string[] = [];
+  let hints = false;
   try {
-    for await (const finding of examine({ module, progress, cpuMs }))
+    hints = (await module.exports()).includes('hint');
+    for await (const finding of examine({ source, module, progress, cpuMs }))
       if (findings.push(finding) > 2 * MOST_FINDINGS) break;
   } catch (error) {
     if (error instanceof SandboxError) findings.push(`the module fails: ${quoted(error.message, 500)}`);
@@ -67,10 +73,10 @@ export async function selfTest({
   }
   const more = findings.splice(MOST_FINDINGS).length;
   if (more > 0) findings.push(`${more} more findings are left out: mend these first`);
-  return { passed: findings.length === 0, findings };
+  return { passed: findings.length === 0, findings, ...(hints && { hints }) };
 }
 
-async function* examine({ module, ...limited }: Tested): AsyncGenerator<string> {
+async function* examine({ source, module, ...limited }: Tested & { source: string }): AsyncGenerator<string> {
   const names = await module.exports();
   const missing = REQUIRED_EXPORTS.filter((name) => !names.includes(name));
   if (missing.length > 0) {
@@ -78,8 +84,8 @@ async function* examine({ module, ...limited }: Tested): AsyncGenerator<string> 
     return;
   }
   const { tools, maxSteps } = await module.describe();
-  if (tools.length < TOOLS.fewest || tools.length > TOOLS.most)
-    yield `describe: ${tools.length} tools: offer ${TOOLS.fewest} to ${TOOLS.most} of the target's`;
+  if (tools.length < OFFERED_TOOLS.fewest || tools.length > OFFERED_TOOLS.most)
+    yield `describe: ${tools.length} tools: offer ${OFFERED_TOOLS.fewest} to ${OFFERED_TOOLS.most} of the target's`;
   const malformed = [...schemaFindings(tools)];
   yield* malformed;
   if (malformed.length > 0) return;
@@ -90,16 +96,21 @@ async function* examine({ module, ...limited }: Tested): AsyncGenerator<string> 
   yield* determinismFindings(solved.slice(0, TWICE), async (seed) => stage.play(seed, await module.solve(seed)));
   yield* diversityFindings(solved);
   yield* observationFindings(solved, tools);
+  if (names.includes('hint')) yield* hintFindings({ module, stage, solved, tools });
   // Policies are judged by a reward that is right on the solutions.
   if (failed(solved).length > 0) return;
 
+  const { attacks, wrong } = attacksIn(source);
+  yield* wrong;
   const shortcuts = names.includes('shortcuts') ? await shortcutPolicies(module, stage) : [];
   const audited = { tools, solved };
+  const knowing = { tools: withKnownValues(tools, solved), solved };
   const policies = [
     ...shortcuts,
+    ...attackPolicies({ attacks, tools: knowing.tools }, SHORTCUT),
     ...blindPolicies(audited, BLIND),
-    ...copyingPolicies(audited, SHORTCUT),
-    ...branchPolicies(audited, SHORTCUT),
+    ...copyingPolicies(knowing, SHORTCUT),
+    ...branchPolicies(knowing, SHORTCUT),
     ...changedSolutions(audited, { without: SHORTCUT, changed: CHANGED }),
   ];
   stage.plan(policies.length * SEEDS.length);
@@ -133,6 +144,7 @@ async function* policyFindings(
   policy: AuditPolicy,
   { solved, stage, maxSteps }: { solved: readonly ScriptedEpisode[]; stage: Stage; maxSteps: number },
 ): AsyncGenerator<string> {
+  let paid: ScriptedEpisode | undefined;
   const reward = async (reference: ScriptedEpisode): Promise<number[]> => {
     const script = policy.on(reference);
     if (script === undefined || script === 'solution') {
@@ -140,6 +152,7 @@ async function* policyFindings(
       return script ? [reference.reward] : [];
     }
     const played = await stage.play(reference.seed, script, maxSteps);
+    if (played.reward >= SUCCESS) paid ??= played;
     return !policy.counts || policy.counts(played, reference) ? [played.reward] : [];
   };
   const firstOnes = solved.slice(0, 3 * SCREENED);
@@ -150,7 +163,8 @@ async function* policyFindings(
   yield (
     `reward: ${quoted(policy.name)} succeeds on ${(100 * successOf(rewards)).toFixed(0)}% (below ` +
     `${(100 * policy.limits.success).toFixed(0)}% allowed) with mean reward ${meanOf(rewards).toFixed(2)} (below ${policy.limits.reward} ` +
-    `allowed): mix in instances on which it is wrong, or let the reward see what is`
+    `allowed): mix in instances on which it is wrong, or let the reward see what is` +
+    (policy.isEvidence && paid ? `; seed ${paid.seed}: ${told(paid.messages, EVIDENCE_CHARS)}` : '')
   );
 }
 

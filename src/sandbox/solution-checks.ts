@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Message, ToolSchema } from '../domain/messages';
 import { SUCCESS } from '../domain/rollout';
 import { saidBy } from './audit-policy';
+import { jsonOf } from './copied-values';
 import { hasShape, recordShape } from './records';
 import type { ScriptedEpisode } from './scripted-episode';
 import { quoted } from './text';
@@ -43,17 +44,20 @@ export function* diversityFindings(solved: readonly ScriptedEpisode[]): Generato
     );
 }
 
-/** Observations have the shape of their tool's outputSchema. */
+/** Observations have the shape of their tool's outputSchema; without one, none is broken JSON. */
 export function* observationFindings(
   solved: readonly ScriptedEpisode[],
   tools: readonly ToolSchema[],
 ): Generator<string> {
   for (const { name, outputSchema } of tools) {
-    if (!outputSchema) continue;
-    const shape = recordShape(outputSchema);
     const results = solved.flatMap(({ seed, messages }) =>
       resultsOf(messages, name).map((content) => ({ seed, content })),
     );
+    if (!outputSchema) {
+      yield* brokenJson(name, results);
+      continue;
+    }
+    const shape = recordShape(outputSchema);
     const compared = new Map(
       [...new Set(results.map(({ content }) => content))].map((text) => [text, hasShape(shape, text)]),
     );
@@ -64,6 +68,18 @@ export function* observationFindings(
     else
       yield `${what} takes too long to compare with its outputSchema: make observations shorter, or fields less alike`;
   }
+}
+
+/** Begins as JSON does, and as no Python text and no prose does. */
+const AS_JSON = /^\s*\[?\s*\{\s*"/;
+
+function* brokenJson(tool: string, results: readonly { seed: number; content: string }[]): Generator<string> {
+  const broken = results.find(({ content }) => AS_JSON.test(content) && !jsonOf(content));
+  if (broken)
+    yield (
+      `step: seed ${broken.seed}: "${quoted(broken.content)}" of ${quoted(tool, 100)} is broken JSON: ` +
+      `write it with JSON.stringify`
+    );
 }
 
 /** Each call is answered before the assistant speaks again. */

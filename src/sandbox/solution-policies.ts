@@ -7,16 +7,15 @@ import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';
 import {
   callAll,
   callsIn,
-  callWith,
   heardFrom,
   isWrite,
-  recordsIn,
   saidBy,
   valueOf,
   type AuditPolicy,
   type Call,
   type Limits,
 } from './audit-policy';
+import { callWith, recordsIn, valuesNamed } from './copied-values';
 import type { ScriptedEpisode } from './scripted-episode';
 import { quoted } from './text';
 import { vocabularyOf } from './vocabulary';
@@ -43,7 +42,9 @@ export function branchPolicies({ tools, solved }: Audited, limits: Limits): Audi
     ].join(', ');
   const branches = new Map<string, ScriptedEpisode[]>();
   for (const episode of solved) {
-    const shape = saidBy(episode.messages).map(shapeOf).join(', ');
+    const shapes = saidBy(episode.messages).map(shapeOf);
+    // One more page that is read, one more confirmation that is asked for: no choice of the agent's, the conversation is longer.
+    const shape = shapes.filter((own, n) => own !== shapes[n - 1] || own.includes('a write')).join(', ');
     branches.set(shape, [...(branches.get(shape) ?? []), episode]);
   }
   const common = [...branches].filter(([, episodes]) => episodes.length >= SHARE.branch * solved.length);
@@ -131,23 +132,24 @@ export function changedSolutions(
   const changed = writes.flatMap((tool) =>
     Object.entries(tool.parameters.properties ?? {}).flatMap(([field, schema]): AuditPolicy[] => {
       const vocabulary = vocabularyOf(schema);
-      if (!vocabulary) return [];
-      const values = [
+      const values = vocabulary && [
         valueOf(vocabulary, (options) => options[0] ?? ''),
         valueOf(vocabulary, (options) => options.at(-1) ?? ''),
       ];
-      const change = (call: Call): Call => {
-        const other = values.find((value) => value !== call.arguments[field]);
-        const applies = call.name === tool.name && field in call.arguments && other !== undefined;
-        return applies ? { ...call, arguments: { ...call.arguments, [field]: other } } : call;
+      const change = (call: Call, { messages }: ScriptedEpisode): Call => {
+        if (call.name !== tool.name || !(field in call.arguments)) return call;
+        const given = call.arguments[field];
+        const other = values ? values.find((value) => value !== given) : otherShown({ field, given, messages });
+        return other === undefined ? call : { ...call, arguments: { ...call.arguments, [field]: other } };
       };
       return [
         {
           name: `the solution with another ${field} in ${tool.name}`,
           limits: limits.changed,
-          on: ({ messages }) => {
+          on: (instance) => {
+            const { messages } = instance;
             const script = saidBy(messages).map((m) =>
-              m.toolCalls ? { ...m, toolCalls: m.toolCalls.map(change) } : m,
+              m.toolCalls ? { ...m, toolCalls: m.toolCalls.map((call) => change(call, instance)) } : m,
             );
             return callsIn(script).some((call, n) => call !== callsIn(messages)[n]) ? script : undefined;
           },
@@ -156,6 +158,15 @@ export function changedSolutions(
     }),
   );
   return solved.some(({ messages }) => callsIn(messages).some(isA)) ? [without, ...changed] : [];
+}
+
+/** Where the schema lists no values: another identifier or number that stands under this name in what was shown; a list begins with it. */
+function otherShown(o: { field: string; given: unknown; messages: readonly Message[] }): unknown {
+  const own = [o.given].flat();
+  const other = valuesNamed(o.field, heardFrom(o.messages, 'tool')).find(
+    (value) => /\d/.test(String(value)) && !own.includes(value),
+  );
+  return other !== undefined && Array.isArray(o.given) ? [other, ...own.slice(1)] : other;
 }
 
 /** The message with these of its calls; none if it is empty then. */

@@ -2,14 +2,13 @@
  * Policies that do not look at what they are told, or only copy it: no environment may reward them. Blind ones are scripts; those that copy
  * may do the right thing on instances that ask for nothing else, and are allowed as much as a shortcut.
  */
-import type { ToolSchema } from '../domain/messages';
+import { isDeepStrictEqual } from 'node:util';
+import type { AssistantMessage, ToolSchema } from '../domain/messages';
 import {
   callAll,
   callsIn,
-  callWith,
   heardFrom,
   isWrite,
-  recordsIn,
   saidBy,
   say,
   valueOf,
@@ -17,10 +16,15 @@ import {
   type Call,
   type Limits,
 } from './audit-policy';
+import { argumentsIn, callWith, recordsIn, valuesNamed } from './copied-values';
 import type { Script, ScriptedEpisode } from './scripted-episode';
 import { vocabularyOf } from './vocabulary';
 
 const MOST_TEXTS = 8;
+/** Of one message. */
+const MOST_CALLS = 64;
+const MOST_SAID = 20_000;
+const REFUSAL = 'I am sorry , I cannot do that : it is not allowed by the policy .';
 const TWENTY_WORDS = Array.from({ length: 20 }, () => 'yes').join(' ');
 
 interface Audited {
@@ -57,17 +61,37 @@ export function blindPolicies({ tools, solved }: Audited, limits: Limits): Audit
   ];
 }
 
-/** Call one tool with what the user named; call every tool on every record that the look-ups show. */
+/**
+ * Call one tool with what the user named; look everything up and then call every write on every record that was shown, or one write on the
+ * first record, or say all that was shown; refuse at once.
+ */
 export function copyingPolicies({ tools, solved }: Audited, limits: Limits): AuditPolicy[] {
   const [closing = 'done .'] = frequentTexts(solved);
   const writes = tools.filter(isWrite);
-  const reads = tools.filter((tool) => !isWrite(tool));
-  const distinct = ({ messages }: ScriptedEpisode): number =>
+  const writesIn = ({ messages }: ScriptedEpisode): Set<string> =>
     new Set(
       callsIn(messages).flatMap((c) =>
         writes.some(({ name }) => name === c.name) ? [JSON.stringify([c.name, c.arguments])] : [],
       ),
-    ).size;
+    );
+  const lookUp = lookUps({ tools, solved });
+  /** Looks everything up, does `then`, and closes. */
+  const after =
+    (then: (records: string[], user: string[], shown: string[]) => AssistantMessage) =>
+    (instance: ScriptedEpisode): Script => {
+      const first = lookUp(instance);
+      return (conversation) => {
+        const step = saidBy(conversation).length;
+        if (step < first.length) return first[step];
+        if (step > first.length) return step === first.length + 1 ? say(closing) : undefined;
+        const records = recordsIn(conversation);
+        return then(
+          records.length > 0 ? records : [''],
+          heardFrom(conversation, 'user'),
+          heardFrom(conversation, 'tool'),
+        );
+      };
+    };
   return [
     ...writes.map((tool) => ({
       name: `calling ${tool.name} with what the user named`,
@@ -77,20 +101,68 @@ export function copyingPolicies({ tools, solved }: Audited, limits: Limits): Aud
     {
       name: 'every write on every record',
       limits,
-      on: () => (conversation) => {
-        const user = heardFrom(conversation, 'user');
-        const step = saidBy(conversation).length;
-        const read = reads[step];
-        if (read) return callAll([callWith(read, user)]);
-        if (step > reads.length) return step === reads.length + 1 ? say(closing) : undefined;
-        const records = recordsIn(conversation);
-        const shown = records.length > 0 ? records : [''];
-        return callAll(shown.flatMap((text) => writes.map((tool) => callWith(tool, [text, ...user]))).slice(0, 40));
-      },
+      on: after((records, user) =>
+        callAll(records.flatMap((text) => writes.flatMap((tool) => callsOn(tool, text, user))).slice(0, MOST_CALLS)),
+      ),
       // Where the solution writes as much, it is the solution.
-      counts: (played, reference) => distinct(played) > distinct(reference),
+      counts: (played, reference) => writesIn(played).size > writesIn(reference).size,
     },
+    ...writes.map((tool) => ({
+      name: `looking up, then ${tool.name} on the first record`,
+      limits,
+      on: after((records, user) => {
+        return callAll(callsOn(tool, firstFor(tool, records, user), user).slice(-1));
+      }),
+      // Where this is what is wanted, it may pay.
+      counts: (played: ScriptedEpisode, reference: ScriptedEpisode) =>
+        [...writesIn(played)].some((write) => !writesIn(reference).has(write)),
+    })),
+    {
+      name: 'saying all that look-ups show',
+      limits,
+      on: after((_records, _user, shown) => say(shown.join(' ').slice(0, MOST_SAID))),
+    },
+    { name: 'refusing at once', limits, on: () => [say(REFUSAL), say(REFUSAL)] },
   ];
+}
+
+/**
+ * The look-ups of an instance's own solution; where it has none, all with what the user named. A tool that less than half of the solutions
+ * use is none of them, though it changes nothing: a hand-over to people.
+ */
+function lookUps({ tools, solved }: Audited): (instance: ScriptedEpisode) => AssistantMessage[] {
+  const reads = tools.filter((tool) => !isWrite(tool));
+  const usual = reads.filter(
+    ({ name }) =>
+      solved.filter(({ messages }) => callsIn(messages).some((call) => call.name === name)).length > solved.length / 2,
+  );
+  const isUsual = (name: string): boolean => usual.some((tool) => tool.name === name);
+  return ({ messages, start }) => {
+    const own = saidBy(messages).flatMap(({ toolCalls = [] }) => {
+      const calls = toolCalls.filter(({ name }) => isUsual(name));
+      return calls.length > 0 ? [callAll(calls)] : [];
+    });
+    return own.length > 0 ? own : reads.map((tool) => callAll([callWith(tool, heardFrom(start, 'user'))]));
+  };
+}
+
+/** The first record that has a value of an argument's name, else one that gives the call another value. */
+function firstFor(tool: ToolSchema, records: readonly string[], user: readonly string[]): string {
+  const names = Object.keys(tool.parameters.properties ?? {});
+  const named = records.find((text) => names.some((name) => valuesNamed(name, [text]).length > 0));
+  const wanted = callWith(tool, user);
+  return named ?? records.find((text) => !isDeepStrictEqual(callWith(tool, [text, ...user]), wanted)) ?? '';
+}
+
+/** With the record's values; and with the values that the user named where the schema lists them: the record has the old ones. */
+function callsOn(tool: ToolSchema, record: string, user: readonly string[]): ReturnType<typeof callWith>[] {
+  const own = callWith(tool, [record, ...user]);
+  const wanted = argumentsIn(tool, user);
+  const listed = Object.entries(tool.parameters.properties ?? {}).flatMap(([name, { enum: values }]) =>
+    values && name in wanted ? [[name, wanted[name]]] : [],
+  );
+  const asked = { name: tool.name, arguments: { ...own.arguments, ...Object.fromEntries(listed) } };
+  return isDeepStrictEqual(own, asked) ? [own] : [own, asked];
 }
 
 function frequentTexts(solved: readonly ScriptedEpisode[]): string[] {

@@ -1,6 +1,7 @@
 /** The synthesizers that a campaign file can pick. */
 import { generators } from './generators';
 import { given } from './given';
+import { llm } from './llm/llm';
 import type { SynthesizerKind } from './synthesizer';
 
-export const synthesizers: readonly SynthesizerKind[] = [generators, given];
+export const synthesizers: readonly SynthesizerKind[] = [generators, given, llm];

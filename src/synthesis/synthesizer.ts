@@ -1,10 +1,11 @@
 /** A synthesizer: writes the environment of one capability (step 2 of the method). What it writes is tested and calibrated by others. */
-import type { CalibrationReport } from '../domain/calibration';
 import type { Candidate } from '../domain/capability';
 import type { EnvironmentDescription } from '../domain/environment';
 import type { Identity, Kind } from '../domain/kind';
 import type { Work } from '../domain/progress';
+import type { RoundFeedback } from '../domain/results';
 import type { ScoredRollout } from '../domain/rollout';
+import type { Ledger } from '../language-model/types';
 
 export interface WriteInput extends Work {
   candidate: Candidate;
@@ -14,13 +15,16 @@ export interface WriteInput extends Work {
   rollouts: readonly ScoredRollout[];
   /** messageHash() (sandbox/leakage.ts) of the first user messages of the target's test tasks: none may come up. */
   forbidden: readonly string[];
+  seed: number;
+  /** For synthesizers that ask a language model. */
+  ledger: Ledger;
 }
 
 export interface ReviseInput extends WriteInput {
   /** Number of the round that is asked for, from 2 on. */
   round: number;
-  /** The round before: its module and what was found. Either the self-test has findings, or calibration missed a band. */
-  previous: { source: string; findings: readonly string[]; calibration?: CalibrationReport };
+  /** The round before: its module and what was found of it. */
+  previous: RoundFeedback & { source: string };
 }
 
 export interface SynthesizedModule {
@@ -33,6 +37,8 @@ export interface SynthesizedModule {
 /** Both throw an OutsideFailure `CannotSynthesize` where there is nothing (more) to write; the message says why. */
 export interface Synthesizer {
   readonly identity: Identity;
+  /** What it writes is the same with any seed, and so kept for all of them. */
+  readonly ignoresSeed?: true;
   /** Why it can't work on a target, with the fix, before anything is spent. */
   unsuited?(description: EnvironmentDescription): string | undefined;
   write(input: WriteInput): Promise<SynthesizedModule>;

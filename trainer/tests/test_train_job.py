@@ -128,6 +128,7 @@ def row_of(batch: Message) -> Message:
         (lambda b: b["groups"][0]["rollouts"][0].pop("rows"), r"rollouts.0.rows: required"),
         (lambda b: row_of(b).pop("mask"), r"rows.0.mask: required; add it"),
         (lambda b: row_of(b).update(mask=[1]), r"rows.0 .*: 2 completion_ids, 2 logprobs, 1 mask; give one each"),
+        (lambda b: row_of(b).update(logprobs=None, mask=[1]), r"2 completion_ids, 2 logprobs, 1 mask; give one each"),
         (lambda b: row_of(b).update(mask=[2, 0]), r"rows.0 .*: mask holds \[0, 2\]; give 1 on tokens that carry loss"),
         (lambda b: row_of(b).update(completion_ids=[3, 50]), r"completion_ids: ids from 3 to 50; .*vocabulary has 50"),
         (lambda b: row_of(b).update(prompt_ids=[-1, 3]), r"prompt_ids: ids from -1 to 3"),
@@ -148,6 +149,15 @@ def test_bad_batches(tmp_path: Path, spoil: Callable[[Message], Any], said: str)
     with pytest.raises(BadJob, match=said) as caught:
         read_groups(file, tasks=["s1"], group_size=2, vocabulary=50)
     assert "\n" not in str(caught.value)
+
+
+def test_a_row_may_be_without_logprobs(tmp_path: Path) -> None:
+    batch = good_batch()
+    row_of(batch).update(logprobs=None)
+    file = tmp_path / "batch.json"
+    file.write_text(json.dumps(batch))
+    [[hinted, other]] = read_groups(file, tasks=["s1"], group_size=2, vocabulary=50)
+    assert (hinted.rows[0].logprobs, other.rows[0].logprobs) == (None, [-1.0, 0])
 
 
 def test_a_batch_file_that_is_not_there_or_half_written(tmp_path: Path) -> None:

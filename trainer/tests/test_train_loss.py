@@ -149,6 +149,25 @@ def test_clipped_tokens_have_no_gradient(trainer: Any) -> None:
     assert any(g.abs().max() > 0 for g in gradient)
 
 
+@pytest.mark.parametrize("tokens_per_forward", [1, 10_000])
+def test_rows_without_logprobs_begin_at_ratio_1(trainer: Any, tokens_per_forward: int) -> None:
+    """The policy's own log-probs stand for the old ones, so nothing of them is clipped; other rows bring theirs."""
+    known, hinted = random_rows(3, seed=9), random_rows(4, seed=10)
+    known = with_old_logps(trainer, known, spread=0.4)
+    advantages = [1.0, -1.0, 0.5, 2.0, -1.5, 0.3, -0.2]
+    own = with_old_logps(trainer, hinted, spread=0.0)
+    expected, expected_gradient = reference(trainer, [*known, *own], advantages)
+    unknown = [row.model_copy(update={"logprobs": None}) for row in hinted]
+    loss, gradient = step(trainer, batch_of([*known, *unknown], advantages), tokens_per_forward)
+    assert loss == pytest.approx(expected, rel=1e-4)
+    assert_close(gradient, expected_gradient)
+    # The gap to the sampler's is over the rows that bring them.
+    gap = trainer._step_metrics["logprob_gap"]
+    step(trainer, batch_of(known, advantages[:3]), tokens_per_forward)
+    assert gap == pytest.approx(trainer._step_metrics["logprob_gap"], rel=1e-4)
+    assert gap > 0.1
+
+
 def test_kl_is_against_the_base_model(trainer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = with_old_logps(trainer, random_rows(3, seed=8), spread=0.1)
     plain, _ = step(trainer, batch_of(rows, [1.0, -1.0, 0.5]))

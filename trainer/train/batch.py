@@ -28,6 +28,11 @@ class Batch:
     tokens: int
     metrics: dict[str, float]
 
+    @property
+    def known_tokens(self) -> int:
+        """Loss tokens of rows that bring the sampler's log-probs."""
+        return sum(sum(row.mask) for row in self.rows if row.logprobs is not None)
+
 
 def group_advantages(rewards: torch.Tensor, kind: Literal["group", "batch"]) -> torch.Tensor:
     """Advantages of rewards (groups, group_size), 0 in constant groups.
@@ -107,7 +112,7 @@ def _pad(
     ids = right([row.prompt_ids + row.completion_ids for row in rows], pad_id, torch.long)
     real = right([[1] * _length(row) for row in rows], 0, torch.long)
     mask = right([[0] * len(row.prompt_ids) + row.mask for row in rows], 0, torch.long)
-    logprobs = right([[0.0] * len(row.prompt_ids) + row.logprobs for row in rows], 0.0, torch.float32)
+    logprobs = right([[0.0] * len(row.prompt_ids) + (row.logprobs or []) for row in rows], 0.0, torch.float32)
     return {
         "prompt_ids": ids[:, :prompt],
         "prompt_mask": real[:, :prompt],
@@ -115,6 +120,7 @@ def _pad(
         "completion_mask": real[:, prompt:],
         "tool_mask": mask[:, prompt:],
         "old_per_token_logps": logprobs[:, prompt:],
+        "old_is_unknown": torch.tensor([[row.logprobs is None] for row in rows], device=device),
         "advantages": torch.tensor(advantages, dtype=torch.float32, device=device),
         "num_items_in_batch": torch.tensor(tokens, device=device),
     }

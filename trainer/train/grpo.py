@@ -1,8 +1,9 @@
 """GRPO on rollouts that somebody else made.
 
-Invariant: one optimizer step per rollout batch, on the sampled ids, against the sampler's log-probs. The loss (clip,
-KL, MoE terms) and the training loop are TRL's. Two seams of TRL are replaced: `training_step`, so that constant
-groups enter neither the loss nor its normaliser, rollouts may have several rows, and padding stays small
+Invariant: one optimizer step per rollout batch, on the sampled ids, against the sampler's log-probs; rows that bring
+none, since they were sampled under a hint, against the policy's own of this step. The loss (clip, KL, MoE terms) and
+the training loop are TRL's. Two seams of TRL are replaced: `training_step`, so that constant groups enter neither the
+loss nor its normaliser, rollouts may have several rows, and padding stays small
 (docs/decisions/trainer.md); and the writing of checkpoints, so that they are whole."""
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class CapabilityTrainer(GRPOTrainer):
         self._tokens_per_forward = tokens_per_forward
         self._step_metrics: dict[str, float] = {}
         self._update_started = 0.0
+        self._micro: dict[str, torch.Tensor] = {}
         self._logps = torch.empty(0)
 
     def training_step(
@@ -73,6 +75,7 @@ class CapabilityTrainer(GRPOTrainer):
         ):
             if self.beta != 0.0:
                 micro["ref_per_token_logps"] = self._base_logps(micro)
+            self._micro = micro
             part = self.compute_loss(model, micro)
             self.accelerator.backward(part)
             loss += part.detach()
@@ -83,7 +86,7 @@ class CapabilityTrainer(GRPOTrainer):
             **batch.metrics,
             "rows": len(batch.rows),
             "loss_tokens": batch.tokens,
-            "logprob_gap": gap / max(batch.tokens, 1),
+            "logprob_gap": gap / max(batch.known_tokens, 1),
             "rollouts_seconds": self._update_started - started,
         }
         return loss
@@ -97,6 +100,9 @@ class CapabilityTrainer(GRPOTrainer):
     def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> tuple:
         result = super()._get_per_token_logps_and_entropies(*args, **kwargs)
         self._logps = result[0].detach()  # for logprob_gap, without a second forward
+        # The loss reads the old log-probs next.
+        old = self._micro["old_per_token_logps"]
+        old.copy_(torch.where(self._micro["old_is_unknown"], self._logps, old))
         return result
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:

@@ -17,16 +17,19 @@ class DamagedBatch(RuntimeError):
 
 
 class Row(Strict):
-    """One sequence: completion_ids, logprobs and mask have one entry a token from the first sampled token on."""
+    """One sequence: completion_ids, logprobs and mask have one entry a token from the first sampled token on.
+
+    logprobs is None where the completion was sampled under another prompt (a hint, which this one is without)."""
 
     prompt_ids: list[int] = Field(min_length=1)
     completion_ids: list[int] = Field(min_length=1)
-    logprobs: list[float]
+    logprobs: list[float] | None
     mask: list[int]
 
     @model_validator(mode="after")
     def _is_aligned(self) -> Row:
-        tokens, logprobs, mask = len(self.completion_ids), len(self.logprobs), len(self.mask)
+        tokens, mask = len(self.completion_ids), len(self.mask)
+        logprobs = tokens if self.logprobs is None else len(self.logprobs)
         if not tokens == logprobs == mask:
             raise ValueError(f"{tokens} completion_ids, {logprobs} logprobs, {mask} mask; give one each")
         if not set(self.mask) <= {0, 1}:

@@ -22,6 +22,7 @@ async function openGiven(file: string, { kind, version }: Identity): Promise<Ana
   const options = { capabilities: digest(capabilities), ...(labels && { labels: digest(labels.passes) }) };
   return {
     identity: { kind, version, options },
+    ignoresSeed: true,
     selects: labels ? 'by labels' : 'outright',
 
     unsuited(_, { maxCandidates, passes }) {
@@ -33,7 +34,8 @@ async function openGiven(file: string, { kind, version }: Identity): Promise<Ana
     },
 
     async discover({ quotable }) {
-      return capabilities.map((one) => ({ ...one, examples: one.examples.filter((key) => quotable.has(key)) }));
+      const quoted = (keys: string[]) => keys.filter((key) => quotable.has(key));
+      return { candidates: capabilities.map((one) => ({ ...one, examples: quoted(one.examples) })), faults: [] };
     },
 
     async label({ pass }) {

@@ -3,7 +3,7 @@
  * does not depend on the order of the rollouts; a pass is a function of (rollouts, seed, pass).
  */
 import { setImmediate } from 'node:timers/promises';
-import type { Candidate, Label, LabelPass } from '../../domain/capability';
+import type { Discovery, Label, LabelPass } from '../../domain/capability';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { OutsideFailure } from '../../domain/failures';
 import { defineKind } from '../../domain/kind';
@@ -20,7 +20,7 @@ export const rules = defineKind({
   kind: 'rules',
   version: '2',
   options: {},
-  open: (_, identity): Analyst => ({ identity, selects: 'by labels', unsuited, discover, label }),
+  open: (_, identity): Analyst => ({ identity, ignoresSeed: true, selects: 'by labels', unsuited, discover, label }),
 });
 
 function unsuited(description: EnvironmentDescription): string | undefined {
@@ -70,13 +70,14 @@ async function labelRollouts({
  * Candidates for the classes of error that were seen, the most frequent among the failures first. None if there is no failure or no success:
  * with nothing to contrast, nothing is proposed.
  */
-async function discover({ rollouts, quotable, rule, ...work }: DiscoverInput): Promise<Candidate[]> {
+async function discover({ rollouts, quotable, rule, ...work }: DiscoverInput): Promise<Discovery> {
   const labeled = await labelRollouts({ rollouts: byKey(rollouts), ...work });
-  if (!labeled.some(({ passed }) => passed) || labeled.every(({ passed }) => passed)) return [];
+  if (!labeled.some(({ passed }) => passed) || labeled.every(({ passed }) => passed))
+    return { candidates: [], faults: [] };
   const withLabel = (errorClass: ErrorClass, label: Label, passed: boolean) =>
     labeled.filter((one) => one.labels[errorClass] === label && one.passed === passed).map(({ key }) => key);
   const shown = (keys: string[]) => keys.filter((key) => quotable.has(key)).slice(0, 2);
-  return errorClassSchema.options
+  const candidates = errorClassSchema.options
     .map((errorClass) => ({
       errorClass,
       lacking: withLabel(errorClass, 'LACKING', false),
@@ -89,6 +90,7 @@ async function discover({ rollouts, quotable, rule, ...work }: DiscoverInput): P
       ...capabilities[errorClass],
       examples: [...shown(lacking), ...shown(present)],
     }));
+  return { candidates, faults: [] };
 }
 
 /** One labeling pass over a random half of the rollouts: the labels are deterministic, so passes differ in what they look at. */

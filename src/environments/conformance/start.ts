@@ -6,6 +6,7 @@ import {
   type Evaluation,
   type ResetResult,
 } from '../../domain/environment';
+import { holdsWords } from '../../sandbox/hint-checks';
 import { firstIssue } from '../protocol';
 import type { Checked, Sample } from './checked';
 import { firstDifference } from './difference';
@@ -63,6 +64,14 @@ function checkStart(start: ResetResult, description: Checked['description'], add
   const undescribed = offered.filter((name) => !description.tools.some((tool) => tool.name === name));
   if (undescribed.length > 0)
     add('reset', `tools offers ${quoted(undescribed.join(', '))}`, 'offer only tools that describe lists');
+  const { hint } = start;
+  const called = hint === undefined ? [] : offered.filter((name) => holdsWords(hint, name));
+  if (called.length > 0)
+    add(
+      'reset',
+      `hint names the tool ${quoted(called.join(', '))}`,
+      'say what kind of thing to do, and leave calls to the agent',
+    );
 }
 
 /** Reward and reference of an episode in which nothing was done. */

@@ -20,7 +20,7 @@ const MAX_TOOLS = 5;
 
 export const generators: SynthesizerKind = defineKind({
   kind: 'generators',
-  version: '4',
+  version: '5',
   options: {},
   open: (_, identity) => openGenerators(identity),
 });
@@ -28,6 +28,7 @@ export const generators: SynthesizerKind = defineKind({
 function openGenerators(identity: Identity): Synthesizer {
   return {
     identity,
+    ignoresSeed: true,
     unsuited,
     write: async (input) => write(input, { knobs: startKnobs }),
     revise: async (input) => write(input, revised(input)),
@@ -79,11 +80,13 @@ function write(
 }
 
 /** The knobs of the next round, and what they answer. */
-function revised({ round, previous: { source, findings, calibration } }: ReviseInput): { knobs: Knobs; why: string } {
+function revised({ round, previous }: ReviseInput): { knobs: Knobs; why: string } {
+  const { source, findings, rejection, calibration } = previous;
   const before = knobsOf(source);
-  // No knob mends what a self-test finds.
-  const after = findings.length === 0 && calibration ? turn(before, calibration) : before;
-  const found = (findings.length === 0 ? calibration?.reasons : findings.slice(0, 3))?.join('; ') ?? '';
+  // No knob mends what a self-test finds, or what a person does not like.
+  const against = rejection === undefined ? findings : [...findings, `a person rejected it: ${rejection}`];
+  const after = against.length === 0 && calibration ? turn(before, calibration) : before;
+  const found = (against.length === 0 ? calibration?.reasons : against.slice(0, 3))?.join('; ') ?? '';
   if (JSON.stringify(after) !== JSON.stringify(before))
     return { knobs: after, why: ` Round ${round}, after "${found}":` };
   throw new OutsideFailure(

@@ -17,11 +17,12 @@ const FILES = [
   'transitions',
   'reward',
   'solutions',
+  'hint',
   'environment',
 ];
 const FIRST_LINE = 'export const params = ';
 const LAST_LINE =
-  'export const { describe, make, start, step, reward, reference, solve, shortcuts } = environmentOf(params);';
+  'export const { describe, make, start, step, reward, reference, solve, shortcuts, hint } = environmentOf(params);';
 
 export function moduleSource(params: Params): string {
   return `${FIRST_LINE}${JSON.stringify(params)};\n${(fixedText ??= readFixedText())}${LAST_LINE}\n`;

@@ -39,6 +39,7 @@ function openGiven(o: { folder: string; texts: ReadonlyMap<string, string>; iden
   const digests = Object.fromEntries([...texts].map(([file, text]) => [file, sha256(text)]));
   return {
     identity: { ...identity, options: { modules: digests } },
+    ignoresSeed: true,
 
     async write({ candidate: { name }, progress }) {
       const source = texts.get(`${name}.js`);

@@ -1,4 +1,5 @@
 /** The functions of an environment module (docs/synthesis.md) over its parameters. Invariant: nothing but the parameters is kept. */
+import { hintOf } from './hint.js';
 import { instanceOf } from './instances.js';
 import { referenceOf, rewardOf } from './reward.js';
 import { shortcutsOf, solutionOf } from './solutions.js';
@@ -23,5 +24,6 @@ export function environmentOf(params) {
     reference: (/** @type {Instance} */ state) => referenceOf(params, state),
     solve: (/** @type {number} */ seed) => solutionOf(params, make(seed)),
     shortcuts: (/** @type {number} */ seed) => shortcutsOf(params, make(seed)),
+    hint: (/** @type {Instance} */ state) => hintOf(params, state),
   };
 }

@@ -1,0 +1,72 @@
+/**
+ * The analyst that asks a language model: candidates and labels from reading the trajectories, for any target. Invariant: its identity holds
+ * what its answers depend on, and nothing of where the model is, who pays, or how fast it is asked.
+ */
+import { z } from 'zod';
+import { LENGTHS } from '../../domain/compact';
+import { isFailure, reasonOf } from '../../domain/failures';
+import { defineKind, type Identity } from '../../domain/kind';
+import { languageModelFields } from '../../domain/language-model';
+import { openLanguageModel } from '../../language-model/model';
+import { openPrompts } from '../../language-model/prompts';
+import type { Analyst } from '../analyst';
+import { discover } from './discover';
+import { label } from './label';
+import { roomIn, targetText, type Means } from './request';
+
+const count = z.number().int().positive();
+
+export const llm = defineKind({
+  kind: 'llm',
+  version: '1',
+  options: {
+    ...languageModelFields,
+    /** Of trajectories in one request; fewer where contextTokens leaves no room for them. */
+    chunkTokens: count.default(60_000),
+    /** Trajectories that one request labels. */
+    labelsPerChunk: count.default(40),
+    /** Characters of a message, and of a call's arguments, that are shown. */
+    messageChars: count.default(LENGTHS.message),
+    argumentChars: count.default(LENGTHS.arguments),
+  },
+  paths: ['prompts'],
+  open({ chunkTokens, labelsPerChunk, messageChars, argumentChars, ...spec }, identity) {
+    const { contextTokens, maxTokens, repairs } = spec;
+    const model = openLanguageModel('analyst', spec);
+    const prompts = openPrompts({ folder: spec.prompts });
+    const lengths = { message: messageChars, arguments: argumentChars };
+    const limits = { contextTokens, maxTokens, chunkTokens, labelsPerChunk, lengths, repairs };
+    return analystWith({ model, prompts, ...limits }, identity);
+  },
+});
+
+export function analystWith(means: Means, { kind, version }: Pick<Identity, 'kind' | 'version'>): Analyst {
+  const { model, prompts, chunkTokens, labelsPerChunk, lengths, contextTokens } = means;
+  const options = {
+    model: model.id,
+    prompts: prompts.digest(['discover', 'merge', 'label', 'repair']),
+    chunkTokens,
+    labelsPerChunk,
+    lengths,
+    // Where it is tight, it decides what a chunk holds.
+    contextTokens,
+  };
+  return {
+    identity: { kind, version, options },
+    selects: 'by labels',
+
+    unsuited(description, { maxCandidates }) {
+      const values = { ...targetText(description), trajectories: '', failed: '', passed: '' };
+      try {
+        roomIn(means, 'discover', { ...values, maxCandidates: String(maxCandidates) });
+        return undefined;
+      } catch (error) {
+        if (isFailure(error, 'BadInput')) return reasonOf(error);
+        throw error;
+      }
+    },
+
+    discover: (input) => discover(means, input),
+    label: (input) => label(means, input),
+  };
+}

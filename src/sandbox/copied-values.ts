@@ -1,0 +1,158 @@
+/**
+ * Arguments that a policy copies from what it has read, without knowing what it is about: from rendered records, from JSON, from what the
+ * user said. Invariant: a function of schemas and texts; no regular expression is made of what a module wrote.
+ */
+import type { JsonSchema, Message, ToolSchema } from '../domain/messages';
+import { valuesIn } from './records';
+import { vocabularyOf } from './vocabulary';
+
+/** What is read of one text, and of the records of a conversation. */
+const READ = { text: 2_000, observation: 20_000, records: 16, objects: 64, fields: 40, depth: 6 };
+
+type Fields = Record<string, unknown>;
+type Plain = string | number | boolean;
+
+/** Of an observation that is a JSON object or array. */
+export function jsonOf(content: string): object | undefined {
+  if (!/^\s*[{[]/.test(content)) return undefined;
+  try {
+    return JSON.parse(content) as object;
+  } catch {
+    return undefined;
+  }
+}
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * Records of the observations, the last ones: what is separated by " ; ", or each object of a JSON text with the fields of those around it,
+ * which it is found by: an item with the number of its order.
+ */
+export const recordsIn = (messages: readonly Message[]): string[] =>
+  messages
+    .flatMap((m) => (m.role === 'tool' ? [m.content.slice(0, READ.observation)] : []))
+    .flatMap((content) => {
+      const json = jsonOf(content);
+      return json ? objectsIn(json).map((fields) => JSON.stringify(fields)) : content.slice(0, 5_000).split(' ; ');
+    })
+    .slice(-READ.records);
+
+/** The first ones, outer before inner. */
+function objectsIn(json: unknown): Fields[] {
+  const found: Fields[] = [];
+  const look = (value: unknown, around: Fields, depth: number): void => {
+    if (depth > READ.depth || found.length >= READ.objects) return;
+    if (Array.isArray(value)) return value.slice(0, READ.objects).forEach((item) => look(item, around, depth + 1));
+    if (!isFields(value)) return;
+    const own = Object.entries(value).slice(0, READ.fields);
+    const plain = own.filter(([, field]) => isPlain(field) || isListOfTexts(field));
+    const all = Object.entries({ ...around, ...Object.fromEntries(plain) });
+    const fields = Object.fromEntries(all.slice(-READ.fields));
+    found.push(fields);
+    for (const [, field] of own) look(field, fields, depth + 1);
+  };
+  look(json, {}, 0);
+  return found;
+}
+
+const isPlain = (value: unknown): value is Plain => ['string', 'number', 'boolean'].includes(typeof value);
+const isListOfTexts = (value: unknown): boolean =>
+  Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string');
+
+/** Values under a name, or under that of one of them (`item_id` for `item_ids`), in JSON texts in order. */
+export function valuesNamed(name: string, texts: readonly string[]): Plain[] {
+  const names = [name, name.replace(/s$/, '')];
+  return texts.flatMap((text) => {
+    const json = jsonOf(text);
+    const objects = json ? objectsIn(json) : [];
+    return objects.flatMap((fields) => names.flatMap((key) => [fields[key]].flat()).filter(isPlain));
+  });
+}
+
+/**
+ * A call whose arguments are copied from the first text that holds a fitting value: one of the argument's name, one that looks like the
+ * example in its description, one that its schema lists. Else the first value that the schema allows; a free text is the last of the
+ * words with a digit. An argument that is not required is left out where nothing fits.
+ */
+export function callWith(tool: ToolSchema, texts: readonly string[]): { name: string; arguments: Fields } {
+  const { properties = {}, required: needed } = tool.parameters;
+  const required = Array.isArray(needed) ? needed : Object.keys(properties);
+  const found = argumentsIn(tool, texts);
+  const given = Object.entries(properties).flatMap(([name, schema]): [string, unknown][] => {
+    if (name in found) return [[name, found[name]]];
+    return required.includes(name) ? [[name, anyValue(schema, texts)]] : [];
+  });
+  return { name: tool.name, arguments: Object.fromEntries(given) };
+}
+
+/** Those for which a fitting value stands in the texts. */
+export const argumentsIn = ({ parameters }: ToolSchema, texts: readonly string[]): Fields =>
+  Object.fromEntries(
+    Object.entries(parameters.properties ?? {})
+      .map(([name, schema]) => [name, copied({ name, schema, texts })] as const)
+      .filter(([, value]) => value !== undefined),
+  );
+
+function copied({ name, schema, texts }: { name: string; schema: JsonSchema; texts: readonly string[] }): unknown {
+  if (schema.type === 'array') {
+    const item = copied({ name, schema: schema.items ?? {}, texts });
+    return item === undefined ? undefined : [item];
+  }
+  const named = valuesNamed(name, texts);
+  const vocabulary = vocabularyOf(schema);
+  if (vocabulary) {
+    const [found] = [...named.map(String), ...texts].flatMap((text) => valuesIn(schema, text.slice(0, READ.text)));
+    return found !== undefined && vocabulary.number ? Number(found) : found;
+  }
+  const isNumber = schema.type === 'number' || schema.type === 'integer';
+  const type = isNumber ? 'number' : (schema.type ?? 'string');
+  const sameType = named.find((value) => typeof value === type);
+  if (sameType !== undefined || type !== 'string') return sameType;
+  return likeExample(schema, texts);
+}
+
+/** Where nothing fits. */
+function anyValue(schema: JsonSchema, texts: readonly string[]): unknown {
+  const vocabulary = vocabularyOf(schema);
+  const first = vocabulary?.parts.map(([option = '']) => option).join('');
+  if (first !== undefined) return vocabulary?.number ? Number(first) : first;
+  const last = texts.flatMap(tokensOf).findLast((token) => /\d/.test(token));
+  switch (schema.type) {
+    case 'array':
+      return last === undefined ? [] : [last];
+    case 'object':
+      return {};
+    case 'boolean':
+      return true;
+    case 'number':
+    case 'integer':
+      return Number(last?.match(/\d+/)?.[0] ?? 0);
+    default:
+      return examplesIn(schema).words[0] ?? last ?? '';
+  }
+}
+
+/** By the values that the description quotes: a text of their form where they are identifiers, else one of them that is said. */
+function likeExample(schema: JsonSchema, texts: readonly string[]): string | undefined {
+  const { forms, words } = examplesIn(schema);
+  if (forms.length > 0) return texts.flatMap(tokensOf).find((token) => forms.includes(formOf(token)));
+  const said = texts.join('\n').toLowerCase();
+  return words.find((value) => said.includes(value.toLowerCase()));
+}
+
+function examplesIn({ description }: JsonSchema): { forms: string[]; words: string[] } {
+  // A module's schema may hold anything.
+  const text = String(description ?? '').slice(0, READ.text);
+  const quoted = [...text.matchAll(/'([^'\n]{1,60})'/g)].flatMap(([, example]) => example ?? []);
+  const isForm = (example: string): boolean => /[\d#@_]/.test(example) && !/\s/.test(example);
+  return { forms: quoted.filter(isForm).map(formOf), words: quoted.filter((example) => !isForm(example)) };
+}
+
+/** `#W123` and `#K9` have one form, and so have all addresses of mail. */
+const formOf = (token: string): string =>
+  token.includes('@') ? '@' : token.replace(/[a-z]+/gi, 'a').replace(/\d+/g, '0');
+
+/** Words, with the marks that identifiers have within. */
+const tokensOf = (text: string): string[] =>
+  (text.slice(0, READ.text).match(/[\w#@.+-]+/g) ?? []).map((token) => token.replace(/[.+-]+$/, ''));

@@ -1,0 +1,26 @@
+/** What can be said of a module's text without running it. Invariant: each finding names the line and how to mend it. */
+
+/** As code writes them, without a space between: the words alone may stand in a policy's text ("the return process. Give the Date (ISO)"). */
+const FORBIDDEN: readonly [construct: RegExp, name: string, fix: string][] = [
+  [/^\s*import\s+(?:['"]|[\w*{][^\n]*\bfrom\s*['"])/, 'import', 'a module has no imports: write what you need into it'],
+  [/\bimport\(/, 'import()', 'a module has no imports: write what you need into it'],
+  [/\brequire\(/, 'require', 'a module has no imports: write what you need into it'],
+  [/\bfetch\(/, 'fetch', 'there is no network: draw what you need from the seed'],
+  [/\bprocess\.[a-z]/, 'process', 'there is no host to ask: leave it out'],
+  [/\bMath\s*\.\s*random\b/, 'Math.random', 'draw everything from the seed, by a generator of your own'],
+  [
+    /\bnew\s+Date[(;]|\bDate(?:\.[a-zU]|\((?!s\)))/,
+    'Date',
+    'there is no clock: write dates as text and count days yourself',
+  ],
+  [/\bset(?:Timeout|Interval)\(/, 'a timer', 'nothing runs later: answer at once'],
+  [/\beval\(|\bnew\s+Function\(/, 'eval', 'write the code itself'],
+];
+
+export function staticFindings(source: string): string[] {
+  const lines = source.split('\n');
+  return FORBIDDEN.flatMap(([construct, name, fix]) => {
+    const at = lines.findIndex((line) => construct.test(line));
+    return at < 0 ? [] : [`line ${at + 1} uses ${name}: ${fix}`];
+  });
+}

@@ -1,0 +1,97 @@
+/**
+ * A second look at a module: a model proposes scripts that try to score without the capability. Invariant: they only ever add to what the
+ * self-test plays; where no usable answer comes, the module is as good as it was.
+ */
+import { z } from 'zod';
+import type { Candidate } from '../../domain/capability';
+import { isFailure } from '../../domain/failures';
+import { answerOf, type Read } from '../../language-model/answer';
+import { jsonIn } from '../../language-model/json';
+import { attackSchema, type Attack } from '../../sandbox/attacks';
+import { openModule } from '../../sandbox/module';
+import { SandboxError } from '../../sandbox/sandbox';
+import type { Asking } from '../../language-model/types';
+import { ownCode } from './read-module';
+import type { Means } from './llm';
+
+const SEEDS = [0, 1, 2];
+
+export async function attacksOn(
+  { source, candidate }: { source: string; candidate: Candidate },
+  { model, prompts, repairs, attacks: most, seed, asking }: Means & { seed: number; asking: Asking },
+): Promise<Attack[]> {
+  if (most === 0) return [];
+  const shown = await shownOf(source);
+  if (!shown) return [];
+  const { tools, messages, keys } = shown;
+  const asked = prompts.render('attack', {
+    most: String(most),
+    capability: candidate.name,
+    definition: candidate.definition || '(none was given)',
+    tools: tools.map((tool) => JSON.stringify(tool)).join('\n'),
+    beginnings: messages,
+    breakdown: keys.join(', ') || '(nothing)',
+    source: ownCode(source),
+  });
+  const names = new Set(tools.map(({ name }) => name));
+  try {
+    return await answerOf({
+      model,
+      messages: asked,
+      seed,
+      repairs,
+      asking,
+      prompts,
+      read: (text) => readAttacks(text, names, most),
+    });
+  } catch (error) {
+    if (isFailure(error, 'AnswerInvalid')) return [];
+    throw error;
+  }
+}
+
+/** Nothing of a module that fails. */
+async function shownOf(source: string) {
+  const module = openModule({ source });
+  try {
+    const { tools } = await module.describe();
+    const begun = await Promise.all(
+      SEEDS.map(async (seed) => {
+        const state = await module.make(seed);
+        return { seed, messages: await module.start(state), reward: await module.reward(state) };
+      }),
+    );
+    return {
+      tools,
+      messages: begun
+        .flatMap(({ seed, messages }) =>
+          messages.filter(({ role }) => role === 'user').map((m) => `seed ${seed}: ${m.content}`),
+        )
+        .join('\n'),
+      keys: Object.keys(begun[0]?.reward.breakdown ?? {}),
+    };
+  } catch (error) {
+    // The self-test finds it, and says so better.
+    if (error instanceof SandboxError) return undefined;
+    throw error;
+  } finally {
+    await module.close();
+  }
+}
+
+function readAttacks(text: string, tools: ReadonlySet<string>, most: number): Read<Attack[]> {
+  const json = jsonIn(text);
+  if ('defect' in json) return { defects: [json.defect] };
+  const parsed = z.strictObject({ attacks: z.array(attackSchema).max(most) }).safeParse(json.value);
+  if (!parsed.success)
+    return {
+      defects: parsed.error.issues
+        .slice(0, 10)
+        .map(({ path, message }) => `${path.join('.') || 'the answer'}: ${message}`),
+    };
+  const unknown = parsed.data.attacks.flatMap(({ messages }) =>
+    messages.flatMap(({ calls = [] }) => calls.flatMap(({ name }) => (tools.has(name) ? [] : [name]))),
+  );
+  if (unknown.length > 0) return { defects: [`there is no tool ${unknown[0]}: call ${[...tools].join(', ')} only`] };
+  return { value: parsed.data.attacks };
+}

@@ -1,0 +1,111 @@
+/**
+ * What was found of a module, in words for the model that mends it. Invariants: what to turn follows the method (step 2), by the bands that
+ * were missed, with hints where these were tried; a person's rejection is told as one.
+ */
+import type { CalibrationReport } from '../../domain/calibration';
+import type { Measures } from '../../domain/measures';
+import type { RoundFeedback } from '../../domain/results';
+
+const EASIER_BY = 'Ways to make it easier, by what the figures say:';
+const EASIER = [
+  'make instances smaller: fewer records, fewer steps, fewer rules at once, a more direct first message',
+  'clarify what the policy asks for here, and what the user means',
+  'give credit in more levels on the way to success, so that attempts at one instance differ in reward',
+  'export `hint(state)`, if it is not there yet: a part of the rollouts is then shown the hint, in training and in calibration',
+  'where the capability has several parts, keep to one of them',
+].map((way) => `- ${way};`);
+const HARDER = [
+  'add a constraint of the policy that has to be held in mind at the same time',
+  'add steps: more look-ups before the decision, more than one thing asked for',
+  'add ambiguity that a look-up or a question resolves, and decoys: records that are nearly right, facts that are true and not asked for',
+  'let more instances call for the capability, and take out what gives the right choice away in the first message',
+].map((way) => `- ${way};`);
+const CONTRAST = [
+  'attempts at one instance should end differently: too many instances are always solved, or never',
+  'bring the instances of different branches nearer to each other in difficulty: make the easy ones harder and the hard ones easier',
+  'give credit in more levels between 0 and 1, each for a step that some attempts take and others do not',
+].map((way) => `- ${way};`);
+
+/** Where attempts without the hint succeed too seldom, and those with it too often. */
+const BETWEEN = [
+  'let `hint(state)` say less: what kind of thing to watch for, and not what to do about it;',
+  'make instances a little easier without it, so that it is needed less: fewer records, fewer steps, fewer rules at once;',
+].map((way) => `- ${way}`);
+
+export function foundText({ findings, rejection, calibration, withHints }: RoundFeedback): string {
+  if (findings.length > 0) return ['The self-test did not pass:', '', ...findings.map((one) => `- ${one}`)].join('\n');
+  if (rejection !== undefined)
+    return [
+      'The self-test passed, and the environment is within the bands. A person then read the module and rejected it, in these words:',
+      '',
+      ...rejection.split('\n').map((line) => `> ${line}`),
+      ...(calibration ? ['', 'What the attempts of the base model came to:', ...figures(calibration)] : []),
+      ...(withHints ? ['', `${hinted(withHints)}:`, ...figures(withHints.calibration)] : []),
+    ].join('\n');
+  if (!calibration) return 'It was sent back without a finding.';
+  const missed = (report: CalibrationReport) => [
+    '',
+    ...report.reasons.map((one) => `- ${one}`),
+    '',
+    ...figures(report),
+  ];
+  return [
+    'The self-test passed. The base model then attempted the instances, several times each, and the environment is not within the bands:',
+    ...missed(calibration),
+    ...(withHints ? ['', `${hinted(withHints)}, and it is not within the bands either:`] : []),
+    ...(withHints ? missed(withHints.calibration) : []),
+  ].join('\n');
+}
+
+const hinted = ({ share }: NonNullable<RoundFeedback['withHints']>): string =>
+  `The instances were then attempted again, with \`hint(state)\` shown in ${percent(share)} of the attempts`;
+
+const figures = (report: CalibrationReport): string[] => [
+  `Over all instances: ${measured(report)}.`,
+  ...Object.entries(report.branches ?? {}).map(([name, of]) => `Over the instances of \`${name}\`: ${measured(of)}.`),
+  ...(report.judged ? [`Judged were the instances of ${report.judged.branches.join(', ')} alone.`] : []),
+];
+
+const measured = (of: Measures): string =>
+  `success rate ${percent(of.successRate)}, mean reward ${of.meanReward.toFixed(2)}; ${percent(of.allSuccess)} of the instances were ` +
+  `always solved, ${percent(of.allZero)} never got any reward, ${percent(of.constant)} gave all attempts the same reward`;
+const percent = (share: number): string => `${(100 * share).toFixed(0)}%`;
+
+export function adviceText({ findings, rejection, calibration, withHints }: RoundFeedback): string {
+  if (findings.length === 0 && rejection !== undefined)
+    return [
+      'Say what the person means before you change anything, then mend it wherever the module has this fault. What they did not object to stays as it is.',
+      'The difficulty was right: what you change should leave the figures about where they are.',
+    ].join('\n');
+  if (findings.length > 0 || !calibration)
+    return [
+      'Find the cause of each finding before you change anything; several may have one cause. What the findings do not touch stays as it is.',
+      'A policy that must not pay and does shows what the reward does not see: let the reward see it, or mix in twins on which it is wrong. Do not special-case the policy that was named.',
+    ].join('\n');
+  return [
+    ...(withHints ? waysWithHints(withHints.calibration) : ways[calibration.verdict]),
+    '',
+    'Turn one or two things, by as much as the figures are off; the capability stays what the environment is about.',
+  ].join('\n');
+}
+
+const ways: Record<CalibrationReport['verdict'], string[]> = {
+  too_easy: [
+    'It is too easy: the base model can do it already. Ways to make it harder, by what the figures say:',
+    ...HARDER,
+  ],
+  too_hard: [`It is too hard: the base model hardly ever gets there. ${EASIER_BY}`, ...EASIER],
+  too_little_contrast: ['Too few instances tell better attempts from worse ones. Ways to mend it:', ...CONTRAST],
+  accepted: ['Change as little as the above asks for.'],
+};
+
+/** Hints are tried only where attempts without them succeed too seldom. */
+function waysWithHints({ verdict }: CalibrationReport): string[] {
+  if (verdict === 'too_easy')
+    return [
+      'Without the hint it is too hard, and with it too easy. Ways to bring the two nearer to each other, by what the figures say:',
+      ...BETWEEN,
+    ];
+  if (verdict === 'too_hard') return [`Even with the hint it is too hard. ${EASIER_BY}`, ...EASIER];
+  return ways[verdict];
+}

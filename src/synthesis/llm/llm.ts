@@ -1,0 +1,112 @@
+/**
+ * Synthesizer `llm`: a language model writes the module, and rewrites it by what was found. Invariants: its identity holds what its answers
+ * depend on, and nothing of where the model is, who pays, or how fast it is asked; what it wrote runs in the sandbox only; what leaves here
+ * loads, solves its own first instances and has the target's tools.
+ */
+import { z } from 'zod';
+import { digest } from '../../artifacts/hash';
+import { isFailure, OutsideFailure, reasonOf } from '../../domain/failures';
+import { defineKind, type Identity } from '../../domain/kind';
+import { languageModelFields } from '../../domain/language-model';
+import { answerOf } from '../../language-model/answer';
+import { openLanguageModel } from '../../language-model/model';
+import { openPrompts, type Prompts } from '../../language-model/prompts';
+import type { Asking, ChatMessage, LanguageModel } from '../../language-model/types';
+import { attacksIn, MOST_ATTACKS, type Attack } from '../../sandbox/attacks';
+import { OFFERED_TOOLS } from '../../sandbox/limits';
+import type { SynthesizedModule, Synthesizer, WriteInput } from '../synthesizer';
+import { attacksOn } from './attack';
+import { examplesText, questionOf, revisionOf, type Room } from './question';
+import { readModule, withAttacks } from './read-module';
+import { showable } from './target';
+
+/** The synthesizer's options, opened. */
+export interface Means extends Room {
+  model: LanguageModel;
+  prompts: Prompts;
+  repairs: number;
+  /** Scripts that are proposed against a module, at most. */
+  attacks: number;
+}
+
+export const llm = defineKind({
+  kind: 'llm',
+  version: '1',
+  options: {
+    ...languageModelFields,
+    /** Ways to score without the capability that the model is asked to think of, for each module; 0: it is not asked. */
+    attacks: z.number().int().min(0).max(5).default(5),
+  },
+  paths: ['prompts'],
+  open({ attacks, ...spec }, identity) {
+    const { contextTokens, maxTokens, repairs } = spec;
+    const model = openLanguageModel('synthesizer', spec);
+    const prompts = openPrompts({ folder: spec.prompts });
+    return synthesizerWith({ model, prompts, contextTokens, maxTokens, repairs, attacks }, identity);
+  },
+});
+
+export function synthesizerWith(means: Means, { kind, version }: Pick<Identity, 'kind' | 'version'>): Synthesizer {
+  const { model, prompts, contextTokens, attacks } = means;
+  const options = {
+    model: model.id,
+    prompts: prompts.digest(['environment', 'environment-revision', 'attack', 'repair']),
+    examples: digest(examplesText()),
+    attacks,
+    // Where it is tight, it decides what is shown.
+    contextTokens,
+  };
+  return {
+    identity: { kind, version, options },
+
+    unsuited(description) {
+      const none = { candidate: { name: '', definition: '', examples: [] }, description, forbidden: [] };
+      try {
+        questionOf(none, { shown: [], prompts, room: means, more: [] });
+        const { length } = description.tools;
+        if (length >= OFFERED_TOOLS.fewest) return undefined;
+        return `the target has ${length} tools, and an environment offers ${OFFERED_TOOLS.fewest} or more of them`;
+      } catch (error) {
+        if (isFailure(error, 'BadInput')) return reasonOf(error);
+        throw error;
+      }
+    },
+
+    write: (input) => moduleFor(input, { means, more: [], known: [] }),
+    revise: (input) =>
+      moduleFor(input, { means, more: revisionOf(input, prompts), known: attacksIn(input.previous.source).attacks }),
+  };
+}
+
+/** `known`: attacks on the module before. They are played against this one too. */
+async function moduleFor(
+  input: WriteInput,
+  { means, more, known }: { means: Means; more: readonly ChatMessage[]; known: readonly Attack[] },
+): Promise<SynthesizedModule> {
+  const { candidate, ledger, progress, signal, seed } = input;
+  const { model, prompts, repairs } = means;
+  const asking = (done: number): Asking => ({
+    ledger,
+    signal,
+    step: `environment: ${candidate.name}`,
+    onText: () => progress(done, 2),
+  });
+  const shown = await showable(input.rollouts, input.forbidden);
+  const { messages, target } = questionOf(input, { shown, prompts, room: means, more });
+  const read = async (text: string) => {
+    const answer = await readModule(text, target);
+    progress(0, 2);
+    return answer;
+  };
+  const written = await answerOf({ model, messages, seed, read, repairs, asking: asking(0), prompts }).catch(
+    (error: unknown) => {
+      if (isFailure(error, 'AnswerInvalid')) throw new OutsideFailure('CannotSynthesize', reasonOf(error));
+      throw error;
+    },
+  );
+  progress(1, 2);
+  const proposed = await attacksOn({ source: written.source, candidate }, { ...means, seed, asking: asking(1) });
+  progress(2, 2);
+  const attacks = new Map([...known, ...proposed].map((attack) => [JSON.stringify(attack.messages), attack]));
+  return { ...written, source: withAttacks(written.source, [...attacks.values()].slice(-MOST_ATTACKS)) };
+}

@@ -1,0 +1,97 @@
+/**
+ * What is asked of the model: the same beginning for all capabilities of a target, and for all rounds of one. Invariant: equal inputs give
+ * equal bytes; what does not fit into the context is shown in shorter samples, never left out in silence.
+ */
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { OutsideFailure } from '../../domain/failures';
+import type { ScoredRollout } from '../../domain/rollout';
+import type { Prompts } from '../../language-model/prompts';
+import type { ChatMessage } from '../../language-model/types';
+import type { ReviseInput, WriteInput } from '../synthesizer';
+import { evidenceText } from './evidence';
+import { adviceText, foundText } from './feedback';
+import { ownCode } from './read-module';
+import { policyText, samplesOf, samplesText, toolsText } from './target';
+import type { Target } from './target-checks';
+
+/** The project's own, seen from src/ and from dist/: modules that pass the self-test. */
+const EXAMPLES = resolve(__dirname, '..', '..', '..', 'prompts', 'examples');
+const EXAMPLE_NAMES = ['board', 'pages'];
+
+/** The most is shown that fits: samples of each tool and their characters, failures, successes. */
+const SIZES = [
+  { most: 3, chars: 1_500, failures: 5, successes: 2 },
+  { most: 3, chars: 700, failures: 4, successes: 2 },
+  { most: 2, chars: 400, failures: 3, successes: 1 },
+  { most: 1, chars: 300, failures: 1, successes: 1 },
+];
+/** As rough as tokenizers differ: code and JSON have fewer characters to a token than prose. */
+const CHARS_PER_TOKEN = 3.5;
+
+export interface Room {
+  contextTokens: number;
+  maxTokens: number;
+}
+
+interface Asked {
+  shown: readonly ScoredRollout[];
+  prompts: Prompts;
+  room: Room;
+  more: readonly ChatMessage[];
+}
+
+export const examplesText = (): string =>
+  EXAMPLE_NAMES.map((name) => readFileSync(join(EXAMPLES, `${name}.js`), 'utf8').replace('// prettier-ignore\n', ''))
+    .map((text) => `\`\`\`javascript\n${text.trim()}\n\`\`\``)
+    .join('\n\n');
+
+/** The messages that ask for a module, and what its answer is held against. `shown`: the rollouts that may be (showable()). */
+export function questionOf(
+  { candidate, description, forbidden }: Pick<WriteInput, 'candidate' | 'description' | 'forbidden'>,
+  { shown, prompts, room, more }: Asked,
+): { messages: ChatMessage[]; target: Target } {
+  const samples = samplesOf(shown);
+  const tried = SIZES.map((size) => {
+    const observations = samplesText(samples, size) || '(none was called)';
+    const evidence = evidenceText({ candidate, rollouts: shown, ...size });
+    const messages = prompts.render('environment', {
+      examples: examplesText(),
+      policy: policyText(description),
+      tools: toolsText(description),
+      steps: String(description.maxSteps),
+      observations,
+      capability: candidate.name,
+      definition: candidate.definition || '(none was given)',
+      evidence,
+    });
+    return {
+      messages: [...messages, ...more],
+      target: { description, samples, forbidden, shown: `${observations}\n${evidence}` },
+    };
+  });
+  const fitting = tried.find(({ messages }) => tokensOf(messages) + room.maxTokens <= room.contextTokens);
+  if (fitting) return fitting;
+  const needed = tokensOf(tried.at(-1)?.messages ?? []) + room.maxTokens;
+  throw new OutsideFailure(
+    'BadInput',
+    `synthesizer.contextTokens is ${room.contextTokens}, of which maxTokens are ${room.maxTokens}; the shortest prompt needs about ` +
+      `${needed} in all; set contextTokens to that or more (and take a model that has them), or lower maxTokens`,
+  );
+}
+
+const tokensOf = (messages: readonly ChatMessage[]): number =>
+  Math.ceil(messages.reduce((sum, { content }) => sum + content.length, 0) / CHARS_PER_TOKEN);
+
+/** The module as the model's own earlier answer, and what was found of it. */
+export const revisionOf = (
+  { round, previous }: Pick<ReviseInput, 'round' | 'previous'>,
+  prompts: Prompts,
+): ChatMessage[] => [
+  { role: 'assistant', content: `\`\`\`javascript\n${ownCode(previous.source)}\n\`\`\`` },
+  ...prompts.render('environment-revision', {
+    round: String(round),
+    found: foundText(previous),
+    advice: adviceText(previous),
+  }),
+];

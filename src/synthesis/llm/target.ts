@@ -1,0 +1,81 @@
+/**
+ * The target as prompts tell it: its policy, its tools, what its tools really answer. Invariants: a function of the rollouts, whatever their
+ * order; nothing of a rollout that holds a test task's text.
+ */
+import { setImmediate } from 'node:timers/promises';
+import { byTask, cut } from '../../domain/compact';
+import type { EnvironmentDescription } from '../../domain/environment';
+import type { Message, ToolCall } from '../../domain/messages';
+import type { ScoredRollout } from '../../domain/rollout';
+import { jsonOf } from '../../sandbox/copied-values';
+import { forbiddenIn } from '../../sandbox/leakage';
+
+/** What a tool answered, and to what. */
+export interface Sample {
+  tool: string;
+  given: string;
+  content: string;
+}
+
+/** Of the agent's tools; the first ones kept for each tool are of different kinds, as far as there are some. */
+const MOST_SAMPLES = 3;
+/** The method's constant, as in compacted trajectories. */
+const GIVEN_CHARS = 200;
+
+/** Those of which no user message holds the text of a test task. */
+export async function showable(
+  rollouts: readonly ScoredRollout[],
+  forbidden: readonly string[],
+): Promise<ScoredRollout[]> {
+  const isForbidden = forbiddenIn(forbidden);
+  const shown: ScoredRollout[] = [];
+  for (const rollout of rollouts) {
+    if (!rollout.messages.some(({ role, content }) => role === 'user' && isForbidden(content))) shown.push(rollout);
+    // There are thousands, and other steps' heartbeats and timers beside.
+    await setImmediate();
+  }
+  return shown.sort(byTask);
+}
+
+export function samplesOf(rollouts: readonly ScoredRollout[]): Sample[] {
+  const all = new Map<string, Map<string, Sample>>();
+  for (const sample of rollouts.flatMap(({ messages }) => answersIn(messages))) {
+    const known = all.get(sample.tool) ?? new Map<string, Sample>();
+    if (!known.has(sample.content)) known.set(sample.content, sample);
+    all.set(sample.tool, known);
+  }
+  return [...all.keys()].sort().flatMap((tool) => varied([...(all.get(tool)?.values() ?? [])]));
+}
+
+/** What the agent's calls were answered, in order; ids may come up again in later messages. */
+export function answersIn(messages: readonly Message[]): Sample[] {
+  const open = new Map<string, ToolCall>();
+  return messages.flatMap((message) => {
+    if (message.role === 'assistant') for (const call of message.toolCalls ?? []) open.set(call.id, call);
+    const call = message.role === 'tool' && message.requestor !== 'user' ? open.get(message.toolCallId) : undefined;
+    if (!call) return [];
+    return [{ tool: call.name, given: JSON.stringify(call.arguments), content: message.content }];
+  });
+}
+
+/** One of each kind in turn: JSON, an error, other text. */
+function varied(samples: readonly Sample[]): Sample[] {
+  const kindOf = ({ content }: Sample): string =>
+    jsonOf(content) ? 'json' : /^\W*error/i.test(content) ? 'error' : 'text';
+  const kinds = ['json', 'text', 'error'].map((kind) => samples.filter((sample) => kindOf(sample) === kind));
+  const turns = Array.from({ length: MOST_SAMPLES }, (_, n) => kinds.flatMap((kind) => kind[n] ?? [])).flat();
+  return turns.slice(0, MOST_SAMPLES);
+}
+
+export const policyText = ({ policy }: EnvironmentDescription): string => policy.trim() || '(none is written down)';
+
+export const toolsText = ({ tools }: EnvironmentDescription): string =>
+  tools.map((tool) => JSON.stringify(tool)).join('\n');
+
+export function samplesText(samples: readonly Sample[], { most, chars }: { most: number; chars: number }): string {
+  const tools = [...new Set(samples.map(({ tool }) => tool))];
+  const shown = tools.flatMap((tool) => samples.filter((sample) => sample.tool === tool).slice(0, most));
+  return shown
+    .map(({ tool, given, content }) => `${tool}(${cut(given, GIVEN_CHARS)})\n=> ${cut(content, chars) || '(empty)'}`)
+    .join('\n\n');
+}
