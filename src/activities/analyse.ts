@@ -1,11 +1,10 @@
 /** Step 1 of the method: discover candidates, label them N times, select. Invariant: what was found is looked up before it is computed. */
-import { z } from 'zod';
 import type { Analyst } from '../analyst/analyst';
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import { requireDifference } from '../domain/behaviour';
 import {
-  candidateSchema,
+  discoverySchema,
   labelPassSchema,
   selectionSchema,
   type Candidate,
@@ -15,7 +14,7 @@ import { kindOf, type KindSpec } from '../domain/kind';
 import { openingOf } from '../domain/messages';
 import { checkPartition, selectCapabilities, selectOutright } from '../domain/selection';
 import { readScored } from '../rollout/read';
-import { fail, keptJson, readJson, working, type Dependencies } from './context';
+import { asking, fail, keptJson, readJson, working, type Dependencies } from './context';
 import { leaked, taskText, testTexts } from './leakage';
 import type { AnalysisActivities, ControlActivities } from './types';
 
@@ -25,15 +24,17 @@ export function createAnalysis({
   kinds,
 }: Dependencies): Pick<AnalysisActivities, 'discover' | 'label'> & Pick<ControlActivities, 'select'> {
   const open = async (spec: KindSpec): Promise<Analyst> => kindOf(kinds.analysts, spec).open(spec, undefined);
-  const candidatesOf = (ref: ArtifactRef) => readJson(store, ref, z.array(candidateSchema));
+  const candidatesOf = (ref: ArtifactRef) => readJson(store, ref, discoverySchema).then(({ candidates }) => candidates);
 
   return {
-    async discover({ target, analyst: spec, rule, rollouts: ref }) {
+    async discover({ target, analyst: spec, rule, rollouts: ref, seed, ...payer }) {
       const analyst = await open(spec);
       const environment = await environments.get(target);
       const description = await environment.describe();
       const { version } = description;
-      const key = `candidates/${digest({ maker: analyst.identity, ref, version, maxCandidates: rule.maxCandidates })}`;
+      const { identity: maker, ignoresSeed } = analyst;
+      const asked = { form: '2', maker, ref, version, maxCandidates: rule.maxCandidates };
+      const key = `candidates/${digest({ ...asked, ...(!ignoresSeed && { seed }) })}`;
       const found = await keptJson(store, { key, producer: 'discover', inputs: [ref] }, async () => {
         const rollouts = await readScored({ store, ref });
         // Examples are shown to others (a synthesizer, a router): none may hold a test task's text, not even as a part of its own.
@@ -43,12 +44,13 @@ export function createAnalysis({
             leaked(tests, taskText(openingOf(messages))) === undefined ? [key] : [],
           ),
         );
-        return analyst.discover({ rollouts, quotable, description, rule, ...working('discover candidates') });
+        const work = asking({ ...payer, store, title: 'discover candidates' });
+        return analyst.discover({ rollouts, quotable, description, rule, seed, ...work });
       });
       return { ref: found, selects: analyst.selects };
     },
 
-    async label({ target, analyst: spec, rollouts, candidates: ref, pass, seed }) {
+    async label({ target, analyst: spec, rollouts, candidates: ref, pass, seed, ...payer }) {
       const analyst = await open(spec);
       const description = await (await environments.get(target)).describe();
       const { version } = description;
@@ -56,7 +58,7 @@ export function createAnalysis({
       return keptJson(store, { key, producer: 'label', inputs: [rollouts, ref] }, async () => {
         const candidates = await candidatesOf(ref);
         const scored = await readScored({ store, ref: rollouts });
-        const work = working(`labeling pass ${pass + 1}`);
+        const work = asking({ ...payer, store, title: `labeling pass ${pass + 1}` });
         const labels = await analyst.label({ rollouts: scored, candidates, description, pass, seed, ...work });
         return checked(labels, candidates);
       });

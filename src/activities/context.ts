@@ -8,12 +8,16 @@ import type { ArtifactRef } from '../domain/artifacts';
 import { diskFull } from '../artifacts/disk-full';
 import type { ArtifactStore } from '../artifacts/store';
 import { canonical } from '../artifacts/hash';
+import { backoffMs } from '../domain/backoff';
 import { failureTypes, isFailure, OutsideFailure, type FailureType } from '../domain/failures';
 import type { AnalysisHeartbeat, Work } from '../domain/progress';
+import { openLedger } from '../language-model/ledger';
+import type { Ledger } from '../language-model/types';
 import type { PolicyClient } from '../policy/client';
 import type { Registry } from '../registry';
 import type { EnvironmentPool } from './environments';
 import type { GpuGroups } from './gpu-groups';
+import type { Payer } from './types';
 
 export interface Dependencies {
   store: ArtifactStore;
@@ -42,15 +46,20 @@ export const fail = (type: FailureType, message: string): ApplicationFailure =>
  * down is retried elsewhere; one that the workflow cancelled, or that is no longer this worker's, is cancelled.
  */
 async function toFailure(error: unknown, home: string): Promise<unknown> {
-  const signal = Context.current().cancellationSignal;
+  const { cancellationSignal: signal, info } = Context.current();
   if (signal.aborted) {
     const shutdown = signal.reason instanceof CancelledFailure && signal.reason.message === 'WORKER_SHUTDOWN';
     return shutdown ? fail('WorkerShutdown', 'the worker is shutting down; another one continues') : signal.reason;
   }
   if (error instanceof ApplicationFailure || !(error instanceof Error)) return error;
-  const { type, retryable, message } = (await withoutRoom(error, home)) as Error & Record<string, unknown>;
+  const { type, retryable, message, retryAfterMs } = (await withoutRoom(error, home)) as Error &
+    Record<string, unknown>;
   if (typeof type !== 'string' || typeof retryable !== 'boolean') return error;
-  return ApplicationFailure.create({ type, message, nonRetryable: !retryable, cause: error });
+  return ApplicationFailure.create({
+    ...{ type, message, nonRetryable: !retryable, cause: error },
+    // Never sooner than without it: an endpoint that always says "in a second" would use up the attempts within a minute.
+    ...(typeof retryAfterMs === 'number' && { nextRetryDelay: Math.max(retryAfterMs, backoffMs(info.attempt)) }),
+  });
 }
 
 /** DiskFull where the system said so, whoever passed it on as what; else the error as it is. */
@@ -86,6 +95,38 @@ export function working(title: string): Work {
   return {
     signal: context.cancellationSignal,
     progress: (done, total) => context.heartbeat({ kind: 'analysis', title, done, total } satisfies AnalysisHeartbeat),
+  };
+}
+
+/** Pieces of replies come by the hundred: they are told of no more often. */
+const PIECES_MS = 500;
+
+/** For a part that may ask a language model: what comes of a reply is progress too. */
+export function asking(o: Payer & { store: ArtifactStore; title: string }): Work & { ledger: Ledger } {
+  const { store, campaign, budget, title } = o;
+  const context = Context.current();
+  const told = { done: 0, total: 1, characters: 0, at: 0 };
+  const tell = (): void => {
+    const { done, total, characters } = told;
+    told.at = Date.now();
+    const heard = characters > 0 && { characters };
+    context.heartbeat({ kind: 'analysis', title, done, total, ...heard } satisfies AnalysisHeartbeat);
+  };
+  const isDue = () => Date.now() - told.at >= PIECES_MS;
+  return {
+    signal: context.cancellationSignal,
+    progress(done, total) {
+      const further = done !== told.done || total !== told.total;
+      Object.assign(told, { done, total });
+      if (further || isDue()) tell();
+    },
+    ledger: openLedger({
+      ...{ store, campaign, budget },
+      heard(piece) {
+        told.characters += piece.length;
+        if (isDue()) tell();
+      },
+    }),
   };
 }
 

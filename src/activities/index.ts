@@ -1,5 +1,6 @@
 /** The activities by task queue, with their dependencies passed in. */
 import { createAnalysis } from './analyse';
+import { createApproval } from './approval';
 import { createCheckBase } from './check-base';
 import { mapped, type Dependencies, type GpuDependencies, type PolicyDependencies } from './context';
 import { createFitRouter } from './fit-router';
@@ -12,7 +13,13 @@ import type { AnalysisActivities, ControlActivities, GpuActivities, RolloutActiv
 
 export const createControlActivities = (deps: Dependencies): ControlActivities & AnalysisActivities =>
   mapped(
-    { ...createPrepare(deps), ...createAnalysis(deps), ...createSynthesis(deps), ...createWriteReport(deps) },
+    {
+      ...createPrepare(deps),
+      ...createAnalysis(deps),
+      ...createSynthesis(deps),
+      ...createApproval(deps),
+      ...createWriteReport(deps),
+    },
     deps,
   );
 

@@ -1,11 +1,11 @@
 /**
- * Leakage check: no capability text, no evidence and no synthesized task that was used may contain a test task's text. Texts are compared
+ * Leakage check: no capability text, no evidence, no synthesized task that was used and no hint there may contain a test task's text. Texts are compared
  * as words, without case.
  */
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { sandboxSpec } from '../domain/environment-spec';
-import type { Environment, Message } from '../domain/environment';
+import type { Environment, Message, ResetResult } from '../domain/environment';
 import { isFailure } from '../domain/failures';
 import type { Work } from '../domain/progress';
 import type { CampaignRecord } from '../domain/results';
@@ -60,16 +60,19 @@ export function leaked(tests: Map<string, string>, text: string): string | undef
   return undefined;
 }
 
-async function firstText(environment: Environment, task: string): Promise<string> {
+async function startOf(environment: Environment, task: string): Promise<ResetResult> {
   const episode = await environment.reset({ id: task, seed: 0 });
   await episode.close();
-  return taskText(episode.start.messages);
+  return episode.start;
 }
 
+const firstText = async (environment: Environment, task: string): Promise<string> =>
+  taskText((await startOf(environment, task)).messages);
+
 /** Undefined where the module fails on the seed: it was never played. */
-async function seedText(environment: Environment, task: string): Promise<string | undefined> {
+async function seedStart(environment: Environment, task: string): Promise<ResetResult | undefined> {
   try {
-    return await firstText(environment, task);
+    return await startOf(environment, task);
   } catch (error) {
     if (isFailure(error, 'BadEnvironment')) return undefined;
     throw error;
@@ -104,11 +107,15 @@ export async function checkLeakage(o: {
     ];
     if (used.length === 0) continue;
     from.push(round.module);
+    const hinted = round.withHints?.calibration.accepted;
     const environment = await environments.get(sandboxSpec(round.module));
     for (const [n, task] of used.entries()) {
-      const text = await seedText(environment, task);
+      const start = await seedStart(environment, task);
       progress(n + 1, used.length);
-      if (text !== undefined) texts.push({ where: `${name}, ${task}`, text });
+      if (!start) continue;
+      texts.push({ where: `${name}, ${task}`, text: taskText(start.messages) });
+      if (hinted && start.hint !== undefined)
+        texts.push({ where: `${name}, ${task}, hint`, text: normalise(start.hint) });
     }
   }
   for (const task of await exemplars(o.store, record)) {

@@ -25,7 +25,9 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store'> {
   name: string;
   process: LearnerProcess;
   /** How every batch is made. */
-  batch: Pick<RollOutOptions, 'sampling' | 'seed' | 'concurrency' | 'maxAttempts' | 'inputs'> & { maxSteps: number };
+  batch: Pick<RollOutOptions, 'sampling' | 'seed' | 'concurrency' | 'maxAttempts' | 'inputs' | 'hints'> & {
+    maxSteps: number;
+  };
   maskReadOnlyTurns: boolean;
   steps: number;
 }

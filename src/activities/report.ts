@@ -6,6 +6,7 @@ import type { ArtifactStore } from '../artifacts/store';
 import { kindOf } from '../domain/kind';
 import type { Work } from '../domain/progress';
 import type { CampaignRecord } from '../domain/results';
+import { spentOf } from '../language-model/ledger';
 import { buildReport } from '../report/build';
 import { batchesByPurpose } from '../report/build/totals';
 import { renderReport } from '../report/render';
@@ -29,12 +30,13 @@ export function createWriteReport({
       const tasks = await (await environments.get(target)).tasks('test');
       const { published } = kindOf(kinds.environments, target);
       const parts = { ...(published && { published }), ...(leakage && { leakage }) };
-      const report = await buildReport({ store: watched, record, tasks, ...parts });
+      const spent = await spentOf({ store, campaign: record.campaign.name });
+      const report = await buildReport({ store: watched, record, tasks, spent, ...parts });
       const { json, html } = renderReport({ report });
       const [folder, aside] = [join(home, record.campaign.name), asideIn(home)];
       await replaceFile({ path: join(folder, 'report.json'), body: json, aside });
       await replaceFile({ path: join(folder, 'report.html'), body: html, aside });
-      const key = `report/${digest(record)}`;
+      const key = `report/${digest({ record, spent })}`;
       return {
         report: await store.put({
           key: `${key}.json`,

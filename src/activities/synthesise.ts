@@ -7,10 +7,12 @@ import { selfTestSchema } from '../domain/results';
 import { outcomes, readScored } from '../rollout/read';
 import { messageHash } from '../sandbox/leakage';
 import { selfTest, SELF_TEST_VERSION } from '../sandbox/self-test';
-import { keptJson, readJson, working, type Dependencies } from './context';
+import { asking, keptJson, readJson, working, type Dependencies } from './context';
 import { testTexts } from './leakage';
 import type { AnalysisActivities, ControlActivities } from './types';
 
+/** As JavaScript ends comments: what follows one would be the module's code. */
+const LINE_END = /[\n\r\u2028\u2029]/g;
 /** Changes whenever the same rewards would be judged otherwise. */
 const CALIBRATION_VERSION = '3';
 
@@ -22,12 +24,14 @@ export function createSynthesis({
   const text = async (ref: ArtifactRef): Promise<string> => (await store.read(ref)).toString('utf8');
 
   return {
-    async synthesize({ target, synthesizer: spec, rollouts: ref, candidate, round, previous }) {
+    async synthesize({ target, synthesizer: spec, rollouts: ref, candidate, round, previous, seed, ...payer }) {
       const synthesizer = await kindOf(kinds.synthesizers, spec).open(spec, undefined);
       const environment = await environments.get(target);
       const description = await environment.describe();
       const { version } = description;
-      const key = `environment/${digest({ maker: synthesizer.identity, ref, version, candidate, previous })}`;
+      const { identity: maker, ignoresSeed } = synthesizer;
+      const asked = { maker, ref, version, candidate, previous };
+      const key = `environment/${digest({ ...asked, ...(!ignoresSeed && { seed }) })}`;
       const known = await store.find(key);
       if (known) return known;
       const input = {
@@ -36,7 +40,8 @@ export function createSynthesis({
         rollouts: await readScored({ store, ref }),
         // Modules draw again rather than come up with a test task's first message.
         forbidden: [...(await testTexts(environment, working('read the test tasks').progress)).keys()].map(messageHash),
-        ...working(`synthesize ${candidate.name}, round ${round}`),
+        seed,
+        ...asking({ ...payer, store, title: `synthesize ${candidate.name}, round ${round}` }),
       };
       const { source, rationale } = previous
         ? await synthesizer.revise({
@@ -50,7 +55,7 @@ export function createSynthesis({
         producer: 'synthesize',
         inputs: [ref, ...(previous ? [previous.module] : [])],
         mediaType: 'text/javascript',
-        body: `${source}\n// Rationale: ${rationale.replaceAll('\n', ' ')}\n`,
+        body: `${source}\n// Rationale: ${rationale.replace(LINE_END, ' ')}\n`,
       });
     },
 

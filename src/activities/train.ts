@@ -35,6 +35,7 @@ export function createTrain(deps: GpuDependencies): GpuActivities {
         maxSteps,
         maxTokens,
         maskReadOnlyTurns,
+        hints: input.hints,
       });
       const known = await wholeResult(store, `training/${id}`);
       if (known) return known;
@@ -62,7 +63,10 @@ export function createTrain(deps: GpuDependencies): GpuActivities {
           steps,
           checkpointEvery,
           maskReadOnlyTurns,
-          batch: { sampling, maxSteps, seed, concurrency, maxAttempts, inputs: inputsOf(input) },
+          batch: {
+            ...{ sampling, maxSteps, seed, concurrency, maxAttempts, inputs: inputsOf(input) },
+            ...(input.hints && { hints: input.hints }),
+          },
         });
         const result = await learning.toTheEnd(environment);
         const inputs = [

@@ -1,4 +1,5 @@
 /** The activities as the workflows see them, by task queue. Workflows import this file's types only. */
+import type { Decision } from '../domain/approval';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { BaseCheck } from '../domain/base-check';
 import type { CalibrationReport } from '../domain/calibration';
@@ -6,17 +7,19 @@ import type { CalibrationBands, Campaign, SelectionRule, Training } from '../dom
 import type { Candidate } from '../domain/capability';
 import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { Identity, KindSpec } from '../domain/kind';
+import type { Budget } from '../domain/language-model';
 import type { Purpose } from '../domain/purposes';
 import type {
   CampaignRecord,
   PlanPart,
   Prepared,
   RolloutSummary,
+  RoundFeedback,
   SelectedCapability,
   SelfTest,
   TrainingResult,
 } from '../domain/results';
-import type { FixedPolicy, Policy, Sampling } from '../domain/rollout';
+import type { FixedPolicy, Hints, Policy, Sampling } from '../domain/rollout';
 
 /** Which tasks: a part of the campaign's plan, or seeds of a synthesized environment. */
 export type TaskSet =
@@ -31,6 +34,8 @@ export interface RollOutInput {
   tasks: TaskSet;
   /** Attempts at each task. */
   attempts: number;
+  /** Which of them are hinted; without it none is. */
+  hints?: Hints;
   sampling: Sampling;
   maxSteps: number;
   seed: number;
@@ -48,6 +53,8 @@ export interface TrainInput {
   baseModelPath: string;
   tasks: TaskSet;
   training: Training;
+  /** Which rollouts of a group are hinted; without it none is. */
+  hints?: Hints;
   seed: number;
   maxTokens: number;
   maxSteps: number;
@@ -71,34 +78,51 @@ export interface ControlActivities {
   }): Promise<{ ref: ArtifactRef; selected: SelectedCapability[] }>;
   selfTest(input: { module: ArtifactRef }): Promise<SelfTest>;
   calibrate(input: { bands: CalibrationBands; rollouts: ArtifactRef; confidence: number }): Promise<CalibrationReport>;
+  /** What was decided before of this thing of this workflow; null if nothing was. */
+  recallDecision(input: { about: string; of: string }): Promise<Decision | null>;
+  keepDecision(input: { about: string; of: string; decision: Decision }): Promise<void>;
   writeReport(input: { record: CampaignRecord }): Promise<{ report: ArtifactRef; html: ArtifactRef }>;
+}
+
+/** Whose language models are asked: what they cost is counted by campaign. No part of any key. */
+export interface Payer {
+  campaign: string;
+  budget: Budget;
 }
 
 /** Steps that may ask a language model: they take as long as they need and heartbeat what is done. */
 export interface AnalysisActivities {
-  discover(input: {
-    target: EnvironmentSpec;
-    analyst: KindSpec;
-    rule: SelectionRule;
-    rollouts: ArtifactRef;
-  }): Promise<{ ref: ArtifactRef; selects: 'by labels' | 'outright' }>;
-  label(input: {
-    target: EnvironmentSpec;
-    analyst: KindSpec;
-    rollouts: ArtifactRef;
-    candidates: ArtifactRef;
-    pass: number;
-    seed: number;
-  }): Promise<ArtifactRef>;
-  synthesize(input: {
-    target: EnvironmentSpec;
-    synthesizer: KindSpec;
-    rollouts: ArtifactRef;
-    candidate: Candidate;
-    round: number;
-    /** The round before, which is revised. */
-    previous?: { module: ArtifactRef; findings: string[]; calibration?: CalibrationReport };
-  }): Promise<ArtifactRef>;
+  discover(
+    input: Payer & {
+      target: EnvironmentSpec;
+      analyst: KindSpec;
+      rule: SelectionRule;
+      rollouts: ArtifactRef;
+      seed: number;
+    },
+  ): Promise<{ ref: ArtifactRef; selects: 'by labels' | 'outright' }>;
+  label(
+    input: Payer & {
+      target: EnvironmentSpec;
+      analyst: KindSpec;
+      rollouts: ArtifactRef;
+      candidates: ArtifactRef;
+      pass: number;
+      seed: number;
+    },
+  ): Promise<ArtifactRef>;
+  synthesize(
+    input: Payer & {
+      target: EnvironmentSpec;
+      synthesizer: KindSpec;
+      rollouts: ArtifactRef;
+      candidate: Candidate;
+      round: number;
+      /** The round before, which is revised. */
+      previous?: RoundFeedback & { module: ArtifactRef };
+      seed: number;
+    },
+  ): Promise<ArtifactRef>;
 }
 
 export interface RolloutActivities {

@@ -55,7 +55,7 @@ export function loadCampaign(o: { file: string; overrides?: CampaignOverrides; r
 }
 
 /**
- * Digest of everything a campaign file says, for telling two campaigns of one name apart. Paths count relative to the file's folder, so
+ * Digest of everything a campaign file says that can change what comes out, for telling two campaigns of one name apart. Paths count relative to the file's folder, so
  * that a checkout can be moved; what analyst and synthesizer read from files counts by its contents.
  * @throws UserError if one of them can't be opened.
  */
@@ -63,14 +63,19 @@ export async function configDigest(o: { campaign: Campaign; file: string; regist
   const { campaign, file, registry = allKinds } = o;
   const folder = dirname(resolve(file));
   const relativePaths = withPaths({ campaign, registry, change: (path) => relative(folder, path) });
+  const terms = { budget: undefined, approval: undefined };
   try {
     const analyst = await kindOf(registry.analysts, campaign.analyst).open(campaign.analyst, undefined);
     const synthesizer = await kindOf(registry.synthesizers, campaign.synthesizer).open(campaign.synthesizer, undefined);
-    return digest({ ...relativePaths, analyst: analyst.identity, synthesizer: synthesizer.identity });
+    return digest({ ...relativePaths, ...terms, analyst: analyst.identity, synthesizer: synthesizer.identity });
   } catch (error) {
     throw new UserError(messageOf(error));
   }
 }
+
+/** Digest of what may be changed under one name: what may be spent, and what waits for approval. */
+export const termsDigest = ({ budget, approval }: Pick<Campaign, 'budget' | 'approval'>): string =>
+  digest({ budget, approval });
 
 function readYaml(file: string): { fields: Fields; lineOf: (path: readonly PropertyKey[]) => number } {
   let text: string;

@@ -1,5 +1,6 @@
 /** Turns the schema's complaints into sentences: which field, which value, what is allowed. */
 import type { z } from 'zod';
+import { hasCredentials } from '../domain/endpoint-fields';
 import { nodesAt, type JsonSchemaNode } from './campaign-schema';
 import { nearest } from './nearest';
 
@@ -27,8 +28,16 @@ export function describeIssue(o: {
   const text =
     value === undefined
       ? `${name} is missing; it must be ${allowed(issue)}`
-      : `${name} is ${JSON.stringify(value)}; it must be ${allowed(issue)}${guessFor(issue, value)}${formOf({ issue, value, nodes })}`;
+      : `${name} is ${shown(value, issue.path.at(-1))}; it must be ${allowed(issue)}${guessFor(issue, value)}${formOf({ issue, value, nodes })}`;
   return [{ path: [...issue.path], text }];
+}
+
+/** As it stands in the file, but for what is or may be a key. */
+function shown(value: unknown, name: PropertyKey = ''): string {
+  const isKey = (field: PropertyKey, text: unknown) =>
+    typeof text === 'string' && (field === 'apiKeyEnv' || hasCredentials(text));
+  if (isKey(name, value)) return '(not shown)';
+  return JSON.stringify(value, (field, text: unknown) => (isKey(field, text) ? '(not shown)' : text));
 }
 
 function allowed(issue: Issue): string {

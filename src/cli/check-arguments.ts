@@ -13,6 +13,7 @@ import { changePaths } from './option-paths';
 export const argumentsUsage = (kinds = environments): string =>
   [
     'NAME',
+    'FILE.js',
     ...kinds.flatMap(({ kind, checkArguments }) => (checkArguments ? [`${kind} ${checkArguments.usage}`] : [])),
     '-- COMMAND [ARGUMENT...]',
   ].join(' | ');

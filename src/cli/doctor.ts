@@ -4,6 +4,7 @@ import { checkBridge } from './checks/bridge';
 import { checkModel, checkTarget } from './checks/campaign';
 import { failed, passed, type Check } from './checks/check';
 import { checkGpus } from './checks/gpus';
+import { checkLanguageModels } from './checks/language-models';
 import { checkBuild, checkHome, checkMemory, checkNode, checkPort, checkTemporal } from './checks/machine';
 import { checkPartners } from './checks/partners';
 import { checkPolicyServer } from './checks/policy-server';
@@ -54,6 +55,7 @@ export async function examine({ home, ports, campaign }: DoctorOptions): Promise
     ...(await checkTarget(campaign, home)),
     ...(tokens ? [tokens] : []),
     ...(await checkPartners(campaign)),
+    ...(await checkLanguageModels(campaign)),
     await checkPolicyServer(campaign),
     ...(gpus ? [gpus] : []),
   ];

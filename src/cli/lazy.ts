@@ -13,6 +13,7 @@ export const lazy = {
   serveEnvironment: () => require('../environments/serve') as typeof import('../environments/serve'),
   partners: () => require('../partners/open') as typeof import('../partners/open'),
   parts: () => require('./checks/parts') as typeof import('./checks/parts'),
+  languageModelPlan: () => require('./plan/language-models') as typeof import('./plan/language-models'),
   registry: () => (require('../registry') as typeof import('../registry')).registry,
   folderStore: () => require('../artifacts/folder-store') as typeof import('../artifacts/folder-store'),
 };

@@ -1,8 +1,11 @@
 /** The command line. Invariant: every failure is one line on stderr that names cause and fix, with exit code 1 (usage: 2). */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, CommanderError } from 'commander';
+import { approvalCommands } from './commands/approval';
+import { analyseCommand } from './commands/analyse';
 import { environmentCommands } from './commands/env';
 import { inspectCommands } from './commands/inspect';
+import { labelsCommands } from './commands/labels';
 import { lineageCommand } from './commands/lineage';
 import { planCommand } from './commands/plan';
 import { reportCommand } from './commands/report';
@@ -31,12 +34,15 @@ function createProgram(): Command {
     })
     .showSuggestionAfterError()
     .exitOverride();
+  analyseCommand(program);
   planCommand(program);
   runCommands(program);
   watchCommands(program);
+  approvalCommands(program);
   reportCommand(program);
   lineageCommand(program);
   selectCommand(program);
+  labelsCommands(program);
   environmentCommands(program);
   inspectCommands(program);
   return program;

@@ -1,6 +1,6 @@
 /** Starts a campaign on a cluster that is up already. Invariant: the same decision as `campaign run` about a name that is known. */
 import type { Stage } from '../domain/stages';
-import { configDigest, loadCampaign, type CampaignOverrides } from './campaign-file';
+import { configDigest, loadCampaign, termsDigest, type CampaignOverrides } from './campaign-file';
 import { decide, type Decision } from './run/decide';
 import { campaignState, connect, registerSearchAttributes, startCampaign, type TemporalAddress } from './temporal';
 
@@ -23,13 +23,13 @@ export async function startFile({
     file,
     overrides: { ...(name === undefined ? {} : { name }), ...(seed === undefined ? {} : { seed }) },
   });
-  const digest = await configDigest({ campaign, file });
+  const digests = { configDigest: await configDigest({ campaign, file }), terms: termsDigest(campaign) };
   const temporal = await connect(at);
   try {
     await registerSearchAttributes(temporal, at);
     const state = await campaignState(temporal, campaign.name);
-    const decision = decide({ name: campaign.name, state, configDigest: digest, until });
-    if (decision === 'start') await startCampaign(temporal, { campaign, configDigest: digest, until, force });
+    const decision = decide({ name: campaign.name, state, ...digests, until });
+    if (decision === 'start') await startCampaign(temporal, { campaign, ...digests, until, force });
     return { campaign: campaign.name, decision };
   } finally {
     await temporal.close();

@@ -88,10 +88,19 @@ export async function keepFinished({ client }: Temporal, namespace: string): Pro
   });
 }
 
+/** Of what a campaign's file says (campaign-file.ts). */
+export interface Digests {
+  configDigest: string;
+  terms: string;
+}
+type StartMemo = Partial<Digests> & { until?: Stage | null };
+
 export interface CampaignState {
   status: 'RUNNING' | 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'TERMINATED' | 'TIMED_OUT' | 'OTHER';
   runId: string;
   configDigest?: string;
+  /** Digest of its terms: those that it was started with. */
+  terms?: string;
   until?: Stage;
   paused?: boolean;
 }
@@ -101,11 +110,12 @@ export async function campaignState({ client }: Temporal, name: string): Promise
   try {
     const { status, runId, memo = {} } = await client.workflow.getHandle(workflowIds.campaign(name)).describe();
     const known = ['RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED', 'TERMINATED', 'TIMED_OUT'] as const;
-    const { configDigest, until, paused } = memo as Memo & { configDigest?: string; until?: Stage | null };
+    const { configDigest, terms, until, paused } = memo as Memo & StartMemo;
     return {
       status: known.find((one) => one === status.name) ?? 'OTHER',
       runId,
       ...(configDigest ? { configDigest } : {}),
+      ...(terms ? { terms } : {}),
       ...(until ? { until } : {}),
       ...(paused ? { paused } : {}),
     };
@@ -118,9 +128,9 @@ export async function campaignState({ client }: Temporal, name: string): Promise
 /** Starts a campaign's workflow, or takes up the one that runs under its name. One that was paused when it failed starts paused. */
 export async function startCampaign(
   temporal: Temporal,
-  start: { campaign: Campaign; configDigest: string; until?: Stage | undefined; force?: boolean | undefined },
+  start: Digests & { campaign: Campaign; until?: Stage | undefined; force?: boolean | undefined },
 ): Promise<WorkflowHandle> {
-  const { campaign, configDigest, until, force } = start;
+  const { campaign, configDigest, terms, until, force } = start;
   const input: CampaignInput = { campaign, ...(until ? { until } : {}), ...(force ? { force } : {}) };
   const name = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
   const { workflow } = temporal.client;
@@ -129,7 +139,7 @@ export async function startCampaign(
     workflowId: workflowIds.campaign(campaign.name),
     taskQueue: taskQueues.control,
     args: [input],
-    memo: { configDigest, until: until ?? null },
+    memo: { configDigest, terms, until: until ?? null },
     typedSearchAttributes: new TypedSearchAttributes([{ key: name, value: campaign.name }]),
     staticSummary: `campaign ${campaign.name}, seed ${campaign.seed}`,
     workflowIdConflictPolicy: 'USE_EXISTING',

@@ -2,18 +2,23 @@
 import type { Figure } from '../domain/figure';
 import type { Report } from '../domain/report';
 import type { ReportedCapability, ReportedRound } from '../domain/reported-capability';
+import type { CalibrationFigures } from '../domain/reported-training';
+import { calibrationsOf, hintsText } from './calibrations';
 import { figureView, sourceView } from './figure-view';
 import { MISSING } from './format';
 import { markup, type Markup } from './markup';
 import { calibrationPlot } from './plots/calibration';
 import { plotFigure, table } from './sections';
+import { versionsSection } from './versions-section';
 import { adapterVerdict, gamedText } from './words';
 
 type View = (figure: Figure | undefined) => Markup;
 
-const ended = ({ status }: ReportedCapability): string => (status ?? 'not finished').replace('_', ' ');
+const ended = ({ status, calibration }: ReportedCapability): Markup =>
+  markup`${(status ?? 'not finished').replace('_', ' ')}${calibration?.accepted && calibration.hints !== undefined && markup`<div class="quiet">accepted ${hintsText(calibration)}</div>`}`;
 
-export const capabilitiesSection = ({ capabilities, bands, campaign }: Report): Markup | undefined => {
+export const capabilitiesSection = (report: Report): Markup | undefined => {
+  const { capabilities, bands, campaign } = report;
   if (capabilities === undefined || capabilities.length === 0) return undefined;
   const view: View = (figure) => figureView({ figure, campaign: campaign.name });
   const calibrated = capabilities.some((c) => c.calibration !== undefined);
@@ -43,7 +48,8 @@ ${
     campaign: campaign.name,
   })}`
 }
-${roundsTable(capabilities, view)}`;
+${roundsTable(capabilities, view)}
+${versionsSection(report)}`;
 };
 
 /** The held-out seeds by branch: a gain on one that is paid with another is no skill. */
@@ -69,7 +75,14 @@ router may choose it all the same, if that pays on the target.</p>${table({
 /** Every round: one whose self-test failed went back to the synthesizer and has no calibration. */
 const roundsTable = (capabilities: readonly ReportedCapability[], view: View): Markup | undefined => {
   const rows = capabilities.flatMap(({ name, rounds = [] }) =>
-    rounds.map((round) => [name, String(round.round), ...roundCells(round, view)]),
+    rounds.flatMap((round) => {
+      const [first, ...others] = calibrationsOf(round);
+      return [first, ...others].map((calibration) => [
+        name,
+        String(round.round),
+        ...roundCells(round, calibration, view),
+      ]);
+    }),
   );
   if (rows.length === 0) return undefined;
   return markup`<h3>Rounds of synthesis</h3>${table({
@@ -88,11 +101,15 @@ const roundsTable = (capabilities: readonly ReportedCapability[], view: View): M
   })}`;
 };
 
-const roundCells = ({ selfTest, calibration }: ReportedRound, view: View): (Markup | string)[] => [
+const roundCells = (
+  { selfTest }: ReportedRound,
+  calibration: CalibrationFigures | undefined,
+  view: View,
+): (Markup | string)[] => [
   selfTest.passed ? 'passed' : markup`<span class="bad">failed</span>`,
   calibration === undefined
     ? 'not calibrated'
-    : markup`${calibration.verdict.replaceAll('_', ' ')}${calibration.judged && markup`<div class="quiet">${calibration.judged.text}</div>`}`,
+    : markup`${calibration.verdict.replaceAll('_', ' ')}${calibration.hints !== undefined && markup`<div class="quiet">${hintsText(calibration)}</div>`}${calibration.judged && markup`<div class="quiet">${calibration.judged.text}</div>`}`,
   ...(['meanReward', 'successRate', 'informative'] as const).map(
     (name) =>
       markup`${view(calibration?.[name])}${calibration?.branches?.map((of) => markup`<div>${of.branch} ${view(of[name])}</div>`)}`,

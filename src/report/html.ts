@@ -2,6 +2,7 @@
 import type { Report } from '../domain/report';
 import { armsSection } from './arms-section';
 import { capabilitiesSection } from './capabilities-section';
+import { faultsSection } from './evidence-section';
 import { groupsSection } from './groups-section';
 import { Markup, markup } from './markup';
 import { headerSection, selectionSection, solverMatrixSection, verdictSection } from './sections';
@@ -19,6 +20,7 @@ ${armsSection(report)}
 ${groupsSection(report)}
 ${solverMatrixSection(report)}
 ${selectionSection(report)}
+${faultsSection(report)}
 ${capabilitiesSection(report)}
 ${trainingSection(report)}
 ${routerSection(report)}

@@ -1,7 +1,9 @@
 /**
  * HTML and SVG as text. Invariant: whatever is put into a `markup` template is escaped, unless it is itself markup; so no name, reason
- * or definition (some are written by models) can add elements or attributes.
+ * or definition (some are written by models) can add elements or attributes, or be read as something else than what it is.
  */
+import { visible } from './visible';
+
 export class Markup {
   constructor(readonly text: string) {}
   toString(): string {
@@ -12,7 +14,7 @@ export class Markup {
 type Part = string | number | Markup | undefined | false | readonly Part[];
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-const escape = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character] ?? '');
+const escape = (text: string): string => visible(text).replace(/[&<>"']/g, (character) => entities[character] ?? '');
 
 const render = (part: Part): string => {
   if (part === undefined || part === false) return '';

@@ -2,12 +2,14 @@
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Figure } from '../domain/figure';
 import type { Report } from '../domain/report';
+import { evidenceView } from './evidence-section';
 import { figureView, sourceView } from './figure-view';
 import { lineageCommand } from './format';
+import { longText } from './long-text';
 import { markup, type Markup } from './markup';
 import { selectionPlot } from './plots/selection';
 import { solverMatrixPlot } from './plots/solver-matrix';
-import { failedPassesText, votesText } from './words';
+import { AGREEMENT, failedPassesText, votesText } from './words';
 
 type Cell = Markup | string | undefined;
 
@@ -74,6 +76,7 @@ export const solverMatrixSection = ({ solverMatrix, arms = [], campaign }: Repor
 export const selectionSection = ({ selection, campaign }: Report): Markup | undefined => {
   if (selection === undefined) return undefined;
   const { candidates, rule } = selection;
+  const agreed = candidates.some(({ agreement }) => agreement !== undefined);
   const view = (figure: Figure): Markup => figureView({ figure, campaign: campaign.name });
   return markup`<h2>Selection</h2>
 <div>Base rollouts: failed ${view(selection.failed)} successful ${view(selection.passed)}</div>
@@ -81,7 +84,7 @@ export const selectionSection = ({ selection, campaign }: Report): Markup | unde
     selection.passes === 0
       ? 'The analyst gives the capabilities outright; nothing was labeled.'
       : `Each of ${selection.passes} passes labels them. A pass votes for a capability if Cov ≥ ${rule.rho} and Delta ≥ ${rule.delta}; ${rule.votes} votes select it.`
-  }</p>${failedPassesText(selection).map((text) => markup`<p class="bad">${text}</p>`)}${selection.reason !== undefined && markup`<p class="bad">${selection.reason}</p>`}
+  }</p>${failedPassesText(selection).map((text) => markup`<p class="bad">${text}</p>`)}${selection.reason !== undefined && markup`<p class="bad">${selection.reason}</p>`}${selection.decision !== undefined && markup`<p>The selected ones were ${selection.decision}.</p>`}
 ${
   selection.passes > 0 &&
   plotFigure({
@@ -93,14 +96,17 @@ ${
   })
 }
 ${table({
-  head: ['candidate', 'votes', 'Cov', 'Delta', 'selected', 'definition'],
+  head: ['candidate', 'votes', 'Cov', 'Delta', ...(agreed ? ['agreement'] : []), 'selected', 'definition'],
   rows: candidates.map((c) => [
     c.name,
     votesText(c, ' of '),
     view(c.coverage),
     view(c.delta),
+    ...(agreed ? [figureView({ figure: c.agreement, campaign: campaign.name })] : []),
     c.selected ? 'yes' : 'no',
-    c.definition,
+    longText(c.definition),
   ]),
-})}`;
+})}
+${agreed && markup`<p class="small quiet">${AGREEMENT}</p>`}
+${evidenceView(selection, campaign.name)}`;
 };

@@ -24,6 +24,15 @@ details.figure { display:inline-block; vertical-align:top } details.figure summa
 details.figure b { font-weight:600; margin-right:4px } details.figure .quiet { font-size:12.5px }
 details.figure .source { font-size:12.5px; white-space:normal; max-width:340px; padding:4px 0 }
 .sha { font:11px ui-monospace,"DejaVu Sans Mono",monospace; color:var(--quiet) }
+h4 { font-size:13.5px; font-weight:600; margin:14px 0 2px; overflow-wrap:anywhere } pre { margin:6px 0 }
+details.seen, details.citation, div.citation { margin:5px 0; font-size:13.5px; max-width:100ch } details.citation, div.citation { padding-left:14px }
+details.seen > summary, details.citation > summary, details.text > summary { cursor:pointer; overflow-wrap:anywhere }
+details.seen > :not(summary) { margin-left:14px } summary > details.text { display:inline-block; vertical-align:top }
+.text { white-space:pre-wrap; overflow-wrap:anywhere } details.text[open] > summary > .cut { display:none }
+.conversation { display:grid; grid-template-columns:max-content 1fr; gap:4px 14px; margin:6px 0 10px 14px; font-size:13px; max-width:100ch }
+.conversation .who { color:var(--quiet) } .conversation .cited { background:var(--band); border-radius:3px; padding:0 4px }
+pre.diff { font:12px/1.45 ui-monospace,"SF Mono","DejaVu Sans Mono",monospace; background:var(--code); padding:6px 8px; border-radius:3px;
+  max-height:440px; overflow:auto; white-space:pre-wrap; overflow-wrap:anywhere } .added { color:var(--baseline) } .removed { color:var(--accent) }
 .bad { color:var(--accent) } .runs { display:grid; grid-template-columns:repeat(auto-fill,minmax(290px,1fr)); gap:14px 12px }
 .runs h3 { margin:6px 0 6px; overflow-wrap:anywhere }
 svg { display:block; font-size:13px } svg text { fill:var(--ink) } svg .quiet { fill:var(--quiet) } svg .strong { font-weight:600 }

@@ -9,7 +9,7 @@ import { valueText, wholeNumber } from './format';
 import { level, say } from './sentence';
 import { capabilitySentence } from './capability-sentence';
 import { whereRoutingFails } from './solver-matrix';
-import { failedPassesText, trainingText } from './words';
+import { failedPassesText, faultsText, trainingText } from './words';
 
 const points = (difference: number): string => {
   const text = Math.abs(100 * difference).toFixed(1);
@@ -87,13 +87,35 @@ const selectionSentence = (selection: ReportDraft['selection']): VerdictSentence
   const of = `of ${selection.candidates.length} candidate${selection.candidates.length === 1 ? '' : 's'}`;
   const behind = selection.from.map((ref) => ref.sha256);
   const how = selection.passes === 0 ? ', given by the analyst without labeling' : '';
-  const because = selection.reason === undefined ? '' : ` (${selection.reason})`;
+  const why = selection.reason ?? selection.decision;
+  const because = why === undefined ? '' : ` (${why})`;
   return [
     selected.length > 0
       ? say(`Selected ${selected.length} ${of}${how}: ${selected.join(', ')}.`, ...behind)
       : say(`No capability was selected ${of}${because}.`, ...behind),
     ...failedPassesText(selection).map((text) => say(text, ...behind)),
+    ...agreementSentence(selection),
+    ...faultsSentence(selection),
   ];
+};
+
+/** Krippendorff: conclusions from data below it are not even tentative. */
+const LEAST_AGREEMENT = 0.667;
+
+const agreementSentence = ({ candidates }: NonNullable<ReportDraft['selection']>): VerdictSentence[] => {
+  const low = candidates.flatMap(({ name, selected, agreement }) =>
+    selected && agreement && agreement.value !== null && agreement.value < LEAST_AGREEMENT ? [{ name, agreement }] : [],
+  );
+  if (low.length === 0) return [];
+  const said = low.map(({ name, agreement }) => `${name} (${valueText(agreement)}, n ${agreement.n})`).join(', ');
+  const text = `The labeling passes agree little on ${said}: Krippendorff's alpha is below ${LEAST_AGREEMENT}.`;
+  return [say(text, ...low.map(({ agreement }) => agreement))];
+};
+
+const faultsSentence = (selection: NonNullable<ReportDraft['selection']>): VerdictSentence[] => {
+  const text = faultsText(selection);
+  const { environment, user } = selection.faults?.trajectories ?? {};
+  return text === undefined ? [] : [say(`${text}.`, environment, user)];
 };
 
 const routerSentence = (router: ReportDraft['router']): VerdictSentence[] => {

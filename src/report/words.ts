@@ -30,6 +30,17 @@ export const failedPassesText = ({ passes, failedPasses }: ReportedSelection): s
   return [`${length} of ${passes} labeling passes failed and ${length === 1 ? 'is' : 'are'} left out: ${reasons}.`];
 };
 
+export const AGREEMENT =
+  'Agreement of the passes on the labels: Krippendorff’s alpha over the trajectories, 1 where all passes label alike, 0 as by chance.';
+
+/** `12 of 214 failed trajectories are put down to the environment, 3 to the simulated user`; undefined where none is. */
+export const faultsText = ({ faults }: ReportedSelection): string | undefined => {
+  const { environment, user } = faults?.trajectories ?? {};
+  if (!environment || !user || !(environment.value || user.value)) return undefined;
+  const [broken, misled] = [valueText(environment), valueText(user)];
+  return `${broken} of ${environment.n} failed trajectories are put down to the environment, ${misled} to the simulated user`;
+};
+
 /** Votes out of all passes; what the analyst selects outright has none. */
 export const votesText = ({ votes, passes }: Pick<ReportedCandidate, 'votes' | 'passes'>, of: string): string =>
   passes === 0 ? 'given' : `${votes}${of}${passes}`;

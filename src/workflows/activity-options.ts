@@ -1,5 +1,6 @@
 /** All timeouts, retries and heartbeats of the campaign, each with its reason. One retry policy per call: clients below retry nothing. */
 import { ActivityCancellationType, type ActivityOptions } from '@temporalio/workflow';
+import { BACKOFF } from '../domain/backoff';
 import { taskQueues } from './messages';
 
 /**
@@ -7,9 +8,9 @@ import { taskQueues } from './messages';
  * hour to mend it (a server that is away, a full disk) before the step fails for good.
  */
 const retry = {
-  initialInterval: '1s',
-  backoffCoefficient: 2,
-  maximumInterval: '1 minute',
+  initialInterval: BACKOFF.firstMs,
+  backoffCoefficient: BACKOFF.factor,
+  maximumInterval: BACKOFF.longestMs,
   maximumAttempts: 60,
 } as const;
 

@@ -6,6 +6,7 @@ import type { FailureType } from '../domain/failures';
 import type { SelectionResult } from '../domain/results';
 import { resultingReason } from './failure';
 import { checkBase } from './base-check';
+import { approvedSelection } from './capabilities-approval';
 import { required, rollOutTarget, type Run } from './run';
 import { analysis, basePolicy, batchOf, control, part } from './steps';
 
@@ -29,10 +30,12 @@ export async function rolloutsStage(run: Run): Promise<void> {
 
 export async function selectionStage(run: Run): Promise<void> {
   const { config, status, found } = run;
-  const { target, analyst, selection: rule } = config;
+  const { name: campaign, budget, target, analyst, selection: rule, seed } = config;
   const rollouts = required(found.baseRollouts).ref;
   const { ref: candidates, selects } = await status.gate.step(() =>
-    analysis(config, 'discover candidate capabilities').discover({ target, analyst, rule, rollouts }),
+    analysis(config, 'discover candidate capabilities').discover({
+      ...{ campaign, budget, target, analyst, rule, rollouts, seed },
+    }),
   );
   const passes = selects === 'outright' ? undefined : await label(run, { rollouts, candidates });
   const { ref, selected } = await status.gate.step(() =>
@@ -45,26 +48,38 @@ export async function selectionStage(run: Run): Promise<void> {
       'BadInput' satisfies FailureType,
     );
   const { labels = [], failedPasses = [] } = passes ?? {};
-  found.selection = { candidates, labels, failedPasses, selection: ref, selected };
-  const names = selected.map((s) => s.candidate.name).join(', ') || 'nothing selected';
-  const failed = failedPasses.length > 0 ? `; ${failedPasses.length} of ${rule.passes} labeling passes failed` : '';
-  status.detail('selection', names + failed);
+  const failed = failedPassesText(failedPasses, rule.passes);
+  const say = (capabilities: SelectionResult['selected']) =>
+    status.detail('selection', (capabilities.map((s) => s.candidate.name).join(', ') || 'nothing selected') + failed);
+  say(selected);
+  found.selection = await approvedSelection(run, { candidates, labels, failedPasses, selection: ref, selected });
+  say(found.selection.selected);
 }
 
-/** N passes side by side. One that fails for good is left out: votes still count out of N. */
+function failedPassesText(failed: SelectionResult['failedPasses'], passes: number): string {
+  if (failed.length === 0) return '';
+  const type: FailureType = 'BudgetSpent';
+  const spent = failed.some(({ reason }) => reason.startsWith(type)) ? ': budget spent' : '';
+  return `; ${failed.length} of ${passes} labeling passes failed${spent}`;
+}
+
+/**
+ * N passes side by side. One whose answers can't be used, or that may spend no more, is left out: votes still count out of N. What would
+ * meet every pass (an endpoint that is away, an analyst's options that are wrong) fails the campaign.
+ */
 async function label(
   { config, status }: Run,
   { rollouts, candidates }: { rollouts: ArtifactRef; candidates: ArtifactRef },
 ): Promise<Pick<SelectionResult, 'labels' | 'failedPasses'>> {
-  const { target, analyst, selection: rule, seed } = config;
+  const { name: campaign, budget, target, analyst, selection: rule, seed } = config;
   const ended = await status.gate.step(() =>
     Promise.all(
       Array.from({ length: rule.passes }, async (_, pass) => {
         try {
           const step = analysis(config, `labeling pass ${pass + 1} of ${rule.passes}`);
-          return await step.label({ target, analyst, rollouts, candidates, pass, seed });
+          return await step.label({ campaign, budget, target, analyst, rollouts, candidates, pass, seed });
         } catch (error) {
-          return { pass, reason: resultingReason(error) };
+          return { pass, reason: resultingReason(error, 'BadInput') };
         }
       }),
     ),

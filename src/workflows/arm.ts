@@ -1,5 +1,7 @@
-/** One baseline arm, whatever its kind. Invariant: every end is a result, but a cancellation, a damaged artifact and a crash of
- * the workflow itself. */
+/**
+ * One baseline arm, whatever its kind. Invariant: every end is a result, but a cancellation, what is about the campaign as a whole and a crash
+ * of the workflow itself.
+ */
 import { workflowInfo } from '@temporalio/workflow';
 import { armName, type Campaign } from '../domain/campaign';
 import { kindOf } from '../domain/kind';

@@ -11,6 +11,9 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 import type { Campaign } from '../domain/campaign';
 import type { RolloutSummary } from '../domain/results';
 import { stages, type Stage } from '../domain/stages';
+import { waitingText } from '../domain/approval';
+import { Approvals } from './approval';
+import { childWaitsSignal, sinceText } from './child-status';
 import { queryNames, searchAttributeNames, type CampaignProgress, type Memo, type StepStatus } from './messages';
 import { PauseGate, pauseSignal, resumeSignal } from './pause';
 
@@ -20,6 +23,7 @@ const stageAttribute = defineSearchAttributeKey(searchAttributeNames.stage, 'KEY
 export class CampaignStatus {
   private readonly progress: CampaignProgress;
   readonly gate: PauseGate;
+  readonly approvals: Approvals;
   readonly stageSeconds: Partial<Record<Stage, number>> = {};
 
   constructor(campaign: Campaign) {
@@ -39,6 +43,16 @@ export class CampaignStatus {
       for (const child of this.progress.children) {
         if (child.status === 'running') void signalChild(child.workflowId, paused);
       }
+      this.show();
+    });
+    this.approvals = new Approvals((waiting) => {
+      if (waiting) this.progress.waiting = waiting;
+      else delete this.progress.waiting;
+      this.show();
+    });
+    setHandler(childWaitsSignal, (workflowId, waits) => {
+      const child = this.progress.children.find((one) => one.workflowId === workflowId);
+      if (child?.status === 'running') child.detail = waits;
       this.show();
     });
   }
@@ -85,13 +99,14 @@ export class CampaignStatus {
   }
 
   private show(): void {
-    const { stages: all, children, rollouts, paused } = this.progress;
+    const { stages: all, children, rollouts, paused, waiting, campaign } = this.progress;
+    const waits = waiting ? `**${waitingText({ waiting, campaign, since: sinceText(waiting) })}**\n\n` : '';
     const lines = [
       ...all.map((s) => `- ${s.name}: ${s.status}${s.detail ? ` (${s.detail})` : ''}`),
       ...children.map((c) => `  - ${c.name}: ${c.status}${c.detail ? ` (${c.detail})` : ''}`),
       `- rollouts: ${rollouts.scored} scored, ${rollouts.broken} broken`,
     ];
-    setCurrentDetails((paused ? '**paused**\n\n' : '') + lines.join('\n'));
+    setCurrentDetails((paused ? '**paused**\n\n' : '') + waits + lines.join('\n'));
   }
 }
 

@@ -1,9 +1,9 @@
 /**
  * One capability: an environment is written, self-tested and calibrated (and revised with what was found, within the rounds), a LoRA trained
- * on it and validated. Invariant: every end is a result, but a cancellation, a damaged artifact and a crash of the workflow itself.
+ * on it and validated. Invariant: every end is a result, but a cancellation, what is about the campaign as a whole (a damaged artifact, a
+ * language model that can't be asked) and a crash of the workflow itself.
  */
 import { workflowInfo } from '@temporalio/workflow';
-import type { ArtifactRef } from '../domain/artifacts';
 import { bestIteration } from '../domain/results';
 import type { CapabilityResult, RolloutSummary } from '../domain/results';
 import { sandboxSpec } from '../domain/environment-spec';
@@ -11,7 +11,7 @@ import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../sandbox/seeds';
 import { ChildStatus } from './child-status';
 import { resultingReason } from './failure';
 import { basePolicy, part, rollOut } from './steps';
-import { synthesize, type SynthesisInput } from './synthesis';
+import { synthesize, type Synthesized, type SynthesisInput } from './synthesis';
 import { train } from './training';
 
 export interface CapabilityInput extends SynthesisInput {
@@ -26,7 +26,7 @@ export async function capability(input: CapabilityInput): Promise<CapabilityResu
   try {
     const environment = await synthesize(input, result.rounds, status);
     if ('module' in environment) {
-      result.trained = await trainAndValidate(input, environment.module, status);
+      result.trained = await trainAndValidate(input, environment, status);
       result.status = 'trained';
       const { before, after } = result.trained.synthesized;
       status.set('done', `success ${percent(before.successRate)} -> ${percent(after.successRate)}`);
@@ -43,7 +43,7 @@ export async function capability(input: CapabilityInput): Promise<CapabilityResu
 
 async function trainAndValidate(
   { campaign, prepared, candidate, baseHeldOut }: CapabilityInput,
-  module: ArtifactRef,
+  { module, hints }: Synthesized,
   status: ChildStatus,
 ): Promise<NonNullable<CapabilityResult['trained']>> {
   const { steps, groupsPerStep } = campaign.training;
@@ -61,6 +61,7 @@ async function trainAndValidate(
     tasks: { kind: 'seeds', from: TRAINING_SEEDS, count: steps * groupsPerStep },
     heldOut,
     steps,
+    hints,
   });
   const best = bestIteration(iterations);
   if (!best) throw new Error(`the training of ${name} left no checkpoint`);

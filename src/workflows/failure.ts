@@ -16,18 +16,27 @@ export function reasonOf(error: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-/** Whether a step failed for good with this type; its message without the type. */
-export function failedWith(error: unknown, type: FailureType): string | undefined {
+/** Whether a step failed for good with one of these types; its message without the type. */
+export function failedWith(error: unknown, ...types: FailureType[]): string | undefined {
   const cause = causeOf(error);
-  return cause instanceof ApplicationFailure && cause.type === type ? cause.message : undefined;
+  return cause instanceof ApplicationFailure && types.some((type) => cause.type === type) ? cause.message : undefined;
 }
 
+/** They would meet every step that asks or reads the same: a part that is left out for them would be missing by chance. */
+const OF_THE_CAMPAIGN = [
+  'ArtifactDamaged',
+  'LanguageModelUnavailable',
+  'LanguageModelFailed',
+  'LanguageModelRejected',
+] as const satisfies FailureType[];
+
 /**
- * Why a step, a child or an option failed, for the report. Throws what is nobody's result: a cancellation, and a damaged artifact. That one
- * fails the campaign, which is started again, and what is damaged is made again by the step that made it.
+ * Why a step, a child or an option failed, for the report. Throws what is nobody's result: a cancellation, and what is about the campaign as
+ * a whole (`others`: more types that are, here). It fails the campaign; the same command starts it again, which finds what is kept, and what
+ * is damaged is made again by the step that made it.
  */
-export function resultingReason(error: unknown): string {
-  if (isCancellation(error) || failedWith(error, 'ArtifactDamaged') !== undefined) throw error;
+export function resultingReason(error: unknown, ...others: FailureType[]): string {
+  if (isCancellation(error) || failedWith(error, ...OF_THE_CAMPAIGN, ...others) !== undefined) throw error;
   return reasonOf(error);
 }
 

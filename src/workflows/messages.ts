@@ -1,6 +1,9 @@
-/** What goes into and out of the workflows: inputs, results, signals, queries, search attributes, task queues. Small values only. */
+/** What goes into and out of the workflows: inputs, results, signals, updates, queries, search attributes, task queues. Small values only. */
+import type { Waiting } from '../domain/approval';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
+import type { Candidate } from '../domain/capability';
+import type { SelectionResult, SynthesisRound } from '../domain/results';
 import type { Stage } from '../domain/stages';
 
 export const taskQueues = { control: 'control', rollouts: 'rollouts', gpu: 'gpu' } as const;
@@ -30,19 +33,33 @@ export interface CampaignProgress {
   /** Children, in the order of selection; their own `progress` query tells more. */
   children: (ChildRef & { status: StepStatus; detail: string })[];
   rollouts: { scored: number; broken: number };
+  /** The selected capabilities, while they wait for approval. */
+  waiting?: Waiting;
 }
 
 /** Answer of the `progress` query of a child. */
 export interface ChildProgress {
   name: string;
-  phase: 'synthesize' | 'self-test' | 'calibrate' | 'train' | 'validate' | 'done' | 'failed';
+  phase: 'synthesize' | 'self-test' | 'calibrate' | 'approval' | 'train' | 'validate' | 'done' | 'failed';
   round: number;
   detail: string;
   paused: boolean;
+  /** Its environment, while that waits for approval. */
+  waiting?: Waiting;
+}
+
+/** Answer of the `approval` query: what there is to be looked at before somebody decides; null if nothing waits. */
+export interface Asked {
+  waiting: Omit<Waiting, 'since' | 'reminded'> & Partial<Waiting>;
+  capabilities?: { rollouts: ArtifactRef; selection: SelectionResult };
+  environment?: { candidate: Candidate; rounds: SynthesisRound[] };
 }
 
 export const signalNames = { pause: 'pause', resume: 'resume' } as const;
-export const queryNames = { progress: 'progress' } as const;
+/** Of a child to its campaign: what its environment waits for; empty once that is over. */
+export const CHILD_WAITS = 'childWaits';
+export const updateNames = { approve: 'approve', reject: 'reject' } as const;
+export const queryNames = { progress: 'progress', approval: 'approval' } as const;
 
 /** Custom search attributes (all Keyword), registered with the server before the first campaign. */
 export const searchAttributeNames = {

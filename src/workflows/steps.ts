@@ -16,10 +16,19 @@ import { controlOptions, rolloutOptions, trainOptions } from './activity-options
 
 const withSummary = (options: ActivityOptions, summary: string): ActivityOptions => ({ ...options, summary });
 
+/** A language model may be silent for its timeoutSeconds, and then it is that which ends the wait. */
+const AFTER_TIMEOUT_SECONDS = 60;
+const silenceOf = ({ workers, analyst, synthesizer }: Campaign): number => {
+  const limits = [analyst, synthesizer].flatMap(({ timeoutSeconds }) =>
+    typeof timeoutSeconds === 'number' ? [timeoutSeconds + AFTER_TIMEOUT_SECONDS] : [],
+  );
+  return Math.max(workers.heartbeatSeconds, ...limits);
+};
+
 export const control = ({ workers }: Campaign, summary: string) =>
   proxyActivities<ControlActivities>(withSummary(controlOptions(workers.heartbeatSeconds), summary));
-export const analysis = ({ workers }: Campaign, summary: string) =>
-  proxyActivities<AnalysisActivities>(withSummary(controlOptions(workers.heartbeatSeconds), summary));
+export const analysis = (campaign: Campaign, summary: string) =>
+  proxyActivities<AnalysisActivities>(withSummary(controlOptions(silenceOf(campaign)), summary));
 export const rollouts = ({ workers }: Campaign, summary: string) =>
   proxyActivities<RolloutActivities>(withSummary(rolloutOptions(workers.heartbeatSeconds), summary));
 export const gpu = ({ workers }: Campaign, summary: string) =>

@@ -2,13 +2,20 @@
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { Candidate } from '../domain/capability';
-import type { CapabilityResult, Prepared, SynthesisRound } from '../domain/results';
-import { sandboxSpec } from '../domain/environment-spec';
-import { CALIBRATION_SEEDS } from '../sandbox/seeds';
+import {
+  isCalibrated,
+  type CapabilityResult,
+  type Prepared,
+  type RoundFeedback,
+  type SynthesisRound,
+} from '../domain/results';
+import type { Hints } from '../domain/rollout';
+import { calibrate } from './calibration';
 import type { ChildStatus } from './child-status';
+import { environmentVerdict, rejectionText } from './environment-approval';
 import { failedWith } from './failure';
 import type { ChildProgress } from './messages';
-import { analysis, basePolicy, control, rollOut } from './steps';
+import { analysis, control } from './steps';
 
 export interface SynthesisInput {
   campaign: Campaign;
@@ -18,6 +25,12 @@ export interface SynthesisInput {
   baseRollouts: ArtifactRef;
 }
 
+/** An environment to train on; `hints`: it is within the bands only with them. */
+export interface Synthesized {
+  module: ArtifactRef;
+  hints?: Hints;
+}
+
 type Ended = { status: Extract<CapabilityResult['status'], `not_${string}`>; reason: string };
 
 /** Every round is put into `rounds` as it ends. */
@@ -25,12 +38,16 @@ export async function synthesize(
   input: SynthesisInput,
   rounds: SynthesisRound[],
   status: ChildStatus,
-): Promise<{ module: ArtifactRef } | Ended> {
+): Promise<Synthesized | Ended> {
   const { maxRounds } = input.campaign.calibration;
-  for (let round = 1; round <= maxRounds; round++) {
-    const show = (phase: ChildProgress['phase']) => status.set(phase, `round ${round} of ${maxRounds}`, round);
+  let edited: ArtifactRef | undefined;
+  for (let round = 1; round <= maxRounds || edited; round++) {
+    const rounded = `round ${round} of ${Math.max(round, maxRounds)}`;
+    const show = (phase: ChildProgress['phase']) => status.set(phase, rounded, round);
     show('synthesize');
-    const written = await write(input, rounds, status);
+    const own = edited;
+    edited = undefined;
+    const written = own ? { module: own } : await write(input, rounds, status);
     if ('cannot' in written) return endedWithout(rounds, written.cannot);
     show('self-test');
     const { module } = written;
@@ -42,7 +59,12 @@ export async function synthesize(
     if (!selfTest.passed) continue;
     show('calibrate');
     await calibrate(input, record, status);
-    if (record.calibration?.accepted) return { module };
+    if (!isCalibrated(record)) continue;
+    // Whoever edited it has approved it.
+    const verdict = own ? 'take' : await environmentVerdict({ ...input, rounds, status });
+    if (verdict === 'take') return { module, ...hintsOf(input.campaign, record) };
+    if (verdict === 'give up') break;
+    edited = verdict.edited;
   }
   return endedWithout(rounds);
 }
@@ -53,69 +75,63 @@ async function write(
   rounds: readonly SynthesisRound[],
   status: ChildStatus,
 ): Promise<{ module: ArtifactRef } | { cannot: string }> {
-  const { target, synthesizer } = campaign;
+  const { name, budget, target, synthesizer, seed } = campaign;
   const round = rounds.length + 1;
   const last = rounds.at(-1);
   try {
     const module = await status.gate.step(() =>
       analysis(campaign, `synthesize an environment, round ${round}`).synthesize({
+        campaign: name,
+        budget,
         target,
         synthesizer,
         rollouts: baseRollouts,
         candidate,
         round,
-        ...(last && {
-          previous: {
-            module: last.module,
-            findings: last.selfTest.findings,
-            ...(last.calibration && { calibration: last.calibration }),
-          },
-        }),
+        seed,
+        ...(last && { previous: { module: last.module, ...feedbackOf(last) } }),
       }),
     );
     return { module };
   } catch (error) {
-    const cannot = failedWith(error, 'CannotSynthesize');
+    // An answer that can't be used would be the same again: equal questions have one reply.
+    const invalid = failedWith(error, 'AnswerInvalid');
+    const spent = failedWith(error, 'BudgetSpent');
+    const cannot = failedWith(error, 'CannotSynthesize') ?? invalid ?? (spent && `budget spent: ${spent}`);
     if (cannot === undefined) throw error;
     return { cannot };
   }
 }
 
-async function calibrate(
-  { campaign, prepared, candidate }: SynthesisInput,
-  record: SynthesisRound,
-  status: ChildStatus,
-): Promise<void> {
-  const { calibration: bands, evaluation } = campaign;
-  const made = await status.gate.step(() =>
-    rollOut(campaign, {
-      purpose: 'calibration',
-      title: `${candidate.name}: calibration, round ${record.round}`,
-      environment: sandboxSpec(record.module),
-      policy: basePolicy(prepared.base),
-      tasks: { kind: 'seeds', from: CALIBRATION_SEEDS, count: bands.seeds },
-      attempts: bands.rolloutsPerSeed,
-      sampling: { ...campaign.rollouts.sampling, temperature: bands.temperature },
-      maxSteps: campaign.rollouts.maxSteps,
-    }),
-  );
-  record.calibrationRollouts = made;
-  record.calibration = await status.gate.step(() =>
-    control(campaign, 'hold the rewards against the bands').calibrate({
-      bands,
-      rollouts: made.ref,
-      confidence: evaluation.confidence,
-    }),
-  );
+/** What the round says to whoever revises its version. */
+function feedbackOf({ selfTest, calibration, withHints, decision }: SynthesisRound): RoundFeedback {
+  return {
+    findings: selfTest.findings,
+    ...(decision?.kind === 'reject' && { rejection: decision.reason }),
+    ...(calibration && { calibration }),
+    ...(withHints && { withHints: { share: withHints.share, calibration: withHints.calibration } }),
+  };
 }
 
-/** How it ends without an accepted environment: by the last round that was calibrated, or by why none was. */
+/** How those that were accepted with hints are trained on. */
+const hintsOf = ({ training }: Campaign, { withHints }: SynthesisRound): Pick<Synthesized, 'hints'> =>
+  withHints ? { hints: { share: training.hintShare } } : {};
+
+/** How it ends without a version to train on: by the bands that the last one missed, by its rejection, or by why it came to neither. */
 function endedWithout(rounds: readonly SynthesisRound[], cannot?: string): Ended {
-  const calibrated = rounds.findLast(({ calibration }) => calibration)?.calibration;
-  const findings = rounds.at(-1)?.selfTest.findings ?? [];
-  const found = calibrated ? calibrated.reasons : findings;
+  const calibrated = rounds.findLast(({ calibration }) => calibration);
+  const missed = calibrated && !isCalibrated(calibrated) ? bandsMissed(calibrated) : [];
+  const rejected = calibrated && rejectionText(calibrated);
+  const against = [...missed, ...(rejected === undefined ? [] : [rejected])];
+  const found = against.length > 0 ? against : (rounds.at(-1)?.selfTest.findings ?? []);
   return {
-    status: calibrated ? 'not_calibrated' : 'not_synthesized',
+    status: rejected !== undefined ? 'not_approved' : missed.length > 0 ? 'not_calibrated' : 'not_synthesized',
     reason: [...found, ...(cannot === undefined ? [] : [cannot])].join('; ') || 'no round was run',
   };
 }
+
+/** As it is, and then with hints. */
+const bandsMissed = ({ calibration, withHints }: SynthesisRound): string[] => [
+  ...(calibration?.reasons ?? []),
+  ...(withHints?.calibration.reasons ?? []).map((reason) => `with hints: ${reason}`),
+];

@@ -4,6 +4,7 @@ import type { Campaign } from '../domain/campaign';
 import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { Identity } from '../domain/kind';
 import type { Iteration, Prepared, TrainingResult } from '../domain/results';
+import type { Hints } from '../domain/rollout';
 import type { ChildStatus } from './child-status';
 import { gpu, rollOut } from './steps';
 
@@ -18,11 +19,13 @@ export interface TrainInput {
   tasks: TaskSet;
   heldOut: TaskSet;
   steps: number;
+  /** Of training alone: held-out rollouts are never hinted. */
+  hints?: Hints | undefined;
 }
 
 /** Trains for `steps` and evaluates every checkpoint on the held-out tasks. */
 export async function train(input: TrainInput): Promise<{ training: TrainingResult; iterations: Iteration[] }> {
-  const { campaign, prepared, status, name, maker, environment, tasks, heldOut, steps } = input;
+  const { campaign, prepared, status, name, maker, environment, tasks, heldOut, steps, hints } = input;
   status.set('train', `${steps} steps`);
   const training = await status.gate.interruptible(() =>
     gpu(campaign, `train a LoRA: ${name}`).train({
@@ -33,6 +36,7 @@ export async function train(input: TrainInput): Promise<{ training: TrainingResu
       baseModelPath: campaign.baseModel.path,
       tasks,
       training: { ...campaign.training, steps },
+      ...(hints && hints.share > 0 && { hints }),
       seed: campaign.seed,
       maxTokens: campaign.rollouts.sampling.maxTokens,
       maxSteps: campaign.rollouts.maxSteps,

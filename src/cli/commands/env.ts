@@ -13,6 +13,7 @@ import { allOptions, homeOf, wholeNumber, type CommonOptions } from '../options'
 const argumentsModule = () => require('../check-arguments') as typeof import('../check-arguments');
 const bridgeModule = () => require('../checks/bridge') as typeof import('../checks/bridge');
 const checkModule = () => require('../checks/environment') as typeof import('../checks/environment');
+const moduleModule = () => require('../checks/module') as typeof import('../checks/module');
 /* eslint-enable @typescript-eslint/no-require-imports */
 
 export function environmentCommands(program: Command): void {
@@ -24,13 +25,24 @@ export function environmentCommands(program: Command): void {
     .command('check [target...]')
     .configureHelp({ commandUsage: () => `campaign env check [options] ${argumentsModule().argumentsUsage()}` })
     .description(
-      'conformance test of a built-in environment (NAME), of a benchmark, or of a program that speaks the protocol',
+      'conformance test of a built-in environment (NAME), of a benchmark, or of a program that speaks the protocol; ' +
+        'self-test of a module of a synthesized environment (FILE.js, FILE.ts)',
     )
     .option('--json', 'print findings as JSON')
     .option('--silence <seconds>', 'how long it may leave a request unanswered', wholeNumber(1), SILENCE_SECONDS)
     .action(async (target: string[], _options: unknown, command: Command) => {
       const options = allOptions<{ silence: number }>(command);
-      const spec = argumentsModule().specOfArguments({ args: target, separated: process.argv.includes('--') });
+      const say = (line: string) => void process.stderr.write(`${plain(line)}\n`);
+      const separated = process.argv.includes('--');
+      const [file = ''] = target;
+      if (!separated && moduleModule().isModuleFile(target)) {
+        const check = await moduleModule().checkModule({ file, say });
+        if (options.json) console.log(JSON.stringify(check));
+        else for (const line of moduleModule().rendered(check)) console.log(plain(line));
+        if (!check.passed) process.exitCode = 1;
+        return;
+      }
+      const spec = argumentsModule().specOfArguments({ args: target, separated });
       requireAll(bridgeModule().checkBridge({ target: spec }, { named: 'the arguments' }));
       const { checkAloud, createUser } = checkModule();
       const { user, hasSpoken } = createUser();
@@ -38,7 +50,7 @@ export function environmentCommands(program: Command): void {
         open: () => open(spec, options, { partners: { user }, silenceMs: options.silence * 1000 }),
         isUserPlayed: hasSpoken,
         silenceSeconds: lazy.environments().describeSpec(spec).silenceSeconds,
-        say: (line) => void process.stderr.write(`${plain(line)}\n`),
+        say,
       });
       if (options.json) console.log(JSON.stringify(findings));
       else if (findings.length === 0) console.log(`${target.join(' ')} keeps the contract`);

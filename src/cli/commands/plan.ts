@@ -12,6 +12,7 @@ import { estimate } from '../plan/estimate';
 import { ratesFileSchema, ratesOf, type RatesFile } from '../plan/rates';
 import { targetTasks } from '../plan/target';
 import { planText } from '../plan/text';
+import { trajectoryTokens } from '../plan/trajectories';
 import { publishedRun } from '../../domain/published';
 import { allReports } from './report-files';
 
@@ -41,10 +42,24 @@ export function planCommand(program: Command): void {
       const reports = allReports(home.root).filter((report) => isLike(report, campaign, target.name));
       const rates = ratesOf({ campaign, reports, ...(file && { file }) });
       const plan = estimate({ campaign, tasks: target.tasks, capabilities: options.capabilities, rates });
+      const languageModels = lazy.languageModelPlan().plannedQuestions({
+        campaign,
+        rollouts: target.tasks.discovery * campaign.rollouts.perTask,
+        capabilities: options.capabilities,
+        description: target.description,
+        trajectory: await trajectoryTokens(reports, home),
+      });
       console.log(
         options.json
-          ? JSON.stringify({ campaign: campaign.name, target: target.name, note: target.note, parts, ...plan })
-          : planText({ campaign, target, parts, plan }),
+          ? JSON.stringify({
+              campaign: campaign.name,
+              target: target.name,
+              note: target.note,
+              parts,
+              ...plan,
+              languageModels,
+            })
+          : planText({ campaign, target, parts, plan, languageModels }),
       );
       if (parts.some(({ ok }) => !ok)) process.exitCode = 1;
     });

@@ -43,7 +43,9 @@ function show({ folder: own, report }: FoundReport, options: ReportOptions): str
   }
   // --json alone only prints.
   if (options.out !== undefined || !options.json) writeFileSync(join(folder, 'report.html'), html);
-  return options.json ? json.trimEnd() : `${terminalTable(report)}\n\n${join(folder, 'report.html')}`;
+  return options.json
+    ? json.trimEnd()
+    : `${terminalTable(report, process.stdout.columns)}\n\n${join(folder, 'report.html')}`;
 }
 
 /** Where the campaign stands that has no report, by default the newest; why there is none, and where to look. */

@@ -33,6 +33,8 @@ export function plannedRollouts({
 }): PlannedRollouts[] {
   const { rollouts, calibration, training, validation, router, evaluation } = campaign;
   const round = calibration.seeds * calibration.rolloutsPerSeed;
+  // What is too hard is calibrated once more, with hints on some of the rollouts; the others are there already.
+  const hinted = calibration.seeds * Math.round(calibration.hintShare * calibration.rolloutsPerSeed);
   const perTraining = training.steps * training.groupsPerStep * training.groupSize;
   // Without a selected capability no arm is trained either.
   const arms = capabilities > 0 ? campaign.arms.length : 0;
@@ -46,7 +48,7 @@ export function plannedRollouts({
     counted('rollouts', 'base_rollouts', tasks.discovery * rollouts.perTask),
     {
       ...counted('capabilities', 'calibration', 0),
-      rollouts: { low: capabilities * round, high: capabilities * round * calibration.maxRounds },
+      rollouts: { low: capabilities * round, high: capabilities * (round + hinted) * calibration.maxRounds },
     },
     { ...counted('capabilities', 'training', (1 + arms) * capabilities * perTraining), kind: 'training' },
     counted('capabilities', 'held_out', heldOut),

@@ -5,25 +5,12 @@ import { purposeNames } from '../../domain/purposes';
 import { duration, MISSING, wholeNumber } from '../../report/format';
 import type { Check } from '../checks/check';
 import { toldBy } from '../checks/parts';
-import type { Range } from './counts';
 import type { CampaignPlan, StageCost } from './estimate';
 import { kinds, quantities, type Quantity, type Rate } from './rates';
+import { languageModelLines } from './language-model-text';
+import type { LanguageModelPlan } from './language-models';
+import { aligned, between, rounded, short } from './layout';
 import type { TargetTasks } from './target';
-
-const between = (range: Range, text: (value: number) => string): string => {
-  const [low, high] = [text(range.low), text(range.high)];
-  return low === high ? low : `${low} - ${high}`;
-};
-const short = (value: number): string => {
-  for (const [size, unit] of [
-    [1e9, 'G'],
-    [1e6, 'M'],
-    [1e3, 'k'],
-  ] as const)
-    if (value >= size) return `${(value / size).toPrecision(3)} ${unit}`;
-  return wholeNumber(value);
-};
-const rounded = (value: number): string => String(Number(value.toPrecision(2)));
 
 const row = (name: string, cost: StageCost, withGpus: boolean): string[] => {
   const cells = [
@@ -34,16 +21,6 @@ const row = (name: string, cost: StageCost, withGpus: boolean): string[] => {
     ...(withGpus ? [between(cost.gpuHours, rounded)] : []),
   ];
   return [name, ...(cost.rollouts.high === 0 ? cells.map(() => MISSING) : cells)];
-};
-
-const aligned = (rows: string[][]): string[] => {
-  const widths = rows[0]?.map((_, i) => Math.max(...rows.map((cells) => cells[i]?.length ?? 0))) ?? [];
-  return rows.map((cells) =>
-    cells
-      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
-      .join('  ')
-      .trimEnd(),
-  );
 };
 
 const words: Record<Quantity, string> = {
@@ -89,8 +66,9 @@ export function planText(o: {
   /** Analyst and synthesizer, held against the target. */
   parts: readonly Check[];
   plan: CampaignPlan;
+  languageModels: LanguageModelPlan;
 }): string {
-  const { campaign, target, parts, plan } = o;
+  const { campaign, target, parts, plan, languageModels } = o;
   const { gpus, tasks, rates, purposes, stages, total } = plan;
   const withGpus = gpus.policyServer + gpus.trainers > 0;
   const head = [
@@ -114,15 +92,16 @@ export function planText(o: {
       ['purpose', 'rollouts'],
       ...purposes.map(({ purpose, rollouts }) => [purposeNames[purpose], between(rollouts, wholeNumber)]),
     ]),
-    `calibration takes 1 to ${campaign.calibration.maxRounds} rounds a capability; what is not calibrated is not trained`,
+    `calibration takes 1 to ${campaign.calibration.maxRounds} rounds a capability, with hints too where it is too hard; what is not calibrated is not trained`,
     ...arms(campaign),
     ...published(campaign, target, plan.capabilities),
+    ...languageModelLines(languageModels),
     '',
     'rates, of one rollout:',
     ...kinds.flatMap((kind) =>
       quantities.map((quantity) => rateLine(`${kind}, ${words[quantity]}`, rates[kind][quantity])),
     ),
-    'Measured rates come by themselves after `campaign run FILE --until rollouts`. Analysis and report take seconds to minutes and are not counted.',
+    'Measured rates come by themselves after `campaign run FILE --until rollouts`. The wall time of analysis, synthesis and report is not counted.',
     ...(target.userModel
       ? [`Tokens of the simulated user (${target.userModel}) are not counted: nothing measures them.`]
       : []),

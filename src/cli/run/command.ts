@@ -3,11 +3,12 @@
  * home is ours; whatever was started is stopped before the command returns, however it ends.
  */
 import type { Stage } from '../../domain/stages';
-import { configDigest, loadCampaign, type CampaignOverrides } from '../campaign-file';
+import { configDigest, loadCampaign, termsDigest, type CampaignOverrides } from '../campaign-file';
 import { checkBridge } from '../checks/bridge';
 import { checkModel, checkTarget } from '../checks/campaign';
 import { requireAll, warningsOf } from '../checks/check';
 import { checkBuild, checkHome, checkTemporal } from '../checks/machine';
+import { checkKeys } from '../checks/language-models';
 import { checkPartners } from '../checks/partners';
 import { checkPolicyServer } from '../checks/policy-server';
 import { checkPython } from '../checks/python';
@@ -42,6 +43,7 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
     ...checkBridge(campaign),
     ...(await checkTarget(campaign, home)),
     ...(await checkPartners(campaign)),
+    ...checkKeys(campaign),
   ];
   requireAll(checks);
   const work = async (run: SupervisedRun) => {
@@ -54,6 +56,7 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
         options,
         campaign,
         configDigest: await configDigest({ campaign, file }),
+        terms: termsDigest(campaign),
       });
     } finally {
       await server.temporal.close();

@@ -1,24 +1,24 @@
 /** What to do with a campaign's name: Temporal may know it already. */
 import type { Stage } from '../../domain/stages';
 import { UserError } from '../errors';
-import type { CampaignState } from '../temporal';
+import type { CampaignState, Digests } from '../temporal';
 
 export type Decision = 'start' | 'attach' | 'show';
 
 /**
- * A running campaign is attached to; a finished one is shown; one that failed, was ended or stopped after another stage starts again, and
- * finds its artifacts. All that only under the same configuration.
+ * A running campaign is attached to; a finished one is shown; one that failed, was ended, stopped after another stage or may now spend more
+ * starts again, and finds its artifacts. All that only under the same configuration.
  * @throws UserError if the name belongs to another configuration.
  */
 export function decide({
   name,
   state,
   configDigest,
+  terms,
   until,
-}: {
+}: Digests & {
   name: string;
   state: CampaignState | undefined;
-  configDigest: string;
   until?: Stage | undefined;
 }): Decision {
   if (!state) return 'start';
@@ -27,5 +27,5 @@ export function decide({
       `campaign ${name} ${state.status === 'RUNNING' ? 'is running' : 'was run'} with another configuration; give this one its own name with --name, for example --name ${name}-2`,
     );
   if (state.status === 'RUNNING') return 'attach';
-  return state.status === 'COMPLETED' && state.until === until ? 'show' : 'start';
+  return state.status === 'COMPLETED' && state.until === until && state.terms === terms ? 'show' : 'start';
 }

@@ -38,7 +38,7 @@ export function readSummary({ home, name }: { home: Home; name: string }): Campa
     const why = error instanceof z.ZodError ? z.prettifyError(error).replace(/\s*\n\s*/g, ' ') : messageOf(error);
     throw new ReportLost(file, `damaged (${why})`, 'the same `campaign run` writes it anew');
   }
-  return { table: terminalTable(report), report: join(home.root, name, 'report.html') };
+  return { table: terminalTable(report, process.stdout.columns), report: join(home.root, name, 'report.html') };
 }
 
 /** What is wrong with the report of a campaign that has ended; undefined if nothing is. */

@@ -5,10 +5,11 @@
 import type { Campaign } from '../../domain/campaign';
 import type { Stage } from '../../domain/stages';
 import { UserError } from '../errors';
-import { campaignFailure, campaignState, startCampaign } from '../temporal';
+import { campaignFailure, campaignState, startCampaign, type Digests } from '../temporal';
 import { follow } from '../watch/follow';
 import type { Snapshot } from '../watch/snapshot';
 import { readStatus, writeStatus } from '../watch/status-file';
+import { approvalNotes } from './approval-notes';
 import { attend } from './attend';
 import { decide, type Decision } from './decide';
 import { lostReport } from './summary';
@@ -20,22 +21,27 @@ const MAX_ANEW = 3;
 /** Code that fails so often in a row is not mended by another worker. */
 const MAX_CODE_FAILURES = 6;
 
+const OTHER_TERMS =
+  'it runs with the budget and the approval that it was started with; what the file says now holds once it has ended: then it starts again over what is kept';
+
 export interface CampaignRun
-  extends Pick<SupervisedRun, 'home' | 'output' | 'disk' | 'interruption'>, Pick<TemporalServer, 'temporal'> {
+  extends Digests, Pick<SupervisedRun, 'home' | 'output' | 'disk' | 'interruption'>, Pick<TemporalServer, 'temporal'> {
   options: ServeOptions & { until?: Stage; force?: boolean };
   campaign: Campaign;
-  configDigest: string;
 }
 
 /** @returns false if it was interrupted. @throws UserError if it ended otherwise. */
 export async function campaignToEnd(run: CampaignRun & { startWorkers: () => Promise<void> }): Promise<boolean> {
-  const { home, options, campaign, configDigest, temporal, output, interruption } = run;
+  const { home, options, campaign, configDigest, terms, temporal, output, interruption } = run;
   const { name } = campaign;
   const { until, force } = options;
   const { signal } = interruption;
+  const noteWaits = approvalNotes(output);
   let timesAnew = 0;
   const look = async (): Promise<Decision> => {
-    const decision = decide({ name, state: await campaignState(temporal, name), configDigest, until });
+    const state = await campaignState(temporal, name);
+    const decision = decide({ name, state, configDigest, terms, until });
+    if (decision === 'attach' && state?.terms !== terms) output.note('campaign', OTHER_TERMS);
     const lost = decision === 'show' ? lostReport({ home, name }) : undefined;
     // That of a cluster's campaign may be in another home.
     const elsewhere = lost?.problem === 'missing' && options.temporalAddress;
@@ -47,10 +53,13 @@ export async function campaignToEnd(run: CampaignRun & { startWorkers: () => Pro
   if (decision !== 'show') await run.startWorkers();
   // One that was attached to may stop at an earlier stage than the one asked for: then it starts again and goes on from there.
   for (; decision !== 'show'; decision = await look()) {
-    if (decision === 'start') await startCampaign(temporal, { campaign, configDigest, until, force });
+    if (decision === 'start') await startCampaign(temporal, { campaign, configDigest, terms, until, force });
     output.note('campaign', `campaign ${name} ${decision === 'start' ? 'started' : 'goes on'}`);
     const known = readStatus({ home: home.root, name });
-    const onSnapshot = (seen: Snapshot) => attend(run, seen);
+    const onSnapshot = (seen: Snapshot) => {
+      noteWaits(seen);
+      return attend(run, seen);
+    };
     const end = await follow({ temporal, name, output, signal, onSnapshot, known, maxFailures: MAX_CODE_FAILURES });
     if (signal.aborted) {
       if (end) await writeStatus({ home: home.root, snapshot: end });

@@ -1,4 +1,5 @@
 /** What an activity does or waits for, in words. Invariant: true of this moment: nothing that waits is called silent, nothing that ran before runs now. */
+import type { FailureType } from '../../domain/failures';
 import type { TrainHeartbeat } from '../../domain/progress';
 import type { Rates } from './rates';
 import type { ActivitySnapshot } from './snapshot';
@@ -18,6 +19,8 @@ const steps: Record<string, { doing: string; waitsFor?: string }> = {
   train: { doing: 'beginning to train', waitsFor: 'a gpu slot' },
   writeReport: { doing: 'writing the report' },
 };
+
+const MODEL_AWAY: FailureType = 'LanguageModelUnavailable';
 
 /** Workers pass heartbeats on at least this often while there is progress. */
 const QUIET_SECONDS = 60;
@@ -46,11 +49,18 @@ interface One extends Omit<Activities, 'activities'> {
 
 function activityText(one: One): string {
   const { activity, now } = one;
-  const { state, attempt, nextAttemptAt = 0, lastFailure } = activity;
+  const { state, attempt, nextAttemptAt = 0, lastFailure, lastFailureType } = activity;
   const reason = lastFailure ? `: ${oneLine(lastFailure)}` : '';
   const parts = progressParts(one);
-  if (state === 'scheduled' && attempt > 1 && nextAttemptAt > now)
-    return [...parts, `attempt ${attempt} in ${Math.ceil((nextAttemptAt - now) / 1000)} s${reason}`].join(' · ');
+  if (state === 'scheduled' && attempt > 1 && nextAttemptAt > now) {
+    const seconds = `${Math.ceil((nextAttemptAt - now) / 1000)} s`;
+    // No capacity is no trouble: it says itself when to come back.
+    const again =
+      lastFailureType === MODEL_AWAY
+        ? `waits for the language model${reason}, again in ${seconds}`
+        : `attempt ${attempt} in ${seconds}${reason}`;
+    return [...parts, again].join(' · ');
+  }
   const { doing, waitsFor = 'a control worker' } = steps[activity.type] ?? { doing: activity.type };
   if (state === 'scheduled') parts.push(`waits for ${waitsFor}`);
   else if (parts.length === 0) parts.push(doing);
@@ -77,8 +87,11 @@ function progressParts({ activity: { heartbeat, state }, owner, rates, now }: On
     `${title} ${done}/${total}`,
     ...(perSecond === undefined ? [] : [`${perSecond.toFixed(1)}/s`]),
     ...(heartbeat.kind === 'rollouts' && heartbeat.broken > 0 ? [`${heartbeat.broken} broken`] : []),
+    ...(heartbeat.kind === 'analysis' && heartbeat.characters ? [kilobytes(heartbeat.characters)] : []),
   ];
 }
+
+const kilobytes = (characters: number): string => `${(characters / 1000).toFixed(1)} kB of replies`;
 
 const trainParts = ({ step, steps: all, reward, rollouts, waitsFor }: TrainHeartbeat, runs: boolean): string[] => [
   `step ${step}/${all}`,

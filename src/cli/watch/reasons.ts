@@ -13,11 +13,22 @@ const timeouts: Record<string, string> = {
 const types: Record<string, string> = { WorkerDied: LOST, WorkerShutdown: 'its worker was stopped' };
 
 /** Of the chain of causes the first that the project knows by its type, else the innermost. */
-export function reasonInWords(error: unknown): string {
+function causeOf(error: unknown): unknown {
   let at = error;
   while (!isKnown(at) && at instanceof Error && at.cause instanceof Error) at = at.cause;
+  return at;
+}
+
+export function reasonInWords(error: unknown): string {
+  const at = causeOf(error);
   if (at instanceof TimeoutFailure) return timeouts[at.timeoutType ?? ''] ?? messageOf(at);
   return (at instanceof ApplicationFailure && types[at.type ?? '']) || messageOf(at);
+}
+
+/** The type of that cause, where the project knows it. */
+export function failureTypeOf(error: unknown): string | undefined {
+  const at = causeOf(error);
+  return at instanceof ApplicationFailure && isKnown(at) ? (at.type ?? undefined) : undefined;
 }
 
 const isKnown = (error: unknown): boolean =>

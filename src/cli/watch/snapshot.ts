@@ -16,7 +16,7 @@ import {
 } from '../../workflows/messages';
 import { UserError } from '../errors';
 import { isNoAnswer, isServerAway, type Temporal } from '../temporal';
-import { reasonInWords } from './reasons';
+import { failureTypeOf, reasonInWords } from './reasons';
 
 /** A query waits for a worker; a campaign whose workers are away is shown by what the server knows. */
 const QUERY_MS = 4000;
@@ -44,6 +44,8 @@ export interface ActivitySnapshot {
   heartbeatAt?: number;
   /** Why the attempt before this one failed, in words. */
   lastFailure?: string;
+  /** Its type, where the project knows it. */
+  lastFailureType?: string;
 }
 
 /** What is known of a workflow's code, of the campaign's and of its children's. */
@@ -200,9 +202,12 @@ export function activitiesOf({ raw, workflowId }: Execution): ActivitySnapshot[]
       attempt: attempt ?? 1,
       ...(Object.fromEntries(Object.entries(times).filter(([, at]) => at !== undefined)) as Record<string, number>),
       ...(payload ? { heartbeat: defaultPayloadConverter.fromPayload<Heartbeat>(payload) } : {}),
-      ...(lastFailure
-        ? { lastFailure: reasonInWords(converter.failureToError(lastFailure, defaultPayloadConverter)) }
-        : {}),
+      ...(lastFailure ? failureIn(converter.failureToError(lastFailure, defaultPayloadConverter)) : {}),
     };
   });
+}
+
+function failureIn(error: Error): Pick<ActivitySnapshot, 'lastFailure' | 'lastFailureType'> {
+  const type = failureTypeOf(error);
+  return { lastFailure: reasonInWords(error), ...(type === undefined ? {} : { lastFailureType: type }) };
 }

@@ -6,6 +6,7 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { waitingSchema } from '../../domain/approval';
 import { stages } from '../../domain/stages';
 import { withKnown, type Snapshot } from './snapshot';
 
@@ -59,7 +60,7 @@ const heartbeatSchema = z.discriminatedUnion('kind', [
     rollouts: z.object(ratio).optional(),
     waitsFor: z.string().optional(),
   }),
-  z.object({ kind: z.literal('analysis'), title: z.string(), ...ratio }),
+  z.object({ kind: z.literal('analysis'), title: z.string(), ...ratio, characters: z.number().optional() }),
 ]);
 const activitySchema = z.object({
   id: z.string(),
@@ -73,13 +74,15 @@ const activitySchema = z.object({
   heartbeat: heartbeatSchema.optional(),
   heartbeatAt: z.number().optional(),
   lastFailure: z.string().optional(),
+  lastFailureType: z.string().optional(),
 });
 const childProgressSchema = z.object({
   name: z.string(),
-  phase: z.enum(['synthesize', 'self-test', 'calibrate', 'train', 'validate', 'done', 'failed']),
+  phase: z.enum(['synthesize', 'self-test', 'calibrate', 'approval', 'train', 'validate', 'done', 'failed']),
   round: z.number(),
   detail: z.string(),
   paused: z.boolean(),
+  waiting: waitingSchema.optional(),
 });
 const progressSchema = z.object({
   campaign: z.string(),
@@ -88,6 +91,7 @@ const progressSchema = z.object({
   stages: z.array(z.object({ name: z.enum(stages), status: stepStatus, detail: z.string() })),
   children: z.array(z.object({ ...childRef, status: stepStatus, detail: z.string() })),
   rollouts: z.object({ scored: z.number(), broken: z.number() }),
+  waiting: waitingSchema.optional(),
 });
 const lastStatusSchema = z.object({
   at: z.number(),

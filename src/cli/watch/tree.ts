@@ -2,6 +2,7 @@
 import { stages } from '../../domain/stages';
 import type { CampaignProgress, StepStatus } from '../../workflows/messages';
 import { activityTexts } from './activity-text';
+import { waitsFor } from './waits';
 import type { Rates } from './rates';
 import type { Snapshot } from './snapshot';
 
@@ -34,7 +35,8 @@ export function treeLines({ snapshot, rates, now }: Tree): TreeLine[] {
   const known = progressOf(snapshot);
   const lines = known.stages.flatMap((stage) => {
     // Activities of the campaign itself belong to the stage that runs now.
-    const parts = stage.status === 'running' ? [stage.detail, ...own] : [stage.detail];
+    const waits = stage.name === 'selection' ? waitsFor(snapshot.name, snapshot.progress?.waiting, at) : '';
+    const parts = stage.status === 'running' ? [waits, stage.detail, ...own] : [stage.detail];
     const line: TreeLine = {
       key: stage.name,
       depth: 0,
@@ -74,6 +76,7 @@ function childLines({ snapshot, rates, now }: Tree, children: CampaignProgress['
     const phase = child.status === 'running' ? seen?.progress : undefined;
     const activities = seen?.activities ?? [];
     const reported = activityTexts({ activities, owner: child.workflowId, rates, now });
+    const waits = waitsFor(snapshot.name, phase?.waiting, now);
     return {
       key: `${child.kind}/${child.name}`,
       depth: 1,
@@ -81,13 +84,13 @@ function childLines({ snapshot, rates, now }: Tree, children: CampaignProgress['
       label: child.kind === 'arm' ? `${child.name} (arm)` : child.name,
       detail: joined([
         phase?.paused ? 'paused' : '',
-        phase
+        phase && !waits
           ? phase.phase === 'synthesize' || phase.phase === 'calibrate'
             ? `${phase.phase} round ${phase.round}`
             : phase.phase
           : '',
         // What its activities report is newer than what the workflow knows of them.
-        ...(reported.length > 0 ? reported : [phase?.detail ?? child.detail]),
+        ...(waits ? [waits] : reported.length > 0 ? reported : [phase?.detail ?? child.detail]),
       ]),
     };
   });

@@ -6,6 +6,7 @@ import type { Figure } from '../../domain/figure';
 import type { Measures } from '../../domain/measures';
 import type { BandFigures, CalibrationFigures } from '../../domain/reported-training';
 import type { SynthesisRound } from '../../domain/results';
+import type { Hints } from '../../domain/rollout';
 import { outcomes } from '../../rollout/read';
 import { plainFigure, type Level } from './figures';
 
@@ -13,19 +14,18 @@ type Interval = Measures['intervals']['meanReward'];
 
 export async function calibrationFigures(o: {
   store: ArtifactStore;
-  /** Of the capability: begins the ids. */
+  /** Begins the ids of its figures. */
   id: string;
-  round: SynthesisRound;
+  round: Pick<SynthesisRound, 'round' | 'calibration' | 'calibrationRollouts'> & Partial<Hints>;
   bands: CalibrationBands;
   level: Level;
 }): Promise<CalibrationFigures | undefined> {
-  const { store, bands, level } = o;
-  const { round, calibration, calibrationRollouts: rollouts } = o.round;
+  const { store, id, bands, level } = o;
+  const { round, share, calibration, calibrationRollouts: rollouts } = o.round;
   if (!calibration || !rollouts) return undefined;
   const groups = [...(await outcomes({ store, ref: rollouts.ref })).values()];
   const report = calibrate({ groups, bands, confidence: level.confidence });
   const { accepted, verdict, reasons, passAt, passAtIntervals, branches = {}, judged } = report;
-  const id = `${o.id}.calibration.round-${round}`;
   const figure = (o: { id: string; value: number; n: number; unit?: Figure['unit']; interval?: Interval }): Figure => {
     const { interval, ...plain } = o;
     return {
@@ -56,6 +56,7 @@ export async function calibrationFigures(o: {
   const named = Object.entries(branches);
   return {
     round,
+    ...(share !== undefined && { hints: share }),
     accepted,
     verdict,
     reasons,

@@ -1,14 +1,18 @@
 /** The selected capabilities in the report: calibration rounds, training, validation with intervals. */
 import type { ArtifactStore } from '../../artifacts/store';
-import type { CalibrationBands } from '../../domain/campaign';
+import { decisionText } from '../../domain/approval';
+import type { ArtifactRef } from '../../domain/artifacts';
+import type { Campaign } from '../../domain/campaign';
 import type { ReportDraft } from '../../domain/report';
 import type { ReportedCandidate, ReportedCapability, ReportedRound } from '../../domain/reported-capability';
-import type { CampaignRecord, CapabilityResult, RolloutSummary } from '../../domain/results';
+import type { CampaignRecord, CapabilityResult, RolloutSummary, SynthesisRound } from '../../domain/results';
+import { calibrationsOf } from '../calibrations';
 import { gamed } from '../gamed';
 import { calibrationFigures } from './calibration';
 import { byBranch, taskMeans, type TaskMeans } from './evidence';
 import { differenceFigure, rateFigure, slug, type Level } from './figures';
 import { reportedTraining } from './training';
+import { episodesOf, versionOf } from './versions';
 
 export async function capabilitiesOf(o: {
   store: ArtifactStore;
@@ -26,7 +30,9 @@ export async function capabilitiesOf(o: {
     const result = record.capabilities?.find(({ name }) => name === candidate.name);
     capabilities.push({
       ...reported,
-      ...(result && (await reportedResult({ store, result, level, bands: campaign.calibration }))),
+      // As it was approved.
+      definition: candidate.definition,
+      ...(result && (await reportedResult({ store, result, level, campaign }))),
     });
   }
   return { capabilities, bands: campaign.calibration };
@@ -36,18 +42,21 @@ async function reportedResult(o: {
   store: ArtifactStore;
   result: CapabilityResult;
   level: Level;
-  bands: CalibrationBands;
+  campaign: Pick<Campaign, 'calibration' | 'training'>;
 }): Promise<Omit<ReportedCapability, keyof ReportedCandidate>> {
-  const { store, result, level, bands } = o;
+  const { store, result, level, campaign } = o;
+  const bands = campaign.calibration;
   const id = `capabilities.${slug(result.name)}`;
   const rounds: ReportedRound[] = [];
   for (const one of result.rounds) {
-    const { round, selfTest } = one;
-    const calibration = await calibrationFigures({ store, id, round: one, bands, level });
-    rounds.push({ round, selfTest, ...(calibration && { calibration }) });
+    const previous = result.rounds[rounds.length - 1]?.module;
+    rounds.push(await reportedRound({ store, id, round: one, ...(previous && { previous }), bands, level }));
   }
-  const kept = rounds.findLast(({ calibration }) => calibration)?.calibration;
+  const kept = rounds.flatMap(calibrationsOf).at(-1);
+  const episodes = await episodesOf(store, result.rounds);
   const { trained } = result;
+  // It trained on the last round's version.
+  const hints = result.rounds.at(-1)?.withHints && { share: campaign.training.hintShare };
   const adapter = trained?.best.policy.adapters[0]?.ref;
   return {
     status: result.status,
@@ -55,11 +64,38 @@ async function reportedResult(o: {
     ...(result.reason !== undefined && { reason: result.reason }),
     ...(rounds.length > 0 && { rounds }),
     ...(kept && { calibration: kept }),
+    ...(episodes.length > 0 && { episodes }),
     ...(trained && {
-      training: await reportedTraining({ store, id, work: trained, level }),
+      training: await reportedTraining({ store, id, work: trained, level, hints }),
       validation: await validation({ store, id, trained, level }),
     }),
     ...(adapter && { adapter }),
+  };
+}
+
+async function reportedRound(o: {
+  store: ArtifactStore;
+  /** Of the capability. */
+  id: string;
+  round: SynthesisRound;
+  /** The module of the round before. */
+  previous?: ArtifactRef;
+  bands: Campaign['calibration'];
+  level: Level;
+}): Promise<ReportedRound> {
+  const { store, id, round: one, previous, ...judged } = o;
+  const { round, module, selfTest, withHints, decision } = one;
+  const at = `${id}.calibration.round-${round}`;
+  const calibration = await calibrationFigures({ store, id: at, round: one, ...judged });
+  const hinted =
+    withHints && (await calibrationFigures({ store, id: `${at}-hints`, round: { round, ...withHints }, ...judged }));
+  return {
+    round,
+    selfTest,
+    ...(calibration && { calibration }),
+    ...(hinted && { withHints: hinted }),
+    version: await versionOf({ store, module, ...(previous && { previous }) }),
+    ...(decision && { decision: decisionText(decision) }),
   };
 }
 

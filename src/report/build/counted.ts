@@ -4,6 +4,7 @@
  */
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
+import type { RolloutSummary, SynthesisRound } from '../../domain/results';
 import { readRollouts } from '../../rollout/read';
 import { distinct } from './evidence';
 
@@ -15,6 +16,12 @@ export interface Count {
   /** Broken ones by type of error. */
   errors: Record<string, number>;
 }
+
+/** Those that calibrated an environment, round by round, without hints first. */
+export const calibrationBatches = (rounds: readonly SynthesisRound[]): RolloutSummary[] =>
+  rounds.flatMap(({ calibrationRollouts, withHints }) =>
+    [calibrationRollouts, withHints?.calibrationRollouts].filter((batch) => batch !== undefined),
+  );
 
 /** Of a rollout what is counted. */
 type Held = { key: string } & ({ status: 'scored'; tokens: [number, number] } | { status: 'broken'; error: string });

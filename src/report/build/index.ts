@@ -1,10 +1,12 @@
 /**
  * Builds the report of a campaign from its record. Invariant: rates, rewards, differences, calibration, selection, what the router did and
- * numbers of rollouts and tokens are computed here from the artifacts; of trainings, and of seconds, it is what the activities returned.
+ * numbers of rollouts and tokens are computed here from the artifacts; of trainings, of seconds and of what language models cost, it is what
+ * the activities returned.
  */
 import { digest } from '../../artifacts/hash';
 import type { ArtifactStore } from '../../artifacts/store';
 import type { Task } from '../../domain/environment';
+import type { Spent } from '../../domain/language-model';
 import type { PublishedArm } from '../../domain/published';
 import type { ReportDraft } from '../../domain/report';
 import type { CampaignRecord } from '../../domain/results';
@@ -13,6 +15,7 @@ import { armsOf } from './arms';
 import { publishedOf } from './groups';
 import { contentsOf } from './counted';
 import { capabilitiesOf } from './capabilities';
+import { languageModelCost } from './language-model';
 import { routerOf } from './router';
 import { selectionOf } from './selection';
 import { batchesToRead, totals } from './totals';
@@ -25,12 +28,15 @@ export async function buildReport(o: {
   /** What others report on the target. */
   published?: readonly PublishedArm[] | undefined;
   leakage?: ReportDraft['leakage'] | undefined;
+  /** By step: what language models cost. */
+  spent: readonly Spent[];
 }): Promise<ReportDraft> {
-  const { store, record, tasks, published = [], leakage } = o;
+  const { store, record, tasks, published = [], leakage, spent } = o;
   const { campaign, prepared } = record;
   const level = { confidence: campaign.evaluation.confidence, seed: campaign.seed };
   const selection = await selectionOf(store, record);
   const contents = await contentsOf(store, batchesToRead(record));
+  const all = totals(record, contents);
   const arms = await armsOf({ store, record, contents, tasks, level });
   return {
     campaign: {
@@ -46,7 +52,8 @@ export async function buildReport(o: {
       workflowId: record.workflowId,
     },
     ...baseCheckOf(record),
-    ...totals(record, contents),
+    ...all,
+    cost: { ...all.cost, ...languageModelCost(spent, campaign) },
     ...selection,
     ...(await capabilitiesOf({ store, record, candidates: selection.selection?.candidates ?? [], level })),
     ...(await routerOf({ store, record, level })),

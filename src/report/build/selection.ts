@@ -1,14 +1,14 @@
 /** The selection in the report: every candidate with its statistics, also those that were not selected. */
-import { z } from 'zod';
 import type { ArtifactStore } from '../../artifacts/store';
-import { candidateSchema, selectionSchema, type Selection } from '../../domain/capability';
+import { decisionText } from '../../domain/approval';
+import { selectionSchema, type Selection } from '../../domain/capability';
 import type { ReportDraft } from '../../domain/report';
 import type { ReportedCandidate } from '../../domain/reported-capability';
 import type { CampaignRecord, SelectionResult } from '../../domain/results';
-import { isSuccess } from '../../domain/rollout';
-import { readRollouts } from '../../rollout/read';
 import { readArtifact } from './evidence';
 import { nothing, plainFigure, slug } from './figures';
+import { agreementFigures, quotedIn, readFound, shownOf, type Found } from './found';
+import { readLabeled } from './quotes';
 
 export async function selectionOf(
   store: ArtifactStore,
@@ -17,7 +17,9 @@ export async function selectionOf(
   if (!found) return {};
   const [schema, what] = [selectionSchema, 'a selection'];
   const selection = await readArtifact({ store, ref: found.selection, schema, what });
-  const { failed, passed } = await labeledRollouts(store, labeled);
+  const shown = await readFound({ store, found, selection });
+  const quotes = await readLabeled({ store, ref: labeled, quoted: quotedIn(shown) });
+  const { failed, passed } = quotes;
   const outcome = (name: string, value: number) =>
     plainFigure({ id: `selection.${name}`, value, n: failed + passed, unit: 'count', from: [labeled] });
   return {
@@ -25,10 +27,12 @@ export async function selectionOf(
       rule: campaign.selection,
       failed: outcome('failed', failed),
       passed: outcome('passed', passed),
-      candidates: await candidatesOf({ store, found, selection }),
+      candidates: candidatesOf({ shown, found, selection }),
       passes: allPasses(found),
       failedPasses: found.failedPasses,
       ...(selection.reason !== undefined && { reason: selection.reason }),
+      ...(found.decision && { decision: decisionText(found.decision) }),
+      ...shownOf({ ...shown, found, labeled: quotes }),
       from: [found.selection],
     },
   };
@@ -36,34 +40,26 @@ export async function selectionOf(
 
 const allPasses = ({ labels, failedPasses }: SelectionResult): number => labels.length + failedPasses.length;
 
-async function labeledRollouts(store: ArtifactStore, ref: SelectionResult['selection']) {
-  const counts = { failed: 0, passed: 0 };
-  for await (const rollout of readRollouts({ store, ref }))
-    if (rollout.status === 'scored') counts[isSuccess(rollout) ? 'passed' : 'failed'] += 1;
-  return counts;
-}
-
 /** In the order of the selection; where nothing was labeled, of the candidates. */
-async function candidatesOf(o: {
-  store: ArtifactStore;
-  found: SelectionResult;
-  selection: Selection;
-}): Promise<ReportedCandidate[]> {
-  const { store, found, selection } = o;
-  const [schema, what] = [z.array(candidateSchema), 'a list of candidates'];
-  const candidates = await readArtifact({ store, ref: found.candidates, schema, what });
+function candidatesOf(o: { shown: Found; found: SelectionResult; selection: Selection }): ReportedCandidate[] {
+  const { shown, found, selection } = o;
+  const { candidates } = shown.discovery;
   const passes = allPasses(found);
+  // As they were approved, where somebody was asked.
+  const taken = new Map(found.selected.map(({ candidate }) => [candidate.name, candidate.definition]));
   if (found.labels.length === 0)
     return candidates.map(({ name, definition }) => ({
       name,
-      definition,
+      definition: taken.get(name) ?? definition,
       votes: 0,
       passes,
       coverage: nothing(`selection.${slug(name)}.coverage`),
       delta: nothing(`selection.${slug(name)}.delta`),
-      selected: found.selected.some(({ candidate }) => candidate.name === name),
+      selected: taken.has(name),
     }));
+  const agreements = agreementFigures(shown, found);
   return selection.capabilities.map((c) => {
+    const agreement = agreements.get(c.name);
     const figure = (name: 'coverage' | 'delta') =>
       plainFigure({
         id: `selection.${slug(c.name)}.${name}`,
@@ -75,12 +71,13 @@ async function candidatesOf(o: {
       });
     return {
       name: c.name,
-      definition: candidates.find(({ name }) => name === c.name)?.definition ?? '',
+      definition: taken.get(c.name) ?? candidates.find(({ name }) => name === c.name)?.definition ?? '',
       votes: c.votes,
       passes,
       coverage: figure('coverage'),
       delta: figure('delta'),
-      selected: c.selected,
+      ...(agreement && { agreement }),
+      selected: taken.has(c.name),
     };
   });
 }

@@ -15,7 +15,7 @@ import {
   type TrainingResult,
 } from '../../domain/results';
 import type { Arm } from '../../domain/reported-arms';
-import { countOnce, type Contents } from './counted';
+import { calibrationBatches, countOnce, type Contents } from './counted';
 import { distinct } from './evidence';
 import { nothing, plainFigure } from './figures';
 
@@ -44,7 +44,7 @@ const batches = (summaries: readonly (RolloutSummary | undefined)[]): Part[] =>
   summaries.flatMap((summary) => (summary ? [{ ref: summary.ref }] : []));
 
 const ofCapability = ({ rounds, trained }: CapabilityResult): Part[] => [
-  ...batches(rounds.map(({ calibrationRollouts }) => calibrationRollouts)),
+  ...batches(calibrationBatches(rounds)),
   ...(trained
     ? [
         trainingPart(trained.training),

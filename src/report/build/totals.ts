@@ -7,7 +7,7 @@ import type { Purpose } from '../../domain/purposes';
 import type { ReportDraft } from '../../domain/report';
 import type { CampaignRecord, RolloutSummary, TrainingResult } from '../../domain/results';
 import { stages } from '../../domain/stages';
-import { brokenBy, countGroups, type Contents, type Count } from './counted';
+import { brokenBy, calibrationBatches, countGroups, type Contents, type Count } from './counted';
 import { distinct } from './evidence';
 import { plainFigure } from './figures';
 
@@ -31,7 +31,7 @@ export function batchesByPurpose(record: CampaignRecord): Batches[] {
     of('base_rollouts', [baseRollouts]),
     of(
       'calibration',
-      capabilities.flatMap((c) => c.rounds.map((round) => round.calibrationRollouts)),
+      capabilities.flatMap(({ rounds }) => calibrationBatches(rounds)),
     ),
     { purpose: 'training', batches: trainings.map(({ metrics: ref }) => ({ ref })), counted: countOf(trainings) },
     of('held_out', [
@@ -62,7 +62,9 @@ const refsOf = (batches: { ref: ArtifactRef }[]): ArtifactRef[] => distinct(batc
 export const batchesToRead = (record: CampaignRecord): { ref: ArtifactRef }[] =>
   batchesByPurpose(record).flatMap(({ batches, counted }) => (counted ? [] : batches));
 
-export function totals(record: CampaignRecord, contents: Contents): Pick<ReportDraft, 'rollouts' | 'cost'> {
+type Totals = { [Part in 'rollouts' | 'cost']: NonNullable<ReportDraft[Part]> };
+
+export function totals(record: CampaignRecord, contents: Contents): Totals {
   const purposes = batchesByPurpose(record);
   const counts = countGroups(
     contents,

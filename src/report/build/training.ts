@@ -5,6 +5,7 @@ import type { ArtifactRef } from '../../domain/artifacts';
 import { branchSchema } from '../../domain/environment';
 import { jsonText } from '../../domain/json-text';
 import type { Iteration, TrainingResult } from '../../domain/results';
+import type { Hints } from '../../domain/rollout';
 import type { Curve, ReportedIteration, ReportedTraining } from '../../domain/reported-training';
 import { byBranch, taskMeans } from './evidence';
 import { plainFigure, rateFigure, rewardFigure, type Level } from './figures';
@@ -30,8 +31,10 @@ export async function reportedTraining(o: {
   id: string;
   work: Work;
   level: Level;
+  /** Those that it trained with, if it did. */
+  hints?: Hints | undefined;
 }): Promise<ReportedTraining> {
-  const { store, level } = o;
+  const { store, level, hints } = o;
   const { training, iterations, best } = o.work;
   const id = `${o.id}.training`;
   const reported: ReportedIteration[] = [];
@@ -56,6 +59,7 @@ export async function reportedTraining(o: {
   const rollouts = training?.rollouts ?? last?.rollouts ?? 0;
   return {
     steps: training?.steps ?? last?.step ?? 0,
+    ...(hints && hints.share > 0 && { hints: hints.share }),
     rollouts: plainFigure({
       id: `${id}.rollouts`,
       value: rollouts,

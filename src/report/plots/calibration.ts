@@ -3,6 +3,7 @@ import type { CalibrationBands } from '../../domain/campaign';
 import type { Figure } from '../../domain/figure';
 import type { ReportedCapability } from '../../domain/reported-capability';
 import type { BandFigures, CalibrationFigures } from '../../domain/reported-training';
+import { calibrationsOf, hintsText } from '../calibrations';
 import { figureTitle } from '../figure-view';
 import { markup, type Markup } from '../markup';
 import { LABELS, line, linear, rowLabel, svg, text, type Scale } from './scale';
@@ -27,6 +28,10 @@ const conditions = (bands: CalibrationBands): Condition[] => [
   { name: 'informative', accepted: [bands.minInformative, 1], figure: (r) => r.informative },
 ];
 
+/** A round may have been calibrated twice: without hints, and with them. */
+const isSame = (one: CalibrationFigures, other: CalibrationFigures): boolean =>
+  one.round === other.round && one.hints === other.hints;
+
 const cellMarks = (marks: {
   rounds: readonly CalibrationFigures[];
   kept: CalibrationFigures;
@@ -38,9 +43,11 @@ const cellMarks = (marks: {
   marks.rounds.flatMap((round) => {
     const figure = marks.condition.figure(round.judged ?? round);
     if (figure.value === null) return [];
-    const isKept = round.round === marks.kept.round;
+    const isKept = isSame(round, marks.kept);
     const kind = !isKept ? 'earlier' : round.accepted ? 'chosen' : 'refused';
-    const label = [`round ${round.round}, ${marks.condition.name}`, round.judged?.text].filter(Boolean).join(', ');
+    const label = [`round ${round.round}, ${marks.condition.name}`, hintsText(round), round.judged?.text]
+      .filter(Boolean)
+      .join(', ');
     return [
       markup`<circle cx="${marks.x(figure.value)}" cy="${marks.y}" r="${isKept ? 5 : 3}" class="mark ${kind}"><title>${figureTitle({ figure, label, campaign: marks.campaign })}</title></circle>`,
     ];
@@ -52,9 +59,7 @@ export const calibrationPlot = (plot: {
   campaign: string;
 }): Markup => {
   const rows = plot.capabilities.flatMap(({ name, calibration, rounds }) =>
-    calibration === undefined
-      ? []
-      : [{ name, kept: calibration, rounds: (rounds ?? []).flatMap((round) => round.calibration ?? []) }],
+    calibration === undefined ? [] : [{ name, kept: calibration, rounds: (rounds ?? []).flatMap(calibrationsOf) }],
   );
   const columns = conditions(plot.bands).map((condition, i) => {
     const from = left + i * (cell.width + cell.gap);
@@ -76,8 +81,8 @@ ${text({ x: from, y: bottom + 16, anchor: 'middle', class: 'tick' }, '0')}${text
     }),
     rows.map(({ name, kept, rounds }, i) => {
       const y = top + (i + 0.5) * rowHeight;
-      // The kept round is drawn last, so that it lies on top.
-      const ordered = [...rounds.filter((r) => r.round !== kept.round), kept];
+      // What is kept is drawn last, so that it lies on top.
+      const ordered = [...rounds.filter((round) => !isSame(round, kept)), kept];
       return markup`${rowLabel({ y: y + 4, name })}${columns.map(
         ({ condition, from, x }) =>
           markup`${line({ x: from, y }, { x: from + cell.width, y }, 'grid')}${cellMarks({ rounds: ordered, kept, condition, x, y, campaign: plot.campaign })}`,

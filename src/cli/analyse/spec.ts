@@ -1,0 +1,102 @@
+/**
+ * The analyst that `campaign analyse` asks: its fields from --config, with those of the command line over them. Invariant: what comes out is
+ * what a campaign file's `analyst` would be; a problem is named by the flag or the field that mends it.
+ */
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import type { AnalystKind } from '../../analyst/analyst';
+import { specSchemaOf, type KindSpec } from '../../domain/kind';
+import { languageModelSchema, type LanguageModelSpec } from '../../domain/language-model';
+import { describeIssue } from '../campaign-issues';
+import type { JsonSchemaNode } from '../campaign-schema';
+import { messageOf, UserError } from '../errors';
+import { changePaths } from '../option-paths';
+
+export interface SpecOptions {
+  config?: string;
+  url?: string;
+  model?: string;
+  apiKeyEnv?: string;
+  prompts?: string;
+  priceInput?: number;
+  priceOutput?: number;
+}
+
+export type AnalystSpec = KindSpec & LanguageModelSpec;
+
+type Fields = Record<string, unknown>;
+
+/** More than a campaign shows: the conversations are few, and a label hangs on the step where a failure begins. */
+const SHOWN: Fields = { messageChars: 1000, argumentChars: 400 };
+
+const flags: Record<string, string> = {
+  url: '--url URL (of any OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1)',
+  model: '--model NAME',
+};
+
+/** @throws UserError */
+export function analystSpec(options: SpecOptions, kind: AnalystKind): AnalystSpec {
+  const merged: Fields = { ...SHOWN, ...fromFile(options.config, kind), ...fromFlags(options), kind: kind.kind };
+  for (const [field, flag] of Object.entries(flags))
+    if (merged[field] === undefined)
+      throw new UserError(`no ${field} of a language model; give ${flag}, or ${field} in a file with --config`);
+  const schema = specSchemaOf([kind]);
+  const parsed = schema.safeParse(merged);
+  if (!parsed.success) {
+    const node = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchemaNode;
+    const problems = parsed.error.issues.flatMap((issue) => describeIssue({ issue, file: merged, schema: node }));
+    const where = options.config === undefined ? '' : `${options.config}: `;
+    const lines = problems.map(({ text }) => `${where}${text}`);
+    throw new UserError(lines[0] ?? `${where}no fields of an analyst`, lines.slice(1));
+  }
+  // Those of the language model, complete; the kind may have more.
+  const model = languageModelSchema.strip().parse(parsed.data);
+  return { ...parsed.data, ...model } as AnalystSpec;
+}
+
+function fromFlags({ url, model, apiKeyEnv, prompts, priceInput, priceOutput }: SpecOptions): Fields {
+  if ((priceInput === undefined) !== (priceOutput === undefined))
+    throw new UserError(
+      `--price-${priceInput === undefined ? 'input' : 'output'} is missing; give both prices, in dollars for a million tokens`,
+    );
+  return {
+    ...(url !== undefined && { url }),
+    ...(model !== undefined && { model }),
+    ...(apiKeyEnv !== undefined && { apiKeyEnv }),
+    ...(prompts !== undefined && { prompts: resolve(prompts) }),
+    ...(priceInput !== undefined && { price: { input: priceInput, output: priceOutput } }),
+  };
+}
+
+/** A file with the analyst's fields, or a campaign file, of which `analyst` counts. Its paths are relative to it. */
+function fromFile(file: string | undefined, kind: AnalystKind): Fields {
+  if (file === undefined) return {};
+  const value = readYaml(file);
+  const fields = isFields(value) && 'analyst' in value ? value['analyst'] : value;
+  if (!isFields(fields)) throw new UserError(`${file} must be a map of the analyst's fields (url, model, ...)`);
+  const named = fields['kind'] ?? kind.kind;
+  if (named !== kind.kind)
+    throw new UserError(
+      `${file}: kind is ${JSON.stringify(named)}; this command asks a language model: \`kind: ${kind.kind}\``,
+    );
+  return changePaths({ ...fields, kind: kind.kind }, kind, (path) => resolve(dirname(file), path));
+}
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function readYaml(file: string): unknown {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new UserError(`--config ${file} can't be read (${messageOf(error)}); name a file with the analyst's fields`);
+  }
+  try {
+    return parse(text);
+  } catch (error) {
+    throw new UserError(`${file} is not YAML: ${messageOf(error)}`);
+  }
+}

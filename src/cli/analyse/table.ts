@@ -1,0 +1,102 @@
+/** What was found, on the terminal. Invariant: texts of models and files can do nothing to it. */
+
+import { wholeNumber } from '../../report/format';
+import { selectionRuleSchema } from '../../domain/campaign';
+import { sumOf } from '../../language-model/costs';
+import { plain } from '../plain';
+import { costText } from './cost';
+import { explanationsOf, FAULT, NOT_EXPLAINED } from './explained';
+import type { Analysis } from './result';
+
+export const aligned = (rows: readonly string[][]): string[] => {
+  const widths = rows[0]?.map((_, i) => Math.max(...rows.map((cells) => cells[i]?.length ?? 0))) ?? [];
+  return rows.map((cells) =>
+    cells
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+};
+
+/** Failures on the terminal; the page has all. */
+const SHOWN = 20;
+
+const meanStd = ({ mean, std }: { mean: number; std: number }) => `${mean.toFixed(2)} ± ${std.toFixed(2)}`;
+
+/** `given`: the file that a campaign can go on from. */
+export function resultText(o: { analysis: Analysis; html: string; given?: string | undefined }): string {
+  const { analysis, html, given } = o;
+  const { capabilities, failedPasses, passes, reason, conversations, faults, spent } = analysis;
+  const selected = capabilities.filter((one) => one.selected).length;
+  const lines = [
+    ...(capabilities.length === 0
+      ? []
+      : [
+          ...aligned([
+            ['capability', 'selected', 'votes', 'Cov', 'Delta', 'alpha', 'failures'],
+            ...capabilities.map((one) => [
+              one.name,
+              one.selected ? 'yes' : 'no',
+              `${one.votes}/${one.passes}`,
+              meanStd(one.coverage),
+              meanStd(one.delta),
+              one.agreement === undefined ? '–' : one.agreement.toFixed(2),
+              String(one.lacking.length),
+            ]),
+          ]),
+          '',
+        ]),
+    `${selected} of ${capabilities.length} capabilities selected, from ${passes} passes over ${wholeNumber(conversations.total)} conversations` +
+      (reason === undefined ? '' : `: ${reason}`),
+    ...failedPasses.map(({ pass, reason: why }) => `pass ${pass + 1} failed and is left out: ${why.split('\n')[0]}`),
+    ...beginnings(analysis),
+    ...(faults.length > 0 ? [`${faults.length} faults of the environment or of users: see the page`] : []),
+    ...(spent.length > 0 ? [`asked so far for ${analysis.name}: ${costText(sumOf(spent))}`] : []),
+    '',
+    html,
+    ...(given === undefined ? [] : ['', 'a campaign goes on from here with', ...goOn(analysis, given)]),
+  ];
+  return lines.map(plain).join('\n');
+}
+
+/** Where each failure begins. */
+function beginnings(analysis: Analysis): string[] {
+  const { failures, passes } = analysis;
+  const explained = explanationsOf(analysis);
+  const begun = failures.flatMap(({ conversation, messages, begins }) =>
+    begins ? [{ conversation: plain(conversation), messages, begins }] : [],
+  );
+  if (begun.length === 0) return [];
+  const counted = [NOT_EXPLAINED, FAULT.environment, FAULT.user].flatMap((what) => {
+    const { length } = failures.filter(({ conversation }) => explained(conversation) === what);
+    return length > 0 ? [`${length} ${what}`] : [];
+  });
+  return [
+    '',
+    `where each failure begins: ${[`${begun.length} of ${failures.length} failed conversations`, ...counted].join(', ')}`,
+    ...aligned([
+      ['conversation', 'message', 'votes', 'explained by'],
+      ...begun
+        .slice(0, SHOWN)
+        .map(({ conversation, messages, begins }) => [
+          conversation,
+          `${begins.message} of ${messages}`,
+          `${begins.votes}/${passes}`,
+          explained(conversation) ?? '',
+        ]),
+    ]),
+    ...(begun.length > SHOWN ? [`and ${begun.length - SHOWN} more: see the page`] : []),
+    '',
+  ];
+}
+
+/** Lines of a campaign file. */
+function goOn({ passes, rule }: Analysis, given: string): string[] {
+  const usual = selectionRuleSchema.parse({});
+  return [
+    `  analyst: { kind: given, capabilities: ${JSON.stringify(given)} }`,
+    ...(passes === usual.passes && rule.votes === usual.votes
+      ? []
+      : [`  selection: { passes: ${passes}, votes: ${rule.votes} }`]),
+  ];
+}

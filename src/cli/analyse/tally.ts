@@ -1,0 +1,49 @@
+/**
+ * What the passes say of a trajectory, taken together. Invariant: passes that did not look at it count neither way; in a tie PRESENT comes first,
+ * as within a pass, and LACKING last.
+ */
+import { labelsOf } from '../../domain/agreement';
+import type { Label, LabelPass } from '../../domain/capability';
+import { beginningOf, type Beginning } from '../../domain/failure-beginning';
+
+export const labelNames = ['LACKING', 'PRESENT', 'NA'] as const satisfies readonly Label[];
+export type Votes = Record<Label, number>;
+
+/** By capability and trajectory. */
+export type Readings = ReadonlyMap<string, ReadonlyMap<string, Votes>>;
+
+export function readingsOf(passes: readonly LabelPass[]): Readings {
+  const readings = new Map<string, Map<string, Votes>>();
+  for (const pass of passes)
+    for (const [capability, labels] of labelsOf(pass)) {
+      const own = readings.get(capability) ?? new Map<string, Votes>();
+      readings.set(capability, own);
+      for (const [id, label] of labels) {
+        const votes = own.get(id) ?? { LACKING: 0, PRESENT: 0, NA: 0 };
+        own.set(id, votes);
+        votes[label]++;
+      }
+    }
+  return readings;
+}
+
+/** The label with most votes; undefined without any. */
+export function majority(votes: Votes): Label | undefined {
+  const most = Math.max(...Object.values(votes));
+  if (most === 0) return undefined;
+  return (['PRESENT', 'NA', 'LACKING'] as const).find((label) => votes[label] === most);
+}
+
+/** Where each failure begins, by trajectory. */
+export function beginningsIn(passes: readonly LabelPass[]): Map<string, Beginning> {
+  const ids = new Set(passes.flatMap(({ failures = {} }) => Object.keys(failures)));
+  return new Map(
+    [...ids].flatMap((id) => {
+      const begins = beginningOf(passes.flatMap(({ failures }) => failures?.[id] ?? []));
+      return begins ? [[id, begins] as const] : [];
+    }),
+  );
+}
+
+/** 0-based, as it was asked for: passes that failed leave gaps. */
+export const numberOf = ({ attempt }: LabelPass): number => Number(attempt);

@@ -1,0 +1,172 @@
+/**
+ * What the language models of analyst and synthesizer will be asked, and what that costs. Invariant: the kinds' own arithmetic (chunks of
+ * compacted trajectories, passes over all of them, rounds of every capability), and every assumption is a constant here.
+ */
+import { z } from 'zod';
+import type { Campaign } from '../../domain/campaign';
+import type { EnvironmentDescription } from '../../domain/environment';
+import { costOf, tokensOf } from '../../language-model/costs';
+import { languageModelsOf, type ModelField } from '../checks/language-models';
+import type { Registry } from '../../registry';
+import type { Range } from './counts';
+import type { TrajectoryTokens } from './trajectories';
+
+export interface PlannedQuestions {
+  field: ModelField;
+  step: 'discovery' | 'labels' | 'environments';
+  requests: Range;
+  promptTokens: Range;
+  completionTokens: Range;
+  /** Absent where the model has no price. */
+  dollars?: Range;
+}
+
+export interface LanguageModelPlan {
+  questions: PlannedQuestions[];
+  total: { requests: Range; tokens: Range; dollars?: Range };
+  trajectory: TrajectoryTokens;
+  /** How the file's budget compares; absent where no language model is asked. */
+  budget?: string;
+}
+
+/** Of the prompts' own words, and of policy and tools where the target can't be asked. */
+const PROMPT_TOKENS = 2_000;
+const TARGET_TOKENS = 3_000;
+/** Examples of modules, failures and their contrast, what the module before was found to be. */
+const ENVIRONMENT_PROMPT: Range = { low: 10_000, high: 40_000 };
+/** Replies, with what is thought before them. */
+const DISCOVERY_REPLY: Range = { low: 2_000, high: 12_000 };
+const LABEL_TOKENS: Range = { low: 30, high: 90 };
+const MODULE_REPLY: Range = { low: 6_000, high: 25_000 };
+const ATTACK_REPLY: Range = { low: 1_000, high: 6_000 };
+/** Of the questions, those that are asked again to mend the answer. */
+const REPAIRED = 0.25;
+
+/** Options that the kinds have beside those of the model, with their defaults. */
+const optionsSchema = z.object({
+  chunkTokens: z.number().default(60_000),
+  labelsPerChunk: z.number().default(40),
+  attacks: z.number().default(5),
+});
+
+interface PlanInput {
+  campaign: Campaign;
+  /** Base rollouts. */
+  rollouts: number;
+  capabilities: number;
+  description?: EnvironmentDescription | undefined;
+  trajectory: TrajectoryTokens;
+  kinds?: Registry;
+}
+
+type Model = ReturnType<typeof languageModelsOf>[number]['model'];
+type Asked = Omit<PlannedQuestions, 'field' | 'dollars'> & { again?: number };
+
+export function plannedQuestions(o: PlanInput): LanguageModelPlan {
+  const questions = languageModelsOf(o.campaign, o.kinds).flatMap(({ field, model }) => {
+    const options = optionsSchema.parse(o.campaign[field]);
+    const asked =
+      field === 'analyst' ? ofAnalyst({ ...o, model, ...options }) : [ofSynthesizer({ ...o, model, ...options })];
+    return asked.map((one) => priced(field, model, one));
+  });
+  const { tokens, requests, dollars } = totalOf(questions);
+  const total = { requests, tokens, ...(dollars && { dollars }) };
+  const budget = questions.length === 0 ? undefined : budgetText(o.campaign.budget, total);
+  return { questions, total, trajectory: o.trajectory, ...(budget !== undefined && { budget }) };
+}
+
+type Means = PlanInput & { model: Model } & z.infer<typeof optionsSchema>;
+
+function ofAnalyst({
+  campaign,
+  rollouts,
+  description,
+  trajectory,
+  model,
+  chunkTokens,
+  labelsPerChunk,
+}: Means): Asked[] {
+  const { passes, maxCandidates } = campaign.selection;
+  const fixed = PROMPT_TOKENS + targetTokens(description);
+  const room = Math.max(1_000, Math.floor(0.9 * (model.contextTokens - model.maxTokens)) - fixed);
+  const all = each((end) => rollouts * trajectory[end]);
+  const chunks = each((end) => Math.max(1, Math.ceil(all[end] / Math.min(chunkTokens, room))));
+  // Several chunks' proposals are merged by one more question.
+  const discovery = each((end) => chunks[end] + (chunks[end] > 1 ? 1 : 0));
+  const perPass = each((end) => Math.max(chunks[end], Math.ceil(rollouts / labelsPerChunk)));
+  const labels = each((end) => passes * perPass[end]);
+  const candidates = { low: Math.ceil(maxCandidates / 2), high: maxCandidates };
+  return [
+    {
+      step: 'discovery',
+      requests: discovery,
+      promptTokens: each((end) => all[end] + discovery[end] * fixed),
+      completionTokens: each((end) => discovery[end] * DISCOVERY_REPLY[end]),
+    },
+    {
+      step: 'labels',
+      requests: labels,
+      promptTokens: each((end) => passes * (all[end] + perPass[end] * fixed)),
+      completionTokens: each((end) => passes * rollouts * candidates[end] * LABEL_TOKENS[end]),
+      // Passes ask the same bytes: at best all but the first come from the endpoint's cache.
+      again: (passes - 1) / passes,
+    },
+  ];
+}
+
+function ofSynthesizer({ campaign, capabilities, description, attacks }: Means): Asked {
+  const rounds = { low: capabilities, high: capabilities * campaign.calibration.maxRounds };
+  const attacked = attacks > 0 ? 1 : 0;
+  const fixed = PROMPT_TOKENS + targetTokens(description);
+  return {
+    step: 'environments',
+    requests: each((end) => rounds[end] * (1 + attacked)),
+    // An attack is thought of from the module.
+    promptTokens: each((end) => rounds[end] * (fixed + ENVIRONMENT_PROMPT[end] + attacked * MODULE_REPLY[end])),
+    completionTokens: each((end) => rounds[end] * (MODULE_REPLY[end] + attacked * ATTACK_REPLY[end])),
+  };
+}
+
+/** The lower end is without repairs. */
+function priced(field: ModelField, { price }: Model, { again = 0, step, ...counts }: Asked): PlannedQuestions {
+  const repaired = (range: Range): Range => ({
+    low: Math.round(range.low),
+    high: Math.round(range.high * (1 + REPAIRED)),
+  });
+  const requests = repaired(counts.requests);
+  const promptTokens = repaired(counts.promptTokens);
+  const completionTokens = repaired(counts.completionTokens);
+  const dollarsAt = (end: keyof Range, cachedTokens: number): number =>
+    costOf({ promptTokens: promptTokens[end], completionTokens: completionTokens[end], cachedTokens }, price).dollars ??
+    0;
+  const dollars = { low: dollarsAt('low', again * promptTokens.low), high: dollarsAt('high', 0) };
+  return { field, step, requests, promptTokens, completionTokens, ...(price && { dollars }) };
+}
+
+function totalOf(questions: readonly PlannedQuestions[]): LanguageModelPlan['total'] {
+  const sum = (of: (one: PlannedQuestions, end: keyof Range) => number) =>
+    each((end) => questions.reduce((all, one) => all + of(one, end), 0));
+  return {
+    requests: sum(({ requests }, end) => requests[end]),
+    tokens: sum(({ promptTokens, completionTokens }, end) => promptTokens[end] + completionTokens[end]),
+    ...(questions.every(({ dollars }) => dollars) && { dollars: sum(({ dollars }, end) => dollars?.[end] ?? 0) }),
+  };
+}
+
+function budgetText(budget: Campaign['budget'], total: LanguageModelPlan['total']): string {
+  const parts = (['tokens', 'dollars'] as const).flatMap((unit) => {
+    const [limit, expected] = [budget[unit], total[unit]];
+    if (limit === undefined) return [];
+    if (!expected)
+      return [`budget.${unit} is ${limit}, and not every model has a price to hold it to: set price there`];
+    if (limit >= expected.high) return [`budget.${unit} is ${limit}: enough for all that is planned`];
+    const is = limit < expected.low ? 'less than what is planned' : 'enough for the lower end of what is planned';
+    return [`budget.${unit} is ${limit}: ${is}; where it is spent, the campaign stops and goes on once it is raised`];
+  });
+  return parts.join('; ') || 'no budget: nothing limits what language models cost (budget.tokens, budget.dollars)';
+}
+
+const each = (of: (end: keyof Range) => number): Range => ({ low: of('low'), high: of('high') });
+
+const targetTokens = (description: EnvironmentDescription | undefined): number =>
+  description ? tokensOf(description.policy.length + JSON.stringify(description.tools).length) : TARGET_TOKENS;

@@ -1,0 +1,79 @@
+/**
+ * Trajectories as they are quoted in a report. Invariant: a quote is the message as it stands in the batch; what is too long is cut, and how
+ * much is missing is said.
+ */
+import type { ArtifactStore } from '../../artifacts/store';
+import type { ArtifactRef } from '../../domain/artifacts';
+import type { Message, ToolCall } from '../../domain/messages';
+import type { ReportedCitation, ReportedMessage } from '../../domain/reported-evidence';
+import { isSuccess, type ScoredRollout } from '../../domain/rollout';
+import { readRollouts } from '../../rollout/read';
+
+/** Characters of a quoted message. */
+const LONGEST = 8000;
+
+type Trajectory = Pick<ScoredRollout, 'key' | 'task' | 'attempt' | 'messages' | 'reward'>;
+
+/** The labeled rollouts: how many there are by outcome, and those that are quoted. */
+export interface Labeled {
+  failed: number;
+  passed: number;
+  quoted: ReadonlyMap<string, ScoredRollout>;
+}
+
+export async function readLabeled(o: {
+  store: ArtifactStore;
+  ref: ArtifactRef;
+  /** Keys of the rollouts that are quoted. */
+  quoted: ReadonlySet<string>;
+}): Promise<Labeled> {
+  const { store, ref, quoted } = o;
+  const counts = { failed: 0, passed: 0 };
+  const found = new Map<string, ScoredRollout>();
+  for await (const rollout of readRollouts({ store, ref })) {
+    if (rollout.status !== 'scored') continue;
+    counts[outcomeOf(rollout)] += 1;
+    if (quoted.has(rollout.key)) found.set(rollout.key, rollout);
+  }
+  return { ...counts, quoted: found };
+}
+
+export const outcomeOf = (rollout: ScoredRollout): 'failed' | 'passed' => (isSuccess(rollout) ? 'passed' : 'failed');
+
+/** Which trajectory it is; of one that is not among the labeled ones, its key alone. */
+export function trajectoryOf(
+  rollout: string,
+  { quoted }: Labeled,
+): Pick<ReportedCitation, 'rollout' | 'task' | 'attempt' | 'outcome'> {
+  const found = quoted.get(rollout);
+  return found ? { rollout, task: found.task, attempt: found.attempt, outcome: outcomeOf(found) } : { rollout };
+}
+
+/** A step with the messages before and after it. */
+export function citationOf(
+  { rollout, message, says }: { rollout: string; message?: number | undefined; says: string },
+  labeled: Labeled,
+): ReportedCitation {
+  return {
+    ...trajectoryOf(rollout, labeled),
+    ...(message !== undefined && { message }),
+    says,
+    context: message === undefined ? [] : around(labeled.quoted.get(rollout)?.messages ?? [], message),
+  };
+}
+
+function around(messages: Trajectory['messages'], at: number): ReportedMessage[] {
+  if (at >= messages.length) return [];
+  const first = Math.max(0, at - 1);
+  return messages.slice(first, at + 2).map((message, n) => quotedMessage(message, first + n));
+}
+
+export function quotedMessage(message: Message, index: number): ReportedMessage {
+  const calls = 'toolCalls' in message ? (message.toolCalls ?? []) : [];
+  const text = [message.content, ...calls.map(called)].filter((part) => part !== '').join('\n');
+  const kept = text.slice(0, LONGEST);
+  const missing = text.length - kept.length;
+  return { message: index, role: message.role, text: kept, ...(missing > 0 && { missing }) };
+}
+
+const called = ({ name, arguments: given }: ToolCall): string => `calls ${name}(${JSON.stringify(given)})`;

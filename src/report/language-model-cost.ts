@@ -1,0 +1,47 @@
+/** What language models cost as rows and as a sentence, for the page and the terminal. Invariant: what has no price is not counted as free. */
+import type { Spent } from '../domain/language-model';
+import type { Report } from '../domain/report';
+import { MISSING, percent, wholeNumber } from './format';
+import { visible } from './visible';
+
+type Cost = NonNullable<NonNullable<Report['cost']>['languageModel']>;
+
+export const languageModelRows = ({ steps, total }: Cost): { head: string[]; rows: string[][] } => ({
+  head: ['step', 'requests', 'prompt tokens', 'of them cached', 'completion tokens', 'dollars'],
+  rows: [...steps, total].map((spent) => [
+    visible(spent.step),
+    wholeNumber(spent.requests),
+    wholeNumber(spent.promptTokens),
+    wholeNumber(spent.cachedTokens),
+    wholeNumber(spent.completionTokens),
+    [dollarsText(spent.dollars), ...unpricedText(spent)].join(', '),
+  ]),
+});
+
+/** Cents; of less than one, the first digits that are not zero. */
+const dollarsText = (dollars: number | undefined): string => {
+  if (dollars === undefined) return MISSING;
+  return `$${dollars > 0 && dollars < 0.01 ? dollars.toPrecision(2) : dollars.toFixed(2)}`;
+};
+
+const unpricedText = ({ unpriced = 0, requests }: Spent): string[] =>
+  unpriced === 0 ? [] : [`${wholeNumber(unpriced)} of ${wholeNumber(requests)} requests without a price`];
+
+const allTokens = ({ promptTokens, completionTokens }: Spent): number => promptTokens + completionTokens;
+
+/** `132 requests, 1,204,000 tokens of 5,000,000 (24.1%), $1.23 of $10.00 (12.3%)`. */
+export const spentText = ({ total, budget }: Cost): string => {
+  const used = (spent: number, limit: number): string => ` (${percent(spent / limit)})`;
+  const tokens = allTokens(total);
+  const ofTokens = budget.tokens === undefined ? '' : ` of ${wholeNumber(budget.tokens)}${used(tokens, budget.tokens)}`;
+  const share = total.dollars === undefined || budget.dollars === undefined ? '' : used(total.dollars, budget.dollars);
+  const ofDollars = budget.dollars === undefined ? '' : ` of ${dollarsText(budget.dollars)}${share}`;
+  return [
+    `${wholeNumber(total.requests)} requests`,
+    `${wholeNumber(tokens)} tokens${ofTokens}`,
+    ...(total.dollars === undefined && budget.dollars === undefined
+      ? []
+      : [`${dollarsText(total.dollars)}${ofDollars}`]),
+    ...unpricedText(total),
+  ].join(', ');
+};

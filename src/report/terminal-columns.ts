@@ -1,0 +1,53 @@
+/** Lines and columns on a terminal. Invariants: no line is longer than it is told; nothing in a text moves the cursor. */
+import { visible } from './visible';
+
+/** Of the first column. */
+const LEAST_NAME = 18;
+
+const cut = (text: string, width: number): string => (text.length <= width ? text : `${text.slice(0, width - 1)}…`);
+const oneLine = (text: string): string => visible(text.replace(/\s*[\n\r\t]\s*/g, ' '));
+
+export const clip = (text: string, width: number): string => cut(oneLine(text), width);
+
+/** By words, further lines indented; a word that is too long is cut. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of oneLine(text).split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(cut(last === undefined ? word : `  ${word}`, width));
+  }
+  return lines;
+}
+
+export interface Columns {
+  rows: string[][];
+  /** At most so wide. */
+  widths: number[];
+  /** Aligned to the right. */
+  right: number[];
+  /** Left out where there is no room, the first of them first. */
+  spare: number[];
+}
+
+/**
+ * Columns as wide as their widest cell; an empty one is left out. Where they are too wide for the terminal, first the spare ones give way, then
+ * the first column.
+ */
+export function align(plan: Columns, width: number): string[] {
+  const rows = plan.rows.map((row) => row.map((cell) => oneLine(cell).replace(/\s+/g, ' ')));
+  const widths = plan.widths.map((most, i) => Math.min(most, Math.max(...rows.map((row) => row[i]?.length ?? 0))));
+  const [first = 0] = widths;
+  const least = Math.min(LEAST_NAME, first);
+  let shown = widths.flatMap((own, i) => (own > 0 ? [i] : []));
+  const over = (): number => shown.reduce((sum, i) => sum + (widths[i] ?? 0) + 2, -2) - width;
+  for (const spare of plan.spare) if (over() > first - least) shown = shown.filter((i) => i !== spare);
+  if (over() > 0) widths[0] = Math.max(least, first - over());
+  return rows.map((row) => {
+    const cells = shown.map((i) => {
+      const [cell, own] = [row[i] ?? '', widths[i] ?? 0];
+      return plan.right.includes(i) ? cut(cell, own).padStart(own) : cut(cell, own).padEnd(own);
+    });
+    return cut(cells.join('  ').trimEnd(), width);
+  });
+}

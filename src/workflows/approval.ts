@@ -1,0 +1,151 @@
+/**
+ * What waits for a person: two updates, each refused in words where it decides nothing, and a query that shows what is waited for. Invariant:
+ * a thing is decided once; the decision is kept, so that a campaign that is started again does not ask again.
+ */
+import {
+  ApplicationFailure,
+  condition,
+  defineQuery,
+  defineUpdate,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import {
+  approvalSchema,
+  decisionText,
+  rejectionSchema,
+  type Approval,
+  type Decision,
+  type Rejection,
+  type Waiting,
+} from '../domain/approval';
+import type { Campaign } from '../domain/campaign';
+import type { FailureType } from '../domain/failures';
+import { queryNames, updateNames, type Asked } from './messages';
+import type { PauseGate } from './pause';
+import { control } from './steps';
+
+const approveUpdate = defineUpdate<Decision, [Approval]>(updateNames.approve);
+const rejectUpdate = defineUpdate<Decision, [Rejection]>(updateNames.reject);
+const askedQuery = defineQuery<Asked | null>(queryNames.approval);
+
+const hours = (count: number): number => count * 3600 * 1000;
+
+/** What is asked, and why an answer to it can't be taken. */
+export interface Subject {
+  asked: Asked & { waiting: Omit<Waiting, 'since' | 'reminded' | 'until'> };
+  refuse(answer: { approve: Approval } | { reject: Rejection }): string | undefined;
+}
+
+export class Approvals {
+  private subject: Subject | undefined;
+  private readonly decided = new Map<string, Decision>();
+
+  /** `onChange` hears of what waits, and of its end, which it may hold up. */
+  constructor(private readonly onChange: (waiting: Waiting | undefined) => void | Promise<void>) {
+    setHandler(askedQuery, () => this.subject?.asked ?? null);
+    setHandler(approveUpdate, (input) => this.take({ kind: 'approve', ...approvalSchema.parse(input) }), {
+      validator: (input) => this.check(approvalSchema, input, (approve) => ({ approve })),
+    });
+    setHandler(rejectUpdate, (input) => this.take({ kind: 'reject', ...rejectionSchema.parse(input) }), {
+      validator: (input) => this.check(rejectionSchema, input, (reject) => ({ reject })),
+    });
+  }
+
+  /** Waits until somebody decides, or the time for it is over. @throws NotApproved if that fails it. */
+  async ask(o: { campaign: Campaign; gate: PauseGate; subject: Subject }): Promise<Decision> {
+    const { campaign, gate, subject } = o;
+    const { of } = subject.asked.waiting;
+    const about = { about: workflowInfo().workflowId, of };
+    const kept = await gate.step(() => control(campaign, 'look for an earlier decision').recallDecision(about));
+    if (kept) {
+      this.decided.set(of, kept);
+      return kept;
+    }
+    const decision = await this.wait({ campaign, subject });
+    // That nobody answered is no reason to leave something out for ever.
+    if (decision.by === 'person' || decision.kind === 'approve')
+      await gate.step(() => control(campaign, 'keep the decision').keepDecision({ ...about, decision }));
+    return decision;
+  }
+
+  private async wait({ campaign, subject }: { campaign: Campaign; subject: Subject }): Promise<Decision> {
+    const { remindHours, timeoutHours } = campaign.approval;
+    const since = Date.now();
+    const until = timeoutHours === undefined ? {} : { until: since + hours(timeoutHours) };
+    const show = (reminded: boolean) => {
+      const waiting = { ...subject.asked.waiting, since, reminded, ...until };
+      this.subject = { ...subject, asked: { ...subject.asked, waiting } };
+      void this.onChange(waiting);
+    };
+    const { of } = subject.asked.waiting;
+    const answered = () => this.decided.has(of);
+    const first = Math.min(remindHours, timeoutHours ?? remindHours);
+    show(false);
+    try {
+      if (!(await condition(answered, hours(first)))) {
+        if (first < (timeoutHours ?? Infinity)) {
+          show(true);
+          if (timeoutHours === undefined) await condition(answered);
+          else await condition(answered, hours(timeoutHours - first));
+        }
+        if (!answered()) this.decided.set(of, timedOut(campaign, subject));
+      }
+    } finally {
+      this.subject = undefined;
+      await this.onChange(undefined);
+    }
+    return this.decided.get(of)!;
+  }
+
+  private take(said: ({ kind: 'approve' } & Approval) | ({ kind: 'reject' } & Rejection)): Decision {
+    const decision: Decision = { ...said, by: 'person', at: Date.now() };
+    this.decided.set(this.subject!.asked.waiting.of, decision);
+    return decision;
+  }
+
+  /** @throws Error in words, which refuses the update. */
+  private check<T extends { of?: string | undefined }>(
+    schema: { safeParse(input: unknown): { success: true; data: T } | { success: false; error: { issues: Issue[] } } },
+    input: unknown,
+    as: (answer: T) => Parameters<Subject['refuse']>[0],
+  ): void {
+    const waiting = this.subject?.asked.waiting;
+    const last = [...this.decided.values()].at(-1);
+    if (!waiting || this.decided.has(waiting.of))
+      throw new Error(
+        last
+          ? `already decided: ${decisionText(last)}; nothing else waits for approval here`
+          : 'nothing waits for approval here',
+      );
+    const parsed = schema.safeParse(input);
+    if (!parsed.success) throw new Error(malformed(parsed.error.issues));
+    const { of } = parsed.data;
+    const earlier = of === undefined ? undefined : this.decided.get(of);
+    if (earlier) throw new Error(`already decided: ${decisionText(earlier)}; what waits now came after it`);
+    if (of !== undefined && of !== waiting.of)
+      throw new Error('what waits now is not what was looked at: look again (campaign approvals)');
+    const problem = this.subject?.refuse(as(parsed.data));
+    if (problem !== undefined) throw new Error(problem);
+  }
+}
+
+interface Issue {
+  path: PropertyKey[];
+  message: string;
+}
+const malformed = (issues: readonly Issue[]): string =>
+  issues.map(({ path, message }) => [path.map(String).join('.'), message].filter(Boolean).join(': ')).join('; ');
+
+function timedOut({ approval }: Campaign, { asked: { waiting } }: Subject): Decision {
+  const { timeoutHours, onTimeout } = approval;
+  const reason = `nobody approved it within ${timeoutHours} h (approval.timeoutHours)`;
+  const by = { by: 'timeout', at: Date.now() } as const;
+  if (onTimeout === 'approve') return { kind: 'approve', ...by };
+  if (onTimeout === 'reject') return { kind: 'reject', reason, ...by };
+  const what = waiting.what === 'capabilities' ? waiting.names.join(', ') : `the environment of ${waiting.names[0]}`;
+  throw ApplicationFailure.nonRetryable(
+    `${what}: ${reason}; the same command asks again`,
+    'NotApproved' satisfies FailureType,
+  );
+}
