@@ -128,6 +128,7 @@ base-model: install build ## Make the base model anew (ARGS="--lack refuse=0.75 
 bench: install build ## Ratios: rollout engine to policy server, trainer step to bare TRL
 	$(VENV) bench/policy_server.py
 	node -r ./test/support/register.cjs bench/rollout-engine.ts --model $(BASE_MODEL)
+	node -r ./test/support/register.cjs bench/environments.ts
 	$(VENV) bench/trainer_step.py --model $(BASE_MODEL)
 
 .PHONY: bench-bridges

@@ -127,3 +127,48 @@ test('the engine rolls out the shop with it: every sampled id is in a row', asyn
   }
   expect(sampled).toBe(summary.completionTokens);
 }, 60_000);
+
+test('rollouts of the shop that are hinted hold the ids of the same conversation without the hint', async () => {
+  const shop = createShop();
+  const hinting = {
+    ...shop,
+    reset: async (task: { id: string; seed: number }) => {
+      const episode = await shop.reset(task);
+      return {
+        ...episode,
+        start: { ...episode.start, hint: 'look up the account first .', maxSteps: 3 },
+        step: async () => ({ messages: [{ role: 'user' as const, content: 'cancel the red lamp' }], done: false }),
+      };
+    },
+  };
+  const { records } = await rollOut({
+    environment: hinting,
+    policy: base,
+    tasks: ['train-0', 'train-1'],
+    attempts: 4,
+    hints: { share: 0.5 },
+    sampling: { temperature: 1, topP: 1, maxTokens: 10 },
+    seed: 1,
+    concurrency: 8,
+    purpose: 'test',
+    title: 'hints',
+    maxAttempts: 1,
+    store,
+    client,
+  });
+  const rollouts = records as ScoredRollout[];
+  expect(rollouts.map(({ hinted = false }) => hinted)).toEqual([0, 1].flatMap(() => [true, true, false, false]));
+  expect(rollouts.map(({ steps }) => steps)).toEqual(rollouts.map(() => 3));
+  const { tools } = await shop.describe();
+  for (const { messages, rows } of rollouts) {
+    // What the server begins an answer to the recorded messages with.
+    const before = messages.flatMap(({ role }, n) => (role === 'assistant' ? [messages.slice(0, n)] : []));
+    const prompts = await Promise.all(
+      before.map(async (said) => (await client.sample(request({ messages: said, tools }))).promptIds),
+    );
+    const turns = rows.flatMap(({ promptIds, completionIds, turns }) =>
+      turns.map(({ start }) => [...promptIds, ...completionIds.slice(0, start)]),
+    );
+    expect(turns).toEqual(prompts);
+  }
+}, 60_000);

@@ -7,11 +7,12 @@ import type { Message } from '../../src/domain/messages';
 import type { ScoredRollout } from '../../src/domain/rollout';
 import { checkPartition } from '../../src/domain/selection';
 import type { FitInput, FittedRouter } from '../../src/routing/router';
+import { noLedger } from '../support/no-ledger';
 import { scoredRollout } from '../support/scored-rollout';
 
 const examples = resolve(__dirname, '..', '..', 'examples');
 const { signal } = new AbortController();
-const work = { progress: () => undefined, signal };
+const work = { progress: () => undefined, signal, ledger: noLedger };
 const user = (content: string): Message => ({ role: 'user', content });
 const agent = (content: string): Message => ({ role: 'assistant', content });
 
@@ -40,8 +41,9 @@ describe('phrases', () => {
 
   test('labels follow the words, in passes over different halves', async () => {
     const analyst = await phrases.open(spec, undefined);
-    const candidates = await analyst.discover({
+    const { candidates } = await analyst.discover({
       ...work,
+      seed: 1,
       rollouts,
       description,
       rule: { maxCandidates: 10 },

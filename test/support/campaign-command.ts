@@ -1,5 +1,6 @@
-/** Runs `watch`, `status` and `report` in this process over a home; what they print comes back as text, and their exit code. */
+/** Runs `watch`, `status`, `report` and the commands of approval in this process over a home; what they print comes back as text, and their exit code. */
 import { Command } from 'commander';
+import { approvalCommands } from '../../src/cli/commands/approval';
 import { reportCommand } from '../../src/cli/commands/report';
 import { watchCommands } from '../../src/cli/commands/watch';
 
@@ -14,6 +15,7 @@ export async function campaignCommand(home: string, ...argv: string[]): Promise<
     .option('--temporal-address <address>')
     .exitOverride();
   watchCommands(program);
+  approvalCommands(program);
   reportCommand(program);
   try {
     await program.parseAsync(['--home', home, ...argv], { from: 'user' });

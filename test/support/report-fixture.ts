@@ -6,6 +6,7 @@ import type { Figure } from '../../src/domain/figure';
 import type { ReportDraft } from '../../src/domain/report';
 import type { Arm, Role } from '../../src/domain/reported-arms';
 import type { ReportedCandidate, ReportedRound } from '../../src/domain/reported-capability';
+import type { ReportedVersion } from '../../src/domain/reported-evidence';
 import type { CalibrationFigures, ReportedTraining } from '../../src/domain/reported-training';
 import { wilsonInterval } from '../../src/domain/statistics';
 
@@ -108,10 +109,24 @@ const training = (name: string, from: number, to: number, steps: number, bestSte
   };
 };
 
+const version = (name: string, number: number): ReportedVersion => ({
+  module: ref(`${name} module ${number}`, 'text/javascript'),
+  lines: 120 + number,
+  rationale: `Practises ${name}.`,
+  ...(number > 1 && {
+    changes: {
+      added: 1,
+      removed: 1,
+      lines: ['@@ -3,1 +3,1 @@', `-const records = ${number + 3};`, `+const records = ${number + 2};`],
+    },
+  }),
+});
+
 const round = (name: string, number: number, success: number, accepted: boolean): ReportedRound => ({
   round: number,
   selfTest: { passed: true, findings: [] },
   calibration: calibrated(name, number, success, accepted),
+  version: version(name, number),
 });
 
 const adapters = ['complete_all_requested_actions', 'refuse_forbidden_actions', 'choose_among_candidates'] as const;
@@ -279,7 +294,11 @@ export const reportFixture = (): ReportDraft =>
         calibration: calibrated(failed, 3, 0.12, false),
         rounds: [
           round(failed, 1, 0.04, false),
-          { round: 2, selfTest: { passed: false, findings: ['doing nothing scores 1.0'] } },
+          {
+            round: 2,
+            selfTest: { passed: false, findings: ['doing nothing scores 1.0'] },
+            version: version(failed, 2),
+          },
           round(failed, 3, 0.12, false),
         ],
         status: 'not_calibrated' as const,

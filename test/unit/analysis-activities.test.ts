@@ -1,18 +1,20 @@
 /** The activities of analysis and synthesis over injected kinds: keys that carry the maker, and nothing that is computed twice. */
+import type { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { createAnalysis } from '../../src/activities/analyse';
-import type { Dependencies } from '../../src/activities/context';
+import { mapped, type Dependencies } from '../../src/activities/context';
 import { EnvironmentPool } from '../../src/activities/environments';
 import { createSynthesis } from '../../src/activities/synthesise';
-import type { Analyst, AnalystKind } from '../../src/analyst/analyst';
+import type { Analyst, AnalystKind, DiscoverInput } from '../../src/analyst/analyst';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import { selectionRuleSchema } from '../../src/domain/campaign';
 import { selectionSchema, type LabelPass } from '../../src/domain/capability';
+import { OutsideFailure } from '../../src/domain/failures';
 import { defineKind } from '../../src/domain/kind';
 import { registry } from '../../src/registry';
 import type { Synthesizer, SynthesizerKind } from '../../src/synthesis/synthesizer';
@@ -25,7 +27,10 @@ const rule = selectionRuleSchema.parse({ passes: 3, votes: 2 });
 const candidate = { name: 'tell_the_price', definition: 'Tells the price.', examples: [] };
 const calls: string[] = [];
 let labels: LabelPass;
+let ignoresSeed: true | undefined;
+let onDiscover: (input: DiscoverInput) => Promise<void>;
 let rollouts: ArtifactRef;
+let rationale: string;
 
 const analystKind = (version: string): AnalystKind =>
   defineKind({
@@ -35,10 +40,12 @@ const analystKind = (version: string): AnalystKind =>
     open: (_, identity): Analyst => ({
       identity,
       selects: 'by labels',
-      discover: async ({ progress }) => {
+      ...(ignoresSeed && { ignoresSeed }),
+      discover: async (input) => {
         calls.push('discover');
-        progress(1, 1);
-        return [candidate];
+        await onDiscover(input);
+        input.progress(1, 1);
+        return { candidates: [candidate], faults: [] };
       },
       label: async ({ pass }) => {
         calls.push(`label ${pass}`);
@@ -54,7 +61,7 @@ const synthesizerKind: SynthesizerKind = defineKind({
     identity,
     write: async () => {
       calls.push('write');
-      return { source: 'export const n = 1;', rationale: 'one' };
+      return { source: 'export const n = 1;', rationale };
     },
     revise: async ({ previous }) => {
       calls.push(`revise after ${previous.findings.join()}`);
@@ -67,16 +74,18 @@ const activities = (version = '1') => {
   const kinds = { ...registry, analysts: [analystKind(version)], synthesizers: [synthesizerKind] };
   const environments = new EnvironmentPool(store, registry.environments);
   const deps: Dependencies = { store, environments, kinds, home, python: 'python' };
-  return { ...createAnalysis(deps), ...createSynthesis(deps) };
+  return mapped({ ...createAnalysis(deps), ...createSynthesis(deps) }, deps);
 };
 const heartbeats: unknown[] = [];
+let attempt = 1;
 function run<I, O>(activity: (input: I) => Promise<O>, input: I): Promise<O> {
-  const environment = new MockActivityEnvironment();
+  const environment = new MockActivityEnvironment({ attempt });
   environment.on('heartbeat', (details: unknown) => heartbeats.push(details));
   return environment.run(activity, input) as Promise<O>;
 }
-const discover = (analyst: { kind: string; word?: string }, version?: string) =>
-  run(activities(version).discover, { target, analyst, rule, rollouts });
+const payer = { campaign: 'test', budget: {} };
+const discover = (analyst: { kind: string; word?: string }, version?: string, seed = 1) =>
+  run(activities(version).discover, { ...payer, target, analyst, rule, rollouts, seed });
 
 beforeAll(async () => {
   rollouts = await stored('different', ['pay', 'no']);
@@ -96,6 +105,9 @@ const stored = (key: string, answers: string[]): Promise<ArtifactRef> => {
 };
 beforeEach(() => {
   calls.length = 0;
+  ignoresSeed = undefined;
+  onDiscover = async () => undefined;
+  rationale = 'one';
   labels = {
     attempt: 0,
     totals: { total_failed: 1, total_passed: 1 },
@@ -120,9 +132,49 @@ test('what an analyst found is found again by the same one only', async () => {
   expect(calls).toEqual(['discover', 'discover', 'discover']);
 });
 
+test('another seed is another discovery, unless the analyst says that it makes no difference', async () => {
+  for (const seed of [11, 12, 12]) await discover({ kind: 'counting', word: 'seeded' }, '1', seed);
+  expect(calls).toEqual(['discover', 'discover']);
+  ignoresSeed = true;
+  const refs = await Promise.all([13, 14].map((seed) => discover({ kind: 'counting', word: 'seedless' }, '1', seed)));
+  expect(refs[0]).toEqual(refs[1]);
+  expect(new Set(calls).size).toBe(1);
+});
+
+test('what comes of a reply is progress; an endpoint that says when to come back is asked again then', async () => {
+  const piece = 'x'.repeat(4200);
+  onDiscover = async ({ ledger, progress }) => {
+    progress(1, 3);
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    ledger.heard?.(piece);
+    throw new OutsideFailure('LanguageModelUnavailable', 'busy', undefined, 7000);
+  };
+  const failure = { type: 'LanguageModelUnavailable', nonRetryable: false, nextRetryDelay: 7000 };
+  await expect(discover({ kind: 'counting', word: 'busy' })).rejects.toMatchObject(failure);
+  const told = { kind: 'analysis', title: 'discover candidates', done: 1, total: 3 };
+  expect(heartbeats).toContainEqual(told);
+  expect(heartbeats).toContainEqual({ ...told, characters: 4200 });
+  onDiscover = () => Promise.reject(new OutsideFailure('LanguageModelUnavailable', 'busy', undefined, 0));
+  await expect(discover({ kind: 'counting', word: 'busy' })).rejects.toMatchObject({ nextRetryDelay: 1000 });
+});
+
+test('one that always says "at once" is asked later and later: the attempts last for an hour', async () => {
+  const delays: unknown[] = [];
+  onDiscover = () => Promise.reject(new OutsideFailure('LanguageModelUnavailable', 'busy', undefined, 2_000));
+  try {
+    for (attempt of [1, 2, 3, 6, 7, 8, 59]) {
+      const failure: unknown = await discover({ kind: 'counting', word: 'soon' }).catch((error: unknown) => error);
+      delays.push((failure as ApplicationFailure).nextRetryDelay);
+    }
+  } finally {
+    attempt = 1;
+  }
+  expect(delays).toEqual([2_000, 2_000, 4_000, 32_000, 60_000, 60_000, 60_000]);
+});
+
 test('a labeling pass is paid for once', async () => {
   const { ref: candidates } = await discover({ kind: 'counting' });
-  const input = { target, analyst: { kind: 'counting' }, rollouts, candidates, pass: 0, seed: 1 };
+  const input = { ...payer, target, analyst: { kind: 'counting' }, rollouts, candidates, pass: 0, seed: 1 };
   calls.length = 0;
   const pass = await run(activities().label, input);
   expect(await run(activities().label, input)).toEqual(pass);
@@ -138,7 +190,7 @@ test.each([
 ])('a pass with %s is refused and not kept', async (_, spoil, message) => {
   const { ref: candidates } = await discover({ kind: 'counting' });
   spoil();
-  const input = { target, analyst: { kind: 'counting' }, rollouts, candidates, pass: 7, seed: 1 };
+  const input = { ...payer, target, analyst: { kind: 'counting' }, rollouts, candidates, pass: 7, seed: 1 };
   const failure = { type: 'LabelsInvalid', nonRetryable: true, message: expect.stringMatching(message) };
   await expect(run(activities().label, input)).rejects.toMatchObject(failure);
   await expect(run(activities().label, input)).rejects.toMatchObject(failure);
@@ -153,7 +205,7 @@ test('candidates that are selected outright need no pass', async () => {
 test('trajectories that are all the same select nothing, by labels or outright, and the selection says why', async () => {
   const { ref: candidates } = await discover({ kind: 'counting' });
   const pass = await run(activities().label, {
-    ...{ target, analyst: { kind: 'counting' }, rollouts, candidates, pass: 0, seed: 1 },
+    ...{ ...payer, target, analyst: { kind: 'counting' }, rollouts, candidates, pass: 0, seed: 1 },
   });
   const same = await stored('same', ['sorry .', ' sorry  .', 'sorry .']);
   for (const labels of [undefined, [pass, pass]]) {
@@ -169,7 +221,7 @@ test('trajectories that are all the same select nothing, by labels or outright, 
 });
 
 test('an environment is written once and revised once for the same findings', async () => {
-  const input = { target, synthesizer: { kind: 'counting' }, rollouts, candidate };
+  const input = { ...payer, target, synthesizer: { kind: 'counting' }, rollouts, candidate, seed: 1 };
   const written = await run(activities().synthesize, { ...input, round: 1 });
   expect(await run(activities().synthesize, { ...input, round: 1 })).toEqual(written);
   const previous = { module: written, findings: ['too short'] };
@@ -178,6 +230,17 @@ test('an environment is written once and revised once for the same findings', as
   expect(calls).toEqual(['write', 'revise after too short']);
   expect((await store.read(revised)).toString()).toContain('export const n = 2;');
 });
+
+test.each(['\n', '\r', '\u2028', '\u2029'])(
+  'a rationale stays a comment, whatever ends its lines (%j)',
+  async (end) => {
+    rationale = `a${end}throw 1`;
+    const { campaign, budget } = payer;
+    const input = { campaign, budget, target, synthesizer: { kind: 'counting' }, rollouts, candidate, round: 1 };
+    const ref = await run(activities().synthesize, { ...input, seed: 100 + end.charCodeAt(0) });
+    expect((await store.read(ref)).toString()).toBe('export const n = 1;\n// Rationale: a throw 1\n');
+  },
+);
 
 test('a kind that the worker does not know is told', async () => {
   const failure = { type: 'BadInput', message: expect.stringMatching(/"llm" is not known to this worker.*counting/) };

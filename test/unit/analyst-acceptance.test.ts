@@ -5,6 +5,7 @@ import { selectionRuleSchema } from '../../src/domain/campaign';
 import { selectCapabilities } from '../../src/domain/selection';
 import { createShop } from '../../src/environments/shop';
 import { SKILLS, type Skill } from '../../src/environments/shop/tasks';
+import { noLedger } from '../support/no-ledger';
 import { rollouts } from './analyst-simulation';
 
 const analyst = rules.open({ kind: 'rules' }, undefined);
@@ -26,9 +27,9 @@ async function selectedClasses(lacks: readonly Skill[], noise: number): Promise<
   const rule = selectionRuleSchema.parse({});
   const description = await createShop().describe();
   const made = await rollouts({ lacks, seed: 11, noise });
-  const work = { progress: () => {}, signal: new AbortController().signal };
+  const work = { progress: () => {}, signal: new AbortController().signal, ledger: noLedger };
   const input = { rollouts: made, description, ...work };
-  const candidates = await analyst.discover({ ...input, quotable: new Set(), rule });
+  const { candidates } = await analyst.discover({ ...input, quotable: new Set(), rule, seed: 11 });
   const passes = await Promise.all(
     Array.from({ length: rule.passes }, (_, pass) => analyst.label({ ...input, candidates, pass, seed: 11 })),
   );

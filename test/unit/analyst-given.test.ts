@@ -7,6 +7,7 @@ import { given } from '../../src/analyst/given/given';
 import { selectionRuleSchema } from '../../src/domain/campaign';
 import type { EnvironmentDescription } from '../../src/domain/environment';
 import { kindOf } from '../../src/domain/kind';
+import { noLedger } from '../support/no-ledger';
 
 const description: EnvironmentDescription = {
   name: 'flights',
@@ -16,7 +17,7 @@ const description: EnvironmentDescription = {
   maxSteps: 10,
   hasReference: false,
 };
-const work = { progress: () => {}, signal: new AbortController().signal };
+const work = { progress: () => {}, signal: new AbortController().signal, seed: 1, ledger: noLedger };
 const capabilities = [
   { name: 'ask_user', definition: 'Asks.', examples: ['k1', 'k2'] },
   { name: 'check_status', definition: 'Checks.' },
@@ -59,7 +60,7 @@ const discover = (quotable: string[] = [], maxCandidates = 10) => ({
   ...work,
 });
 const rule = selectionRuleSchema.parse({});
-const labelInput = (pass: number) => ({ rollouts: [], description, candidates: [], pass, seed: 1, ...work });
+const labelInput = (pass: number) => ({ rollouts: [], description, candidates: [], pass, ...work });
 
 const labeled = {
   fields: { capabilities, labels: 'passes' },
@@ -78,15 +79,16 @@ describe('the given analyst', () => {
     });
     expect(analyst.selects).toBe('outright');
     expect(analyst.unsuited?.(description, rule)).toBeUndefined();
-    expect(await analyst.discover(discover(['k2', 'k3']))).toEqual([
-      { name: 'ask_user', definition: 'Asks.', examples: ['k2'] },
-    ]);
+    expect(await analyst.discover(discover(['k2', 'k3']))).toEqual({
+      candidates: [{ name: 'ask_user', definition: 'Asks.', examples: ['k2'] }],
+      faults: [],
+    });
   });
 
   it('gives the passes of a labels folder in the order of their numbers', async () => {
     const analyst = await open(labeled);
     expect(analyst.selects).toBe('by labels');
-    expect((await analyst.discover(discover())).map(({ name, examples }) => [name, examples])).toEqual([
+    expect((await analyst.discover(discover())).candidates.map(({ name, examples }) => [name, examples])).toEqual([
       ['ask_user', []],
       ['check_status', []],
     ]);
@@ -116,7 +118,7 @@ describe('the given analyst', () => {
 
   it('says before anything is spent which field of the rule does not fit', async () => {
     const analyst = await open({ fields: { capabilities } });
-    expect(await analyst.discover(discover([], 2))).toHaveLength(2);
+    expect((await analyst.discover(discover([], 2))).candidates).toHaveLength(2);
     expect(analyst.unsuited?.(description, { ...rule, maxCandidates: 1 })).toMatch(
       /given\.json: capabilities are 2, selection\.maxCandidates is 1; set it to 2$/,
     );

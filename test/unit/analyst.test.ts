@@ -13,6 +13,7 @@ import type { EnvironmentDescription, Reference } from '../../src/domain/environ
 import type { JsonSchema, Message, ToolSchema } from '../../src/domain/messages';
 import type { ScoredRollout } from '../../src/domain/rollout';
 import { checkPartition } from '../../src/domain/selection';
+import { noLedger } from '../support/no-ledger';
 
 const tool = (
   name: string,
@@ -317,7 +318,7 @@ describe('discovery and labels', () => {
     });
   const rollouts = [...Array.from({ length: 12 }, (_, i) => untold(i)), ...[0, 1, 2].map(good)];
   const analyst = rules.open({ kind: 'rules' }, undefined);
-  const work = { progress: () => {}, signal: new AbortController().signal };
+  const work = { progress: () => {}, signal: new AbortController().signal, ledger: noLedger };
   const keysOf = (from: ScoredRollout[]) => from.map(({ key }) => key);
   const discover = ({ from = rollouts, quotable = keysOf(rollouts), denied = description } = {}) =>
     analyst.discover({
@@ -325,6 +326,7 @@ describe('discovery and labels', () => {
       quotable: new Set(quotable),
       description: denied,
       rule: { maxCandidates: 10 },
+      seed: 1,
       ...work,
     });
   const candidates = [{ ...capabilities.untold_information, examples: [] }];
@@ -357,19 +359,26 @@ describe('discovery and labels', () => {
   });
 
   it('proposes a candidate for what was seen, with examples of both outcomes', async () => {
-    expect(await discover()).toEqual([
-      {
-        name: 'tell_requested_information',
-        definition: expect.stringMatching(/\. .*\.$/),
-        examples: ['failed-0', 'failed-1', 'passed-0', 'passed-1'],
-      },
-    ]);
+    expect(await discover()).toEqual({
+      candidates: [
+        {
+          name: 'tell_requested_information',
+          definition: expect.stringMatching(/\. .*\.$/),
+          examples: ['failed-0', 'failed-1', 'passed-0', 'passed-1'],
+        },
+      ],
+      faults: [],
+    });
   });
 
   it('shows only what may be quoted, and finds no less for it', async () => {
     const quotable = ['failed-7', 'failed-3', 'passed-2', 'of another target'];
-    expect(await discover({ quotable })).toMatchObject([{ examples: ['failed-3', 'failed-7', 'passed-2'] }]);
-    expect(await discover({ quotable: [] })).toMatchObject([{ name: 'tell_requested_information', examples: [] }]);
+    expect(await discover({ quotable })).toMatchObject({
+      candidates: [{ examples: ['failed-3', 'failed-7', 'passed-2'] }],
+    });
+    expect(await discover({ quotable: [] })).toMatchObject({
+      candidates: [{ name: 'tell_requested_information', examples: [] }],
+    });
   });
 
   it('knows a refusal by the rules of the policy', async () => {
@@ -383,7 +392,7 @@ describe('discovery and labels', () => {
     const said = { tool: 'move_booking', field: 'fare', value: 'flexible', denial: 'no way' };
     const withRule = (rule: object) => ({ ...description, rules: [{ kind: 'precondition', ...said, ...rule }] });
     const found = async (rule: object) =>
-      (await discover({ from: [refused(0), good(0)], denied: withRule(rule) })).map(({ name }) => name);
+      (await discover({ from: [refused(0), good(0)], denied: withRule(rule) })).candidates.map(({ name }) => name);
     expect(await found({ denial: DENIAL })).toEqual(['perform_permitted_actions']);
     expect(await found({})).toEqual([]);
     // A kind of rule that only somebody else knows.
@@ -391,9 +400,10 @@ describe('discovery and labels', () => {
   });
 
   it('proposes nothing without contrast', async () => {
-    expect(await discover({ from: [untold(0)] })).toEqual([]);
-    expect(await discover({ from: [good(0)] })).toEqual([]);
-    expect(await discover({ from: [] })).toEqual([]);
+    const nothing = { candidates: [], faults: [] };
+    expect(await discover({ from: [untold(0)] })).toEqual(nothing);
+    expect(await discover({ from: [good(0)] })).toEqual(nothing);
+    expect(await discover({ from: [] })).toEqual(nothing);
   });
 
   it('labels half of the rollouts, an exact partition, the same for the same seed and any order', async () => {
@@ -430,6 +440,7 @@ describe('discovery and labels', () => {
     const after: number[] = [];
     const stopping = analyst.label({
       ...input,
+      ledger: noLedger,
       signal: stop.signal,
       progress(done) {
         after.push(done);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { calibrate as calibrateAt, calibrationReportSchema } from '../../src/domain/calibration';
+import { calibrate as calibrateAt, calibrationReportSchema, wantsHints } from '../../src/domain/calibration';
 import { calibrationBandsSchema, type CalibrationBands } from '../../src/domain/campaign';
 import type { Group } from '../../src/domain/rollout';
 
@@ -124,6 +124,22 @@ describe('calibrate', () => {
       const report = calibrateAt({ groups: [...groups, { rewards: group(4) }], bands, confidence: 0.95 });
       expect([report.judged, report.verdict]).toEqual([undefined, 'too_easy']);
     });
+  });
+
+  it.each([
+    ['too hard', repeat(10, group(1)), 'too_hard', true],
+    ['too easy', repeat(10, group(14)), 'too_easy', false],
+    ['within the bands', repeat(10, group(6)), 'accepted', false],
+    ['flat at few successes', [...repeat(3, group(12)), ...repeat(7, group(0))], 'too_little_contrast', true],
+    [
+      'flat at many successes',
+      [...repeat(2, group(16)), ...repeat(4, group(10)), ...repeat(4, group(0))],
+      'too_little_contrast',
+      false,
+    ],
+  ] as const)('asks for hints or not where it is %s', (_, groups, verdict, wanted) => {
+    const report = calibrate({ groups, bands });
+    expect([report.verdict, wantsHints(report, bands)]).toEqual([verdict, wanted]);
   });
 
   it('refuses rewards that are none', () => {

@@ -2,9 +2,10 @@ import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { configDigest, loadCampaign, type CampaignOverrides } from '../../src/cli/campaign-file';
+import { configDigest, loadCampaign, termsDigest, type CampaignOverrides } from '../../src/cli/campaign-file';
 import { campaignJsonSchema } from '../../src/cli/campaign-schema';
 import { UserError } from '../../src/cli/errors';
+import { chatModelSchema } from '../../src/domain/chat-model';
 import { defineKind } from '../../src/domain/kind';
 import { registry } from '../../src/registry';
 
@@ -159,6 +160,10 @@ arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
     const changed = write(`${base}training: { steps: 21 }\n`);
     expect(await digest(changed)).not.toBe(await digest(one));
     expect(await digest(write(`${base}training: { steps: 20 }\n`))).toBe(await digest(one));
+    // What may be spent, and what waits for approval, is changed under the same name.
+    const raised = write(`${base}budget: { tokens: 1000 }\napproval: { capabilities: true }\n`);
+    expect(await digest(raised)).toBe(await digest(one));
+    expect(termsDigest(loadCampaign({ file: raised }))).not.toBe(termsDigest(loadCampaign({ file: one })));
   });
 });
 
@@ -218,7 +223,7 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
     [
       'an analyst that does not exist',
       `${base}analyst: { kind: rulez }\n`,
-      'mine.yaml:7 analyst.kind is "rulez"; it must be one of rules, given; did you mean \'rules\'?',
+      'mine.yaml:7 analyst.kind is "rulez"; it must be one of rules, given, llm; did you mean \'rules\'?',
     ],
     [
       'an analyst as plain text',
@@ -285,6 +290,38 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
 
   it('a file that is not there', () => {
     expect(() => loadCampaign({ file: 'none.yaml' })).toThrow('there is no campaign file none.yaml');
+  });
+});
+
+describe('a key where none belongs', () => {
+  const key = 'sk-proj-1234567890';
+  const lines = (fields: string) => problems(`${base}analyst: { kind: llm, model: m, ${fields} }\n`).join('\n');
+
+  it('is refused in apiKeyEnv, and not repeated', () => {
+    const text = lines(`url: 'http://h/v1', apiKeyEnv: ${key}`);
+    expect(text).toMatch(/analyst\.apiKeyEnv is \(not shown\); it must be the name of an environment variable/);
+    expect(text).not.toContain(key);
+  });
+
+  it('is refused in url, and not repeated', () => {
+    const text = lines(`url: 'https://me:${key}@h/v1'`);
+    expect(text).toMatch(/analyst\.url is \(not shown\); it must be a URL without user and password/);
+    expect(text).not.toContain(key);
+  });
+
+  it('is not repeated by what is wrong beside it', () => {
+    const text = problems(`${base}analyst: [{ kind: llm, apiKeyEnv: ${key}, url: 'https://${key}@h/v1' }]\n`).join(
+      '\n',
+    );
+    expect(text).toContain('analyst');
+    expect(text).not.toContain(key);
+  });
+
+  it('is refused in the models of an environment, too', () => {
+    const model = { url: 'http://h/v1', model: 'm' };
+    expect(chatModelSchema.safeParse({ ...model, apiKeyEnv: 'MY_KEY' }).success).toBe(true);
+    for (const wrong of [{ apiKeyEnv: key }, { url: `http://${key}@h/v1` }])
+      expect(chatModelSchema.safeParse({ ...model, ...wrong }).success).toBe(false);
   });
 });
 

@@ -153,7 +153,7 @@ describe('a campaign’s needs', () => {
         identity,
         selects: 'outright' as const,
         unsuited: ({ name }: { name: string }) => `${name} is not for me`,
-        discover: async () => [],
+        discover: async () => ({ candidates: [], faults: [] }),
         label: async () => Promise.reject(new Error('not asked')),
       }),
     });

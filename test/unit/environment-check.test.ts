@@ -54,6 +54,7 @@ const table: [violation: string, method: string, problem: RegExp][] = [
   ],
   ['episode id used twice', 'reset', /episode: "e" is the id of an episode that is still open/],
   ['maxSteps out of range', 'reset', /maxSteps: Too small/],
+  ['hint names a call', 'reset', /hint names the tool pay/],
   ['silent', 'reset', /has not answered reset for 3 s/],
   [
     'shared state',

@@ -45,7 +45,7 @@ describe('a kind of somebody else', () => {
 
   test('is known by what it tells of itself', () => {
     expect(describeSpec({ kind: 'mine' }, [mine])).toEqual({ label: 'my shop', isPublished: false });
-    expect(argumentsUsage([mine])).toBe('NAME | mine ROOM... | -- COMMAND [ARGUMENT...]');
+    expect(argumentsUsage([mine])).toBe('NAME | FILE.js | mine ROOM... | -- COMMAND [ARGUMENT...]');
     expect(specOfArguments({ args: ['mine', 'a'], separated: false, kinds: [mine] })).toEqual({ kind: 'mine' });
   });
 });
@@ -87,7 +87,7 @@ describe('arguments of `campaign env check`', () => {
     const program = { kind: 'process', cwd: resolve('.'), ...limits };
     expect(of('node', 'env.js')).toEqual({ ...program, command: ['node', 'env.js'] });
     expect(specOfArguments({ args: ['tau2'], separated: true })).toEqual({ ...program, command: ['tau2'] });
-    expect(argumentsUsage()).toBe('NAME | tau2 DOMAIN... | toolsandbox FOLDER | -- COMMAND [ARGUMENT...]');
+    expect(argumentsUsage()).toBe('NAME | FILE.js | tau2 DOMAIN... | toolsandbox FOLDER | -- COMMAND [ARGUMENT...]');
   });
 
   test('the folder may stand in the variable that its kind names', () => {
@@ -103,7 +103,7 @@ describe('arguments of `campaign env check`', () => {
   });
 
   test.each([
-    [[], /^name an environment: NAME \| tau2 /],
+    [[], /^name an environment: NAME \| FILE\.js \| tau2 /],
     [['shpo'], /^there is no built-in environment shpo; did you mean shop\? A program is named after --$/],
     [['tau2'], /^tau2 takes DOMAIN\.\.\., not ""; for example: campaign env check tau2 retail$/],
     [['tau2', 'retial'], /^tau2: .*"retail".*; for example: campaign env check tau2 retail$/],

@@ -32,10 +32,11 @@ const folderWith = (files: Record<string, string>): string => {
 const open = async (modules: string): Promise<Synthesizer> => given.open({ kind: 'given', modules }, undefined);
 
 describe('given modules', () => {
-  it('are one of the two kinds, with a folder relative to the campaign file', () => {
+  it('are one of the kinds, with a folder relative to the campaign file', () => {
     expect(synthesizers.map(({ kind, paths }) => [kind, paths])).toEqual([
       ['generators', []],
       ['given', ['modules']],
+      ['llm', ['prompts']],
     ]);
   });
 
@@ -142,6 +143,6 @@ describe('examples', () => {
     const { write } = await open(modules);
     const { source, rationale } = await write(question('refuse_forbidden_actions', library));
     expect(rationale).toMatch(/^The same request is forbidden or allowed/);
-    expect(await selfTest({ source })).toEqual({ passed: true, findings: [] });
+    expect(await selfTest({ source })).toEqual({ passed: true, findings: [], hints: true });
   });
 });

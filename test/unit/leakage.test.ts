@@ -6,6 +6,7 @@ import { EnvironmentPool } from '../../src/activities/environments';
 import { checkLeakage } from '../../src/activities/leakage';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
+import type { CalibrationReport } from '../../src/domain/calibration';
 import { campaignSchema } from '../../src/domain/campaign';
 import type { Environment } from '../../src/domain/environment';
 import { OutsideFailure } from '../../src/domain/failures';
@@ -13,7 +14,7 @@ import type { CampaignRecord, CapabilityResult, RolloutSummary, SynthesisRound }
 import { createShop } from '../../src/environments/shop';
 import { registry } from '../../src/registry';
 import { ROLLOUTS_MEDIA_TYPE } from '../../src/rollout/read';
-import { TRAINING_SEEDS } from '../../src/sandbox/seeds';
+import { CALIBRATION_SEEDS, TRAINING_SEEDS } from '../../src/sandbox/seeds';
 import { scoredRollout } from '../support/scored-rollout';
 
 const home = mkdtempSync(join(tmpdir(), 'leakage-'));
@@ -35,14 +36,15 @@ const campaign = campaignSchema.parse({
 const put = (key: string, mediaType: string, body: string): Promise<ArtifactRef> =>
   store.put({ key, producer: 'test', inputs: [], mediaType, body });
 
-/** A module whose user says `text` after `make`. */
-const moduleOf = ({ make = '', text = `'seed ' + seed` }: { make?: string; text?: string }) =>
+/** A module whose user says `text` after `make`; it gives `hint`. */
+const moduleOf = ({ make = '', text = `'seed ' + seed`, hint }: { make?: string; text?: string; hint?: string }) =>
   put(
-    `module ${make} ${text}`,
+    `module ${make} ${text} ${hint}`,
     'text/javascript',
     `export const describe = () => ({ policy: 'p', tools: [{ name: 'a', description: '', parameters: {} }], maxSteps: 3 });
      export const make = (seed) => { ${make} return { seed }; };
-     export const start = ({ seed }) => [{ role: 'user', content: ${text} }];`,
+     export const start = ({ seed }) => [{ role: 'user', content: ${text} }];
+     ${hint === undefined ? '' : `export const hint = () => ${JSON.stringify(hint)};`}`,
   );
 
 const summary = {} as RolloutSummary;
@@ -104,6 +106,25 @@ test('a seed on which the module throws is left out, and the others are still co
     textsChecked: 1 + 3 + (2 * 2 - 1) + 5,
     hits: [{ where: `some, seed-${TRAINING_SEEDS + 1}`, task: task!.id }],
   });
+});
+
+test('where the round was accepted with hints, they are compared, too', async () => {
+  const shop = createShop();
+  const [task] = await shop.tasks('test');
+  const { start } = await shop.reset({ id: task!.id, seed: 0 });
+  const text = start.messages.find(({ role }) => role === 'user')!.content;
+  const round = calibrated(await moduleOf({ hint: `Do as in: ${text.toUpperCase()}` }));
+  const hinted = (accepted: boolean): SynthesisRound => ({
+    ...round,
+    withHints: { share: 0.5, calibration: { accepted } as CalibrationReport, calibrationRollouts: summary },
+  });
+  expect(await check({ rounds: [hinted(true)] })).toMatchObject({
+    passed: false,
+    textsChecked: 1 + 2 * 3,
+    hits: [0, 1, 2].map((seed) => ({ where: `some, seed-${CALIBRATION_SEEDS + seed}, hint`, task: task!.id })),
+  });
+  for (const unhinted of [round, hinted(false)])
+    expect(await check({ rounds: [unhinted] })).toMatchObject({ passed: true, textsChecked: 1 + 3 });
 });
 
 test('a failure of the target is no reason to leave a text out', async () => {

@@ -7,6 +7,7 @@ import { loadCampaign } from '../../src/cli/campaign-file';
 import { main } from '../../src/cli/main';
 import { plannedRollouts } from '../../src/cli/plan/counts';
 import { estimate } from '../../src/cli/plan/estimate';
+import { plannedQuestions } from '../../src/cli/plan/language-models';
 import { measured, ratesOf } from '../../src/cli/plan/rates';
 import { targetTasks } from '../../src/cli/plan/target';
 import { planText } from '../../src/cli/plan/text';
@@ -19,6 +20,7 @@ import { figure, reportFixture } from '../support/report-fixture';
 const shipped = (name: string) =>
   loadCampaign({ file: join(resolve(__dirname, '../..'), 'campaigns', `${name}.yaml`) });
 const home = homeAt(mkdtempSync(join(tmpdir(), 'plan-')));
+const trajectory = { low: 100, high: 100, basis: 'assumed', source: 'test' } as const;
 const demoTasks = { discovery: 340, heldOut: 60, router: 200, evaluation: 200 };
 const counts = (planned: ReturnType<typeof plannedRollouts>) =>
   Object.fromEntries(planned.map(({ purpose, rollouts }) => [purpose, rollouts.low]));
@@ -135,12 +137,14 @@ test('the text names the layout, the published budget and every rate', async () 
   };
   const plan = estimate({ campaign, tasks: target.tasks, capabilities: 4, rates: ratesOf({ campaign, reports: [] }) });
   const parts = [warned('synthesizer', 'ends none'), passed('analyst', 'rules')];
-  const text = planText({ campaign, target, parts, plan });
+  const languageModels = plannedQuestions({ campaign, rollouts: 74, capabilities: 4, trajectory });
+  const text = planText({ campaign, target, parts, plan, languageModels });
+  expect(text).not.toContain('language models');
   expect(text).toContain('\nwarning: synthesizer: ends none\n');
   expect(text).toContain('GPUs: 4 policy server, 4 trainers');
   expect(text).toContain('1,280 each, 5,120 in all; published: 5,120 for 4 capabilities, 2 to 4 h per adapter');
   expect(text.match(/; assumed, /g)).toHaveLength(6);
-  expect(text).toMatch(/^all .* 140 - 1200$/m);
+  expect(text).toMatch(/^all .* 140 - 1600$/m);
   expect(text).toMatch(/^router outcome matrix +520$/m);
   expect(text).toContain(
     'arms (grpo_target): each is planned as one that trains on the target with the budget of trace',
@@ -151,6 +155,7 @@ test('the text names the layout, the published budget and every rate', async () 
     target: { ...target, isPublished: false },
     parts: [],
     plan,
+    languageModels,
   });
   expect(unpublished).not.toMatch(/published:|arms \(/);
 });

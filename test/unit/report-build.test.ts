@@ -50,6 +50,15 @@ const batch = (purpose: Purpose, title: string, rewards: number[]): Promise<Roll
     rewards.map((reward, i) => scoredRollout({ name: `${title} ${i}`, task: `t${i}`, reward })),
   );
 
+const moduleOf = (source: string, rationale: string): Promise<ArtifactRef> =>
+  store.put({
+    key: source,
+    producer: 'synthesize',
+    inputs: [],
+    mediaType: 'text/javascript',
+    body: `${source}\n// Rationale: ${rationale}\n`,
+  });
+
 const policy = (ref: ArtifactRef): FixedPolicy => ({ base: 'base@1', adapters: [{ ref, weight: 1 }] });
 
 /** Trained for 4 steps of 10 rollouts, saved at 2 and 4; `heldOut` are the successes of 5 at each. */
@@ -86,6 +95,9 @@ async function trained(name: string, heldOut: [number, number]) {
   return { training, iterations };
 }
 
+/** A labeling pass that looked at nothing. */
+const unlabeled = (pass: number) => ({ attempt: pass, totals: { total_failed: 0, total_passed: 0 }, labels: {} });
+
 /** What the routed policy did: two tasks given to `one`, one to base, one not routed. */
 const routedRollouts = (): Rollout[] => [
   ...[1, 1, 0].map((reward, i): Rollout => {
@@ -114,7 +126,7 @@ async function fullRecord(): Promise<CampaignRecord> {
       attempt: Math.floor(i / 3),
     })),
   );
-  const module = await json('module', 'module');
+  const [module, revised] = [await moduleOf('const a = 1;', 'why'), await moduleOf('const a = 2;', 'why now')];
   return {
     campaign: campaignSchema.parse({
       name: 'built',
@@ -136,8 +148,8 @@ async function fullRecord(): Promise<CampaignRecord> {
     baseRollouts: await batch('base_rollouts', 'base rollouts', [1, 0, 0, 1, 0, 0, 0.5]),
     baseHeldOut,
     selection: {
-      candidates: await json('candidates', candidates),
-      labels: await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map((pass) => json(`labels ${pass}`, pass))),
+      candidates: await json('candidates', { candidates, faults: [] }),
+      labels: await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map((pass) => json(`labels ${pass}`, unlabeled(pass)))),
       failedPasses: [8, 9].map((pass) => ({ pass, reason: 'no JSON' })),
       selection: await json('selection', {
         passes: 8,
@@ -154,7 +166,7 @@ async function fullRecord(): Promise<CampaignRecord> {
           { round: 1, module, selfTest: { passed: false, findings: ['doing nothing scores 1.0'] } },
           {
             round: 2,
-            module,
+            module: revised,
             selfTest: { passed: true, findings: [] },
             // The report takes its figures from the rollouts, whatever stands here.
             calibration: { accepted: true, meanReward: 0.99 } as never,
@@ -217,7 +229,7 @@ async function fullRecord(): Promise<CampaignRecord> {
 }
 
 const built = async (record: CampaignRecord): Promise<Report> =>
-  completeReport(await buildReport({ store, record, tasks: [] }));
+  completeReport(await buildReport({ store, record, tasks: [], spent: [] }));
 const armOf = (report: Report, name: string) => report.arms!.find((arm) => arm.name === name)!;
 
 let record: CampaignRecord;
@@ -268,7 +280,7 @@ test('what a baseline trained beyond the rollouts of trace counts for nothing', 
     const iterations = [...arm.iterations!, { ...arm.iterations![1]!, step: 6, rollouts: 60 }];
     return { ...arm, iterations, training: { ...arm.training!, rollouts: 60 } };
   });
-  const beyond = await buildReport({ store, record: { ...record, arms }, tasks: [] });
+  const beyond = await buildReport({ store, record: { ...record, arms }, tasks: [], spent: [] });
   expect(beyond.arms!.find(({ name }) => name === 'theirs')).toMatchObject({
     trainingRollouts: { value: 40 },
     evaluatedRollouts: { value: 20 },
@@ -284,7 +296,7 @@ test('a batch that two iterations of equal weights share is counted once', async
     const [first, second] = arm.iterations!;
     return { ...arm, iterations: [first!, { ...second!, heldOut: first!.heldOut }] };
   });
-  const shared = await buildReport({ store, record: { ...record, arms }, tasks: [] });
+  const shared = await buildReport({ store, record: { ...record, arms }, tasks: [], spent: [] });
   const heldOut = shared.rollouts!.byPurpose.find(({ purpose }) => purpose === 'held_out')!;
   expect(heldOut.scored.value).toBe(scored.value! - 5);
   expect(shared.arms!.find(({ name }) => name === 'theirs')!.allRollouts.value).toBe(40 + 5);
@@ -332,7 +344,7 @@ test('an arm that no trainer made has spent the rollouts that it says, and those
   const arms = record.arms!.map(({ training, ...arm }) =>
     training && arm.name === 'theirs' ? arm : { training, ...arm },
   );
-  const prompted = await buildReport({ store, record: { ...record, arms } as CampaignRecord, tasks: [] });
+  const prompted = await buildReport({ store, record: { ...record, arms } as CampaignRecord, tasks: [], spent: [] });
   expect(prompted.arms!.find(({ name }) => name === 'theirs')!.allRollouts.value).toBe(40 + 5 + 5);
 });
 
@@ -341,7 +353,12 @@ test('metrics that are no JSON are named with their line', async () => {
   const body = '{"step":1,"reward":0}\n{"step":2,"rew';
   const metrics = await store.put({ key: 'torn', producer: 'train', inputs: [], mediaType: 'application/jsonl', body });
   const trained = { ...first!.trained!, training: { ...first!.trained!.training, metrics } };
-  const torn = buildReport({ store, record: { ...record, capabilities: [{ ...first!, trained }] }, tasks: [] });
+  const torn = buildReport({
+    store,
+    record: { ...record, capabilities: [{ ...first!, trained }] },
+    tasks: [],
+    spent: [],
+  });
   await expect(torn).rejects.toThrow(`${metrics.uri}, line 2: `);
 });
 
@@ -364,7 +381,8 @@ test('iterations carry success and mean reward on held-out tasks, and the rollou
 
 test('calibration is computed from the rewards; a round whose self-test failed has its findings alone', () => {
   const [first, second] = report.capabilities![0]!.rounds!;
-  expect(first).toEqual({ round: 1, selfTest: { passed: false, findings: ['doing nothing scores 1.0'] } });
+  const version = { module: record.capabilities![0]!.rounds[0]!.module, lines: 1, rationale: 'why' };
+  expect(first).toEqual({ round: 1, selfTest: { passed: false, findings: ['doing nothing scores 1.0'] }, version });
   const groups = [
     [1, 0],
     [0, 1],
@@ -378,6 +396,27 @@ test('calibration is computed from the rewards; a round whose self-test failed h
   });
   expect(report.capabilities![0]!.calibration).toEqual(second!.calibration);
 });
+
+test.each([
+  [0.25, true, 0.25],
+  [0, true, undefined],
+  [0.25, false, undefined],
+])(
+  'a training with hintShare %d on an environment accepted with hints (%p) says its share',
+  async (hintShare, hinted, share) => {
+    const [first, ...others] = record.capabilities!;
+    const last = first!.rounds.at(-1)!;
+    const { calibration, calibrationRollouts } = last;
+    const withHints = { share: 0.5, calibration: calibration!, calibrationRollouts: calibrationRollouts! };
+    const rounds = [{ ...last, ...(hinted && { withHints }) }];
+    const training = { ...record.campaign.training, hintShare };
+    const campaign = { ...record.campaign, training };
+    const report = await built({ ...record, campaign, capabilities: [{ ...first!, rounds }, ...others] });
+    expect(report.capabilities![0]!.training!.hints).toBe(share);
+    // A baseline trains on the target, where there are no hints.
+    expect(armOf(report, 'theirs').training!.hints).toBeUndefined();
+  },
+);
 
 describe('with branches', () => {
   /** 48 held-out seeds: 34 forbidden, 14 allowed twins. */
@@ -495,7 +534,12 @@ describe('with branches', () => {
       body,
     });
     const trained = { ...first!.trained!, training: { ...first!.trained!.training, metrics } };
-    const odd = buildReport({ store, record: { ...record, capabilities: [{ ...first!, trained }] }, tasks: [] });
+    const odd = buildReport({
+      store,
+      record: { ...record, capabilities: [{ ...first!, trained }] },
+      tasks: [],
+      spent: [],
+    });
     await expect(odd).rejects.toThrow(`${metrics.uri}, line 1: `);
   });
 });

@@ -161,6 +161,16 @@ describe('sandbox environment', () => {
     });
   });
 
+  it('gives the hint of an instance, where the module has hints', async () => {
+    const startOf = async (text?: string) => {
+      const environment = await openCounter(text);
+      return (await environment.reset({ id: 'seed-1', seed: 0 })).start;
+    };
+    const hint = `export const hint = (state) => 'as far as ' + state.seed + ' .';`;
+    expect((await startOf(counter(hint))).hint).toBe('as far as 1 .');
+    expect('hint' in (await startOf())).toBe(false);
+  });
+
   it.each([
     ['NaN', 'NaN'],
     ['1.5', '1.5'],

@@ -110,6 +110,31 @@ describe('self-test', () => {
     expect(findings.join('\n')).toMatch(finding);
   });
 
+  const hint = (text: string): Partial<typeof parts> => ({ shortcuts: `export const hint = (state) => ${text};` });
+
+  it('says whether there are hints', async () => {
+    const source = moduleOf(hint(`'look at ' + state.house + ' : its colour is what to take .'`));
+    expect(await selfTest({ source })).toEqual({ passed: true, findings: [], hints: true });
+  });
+
+  it.each([
+    ['names a call', `'get_house first'`, /^hint: seed 0: "get_house first" names the tool get_house: say/],
+    ['names a call in capitals', `'Paint it.'`, /names the tool paint: say/],
+    [
+      'gives away what is to be found',
+      `'it is ' + state.colour + ' .'`,
+      /seed \d+: "it is (\w+) \." gives away "\1", an argument/,
+    ],
+    ['is long', `'well '.repeat(121)`, /^hint: seed 0 gives 605 characters: say it in 1 to 4 sentences/],
+    ['is blank', `' '`, /^the module fails: hint: result: it is blank/],
+  ])('finds a hint that %s', async (_, text, finding) => {
+    expect(await findingsOf(hint(text))).toMatch(finding);
+  });
+
+  it('takes no part of a word for a call or a value', async () => {
+    expect(await findingsOf(hint(`'repainted walls are ' + state.colour + 'ish'`))).toBe('');
+  });
+
   it('takes any text for a value that its schema does not list', async () => {
     const helpers = parts.helpers.replace(
       'record = object({ colour, house })',
@@ -224,6 +249,29 @@ describe('the audit', () => {
     const found = await findingsOf(forbidden(90));
     expect(found).toMatch(/always the branch "get_house, "no \.""? succeeds on \d+%/);
     expect(await findingsOf(forbidden(50))).toBe('');
+  });
+
+  it('takes solutions that ask once more in the same words for one branch: to do so everywhere is no shortcut', async () => {
+    const changes = {
+      make: parts.make.replace('looked: false', 'looked: false, hesitates: seed % 2 === 0, agreed: false'),
+      step: parts.step.replace(
+        'if (toolCalls.length === 0)',
+        `if (content === 'shall I ?') {
+          const agreed = !state.hesitates;
+          return { state: { ...state, agreed, hesitates: false }, done: false, messages: [{ role: 'user', content: agreed ? 'yes' : 'hm' }] };
+        }
+        if (toolCalls.length === 0)`,
+      ),
+      reward: parts.reward.replace('s.looked', 's.looked && s.agreed'),
+      solve: parts.solve
+        .replace('{ house, colour } = make', '{ house, colour, hesitates } = make')
+        .replace(
+          `use('paint'`,
+          `...Array(hesitates ? 2 : 1).fill({ role: 'assistant', content: 'shall I ?' }), use('paint'`,
+        ),
+    };
+    for (const [name, text] of Object.entries(changes)) expect(text).not.toBe(parts[name as keyof typeof parts]);
+    expect(await findingsOf(changes)).toBe('');
   });
 
   it('ends when the time of the module is spent, and says where it went', async () => {

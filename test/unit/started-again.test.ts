@@ -62,6 +62,7 @@ async function run(name: string, step: (start: number) => string | void | Promis
       options: { home: home.root },
       campaign: { name, seed: 1 } as Campaign,
       configDigest: 'digest',
+      terms: 'terms',
       output: { note: (_stage, text) => say(text), show: () => undefined },
       disk: new HomeDisk(home.root, say),
       interruption: {

@@ -498,8 +498,8 @@ describe('why a campaign failed', () => {
 });
 
 describe('a name that Temporal knows', () => {
-  const state = { runId: 'r', configDigest: 'a' };
-  const about = { name: 'demo', configDigest: 'a' };
+  const state = { runId: 'r', configDigest: 'a', terms: 't' };
+  const about = { name: 'demo', configDigest: 'a', terms: 't' };
   it.each([
     ['is new', undefined, undefined, 'start'],
     ['is running', { ...state, status: 'RUNNING' }, undefined, 'attach'],
@@ -518,6 +518,8 @@ describe('a name that Temporal knows', () => {
     ],
     ['has failed', { ...state, status: 'FAILED' }, undefined, 'start'],
     ['was terminated', { ...state, status: 'TERMINATED' }, undefined, 'start'],
+    ['has completed, and may spend more now', { ...state, status: 'COMPLETED', terms: 's' }, undefined, 'start'],
+    ['is running, and may spend more later', { ...state, status: 'RUNNING', terms: 's' }, undefined, 'attach'],
   ] as const)('%s', (_what, known, until, decision) => {
     expect(decide({ ...about, state: known, until })).toBe(decision);
   });

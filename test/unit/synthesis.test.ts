@@ -48,7 +48,7 @@ describe('generators on the shop', () => {
   it.each(capabilityNames)('%s: passes the self-test', async (capability) => {
     const { source } = await generate(capability, shop, { rollouts });
     const { tools } = await open(source).describe();
-    expect(await selfTest({ source })).toEqual({ passed: true, findings: [] });
+    expect(await selfTest({ source })).toEqual({ passed: true, findings: [], hints: true });
     expect(tools.length).toBeGreaterThanOrEqual(3);
     expect(tools.length).toBeLessThanOrEqual(5);
     // Exactly the target's schemas.
@@ -105,6 +105,34 @@ describe('generators on the shop', () => {
       ];
       expect((await play(module, { seed, script: tried })).reward).toBeGreaterThanOrEqual(first);
     }
+  });
+
+  it('hints at what the capability is about, in a special instance and in its twin', async () => {
+    const hints = await Promise.all(
+      capabilityNames.map(async (capability) => {
+        const module = open((await generate(capability, shop, { rollouts })).source);
+        const [special, twin] = [await module.make(0), await module.make(1)];
+        return [capability, await module.hint(special), await module.hint(twin)];
+      }),
+    );
+    const plain = 'do what is asked , and no more .';
+    expect(hints).toEqual([
+      ['complete_all_requested_actions', '2 things are asked : do all of them .', plain],
+      [
+        'refuse_forbidden_actions',
+        'the status does not allow it : say not allowed .',
+        'the status allows it : do it .',
+      ],
+      [
+        'perform_permitted_actions',
+        'the status allows it : do it .',
+        'the status does not allow it : say not allowed .',
+      ],
+      ['select_matching_record', 'look at all words of the item : more than one is like it .', plain],
+      ['compute_action_values', 'the price is not what to use as it is : it is opened .', plain],
+      ['tell_requested_information', 'tell the price too .', plain],
+      ['ask_for_missing_identifiers', 'ask first : what is your account ?', plain],
+    ]);
   });
 
   it('speaks as the users of the target do', async () => {
@@ -164,7 +192,7 @@ describe('generators on another target', () => {
 
   it.each(capabilityNames.filter((name) => name !== 'select_matching_record'))('%s', async (capability) => {
     const { source, rationale } = await generate(capability, library);
-    expect(await selfTest({ source })).toEqual({ passed: true, findings: [] });
+    expect(await selfTest({ source })).toEqual({ passed: true, findings: [], hints: true });
     expect(rationale).toMatch(/Every second instance is the twin of the one before; .* of library\.$/);
   });
 
@@ -278,6 +306,15 @@ test('what a self-test finds is mended by no knob', async () => {
   await expect(revised).rejects.toMatchObject({
     type: 'CannotSynthesize',
     message: expect.stringMatching(/still: first finding; second; third; synthesizer: {kind: given/),
+  });
+});
+
+test('what a person rejects is mended by no knob, whatever calibration says', async () => {
+  const { source } = await generate('refuse_forbidden_actions', shop);
+  const previous = { source, findings: [], rejection: 'users are rude', calibration: report(16) };
+  await expect(regenerate('refuse_forbidden_actions', shop, { previous })).rejects.toMatchObject({
+    type: 'CannotSynthesize',
+    message: expect.stringMatching(/still: a person rejected it: users are rude; synthesizer: {kind: given/),
   });
 });
 

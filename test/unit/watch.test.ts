@@ -100,9 +100,31 @@ describe('the tree on a terminal', () => {
     early.activities = [analysis, rollouts].map((heartbeat) => activity({ heartbeat }));
     const rates = new Rates();
     frame({ snapshot: early, rates });
-    early.activities[0] = activity({ heartbeat: { ...analysis, done: 50 } });
+    early.activities[0] = activity({ heartbeat: { ...analysis, done: 50, characters: 4210 } });
     expect(frame({ snapshot: early, rates, now: now + 2000 })).toContain(
-      '▸ selection            pass 2 50/400 · 10.0/s · base rollouts 10/340 · 1 broken',
+      '▸ selection            pass 2 50/400 · 10.0/s · 4.2 kB of replies · base rollouts 10/340 · 1 broken',
+    );
+  });
+
+  it('shows what waits for approval, since when and how to approve it', () => {
+    const waiting = { of: 'a', since: now - 2.5 * 3_600_000, reminded: false };
+    const asked = structuredClone(snapshot);
+    const stage = asked.progress?.stages[1];
+    if (stage && asked.progress) {
+      stage.status = 'running';
+      asked.progress.waiting = { what: 'capabilities', names: ['ask_a', 'tell_b', 'find_c'], ...waiting };
+    }
+    expect(frame({ snapshot: asked, columns: 140 })[2]).toBe(
+      '▸ selection            waits for approval of 3 capabilities since 2 h: campaign approve demo · ask_for_missing_identifier',
+    );
+    const child = asked.children[0]?.progress;
+    if (child)
+      Object.assign(child, {
+        phase: 'approval',
+        waiting: { what: 'environment', names: ['ask'], round: 2, ...waiting, reminded: true },
+      });
+    expect(frame({ snapshot: asked, columns: 140 })[4]).toBe(
+      '▸   ask                reminder: waits for approval of its environment, round 2, since 2 h: campaign approve demo ask',
     );
   });
 
@@ -309,6 +331,20 @@ describe('an activity says what it does or waits for:', () => {
       '2 times: labeling trajectories',
       'beginning rollouts',
     ]);
+  });
+
+  it('a language model that has no capacity, and when it is asked again', () => {
+    const one = {
+      type: 'label',
+      state: 'scheduled',
+      attempt: 2,
+      nextAttemptAt: now + 39_500,
+      lastFailure: '429',
+    } as const;
+    expect(text({ ...one, lastFailureType: 'LanguageModelUnavailable' })).toEqual([
+      'waits for the language model: 429, again in 40 s',
+    ]);
+    expect(text({ ...one, lastFailureType: 'LanguageModelFailed' })).toEqual(['attempt 2 in 40 s: 429']);
   });
 
   it('a learner that waits, and one that is stopping', () => {

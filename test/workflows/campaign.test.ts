@@ -2,6 +2,7 @@
 import { ApplicationFailure, Context, sleep } from '@temporalio/activity';
 import type { WorkflowFailedError } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { FailureType } from '../../src/domain/failures';
 import type { CampaignProgress } from '../../src/workflows/messages';
 import { quiet, start, timeSkipping, withWorkers } from './environment';
 import { artifact, calibration, config, fakeActivities, summary, type Activities } from './fake-activities';
@@ -11,7 +12,9 @@ quiet();
 let env: TestWorkflowEnvironment;
 let n = 0;
 const named = (fields: object = {}) => config({ name: `test-${n++}`, ...fields });
-const fatal = (message: string) => ApplicationFailure.create({ type: 'BadInput', message, nonRetryable: true });
+const failure = (type: FailureType, message: string) =>
+  ApplicationFailure.create({ type, message, nonRetryable: true });
+const fatal = (message: string) => failure('BadInput', message);
 
 beforeAll(async () => {
   env = await timeSkipping();
@@ -102,8 +105,73 @@ test('an environment outside the bands is made again with the report, and given 
   expect(seen.record?.evaluation?.policies.map((p) => p.name)).toEqual(['base', 'trace']);
 });
 
+test('an environment that is too hard is calibrated once more with its hints, and trained with them where that is within the bands', async () => {
+  const hard = { ...calibration(false), verdict: 'too_hard' as const, reasons: ['success rate 0.01 is below 0.2'] };
+  const run = async (replaced: Partial<Activities>, fields: object = {}) => {
+    const { activities, seen } = fakeActivities({
+      selfTest: async () => ({ passed: true, findings: [], hints: true }),
+      calibrate: async ({ rollouts }) => (rollouts.uri.endsWith('with hints') ? calibration(true) : hard),
+      ...replaced,
+    });
+    const campaign = named({
+      calibration: { maxRounds: 1 },
+      training: { steps: 4, hintShare: 0.25 },
+      arms: [],
+      ...fields,
+    });
+    await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
+    const { record, rollOuts } = seen;
+    const hinted = rollOuts.filter(({ hints }) => hints);
+    return {
+      ...{ seen, hinted: hinted.map(({ purpose, hints }) => [purpose, hints?.share]) },
+      ended: record?.capabilities?.map(({ status, reason, rounds: [round] }) => [
+        ...[status, reason, round?.calibration?.verdict, round?.withHints?.share],
+        round?.withHints?.calibration.accepted,
+      ]),
+    };
+  };
+  const accepted = await run({});
+  expect(accepted.ended).toEqual(Array(2).fill(['trained', undefined, 'too_hard', 0.5, true]));
+  expect(accepted.hinted).toEqual(Array(2).fill(['calibration', 0.5]));
+  expect(accepted.seen.trainings.map(({ hints }) => hints)).toEqual([{ share: 0.25 }, { share: 0.25 }]);
+
+  const notEven = await run({ calibrate: async () => hard });
+  const reason = 'success rate 0.01 is below 0.2';
+  const ended = ['not_calibrated', reason, 'too_hard'];
+  const withHints = `${reason}; with hints: ${reason}`;
+  expect(notEven.ended).toEqual(Array(2).fill(['not_calibrated', withHints, 'too_hard', 0.5, false]));
+
+  // Without hints, or where they are not wanted, nothing is rolled out for them.
+  for (const without of [
+    await run({ selfTest: async () => ({ passed: true, findings: [] }) }),
+    await run({}, { calibration: { maxRounds: 1, hintShare: 0 } }),
+  ]) {
+    expect(without.ended).toEqual(Array(2).fill([...ended, undefined, undefined]));
+    expect(without.hinted).toEqual([]);
+  }
+  const easy = await run({ calibrate: async () => calibration(false) });
+  expect(easy.hinted).toEqual([]);
+});
+
+test('what calibration with hints came to goes back to the synthesizer beside that without', async () => {
+  const given: unknown[] = [];
+  const hard = { ...calibration(false), verdict: 'too_hard' as const, reasons: ['success rate 0.01 is below 0.2'] };
+  const { activities } = fakeActivities({
+    selfTest: async () => ({ passed: true, findings: [], hints: true }),
+    synthesize: async ({ candidate, round, previous }) => {
+      if (previous) given.push(previous);
+      return artifact(`${candidate.name}-${round}`);
+    },
+    calibrate: async ({ rollouts }) => (rollouts.uri.endsWith('with hints') ? calibration(false) : hard),
+  });
+  const campaign = named({ calibration: { maxRounds: 2 }, arms: [] });
+  await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
+  const feedback = { findings: [], calibration: hard, withHints: { share: 0.5, calibration: calibration(false) } };
+  expect(given.map((previous) => ({ ...(previous as object), module: undefined }))).toEqual(Array(2).fill(feedback));
+});
+
 test('findings of the self-test go back to the synthesizer within the rounds', async () => {
-  const given: (string[] | undefined)[] = [];
+  const given: (readonly string[] | undefined)[] = [];
   const { activities, seen } = fakeActivities({
     synthesize: async ({ candidate, round, previous }) => {
       given.push(previous?.findings);
@@ -146,7 +214,7 @@ test('a synthesizer that has nothing to give ends a capability as not synthesize
 test('a labeling pass that fails for good is left out and told', async () => {
   const { activities, seen } = fakeActivities({
     label: async ({ pass }) => {
-      if (pass === 3) throw fatal('the reply is no partition');
+      if (pass === 3) throw failure('LabelsInvalid', 'the reply is no partition');
       return artifact(`labels-${pass}`);
     },
   });
@@ -158,7 +226,9 @@ test('a labeling pass that fails for good is left out and told', async () => {
     return handle.query<CampaignProgress>('progress');
   });
   expect(select.mock.calls[0]?.[0].labels).toHaveLength(9);
-  expect(seen.record?.selection?.failedPasses).toEqual([{ pass: 3, reason: 'BadInput: the reply is no partition' }]);
+  expect(seen.record?.selection?.failedPasses).toEqual([
+    { pass: 3, reason: 'LabelsInvalid: the reply is no partition' },
+  ]);
   expect(progress.stages[1]?.detail).toContain('1 of 10 labeling passes failed');
 });
 
@@ -232,9 +302,8 @@ test('a router that can not be fitted ends no campaign: all but the routed polic
   expect(seen.record?.evaluation?.failed).toEqual([{ name: 'trace', reason }]);
 });
 
-describe('a damaged artifact is nobody’s result: it fails the campaign', () => {
-  const damaged = (message: string) =>
-    ApplicationFailure.create({ type: 'ArtifactDamaged', message, nonRetryable: true });
+describe('what is about the campaign as a whole is nobody’s result: it fails the campaign', () => {
+  const damaged = (message: string) => failure('ArtifactDamaged', message);
   const innermost = (error: unknown): unknown => {
     let cause = error;
     while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
@@ -260,6 +329,40 @@ describe('a damaged artifact is nobody’s result: it fails the campaign', () =>
     const { error } = await failureOf({ label });
     expect(error).toMatchObject({ type: 'ArtifactDamaged', message: 'the candidates' });
   });
+
+  test.each<FailureType>(['LanguageModelRejected', 'LanguageModelUnavailable', 'LanguageModelFailed', 'BadInput'])(
+    '%s in a labeling pass, as it would be of every other one',
+    async (type) => {
+      const label = async ({ pass }: { pass: number }) => {
+        if (pass === 3) throw failure(type, 'analyst.apiKeyEnv');
+        return artifact(`labels-${pass}`);
+      };
+      const { error } = await failureOf({ label });
+      expect(error).toMatchObject({ type, message: 'analyst.apiKeyEnv' });
+    },
+  );
+
+  test.each<FailureType>(['LanguageModelRejected', 'LanguageModelUnavailable', 'LanguageModelFailed'])(
+    '%s in a synthesis, and the same campaign started again ends',
+    async (type) => {
+      let away = true;
+      const { activities, seen } = fakeActivities({
+        synthesize: async ({ candidate, round }) => {
+          if (away && candidate.name === 'tell_what_is_asked') throw failure(type, 'synthesizer: no credit');
+          return artifact(`${candidate.name}-${round}`);
+        },
+      });
+      const campaign = named({ arms: [] });
+      await withWorkers(env, activities, async () => {
+        const error: unknown = await (await start(env, { campaign })).result().catch((thrown: unknown) => thrown);
+        expect(innermost(error)).toMatchObject({ type, message: 'synthesizer: no credit' });
+        expect(seen.record).toBeUndefined();
+        away = false;
+        await (await start(env, { campaign })).result();
+      });
+      expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['trained', 'trained']);
+    },
+  );
 
   test('in a child, when the others have ended', async () => {
     let others = 0;

@@ -11,7 +11,7 @@ import { campaignSchema, type Campaign } from '../../src/domain/campaign';
 import type { CalibrationReport } from '../../src/domain/calibration';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import type { CampaignRecord, RolloutSummary } from '../../src/domain/results';
-import type { FixedPolicy } from '../../src/domain/rollout';
+import type { FixedPolicy, Hints } from '../../src/domain/rollout';
 
 export const artifact = (name: string): ArtifactRef => ({
   uri: `artifact:${name}`,
@@ -61,7 +61,7 @@ export type Activities = ControlActivities & AnalysisActivities & RolloutActivit
 /** The calls that were made, in order, and the record that the report was written from. */
 export interface Seen {
   rollOuts: RollOutInput[];
-  trainings: { name: string; steps: number }[];
+  trainings: { name: string; steps: number; hints?: Hints | undefined }[];
   record?: CampaignRecord;
 }
 
@@ -96,7 +96,7 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
     train: async (input) => {
       const { steps, groupsPerStep, groupSize, checkpointEvery } = input.training;
       Context.current().heartbeat({ kind: 'train', step: 1, steps });
-      seen.trainings.push({ name: input.name, steps });
+      seen.trainings.push({ name: input.name, steps, ...(input.hints && { hints: input.hints }) });
       const saved = Array.from({ length: steps }, (_, n) => n + 1).filter(
         (step) => step % checkpointEvery === 0 || step === steps,
       );
@@ -111,6 +111,8 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
       };
     },
     fitRouter: async () => ({ router: artifact('router') }),
+    recallDecision: async () => null,
+    keepDecision: async () => undefined,
     writeReport: async ({ record }) => {
       seen.record = record;
       return { report: artifact('report'), html: artifact('html') };

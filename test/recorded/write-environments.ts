@@ -1,0 +1,45 @@
+/**
+ * Writes environments for capabilities of a recorded analysis, from recorded replies, and keeps the modules that passed the self-test:
+ *
+ *   node -r ./test/support/register.cjs test/recorded/write-environments.ts SET [--record FOLDER] [--only NAME...]
+ *
+ * SET is a folder of test/recorded with an evaluation.yaml. Modules go to test/recorded/SET/modules. One JSON object.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { discoverRecorded } from '../support/analyse-recorded';
+import { recordedFolder } from '../support/recorded-set';
+import { writeRecorded } from '../support/write-recorded';
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { record: { type: 'string' }, only: { type: 'string', multiple: true } },
+  });
+  const [set] = positionals;
+  if (set === undefined) throw new Error('write-environments.ts SET [--record FOLDER]: name a folder of test/recorded');
+  const found = await discoverRecorded({ set, ...(values.record !== undefined && { record: values.record }) });
+  const { environments, requests } = await writeRecorded({
+    set,
+    ...(values.record !== undefined && { record: values.record }),
+    target: found,
+    candidates: found.discovery.candidates.filter(({ name }) => values.only?.includes(name) ?? true),
+    say: (line) => console.error(line),
+  });
+  const folder = join(recordedFolder, set, 'modules');
+  mkdirSync(folder, { recursive: true });
+  for (const { name, rounds, module } of environments)
+    if (module && rounds.at(-1)?.findings.length === 0) writeFileSync(join(folder, `${name}.js`), module.source);
+  const rows = environments.map(({ name, rounds, gaveUp }) => ({
+    name,
+    rounds,
+    ...(gaveUp !== undefined && { gaveUp }),
+  }));
+  console.log(JSON.stringify({ set, environments: rows, requests: requests.length }, undefined, 2));
+}
+
+main().catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+});

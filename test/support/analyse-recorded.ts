@@ -1,0 +1,92 @@
+/**
+ * Step 1 of the method over rollouts of a fixture: the analyst that asks a language model, through the real client, with the endpoint of
+ * recorded replies. Invariant: nothing but the fixture and the replies decides what comes out.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { analysts } from '../../src/analyst';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import { selectionRuleSchema } from '../../src/domain/campaign';
+import type { Discovery, LabelPass, Selection } from '../../src/domain/capability';
+import { kindOf } from '../../src/domain/kind';
+import { selectCapabilities } from '../../src/domain/selection';
+import { openLedger, spentOf } from '../../src/language-model/ledger';
+import type { Spent } from '../../src/domain/language-model';
+import { readFixtureRollouts, type FixtureRollouts } from './fixture-rollouts';
+import { startRecordedReplies, type RecordedRequest } from './recorded-replies';
+import { recordedFolder } from './recorded-set';
+
+const evaluationSchema = z.strictObject({
+  /** As in readFixtureRollouts(). */
+  fixture: z.string(),
+  /** Options of the analyst `llm`, besides the endpoint. */
+  analyst: z.record(z.string(), z.unknown()).default({}),
+  selection: selectionRuleSchema,
+  seed: z.number().int().default(1),
+  /** By planted skill: the names of capabilities that mean it. Written by hand once the replies are there. */
+  capabilities: z.record(z.string(), z.array(z.string())).default({}),
+});
+export type Evaluation = z.infer<typeof evaluationSchema>;
+
+/** `evaluation.yaml` of a set. */
+export const readEvaluation = (set: string): Evaluation =>
+  evaluationSchema.parse(parse(readFileSync(join(recordedFolder, set, 'evaluation.yaml'), 'utf8')));
+
+export interface RecordedAnalysis extends FixtureRollouts {
+  discovery: Discovery;
+  passes: LabelPass[];
+  selection: Selection;
+  requests: RecordedRequest[];
+  spent: Spent[];
+}
+
+/** What was found, without labels. `record`: a folder for questions without a reply, which then wait for one; without it they fail. */
+export const discoverRecorded = (o: { set: string; record?: string }): Promise<RecordedAnalysis> =>
+  analyse({ ...o, most: 0 });
+
+/** `record` as above. */
+export const analyseRecorded = (o: { set: string; record?: string }): Promise<RecordedAnalysis> =>
+  analyse({ ...o, most: Infinity });
+
+/** `most`: labeling passes. */
+async function analyse({
+  set,
+  record,
+  most,
+}: {
+  set: string;
+  record?: string;
+  most: number;
+}): Promise<RecordedAnalysis> {
+  const { fixture, analyst: options, selection: rule, seed } = readEvaluation(set);
+  const { rollouts, description } = readFixtureRollouts(fixture);
+  const folder = mkdtempSync(join(tmpdir(), 'analyse-recorded-'));
+  const server = await startRecordedReplies({ set, record });
+  const stop = new AbortController();
+  try {
+    const store = openFolderStore(folder);
+    const spec = { kind: 'llm', url: server.url, model: 'recorded', timeoutSeconds: 86_400, ...options };
+    const analyst = await kindOf(analysts, spec).open(spec, undefined);
+    const problem = analyst.unsuited?.(description, rule);
+    if (problem !== undefined) throw new Error(problem);
+    const work = { progress: () => {}, signal: stop.signal };
+    const ledger = openLedger({ store, campaign: set, budget: {} });
+    const input = { rollouts, description, seed, ledger, ...work };
+    const quotable = new Set(rollouts.map(({ key }) => key));
+    const discovery = await analyst.discover({ ...input, quotable, rule });
+    const { candidates } = discovery;
+    const passes = await Promise.all(
+      Array.from({ length: Math.min(most, rule.passes) }, (_, pass) => analyst.label({ ...input, candidates, pass })),
+    );
+    const selection = selectCapabilities({ passes, rule });
+    const spent = await spentOf({ store, campaign: set });
+    return { rollouts, description, discovery, passes, selection, requests: server.requests, spent };
+  } finally {
+    stop.abort();
+    await server.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

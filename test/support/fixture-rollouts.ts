@@ -1,0 +1,63 @@
+/**
+ * Rollouts kept as fixtures: a folder with `description.json` (the environment) and JSONL files of scored rollouts. Invariants: a prompt that is
+ * built from them is the same bytes on every machine; what was planted stands in `truth.json` beside them and is read by nothing here.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { digest } from '../../src/artifacts/hash';
+import { environmentDescriptionSchema, type EnvironmentDescription } from '../../src/domain/environment';
+import { rolloutSchema, type ScoredRollout } from '../../src/domain/rollout';
+
+export const fixtures = resolve(__dirname, '..', 'fixtures');
+
+/** What is left out of a line: the same everywhere, or nothing that an analyst looks at. */
+const unkept = { status: 'scored', rows: [], usage: { promptTokens: 0, completionTokens: 0 }, seconds: 0 } as const;
+/** In place of the first message where it is the environment's policy: it would be most of the file. */
+const POLICY = 'the policy of description.json';
+
+export interface FixtureRollouts {
+  description: EnvironmentDescription;
+  rollouts: ScoredRollout[];
+}
+
+/** `name`: the file's path in test/fixtures without its ending, e.g. `shop-rollouts/base`. */
+export function readFixtureRollouts(name: string): FixtureRollouts {
+  const { system, ...description } = readDescription(resolve(fixtures, name, '..'));
+  const opening = { role: 'system' as const, content: system ?? description.policy };
+  const lines = readFileSync(join(fixtures, `${name}.jsonl`), 'utf8')
+    .trimEnd()
+    .split('\n');
+  const rollouts = lines.map((line, n) => {
+    const rollout = rolloutSchema.parse({ ...unkept, ...z.looseObject({}).parse(JSON.parse(line)) });
+    if (rollout.status !== 'scored') throw new Error(`${name}.jsonl, line ${n + 1}: not a scored rollout`);
+    const [first, ...rest] = rollout.messages;
+    if (first?.content !== POLICY) return rollout;
+    return { ...rollout, messages: [opening, ...rest] };
+  });
+  return { description, rollouts };
+}
+
+/** `system`: the system message where it is not the policy alone. */
+const fileSchema = environmentDescriptionSchema.extend({ system: z.string().optional() });
+type DescriptionFile = z.infer<typeof fileSchema>;
+
+const readDescription = (folder: string): DescriptionFile =>
+  fileSchema.parse(JSON.parse(readFileSync(join(folder, 'description.json'), 'utf8')));
+
+/** Writes `NAME.jsonl` and `description.json`. Keys become digests of the name, the task and the attempt. */
+export function writeFixtureRollouts({ name, description, rollouts }: { name: string } & FixtureRollouts): void {
+  const system = rollouts[0]?.messages[0]?.content ?? '';
+  const file: DescriptionFile = { ...description, ...(system !== description.policy && { system }) };
+  writeFileSync(resolve(fixtures, name, '..', 'description.json'), `${JSON.stringify(file, undefined, 2)}\n`);
+  const lines = rollouts.map((rollout) => {
+    const kept = Object.entries(rollout).filter(([field]) => !(field in unkept));
+    const { task, attempt, messages } = rollout;
+    const [first, ...rest] = messages;
+    if (first?.role !== 'system' || first.content !== system)
+      throw new Error(`${name}: ${task} begins with another system message than the first rollout`);
+    const shown = [{ role: 'system', content: POLICY }, ...rest];
+    return JSON.stringify({ ...Object.fromEntries(kept), key: digest([name, task, attempt]), messages: shown });
+  });
+  writeFileSync(join(fixtures, `${name}.jsonl`), `${lines.join('\n')}\n`);
+}

@@ -1,0 +1,74 @@
+/**
+ * What is really so in the rollouts of a fixture, by skill: from the mistakes that were made where a script made them, else from comparing
+ * each trajectory with its reference, as the analyst by rules does.
+ */
+import { compare } from '../../src/analyst/rules/comparison';
+import type { ErrorClass } from '../../src/analyst/rules/definitions';
+import { errorLabels } from '../../src/analyst/rules/errors';
+import { toolKnowledge } from '../../src/analyst/rules/tool-knowledge';
+import type { Label, LabelPass } from '../../src/domain/capability';
+import { isSuccess, type ScoredRollout } from '../../src/domain/rollout';
+import { policyRulesOf } from '../../src/environments/policy-rules';
+import type { Skill } from '../../src/environments/shop/tasks';
+import type { FixtureRollouts } from './fixture-rollouts';
+import type { Truth } from './fixture-truth';
+import { mistakes } from './retail-mistakes';
+
+const classOf: Record<Skill, ErrorClass> = {
+  complete_all: 'omitted_action',
+  refuse: 'forbidden_action',
+  choose: 'wrong_candidate',
+  tell: 'untold_information',
+  compute: 'wrong_value',
+  ask: 'invented_identifier',
+};
+
+/** One labeling pass over all rollouts; the skills stand where capabilities do. */
+export function referenceLabels({ rollouts, description, truth }: FixtureRollouts & { truth: Truth }): LabelPass {
+  const { rollouts: made } = truth;
+  if (made) {
+    const label = (rollout: ScoredRollout, skill: string): Label => {
+      const known = made[`${rollout.task} ${rollout.attempt}`];
+      if (!known)
+        throw new Error(`truth.json knows nothing of ${rollout.task} ${rollout.attempt}: make the fixture anew`);
+      return known.mistake === skill ? 'LACKING' : known.shown.includes(skill) ? 'PRESENT' : 'NA';
+    };
+    return passOf(rollouts, mistakes, label);
+  }
+  const knowledge = toolKnowledge(description.tools);
+  const denials = policyRulesOf(description).flatMap((rule) => (rule.kind === 'precondition' ? [rule.denial] : []));
+  const labels = new Map(
+    rollouts.map((rollout) => {
+      const comparison = compare({ rollout, knowledge, denials });
+      return [rollout.key, errorLabels({ comparison, knowledge, denials })] as const;
+    }),
+  );
+  return passOf(rollouts, Object.keys(classOf), ({ key }, skill) => labels.get(key)![classOf[skill as Skill]]);
+}
+
+function passOf(
+  rollouts: readonly ScoredRollout[],
+  skills: readonly string[],
+  labelOf: (rollout: ScoredRollout, skill: string) => Label,
+): LabelPass {
+  const listed = (skill: string, label: Label, passed: boolean) =>
+    rollouts.filter((one) => isSuccess(one) === passed && labelOf(one, skill) === label).map(({ key }) => key);
+  const passed = rollouts.filter(isSuccess).length;
+  return {
+    attempt: 'reference',
+    totals: { total_failed: rollouts.length - passed, total_passed: passed },
+    labels: Object.fromEntries(
+      skills.map((skill) => [
+        skill,
+        {
+          lacking_failed: listed(skill, 'LACKING', false),
+          present_failed: listed(skill, 'PRESENT', false),
+          na_failed: listed(skill, 'NA', false),
+          lacking_passed: listed(skill, 'LACKING', true),
+          present_passed: listed(skill, 'PRESENT', true),
+          na_passed: listed(skill, 'NA', true),
+        },
+      ]),
+    ),
+  };
+}

@@ -1,0 +1,115 @@
+/**
+ * How good an analysis is, where it is known what was planted. Invariants: a capability counts as found by the hand-made mapping alone; a
+ * candidate that is not selected counts neither for nor against.
+ */
+import { agreementOf, cohensKappa, labelsOf } from '../../src/domain/agreement';
+import type { Label, LabelPass, Selection } from '../../src/domain/capability';
+import { passStatistics } from '../../src/domain/selection';
+
+export interface ScoreInput {
+  /** By skill: the capabilities that mean it. */
+  mapping: Record<string, string[]>;
+  planted: readonly string[];
+  passes: readonly LabelPass[];
+  selection: Selection;
+  reference: LabelPass;
+  rule: { rho: number; delta: number };
+}
+
+export interface Score {
+  /** Of the selected capabilities, those that mean a planted skill; undefined where none is selected. */
+  precision: number | undefined;
+  /** Of the planted skills, those that a selected capability means. */
+  recall: number;
+  missed: string[];
+  /** Selected, and in no planted skill's mapping. */
+  mistaken: string[];
+  /** By capability of the mapping that was labeled. */
+  capabilities: Record<string, CapabilityScore>;
+  /** What the reference labels say of each skill. */
+  skills: Record<string, { coverage: number; delta: number }>;
+}
+
+interface CapabilityScore {
+  skill: string;
+  selected: boolean;
+  /** With the reference labels, by the majority of the passes: over the three labels, and over LACKING or not. */
+  kappa: number | undefined;
+  kappaLacking: number | undefined;
+  /** Of those that the reference calls LACKING, and of those that the passes do. */
+  lackingFound: number | undefined;
+  lackingRight: number | undefined;
+  /** Krippendorff's, of the passes with each other. */
+  alpha: number | undefined;
+}
+
+export function scoreAnalysis(o: ScoreInput): Score {
+  const { mapping, planted, passes, selection, reference, rule } = o;
+  const selected = selection.capabilities.filter((one) => one.selected).map(({ name }) => name);
+  const meant = (skill: string) => mapping[skill] ?? [];
+  const mistaken = selected.filter((name) => !planted.some((skill) => meant(skill).includes(name)));
+  const missed = planted.filter((skill) => !meant(skill).some((name) => selected.includes(name)));
+  const judged = majority(passes);
+  const alphas = agreementOf(passes);
+  const real = labelsOf(reference);
+  const scores = Object.entries(mapping).flatMap(([skill, names]) =>
+    names.flatMap((name): [string, CapabilityScore][] => {
+      const [ours, theirs] = [judged.get(name), real.get(skill)];
+      if (!ours || !theirs) return [];
+      const pairs = [...ours].flatMap(([id, label]) => {
+        const other = theirs.get(id);
+        return other ? [[label, other] as const] : [];
+      });
+      const score = {
+        skill,
+        selected: selected.includes(name),
+        kappa: cohensKappa(pairs).kappa,
+        kappaLacking: cohensKappa(pairs.map(([a, b]) => [lackingOrNot(a), lackingOrNot(b)] as const)).kappa,
+        lackingFound: share(pairs.filter(([, b]) => b === 'LACKING').map(([a]) => a)),
+        lackingRight: share(pairs.filter(([a]) => a === 'LACKING').map(([, b]) => b)),
+        alpha: alphas[name]?.alpha,
+      };
+      return [[name, score]];
+    }),
+  );
+  return {
+    precision: selected.length > 0 ? (selected.length - mistaken.length) / selected.length : undefined,
+    recall: (planted.length - missed.length) / planted.length,
+    missed,
+    mistaken,
+    capabilities: Object.fromEntries(scores),
+    skills: Object.fromEntries(
+      Object.entries(reference.labels).map(([skill, labels]) => {
+        const { coverage, delta } = passStatistics({ labels, totals: reference.totals, rule });
+        return [skill, { coverage, delta }];
+      }),
+    ),
+  };
+}
+
+const lackingOrNot = (label: Label): string => (label === 'LACKING' ? label : 'other');
+const share = (labels: Label[]): number | undefined =>
+  labels.length > 0 ? labels.filter((label) => label === 'LACKING').length / labels.length : undefined;
+
+/** The most frequent label by capability and trajectory; in doubt PRESENT, as the method has it. */
+function majority(passes: readonly LabelPass[]): Map<string, Map<string, Label>> {
+  const counts = new Map<string, Map<string, Record<Label, number>>>();
+  for (const pass of passes) {
+    for (const [name, labels] of labelsOf(pass)) {
+      const own = counts.get(name) ?? new Map<string, Record<Label, number>>();
+      counts.set(name, own);
+      for (const [id, label] of labels) {
+        const count = own.get(id) ?? { PRESENT: 0, LACKING: 0, NA: 0 };
+        own.set(id, { ...count, [label]: count[label] + 1 });
+      }
+    }
+  }
+  const most = (count: Record<Label, number>): Label => {
+    const best = Math.max(...Object.values(count));
+    const leading = (Object.keys(count) as Label[]).filter((label) => count[label] === best);
+    return leading.length === 1 ? leading[0]! : 'PRESENT';
+  };
+  return new Map(
+    [...counts].map(([name, own]) => [name, new Map([...own].map(([id, count]) => [id, most(count)]))] as const),
+  );
+}

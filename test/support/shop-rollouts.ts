@@ -1,0 +1,60 @@
+/** Base rollouts on `shop` by the real engine and embedded policy server, without a campaign. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import type { ScoredRollout } from '../../src/domain/rollout';
+import { createShop } from '../../src/environments/shop';
+import { createPolicyClient } from '../../src/policy/client';
+import { createMerger } from '../../src/policy/merge';
+import { rollOut } from '../../src/rollout/engine';
+import { python, startEmbeddedServer } from './embedded-server';
+
+const CONCURRENCY = 32;
+
+/** One attempt at each of the first `count` train tasks, as the preset `demo` samples them. Throws if one is broken. */
+export async function baseRollouts({
+  model,
+  count,
+  seed,
+}: {
+  model: string;
+  count: number;
+  seed: number;
+}): Promise<ScoredRollout[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'shop-rollouts-'));
+  const server = await startEmbeddedServer({ model, args: ['--threads', '1'] });
+  const store = openFolderStore(folder);
+  const environment = createShop();
+  const client = createPolicyClient({
+    url: server.url,
+    concurrency: CONCURRENCY,
+    store,
+    merge: createMerger({ store, python }),
+  });
+  try {
+    const tasks = (await environment.tasks('train')).slice(0, count).map(({ id }) => id);
+    const { records } = await rollOut({
+      environment,
+      client,
+      store,
+      tasks,
+      seed,
+      policy: { base: 'base', adapters: [] },
+      attempts: 1,
+      sampling: { temperature: 1, topP: 1, maxTokens: 48 },
+      concurrency: CONCURRENCY,
+      purpose: 'base_rollouts',
+      title: 'base rollouts',
+      maxAttempts: 1,
+    });
+    return records.map((one) => {
+      if (one.status === 'broken') throw new Error(`${one.task}: ${one.error.message}`);
+      return one;
+    });
+  } finally {
+    client.close();
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * Step 2 of the method over rollouts of a fixture, up to calibration: the synthesizer that asks a language model, through the real client,
+ * with the endpoint of recorded replies, and the self-test that every module has to pass. Invariant: nothing but the fixture and the replies
+ * decides what comes out.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import type { Candidate } from '../../src/domain/capability';
+import { kindOf } from '../../src/domain/kind';
+import { isFailure, reasonOf } from '../../src/domain/failures';
+import { openLedger } from '../../src/language-model/ledger';
+import { selfTest } from '../../src/sandbox/self-test';
+import { synthesizers } from '../../src/synthesis';
+import type { SynthesizedModule } from '../../src/synthesis/synthesizer';
+import type { FixtureRollouts } from './fixture-rollouts';
+import { startRecordedReplies, type RecordedRequest } from './recorded-replies';
+
+export interface WrittenEnvironment {
+  name: string;
+  /** Of each round: what the self-test found. The last one has no findings, or the synthesizer gave up, or the rounds were over. */
+  rounds: { findings: string[] }[];
+  /** Of the last round. */
+  module?: SynthesizedModule;
+  /** Why there is no further round. */
+  gaveUp?: string;
+}
+
+export interface RecordedSynthesis {
+  environments: WrittenEnvironment[];
+  requests: RecordedRequest[];
+}
+
+/** The method's. */
+const MOST_ROUNDS = 5;
+
+/** `record` as in analyseRecorded(). */
+export async function writeRecorded(o: {
+  set: string;
+  record?: string;
+  target: FixtureRollouts;
+  candidates: readonly Candidate[];
+  options?: Record<string, unknown>;
+  say?: (line: string) => void;
+}): Promise<RecordedSynthesis> {
+  const { set, record, target, candidates, options = {}, say = () => {} } = o;
+  const folder = mkdtempSync(join(tmpdir(), 'write-recorded-'));
+  const server = await startRecordedReplies({ set, record });
+  const stop = new AbortController();
+  try {
+    const store = openFolderStore(folder);
+    const ledger = openLedger({ store, campaign: set, budget: {} });
+    const spec = { kind: 'llm', url: server.url, model: 'recorded', timeoutSeconds: 86_400, ...options };
+    const synthesizer = await kindOf(synthesizers, spec).open(spec, undefined);
+    const work = { progress: () => {}, signal: stop.signal };
+    const input = { ...target, forbidden: [], seed: 1, ledger, ...work };
+    const environments = await Promise.all(
+      candidates.map(async (candidate): Promise<WrittenEnvironment> => {
+        const written: WrittenEnvironment = { name: candidate.name, rounds: [] };
+        while (written.rounds.length < MOST_ROUNDS) {
+          const last = written.rounds.at(-1);
+          const { module } = written;
+          const round = written.rounds.length + 1;
+          try {
+            written.module =
+              last && module
+                ? await synthesizer.revise({
+                    ...input,
+                    candidate,
+                    round,
+                    previous: { source: module.source, findings: last.findings },
+                  })
+                : await synthesizer.write({ ...input, candidate });
+          } catch (error) {
+            if (!isFailure(error, 'CannotSynthesize')) throw error;
+            written.gaveUp = reasonOf(error);
+            break;
+          }
+          const { passed, findings } = await selfTest({ source: written.module.source });
+          written.rounds.push({ findings });
+          say(`${candidate.name}, round ${round}: ${passed ? 'passed' : findings.join(' | ')}`);
+          if (passed) break;
+        }
+        return written;
+      }),
+    );
+    return { environments, requests: server.requests };
+  } finally {
+    stop.abort();
+    await server.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,36 @@
+/** What a language model really answered, played through the real client: it finds what was planted, and its environments pass every check. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { analyseRecorded, discoverRecorded, readEvaluation } from '../support/analyse-recorded';
+import { readTruth } from '../support/fixture-truth';
+import { recordedFolder } from '../support/recorded-set';
+import { referenceLabels } from '../support/reference-labels';
+import { scoreAnalysis } from '../support/score-analysis';
+import { writeRecorded } from '../support/write-recorded';
+
+jest.setTimeout(180_000);
+
+it('selects exactly what was planted in the shipped base, with labels that agree with those of the rules', async () => {
+  const set = 'shop-base';
+  const { fixture, capabilities: mapping, selection: rule } = readEvaluation(set);
+  const truth = readTruth(fixture);
+  const analysis = await analyseRecorded({ set });
+  const reference = referenceLabels({ ...analysis, truth });
+  const score = scoreAnalysis({ mapping, planted: truth.planted, rule, reference, ...analysis });
+  expect(score).toMatchObject({ precision: 1, recall: 1, missed: [], mistaken: [] });
+  for (const { kappaLacking } of Object.values(score.capabilities)) expect(kappaLacking).toBeGreaterThan(0.6);
+});
+
+const modulesOf = (set: string): string => join(recordedFolder, set, 'modules');
+
+it.each(['shop-base', 'tau2-retail'])('%s: the recorded replies give the modules that are kept', async (set) => {
+  const target = await discoverRecorded({ set });
+  const kept = readdirSync(modulesOf(set)).map((file) => file.replace(/\.js$/, ''));
+  const candidates = target.discovery.candidates.filter(({ name }) => kept.includes(name));
+  const { environments } = await writeRecorded({ set, target, candidates });
+  expect(environments.map(({ name }) => name).sort()).toEqual(kept.sort());
+  for (const { name, rounds, module } of environments) {
+    expect({ name, findings: rounds.at(-1)?.findings }).toEqual({ name, findings: [] });
+    expect(module?.source).toBe(readFileSync(join(modulesOf(set), `${name}.js`), 'utf8'));
+  }
+});

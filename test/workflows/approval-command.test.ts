@@ -1,0 +1,193 @@
+/** `campaign approvals`, `approve` and `reject` on a running campaign over a real store. */
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import { homeAt } from '../../src/cli/project';
+import { recordOf } from '../../src/cli/run/processes';
+import { writeRunState } from '../../src/cli/run/run-state';
+import type { ArtifactRef } from '../../src/domain/artifacts';
+import type { CampaignProgress } from '../../src/workflows/messages';
+import { campaignCommand } from '../support/campaign-command';
+import { scoredRollout } from '../support/scored-rollout';
+import { devServer, quiet, start, withWorkers } from './environment';
+import { calibration, config, fakeActivities, summary, type Activities } from './fake-activities';
+
+jest.setTimeout(120_000);
+quiet();
+let env: TestWorkflowEnvironment;
+let home: string;
+const CHILD = 'tell_what_is_asked';
+const put = (name: string, body: string): Promise<ArtifactRef> =>
+  openFolderStore(join(home, 'artifacts')).put({ key: name, producer: 'test', inputs: [], mediaType: 'x', body });
+
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'approval-'));
+  env = await devServer();
+  const server = recordOf({ name: 'temporal', pid: process.pid });
+  const temporalAddress = String((env.connection.options as { address?: string }).address);
+  if (server) writeRunState(homeAt(home), { processes: [server], temporalAddress });
+});
+afterAll(async () => {
+  await env?.teardown();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const rollout = (name: string, reward: number, said: string) => ({
+  ...scoredRollout({ name, task: `task-${name}`, reward }),
+  messages: [
+    { role: 'user', content: `please, ${name}` },
+    { role: 'assistant', content: said },
+    { role: 'user', content: 'and what else?' },
+  ],
+});
+const jsonl = (rollouts: object[]) => rollouts.map((one) => `${JSON.stringify(one)}\n`).join('');
+
+/** Activities whose artifacts are in the home's store. */
+async function stored(): Promise<Partial<Activities>> {
+  const rollouts = [rollout('a', 0, 'I <b>refuse</b>\u001b[31m'), rollout('b', 1, 'gladly'), rollout('c', 0.5, 'half')];
+  const base = await put('rollouts', jsonl(rollouts));
+  const key = rollouts[0]?.key ?? '';
+  const candidates = [
+    {
+      name: 'refuse_what_is_forbidden',
+      definition: 'Refuses what the policy forbids.',
+      examples: [key],
+      citations: [{ rollout: key, message: 1, says: 'it refuses without a word why' }],
+    },
+    { name: CHILD, definition: 'Tells what was asked.', examples: [key] },
+  ];
+  const discovery = await put('candidates', JSON.stringify({ candidates, faults: [] }));
+  const labels = (attempt: number) => ({
+    attempt,
+    totals: { total_failed: 0, total_passed: 0 },
+    labels: {},
+  });
+  const figure = { mean: 0.5, std: 0.1 };
+  const selection = {
+    passes: 10,
+    capabilities: candidates.map(({ name }) => ({
+      ...{ name, coverage: figure, delta: figure, votes: 9, passes: 10, selected: true, evidence: [key] },
+    })),
+  };
+  const selected = await put('selection', JSON.stringify(selection));
+  return {
+    discover: async () => ({ ref: discovery, selects: 'by labels' }),
+    label: async ({ pass }) => put(`labels-${pass}`, JSON.stringify(labels(pass))),
+    select: async () => ({ ref: selected, selected: candidates.map((candidate) => ({ candidate, votes: 9 })) }),
+    synthesize: async ({ candidate, round, previous }) =>
+      put(
+        `${candidate.name}-${round}`,
+        `const version = ${round};\nconst same = 1;\n// ${previous?.rejection ?? ''}\n// Rationale: it asks the same.\n`,
+      ),
+    calibrate: async () => ({
+      ...calibration(true),
+      ...{ meanReward: 0.4, successRate: 0.3, allZero: 0.1, allSuccess: 0, informative: 0.7 },
+    }),
+    rollOut: async (input) => ({ ...summary(input), ref: base }),
+  };
+}
+
+const run = (...argv: string[]) => campaignCommand(home, ...argv);
+const ran = (...argv: string[]) => run(...argv).then(({ text }) => text);
+async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> {
+  for (;;) {
+    const found = await look();
+    if (found) return found;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+test('from what waits to what was decided', async () => {
+  const { activities, seen } = fakeActivities(await stored());
+  const name = 'asked';
+  const approval = { capabilities: true, environments: true };
+  await withWorkers(env, activities, async () => {
+    const handle = await start(env, { campaign: config({ name, arms: [], approval }) });
+    const progress = () => handle.query<CampaignProgress>('progress');
+    await until(async () => (await progress()).waiting);
+
+    const shown = await ran('approvals', name);
+    expect(shown).toContain(
+      'refuse_what_is_forbidden\n  Refuses what the policy forbids.\n  9 of 10 votes, Cov 0.50 ± 0.10',
+    );
+    expect(shown).toMatch(/it refuses without a word why \(task task-a, attempt 0, failed, message 1\)/);
+    expect(shown).toMatch(/ {6}> assistant: I <b>refuse<\/b>\n {8}user: and what else\?/);
+    expect(shown).not.toContain('\u001b');
+    const page = readFileSync(join(home, name, 'approval.html'), 'utf8');
+    expect(page).toContain('I &lt;b&gt;refuse&lt;/b&gt;\\u{1b}[31m');
+    expect(page).not.toMatch(/<script|<b>/);
+    expect((await ran('status', name)).split('\n')[2]).toMatch(
+      /^▸ selection +waits for approval of 2 capabilities: campaign approve asked/,
+    );
+
+    // What decides nothing.
+    await expect(run('approve', name)).rejects.toThrow(/nobody is there to be asked whether to approve .*--yes/);
+    await expect(run('approve', name, CHILD, '--yes')).rejects.toThrow(
+      /approved together .*campaign reject asked NAME/,
+    );
+    await expect(run('approve', name, 'no_such_one', '--yes')).rejects.toThrow(
+      /^no_such_one does not wait for approval/,
+    );
+    await expect(run('reject', name, 'no_such_one', '--reason', 'r', '--yes')).rejects.toThrow(/does not wait/);
+    await expect(run('reject', name, CHILD, '--reason', ' ', '--yes')).rejects.toThrow('--reason is blank');
+    const copy = join(home, name, 'approval', String(readdirSync(join(home, name, 'approval'))[0]));
+    const list = readFileSync(copy, 'utf8');
+    const edit = (text: string) => {
+      writeFileSync(copy, text);
+      return run('approve', name, '--edit', copy, '--yes');
+    };
+    await expect(edit('[{name: [')).rejects.toThrow(/is not YAML/);
+    await expect(edit('[{name: x}]')).rejects.toThrow(/0\.definition: .*it is a list of capabilities/);
+    await expect(edit(list.replace(CHILD, 'another_one'))).rejects.toThrow(
+      /unknown capability another_one; those that/,
+    );
+    expect((await progress()).waiting).toBeDefined();
+
+    // A copy that was edited is not written over by another look.
+    const edited = `- name: ${CHILD}\n  definition: Says all of it.\n`;
+    writeFileSync(copy, edited);
+    await ran('approvals', name);
+    expect(readFileSync(copy, 'utf8')).toBe(edited);
+    expect(await ran('approve', name, '--edit', copy, '--yes')).toBe(`approved: refuse_what_is_forbidden, ${CHILD}`);
+
+    // The environment: sent back, then edited.
+    const round = async (wanted: number) =>
+      until(async () => (await ran('approvals', name)).includes(`${CHILD}, round ${wanted}: `));
+    await round(1);
+    expect(await ran('reject', name, CHILD, '--reason', 'too easy to guess', '--yes')).toBe(
+      `rejected: the environment of ${CHILD}, round 1`,
+    );
+    await round(2);
+    const second = await ran('approvals', name);
+    expect(second).toMatch(/Says all of it\.\n {2}rationale: it asks the same\.\n {2}base model: mean reward 0\.40/);
+    expect(second).toContain('round 1: rejected: too easy to guess');
+    expect(second).toMatch(/-const version = 1;\n {4}\+const version = 2;\n {5}const same = 1;/);
+    expect(second).toMatch(/task-b: reward 1\.00[\s\S]*task-c: reward 0\.50[\s\S]*task-a: reward 0\.00/);
+    expect(readFileSync(join(home, name, 'approval.html'), 'utf8')).toMatch(
+      /<span class="removed">-const version = 1;<\/span><span class="added">\+const version = 2;/,
+    );
+    const module = join(home, 'mine.js');
+    writeFileSync(module, 'const version = "mine";\n');
+    expect(await ran('approve', name, CHILD, '--edit', module, '--yes')).toMatch(/^approved: the environment of/);
+    await handle.result();
+    await expect(run('approve', name, '--yes')).rejects.toThrow(/^campaign asked does not run \(completed\)/);
+  });
+  expect(seen.record?.capabilities).toMatchObject([{ name: CHILD, status: 'trained', rounds: [{}, {}, {}] }]);
+  const trained = seen.record?.capabilities?.[0]?.rounds.at(-1)?.module;
+  expect(String(await openFolderStore(join(home, 'artifacts')).read(trained!))).toBe('const version = "mine";\n');
+});
+
+test('all that are selected can be rejected; without a worker nothing can be decided', async () => {
+  const { activities, seen } = fakeActivities(await stored());
+  const name = 'none';
+  const handle = await start(env, { campaign: config({ name, arms: [], approval: { capabilities: true } }) });
+  await expect(run('approve', name, '--yes')).rejects.toThrow(/^no worker answers for campaign none/);
+  await withWorkers(env, activities, async () => {
+    await until(async () => (await handle.query<CampaignProgress>('progress')).waiting);
+    expect(await ran('reject', name, 'all', '--reason', 'no skills', '--yes')).toMatch(/^rejected: refuse_what/);
+    await handle.result();
+  });
+  expect(seen.record?.selection).toMatchObject({ selected: [], decision: { kind: 'reject', reason: 'no skills' } });
+});
