@@ -3,6 +3,7 @@
  * module's time is spent; what has been played is told.
  */
 import { createLimit } from '../domain/limit';
+import { SELF_TEST_EPISODE_CPU_MS } from './limits';
 import type { EnvironmentModule } from './module';
 import { play, type ScriptedEpisode, type Script } from './scripted-episode';
 
@@ -41,7 +42,9 @@ export function openStage({ module, progress, cpuMs, episodes }: Tested & { epis
   return {
     async play(seed, script, maxSteps) {
       const spent = module.spent();
-      if (spent.cpuMs > cpuMs) throw new OutOfTime(timeFinding({ cpuMs, episodes: done, functions: spent.functions }));
+      const limit = Math.max(cpuMs, SELF_TEST_EPISODE_CPU_MS * total);
+      if (spent.cpuMs > limit)
+        throw new OutOfTime(timeFinding({ cpuMs: limit, episodes: done, functions: spent.functions }));
       const episode = await play(module, { seed, script, ...(maxSteps !== undefined && { maxSteps }) });
       count(1);
       return episode;

@@ -10,8 +10,7 @@ import { writeRecorded } from '../support/write-recorded';
 
 jest.setTimeout(180_000);
 
-it('selects exactly what was planted in the shipped base, with labels that agree with those of the rules', async () => {
-  const set = 'shop-base';
+it.each(['shop-base', 'tau2-retail'])('%s: selects exactly what was planted, with labels that agree', async (set) => {
   const { fixture, capabilities: mapping, selection: rule } = readEvaluation(set);
   const truth = readTruth(fixture);
   const analysis = await analyseRecorded({ set });
