@@ -11,7 +11,7 @@ import { digest } from '../../src/artifacts/hash';
 export const recordedFolder = resolve(__dirname, '..', 'recorded');
 /** Replies that no model gave: each of its folders is a set. */
 export const WRITTEN_BY_US = 'written-by-us';
-const SAMPLED = 'helper model, isolated, this prompt only';
+const SAMPLED = 'a language model that saw this prompt only';
 
 export const questionSchema = z.object({
   messages: z.array(z.object({ role: z.string(), content: z.string() })).min(1),
