@@ -85,7 +85,7 @@ test('in recording mode a question waits for its answer, which becomes part of t
       step: 'What is 1 + 1?',
       bytes: Buffer.byteLength(reply),
       prompt: expect.stringMatching(`^${hash}`),
-      sampled: expect.stringContaining('isolated'),
+      sampled: expect.stringContaining('this prompt only'),
     },
   });
 });
