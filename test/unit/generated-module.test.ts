@@ -1,8 +1,8 @@
 /** The files that every generated module consists of, each on its own. */
 import { createShop } from '../../src/environments/shop';
 import { messageHash } from '../../src/sandbox/leakage';
-import { firstMessage } from '../../src/synthesis/generators/module/first-message';
-import { drawRecord, instanceOf, isTwin } from '../../src/synthesis/generators/module/instances';
+import { bySlots, firstMessage } from '../../src/synthesis/generators/module/first-message';
+import { drawRecord, instanceOf, isTwin, preparedOf } from '../../src/synthesis/generators/module/instances';
 import { draw, drawParts, pick, randomOf, shuffle, withLastWord } from '../../src/synthesis/generators/module/random';
 import { amountOf, argumentsOf, denialOf, writeOf } from '../../src/synthesis/generators/module/records';
 import { likeness, referenceOf, rewardOf } from '../../src/synthesis/generators/module/reward';
@@ -30,9 +30,11 @@ beforeAll(async () => {
 });
 
 const nothing = () => false;
+const instance = (of: Params, isForbidden: (text: string) => boolean, seed: number): Instance =>
+  instanceOf(of, { ...preparedOf(of), isForbidden }, seed);
 const seeds = Array.from({ length: 60 }, (_, n) => n);
 const instances = (of: Params, special: boolean): Instance[] =>
-  seeds.map((seed) => instanceOf(of, nothing, seed)).filter((instance) => instance.special === special);
+  seeds.map((seed) => instance(of, nothing, seed)).filter((one) => one.special === special);
 const first = (of: Params, special: boolean): Instance => instances(of, special)[0]!;
 const say = (content: string) => ({ role: 'assistant' as const, content });
 const call = (name: string, given: Record<string, unknown>) => ({
@@ -119,8 +121,8 @@ describe('text', () => {
 
 describe('instances', () => {
   it('are a function of seed and capability, and every second one is a twin', () => {
-    expect(instanceOf(params.refuse, nothing, 7)).toEqual(instanceOf(params.refuse, nothing, 7));
-    expect(instanceOf(params.refuse, nothing, 7)).not.toEqual(instanceOf(params.refuse, nothing, 9));
+    expect(instance(params.refuse, nothing, 7)).toEqual(instance(params.refuse, nothing, 7));
+    expect(instance(params.refuse, nothing, 7)).not.toEqual(instance(params.refuse, nothing, 9));
     expect([10_000, 10_001, 10_002, 10_003].map(isTwin)).toEqual([false, true, false, true]);
   });
 
@@ -134,7 +136,7 @@ describe('instances', () => {
     ['select', ['item']],
   ] as const)('of %s are pairs: the same account and request, but for what the capability is about', (name, fields) => {
     for (let pair = 0; pair < 40; pair += 1) {
-      const [special, twin] = [2 * pair, 2 * pair + 1].map((seed) => instanceOf(params[name], nothing, seed));
+      const [special, twin] = [2 * pair, 2 * pair + 1].map((seed) => instance(params[name], nothing, seed));
       const bare = ({ records }: Instance) =>
         records.map((record) => Object.entries(record).filter(([field]) => !fields.some((one) => one === field)));
       expect([special!.special, twin!.special]).toEqual([true, false]);
@@ -158,7 +160,7 @@ describe('instances', () => {
 
   it('of select: the record that is alike differs from the one of the twin by its last word', () => {
     for (let pair = 0; pair < 40; pair += 1) {
-      const [special, twin] = [2 * pair, 2 * pair + 1].map((seed) => instanceOf(params.select, nothing, seed));
+      const [special, twin] = [2 * pair, 2 * pair + 1].map((seed) => instance(params.select, nothing, seed));
       const { record, lookalike } = special!.requests[0];
       const words = (of: object | undefined): string[] => String((of as { item?: string }).item).split(' ');
       const at = special!.records.findIndex((one) => one['item'] === lookalike!['item']);
@@ -171,7 +173,8 @@ describe('instances', () => {
   it('have records that share no word and no identifier', () => {
     const random = randomOf('x');
     const used = new Set<string>();
-    const records = [1, 2, 3, 4, 5].map(() => drawRecord(params.refuse, random, used));
+    const { identifying } = preparedOf(params.refuse);
+    const records = [1, 2, 3, 4, 5].map(() => drawRecord(params.refuse, random, { used, identifying }));
     const words = records.flatMap(({ item }) => String(item).split(' '));
     expect(new Set(words).size).toBe(10);
     expect(new Set(records.map(({ id }) => id)).size).toBe(5);
@@ -190,16 +193,16 @@ describe('instances', () => {
   });
 
   it('are drawn again while their first message is forbidden, and not for ever', () => {
-    const { first: usual } = instanceOf(params.refuse, nothing, 3);
-    expect(instanceOf(params.refuse, (text) => text === usual, 3).first).not.toBe(usual);
+    const { first: usual } = instance(params.refuse, nothing, 3);
+    expect(instance(params.refuse, (text) => text === usual, 3).first).not.toBe(usual);
     // A pair is drawn again as a whole.
-    const [special, twin] = [2, 3].map((seed) => instanceOf(params.tell, nothing, seed));
+    const [special, twin] = [2, 3].map((seed) => instance(params.tell, nothing, seed));
     expect(special!.first).not.toBe(twin!.first);
-    const again = [2, 3].map((seed) => instanceOf(params.tell, (text) => text === special!.first, seed));
+    const again = [2, 3].map((seed) => instance(params.tell, (text) => text === special!.first, seed));
     expect(again[1]!.key).toBe(again[0]!.key);
     expect(again[1]!.records).toEqual(again[0]!.records);
     expect(again[1]!.records).not.toEqual(twin!.records);
-    expect(() => instanceOf(params.refuse, () => true, 3)).toThrow(/seed 3: no instance that is allowed in 200 draws/);
+    expect(() => instance(params.refuse, () => true, 3)).toThrow(/seed 3: no instance that is allowed in 200 draws/);
   });
 
   it('begin with what is asked, in the order of a message of the target where one fits', () => {
@@ -207,7 +210,7 @@ describe('instances', () => {
     const about = { plan: params.compute.special, requests, key };
     const item = String(requests[0].record?.['item']);
     const write = (skeletons: string[]): string =>
-      firstMessage({ ...params.compute, wording: { ...params.compute.wording, skeletons } }, randomOf('x'), about);
+      firstMessage(params.compute, randomOf('x'), { ...about, skeletons: bySlots(skeletons) });
     expect(write([])).toBe(`my account is ${key} . return the ${item} , it is opened .`);
     expect(write(['{request} . {marker} ! {key}'])).toBe(`return the ${item} . it is opened ! my account is ${key} .`);
     expect(write(['{request} . {key}'])).toBe(write([]));

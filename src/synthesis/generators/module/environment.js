@@ -1,9 +1,8 @@
 /** The functions of an environment module (docs/synthesis.md) over its parameters. Invariant: nothing but the parameters is kept. */
 import { hintOf } from './hint.js';
-import { instanceOf } from './instances.js';
+import { instanceOf, preparedOf } from './instances.js';
 import { referenceOf, rewardOf } from './reward.js';
 import { shortcutsOf, solutionOf } from './solutions.js';
-import { forbiddenIn } from './text.js';
 import { firstMessages, stepOf } from './transitions.js';
 
 /** @typedef {import('../params').Params} Params */
@@ -13,8 +12,8 @@ import { firstMessages, stepOf } from './transitions.js';
 /** @param {Params} params */
 export function environmentOf(params) {
   const { policy, tools, maxSteps } = params;
-  const isForbidden = forbiddenIn(params.forbidden);
-  const make = (/** @type {number} */ seed) => instanceOf(params, isForbidden, seed);
+  const prepared = preparedOf(params);
+  const make = (/** @type {number} */ seed) => instanceOf(params, prepared, seed);
   return {
     describe: () => ({ policy, tools, maxSteps }),
     make,

@@ -8,24 +8,37 @@ import { fill } from './text.js';
 /** @typedef {import('../instance').Request} Request */
 /** @typedef {import('./random.js').Random} Random */
 
+/** @type {(slots: {request: number, marker: boolean, question: boolean, key: boolean}) => string} */
+const slotsName = ({ request, marker, question, key }) => `${request} ${marker} ${question} ${key}`;
+
+/**
+ * The target's ways to put a first message, by what they hold.
+ * @type {(skeletons: readonly string[]) => Map<string, string[]>}
+ */
+export function bySlots(skeletons) {
+  /** @type {Map<string, string[]>} */
+  const sorted = new Map();
+  for (const skeleton of skeletons) {
+    const count = (/** @type {string} */ slot) => skeleton.split(`{${slot}}`).length - 1;
+    const [marker, question, key] = ['marker', 'question', 'key'].map(count);
+    if (Math.max(marker ?? 0, question ?? 0, key ?? 0) > 1) continue;
+    const name = slotsName({ request: count('request'), marker: !!marker, question: !!question, key: !!key });
+    sorted.set(name, [...(sorted.get(name) ?? []), skeleton]);
+  }
+  return sorted;
+}
+
 /**
  * In the order of parts of one of the target's messages, where one holds just these parts.
  * @param {Params} params
  * @param {Random} random
- * @param {{plan: Plan, requests: readonly [Request, ...Request[]], key: string | number}} about
+ * @param {{plan: Plan, requests: readonly [Request, ...Request[]], key: string | number, skeletons: ReadonlyMap<string, string[]>}} about
  */
-export function firstMessage(params, random, { plan, requests, key }) {
-  const { world, wording } = params;
+export function firstMessage(params, random, { plan, requests, key, skeletons }) {
+  const { world } = params;
   const [main] = requests;
-  const wanted = Object.entries({
-    request: requests.length,
-    marker: plan.marker ? 1 : 0,
-    question: plan.question ? 1 : 0,
-    key: plan.keyMissing ? 0 : 1,
-  });
-  const fitting = wording.skeletons.filter((skeleton) =>
-    wanted.every(([slot, count]) => skeleton.split(`{${slot}}`).length - 1 === count),
-  );
+  const { marker, question } = plan;
+  const fitting = skeletons.get(slotsName({ request: requests.length, marker, question, key: !plan.keyMissing })) ?? [];
   const fallback =
     (plan.keyMissing ? '' : '{key} ') +
     requests.map(() => '{request}').join(' and ') +

@@ -2,10 +2,19 @@
 /** @typedef {import('../../../sandbox/vocabulary').Vocabulary} Vocabulary */
 /** @typedef {() => number} Random */
 
-/** @type {(text: string) => Random} */
-export function randomOf(text) {
-  let h = 0x811c9dc5;
+/** @type {(text: string, before?: number) => number} */
+export function hashOf(text, before = 0x811c9dc5) {
+  let h = before;
   for (let i = 0; i < text.length; i += 1) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
+  return h;
+}
+
+/**
+ * `before`: the hash of a text that stands before this one.
+ * @type {(text: string, before?: number) => Random}
+ */
+export function randomOf(text, before) {
+  let h = hashOf(text, before);
   h = Math.imul(h ^ (h >>> 16), 0x45d9f3b);
   let state = (h ^ (h >>> 16)) >>> 0;
   return () => {
@@ -44,10 +53,13 @@ export function shuffle(random, values) {
  * @param {ReadonlySet<string>} taken
  */
 export function drawParts(random, { parts, words }, taken) {
-  return parts.map((options, i) => {
+  const drawn = [];
+  for (let i = 0; i < parts.length; i += 1) {
+    const options = /** @type {string[]} */ (parts[i]);
     const free = words[i] && taken.size > 0 ? options.filter((option) => !taken.has(option)) : options;
-    return pick(random, free.length > 0 ? free : options);
-  });
+    drawn.push(pick(random, free.length > 0 ? free : options));
+  }
+  return drawn;
 }
 
 /** @type {(vocabulary: Vocabulary, drawn: readonly string[], word: string) => string[]} */
@@ -57,5 +69,8 @@ export const withLastWord = ({ words }, drawn, word) =>
 /** @type {(vocabulary: Vocabulary, text: string) => string | number} */
 export const valueOf = ({ number }, text) => (number ? Number(text) : text);
 
+/** @type {ReadonlySet<string>} */
+const NONE = new Set();
+
 /** @type {(random: Random, vocabulary: Vocabulary) => string | number} */
-export const draw = (random, vocabulary) => valueOf(vocabulary, drawParts(random, vocabulary, new Set()).join(''));
+export const draw = (random, vocabulary) => valueOf(vocabulary, drawParts(random, vocabulary, NONE).join(''));

@@ -59,8 +59,7 @@ function asksForKey({ world: { ask } }, text) {
 /** @type {(params: Params, before: Instance, message: AssistantMessage) => {state: Instance, done: boolean, messages: Message[]}} */
 export function stepOf(params, before, { content, toolCalls = [] }) {
   const { world, wording } = params;
-  /** @type {Instance} */
-  const state = JSON.parse(JSON.stringify(before));
+  const state = { ...before, made: [...before.made], settled: [...before.settled], texts: [...before.texts] };
   if (content.trim() !== '') state.texts.push(content);
   if (toolCalls.length > 0) {
     const messages = toolCalls.map(
