@@ -88,7 +88,8 @@ def bare_trl(job: Job, output: Path, batch: dict[str, Any]) -> Any:
     from transformers.trainer_callback import PrinterCallback
     from trl import GRPOTrainer
 
-    from trainer.train.run import build_model, grpo_config
+    from trainer.train.model import build_model
+    from trainer.train.run import grpo_config
 
     rollouts = [rollout for group in batch["groups"] for rollout in group["rollouts"]]
     rows = [rollout["rows"][0] for rollout in rollouts]
@@ -151,6 +152,7 @@ def main() -> None:
                 "groups_per_step": GROUPS,
                 "group_size": GROUP_SIZE,
                 "lora": {"r": 16, "alpha": 16, "dropout": 0, "target_modules": TARGETS},
+                "init_adapter": None,
                 "learning_rate": 0.002,
                 "max_grad_norm": 1.0,
                 "clip": 0.2,

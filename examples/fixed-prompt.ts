@@ -31,4 +31,5 @@ export const fixedPrompt: ArmKind = {
   }),
   routable: true,
   starts: 'beside',
+  planned: () => ({ training: 0, heldOut: 1 }),
 };

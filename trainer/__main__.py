@@ -10,6 +10,7 @@ import sys
 
 COMMANDS = {
     "train": ("trainer.train", "GRPO with one LoRA; JSON lines on stdin and stdout (docs/learner-protocol.md)"),
+    "gepa": ("trainer.gepa", "a prompt improved with GEPA; the same protocol (docs/gepa.md)"),
     "serve": ("trainer.serve", "the embedded policy server (docs/policy-server.md)"),
     "merge": ("trainer.merge", "make one PEFT adapter out of several weighted ones"),
     "fit-router": ("trainer.fit_router", "fit the router from an outcome matrix"),

@@ -1,4 +1,4 @@
-/** Step 1 of the method: discover candidates, label them N times, select. Invariant: what was found is looked up before it is computed. */
+/** Step 1 of the method: discover candidates, label them N times, select, look for a composite. Invariant: what was found is looked up before it is computed. */
 import type { Analyst } from '../analyst/analyst';
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
@@ -10,7 +10,10 @@ import {
   type Candidate,
   type LabelPass,
 } from '../domain/capability';
+import { combinedSchema, compositeOf } from '../domain/composite';
+import type { Environment } from '../domain/environment';
 import { kindOf, type KindSpec } from '../domain/kind';
+import type { ScoredRollout } from '../domain/rollout';
 import { openingOf } from '../domain/messages';
 import { checkPartition, selectCapabilities, selectOutright } from '../domain/selection';
 import { readScored } from '../rollout/read';
@@ -22,9 +25,16 @@ export function createAnalysis({
   store,
   environments,
   kinds,
-}: Dependencies): Pick<AnalysisActivities, 'discover' | 'label'> & Pick<ControlActivities, 'select'> {
+}: Dependencies): Pick<AnalysisActivities, 'discover' | 'label'> & Pick<ControlActivities, 'select' | 'combine'> {
   const open = async (spec: KindSpec): Promise<Analyst> => kindOf(kinds.analysts, spec).open(spec, undefined);
   const candidatesOf = (ref: ArtifactRef) => readJson(store, ref, discoverySchema).then(({ candidates }) => candidates);
+
+  async function passesOf(labels: readonly ArtifactRef[]): Promise<LabelPass[]> {
+    const { progress } = working('read the labeling passes');
+    const passes: LabelPass[] = [];
+    for (const pass of labels) progress(passes.push(await readJson(store, pass, labelPassSchema)), labels.length);
+    return passes;
+  }
 
   return {
     async discover({ target, analyst: spec, rule, rollouts: ref, seed, ...payer }) {
@@ -37,13 +47,7 @@ export function createAnalysis({
       const key = `candidates/${digest({ ...asked, ...(!ignoresSeed && { seed }) })}`;
       const found = await keptJson(store, { key, producer: 'discover', inputs: [ref] }, async () => {
         const rollouts = await readScored({ store, ref });
-        // Examples are shown to others (a synthesizer, a router): none may hold a test task's text, not even as a part of its own.
-        const tests = await testTexts(environment, working('read the test tasks').progress);
-        const quotable = new Set(
-          rollouts.flatMap(({ key, messages }) =>
-            leaked(tests, taskText(openingOf(messages))) === undefined ? [key] : [],
-          ),
-        );
+        const quotable = await quotableOf(rollouts, environment);
         const work = asking({ ...payer, store, title: 'discover candidates' });
         return analyst.discover({ rollouts, quotable, description, rule, seed, ...work });
       });
@@ -71,10 +75,7 @@ export function createAnalysis({
       const stored = await keptJson(store, { key, producer: 'select', inputs }, async () => {
         const scored = await readScored({ store, ref: rollouts });
         if (!labels) return requireDifference(selectOutright(candidates), scored);
-        const { progress } = working('read the labeling passes');
-        const passes: LabelPass[] = [];
-        for (const pass of labels) progress(passes.push(await readJson(store, pass, labelPassSchema)), labels.length);
-        return requireDifference(selectCapabilities({ passes, rule }), scored);
+        return requireDifference(selectCapabilities({ passes: await passesOf(labels), rule }), scored);
       });
       const { capabilities } = await readJson(store, stored, selectionSchema);
       return {
@@ -85,7 +86,30 @@ export function createAnalysis({
         }),
       };
     },
+
+    async combine({ target, rule, rollouts, labels, selected }) {
+      const environment = await environments.get(target);
+      const { version } = await environment.describe();
+      const key = `composite/${digest({ form: '1', rule, rollouts, labels, selected, version })}`;
+      const ref = await keptJson(store, { key, producer: 'combine', inputs: [rollouts, ...labels] }, async () => {
+        const combined = compositeOf({ passes: await passesOf(labels), selected, rule });
+        if ('none' in combined) return combined;
+        const { composite } = combined;
+        const quotable = await quotableOf(await readScored({ store, ref: rollouts }), environment);
+        const examples = composite.candidate.examples.filter((id) => quotable.has(id)).slice(0, rule.evidence);
+        return { composite: { ...composite, candidate: { ...composite.candidate, examples } } };
+      });
+      return readJson(store, ref, combinedSchema);
+    },
   };
+}
+
+/** Keys of those that may be examples. They are shown to others (a synthesizer, a router): none may hold a test task's text, not even as a part of its own. */
+async function quotableOf(rollouts: readonly ScoredRollout[], environment: Environment): Promise<Set<string>> {
+  const tests = await testTexts(environment, working('read the test tasks').progress);
+  return new Set(
+    rollouts.flatMap(({ key, messages }) => (leaked(tests, taskText(openingOf(messages))) === undefined ? [key] : [])),
+  );
 }
 
 /** A pass is used as it is or not at all. */

@@ -14,6 +14,7 @@ import type { AnalysisHeartbeat, Work } from '../domain/progress';
 import { openLedger } from '../language-model/ledger';
 import type { Ledger } from '../language-model/types';
 import type { PolicyClient } from '../policy/client';
+import type { Merge } from '../policy/merge';
 import type { Registry } from '../registry';
 import type { EnvironmentPool } from './environments';
 import type { GpuGroups } from './gpu-groups';
@@ -33,7 +34,7 @@ export interface Dependencies {
 /** Of the activities that make rollouts. */
 export type PolicyDependencies = Dependencies & { client: PolicyClient };
 /** Of the activities that train. */
-export type GpuDependencies = PolicyDependencies & { gpus: GpuGroups };
+export type GpuDependencies = PolicyDependencies & { gpus: GpuGroups; merge: Merge };
 
 /** Where a home's files are written before they have their names: the store's own folder, since its leftovers are removed. */
 export const asideIn = (home: string): string => join(home, 'artifacts', 'aside');

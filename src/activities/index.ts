@@ -7,7 +7,9 @@ import { createFitRouter } from './fit-router';
 import { createPrepare } from './prepare';
 import { createWriteReport } from './report';
 import { createRollOut } from './roll-out';
+import { createSearchPrompt } from './search-prompt';
 import { createSynthesis } from './synthesise';
+import { createTakeModules } from './take-modules';
 import { createTrain } from './train';
 import type { AnalysisActivities, ControlActivities, GpuActivities, RolloutActivities } from './types';
 
@@ -17,6 +19,7 @@ export const createControlActivities = (deps: Dependencies): ControlActivities &
       ...createPrepare(deps),
       ...createAnalysis(deps),
       ...createSynthesis(deps),
+      ...createTakeModules(deps),
       ...createApproval(deps),
       ...createWriteReport(deps),
     },
@@ -24,6 +27,9 @@ export const createControlActivities = (deps: Dependencies): ControlActivities &
   );
 
 export const createRolloutActivities = (deps: PolicyDependencies): RolloutActivities =>
-  mapped({ ...createRollOut(deps), ...createFitRouter(deps), ...createCheckBase(deps) }, deps);
+  mapped(
+    { ...createRollOut(deps), ...createSearchPrompt(deps), ...createFitRouter(deps), ...createCheckBase(deps) },
+    deps,
+  );
 
 export const createGpuActivities = (deps: GpuDependencies): GpuActivities => mapped(createTrain(deps), deps);

@@ -1,25 +1,25 @@
 /**
- * Leakage check: no capability text, no evidence, no synthesized task that was used and no hint there may contain a test task's text. Texts are compared
- * as words, without case.
+ * Leakage check: no capability text, no evidence, no code of a module that was played, no synthesized task that was used and no hint there may
+ * contain a test task's text. Texts are compared as words, without case and punctuation.
  */
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
+import type { Candidate } from '../domain/capability';
 import { sandboxSpec } from '../domain/environment-spec';
 import type { Environment, Message, ResetResult } from '../domain/environment';
 import { isFailure } from '../domain/failures';
 import type { Work } from '../domain/progress';
-import type { CampaignRecord } from '../domain/results';
+import type { CampaignRecord, SelectionResult } from '../domain/results';
 import type { ReportDraft } from '../domain/report';
+import { isDistinctive, messageHash, normalised, spelledOut } from '../sandbox/leakage';
 import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '../sandbox/seeds';
 import { forEachBounded } from '../rollout/pool';
 import { readRollouts } from '../rollout/read';
 import type { EnvironmentPool } from './environments';
 
-const normalise = (text: string): string => text.toLowerCase().split(/\s+/).filter(Boolean).join(' ');
-
 /** What the user asks for, whatever the turn: the task's text. */
 export const taskText = (messages: Message[]): string =>
-  normalise(messages.flatMap((message) => (message.role === 'user' ? [message.content] : [])).join(' '));
+  normalised(messages.flatMap((message) => (message.role === 'user' ? [message.content] : [])).join(' '));
 
 /** Where a model plays the user, each text is asked of it: once per worker, and several at a time. All who wait hear of the progress. */
 const known = new WeakMap<Environment, { texts: Promise<Map<string, string>>; waiting: Set<Work['progress']> }>();
@@ -86,52 +86,89 @@ export async function checkLeakage(o: {
   progress?: Work['progress'];
 }): Promise<NonNullable<ReportDraft['leakage']> | undefined> {
   const { environments, record, progress = () => undefined } = o;
-  const { campaign, selection, capabilities = [] } = record;
+  const { campaign, selection } = record;
   if (!selection) return undefined;
   const target = await environments.get(campaign.target);
   const tests = await testTexts(target, progress);
-  const texts: { where: string; text: string }[] = [];
-  for (const { candidate } of selection.selected) {
-    texts.push({ where: `capability ${candidate.name}`, text: normalise(`${candidate.name} ${candidate.definition}`) });
+  const distinctive = new Map([...tests].filter(([text]) => isDistinctive(messageHash(text))));
+  const texts: { where: string; text: string; among?: Map<string, string> }[] = [];
+  for (const candidate of candidatesIn(selection)) {
+    texts.push({
+      where: `capability ${candidate.name}`,
+      text: normalised(`${candidate.name} ${candidate.definition}`),
+    });
   }
   const from: ArtifactRef[] = [selection.candidates];
-  const { calibration, training, validation } = campaign;
-  for (const { name, rounds, trained } of capabilities) {
-    // What failed its self-test was never played, and may not even load.
-    const round = rounds.findLast(({ selfTest }) => selfTest.passed);
-    if (!round) continue;
-    const used = [
-      ...(round.calibrationRollouts ? seedTasks({ from: CALIBRATION_SEEDS, count: calibration.seeds }) : []),
-      ...(trained ? seedTasks({ from: TRAINING_SEEDS, count: training.steps * training.groupsPerStep }) : []),
-      ...(trained ? seedTasks({ from: HELD_OUT_SEEDS, count: validation.seeds }) : []),
-    ];
-    if (used.length === 0) continue;
-    from.push(round.module);
-    const hinted = round.withHints?.calibration.accepted;
-    const environment = await environments.get(sandboxSpec(round.module));
-    for (const [n, task] of used.entries()) {
+  const read = new Set<string>();
+  for (const { name, module, tasks, hinted } of played(record)) {
+    const unread = tasks.filter((task) => !read.has(`${module.sha256}/${task}`));
+    if (unread.length === 0) continue;
+    if (!from.some(({ sha256 }) => sha256 === module.sha256)) {
+      from.push(module);
+      const source = spelledOut((await o.store.read(module)).toString('utf8'));
+      texts.push({ where: `${name}, its code`, text: normalised(source), among: distinctive });
+    }
+    const environment = await environments.get(sandboxSpec(module));
+    for (const [n, task] of unread.entries()) {
+      read.add(`${module.sha256}/${task}`);
       const start = await seedStart(environment, task);
-      progress(n + 1, used.length);
+      progress(n + 1, unread.length);
       if (!start) continue;
       texts.push({ where: `${name}, ${task}`, text: taskText(start.messages) });
       if (hinted && start.hint !== undefined)
-        texts.push({ where: `${name}, ${task}, hint`, text: normalise(start.hint) });
+        texts.push({ where: `${name}, ${task}, hint`, text: normalised(start.hint) });
     }
   }
   for (const task of await exemplars(o.store, record)) {
     texts.push({ where: `exemplar ${task}`, text: await firstText(target, task) });
     progress(texts.length, texts.length);
   }
-  const hits = texts.flatMap(({ where, text }) => {
-    const task = leaked(tests, text);
+  const hits = texts.flatMap(({ where, text, among = tests }) => {
+    const task = leaked(among, text);
     return task === undefined ? [] : [{ where, task }];
   });
   return { passed: hits.length === 0, textsChecked: texts.length, testTasks: tests.size, hits, from };
 }
 
+/** Those that environments were written for. */
+const candidatesIn = ({ selected, composite }: SelectionResult): Candidate[] =>
+  [...selected, ...(composite ? [composite] : [])].map(({ candidate }) => candidate);
+
+interface Played {
+  /** Of the capability or the arm. */
+  name: string;
+  module: ArtifactRef;
+  tasks: string[];
+  hinted: boolean;
+}
+
+/** The modules that were played, each with its tasks: those of the capabilities, as far as these came, then what arms trained on. */
+function played({ campaign, capabilities = [], arms = [] }: CampaignRecord): Played[] {
+  const { calibration, training, validation } = campaign;
+  const own = capabilities.flatMap(({ name, rounds, trained }): Played[] => {
+    // What failed its self-test was never played, and may not even load.
+    const round = rounds.findLast(({ selfTest }) => selfTest.passed);
+    if (!round) return [];
+    const tasks = [
+      ...(round.calibrationRollouts ? seedTasks({ from: CALIBRATION_SEEDS, count: calibration.seeds }) : []),
+      ...(trained ? seedTasks({ from: TRAINING_SEEDS, count: trained.training.steps * training.groupsPerStep }) : []),
+      ...(trained ? seedTasks({ from: HELD_OUT_SEEDS, count: validation.seeds }) : []),
+    ];
+    return [{ name, module: round.module, tasks, hinted: round.withHints?.calibration.accepted === true }];
+  });
+  const hinted = new Set(own.flatMap((one) => (one.hinted ? [one.module.sha256] : [])));
+  const ofArms = arms.flatMap(({ name, trainedOn = [] }) =>
+    trainedOn.map(({ module, seeds }): Played => {
+      const tasks = seedTasks({ from: TRAINING_SEEDS, count: seeds });
+      return { name, module, tasks, hinted: hinted.has(module.sha256) };
+    }),
+  );
+  return [...own, ...ofArms];
+}
+
 /** Train tasks whose rollouts stand as examples in the candidates. */
 async function exemplars(store: ArtifactStore, { selection, baseRollouts }: CampaignRecord): Promise<string[]> {
-  const keys = new Set(selection?.selected.flatMap(({ candidate }) => candidate.examples));
+  const keys = new Set(selection && candidatesIn(selection).flatMap(({ examples }) => examples));
   const tasks = new Set<string>();
   for await (const { key, task } of readRollouts({ store, ref: baseRollouts.ref })) if (keys.has(key)) tasks.add(task);
   return [...tasks];

@@ -12,13 +12,19 @@ import type { FixedPolicy } from '../domain/rollout';
 import { rollOut, type RolloutBatch, type RollOutOptions } from '../rollout/engine';
 import { writeTrainingBatch } from '../rollout/training-batch';
 import { asideIn, fail, type PolicyDependencies } from './context';
-import type { LearnerMessage } from './learner-messages';
+import type { ReplyRequest, RolloutsRequest } from './learner-messages';
 import type { LearnerProcess } from './learner-process';
 import { patiently } from './patience';
 import { tellingOfMerges } from './telling';
 import { TrainingRecord, type TrainingRecordOptions } from './training-record';
 
-type Request = Extract<LearnerMessage, { type: 'rollouts' }>;
+/** What a learner may be given beside the rollouts of its steps. */
+export interface Services {
+  /** Whether it may have these rollouts; if not, it ends with what it has. */
+  permit(request: RolloutsRequest): Promise<boolean>;
+  /** What a language model says. `heard`: something of it has come. */
+  reply(request: ReplyRequest, heard: () => void): Promise<{ text: string } | { problem: string }>;
+}
 
 export interface LearningOptions extends Omit<TrainingRecordOptions, 'store'> {
   deps: PolicyDependencies;
@@ -29,7 +35,9 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store'> {
     maxSteps: number;
   };
   maskReadOnlyTurns: boolean;
-  steps: number;
+  /** Absent where nobody knows how many it will take. */
+  steps?: number;
+  services?: Services;
 }
 
 /** What a learner may say of its own end; anything else is a TrainerDied. */
@@ -42,7 +50,8 @@ export class Learning {
 
   constructor(private readonly run: LearningOptions) {
     this.record = new TrainingRecord({ ...run, store: run.deps.store });
-    this.progress = { kind: 'train', step: 0, steps: run.steps, waitsFor: 'the trainer to start' };
+    const { steps } = run;
+    this.progress = { kind: 'train', step: 0, ...(steps && { steps }), waitsFor: 'the trainer to start' };
   }
 
   async toTheEnd(environment: Environment): Promise<TrainingResult> {
@@ -61,7 +70,10 @@ export class Learning {
           this.progress.step = message.step;
           break;
         case 'rollouts':
-          process.send({ type: 'rollouts', id: message.id, file: await this.rollouts(environment, message) });
+          process.send({ id: message.id, ...(await this.rollouts(environment, message)) });
+          break;
+        case 'reply':
+          process.send({ id: message.id, ...(await this.reply(message)) });
           break;
         case 'step':
           this.progress.step = message.step;
@@ -87,9 +99,10 @@ export class Learning {
     throw fail('TrainerDied', `the trainer ended without a word; see ${join(folder, 'trainer.log')}`);
   }
 
-  /** Makes the rollouts of one step with the policy as it is now; returns the batch file. */
-  private async rollouts(environment: Environment, request: Request): Promise<string> {
-    const { folder, maskReadOnlyTurns, deps } = this.run;
+  /** Makes the rollouts of one step with the policy as it is now; answers with the batch file. */
+  private async rollouts(environment: Environment, request: RolloutsRequest): Promise<object> {
+    const { folder, maskReadOnlyTurns, deps, services } = this.run;
+    if (services && !(await this.patiently(() => services.permit(request)))) return { type: 'spent' };
     const file = join(folder, 'batch.json');
     await this.patiently(async (progressed) => {
       const policy = await this.record.policy(request);
@@ -99,7 +112,17 @@ export class Learning {
       const aside = asideIn(deps.home);
       await writeTrainingBatch({ records, tasks, groupSize, content, maskReadOnlyTurns, file, aside });
     });
-    return file;
+    return { type: 'rollouts', file };
+  }
+
+  private async reply(request: ReplyRequest): Promise<object> {
+    const { services } = this.run;
+    if (!services) throw fail('TrainerDied', 'the trainer asks for a reply, and its worker has no language model');
+    const answer = await this.patiently(() => {
+      this.waitsFor('the language model');
+      return services.reply(request, this.beat);
+    });
+    return { type: 'text' in answer ? 'reply' : 'no_reply', ...answer };
   }
 
   /** What is away for a while, room on the disk too, is waited for: the learner keeps its place. `work` can be done again. */
@@ -112,7 +135,7 @@ export class Learning {
 
   private async rollOut(o: {
     environment: Environment;
-    request: Request;
+    request: RolloutsRequest;
     policy: FixedPolicy;
     progressed: (scored: number) => void;
   }): Promise<RolloutBatch> {

@@ -18,6 +18,7 @@ const awaited: [name: string, types: FailureType[]][] = [
   ],
   ['the environment', ['EnvironmentDied', 'EnvironmentFailed']],
   ['a partner model', ['PartnerUnavailable', 'UserSimulatorFailed', 'JudgeFailed']],
+  ['the language model', ['LanguageModelUnavailable', 'LanguageModelFailed']],
   ['room on the disk', ['DiskFull']],
 ];
 

@@ -44,7 +44,7 @@ export function createPrepare({ store, environments, kinds }: Dependencies): Pic
  * can't work on ends as a capability that is not synthesized: the arms still train.)
  */
 async function checkParts(kinds: Registry, campaign: Campaign, description: EnvironmentDescription): Promise<void> {
-  for (const arm of campaign.arms) kindOf(kinds.arms, arm);
+  for (const arm of campaign.arms) kindOf(kinds.arms, arm).languageModel?.(arm, campaign);
   kindOf(kinds.routers, campaign.router);
   await kindOf(kinds.synthesizers, campaign.synthesizer).open(campaign.synthesizer, undefined);
   const analyst = await kindOf(kinds.analysts, campaign.analyst).open(campaign.analyst, undefined);

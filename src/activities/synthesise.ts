@@ -24,18 +24,19 @@ export function createSynthesis({
   const text = async (ref: ArtifactRef): Promise<string> => (await store.read(ref)).toString('utf8');
 
   return {
-    async synthesize({ target, synthesizer: spec, rollouts: ref, candidate, round, previous, seed, ...payer }) {
+    async synthesize({ target, synthesizer: spec, rollouts: ref, candidate, others, round, previous, seed, ...payer }) {
       const synthesizer = await kindOf(kinds.synthesizers, spec).open(spec, undefined);
       const environment = await environments.get(target);
       const description = await environment.describe();
       const { version } = description;
       const { identity: maker, ignoresSeed } = synthesizer;
-      const asked = { maker, ref, version, candidate, previous };
+      const asked = { maker, ref, version, candidate, others, previous };
       const key = `environment/${digest({ ...asked, ...(!ignoresSeed && { seed }) })}`;
       const known = await store.find(key);
       if (known) return known;
       const input = {
         candidate,
+        others,
         description,
         rollouts: await readScored({ store, ref }),
         // Modules draw again rather than come up with a test task's first message.

@@ -1,18 +1,24 @@
 /** Turns a task set into task ids. */
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import { moduleOf } from '../domain/environment-spec';
+import { modulesOf } from '../domain/environment-spec';
 import { planSchema } from '../environments/split';
-import { seedTasks } from '../sandbox/seeds';
+import { mixedTasks, seedTasks } from '../sandbox/seeds';
 import { readJson } from './context';
 import type { RollOutInput, TaskSet } from './types';
 
 export async function resolveTasks(store: ArtifactStore, set: TaskSet): Promise<string[]> {
-  return set.kind === 'seeds' ? seedTasks(set) : (await readJson(store, set.plan, planSchema))[set.part];
+  switch (set.kind) {
+    case 'plan':
+      return (await readJson(store, set.plan, planSchema))[set.part];
+    case 'seeds':
+      return seedTasks(set);
+    case 'mixed':
+      return mixedTasks(set);
+  }
 }
 
-/** What a batch of rollouts derives from besides its policy: the environment's module, the plan. */
+/** What a batch of rollouts derives from besides its policy: the environment's modules, the plan. */
 export function inputsOf({ environment, tasks }: Pick<RollOutInput, 'environment' | 'tasks'>): ArtifactRef[] {
-  const module = moduleOf(environment);
-  return [...(module ? [module] : []), ...(tasks.kind === 'plan' ? [tasks.plan] : [])];
+  return [...modulesOf(environment), ...(tasks.kind === 'plan' ? [tasks.plan] : [])];
 }

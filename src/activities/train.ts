@@ -4,7 +4,10 @@ import { join, resolve } from 'node:path';
 import { replaceFile } from '../artifacts/durable-file';
 import { digest } from '../artifacts/hash';
 import type { ArtifactStore, Journal } from '../artifacts/store';
+import type { ArtifactRef } from '../domain/artifacts';
+import type { TrainHeartbeat } from '../domain/progress';
 import { trainingResultSchema, type TrainingResult } from '../domain/results';
+import { contentOf, partsOf, plainAdapter, type Part } from '../policy/parts';
 import { asideIn, keptJson, readJson, type GpuDependencies } from './context';
 import type { GpuGroups } from './gpu-groups';
 import { LearnerProcess } from './learner-process';
@@ -22,8 +25,9 @@ export function createTrain(deps: GpuDependencies): GpuActivities {
     async train(input) {
       const tasks = await resolveTasks(store, input.tasks);
       const job = jobOf(input, tasks);
+      const start = partsOf(input.from ?? []);
       const { maker, base, maxSteps, maxTokens } = input;
-      const { maskReadOnlyTurns } = input.training;
+      const { maskReadOnlyTurns, steps, temperature, checkpointEvery } = input.training;
       const environment = await deps.environments.get(input.environment);
       const { name: environmentName, version } = await environment.describe();
       const id = digest({
@@ -36,13 +40,20 @@ export function createTrain(deps: GpuDependencies): GpuActivities {
         maxTokens,
         maskReadOnlyTurns,
         hints: input.hints,
+        ...(start.length > 0 && { from: contentOf(start) }),
       });
       const known = await wholeResult(store, `training/${id}`);
       if (known) return known;
 
       const folder = resolve(home, 'trainings', `${input.name}-${id.slice(0, 12)}`);
       const [jobFile, log] = [join(folder, 'job.json'), join(folder, 'trainer.log')];
-      const body = JSON.stringify({ ...job, base_model: input.baseModelPath, output_dir: folder }, null, 1);
+      const from = await initialAdapter(deps, start, steps);
+      const folders = {
+        base_model: input.baseModelPath,
+        init_adapter: from ? await store.folder(from) : null,
+        output_dir: folder,
+      };
+      const body = JSON.stringify({ ...job, ...folders }, null, 1);
       await replaceFile({ path: jobFile, body, aside: asideIn(home) });
       const { heartbeatSeconds, stallSeconds } = input;
       const command = [python, '-m', 'trainer', 'train', '--job', jobFile];
@@ -50,12 +61,12 @@ export function createTrain(deps: GpuDependencies): GpuActivities {
 
       const learn = async (process: LearnerProcess, journal: Journal): Promise<TrainingResult> => {
         const { name, seed, concurrency, maxAttempts } = input;
-        const { temperature, steps, checkpointEvery } = input.training;
         const sampling = { temperature, topP: 1, maxTokens };
         const learning = new Learning({
           deps,
           name,
           base,
+          from,
           id,
           folder,
           journal,
@@ -93,6 +104,18 @@ export function createTrain(deps: GpuDependencies): GpuActivities {
       }
     },
   };
+}
+
+/** The adapter that it starts from, merged if there are several; undefined for a fresh one. */
+async function initialAdapter(
+  { merge }: GpuDependencies,
+  parts: readonly Part[],
+  steps: number,
+): Promise<ArtifactRef | undefined> {
+  if (parts.length === 0) return undefined;
+  const context = Context.current();
+  const beat = { kind: 'train', step: 0, steps, waitsFor: 'its adapters to be merged' } satisfies TrainHeartbeat;
+  return plainAdapter(parts) ?? merge(parts, () => context.heartbeat(beat));
 }
 
 /** Gives the GPUs back however the work ends, or does not begin. */

@@ -26,6 +26,8 @@ export interface TrainingRecordOptions extends TrainingLogOptions {
   /** The learner's own folder. */
   folder: string;
   base: string;
+  /** The adapter that the first step has started from. */
+  from?: ArtifactRef | undefined;
   /** Checkpoints that count: every so many steps, and the last. One that an interruption saved is for resuming alone. */
   checkpointEvery: number;
 }
@@ -40,6 +42,7 @@ export class TrainingRecord {
   /** What was learned, as a policy that can be served from the store. */
   async policy({ step, policy }: LearnedAt): Promise<FixedPolicy> {
     const { base } = this.training;
+    if ('base' in policy) return { base, adapters: [] };
     if ('prompt' in policy) return { base, adapters: [], prompt: policy.prompt };
     return { base, adapters: [{ ref: await this.keepAdapter(step, policy.adapter), weight: 1 }] };
   }
@@ -91,10 +94,10 @@ export class TrainingRecord {
 
   /** The key holds the weights' hash: a training that is resumed on another machine may come to slightly different ones. */
   private async keepAdapter(step: number, folder: string): Promise<ArtifactRef> {
-    const { store, id } = this.training;
+    const { store, id, from } = this.training;
     const weights = sha256(await readFile(join(folder, 'adapter_model.safetensors')));
     const key = `adapter/${id}/step-${step}/${weights}`;
-    const inputs = (await this.batches(step)).map((batch) => batch.ref);
+    const inputs = [...(from ? [from] : []), ...(await this.batches(step)).map((batch) => batch.ref)];
     const known = await store.find(key);
     return known ?? store.putFolder({ key, folder, files: ADAPTER_FILES, producer: 'train', inputs });
   }

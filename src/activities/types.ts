@@ -4,13 +4,16 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { BaseCheck } from '../domain/base-check';
 import type { CalibrationReport } from '../domain/calibration';
 import type { CalibrationBands, Campaign, SelectionRule, Training } from '../domain/campaign';
-import type { Candidate } from '../domain/capability';
+import type { Candidate, Lacking } from '../domain/capability';
+import type { Combined } from '../domain/composite';
 import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { Identity, KindSpec } from '../domain/kind';
-import type { Budget } from '../domain/language-model';
+import type { Budget, LanguageModelSpec } from '../domain/language-model';
+import type { PromptSearch } from '../domain/prompt-search';
 import type { Purpose } from '../domain/purposes';
 import type {
   CampaignRecord,
+  Checkpoint,
   PlanPart,
   Prepared,
   RolloutSummary,
@@ -21,9 +24,11 @@ import type {
 } from '../domain/results';
 import type { FixedPolicy, Hints, Policy, Sampling } from '../domain/rollout';
 
-/** Which tasks: a part of the campaign's plan, or seeds of a synthesized environment. */
+/** Which tasks: a part of the campaign's plan, seeds of a synthesized environment, or seeds of several, as many of each. */
 export type TaskSet =
-  { kind: 'plan'; plan: ArtifactRef; part: PlanPart } | { kind: 'seeds'; from: number; count: number };
+  | { kind: 'plan'; plan: ArtifactRef; part: PlanPart }
+  | { kind: 'seeds'; from: number; count: number }
+  | { kind: 'mixed'; environments: number; from: number; count: number };
 
 export interface RollOutInput {
   purpose: Purpose;
@@ -51,6 +56,8 @@ export interface TrainInput {
   environment: EnvironmentSpec;
   base: string;
   baseModelPath: string;
+  /** The adapters whose weighted sum the training starts from; without it a fresh one. */
+  from?: FixedPolicy['adapters'];
   tasks: TaskSet;
   training: Training;
   /** Which rollouts of a group are hinted; without it none is. */
@@ -76,7 +83,17 @@ export interface ControlActivities {
     /** Absent: all candidates are selected outright. */
     labels?: ArtifactRef[];
   }): Promise<{ ref: ArtifactRef; selected: SelectedCapability[] }>;
+  /** Looks for capabilities that failures need together. `selected`: as they were approved. */
+  combine(input: {
+    target: EnvironmentSpec;
+    rule: SelectionRule;
+    rollouts: ArtifactRef;
+    labels: ArtifactRef[];
+    selected: Lacking[];
+  }): Promise<Combined>;
   selfTest(input: { module: ArtifactRef }): Promise<SelfTest>;
+  /** The modules of a folder, by the names of their files. */
+  takeModules(input: { folder: string }): Promise<{ file: string; module: ArtifactRef }[]>;
   calibrate(input: { bands: CalibrationBands; rollouts: ArtifactRef; confidence: number }): Promise<CalibrationReport>;
   /** What was decided before of this thing of this workflow; null if nothing was. */
   recallDecision(input: { about: string; of: string }): Promise<Decision | null>;
@@ -117,6 +134,8 @@ export interface AnalysisActivities {
       synthesizer: KindSpec;
       rollouts: ArtifactRef;
       candidate: Candidate;
+      /** The other selected capabilities: no instance should need one of them. */
+      others: Lacking[];
       round: number;
       /** The round before, which is revised. */
       previous?: RoundFeedback & { module: ArtifactRef };
@@ -125,8 +144,33 @@ export interface AnalysisActivities {
   ): Promise<ArtifactRef>;
 }
 
+export interface SearchPromptInput extends Payer {
+  /** What the search is called, for people; names its folder. */
+  name: string;
+  environment: EnvironmentSpec;
+  base: string;
+  tasks: TaskSet;
+  /** The most rollouts that it may make, each counted once whatever asks for it again. */
+  rollouts: number;
+  search: PromptSearch;
+  /** The model that writes prompts, and the campaign file's field that names it. */
+  reflection: { field: string; model: LanguageModelSpec };
+  sampling: Sampling;
+  seed: number;
+  maxSteps: number;
+  concurrency: number;
+  maxAttempts: number;
+  heartbeatSeconds: number;
+  stallSeconds: number;
+}
+
+/** A prompt that was the best of a search, and what had been spent by then. */
+export type FoundPrompt = Checkpoint & { rollouts: number };
+
 export interface RolloutActivities {
   rollOut(input: RollOutInput): Promise<RolloutSummary>;
+  /** On this queue because it makes rollouts and needs no GPU. */
+  searchPrompt(input: SearchPromptInput): Promise<{ training: TrainingResult; found: FoundPrompt[] }>;
   /** `rollouts`: the base rollouts, of which the first few are made and looked at. */
   checkBase(input: { rollouts: RollOutInput; baseModelPath: string }): Promise<BaseCheck>;
   /** On this queue because a router may ask the policy. */

@@ -21,11 +21,12 @@ type Fields = Record<string, unknown>;
 export interface CampaignOverrides {
   name?: string;
   seed?: number;
+  trainingSeed?: number;
 }
 
 /**
  * Reads, completes and checks a campaign file. Relative paths (of the model, and options that are paths) count from the file's folder,
- * which is also a process target's working directory if it names none. An override of the seed alone appends it to the name, so that
+ * which is also a process target's working directory if it names none. An override of a seed alone appends it to the name, so that
  * runs of one file with several seeds stand side by side.
  * @throws UserError with one line per problem.
  */
@@ -112,11 +113,17 @@ function lineOf(at: { document: Document; lines: LineCounter; path: readonly Pro
   return 1;
 }
 
-function renamed(fields: Fields, { name, seed }: CampaignOverrides): CampaignOverrides {
-  if (seed === undefined) return name === undefined ? {} : { name };
-  const differs = seed !== (fields['seed'] ?? 1);
-  const derived = differs && typeof fields['name'] === 'string' ? { name: `${fields['name']}-${seed}` } : {};
-  return { ...derived, seed, ...(name === undefined ? {} : { name }) };
+/** What the overrides come to. The training seed that a campaign has anyway changes nothing, its name neither. */
+function renamed(fields: Fields, { name, seed, trainingSeed }: CampaignOverrides): CampaignOverrides {
+  const own = fields['seed'] ?? 1;
+  const isOther = trainingSeed !== undefined && trainingSeed !== (fields['trainingSeed'] ?? seed ?? own);
+  const suffix = (seed !== undefined && seed !== own ? `-${seed}` : '') + (isOther ? `-s${trainingSeed}` : '');
+  return {
+    ...(suffix !== '' && typeof fields['name'] === 'string' && { name: `${fields['name']}${suffix}` }),
+    ...(seed !== undefined && { seed }),
+    ...(isOther && { trainingSeed }),
+    ...(name !== undefined && { name }),
+  };
 }
 
 /** Lays `over` on `under`, field by field; lists, scalars and objects of another `kind` are replaced whole. */

@@ -18,7 +18,7 @@ export function campaignFileSchema(registry: Registry) {
     target: specSchemaOf(registry.environments.filter(({ internal }) => !internal)),
     analyst: partSchema(registry.analysts, 'rules'),
     synthesizer: partSchema(registry.synthesizers, 'generators'),
-    router: partSchema(registry.routers, 'linear', outcomeMatrixFields),
+    router: partSchema(registry.routers, 'learned', outcomeMatrixFields),
     arms: z.array(specSchemaOf(registry.arms, { name: armNameSchema.optional() })).default([{ kind: 'grpo_target' }]),
   });
   // Then the campaign's own rules on the parts: each arm has a name of its own.

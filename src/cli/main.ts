@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, CommanderError } from 'commander';
 import { approvalCommands } from './commands/approval';
 import { analyseCommand } from './commands/analyse';
+import { compareCommand } from './commands/compare';
 import { environmentCommands } from './commands/env';
 import { inspectCommands } from './commands/inspect';
 import { labelsCommands } from './commands/labels';
@@ -40,6 +41,7 @@ function createProgram(): Command {
   watchCommands(program);
   approvalCommands(program);
   reportCommand(program);
+  compareCommand(program);
   lineageCommand(program);
   selectCommand(program);
   labelsCommands(program);

@@ -65,6 +65,14 @@ export const wholeNumber =
     return number;
   };
 
+/** Commander's parser for two or more different whole numbers. */
+export const seedList = (text: string): number[] => {
+  const seeds = text.split(',').map((seed) => wholeNumber(0)(seed.trim()));
+  if (seeds.length < 2 || new Set(seeds).size < seeds.length)
+    throw new InvalidArgumentError('It must be two or more different seeds, such as 1,2,3.');
+  return seeds;
+};
+
 export const stageName = (text: string): Stage => {
   const stage = stages.find((one) => one === text);
   if (!stage) throw new InvalidArgumentError(`It must be one of ${stages.join(', ')}.`);

@@ -1,6 +1,8 @@
 /** Starts a campaign on a cluster that is up already. Invariant: the same decision as `campaign run` about a name that is known. */
 import type { Stage } from '../domain/stages';
+import { refuseNameOfAnalysis } from './analyse/places';
 import { configDigest, loadCampaign, termsDigest, type CampaignOverrides } from './campaign-file';
+import type { Home } from './project';
 import { decide, type Decision } from './run/decide';
 import { campaignState, connect, registerSearchAttributes, startCampaign, type TemporalAddress } from './temporal';
 
@@ -12,17 +14,24 @@ export interface StartOptions extends CampaignOverrides {
 export async function startFile({
   file,
   at,
+  home,
   options,
 }: {
   file: string;
   at: TemporalAddress;
+  home: Home;
   options: StartOptions;
 }): Promise<{ campaign: string; decision: Decision }> {
-  const { name, seed, until, force } = options;
+  const { name, seed, trainingSeed, until, force } = options;
   const campaign = loadCampaign({
     file,
-    overrides: { ...(name === undefined ? {} : { name }), ...(seed === undefined ? {} : { seed }) },
+    overrides: {
+      ...(name === undefined ? {} : { name }),
+      ...(seed === undefined ? {} : { seed }),
+      ...(trainingSeed === undefined ? {} : { trainingSeed }),
+    },
   });
+  refuseNameOfAnalysis({ home, name: campaign.name });
   const digests = { configDigest: await configDigest({ campaign, file }), terms: termsDigest(campaign) };
   const temporal = await connect(at);
   try {

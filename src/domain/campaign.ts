@@ -115,6 +115,8 @@ export const armName = ({ kind, name }: { kind: string; name?: string | undefine
 export const campaignSchema = z.strictObject({
   name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and dashes'),
   seed: z.number().int().min(0).default(1),
+  /** Of trainings alone, instead of `seed`: campaigns that differ in it share everything up to the first training. */
+  trainingSeed: z.number().int().min(0).optional(),
   target: kindSpecSchema,
   baseModel: z.strictObject({
     /** Folder with weights and tokenizer; relative to the campaign file. */
@@ -160,6 +162,17 @@ export const campaignSchema = z.strictObject({
   approval: approvalRuleSchema,
   calibration: calibrationBandsSchema,
   training: trainingSchema,
+  /** One more adapter for capabilities that failures need together, trained from the sum of theirs. */
+  composites: z
+    .strictObject({
+      /** Of all training rollouts of the selected capabilities, what it takes; 0: there is none. */
+      share: z
+        .number()
+        .min(0)
+        .lt(1)
+        .default(1 / 3),
+    })
+    .prefault({}),
   validation: z
     .strictObject({
       /** Held-out seeds of the synthesized environment: they pick the best iteration and validate it. */
@@ -170,7 +183,7 @@ export const campaignSchema = z.strictObject({
     })
     .prefault({}),
   /** Its other fields are the kind's own. */
-  router: kindSpecSchema.extend({ kind: z.string().default('linear'), ...outcomeMatrixFields }).prefault({}),
+  router: kindSpecSchema.extend({ kind: z.string().default('learned'), ...outcomeMatrixFields }).prefault({}),
   /** Baselines at as many training rollouts as `trace`: each `{kind, name?, options}`. */
   arms: z
     .array(kindSpecSchema.extend({ name: armNameSchema.optional() }))

@@ -25,8 +25,12 @@ export const candidateSchema = z.object({
   examples: z.array(z.string()),
   /** Steps that show it, of both outcomes; for analysts that cite. */
   citations: z.array(citationSchema).optional(),
+  /** Of a composite: the capabilities that its instances need together, two at a time, and how often they are lacking so. */
+  parts: z.array(z.object({ names: z.tuple([z.string(), z.string()]), share: z.number() })).optional(),
 });
 export type Candidate = z.infer<typeof candidateSchema>;
+/** A capability in words. */
+export type Lacking = Pick<Candidate, 'name' | 'definition'>;
 
 /** What failed for no fault of the agent's: it is reported and never becomes a capability. */
 export const faultSchema = z.object({

@@ -47,7 +47,7 @@ export const failureTypes = {
   LanguageModelUnavailable: { retryable: true },
   /** 5xx, a reply that broke off, or something that is no chat completion. */
   LanguageModelFailed: { retryable: true },
-  /** Its endpoint refuses the request: a wrong key or model, or a prompt that is too long for it. */
+  /** Its endpoint refuses the request: a wrong key or model, or a prompt that is too long for it; or there is no key to send. */
   LanguageModelRejected: { retryable: false },
   /** Its answer could not be used, nor could those to the repairs that were asked for. */
   AnswerInvalid: { retryable: false },

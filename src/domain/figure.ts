@@ -14,8 +14,11 @@ const intervalSchema = z.strictObject({
   method: z.string(),
 });
 
+const units = z.number().int().nonnegative();
+const mcnemarSchema = z.strictObject({ better: units, worse: units, p: z.number().min(0).max(1) });
+
 /** `fraction` and `difference` (of two fractions) are in 0..1 here and shown as percent and points. */
-const figureUnitSchema = z.enum(['fraction', 'difference', 'reward', 'count', 'tokens']);
+const figureUnitSchema = z.enum(['fraction', 'difference', 'reward', 'count', 'tokens', 'milliseconds']);
 
 export const figureSchema = z
   .strictObject({
@@ -29,6 +32,8 @@ export const figureSchema = z
     /** Population standard deviation over the n units, where that is what the method reports. */
     std: z.number().nonnegative().optional(),
     interval: intervalSchema.optional(),
+    /** Of a difference of outcomes 0 and 1, one trial a task: McNemar's exact test on the tasks that one side alone solves. */
+    mcnemar: mcnemarSchema.optional(),
     from: z.array(artifactRefSchema),
   })
   .refine((f) => f.value !== null || f.n === 0, 'a figure without a value has n 0')

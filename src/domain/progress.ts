@@ -17,7 +17,8 @@ export interface RolloutHeartbeat {
 export interface TrainHeartbeat {
   kind: 'train';
   step: number;
-  steps: number;
+  /** Absent where nobody knows how many there will be. */
+  steps?: number;
   /** Mean reward of the last finished step. */
   reward?: number;
   rollouts?: { done: number; total: number };

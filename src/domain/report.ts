@@ -35,7 +35,7 @@ const publishedSchema = z.strictObject({
 });
 
 const reportedRouterSchema = z.strictObject({
-  /** As in the campaign file, e.g. `linear`. */
+  /** As in the campaign file, e.g. `learned`. */
   kind: z.string(),
   /** The option that gets every conversation, where routing did not help. */
   constant: z.string().optional(),
@@ -45,14 +45,30 @@ const reportedRouterSchema = z.strictObject({
     base: figureSchema,
     bestSingle: z.strictObject({ option: z.string(), successRate: figureSchema }),
     unionCeiling: figureSchema,
+    /** Where several forms were compared, each on the same folds; one of them was kept. */
+    forms: z.array(z.strictObject({ form: z.string(), successRate: figureSchema, kept: z.boolean() })).optional(),
   }),
   helps: z.boolean(),
   /** Options that it can't choose, since their rollouts could not be made. */
   failed: z.array(z.strictObject({ name: z.string(), reason: z.string() })).optional(),
-  /** What it chose on the test split, and the mean of the probabilities that it gave; over the scored rollouts. */
+  /**
+   * What it chose on the test split: the share of conversations, the success of those on it, and the mean of the probabilities that it gave;
+   * over the scored rollouts.
+   */
   choices: z
-    .array(z.strictObject({ option: z.string(), share: figureSchema, probability: figureSchema.optional() }))
+    .array(
+      z.strictObject({
+        option: z.string(),
+        share: figureSchema,
+        successRate: figureSchema.optional(),
+        probability: figureSchema.optional(),
+      }),
+    )
     .optional(),
+  /** The bound of routing minus the routed policy, paired over the test tasks: what better choices would have gained. */
+  regret: figureSchema.optional(),
+  /** Median over the test conversations. */
+  latency: figureSchema.optional(),
   /** Test rollouts that broke because it could not choose. */
   errors: figureSchema.optional(),
 });
@@ -69,6 +85,8 @@ const reportShape = z.strictObject({
   campaign: z.strictObject({
     name: z.string(),
     seed: count,
+    /** Of trainings, where it is another than `seed`. */
+    trainingSeed: count.optional(),
     configSha256: z.string(),
     baseModel: z.string(),
     target: z.strictObject({ name: z.string(), version: z.string() }),

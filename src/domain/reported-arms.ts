@@ -10,10 +10,10 @@ const count = z.number().int().nonnegative();
 const step = count;
 
 /**
- * What a row of the arms is: the base model, one adapter, the routed policy, the bound of routing (tasks that any of the router's options
+ * What a row of the arms is: the base model, one adapter, a sum of adapters that the router may choose, the routed policy, the bound of routing (tasks that any of the router's options
  * solves: no policy), or a baseline, an arm of the campaign file.
  */
-export const roles = ['base', 'adapter', 'routed', 'bound', 'baseline'] as const;
+export const roles = ['base', 'adapter', 'sum', 'routed', 'bound', 'baseline'] as const;
 export type Role = (typeof roles)[number];
 
 export const armSchema = z
@@ -22,6 +22,8 @@ export const armSchema = z
     role: z.enum(roles),
     /** Of a baseline. */
     kind: z.string().optional(),
+    /** Of a baseline that takes over environments or adapters, or of a composite's adapter: the capabilities they are of. */
+    builtOn: z.array(z.string()).optional(),
     /** Of a baseline that the router may give conversations to. */
     routable: z.boolean().optional(),
     /** Training rollouts spent to choose what is evaluated from; of a baseline those within what the routed policy spent. */

@@ -30,6 +30,8 @@ const branchComparisonSchema = z.strictObject({
 });
 export type BranchComparison = z.infer<typeof branchComparisonSchema>;
 
+const partsSchema = z.array(z.strictObject({ names: z.tuple([z.string(), z.string()]), share: z.number() }));
+
 const reportedCandidateSchema = z.strictObject({
   name: z.string(),
   definition: z.string(),
@@ -63,6 +65,11 @@ export type ReportedRound = z.infer<typeof reportedRoundSchema>;
 
 export const reportedCapabilitySchema = z.strictObject({
   ...reportedCandidateSchema.shape,
+  /**
+   * Of a composite: the pairs that its instances need, by how often failures need them. No pass labels it: its coverage is the share of the
+   * failures that need two at once. It is calibrated with, and trained from, the sum of their adapters, which `before` is of as well.
+   */
+  parts: partsSchema.optional(),
   /** Of the last round that was calibrated, with hints where it was: the accepted one, if one was. */
   calibration: calibrationFiguresSchema.optional(),
   rounds: z.array(reportedRoundSchema).optional(),
@@ -86,7 +93,7 @@ export const reportedCapabilitySchema = z.strictObject({
     .optional(),
   adapter: artifactRefSchema.optional(),
   /** Absent while its workflow has not ended. */
-  status: z.enum(['trained', 'not_calibrated', 'not_synthesized', 'not_approved', 'failed']).optional(),
+  status: z.enum(['trained', 'not_calibrated', 'not_synthesized', 'not_approved', 'not_started', 'failed']).optional(),
   reason: z.string().optional(),
   workflowId: z.string().optional(),
 });
@@ -105,6 +112,8 @@ export const reportedSelectionSchema = z.strictObject({
   reason: z.string().optional(),
   /** What was decided of the selected ones, where somebody was asked. */
   decision: z.string().optional(),
+  /** Why there is no composite of them, where one was looked for. */
+  noComposite: z.string().optional(),
   /** Where the analyst cites steps or gives reasons. */
   evidence: z.array(reportedEvidenceSchema).optional(),
   /** Where there are any. */

@@ -6,6 +6,7 @@ import type { BaseCheck } from './base-check';
 import type { CalibrationReport } from './calibration';
 import type { Campaign } from './campaign';
 import type { Candidate } from './capability';
+import type { Composite } from './composite';
 import type { Purpose } from './purposes';
 import { fixedPolicySchema, type FixedPolicy, type Hints } from './rollout';
 import type { Stage } from './stages';
@@ -63,6 +64,10 @@ export interface SelectionResult {
   selected: SelectedCapability[];
   /** What was decided of them, where somebody was asked: `selected` are those that it left, as it left them. */
   decision?: Decision;
+  /** Of those that failures need together. */
+  composite?: Composite;
+  /** Why there is none, where one was looked for. */
+  noComposite?: string;
 }
 
 export const selfTestSchema = z.object({
@@ -135,11 +140,13 @@ interface Trained {
 export interface CapabilityResult {
   name: string;
   workflowId: string;
-  status: 'trained' | 'not_synthesized' | 'not_calibrated' | 'not_approved' | 'failed';
+  status: 'trained' | 'not_synthesized' | 'not_calibrated' | 'not_approved' | 'not_started' | 'failed';
   reason?: string;
   rounds: SynthesisRound[];
+  /** Of a composite: its pairs. Its training starts from the sum of their adapters, not from the base model. */
+  parts?: Candidate['parts'];
   trained?: Trained & {
-    /** Before: the base model on the same tasks. */
+    /** Before: what its training starts from, on the same tasks. */
     synthesized: { before: RolloutSummary; after: RolloutSummary };
     target: { before: RolloutSummary; after: RolloutSummary };
   };
@@ -151,6 +158,10 @@ export interface ArmOutcome {
   iterations: Iteration[];
   /** Where it trained. */
   training?: TrainingResult;
+  /** Capabilities whose environments or adapters it takes over, and training rollouts of theirs that its iterations count. */
+  builtOn?: { capability: string; rollouts: number }[];
+  /** Synthesized environments that it trained on, and how many of their training seeds. */
+  trainedOn?: { module: ArtifactRef; seeds: number }[];
 }
 
 export interface ArmResult extends Partial<ArmOutcome> {
@@ -172,6 +183,9 @@ export interface RouterResult {
   reason?: string;
   /** What a conversation can be given to. */
   options: string[];
+  /** Those of the options that are sums of adapters: their parts. */
+  sums: string[][];
+  /** Also of sums that were tried and are no options. */
   outcomes: { option: string; rollouts: RolloutSummary }[];
   /** Options that are left out, since their rollouts could not be made. */
   failed?: { name: string; reason: string }[];

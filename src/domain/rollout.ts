@@ -34,6 +34,8 @@ export const choiceSchema = z.object({
   policy: fixedPolicySchema,
   /** By option, as the router sees them; they need not add up to 1. */
   probabilities: z.record(z.string(), z.number()),
+  /** How long choosing took. */
+  milliseconds: z.number().nonnegative().optional(),
 });
 export type Choice = z.infer<typeof choiceSchema>;
 

@@ -17,6 +17,13 @@ export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
+/** The middle value, or the mean of the two in the middle. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = (sorted.length - 1) / 2;
+  return mean(sorted.slice(Math.floor(middle), Math.ceil(middle) + 1));
+}
+
 /** Population standard deviation (divides by n): 0 for one value. */
 export function populationStd(values: readonly number[]): number {
   const center = mean(values);
@@ -100,16 +107,23 @@ export function meanInterval({
   seed?: number;
   resamples?: number;
 }): Estimate {
-  checkConfidence(confidence);
   const center = mean(values);
   const random = seededRandom('bootstrap of a mean', seed);
   const means = Float64Array.from({ length: resamples }, () => {
     let sum = 0;
     for (let i = 0; i < values.length; i++) sum += values[Math.floor(random() * values.length)] ?? 0;
     return sum / values.length;
-  }).sort();
-  const at = (p: number) => means[Math.min(resamples - 1, Math.max(0, Math.round(p * (resamples - 1))))] ?? center;
-  return { mean: center, low: at((1 - confidence) / 2), high: at((1 + confidence) / 2), n: values.length };
+  });
+  return { mean: center, ...percentiles(means, confidence), n: values.length };
+}
+
+/** Ends of the percentile interval of resampled means; they are sorted in place. */
+export function percentiles(means: Float64Array, confidence: number): { low: number; high: number } {
+  checkConfidence(confidence);
+  means.sort();
+  const last = means.length - 1;
+  const at = (p: number) => means[Math.min(last, Math.max(0, Math.round(p * last)))] as number;
+  return { low: at((1 - confidence) / 2), high: at((1 + confidence) / 2) };
 }
 
 /** Rate of success of an arm: Wilson's interval where every task was tried once with outcome 0 or 1, else the bootstrap over tasks. */
@@ -132,33 +146,6 @@ export function successRate({
         confidence,
       })
     : meanInterval({ values: taskMeans, confidence, seed });
-}
-
-/** Mean of (treatment - control) over the same tasks; each side maps a task to its mean over trials. Pairing removes the spread of the tasks. */
-export function pairedDifference({
-  treatment,
-  control,
-  confidence = 0.95,
-  seed = 1,
-}: {
-  treatment: ReadonlyMap<string, number>;
-  control: ReadonlyMap<string, number>;
-  confidence?: number;
-  seed?: number;
-}): Estimate {
-  const unpaired = [...treatment.keys()]
-    .filter((task) => !control.has(task))
-    .concat([...control.keys()].filter((task) => !treatment.has(task)));
-  if (unpaired.length > 0) {
-    throw new Error(
-      `pairedDifference: tasks of one arm only: ${unpaired.slice(0, 8).join(', ')}; compare arms on the same tasks`,
-    );
-  }
-  // Sorted, so that the bootstrap does not depend on the order in which rollouts finished.
-  const values = [...treatment]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([task, value]) => value - (control.get(task) ?? 0));
-  return meanInterval({ values, confidence, seed });
 }
 
 /** Unbiased estimate of the chance that at least one of k attempts succeeds, from `successes` of `trials` attempts at one task. */

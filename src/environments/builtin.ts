@@ -4,8 +4,9 @@ import type { Environment } from '../domain/environment';
 import { defineKind } from '../domain/kind';
 import type { EnvironmentKind } from './kinds';
 import { createShop } from './shop';
+import { shopParameters, type ShopParameters } from './shop/parameters';
 
-const makers = { shop: createShop } satisfies Record<string, () => Environment>;
+const makers = { shop: createShop } satisfies Record<string, (parameters: ShopParameters) => Environment>;
 
 export const builtinNames = Object.keys(makers) as (keyof typeof makers)[];
 
@@ -13,8 +14,8 @@ export const builtin: EnvironmentKind = {
   ...defineKind({
     kind: 'builtin',
     version: '1',
-    options: { name: z.enum(builtinNames) },
-    open: ({ name }) => makers[name](),
+    options: { name: z.enum(builtinNames), ...shopParameters },
+    open: ({ name, ...parameters }) => makers[name](parameters),
   }),
   label: ({ name }) => String(name),
 };

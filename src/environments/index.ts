@@ -3,7 +3,8 @@ import { tau2 } from './benchmarks/tau2';
 import { toolsandbox } from './benchmarks/toolsandbox';
 import { builtin } from './builtin';
 import type { EnvironmentKind } from './kinds';
+import { mixture } from './mixture';
 import { processKind } from './process-kind';
 import { sandbox } from './sandbox';
 
-export const environments: readonly EnvironmentKind[] = [builtin, processKind, tau2, toolsandbox, sandbox];
+export const environments: readonly EnvironmentKind[] = [builtin, processKind, tau2, toolsandbox, sandbox, mixture];

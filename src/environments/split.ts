@@ -34,7 +34,7 @@ export function splitTasks({ campaign, train, test }: { campaign: Campaign; trai
 }
 
 /** Kinds of arms that train on the discovery tasks: each of their steps takes `groupsPerStep` different ones. */
-const TRAINING_ON_TARGET = ['grpo_target'];
+const TRAINING_ON_TARGET = ['grpo_target', 'trace_then_target'];
 
 function checkGroups({ arms, training: { groupsPerStep } }: Campaign, tasks: number): void {
   if (groupsPerStep <= tasks || !arms.some(({ kind }) => TRAINING_ON_TARGET.includes(kind))) return;

@@ -1,7 +1,7 @@
 /** The one mapping from what a language model's endpoint does to failure types. Invariant: a refusal names the field that mends it. */
 import type { LanguageModelSpec } from '../domain/language-model';
-import { OutsideFailure, type FailureType } from '../domain/failures';
-import { remedyOf, troubleOf } from './endpoint';
+import { isFailure, OutsideFailure, type FailureType } from '../domain/failures';
+import { keyOf, remedyOf, troubleOf } from './endpoint';
 
 /** A model as errors name it: `field` is that of the campaign file, such as `analyst`. */
 export interface Named {
@@ -11,12 +11,23 @@ export interface Named {
 }
 
 export const modelFailure = (
-  { field, spec }: Named,
+  { field, spec }: Pick<Named, 'field' | 'spec'>,
   failure: { type: FailureType; problem: string; retryAfterMs?: number | undefined },
 ): OutsideFailure => {
   const { type, problem, retryAfterMs } = failure;
   return new OutsideFailure(type, `${field} (${spec.model} at ${spec.url}): ${problem}`, undefined, retryAfterMs);
 };
+
+/** What every request would meet, as a refused key: it is about the campaign, and no capability's or pass's own. */
+export function sentKeyOf(named: Pick<Named, 'field' | 'spec'>): string | undefined {
+  const { field, spec } = named;
+  try {
+    return keyOf(`${field}.apiKeyEnv`, spec.apiKeyEnv);
+  } catch (error) {
+    if (!isFailure(error, 'BadInput')) throw error;
+    throw modelFailure(named, { type: 'LanguageModelRejected', problem: error.message });
+  }
+}
 
 /** No cause is passed on: what a client's error holds beside its message may be anything. */
 export function failureOf(named: Named, error: unknown): OutsideFailure {

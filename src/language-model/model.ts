@@ -6,8 +6,8 @@
 import type OpenAI from 'openai';
 import { digest } from '../artifacts/hash';
 import type { LanguageModelSpec } from '../domain/language-model';
-import { isCrowded, keyOf, openClient } from './endpoint';
-import { failureOf, modelFailure, noMore, silent, type Named } from './errors';
+import { isCrowded, openClient } from './endpoint';
+import { failureOf, modelFailure, noMore, sentKeyOf, silent, type Named } from './errors';
 import { forgetLost, isLostForGood, LOST_IN_A_ROW } from './lost';
 import { laneTo, orAborted, type Lane } from './rate';
 import { Growing, readReply } from './reply';
@@ -47,7 +47,7 @@ export function openLanguageModel(field: string, spec: LanguageModelSpec): Langu
 }
 
 function connect(field: string, spec: LanguageModelSpec): { named: Named; openai: OpenAI } {
-  const key = keyOf(`${field}.apiKeyEnv`, spec.apiKeyEnv);
+  const key = sentKeyOf({ field, spec });
   return { named: { field, spec, key }, openai: openClient({ url: spec.url, key }) };
 }
 
@@ -115,14 +115,19 @@ async function request(o: {
     forgetLost(way);
     return withoutKey(reply, named.key);
   } catch (error) {
-    asking.signal.throwIfAborted();
     const isSilent = silence.signal.aborted;
     const failure = isSilent ? silent(named) : failureOf(named, error);
+    const lost = { usage: growing.usage(), step: asking.step, price: named.spec.price };
+    if (asking.signal.aborted) {
+      // It was asked, and is paid for, whoever wants the answer. That it could not be counted is no reason to go on.
+      if (failure.type === 'LanguageModelFailed') await asking.ledger.countLost(lost).catch(() => undefined);
+      asking.signal.throwIfAborted();
+    }
     if (isCrowded(error)) lane.refused(failure.retryAfterMs);
     const isLost = isSilent || (growing.begun && failure.type === 'LanguageModelFailed');
     if (!isLost) throw failure;
     const isLast = isLostForGood(way);
-    await asking.ledger.countLost({ usage: growing.usage(), step: asking.step, price: named.spec.price });
+    await asking.ledger.countLost(lost);
     throw isLast ? noMore(named, { failure, times: LOST_IN_A_ROW }) : failure;
   } finally {
     clearTimeout(timer);

@@ -2,8 +2,10 @@
 import type { Figure } from '../domain/figure';
 import type { Report } from '../domain/report';
 import type { Arm } from '../domain/reported-arms';
+import { foldSums } from './arm-names';
 import { figureView } from './figure-view';
 import { markup, type Markup } from './markup';
+import { MCNEMAR, mcnemarText } from './paired';
 import { armsPlot } from './plots/arms';
 import { budgetPlot } from './plots/budget';
 import { plotFigure, table } from './sections';
@@ -12,48 +14,29 @@ import { evaluatedAt } from './words';
 export const armsSection = ({ arms, budget, comparisons = [], campaign }: Report): Markup | undefined => {
   if (arms === undefined) return undefined;
   const view = (figure: Figure | undefined): Markup => figureView({ figure, campaign: campaign.name });
+  const { shown, folded } = foldSums(arms);
   const bound = arms.some(({ role }) => role === 'bound');
   return markup`<h2>Arms on test tasks</h2>
 ${plotFigure({
-  body: armsPlot({ arms, campaign: campaign.name }),
+  body: armsPlot({ arms: shown, campaign: campaign.name }),
   caption: `Share of test tasks solved, with its interval.${bound ? ' The diamond is a bound, not a policy: tasks that any of the router’s options alone solves.' : ''}`,
   campaign: campaign.name,
 })}
-${table({
-  head: [
-    'arm',
-    'what',
-    'training rollouts',
-    'all rollouts',
-    'tasks × trials',
-    'success',
-    'difference to base',
-    'status',
-  ],
-  rows: arms.map((arm) => [
-    arm.name,
-    whatIs(arm),
-    training(arm, view),
-    view(arm.allRollouts),
-    `${arm.tasks} × ${arm.trials}`,
-    view(arm.successRate),
-    view(arm.differenceToBase),
-    arm.status === 'failed' ? markup`<span class="bad">failed: ${arm.reason}</span>` : 'evaluated',
-  ]),
-})}
+${armsTable(shown, view)}
+${folded.length > 0 && markup`<details class="seen"><summary>${folded.length} more sums of adapters</summary>${armsTable(folded, view)}</details>`}
 <p class="small quiet">Training rollouts: those spent to choose what is evaluated from, for a baseline within what the adapters spent together. All rollouts: whatever was rolled out to come to it, that is training,
 calibration and held-out evaluations, and for the routed policy also base rollouts and the router’s outcome matrix. Test rollouts are
 nobody’s.</p>
 ${
   comparisons.length > 0 &&
   markup`<h3>Paired differences between arms</h3>${table({
-    head: ['arm', 'minus', 'difference'],
-    rows: comparisons.map(({ arm, against, difference }) => [arm, against, view(difference)]),
-  })}`
+    head: ['arm', 'minus', 'difference', 'on single tasks'],
+    rows: comparisons.map(({ arm, against, difference }) => [arm, against, view(difference), mcnemarText(difference)]),
+  })}<p class="small quiet">p: ${MCNEMAR}.</p>`
 }
 <h3>Success against training rollouts</h3>
 ${plotFigure({
-  body: budgetPlot({ arms, ...(budget && { budget }), campaign: campaign.name }),
+  body: budgetPlot({ arms: shown, ...(budget && { budget }), campaign: campaign.name }),
   caption:
     'Open: held-out train tasks of the target. Filled: test tasks, with the value. Both stand at the training rollouts that were spent.',
   ...(budget && { from: budget.from }),
@@ -63,15 +46,43 @@ ${budget !== undefined && markup`<div class="small">training rollouts of all ada
 ${endings(arms, view)}`;
 };
 
-const whatIs = ({ role, kind, routable }: Arm): string =>
-  role === 'baseline' ? `baseline ${kind ?? ''}${routable ? ', routable' : ''}` : role;
+type View = (figure: Figure | undefined) => Markup;
 
-const training = (arm: Arm, view: (figure: Figure | undefined) => Markup): Markup => {
+const armsTable = (arms: readonly Arm[], view: View): Markup =>
+  table({
+    head: [
+      'arm',
+      'what',
+      'training rollouts',
+      'all rollouts',
+      'tasks × trials',
+      'success',
+      'difference to base',
+      'status',
+    ],
+    rows: arms.map((arm) => [
+      arm.name,
+      whatIs(arm),
+      training(arm, view),
+      view(arm.allRollouts),
+      `${arm.tasks} × ${arm.trials}`,
+      view(arm.successRate),
+      view(arm.differenceToBase),
+      arm.status === 'failed' ? markup`<span class="bad">failed: ${arm.reason}</span>` : 'evaluated',
+    ]),
+  });
+
+const whatIs = ({ role, kind, routable, builtOn = [] }: Arm): string => {
+  const of = builtOn.length > 0 ? ` of ${builtOn.join(', ')}` : '';
+  return role === 'baseline' ? `baseline ${kind ?? ''}${of}${routable ? ', routable' : ''}` : `${role}${of}`;
+};
+
+const training = (arm: Arm, view: View): Markup => {
   const at = evaluatedAt(arm);
   return markup`${view(arm.trainingRollouts)}${at !== undefined && markup`<div class="quiet small">${at}</div>${arm.evaluatedRollouts && view(arm.evaluatedRollouts)}${arm.trainedTo && view(arm.trainedTo)}`}`;
 };
 
-const endings = (arms: readonly Arm[], view: (figure: Figure | undefined) => Markup): Markup | undefined => {
+const endings = (arms: readonly Arm[], view: View): Markup | undefined => {
   const ended = arms.flatMap(({ name, stopReasons }) => (stopReasons === undefined ? [] : [{ name, stopReasons }]));
   const reasons = [...new Set(ended.flatMap(({ stopReasons }) => stopReasons.map(({ reason }) => reason)))];
   if (reasons.length === 0) return undefined;

@@ -10,7 +10,7 @@ import { markup, type Markup } from './markup';
 import { calibrationPlot } from './plots/calibration';
 import { plotFigure, table } from './sections';
 import { versionsSection } from './versions-section';
-import { adapterVerdict, gamedText } from './words';
+import { adapterVerdict, compositeText, gamedText } from './words';
 
 type View = (figure: Figure | undefined) => Markup;
 
@@ -26,7 +26,7 @@ export const capabilitiesSection = (report: Report): Markup | undefined => {
 ${table({
   head: ['capability', 'status', 'verdict', 'rounds', 'target before', 'target after', 'difference', 'reason'],
   rows: capabilities.map((c) => [
-    markup`${c.name}${c.adapter !== undefined && markup`<div class="quiet">adapter ${sourceView({ from: [c.adapter], campaign: campaign.name })}</div>`}`,
+    markup`${c.name}${c.adapter !== undefined && markup`<div class="quiet">adapter ${sourceView({ from: [c.adapter], campaign: campaign.name })}</div>`}${c.parts !== undefined && markup`<div class="quiet">${compositeText(c)}</div>`}`,
     ended(c),
     c.validation?.verdict === 'gamed' ? markup`<span class="bad">gamed</span>` : adapterVerdict(c),
     c.rounds === undefined ? MISSING : String(c.rounds.length),
@@ -43,7 +43,7 @@ ${
   markup`<h2>Calibration</h2>${plotFigure({
     body: calibrationPlot({ capabilities, bands, campaign: campaign.name }),
     caption:
-      'Base model on each synthesized environment. Shaded: accepted; small open dots: earlier rounds; filled: the last round (red: outside). Where the base has mastered a branch ' +
+      'Base model on each synthesized environment (on a composite’s, the sum of its parts’ adapters). Shaded: accepted; small open dots: earlier rounds; filled: the last round (red: outside). Where the base has mastered a branch ' +
       'of the instances, the marks are over the others, which were judged.',
     campaign: campaign.name,
   })}`
@@ -64,10 +64,10 @@ const branchTable = (capabilities: readonly ReportedCapability[], view: View): M
     ]),
   );
   if (rows.length === 0) return undefined;
-  return markup`<h3>Held-out seeds by branch</h3><p class="small quiet">Success of the base and of the best iteration on the same seeds of the
-synthesized environment. An adapter that rises on one branch and falls on another beyond chance is gamed: it does the same everywhere. The
+  return markup`<h3>Held-out seeds by branch</h3><p class="small quiet">Success of what the training starts from (the base, or a composite’s sum)
+and of the best iteration on the same seeds of the synthesized environment. An adapter that rises on one branch and falls on another beyond chance is gamed: it does the same everywhere. The
 router may choose it all the same, if that pays on the target.</p>${table({
-    head: ['capability', 'branch', 'base', 'best iteration', 'difference'],
+    head: ['capability', 'branch', 'before', 'best iteration', 'difference'],
     rows,
   })}`;
 };

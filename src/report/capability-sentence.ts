@@ -36,7 +36,8 @@ export const capabilitySentence = (capability: ReportedCapability): VerdictSente
   }
   if (validation === undefined) return say(`Adapter ${name} was not validated.`);
   const { before, after, difference } = validation.target;
-  const change = `${valueText(before)} to ${valueText(after)} on held-out target tasks`;
+  const from = capability.parts === undefined ? '' : ', before as the sum of its parts';
+  const change = `${valueText(before)} to ${valueText(after)} on held-out target tasks${from}`;
   const sure = difference === undefined ? '' : ` (${valueText(difference)}, ${level(difference)})`;
   const told = gamed(validation.branches);
   if (told !== undefined)

@@ -22,6 +22,8 @@ const number = ({ value, unit, bare }: { value: number; unit: Figure['unit']; ba
       return fixed(100 * value, 1) + (bare ? '' : '%');
     case 'difference':
       return signed(100 * value) + (bare ? '' : ' pt');
+    case 'milliseconds':
+      return fixed(value, 2) + (bare ? '' : ' ms');
     case 'count':
     case 'tokens':
       return grouped(value);

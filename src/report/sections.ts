@@ -84,7 +84,7 @@ export const selectionSection = ({ selection, campaign }: Report): Markup | unde
     selection.passes === 0
       ? 'The analyst gives the capabilities outright; nothing was labeled.'
       : `Each of ${selection.passes} passes labels them. A pass votes for a capability if Cov ≥ ${rule.rho} and Delta ≥ ${rule.delta}; ${rule.votes} votes select it.`
-  }</p>${failedPassesText(selection).map((text) => markup`<p class="bad">${text}</p>`)}${selection.reason !== undefined && markup`<p class="bad">${selection.reason}</p>`}${selection.decision !== undefined && markup`<p>The selected ones were ${selection.decision}.</p>`}
+  }</p>${failedPassesText(selection).map((text) => markup`<p class="bad">${text}</p>`)}${selection.reason !== undefined && markup`<p class="bad">${selection.reason}</p>`}${selection.decision !== undefined && markup`<p>The selected ones were ${selection.decision}.</p>`}${selection.noComposite !== undefined && markup`<p>No composite: ${selection.noComposite}.</p>`}
 ${
   selection.passes > 0 &&
   plotFigure({

@@ -18,7 +18,8 @@ const solvedBy = (matrix: SolverMatrix): Map<string, Column> =>
   );
 
 /** What the router may choose. */
-const isSingle = ({ role, routable }: Arm): boolean => role === 'base' || role === 'adapter' || routable === true;
+const isOption = ({ role, routable }: Arm): boolean =>
+  role === 'base' || role === 'adapter' || role === 'sum' || routable === true;
 
 /**
  * Splits the tasks that the routed policy fails: those that an option alone solves (the router's loss), and those that none solves (a
@@ -33,18 +34,19 @@ export const whereRoutingFails = ({ solverMatrix, arms = [] }: ReportDraft): Ver
       const solved = columns.get(name);
       return solved === undefined ? [] : [{ name, solved }];
     });
-  const singles = withColumn(isSingle);
+  const options = withColumn(isOption);
   const failed = (columns.get(routed.name) ?? []).flatMap((solved, task) => (solved === false ? [task] : []));
   if (failed.length === 0) return [];
-  const beyond = failed.filter((task) => !singles.some(({ solved }) => solved[task]));
+  const beyond = failed.filter((task) => !options.some(({ solved }) => solved[task]));
   const behind = [solverMatrix.from.sha256];
-  const named = (role: Arm['role']) => withColumn((arm) => arm.role === role && isSingle(arm)).map(({ name }) => name);
-  const words = [...named('base'), ...(named('adapter').length > 0 ? ['an adapter'] : []), ...named('baseline')];
+  const named = (role: Arm['role']) => withColumn((arm) => arm.role === role && isOption(arm)).map(({ name }) => name);
+  const any = (role: Arm['role'], word: string) => (named(role).length > 0 ? [word] : []);
+  const words = [...named('base'), ...any('adapter', 'an adapter'), ...any('sum', 'a sum'), ...named('baseline')];
   const anyOf = [words.slice(0, -1).join(', '), words.at(-1)].filter(Boolean).join(' or ');
   const split =
     `Of ${failed.length} tasks that ${routed.name} fails, ${anyOf} alone solves ${failed.length - beyond.length} (lost by routing) ` +
     `and ${beyond.length} are solved by none of them (no adapter for what they need).`;
-  const others = withColumn((arm) => arm.role === 'baseline' && !isSingle(arm)).flatMap(({ name, solved }) => {
+  const others = withColumn((arm) => arm.role === 'baseline' && !isOption(arm)).flatMap(({ name, solved }) => {
     const taken = beyond.filter((task) => solved[task]).length;
     return taken > 0 ? [{ text: `${name} solves ${taken} of these ${beyond.length}.`, behind }] : [];
   });

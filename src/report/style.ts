@@ -41,6 +41,7 @@ svg .tick { font-size:11.5px; fill:var(--quiet) } .grid { stroke:var(--rule) } .
 .band { fill:var(--band) } .strip { fill:var(--code) } .solved { fill:var(--adapter) } .unscored { fill:var(--accent); opacity:.6 }
 .mark { fill:var(--adapter); stroke:var(--adapter); stroke-width:1.5 } .whisker { stroke:var(--adapter); stroke-width:2 }
 .mark.base { fill:var(--base); stroke:var(--base) } .whisker.base { stroke:var(--base) }
+.mark.sum { fill:var(--paper); stroke:var(--adapter) }
 .mark.routed { fill:var(--accent); stroke:var(--accent) } .whisker.routed { stroke:var(--accent) }
 .mark.baseline { fill:var(--baseline); stroke:var(--baseline) } .whisker.baseline { stroke:var(--baseline) }
 .mark.bound, .mark.left-out, .mark.earlier, .mark.held-out { fill:var(--paper) }
@@ -50,7 +51,7 @@ svg .tick { font-size:11.5px; fill:var(--quiet) } .grid { stroke:var(--rule) } .
 .curve { fill:none; stroke:var(--quiet); stroke-width:2 }
 .curve.branch-0, .curve.branch-1, .curve.branch-2, .curve.branch-3 { stroke-width:1; stroke:var(--adapter) }
 .curve.branch-1 { stroke:var(--accent) } .curve.branch-2 { stroke:var(--baseline) } .curve.branch-3 { stroke-dasharray:3 2 }
- .bar { fill:var(--adapter) } .bar.base { fill:var(--base) } .bar.baseline { fill:var(--baseline) }
+.bar { fill:var(--adapter) } .bar.base { fill:var(--base) } .bar.baseline { fill:var(--baseline) }
 .mark.open { fill:var(--paper) } .iterations { fill:none; stroke-width:2; stroke:var(--baseline) }
 @media print { body { max-width:none; padding:0 } }
 `;

@@ -1,4 +1,5 @@
 /** Lines and columns on a terminal. Invariants: no line is longer than it is told; nothing in a text moves the cursor. */
+import { shortName } from './arm-names';
 import { visible } from './visible';
 
 /** Of the first column. */
@@ -46,6 +47,7 @@ export function align(plan: Columns, width: number): string[] {
   return rows.map((row) => {
     const cells = shown.map((i) => {
       const [cell, own] = [row[i] ?? '', widths[i] ?? 0];
+      if (i === 0) return shortName(cell, own).padEnd(own);
       return plan.right.includes(i) ? cut(cell, own).padStart(own) : cut(cell, own).padEnd(own);
     });
     return cut(cells.join('  ').trimEnd(), width);

@@ -1,23 +1,54 @@
 /** What is said under the tables on a terminal: of the selection, of single capabilities, of what language models cost. */
 import type { Report } from '../domain/report';
+import type { Arm } from '../domain/reported-arms';
 import type { ReportedCapability, ReportedSelection } from '../domain/reported-capability';
 import { hintsText } from './calibrations';
+import { MISSING, percent, spreadText, valueText } from './format';
 import { spentText } from './language-model-cost';
-import { failedPassesText, faultsText, gamedText } from './words';
+import { compositeText, failedPassesText, faultsText, gamedText } from './words';
 
 export const selectionNotes = (selection: ReportedSelection): string[] => {
-  const { decision } = selection;
+  const { decision, noComposite } = selection;
   return [
     ...failedPassesText(selection),
     ...(decision === undefined ? [] : [`the selected ones were ${decision}`]),
     ...[faultsText(selection) ?? []].flat(),
+    ...(noComposite === undefined ? [] : [`no composite: ${noComposite}`]),
   ];
 };
 
-export const capabilityNotes = ({ name, status, reason, validation, calibration }: ReportedCapability): string[] => {
+/** `router: ridge, cross-validated 80.5% against 78.0% of a+b alone; regret on test +2.5 pt (+0.5 to +5.0); 0.21 ms a conversation`. */
+export const routerNotes = ({ router }: Report): string[] => {
+  if (router === undefined) return [];
+  const { crossValidation, helps, constant, regret, latency } = router;
+  const { routed, bestSingle, forms } = crossValidation;
+  const kept = forms?.find((one) => one.kept)?.form ?? router.kind;
+  const scored = `cross-validated ${valueText(routed)}`;
+  const parts = [
+    helps
+      ? `${kept}, ${scored} against ${valueText(bestSingle.successRate)} of ${bestSingle.option} alone`
+      : `everything to ${constant ?? bestSingle.option}, ${scored}`,
+    ...(regret ? [`regret on test ${valueText(regret)} (${spreadText(regret) ?? MISSING})`] : []),
+    ...(latency ? [`${valueText(latency)} a conversation`] : []),
+  ];
+  return [`router: ${parts.join('; ')}`];
+};
+
+/** Sums that have no line in the table. */
+export const foldedNotes = (folded: readonly Arm[]): string[] => {
+  const rates = folded.flatMap(({ successRate }) => successRate?.value ?? []);
+  if (folded.length === 0) return [];
+  const between = [Math.min(...rates), Math.max(...rates)].map(percent).join(' to ');
+  return [`${folded.length} more sums of adapters${rates.length > 0 ? `, ${between}` : ''}: all of them in the page`];
+};
+
+export const capabilityNotes = (capability: ReportedCapability): string[] => {
+  const { name, status, reason, validation, calibration } = capability;
+  const composite = compositeText(capability);
   const gamed = gamedText({ validation });
   const hints = calibration?.accepted ? hintsText(calibration) : undefined;
   return [
+    ...(composite === undefined ? [] : [`${name}: ${composite}`]),
     ...(status !== 'trained' && reason !== undefined ? [`${name}: ${reason}`] : []),
     ...(hints === undefined ? [] : [`${name}: accepted ${hints}`]),
     ...(gamed === undefined ? [] : [`${name} is gamed:`, `  ${gamed}`]),

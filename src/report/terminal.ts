@@ -4,9 +4,11 @@
  */
 import type { Report } from '../domain/report';
 import { MISSING, shortPercent, spreadText, valueText, wholeNumber } from './format';
+import { foldSums } from './arm-names';
+import { comparisonNotes } from './paired';
 import { align, clip, wrap } from './terminal-columns';
 import { groupNotes, groupRows } from './terminal-groups';
-import { capabilityNotes, costNotes, selectionNotes } from './terminal-notes';
+import { capabilityNotes, costNotes, foldedNotes, routerNotes, selectionNotes } from './terminal-notes';
 import { adapterVerdict, evaluatedAt, votesText } from './words';
 
 /** Where a terminal does not say how wide it is. */
@@ -75,6 +77,7 @@ const capabilityRows = (capabilities: NonNullable<Report['capabilities']>): stri
 export const terminalTable = (report: Report, columns: number = WIDTH): string => {
   const width = Math.max(NARROWEST, Math.min(columns, WIDTH));
   const { campaign, baseCheck, arms, capabilities, selection } = report;
+  const { shown, folded } = foldSums(arms ?? []);
   const line = (text: string): string => clip(text, width);
   const lines = [line(`${campaign.name}  ${campaign.status.replaceAll('_', ' ')}, stage ${campaign.stage}`)];
   lines.push(...(baseCheck?.findings.map((finding) => line(`base model: ${finding}`)) ?? []));
@@ -83,19 +86,21 @@ export const terminalTable = (report: Report, columns: number = WIDTH): string =
       '',
       ...align(
         {
-          rows: armRows(arms),
+          rows: armRows(shown),
           widths: [30, 9, 9, 6, 8, 12, 8, 14],
           right: [1, 2, 3, 4, 6],
           spare: [2, 7, 5, 1, 3],
         },
         width,
       ),
+      ...foldedNotes(folded).map(line),
       line(ROLLOUTS),
     );
   for (const arm of arms ?? []) {
     const at = evaluatedAt(arm);
     if (at !== undefined) lines.push(line(`${arm.name}: ${at}`));
   }
+  lines.push(...[...comparisonNotes(report), ...routerNotes(report)].flatMap((note) => wrap(note, width)));
   if (report.groups !== undefined) {
     for (const measure of ['successRate', 'meanReward'] as const) {
       const rows = groupRows(report, measure, width);

@@ -56,22 +56,38 @@ ${training.rewardCurve !== undefined && markup`<div class="small quiet">metrics 
   })}`;
 };
 
+const FORMS =
+  'All forms on the same folds of the train split. constant: the best single option, chosen within the folds. Another form is kept only if it gains more than the standard error of its gain over constant.';
+
 export const routerSection = ({ router, arms = [], campaign }: Report): Markup | undefined => {
   if (router === undefined) return undefined;
-  const { crossValidation, choices, errors } = router;
+  const { crossValidation, choices, errors, regret, latency } = router;
   const view = (figure: Figure): Markup => figureView({ figure, campaign: campaign.name });
   const roles = new Map(arms.map(({ name, role }) => [name, role]));
   return markup`<h2>Router</h2><p>Kind: ${router.kind}${router.constant !== undefined && `, gives every conversation to ${router.constant}`}. In cross-validation on the train split it ${router.helps ? 'helps' : 'does not help'}.</p>
 ${table({
   head: ['policy', 'cross-validated success'],
   rows: [
-    ['routed', view(crossValidation.routed)],
+    ...(crossValidation.forms?.map(({ form, successRate, kept }) => [
+      `${form}${kept ? ', kept' : ''}`,
+      view(successRate),
+    ]) ?? [['routed', view(crossValidation.routed)]]),
     [`best single: ${crossValidation.bestSingle.option}`, view(crossValidation.bestSingle.successRate)],
     ['base', view(crossValidation.base)],
     ['union ceiling', view(crossValidation.unionCeiling)],
   ],
 })}
-${choices !== undefined && markup`<h3>Choices on the test split</h3>${plotFigure({ body: routerPlot({ choices, roles, campaign: campaign.name }), caption: '', campaign: campaign.name })}`}
+${crossValidation.forms !== undefined && markup`<p class="small quiet">${FORMS}</p>`}
+${
+  choices !== undefined &&
+  markup`<h3>Choices on the test split</h3>${plotFigure({
+    body: routerPlot({ choices, roles, campaign: campaign.name }),
+    caption: 'Conversations given to each option, and the success of these.',
+    campaign: campaign.name,
+  })}`
+}
+${regret !== undefined && markup`<div>Regret: what the best option for every test task would have gained over the routed policy ${view(regret)}</div>`}
+${latency !== undefined && markup`<div>Choosing takes, median of a conversation ${view(latency)}</div>`}
 ${errors !== undefined && markup`<div>Test rollouts that broke because the router could not choose: ${view(errors)}</div>`}`;
 };
 

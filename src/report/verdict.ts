@@ -6,6 +6,7 @@ import type { Figure } from '../domain/figure';
 import type { ReportDraft, VerdictSentence } from '../domain/report';
 import type { Arm } from '../domain/reported-arms';
 import { valueText, wholeNumber } from './format';
+import { mcnemarText } from './paired';
 import { level, say } from './sentence';
 import { capabilitySentence } from './capability-sentence';
 import { whereRoutingFails } from './solver-matrix';
@@ -29,11 +30,12 @@ const compare = (
 ): VerdictSentence => {
   if (difference.value === null) return say(`${words.arm} and ${words.against} share no evaluated task.`, difference);
   const way = direction(difference);
+  const tested = mcnemarText(difference);
+  const figures = `(${level(difference)}, n ${difference.n}${tested === undefined ? '' : `; ${tested}`})`;
   const text =
     way === undefined
-      ? `${words.arm} cannot be told from ${words.against}: ${valueText(difference)} (${level(difference)}, n ${difference.n}).`
-      : `${words.arm} is ${points(difference.value)} ${way === 'up' ? words.up : words.down} ${words.against} ` +
-        `(${level(difference)}, n ${difference.n}).`;
+      ? `${words.arm} cannot be told from ${words.against}: ${valueText(difference)} ${figures}.`
+      : `${words.arm} is ${points(difference.value)} ${way === 'up' ? words.up : words.down} ${words.against} ${figures}.`;
   return say(text, difference);
 };
 
@@ -44,6 +46,11 @@ const reversed = (difference: Figure): Figure => ({
     ...difference.interval,
     low: -difference.interval.high,
     high: -difference.interval.low,
+  },
+  mcnemar: difference.mcnemar && {
+    ...difference.mcnemar,
+    better: difference.mcnemar.worse,
+    worse: difference.mcnemar.better,
   },
 });
 
@@ -121,14 +128,23 @@ const faultsSentence = (selection: NonNullable<ReportDraft['selection']>): Verdi
 const routerSentence = (router: ReportDraft['router']): VerdictSentence[] => {
   if (router === undefined) return [];
   const { routed, bestSingle } = router.crossValidation;
-  const verb = router.helps ? 'Routing helps' : 'Routing does not help';
+  const form = router.crossValidation.forms?.find(({ kept }) => kept && router.helps)?.form;
+  const by = form === undefined ? '' : `, by ${form},`;
+  const verb = router.helps ? `Routing${by} helps` : 'Routing does not help';
   const text = `${verb} in cross-validation: ${valueText(routed)} against ${valueText(bestSingle.successRate)} for ${bestSingle.option} alone.`;
   const errors = router.errors?.value ?? 0;
   return [
     say(text, routed, bestSingle.successRate),
+    ...regretSentence(router),
     ...(router.failed ?? []).map(({ name, reason }) => say(`The router can not choose ${name}: ${reason}.`)),
     ...(errors > 0 ? [say(`The router failed on ${wholeNumber(errors)} test rollouts.`, router.errors)] : []),
   ];
+};
+
+const regretSentence = ({ regret }: NonNullable<ReportDraft['router']>): VerdictSentence[] => {
+  if (!regret || regret.value === null) return [];
+  const most = `With the best option for every test task it would be ${points(regret.value)} higher`;
+  return [say(`${most} (${level(regret)}, n ${regret.n}).`, regret)];
 };
 
 const reservations = ({ campaign, leakage, rollouts }: ReportDraft): VerdictSentence[] => {

@@ -1,11 +1,7 @@
 /** What is said of arms, of the selection and of adapters in the same words on the page, the terminal and in the verdict. */
 import type { Arm } from '../domain/reported-arms';
-import type {
-  BranchComparison,
-  ReportedCandidate,
-  ReportedCapability,
-  ReportedSelection,
-} from '../domain/reported-capability';
+import type { BranchComparison, ReportedCapability, ReportedSelection } from '../domain/reported-capability';
+import { pairsText } from '../domain/composite';
 import { MISSING, valueText } from './format';
 import { gamed } from './gamed';
 
@@ -41,9 +37,20 @@ export const faultsText = ({ faults }: ReportedSelection): string | undefined =>
   return `${broken} of ${environment.n} failed trajectories are put down to the environment, ${misled} to the simulated user`;
 };
 
-/** Votes out of all passes; what the analyst selects outright has none. */
-export const votesText = ({ votes, passes }: Pick<ReportedCandidate, 'votes' | 'passes'>, of: string): string =>
-  passes === 0 ? 'given' : `${votes}${of}${passes}`;
+/** Votes out of all passes; what the analyst selects outright has none, nor has a composite. */
+export const votesText = (
+  { votes, passes, parts }: Pick<ReportedCapability, 'votes' | 'passes' | 'parts'>,
+  of: string,
+): string => (parts ? 'pairs' : passes === 0 ? 'given' : `${votes}${of}${passes}`);
+
+/** `of refuse with tell (62%), ...; 45 of 255 failures lack two of them at once`; undefined of what is no composite. */
+export const compositeText = ({
+  parts,
+  coverage,
+}: Pick<ReportedCapability, 'parts' | 'coverage'>): string | undefined =>
+  parts &&
+  `of ${pairsText(parts)}; ${valueText(coverage)} of ${coverage.n} failures need two capabilities at once; ` +
+    'calibrated with, and trained from, the sum of their adapters';
 
 /** What validation says of an adapter: `helps`, `gamed`, `no gain`. */
 export const adapterVerdict = ({ validation }: Pick<ReportedCapability, 'validation'>): string =>

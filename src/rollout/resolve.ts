@@ -82,7 +82,9 @@ export function createResolver({
     if (!('router' in policy)) return { policy };
     try {
       const { fitted, choose } = await open(policy.router);
-      const routed = checked(await choose(opening), fitted);
+      const begun = performance.now();
+      const choice = checked(await choose(opening), fitted);
+      const routed = { ...choice, milliseconds: Math.round(1000 * (performance.now() - begun)) / 1000 };
       return { policy: routed.policy, routed };
     } catch (error) {
       opening.signal.throwIfAborted();

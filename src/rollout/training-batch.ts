@@ -27,7 +27,7 @@ export interface RowsRollout {
   reward: number;
 }
 
-export type MessagesRollout = Pick<ScoredRollout, 'messages' | 'reward' | 'breakdown' | 'stopReason'>;
+export type MessagesRollout = Pick<ScoredRollout, 'messages' | 'reward' | 'breakdown' | 'stopReason' | 'reference'>;
 
 export function trainingBatch(options: TrainingBatchOptions): TrainingBatch {
   const { records, tasks, groupSize, content, maskReadOnlyTurns } = options;
@@ -70,8 +70,8 @@ function maskOf({ completionIds, turns }: TrainingRow, maskReadOnlyTurns: boolea
   return mask;
 }
 
-const whole = ({ messages, reward, breakdown, stopReason }: ScoredRollout): MessagesRollout => {
-  return { messages, reward, breakdown, stopReason };
+const whole = ({ messages, reward, breakdown, stopReason, reference }: ScoredRollout): MessagesRollout => {
+  return { messages, reward, breakdown, stopReason, ...(reference && { reference }) };
 };
 
 /** Writes batch.json, in the folder `aside` at first; the file is whole from the moment it has its name. */

@@ -1,5 +1,5 @@
 /** The ways to route: a new one is a folder here and a line below. */
-import { linear } from './linear';
+import { learned } from './learned';
 import type { RouterKind } from './router';
 
-export const routers: readonly RouterKind[] = [linear];
+export const routers: readonly RouterKind[] = [learned];

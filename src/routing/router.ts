@@ -19,6 +19,9 @@ export const fitSchema = z.object({
   /** Success rates over the train tasks, each task routed by a fit that has not seen it. */
   crossValidation: z.object({
     helps: z.boolean(),
+    /** Where several forms of routing were compared: which was kept, and what each scored on the same folds. */
+    form: z.string().optional(),
+    forms: z.array(crossValidatedSchema.extend({ form: z.string() })).optional(),
     routed: crossValidatedSchema,
     base: crossValidatedSchema,
     bestSingle: crossValidatedSchema.extend({ option: z.string() }),
@@ -32,7 +35,7 @@ export type Fit = z.infer<typeof fitSchema>;
 /** The artifact. `maker.options` is what opens the router again: no option is a path, what a router reads belongs into `parameters`. */
 export const fittedRouterSchema = fitSchema.extend({
   maker: identitySchema,
-  /** `base` first. */
+  /** `base` first, sums of adapters last: on a tie the first is to be chosen. */
   options: z.array(z.object({ name: z.string(), policy: fixedPolicySchema })).min(1),
 });
 export type FittedRouter = z.infer<typeof fittedRouterSchema>;

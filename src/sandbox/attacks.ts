@@ -9,8 +9,8 @@ import { callAll, heardFrom, saidBy, type AuditPolicy, type Limits } from './aud
 import { callWith, valuesNamed } from './copied-values';
 import { quoted } from './text';
 
-/** Five for each of five rounds: what was tried against one version is tried against every later one. */
-export const MOST_ATTACKS = 25;
+/** What was tried against one version is tried against every later one: five for each of forty rounds. */
+export const MOST_ATTACKS = 200;
 /** `said`: of a message, and again of all that is filled into one. */
 const MOST = { messages: 30, calls: 20, said: 20_000, chars: 40_000, places: 200, depth: 10 };
 
@@ -65,10 +65,10 @@ export function attacksIn(source: string): { attacks: Attack[]; wrong: string[] 
     if (parsed.success) return parsed.data;
     return `"${quoted(line, 100)}": ${quoted(parsed.error.issues[0]?.message ?? '')}: mend the line`;
   });
-  return {
-    attacks: read.filter((one) => typeof one !== 'string').slice(-MOST_ATTACKS),
-    wrong: read.filter((one) => typeof one === 'string'),
-  };
+  const attacks = read.filter((one) => typeof one !== 'string');
+  const wrong = read.filter((one) => typeof one === 'string');
+  const tooMany = `${attacks.length} attacks: keep ${MOST_ATTACKS} at most`;
+  return { attacks, wrong: attacks.length > MOST_ATTACKS ? [...wrong, tooMany] : wrong };
 }
 
 function jsonOf(text: string): unknown {

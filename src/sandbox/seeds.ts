@@ -21,6 +21,29 @@ export function seedOf(task: string): number {
   return seed;
 }
 
+/** Seeds that belong together: a special instance and its twin. */
+const TOGETHER = 2;
+
+/**
+ * `count` task ids of a mixture, each environment's seeds from `from` on: two of one in a row (a special instance and its twin), then two of
+ * the next. So any `2 * environments` in a row hold a pair of each.
+ */
+export function mixedTasks(o: { environments: number; from: number; count: number }): string[] {
+  const { environments, from, count } = o;
+  return Array.from({ length: count }, (_, n) => {
+    const pair = Math.floor(n / TOGETHER);
+    const seed = from + TOGETHER * Math.floor(pair / environments) + (n % TOGETHER);
+    return `${pair % environments}/seed-${seed}`;
+  });
+}
+
+/** Which environment of a mixture a task is of, and its id there. Throws a RangeError that names the id if it is not `<n>/seed-<k>`. */
+export function mixedTaskOf(task: string, environments: number): { environment: number; id: string } {
+  const [, environment = '', id = ''] = /^(\d{1,4})\/(seed-\d+)$/.exec(task) ?? [];
+  if (id !== '' && Number(environment) < environments) return { environment: Number(environment), id };
+  throw new RangeError(`task "${task}": a mixture's tasks are <n>/seed-<k>, n below ${environments}`);
+}
+
 /** What tasks() lists; every other seed is a task as well. Training seeds are `train`, held-out ones `test`. */
 export const LISTED = {
   train: { from: TRAINING_SEEDS, count: 1_000 },

@@ -1,5 +1,5 @@
 /** A synthesizer: writes the environment of one capability (step 2 of the method). What it writes is tested and calibrated by others. */
-import type { Candidate } from '../domain/capability';
+import type { Candidate, Lacking } from '../domain/capability';
 import type { EnvironmentDescription } from '../domain/environment';
 import type { Identity, Kind } from '../domain/kind';
 import type { Work } from '../domain/progress';
@@ -9,6 +9,8 @@ import type { Ledger } from '../language-model/types';
 
 export interface WriteInput extends Work {
   candidate: Candidate;
+  /** The other selected capabilities: no instance should need one of them. */
+  others: readonly Lacking[];
   /** Of the target. */
   description: EnvironmentDescription;
   /** The base model's rollouts on the target's train split. */

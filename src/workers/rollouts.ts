@@ -8,7 +8,8 @@ main(() => {
   return runWorker(deps, {
     taskQueue: taskQueues.rollouts,
     activities: createRolloutActivities(deps),
-    // Each batch brings its own concurrency: two keep the policy server full while one of them drains.
-    maxConcurrentActivityTaskExecutions: 2,
+    // Each batch brings its own concurrency: two keep the policy server full while one of them drains. A search for a prompt has the
+    // third place: it takes long, and waits for its language model much of the time.
+    maxConcurrentActivityTaskExecutions: 3,
   });
 });

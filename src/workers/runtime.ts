@@ -8,7 +8,7 @@ import { openFolderStore } from '../artifacts/folder-store';
 import { workerIdentity } from '../artifacts/place';
 import type { Dependencies, PolicyDependencies } from '../activities/context';
 import { createPolicyClient } from '../policy/client';
-import { createMerger } from '../policy/merge';
+import { createMerger, type Merge } from '../policy/merge';
 import { registry } from '../registry';
 import { EnvironmentPool } from '../activities/environments';
 
@@ -36,17 +36,18 @@ export function dependencies(): Dependencies {
 }
 
 /** The policy server's key, if it wants one, comes from the environment. */
-export function policyDependencies(): PolicyDependencies {
+export function policyDependencies(): PolicyDependencies & { merge: Merge } {
   const deps = dependencies();
+  const merge = createMerger(deps);
   const apiKey = process.env['POLICY_SERVER_API_KEY'];
   const client = createPolicyClient({
     store: deps.store,
-    merge: createMerger(deps),
+    merge,
     url: settings().policyServerUrl,
     concurrency: MAX_CONNECTIONS,
     ...(apiKey && { apiKey }),
   });
-  return { ...deps, client };
+  return { ...deps, client, merge };
 }
 
 /** Runs until it is asked to stop. `options` holds what the worker is for. */

@@ -44,3 +44,9 @@ export const trainOptions = (heartbeatSeconds: number): ActivityOptions => ({
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   ...heartbeat(heartbeatSeconds),
 });
+
+/** A search for a prompt is as long as a training and stops as one does, but holds no GPU. */
+export const searchOptions = (heartbeatSeconds: number): ActivityOptions => ({
+  ...trainOptions(heartbeatSeconds),
+  taskQueue: taskQueues.rollouts,
+});

@@ -2,10 +2,12 @@
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { ArtifactRef } from '../domain/artifacts';
 import { armName } from '../domain/campaign';
+import type { Candidate } from '../domain/capability';
 import type { FailureType } from '../domain/failures';
 import type { SelectionResult } from '../domain/results';
 import { resultingReason } from './failure';
 import { checkBase } from './base-check';
+import { withComposite } from './composite';
 import { approvedSelection } from './capabilities-approval';
 import { required, rollOutTarget, type Run } from './run';
 import { analysis, basePolicy, batchOf, control, part } from './steps';
@@ -41,19 +43,27 @@ export async function selectionStage(run: Run): Promise<void> {
   const { ref, selected } = await status.gate.step(() =>
     control(config, 'select').select({ rule, rollouts, candidates, ...(passes && { labels: passes.labels }) }),
   );
-  const taken = config.arms.map(armName).find((name) => selected.some(({ candidate }) => candidate.name === name));
-  if (taken !== undefined)
-    throw ApplicationFailure.nonRetryable(
-      `arms: ${taken} is the name of a selected capability as well; give the arm another name`,
-      'BadInput' satisfies FailureType,
-    );
+  requireOtherNames(run, selected);
   const { labels = [], failedPasses = [] } = passes ?? {};
   const failed = failedPassesText(failedPasses, rule.passes);
-  const say = (capabilities: SelectionResult['selected']) =>
+  const say = (capabilities: readonly { candidate: Candidate }[]) =>
     status.detail('selection', (capabilities.map((s) => s.candidate.name).join(', ') || 'nothing selected') + failed);
   say(selected);
-  found.selection = await approvedSelection(run, { candidates, labels, failedPasses, selection: ref, selected });
-  say(found.selection.selected);
+  const approved = await approvedSelection(run, { candidates, labels, failedPasses, selection: ref, selected });
+  found.selection = await withComposite(run, approved);
+  const { composite } = found.selection;
+  if (composite) requireOtherNames(run, [composite]);
+  say([...approved.selected, ...(composite ? [composite] : [])]);
+}
+
+/** Arms and capabilities are rows of one report. */
+function requireOtherNames({ config }: Run, capabilities: readonly { candidate: Candidate }[]): void {
+  const taken = config.arms.map(armName).find((name) => capabilities.some(({ candidate }) => candidate.name === name));
+  if (taken === undefined) return;
+  throw ApplicationFailure.nonRetryable(
+    `arms: ${taken} is the name of a selected capability as well; give the arm another name`,
+    'BadInput' satisfies FailureType,
+  );
 }
 
 function failedPassesText(failed: SelectionResult['failedPasses'], passes: number): string {

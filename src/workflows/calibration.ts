@@ -1,5 +1,5 @@
 /**
- * Calibration of one version of an environment with the base model. Invariant: hints are tried only where the rewards without them missed the
+ * Calibration of one version of an environment with the policy that its training starts from. Invariant: hints are tried only where the rewards without them missed the
  * bands for want of success, and what both came to is kept.
  */
 import { wantsHints, type CalibrationReport } from '../domain/calibration';
@@ -8,7 +8,7 @@ import type { RolloutSummary, SynthesisRound } from '../domain/results';
 import type { Hints } from '../domain/rollout';
 import { CALIBRATION_SEEDS } from '../sandbox/seeds';
 import type { ChildStatus } from './child-status';
-import { basePolicy, control, rollOut } from './steps';
+import { control, rollOut } from './steps';
 import type { SynthesisInput } from './synthesis';
 
 /** Puts what it finds into the round's record. */
@@ -31,7 +31,7 @@ export async function calibrate(input: SynthesisInput, record: SynthesisRound, s
 }
 
 function rolledOut(
-  { campaign, prepared, candidate }: SynthesisInput,
+  { campaign, candidate, start }: SynthesisInput,
   { round, module }: SynthesisRound,
   hints?: Hints,
 ): Promise<RolloutSummary> {
@@ -40,7 +40,7 @@ function rolledOut(
     purpose: 'calibration',
     title: `${candidate.name}: calibration, round ${round}${hints ? ', with hints' : ''}`,
     environment: sandboxSpec(module),
-    policy: basePolicy(prepared.base),
+    policy: start,
     tasks: { kind: 'seeds', from: CALIBRATION_SEEDS, count: bands.seeds },
     attempts: bands.rolloutsPerSeed,
     ...(hints && { hints }),

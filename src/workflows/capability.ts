@@ -10,19 +10,22 @@ import { sandboxSpec } from '../domain/environment-spec';
 import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../sandbox/seeds';
 import { ChildStatus } from './child-status';
 import { resultingReason } from './failure';
-import { basePolicy, part, rollOut } from './steps';
+import { part, rollOut } from './steps';
 import { synthesize, type Synthesized, type SynthesisInput } from './synthesis';
 import { train } from './training';
 
 export interface CapabilityInput extends SynthesisInput {
-  /** The base model on the held-out part of the train split. */
-  baseHeldOut: RolloutSummary;
+  /** Of its training. */
+  steps: number;
+  /** What it starts from on the held-out part of the target's train split, where that is known already. */
+  startHeldOut?: RolloutSummary;
 }
 
 export async function capability(input: CapabilityInput): Promise<CapabilityResult> {
-  const { name } = input.candidate;
+  const { name, parts } = input.candidate;
   const status = new ChildStatus(name);
-  const result: CapabilityResult = { name, workflowId: workflowInfo().workflowId, status: 'failed', rounds: [] };
+  const ended = { name, workflowId: workflowInfo().workflowId, ...(parts && { parts }) };
+  const result: CapabilityResult = { ...ended, status: 'failed', rounds: [] };
   try {
     const environment = await synthesize(input, result.rounds, status);
     if ('module' in environment) {
@@ -42,11 +45,11 @@ export async function capability(input: CapabilityInput): Promise<CapabilityResu
 }
 
 async function trainAndValidate(
-  { campaign, prepared, candidate, baseHeldOut }: CapabilityInput,
+  { campaign, prepared, candidate, start, startHeldOut, steps }: CapabilityInput,
   { module, hints }: Synthesized,
   status: ChildStatus,
 ): Promise<NonNullable<CapabilityResult['trained']>> {
-  const { steps, groupsPerStep } = campaign.training;
+  const { groupsPerStep } = campaign.training;
   const { seeds, trials } = campaign.validation;
   const { name } = candidate;
   const environment = sandboxSpec(module);
@@ -61,29 +64,27 @@ async function trainAndValidate(
     tasks: { kind: 'seeds', from: TRAINING_SEEDS, count: steps * groupsPerStep },
     heldOut,
     steps,
+    from: start.adapters,
     hints,
   });
   const best = bestIteration(iterations);
   if (!best) throw new Error(`the training of ${name} left no checkpoint`);
   status.set('validate', `step ${best.step} is the best iteration`);
-  const [before, onTarget] = await status.gate.step(() =>
+  const startName = start.adapters.length > 0 ? 'the sum of its parts' : 'base';
+  const batch = { purpose: 'held_out', attempts: trials } as const;
+  const target = { ...batch, environment: campaign.target, tasks: part(prepared.plan, 'heldOut') };
+  const onTarget = `${name}: held out on the target`;
+  const [before, targetBefore, targetAfter] = await status.gate.step(() =>
     Promise.all([
       rollOut(campaign, {
-        purpose: 'held_out',
-        title: `${name}: held out, base`,
+        ...batch,
+        title: `${name}: held out, ${startName}`,
         environment,
-        policy: basePolicy(prepared.base),
+        policy: start,
         tasks: heldOut,
-        attempts: trials,
       }),
-      rollOut(campaign, {
-        purpose: 'held_out',
-        title: `${name}: held out on the target`,
-        environment: campaign.target,
-        policy: best.policy,
-        tasks: part(prepared.plan, 'heldOut'),
-        attempts: trials,
-      }),
+      startHeldOut ?? rollOut(campaign, { ...target, title: `${onTarget}, ${startName}`, policy: start }),
+      rollOut(campaign, { ...target, title: onTarget, policy: best.policy }),
     ]),
   );
   return {
@@ -91,7 +92,7 @@ async function trainAndValidate(
     iterations,
     best,
     synthesized: { before, after: best.heldOut },
-    target: { before: baseHeldOut, after: onTarget },
+    target: { before: targetBefore, after: targetAfter },
   };
 }
 

@@ -1,30 +1,22 @@
 /**
- * The capability stage: one child per selected capability and per arm, side by side. Invariants: one that fails for good is a row of the
+ * The capability stage: one child per selected capability and per arm, side by side, and one for a composite after its parts. Invariants: one that fails for good is a row of the
  * report; when the stage fails, all of them have ended, so that the campaign that is started again does not meet them.
  */
-import { CancellationScope, executeChild, ParentClosePolicy, sleep, workflowInfo } from '@temporalio/workflow';
-import {
-  defineSearchAttributeKey,
-  TypedSearchAttributes,
-  WorkflowExecutionAlreadyStartedError,
-} from '@temporalio/common';
-import { armName, type Campaign } from '../domain/campaign';
+import { CancellationScope } from '@temporalio/workflow';
+import { armName } from '../domain/campaign';
+import type { Lacking } from '../domain/capability';
+import { sharedSteps } from '../domain/composite';
 import { kindOf } from '../domain/kind';
 import { bestIteration, rolloutsOfTrace, withinBudget, type ArmResult, type CapabilityResult } from '../domain/results';
-import type { ArmInput } from './arm';
 import type { ArmKind } from './arms/arm';
-import type { CapabilityInput } from './capability';
-import { reasonOf, resultingReason } from './failure';
-import { searchAttributeNames, taskQueues, workflowIds } from './messages';
+import { startComposite } from './composite';
 import { required, rollOutTarget, type Run } from './run';
+import { startArm, startCapability } from './start-child';
 import { basePolicy } from './steps';
-
-const campaignAttribute = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
-const capabilityAttribute = defineSearchAttributeKey(searchAttributeNames.capability, 'KEYWORD');
 
 export async function capabilitiesStage(run: Run): Promise<void> {
   const { config: campaign, prepared, found } = run;
-  const { selected } = required(found.selection);
+  const { selected, composite } = required(found.selection);
   found.capabilities = [];
   found.arms = [];
   if (selected.length === 0) return;
@@ -37,8 +29,11 @@ export async function capabilitiesStage(run: Run): Promise<void> {
     attempts: campaign.validation.trials,
   });
   found.baseHeldOut = baseHeldOut;
-  const { steps, groupsPerStep, groupSize } = campaign.training;
-  // What trace spends if every selected capability comes to an adapter.
+  const { steps, groupsPerStep, groupSize, checkpointEvery } = campaign.training;
+  const share = composite ? campaign.composites.share : 0;
+  const shared = sharedSteps({ steps, selected: selected.length, share, checkpointEvery });
+  const common = { campaign, prepared, baseRollouts };
+  // What trace spends if every selected capability comes to an adapter, and so does the composite where there is one.
   const most = steps * groupsPerStep * groupSize * selected.length;
   const children = new CancellationScope();
   const begun: Promise<unknown>[] = [];
@@ -49,13 +44,17 @@ export async function capabilitiesStage(run: Run): Promise<void> {
   const armsThatStart = (when: ArmKind['starts'], budget: number, capabilities: CapabilityResult[]) =>
     campaign.arms
       .filter((spec) => kindOf(run.arms, spec).starts === when)
-      .map((spec) => begin(arm(run, { campaign, prepared, spec, budget, capabilities })));
+      .map((spec) => begin(startArm(run, { campaign, prepared, spec, budget, capabilities })));
   const sideBySide = () => {
-    const running = Promise.all(
-      selected.map(({ candidate }) =>
-        begin(capability(run, { campaign, prepared, candidate, baseRollouts, baseHeldOut })),
-      ),
-    );
+    const parts = selected.map(({ candidate }) => {
+      const others = selected.flatMap(({ candidate: other }) => (other === candidate ? [] : [wordsOf(other)]));
+      const start = { start: basePolicy(prepared.base), startHeldOut: baseHeldOut, steps: shared.each };
+      return { candidate, ended: begin(startCapability(run, { ...common, candidate, others, ...start })) };
+    });
+    const combined = composite
+      ? [begin(startComposite(run, { ...common, candidate: composite.candidate, parts, steps: shared.composite }))]
+      : [];
+    const running = Promise.all([...parts.map(({ ended }) => ended), ...combined]);
     return Promise.all([
       running,
       Promise.all(armsThatStart('beside', most, [])),
@@ -75,6 +74,8 @@ export async function capabilitiesStage(run: Run): Promise<void> {
   found.arms = campaign.arms.map((spec) => required(ended.find(({ name }) => name === armName(spec))));
 }
 
+const wordsOf = ({ name, definition }: Lacking): Lacking => ({ name, definition });
+
 /** An arm is compared at what trace really spent: its best iteration among those within so many training rollouts. */
 function within(result: ArmResult, spent: number): ArmResult {
   if (result.status === 'failed') return result;
@@ -83,75 +84,3 @@ function within(result: ArmResult, spent: number): ArmResult {
   const reason = `none of its iterations is within the ${spent} training rollouts that trace spent`;
   return { ...result, status: 'failed', reason };
 }
-
-async function capability(run: Run, input: CapabilityInput): Promise<CapabilityResult> {
-  const { name } = input.candidate;
-  const failed = (reason: string, workflowId: string): CapabilityResult => {
-    return { name, workflowId, status: 'failed', rounds: [], reason };
-  };
-  return child(run, { kind: 'capability', name, args: [input], failed });
-}
-
-async function arm(run: Run, input: ArmInput): Promise<ArmResult> {
-  const { kind } = input.spec;
-  const name = armName(input.spec);
-  const failed = (reason: string, workflowId: string): ArmResult => {
-    return { name, kind, workflowId, status: 'failed', routable: false, reason };
-  };
-  return child(run, { kind: 'arm', name, args: [input], failed });
-}
-
-/** Runs a child to its result, or makes one of its failure. */
-async function child<R extends CapabilityResult | ArmResult>(
-  { config, status }: Run,
-  o: {
-    /** Also the type of its workflow. */
-    kind: 'capability' | 'arm';
-    name: string;
-    args: unknown[];
-    failed: (reason: string, workflowId: string) => R;
-  },
-): Promise<R> {
-  const { kind, name, args } = o;
-  const workflowId = workflowIds[kind](workflowInfo().workflowId, name);
-  status.child(workflowId, kind, name, 'waiting', '');
-  let result: R;
-  try {
-    const options = { ...childOptions(config, { workflowId, kind, name }), args };
-    result = await status.gate.step(() => {
-      status.child(workflowId, kind, name, 'running', '');
-      return afterItsEarlierRun(() => executeChild(kind, options) as Promise<R>);
-    });
-  } catch (error) {
-    status.child(workflowId, kind, name, 'failed', reasonOf(error));
-    result = o.failed(resultingReason(error), workflowId);
-  }
-  const done = result.status === 'trained' || result.status === 'done';
-  status.child(workflowId, kind, name, done ? 'done' : 'failed', result.reason ?? '');
-  return result;
-}
-
-const ENDING = { every: '5 seconds', looks: 60 } as const;
-
-/** A campaign that somebody terminated leaves children behind that are still ending: they save what they have. They are waited for. */
-async function afterItsEarlierRun<R>(start: () => Promise<R>): Promise<R> {
-  for (let look = 1; ; look++) {
-    try {
-      return await start();
-    } catch (error) {
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError) || look === ENDING.looks) throw error;
-      await sleep(ENDING.every);
-    }
-  }
-}
-
-const childOptions = (campaign: Campaign, o: { workflowId: string; kind: string; name: string }) => ({
-  workflowId: o.workflowId,
-  taskQueue: taskQueues.control,
-  parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
-  staticSummary: `${o.kind}: ${o.name}`,
-  typedSearchAttributes: new TypedSearchAttributes([
-    { key: campaignAttribute, value: campaign.name },
-    { key: capabilityAttribute, value: o.name },
-  ]),
-});

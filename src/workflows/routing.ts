@@ -1,32 +1,66 @@
 /**
- * The last two stages: fit the router on the outcome matrix of the train split; evaluate every policy, the routed one too, on test.
- * Invariant: what could not be done of it stands in the record with its reason, and the rest is done; without base there is no evaluation.
+ * The last two stages: fit the router on the outcome matrix of the train split, over single policies and sums of adapters; evaluate every
+ * policy, the routed one too, on test. Invariant: what could not be done of it stands in the record with its reason, and the rest is done;
+ * without base there is no evaluation.
  */
 import { policyNames } from '../domain/policy-names';
 import type { EvaluationResult, RolloutSummary, RouterResult } from '../domain/results';
 import type { Policy } from '../domain/rollout';
+import { sumName, sumsOf } from '../domain/sums';
 import { resultingReason } from './failure';
-import { options, required, rollOutTarget, type Option, type Run } from './run';
+import { options, required, rollOutTarget, singleAdapters, sumOption, type Option, type Run } from './run';
 import { rollouts } from './steps';
 
 type Outcome = Option & { rollouts: RolloutSummary };
 type Failed = { name: string; reason: string };
+type Ended = Outcome | Failed;
 
 export async function routerStage(run: Run): Promise<void> {
-  const routable = options(run).filter((option) => option.routable);
-  const ended = await Promise.all(routable.map((option) => outcomeOf(run, option)));
+  const single = await outcomesOf(
+    run,
+    options(run).filter((option) => option.routable),
+  );
+  const { sums, tried } = await trySums(run, single);
+  const ended = [...single, ...tried];
   const outcomes = ended.flatMap((one) => ('rollouts' in one ? [one] : []));
   const failed = ended.flatMap((one) => ('reason' in one ? [one] : []));
+  const names = sums.map(sumName);
+  // In this order: of options that do as well the router takes the first, and sums, the larger the later, are last.
+  const choices = outcomes.filter(({ name }) => names.includes(name) || !tried.some((one) => one.name === name));
   run.found.router = {
-    ...(await fit(run, outcomes)),
-    options: outcomes.map(({ name }) => name),
+    ...(await fit(run, choices)),
+    options: choices.map(({ name }) => name),
+    sums,
     outcomes: outcomes.map(({ name, rollouts: batch }) => ({ option: name, rollouts: batch })),
     ...(failed.length > 0 && { failed }),
   };
 }
 
+/** Round by round: what to try next may depend on what came of those before. */
+async function trySums(run: Run, single: readonly Ended[]): Promise<{ sums: string[][]; tried: Ended[] }> {
+  const tried: Ended[] = [];
+  for (;;) {
+    const rates = new Map([...single, ...tried].map((one) => [one.name, rateOf(one)]));
+    // One that can't be rolled out alone can't be in a sum either.
+    const adapters = singleAdapters(run).filter((name) => rates.get(name) !== null);
+    const { options: sums, next } = sumsOf(adapters, rates);
+    if (next.length === 0) return { sums, tried };
+    tried.push(
+      ...(await outcomesOf(
+        run,
+        next.map((parts) => sumOption(run, parts)),
+      )),
+    );
+  }
+}
+
+const rateOf = (one: Ended): number | null => ('rollouts' in one ? one.rollouts.successRate : null);
+
+const outcomesOf = (run: Run, all: readonly Option[]): Promise<Ended[]> =>
+  Promise.all(all.map((option) => outcomeOf(run, option)));
+
 /** One option on the router's tasks. One that fails for good can't be chosen; what every router falls back to, base, has to be there. */
-async function outcomeOf(run: Run, option: Option): Promise<Outcome | Failed> {
+async function outcomeOf(run: Run, option: Option): Promise<Ended> {
   const { name, policy } = option;
   try {
     const title = `outcome matrix: ${name}`;

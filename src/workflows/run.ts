@@ -4,6 +4,7 @@ import type { Campaign } from '../domain/campaign';
 import type { CampaignRecord, PlanPart, Prepared, RolloutSummary } from '../domain/results';
 import { policyNames } from '../domain/policy-names';
 import type { FixedPolicy } from '../domain/rollout';
+import { sumName, sumPolicy } from '../domain/sums';
 import type { ArmKind } from './arms/arm';
 import type { CampaignStatus } from './campaign-status';
 import { basePolicy, part, rollOut } from './steps';
@@ -40,18 +41,34 @@ export async function rollOutTarget(
   return status.count(await status.gate.step(() => rollOut(config, batch)));
 }
 
-/** Base, every trained adapter, and what the arms came to. */
-export function options({ prepared, found }: Run): Option[] {
+/** Base, every trained adapter, what the arms came to, and the sums that the router may choose, once these are known. */
+export function options(run: Run): Option[] {
+  const { prepared, found } = run;
   return [
     { name: policyNames.base, policy: basePolicy(prepared.base), routable: true },
-    ...(found.capabilities ?? []).flatMap(({ name, trained }) =>
-      trained ? [{ name, policy: trained.best.policy, routable: true }] : [],
-    ),
+    ...adapters(run),
+    ...(found.router?.sums ?? []).map((parts) => sumOption(run, parts)),
     ...(found.arms ?? []).flatMap(({ name, best, routable }) =>
       best ? [{ name, policy: best.policy, routable }] : [],
     ),
   ];
 }
+
+/** Of what can be added up: a composite holds the sum of others already. */
+export const singleAdapters = (run: Run): string[] => {
+  const composites = (run.found.capabilities ?? []).flatMap(({ name, parts }) => (parts ? [name] : []));
+  return adapters(run).flatMap(({ name }) => (composites.includes(name) ? [] : [name]));
+};
+
+export function sumOption(run: Run, parts: readonly string[]): Option {
+  const policies = parts.map((part) => required(adapters(run).find(({ name }) => name === part)).policy);
+  return { name: sumName(parts), policy: sumPolicy(run.prepared.base, policies), routable: true };
+}
+
+const adapters = ({ found }: Run): Option[] =>
+  (found.capabilities ?? []).flatMap(({ name, trained }) =>
+    trained ? [{ name, policy: trained.best.policy, routable: true }] : [],
+  );
 
 /** A stage reads what earlier stages left; the campaign runs them in order. */
 export function required<T>(value: T | undefined): T {

@@ -12,7 +12,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { PlanPart } from '../domain/results';
 import type { FixedPolicy } from '../domain/rollout';
-import { controlOptions, rolloutOptions, trainOptions } from './activity-options';
+import { controlOptions, rolloutOptions, searchOptions, trainOptions } from './activity-options';
 
 const withSummary = (options: ActivityOptions, summary: string): ActivityOptions => ({ ...options, summary });
 
@@ -31,6 +31,14 @@ export const analysis = (campaign: Campaign, summary: string) =>
   proxyActivities<AnalysisActivities>(withSummary(controlOptions(silenceOf(campaign)), summary));
 export const rollouts = ({ workers }: Campaign, summary: string) =>
   proxyActivities<RolloutActivities>(withSummary(rolloutOptions(workers.heartbeatSeconds), summary));
+/** A search is told to stop as a training is, and waits for replies as an analyst does. */
+export const promptSearch = (
+  { workers }: Campaign,
+  { name, timeoutSeconds }: { name: string; timeoutSeconds: number },
+) => {
+  const silence = Math.max(workers.heartbeatSeconds, timeoutSeconds + AFTER_TIMEOUT_SECONDS);
+  return proxyActivities<RolloutActivities>(withSummary(searchOptions(silence), `search for a prompt: ${name}`));
+};
 export const gpu = ({ workers }: Campaign, summary: string) =>
   proxyActivities<GpuActivities>(withSummary(trainOptions(workers.heartbeatSeconds), summary));
 

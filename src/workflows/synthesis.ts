@@ -1,7 +1,7 @@
 /** Rounds of synthesis: write or revise, self-test, calibrate, until the environment is within the bands or there is nothing more to try. */
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
-import type { Candidate } from '../domain/capability';
+import type { Candidate, Lacking } from '../domain/capability';
 import {
   isCalibrated,
   type CapabilityResult,
@@ -9,7 +9,7 @@ import {
   type RoundFeedback,
   type SynthesisRound,
 } from '../domain/results';
-import type { Hints } from '../domain/rollout';
+import type { FixedPolicy, Hints } from '../domain/rollout';
 import { calibrate } from './calibration';
 import type { ChildStatus } from './child-status';
 import { environmentVerdict, rejectionText } from './environment-approval';
@@ -21,8 +21,12 @@ export interface SynthesisInput {
   campaign: Campaign;
   prepared: Prepared;
   candidate: Candidate;
+  /** The other selected capabilities, without a composite of them. */
+  others: Lacking[];
   /** The base model's rollouts on the train split: user wording and failures for the synthesizer. */
   baseRollouts: ArtifactRef;
+  /** What training starts from and calibration is with: the base model, or the sum of a composite's parts. */
+  start: FixedPolicy;
 }
 
 /** An environment to train on; `hints`: it is within the bands only with them. */
@@ -71,7 +75,7 @@ export async function synthesize(
 
 /** The next version of the module; or why the synthesizer has none. */
 async function write(
-  { campaign, candidate, baseRollouts }: SynthesisInput,
+  { campaign, candidate, others, baseRollouts }: SynthesisInput,
   rounds: readonly SynthesisRound[],
   status: ChildStatus,
 ): Promise<{ module: ArtifactRef } | { cannot: string }> {
@@ -87,6 +91,7 @@ async function write(
         synthesizer,
         rollouts: baseRollouts,
         candidate,
+        others,
         round,
         seed,
         ...(last && { previous: { module: last.module, ...feedbackOf(last) } }),

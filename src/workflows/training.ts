@@ -4,7 +4,7 @@ import type { Campaign } from '../domain/campaign';
 import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { Identity } from '../domain/kind';
 import type { Iteration, Prepared, TrainingResult } from '../domain/results';
-import type { Hints } from '../domain/rollout';
+import type { FixedPolicy, Hints } from '../domain/rollout';
 import type { ChildStatus } from './child-status';
 import { gpu, rollOut } from './steps';
 
@@ -18,14 +18,19 @@ export interface TrainInput {
   environment: EnvironmentSpec;
   tasks: TaskSet;
   heldOut: TaskSet;
+  /** Where the held-out tasks are, if elsewhere than what it trains on. */
+  heldOutOn?: EnvironmentSpec;
   steps: number;
+  /** The adapters whose weighted sum it starts from; without it a fresh one. */
+  from?: FixedPolicy['adapters'] | undefined;
   /** Of training alone: held-out rollouts are never hinted. */
   hints?: Hints | undefined;
 }
 
 /** Trains for `steps` and evaluates every checkpoint on the held-out tasks. */
 export async function train(input: TrainInput): Promise<{ training: TrainingResult; iterations: Iteration[] }> {
-  const { campaign, prepared, status, name, maker, environment, tasks, heldOut, steps, hints } = input;
+  const { campaign, prepared, status, name, maker, environment, tasks, heldOut, steps, from, hints } = input;
+  const { heldOutOn = environment } = input;
   status.set('train', `${steps} steps`);
   const training = await status.gate.interruptible(() =>
     gpu(campaign, `train a LoRA: ${name}`).train({
@@ -34,10 +39,11 @@ export async function train(input: TrainInput): Promise<{ training: TrainingResu
       environment,
       base: prepared.base,
       baseModelPath: campaign.baseModel.path,
+      ...(from && from.length > 0 && { from }),
       tasks,
       training: { ...campaign.training, steps },
       ...(hints && hints.share > 0 && { hints }),
-      seed: campaign.seed,
+      seed: campaign.trainingSeed ?? campaign.seed,
       maxTokens: campaign.rollouts.sampling.maxTokens,
       maxSteps: campaign.rollouts.maxSteps,
       concurrency: campaign.rollouts.concurrency,
@@ -57,7 +63,7 @@ export async function train(input: TrainInput): Promise<{ training: TrainingResu
         heldOut: await rollOut(campaign, {
           purpose: 'held_out',
           title: `${name}: held out at step ${step}`,
-          environment,
+          environment: heldOutOn,
           policy,
           tasks: heldOut,
           attempts: campaign.validation.trials,

@@ -1,45 +1,47 @@
-/** Python and TypeScript read a router file in the same way: expected probabilities are scikit-learn's own (trainer/tests/router_contract.py). */
+/** Python and TypeScript read a router file in the same way, whatever form of routing it holds (trainer/tests/router_contract.py). */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { kindOf } from '../../src/domain/kind';
 import { routers } from '../../src/routing';
-import { fitOf } from '../../src/routing/linear/model';
+import { fitOf } from '../../src/routing/learned/model';
 import type { FitInput, FittedRouter, RouterContext } from '../../src/routing/router';
 import { python } from '../support/embedded-server';
 import { scriptedPolicy } from '../support/scripted-policy';
 
 interface Case {
   text: string;
-  probabilities: Record<string, number>;
+  predictions: Record<string, number>;
   option: string;
+}
+interface Contract {
+  form: string;
+  options: string[];
+  router: { parameters: { words: { vocabulary: Record<string, number> } } };
+  cases: Case[];
 }
 
 const fixture = join(__dirname, '..', '..', 'trainer', 'tests', 'fixtures', 'router_contract.json');
-const contract = JSON.parse(readFileSync(fixture, 'utf8')) as {
-  router: { options: { name: string; coef: number[] }[] };
-  cases: Case[];
-};
+const contracts = JSON.parse(readFileSync(fixture, 'utf8')) as Contract[];
 const context: RouterContext = {
   python,
   client: scriptedPolicy(() => {
-    throw new Error('a linear router asks no policy');
+    throw new Error('a learned router asks no policy');
   }),
 };
 const open = (options: object = {}) =>
-  kindOf(routers, { kind: 'linear' }).open({ kind: 'linear', ...options }, context);
+  kindOf(routers, { kind: 'learned' }).open({ kind: 'learned', ...options }, context);
 const router = open();
 const signal = new AbortController().signal;
 
 /** Options in the order given; each is a policy of its own. */
 const optionsOf = (names: string[]): FittedRouter['options'] =>
   names.map((name) => ({ name, policy: { base: 'b', adapters: [], prompt: { text: name, place: 'before' } } }));
-const fittedOf = (file: typeof contract.router, names = file.options.map(({ name }) => name)): FittedRouter => ({
+const fittedOf = (file: unknown, names: string[]): FittedRouter => ({
   ...fitOf(file),
   maker: router.identity,
   options: optionsOf(names),
 });
-const fitted = fittedOf(contract.router);
-const choose = (text: string, from = fitted) =>
+const choose = (text: string, from: FittedRouter) =>
   router.choose({
     fitted: from,
     messages: [
@@ -51,34 +53,51 @@ const choose = (text: string, from = fitted) =>
     signal,
   });
 
-test('the fixture has cases of more than one option', () => {
-  expect(new Set(contract.cases.map(({ option }) => option)).size).toBeGreaterThan(1);
+test('the fixture has every form that routes, with cases of more than one option', () => {
+  expect(contracts.map(({ form }) => form)).toEqual(['ridge', 'linear', 'nearest']);
+  for (const { cases } of contracts) expect(new Set(cases.map(({ option }) => option)).size).toBeGreaterThan(1);
 });
 
-test.each(contract.cases)('routes "$text" as Python does', async ({ text, probabilities, option }) => {
-  const routed = await choose(text);
-  expect(routed.chosen).toBe(option);
-  expect(routed.policy).toEqual(fitted.options.find(({ name }) => name === option)!.policy);
-  expect(Object.keys(routed.probabilities).sort()).toEqual(Object.keys(probabilities).sort());
-  for (const [name, expected] of Object.entries(probabilities))
-    expect(routed.probabilities[name]).toBeCloseTo(expected, 9);
-});
+describe.each(contracts)('$form', ({ form, options, router: file, cases }) => {
+  const fitted = fittedOf(file, options);
 
-test('the base model wins ties', async () => {
-  const [first, ...others] = contract.router.options;
-  const tied = [first!, ...others.map((option) => ({ ...first!, name: option.name }))];
-  expect((await choose('cancel', fittedOf({ ...contract.router, options: tied }))).chosen).toBe('base');
-});
+  test.each(cases)('routes "$text" as Python does', async ({ text, predictions, option }) => {
+    const routed = await choose(text, fitted);
+    expect(routed.chosen).toBe(option);
+    expect(routed.policy).toEqual(fitted.options.find(({ name }) => name === option)!.policy);
+    expect(Object.keys(routed.probabilities).sort()).toEqual(Object.keys(predictions).sort());
+    for (const [name, expected] of Object.entries(predictions))
+      expect(routed.probabilities[name]).toBeCloseTo(Math.min(1, Math.max(0, expected)), 9);
+  });
 
-test('coefficients or options that do not match are an error, not a choice', async () => {
-  const [first, ...rest] = contract.router.options;
-  const broken = { ...contract.router, options: [{ ...first!, coef: [] }, ...rest] };
-  await expect(choose(contract.cases[0]!.text, fittedOf(broken))).rejects.toThrow(`router option "${first!.name}"`);
-  await expect(choose('cancel', fittedOf(contract.router, ['base', 'other']))).rejects.toThrow(
-    /can't choose among base, other/,
-  );
-  const silent = router.choose({ fitted, messages: [{ role: 'system', content: 'x' }], tools: [], seed: 1, signal });
-  await expect(silent).rejects.toThrow('without a user message');
+  test('the first of equals wins, whatever their last digits', async () => {
+    const tied = structuredClone(file) as { parameters: Record<string, unknown> };
+    if (form === 'nearest')
+      for (const task of tied.parameters['tasks'] as { rates: number[] }[])
+        task.rates = task.rates.map((_, n) => task.rates[0]! + n * 1e-13);
+    else {
+      const [first, ...others] = tied.parameters['options'] as { name: string; intercept: number }[];
+      const equal = others.map(({ name }, n) => ({ ...first!, name, intercept: first!.intercept + n * 1e-13 }));
+      tied.parameters['options'] = [first, ...equal];
+    }
+    expect((await choose('cancel', fittedOf(tied, options))).chosen).toBe('base');
+  });
+
+  test('parameters or options that do not match are an error, not a choice', async () => {
+    const broken = structuredClone(file) as { parameters: Record<string, unknown> };
+    if (form === 'nearest') broken.parameters['idf'] = [];
+    else (broken.parameters['options'] as { coef: number[] }[])[0]!.coef = [];
+    await expect(choose(cases[0]!.text, fittedOf(broken, options))).rejects.toThrow(/router option "base"/);
+    await expect(choose('cancel', fittedOf(file, ['base', 'other']))).rejects.toThrow(/can't choose among base, other/);
+    const silent = router.choose({ fitted, messages: [{ role: 'system', content: 'x' }], tools: [], seed: 1, signal });
+    await expect(silent).rejects.toThrow('without a user message');
+    expect(() => fittedOf({ ...file, parameters: { form: 'another' } }, options)).toThrow(/form/);
+  });
+
+  test('words that JavaScript has for itself are words', async () => {
+    const { probabilities } = await choose('constructor toString valueOf', fitted);
+    expect(probabilities).toEqual((await choose('words that nobody knows', fitted)).probabilities);
+  });
 });
 
 const wishes = ['cancel', 'return'];
@@ -88,11 +107,13 @@ const tasks: FitInput['tasks'] = Array.from({ length: 24 }, (_, n) => ({
     { role: 'system', content: 'the same for all' },
     { role: 'user', content: `please ${wishes[n % 2]} item ${n}` },
   ],
-  outcomes: { base: [0, 0], cancels: [1 - (n % 2), 1 - (n % 2)], returns: [n % 2, n % 2] },
+  outcomes: { base: [0, 0], cancels: [1 - (n % 2), 1 - (n % 2)], returns: [n % 2, n % 2], 'cancels+returns': [0, 0] },
 }));
+/** Sums are options like others. */
+const names = ['base', 'cancels', 'returns', 'cancels+returns'];
 const fit = (options: object = {}, given = tasks) =>
   open(options).fit({
-    options: optionsOf(['base', 'cancels', 'returns']),
+    options: optionsOf(names),
     tasks: given,
     seed: 1,
     signal,
@@ -102,12 +123,20 @@ const fit = (options: object = {}, given = tasks) =>
 test('what Python fits, TypeScript applies', async () => {
   const found = await fit();
   expect(found.constant).toBeUndefined();
-  expect(found.crossValidation).toMatchObject({ helps: true, routed: { mean: 1, n: 24 }, bestSingle: { mean: 0.5 } });
-  const made = { ...found, maker: router.identity, options: optionsOf(['base', 'cancels', 'returns']) };
+  expect(found.crossValidation).toMatchObject({
+    helps: true,
+    routed: { mean: 1, n: 24 },
+    bestSingle: { option: 'cancels' },
+  });
+  expect(found.crossValidation.forms?.map(({ form }) => form)).toEqual(['constant', 'ridge', 'linear', 'nearest']);
+  const made = { ...found, maker: router.identity, options: optionsOf(names) };
   expect((await choose('please cancel item 77', made)).chosen).toBe('cancels');
   expect((await choose('please return item 77', made)).chosen).toBe('returns');
 
-  const alike = tasks.map((task) => ({ ...task, outcomes: { base: [1], cancels: [1], returns: [0] } }));
+  const alike = tasks.map((task) => ({
+    ...task,
+    outcomes: { base: [1], cancels: [1], returns: [0], 'cancels+returns': [1] },
+  }));
   expect(await fit({ folds: 3 }, alike)).toMatchObject({ constant: 'base', crossValidation: { helps: false } });
 }, 120_000);
 

@@ -1,5 +1,6 @@
 /** The short form of the fault tests, on a small campaign (`make test-faults` is the long one): docs/faults.md. */
 import { referenceOf, runScenario } from '../support/faults-scenario';
+import { paidShort } from '../faults/scenarios/paid';
 import { short } from '../faults/scenarios/short';
 
 jest.setTimeout(30 * 60_000);
@@ -9,7 +10,7 @@ test('a campaign that is left alone', async () => {
   expect(violations).toEqual([]);
 });
 
-test(short.name, async () => {
-  const { violations } = await runScenario(short);
+test.each([short, paidShort])('$name', async (scenario) => {
+  const { violations } = await runScenario(scenario);
   expect(violations).toEqual([]);
 });

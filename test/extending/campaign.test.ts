@@ -22,7 +22,7 @@ import { reportSchema, type Report } from '../../src/domain/report';
 import type { ScoredRollout } from '../../src/domain/rollout';
 import { createShop } from '../../src/environments/shop';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
-import { createMerger } from '../../src/policy/merge';
+import { createMerger, type Merge } from '../../src/policy/merge';
 import { registry, type Registry } from '../../src/registry';
 import { rollOut } from '../../src/rollout/engine';
 import { readScored } from '../../src/rollout/read';
@@ -68,7 +68,7 @@ async function devServer(): Promise<TestWorkflowEnvironment> {
 }
 
 /** The three workers of a campaign in this process, with the real activities. */
-async function workers(env: TestWorkflowEnvironment, client: PolicyClient): Promise<Worker[]> {
+async function workers(env: TestWorkflowEnvironment, client: PolicyClient, merge: Merge): Promise<Worker[]> {
   const deps = { store, home, python, kinds, environments: new EnvironmentPool(store, kinds.environments), client };
   const gpus = dealGpus({ slots: 1, perTrainer: 0, visible: undefined });
   const workflowBundle = await bundleWorkflowCode({
@@ -80,7 +80,7 @@ async function workers(env: TestWorkflowEnvironment, client: PolicyClient): Prom
   return Promise.all([
     Worker.create({ ...at, taskQueue: control, workflowBundle, activities: createControlActivities(deps) }),
     Worker.create({ ...at, taskQueue: rollouts, activities: createRolloutActivities(deps) }),
-    Worker.create({ ...at, taskQueue: gpu, activities: createGpuActivities({ ...deps, gpus }) }),
+    Worker.create({ ...at, taskQueue: gpu, activities: createGpuActivities({ ...deps, gpus, merge }) }),
   ]);
 }
 
@@ -90,15 +90,16 @@ beforeAll(async () => {
     devServer(),
     startEmbeddedServer({ model: campaign.baseModel.path, args: ['--threads', '2'] }),
   ]);
+  const merge = createMerger({ store, python });
   const client = createPolicyClient({
     store,
-    merge: createMerger({ store, python }),
+    merge,
     url: server.url,
     concurrency: 64,
   });
   try {
     const run = await start(env, { campaign });
-    const all = await workers(env, client);
+    const all = await workers(env, client, merge);
     await all.reduce<() => Promise<unknown>>(
       (body, worker) => () => worker.runUntil(body),
       () => run.result(),

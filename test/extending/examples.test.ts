@@ -3,9 +3,13 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { byLength } from '../../examples/by-length';
 import { phrases } from '../../examples/phrases';
+import { checkModule } from '../../src/cli/checks/module';
 import type { Message } from '../../src/domain/messages';
 import type { ScoredRollout } from '../../src/domain/rollout';
 import { checkPartition } from '../../src/domain/selection';
+import { createShop } from '../../src/environments/shop';
+import { openModule } from '../../src/sandbox/module';
+import { play } from '../../src/sandbox/scripted-episode';
 import type { FitInput, FittedRouter } from '../../src/routing/router';
 import { noLedger } from '../support/no-ledger';
 import { scoredRollout } from '../support/scored-rollout';
@@ -16,8 +20,45 @@ const work = { progress: () => undefined, signal, ledger: noLedger };
 const user = (content: string): Message => ({ role: 'user', content });
 const agent = (content: string): Message => ({ role: 'assistant', content });
 
-test.each(['phrases.ts', 'fixed-prompt.ts', 'by-length.ts'])('%s is a file of fewer than 60 lines', (file) => {
+const MODULE = 'modules/refuse_forbidden_actions.js';
+
+test.each(['phrases.ts', 'fixed-prompt.ts', 'by-length.ts', MODULE])('%s is a file of fewer than 60 lines', (file) => {
   expect(readFileSync(resolve(examples, file), 'utf8').trimEnd().split('\n').length).toBeLessThan(60);
+});
+
+describe('refuse_forbidden_actions', () => {
+  const file = resolve(examples, MODULE);
+  const source = readFileSync(file, 'utf8');
+
+  test('passes `campaign env check`, and the documentation shows it as it is', async () => {
+    const { episode, ...found } = await checkModule({ file, say: () => undefined });
+    expect(found).toEqual({ passed: true, static: [], selfTest: [] });
+    expect(episode).toMatchObject({ reward: 1, branch: 'special' });
+    expect(readFileSync(resolve(examples, '..', 'docs/synthesis.md'), 'utf8')).toContain(`\`\`\`js\n${source}\`\`\``);
+  }, 60_000);
+
+  test("has twins, levels of reward, shortcuts and a hint, and the target's own tools", async () => {
+    const module = openModule({ source });
+    const { tools } = await createShop().describe();
+    const offered = (await module.describe()).tools;
+    expect(offered).toEqual(offered.map(({ name }) => tools.find((one) => one.name === name)));
+    const [special, twin] = await Promise.all([0, 1].map(async (seed) => module.start(await module.make(seed))));
+    expect(special).toEqual(twin);
+    const { always = [], never = [] } = await module.shortcuts(0);
+    const rewards = [always, never, always.slice(0, 1), always.slice(1)].map(async (script) =>
+      [0, 1].map(async (seed) => (await play(module, { seed, script })).reward),
+    );
+    const played = await Promise.all(rewards.map(async (each) => Promise.all(await each)));
+    expect(played).toEqual([
+      [1, 0.1],
+      [0.1, 1],
+      [0.1, 0.1],
+      [0, 0],
+    ]);
+    const hints = await Promise.all([0, 1].map(async (seed) => module.hint(await module.make(seed))));
+    expect(hints).toEqual(['the status says no : say not allowed .', 'the status says yes : do as asked .']);
+    await module.close();
+  });
 });
 
 describe('phrases', () => {

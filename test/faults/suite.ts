@@ -16,12 +16,14 @@ afterAll(async () => {
 if (chosen.length === 0) throw new Error(`ONLY=${process.env['ONLY']}: no scenario has such a name`);
 
 describe.each([...new Set(chosen.map(({ file }) => file))])('%s', (file) => {
-  it('left alone', async () => {
-    const { violations } = await referenceOf(file);
-    expect(violations).toEqual([]);
-  });
+  const onFile = chosen.filter((one) => one.file === file);
+  if (onFile.some(({ alone }) => !alone))
+    it('left alone', async () => {
+      const { violations } = await referenceOf(file);
+      expect(violations).toEqual([]);
+    });
 
-  for (const scenario of chosen.filter((one) => one.file === file)) {
+  for (const scenario of onFile) {
     const reason = scenario.unable?.();
     if (reason) console.warn(`skipped: ${scenario.name}: ${reason}`);
     (reason ? it.skip : it)(scenario.name, async () => {

@@ -28,7 +28,7 @@ test.each(plantings)(
   async ({ model, lacks }) => {
     if (lacks && !existsSync(join(model, 'config.json'))) {
       const flags = lacks.flatMap((skill) => ['--lack', `${skill}=0.75`]);
-      const command = ['-m', 'trainer.base_model', '--out', model, '--max-success', '0.65', ...flags];
+      const command = ['-m', 'trainer.base_model', '--out', model, ...flags];
       execFileSync(join(repository, '.venv', 'bin', 'python'), command, {
         cwd: repository,
         stdio: ['ignore', 'ignore', 'inherit'],

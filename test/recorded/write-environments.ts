@@ -24,7 +24,8 @@ async function main(): Promise<void> {
     set,
     ...(values.record !== undefined && { record: values.record }),
     target: found,
-    candidates: found.discovery.candidates.filter(({ name }) => values.only?.includes(name) ?? true),
+    lacking: found.discovery.candidates,
+    only: values.only,
     say: (line) => console.error(line),
   });
   const folder = join(recordedFolder, set, 'modules');

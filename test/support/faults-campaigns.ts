@@ -17,6 +17,20 @@ export const campaignFiles = {
   small: `${small}workers: { heartbeatSeconds: 20 }\n`,
   /** With the demo's limit on silence. */
   patient: `${small}workers: { heartbeatSeconds: 60 }\n`,
+  /**
+   * All that a language model is paid for, and as little else as there can be: no environment is right, so that it is written in three rounds
+   * and nothing is trained. The models' fields are added to it.
+   */
+  paid: `rollouts: { tasks: 24, perTask: 1 }
+selection: { maxCandidates: 1, passes: 3, votes: 1, rho: 0, delta: 0 }
+calibration: { seeds: 2, rolloutsPerSeed: 2, maxRounds: 3, hintShare: 0, successRate: [0.999, 1], maxAllSuccess: 0 }
+training: { groupsPerStep: 1, groupSize: 8, steps: 2, checkpointEvery: 2 }
+validation: { seeds: 2, targetTasks: 4 }
+arms: []
+router: { tasks: 12, folds: 3 }
+evaluation: { tasks: 4 }
+workers: { heartbeatSeconds: 20 }
+`,
   /** About 90 s: two capabilities. */
   reduced: `rollouts: { tasks: 120, perTask: 4 }
 selection: { maxCandidates: 2, passes: 6, votes: 1, rho: 0, delta: 0 }

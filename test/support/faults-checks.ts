@@ -2,8 +2,7 @@
  * What holds after every disturbance: the campaign is the one that an undisturbed run makes, nothing finished was made again, and
  * nothing half-written and no process is left. Invariant: each violation is a sentence of its own; none is the only good end.
  */
-import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import { digest } from '../../src/artifacts/hash';
@@ -13,7 +12,7 @@ import { figuresIn } from '../../src/domain/figure';
 import { reportSchema, type Report } from '../../src/domain/report';
 import type { Rollout } from '../../src/domain/rollout';
 import { CampaignRun } from './campaign-run';
-import { artifacts, filesBelow, namesIn, objectFile, StoredKeys, stepsOf, trainingsOf } from './faults-home';
+import { artifacts, filesBelow, namesIn, StoredKeys, stepsOf, trainingsOf, wholeObject } from './faults-home';
 import { processesOf } from './faults-processes';
 
 export const CAMPAIGN = 'faults';
@@ -119,12 +118,6 @@ function playedTwice(home: Home, report: Report, { madeAgain }: Allowances): str
       `the report counts ${counted} rollouts, the store holds ${contents.size}, ${complete.size} in whole batches`,
     );
   return found;
-}
-
-function wholeObject(home: Home, sha: string): string | undefined {
-  const file = objectFile(home, sha);
-  const body = existsSync(file) ? readFileSync(file) : undefined;
-  return body && createHash('sha256').update(body).digest('hex') === sha ? body.toString('utf8') : undefined;
 }
 
 function trainedTwice(home: Home): string[] {

@@ -1,4 +1,5 @@
 /** A home as the disk shows it, read without the program's own readers: they are what is tested. */
+import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, type Dirent } from 'node:fs';
 import { join } from 'node:path';
 import type { ArtifactRef } from '../../src/domain/artifacts';
@@ -56,6 +57,13 @@ function readKey(file: string): StoredKey | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** What the store holds; undefined if it is not there or not whole. */
+export function wholeObject(home: Home, sha: string): string | undefined {
+  const file = objectFile(home, sha);
+  const body = existsSync(file) ? readFileSync(file) : undefined;
+  return body && createHash('sha256').update(body).digest('hex') === sha ? body.toString('utf8') : undefined;
 }
 
 /** Folders of the learners. */

@@ -15,6 +15,8 @@ export interface Scenario {
   allow?: Allowances;
   /** The home is a copy of one whose campaign stopped after this stage or ended, instead of an empty one. */
   from?: Stage | 'end';
+  /** Only with what it prepares is its file a whole one: there is no undisturbed run to hold it against. */
+  alone?: true;
   /** Run only where its name is asked for. */
   onlyByName?: boolean;
   /** Why it can't run here. */
@@ -45,9 +47,9 @@ export interface Outcome {
   seed: number;
   violations: string[];
   seconds: number;
-  /** Against the undisturbed run. */
-  lostSeconds: number;
-  ratio: number;
+  /** Against the undisturbed run, where there is one. */
+  lostSeconds?: number;
+  ratio?: number;
   notes: string[];
 }
 
@@ -113,8 +115,8 @@ export async function removeTemplates(): Promise<void> {
 
 /** Runs a scenario and says how it went; its home stays where something is wrong. */
 export async function runScenario(scenario: Scenario, seed = faultSeed): Promise<Outcome> {
-  const { name, file, allow, from, prepare, act, judge } = scenario;
-  const reference = await referenceOf(file);
+  const { name, file, allow, from, alone, prepare, act, judge } = scenario;
+  const reference = alone ? undefined : await referenceOf(file);
   const template = from && (await templateOf(file, from));
   const session = newSession(file, name, seed);
   const violations: string[] = [];
@@ -124,9 +126,9 @@ export async function runScenario(scenario: Scenario, seed = faultSeed): Promise
     writeCampaign({ file: session.file, name: CAMPAIGN, lines: campaignFiles[file] + lines });
     violations.push(...((await act(session)) ?? []));
     await session.finish();
-    const checked = { home: session.home, file: session.file, reference: reference.decisions, allow };
+    const checked = { home: session.home, file: session.file, reference: reference?.decisions, allow };
     violations.push(...(await violationsOf(checked)));
-    const judged = judge?.({ seconds: session.seconds, reference });
+    const judged = reference && judge?.({ seconds: session.seconds, reference });
     if (judged) session.notes.push(judged.text);
     if (judged?.violation) violations.push(judged.violation);
   } catch (error) {
@@ -151,8 +153,10 @@ function record({ scenario, seed, violations, seconds, reference, notes }: Recor
     seed,
     violations,
     seconds: Math.round(seconds),
-    lostSeconds: Math.round(seconds - reference.seconds),
-    ratio: Number((seconds / reference.seconds).toFixed(2)),
+    ...(reference && {
+      lostSeconds: Math.round(seconds - reference.seconds),
+      ratio: Number((seconds / reference.seconds).toFixed(2)),
+    }),
     notes,
   };
   mkdirSync(dirname(resultsFile), { recursive: true });
@@ -166,12 +170,13 @@ interface Recorded {
   seed: number;
   violations: string[];
   seconds: number;
-  reference: Reference;
+  reference: Reference | undefined;
   notes: string[];
 }
 
 /** One line for people. */
 export function textOf({ scenario, violations, seconds, lostSeconds, ratio, notes }: Outcome): string {
   const end = violations.length === 0 ? 'ok  ' : 'FAIL';
-  return [`${end} ${scenario}: ${seconds} s, lost ${lostSeconds} s (x${ratio})`, ...notes].join('; ');
+  const lost = ratio === undefined ? '' : `, lost ${lostSeconds} s (x${ratio})`;
+  return [`${end} ${scenario}: ${seconds} s${lost}`, ...notes].join('; ');
 }

@@ -307,7 +307,7 @@ export const reportFixture = (): ReportDraft =>
       },
     ],
     router: {
-      kind: 'linear',
+      kind: 'learned',
       crossValidation: {
         routed: share('router.routed', 128, 200),
         base: share('router.base', 84, 200),

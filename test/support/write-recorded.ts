@@ -40,11 +40,14 @@ export async function writeRecorded(o: {
   set: string;
   record?: string;
   target: FixtureRollouts;
-  candidates: readonly Candidate[];
+  /** All that the study found, and those of them that are written. */
+  lacking: readonly Candidate[];
+  only?: readonly string[] | undefined;
   options?: Record<string, unknown>;
   say?: (line: string) => void;
 }): Promise<RecordedSynthesis> {
-  const { set, record, target, candidates, options = {}, say = () => {} } = o;
+  const { set, record, target, lacking, only, options = {}, say = () => {} } = o;
+  const candidates = lacking.filter(({ name }) => only?.includes(name) ?? true);
   const folder = mkdtempSync(join(tmpdir(), 'write-recorded-'));
   const server = await startRecordedReplies({ set, record });
   const stop = new AbortController();
@@ -58,6 +61,9 @@ export async function writeRecorded(o: {
     const environments = await Promise.all(
       candidates.map(async (candidate): Promise<WrittenEnvironment> => {
         const written: WrittenEnvironment = { name: candidate.name, rounds: [] };
+        const others = lacking
+          .filter(({ name }) => name !== candidate.name)
+          .map(({ name, definition }) => ({ name, definition }));
         while (written.rounds.length < MOST_ROUNDS) {
           const last = written.rounds.at(-1);
           const { module } = written;
@@ -68,10 +74,11 @@ export async function writeRecorded(o: {
                 ? await synthesizer.revise({
                     ...input,
                     candidate,
+                    others,
                     round,
                     previous: { source: module.source, findings: last.findings },
                   })
-                : await synthesizer.write({ ...input, candidate });
+                : await synthesizer.write({ ...input, candidate, others });
           } catch (error) {
             if (!isFailure(error, 'CannotSynthesize')) throw error;
             written.gaveUp = reasonOf(error);

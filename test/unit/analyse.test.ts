@@ -24,6 +24,9 @@ import { openGiven } from '../support/open-given';
 import { analyse, type AnalyseOptions } from '../../src/cli/analyse/run';
 import { analysisSchema, type Analysis } from '../../src/cli/analyse/result';
 import { UserError } from '../../src/cli/errors';
+import { homeAt } from '../../src/cli/project';
+import { runCampaign } from '../../src/cli/run/command';
+import { startFile } from '../../src/cli/start';
 import {
   asksForLabels,
   conversation,
@@ -148,6 +151,15 @@ describe('what comes out', () => {
     // Four requests of 100 tokens in and 10 out.
     expect(printed).toContain('4 requests, 400 tokens in, 40 out, $0.0008');
     expect(printed).toContain(join(home, 'library', 'analysis.html'));
+  });
+
+  it('says what has no price, and how much of what has been asked', async () => {
+    const [passes, more] = [{ passes: 2 }, fileOf(conversations())];
+    await run(passes, more);
+    expect(printed).toContain('3 requests, 300 tokens in, 30 out, unpriced');
+    await run({ passes: 3, priceInput: 1, priceOutput: 10 }, more);
+    expect(printed).toContain('4 requests, 400 tokens in, 40 out, $0.0002 (3 of 4 requests unpriced)');
+    expect(page()).toContain('3 of 4 requests unpriced');
   });
 
   it('says where a failure begins that no capability explains, and whose it is', async () => {
@@ -400,6 +412,17 @@ describe('a name', () => {
     expect((await failure({ name: 'shop2' })).message).toMatch(/^"shop2" is the name of a campaign/);
     expect(server.requests).toHaveLength(asked);
   });
+});
+
+it('keeps campaigns from its name, also one that was stopped before it had anything', async () => {
+  await expect(run({ priceInput: 1000, priceOutput: 1000, maxDollars: 0.1 })).rejects.toThrow(/budget/);
+  const file = fileOf(['{ name: library, target: { kind: builtin, name: shop }, baseModel: { path: m } }'], 'c.yaml');
+  const refused =
+    /^name is "library", and .*library is an analysis of conversations .*; give the campaign another name, in its file or with --name$/;
+  await expect(runCampaign(file, { home })).rejects.toThrow(refused);
+  const at = { address: 'nowhere:1', namespace: 'default' };
+  const begun = startFile({ file, at, home: homeAt(home), options: {} });
+  await expect(begun).rejects.toThrow(refused);
 });
 
 it('leaves no analysis beside labels of another, where it is stopped while it writes', async () => {

@@ -13,7 +13,7 @@ import type { Analyst, AnalystKind, DiscoverInput } from '../../src/analyst/anal
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import { selectionRuleSchema } from '../../src/domain/campaign';
-import { selectionSchema, type LabelPass } from '../../src/domain/capability';
+import { selectionSchema, type Lacking, type LabelPass } from '../../src/domain/capability';
 import { OutsideFailure } from '../../src/domain/failures';
 import { defineKind } from '../../src/domain/kind';
 import { registry } from '../../src/registry';
@@ -25,12 +25,15 @@ const store = openFolderStore(join(home, 'artifacts'));
 const target = { kind: 'builtin', name: 'shop' };
 const rule = selectionRuleSchema.parse({ passes: 3, votes: 2 });
 const candidate = { name: 'tell_the_price', definition: 'Tells the price.', examples: [] };
+const environments = new EnvironmentPool(store, registry.environments);
 const calls: string[] = [];
 let labels: LabelPass;
 let ignoresSeed: true | undefined;
 let onDiscover: (input: DiscoverInput) => Promise<void>;
 let rollouts: ArtifactRef;
 let rationale: string;
+/** The other capabilities that the synthesizer was told of. */
+const told: (readonly Lacking[])[] = [];
 
 const analystKind = (version: string): AnalystKind =>
   defineKind({
@@ -59,8 +62,9 @@ const synthesizerKind: SynthesizerKind = defineKind({
   options: {},
   open: (_, identity): Synthesizer => ({
     identity,
-    write: async () => {
+    write: async ({ others }) => {
       calls.push('write');
+      told.push(others);
       return { source: 'export const n = 1;', rationale };
     },
     revise: async ({ previous }) => {
@@ -72,7 +76,6 @@ const synthesizerKind: SynthesizerKind = defineKind({
 
 const activities = (version = '1') => {
   const kinds = { ...registry, analysts: [analystKind(version)], synthesizers: [synthesizerKind] };
-  const environments = new EnvironmentPool(store, registry.environments);
   const deps: Dependencies = { store, environments, kinds, home, python: 'python' };
   return mapped({ ...createAnalysis(deps), ...createSynthesis(deps) }, deps);
 };
@@ -105,6 +108,7 @@ const stored = (key: string, answers: string[]): Promise<ArtifactRef> => {
 };
 beforeEach(() => {
   calls.length = 0;
+  told.length = 0;
   ignoresSeed = undefined;
   onDiscover = async () => undefined;
   rationale = 'one';
@@ -221,7 +225,7 @@ test('trajectories that are all the same select nothing, by labels or outright, 
 });
 
 test('an environment is written once and revised once for the same findings', async () => {
-  const input = { ...payer, target, synthesizer: { kind: 'counting' }, rollouts, candidate, seed: 1 };
+  const input = { ...payer, target, synthesizer: { kind: 'counting' }, rollouts, candidate, others: [], seed: 1 };
   const written = await run(activities().synthesize, { ...input, round: 1 });
   expect(await run(activities().synthesize, { ...input, round: 1 })).toEqual(written);
   const previous = { module: written, findings: ['too short'] };
@@ -231,12 +235,85 @@ test('an environment is written once and revised once for the same findings', as
   expect((await store.read(revised)).toString()).toContain('export const n = 2;');
 });
 
+test('an environment is written anew where other capabilities are selected beside it, which the synthesizer is told', async () => {
+  const input = { ...payer, target, synthesizer: { kind: 'counting' }, rollouts, candidate, round: 1, seed: 2 };
+  const others = [{ name: 'refuse_politely', definition: 'Refuses.' }];
+  await run(activities().synthesize, { ...input, others: [] });
+  await run(activities().synthesize, { ...input, others });
+  await run(activities().synthesize, { ...input, others });
+  expect(calls).toEqual(['write', 'write']);
+  expect(told).toEqual([[], others]);
+});
+
+describe('a composite', () => {
+  const names = ['tell_the_price', 'refuse_politely'] as const;
+  const selected = names.map((name) => ({ name, definition: `Does ${name}.` }));
+  const lists = (lacking: string[], present: string[]) => ({
+    ...{ lacking_failed: lacking, present_failed: present, na_failed: [] },
+    ...{ lacking_passed: [], present_passed: [], na_passed: ['p'] },
+  });
+
+  /** Tasks of the shop: what the user says first is a test task's text in `leaking` alone. */
+  async function labeled(key: string) {
+    const [test] = await (await environments.get(target)).tasks('test');
+    const episode = await (await environments.get(target)).reset({ id: test!.id, seed: 0 });
+    const { messages } = episode.start;
+    await episode.close();
+    const user = messages.find(({ role }) => role === 'user')!;
+    const records = ['clean', 'leaking'].map((name) => ({
+      ...scoredRollout({ name, task: name, reward: 0 }),
+      messages: [name === 'leaking' ? user : { role: 'user', content: 'something else' }],
+    }));
+    const body = records.map((record) => `${JSON.stringify(record)}\n`).join('');
+    const stored = { producer: 'test', inputs: [], mediaType: 'application/jsonl' };
+    const keys = records.map((record) => record.key);
+    const pass = {
+      attempt: 0,
+      totals: { total_failed: 2, total_passed: 1 },
+      labels: { [names[0]]: lists(keys, []), [names[1]]: lists([], keys) },
+    };
+    return {
+      keys,
+      rollouts: await store.put({ key: `rollouts/${key}`, body, ...stored }),
+      labels: [await store.put({ key: `labels/${key}`, body: JSON.stringify(pass), ...stored })],
+    };
+  }
+
+  test('is found in the passes and quotes no test task', async () => {
+    const { rollouts, labels, keys } = await labeled('quoting');
+    const input = { target, rule, rollouts, labels, selected };
+    const found = await run(activities().combine, input);
+    expect(found).toMatchObject({
+      composite: {
+        failures: 2,
+        of: 2,
+        candidate: { parts: [{ names, share: 1 }], examples: keys.slice(0, 1) },
+      },
+    });
+    // In the words that they were approved with.
+    const reworded = selected.map((one) => ({ ...one, definition: 'Otherwise.' }));
+    expect(await run(activities().combine, { ...input, selected: reworded })).toMatchObject({
+      composite: { candidate: { definition: expect.stringContaining('Otherwise.') } },
+    });
+  });
+
+  test('or why there is none', async () => {
+    const { rollouts, labels } = await labeled('none');
+    expect(await run(activities().combine, { target, rule, rollouts, labels, selected: selected.slice(0, 1) })).toEqual(
+      {
+        none: 'fewer than two capabilities are selected',
+      },
+    );
+  });
+});
+
 test.each(['\n', '\r', '\u2028', '\u2029'])(
   'a rationale stays a comment, whatever ends its lines (%j)',
   async (end) => {
     rationale = `a${end}throw 1`;
     const { campaign, budget } = payer;
-    const input = { campaign, budget, target, synthesizer: { kind: 'counting' }, rollouts, candidate, round: 1 };
+    const asked = { target, synthesizer: { kind: 'counting' }, rollouts, candidate, others: [] };
+    const input = { campaign, budget, ...asked, round: 1 };
     const ref = await run(activities().synthesize, { ...input, seed: 100 + end.charCodeAt(0) });
     expect((await store.read(ref)).toString()).toBe('export const n = 1;\n// Rationale: a throw 1\n');
   },

@@ -45,7 +45,7 @@ describe('a campaign file', () => {
     expect(campaign).toMatchObject({
       analyst: { kind: 'rules' },
       synthesizer: { kind: 'generators' },
-      router: { kind: 'linear', tasks: 200, folds: 5 },
+      router: { kind: 'learned', tasks: 200, folds: 5 },
       arms: [{ kind: 'grpo_target' }],
     });
   });
@@ -76,7 +76,7 @@ describe('a campaign file', () => {
 
   it('has the default kind of a part that is given without one', () => {
     const campaign = load(`${base}preset: demo\nrouter: { tasks: 30, folds: 3 }\n`);
-    expect(campaign.router).toEqual({ kind: 'linear', tasks: 30, trials: 1, folds: 3 });
+    expect(campaign.router).toEqual({ kind: 'learned', tasks: 30, trials: 1, folds: 3 });
   });
 
   describe('with kinds of somebody else', () => {
@@ -94,7 +94,7 @@ describe('a campaign file', () => {
       analysts: [...registry.analysts, kind],
       synthesizers: [...registry.synthesizers, kind],
       routers: [...registry.routers, kind],
-      arms: [{ ...kind, routable: false, starts: 'beside' as const }],
+      arms: [{ ...kind, routable: false, starts: 'beside' as const, planned: () => ({ training: 0, heldOut: 0 }) }],
     };
     const text = `name: mine
 baseModel: { path: base }
@@ -144,6 +144,20 @@ arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
     expect(load(base, { seed: 7 })).toMatchObject({ name: 'mine-7', seed: 7 });
     expect(load(base, { seed: 1 })).toMatchObject({ name: 'mine', seed: 1 });
     expect(load(base, { seed: 7, name: 'other' })).toMatchObject({ name: 'other', seed: 7 });
+  });
+
+  it('gets a training seed in the name, where it is another than its own', () => {
+    const own = `${base}trainingSeed: 5\n`;
+    const named = (text: string, overrides: CampaignOverrides) => {
+      const { name, seed, trainingSeed } = load(text, overrides);
+      return [name, seed, trainingSeed];
+    };
+    expect(named(base, { trainingSeed: 2 })).toEqual(['mine-s2', 1, 2]);
+    expect(named(base, { trainingSeed: 1 })).toEqual(['mine', 1, undefined]);
+    expect(named(base, { seed: 7, trainingSeed: 2 })).toEqual(['mine-7-s2', 7, 2]);
+    expect(named(base, { seed: 7, trainingSeed: 7 })).toEqual(['mine-7', 7, undefined]);
+    expect(named(own, { trainingSeed: 5 })).toEqual(['mine', 1, 5]);
+    expect(named(own, { trainingSeed: 1 })).toEqual(['mine-s1', 1, 1]);
   });
 
   const shipped = readdirSync(join(repository, 'campaigns')).filter((file) => file.endsWith('.yaml'));
@@ -209,6 +223,31 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
       'mine.yaml:4 target.name is "shpo"; it must be shop; did you mean \'shop\'?',
     ],
     [
+      'more requests than the shop has',
+      base.replace('name: shop', 'name: shop\n  requests: 4'),
+      'mine.yaml:5 target.requests is 4; it must be at most 3',
+    ],
+    [
+      'half a request',
+      base.replace('name: shop', 'name: shop\n  requests: 1.5'),
+      'mine.yaml:5 target.requests is 1.5; it must be a whole number',
+    ],
+    [
+      'a share above the whole',
+      base.replace('name: shop', 'name: shop\n  several: 1.2'),
+      'mine.yaml:5 target.several is 1.2; it must be at most 1',
+    ],
+    [
+      'no test tasks',
+      base.replace('name: shop', 'name: shop\n  testTasks: 0'),
+      'mine.yaml:5 target.testTasks is 0; it must be at least 1',
+    ],
+    [
+      'a parameter that the shop does not have',
+      base.replace('name: shop', 'name: shop\n  testTask: 300'),
+      "mine.yaml:5 unknown field 'target.testTask'; did you mean 'testTasks'?",
+    ],
+    [
       'a kind that does not exist',
       base.replace('kind: builtin', 'kind: bultin'),
       'mine.yaml:3 target.kind is "bultin"; it must be one of builtin, process, tau2, toolsandbox; did you mean \'builtin\'?',
@@ -238,7 +277,7 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
     [
       'an arm that does not exist',
       `${base}arms:\n  - kind: gropo_target\n`,
-      'mine.yaml:8 arms[0].kind is "gropo_target"; it must be grpo_target; did you mean \'grpo_target\'?',
+      `mine.yaml:8 arms[0].kind is "gropo_target"; it must be one of ${registry.arms.map(({ kind }) => kind).join(', ')}; did you mean 'grpo_target'?`,
     ],
     [
       'two arms of one name',

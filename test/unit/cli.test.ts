@@ -33,6 +33,13 @@ describe('a failure is one line and an exit code:', () => {
       /^campaign: .*'1\.5' is invalid\. It must be a whole number from 0\.$/,
     ],
     [
+      'one training seed twice',
+      ['run', 'x.yaml', '--training-seeds', '1,1'],
+      2,
+      /^campaign: .*'1,1' is invalid\. It must be two or more different seeds, such as 1,2,3\.$/,
+    ],
+    ['one report', ['compare', 'demo'], 1, /^campaign: compare takes two reports or more, not 1: /],
+    [
       'a stage',
       ['run', 'x.yaml', '--until', 'training'],
       2,

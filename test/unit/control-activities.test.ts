@@ -24,7 +24,7 @@ const campaign = campaignSchema.parse({
   rollouts: { tasks: 20 },
   training: { groupsPerStep: 4 },
   validation: { targetTasks: 5 },
-  router: { kind: 'linear', tasks: 10, trials: 1 },
+  router: { kind: 'learned', tasks: 10, trials: 1 },
   evaluation: { tasks: 10 },
   analyst: { kind: 'rules' },
   synthesizer: { kind: 'generators' },

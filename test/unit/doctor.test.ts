@@ -287,7 +287,7 @@ describe('a vLLM server', () => {
       'that loads no adapters',
       { load: 404 },
       /does not let adapters be loaded$/,
-      '--max-lora-rank 16 (at least lora.r; the sum of the ranks where a router or arm adds adapters)',
+      '--max-lora-rank 64 (lora.r times the number of capabilities, here for 4: a sum of adapters has the sum of their ranks)',
     ],
     ['that wants a key', { status: 401 }, /answers 401$/, 'POLICY_SERVER_API_KEY'],
   ];

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import { specOfArguments, argumentsUsage } from '../../src/cli/check-arguments';
 import type { ArtifactRef } from '../../src/domain/artifacts';
-import { moduleOf, sandboxSpec } from '../../src/domain/environment-spec';
+import { modulesOf, sandboxSpec } from '../../src/domain/environment-spec';
 import { defineKind } from '../../src/domain/kind';
 import { environments } from '../../src/environments';
 import type { EnvironmentContext, EnvironmentKind } from '../../src/environments/kinds';
@@ -67,8 +67,8 @@ test('the project’s own: names, models of the other parties, published figures
 
 test('a synthesized environment is told from others by its module', () => {
   const module: ArtifactRef = { uri: 'artifact:ab', sha256: 'ab', bytes: 1, mediaType: 'text/javascript' };
-  expect(moduleOf(sandboxSpec(module))).toEqual(module);
-  expect(moduleOf({ kind: 'builtin', name: 'shop', module })).toBeUndefined();
+  expect(modulesOf(sandboxSpec(module))).toEqual([module]);
+  expect(modulesOf({ kind: 'builtin', name: 'shop', module })).toEqual([]);
 });
 
 describe('arguments of `campaign env check`', () => {
@@ -76,7 +76,8 @@ describe('arguments of `campaign env check`', () => {
   const of = (...args: string[]) => specOfArguments({ args, separated: false });
 
   test('name an environment', () => {
-    expect(of('shop')).toEqual({ kind: 'builtin', name: 'shop' });
+    const shop = { requests: 2, several: 0.5, trainTasks: 400, testTasks: 200 };
+    expect(of('shop')).toEqual({ kind: 'builtin', name: 'shop', ...shop });
     expect(of('tau2', 'retail', 'airline')).toEqual({ kind: 'tau2', domains: ['retail', 'airline'], ...limits });
     expect(of('toolsandbox', 'checkout')).toEqual({
       kind: 'toolsandbox',

@@ -2,7 +2,9 @@
 import { createShop } from '../../src/environments/shop';
 import { messageHash } from '../../src/sandbox/leakage';
 import { bySlots, firstMessage } from '../../src/synthesis/generators/module/first-message';
-import { drawRecord, instanceOf, isTwin, preparedOf } from '../../src/synthesis/generators/module/instances';
+import { drawRecord, preparedOf } from '../../src/synthesis/generators/module/accounts';
+import { instanceOf } from '../../src/synthesis/generators/module/instances';
+import { memberOf } from '../../src/synthesis/generators/module/members';
 import { draw, drawParts, pick, randomOf, shuffle, withLastWord } from '../../src/synthesis/generators/module/random';
 import { amountOf, argumentsOf, denialOf, writeOf } from '../../src/synthesis/generators/module/records';
 import { likeness, referenceOf, rewardOf } from '../../src/synthesis/generators/module/reward';
@@ -123,7 +125,8 @@ describe('instances', () => {
   it('are a function of seed and capability, and every second one is a twin', () => {
     expect(instance(params.refuse, nothing, 7)).toEqual(instance(params.refuse, nothing, 7));
     expect(instance(params.refuse, nothing, 7)).not.toEqual(instance(params.refuse, nothing, 9));
-    expect([10_000, 10_001, 10_002, 10_003].map(isTwin)).toEqual([false, true, false, true]);
+    const branches = [10_000, 10_001, 10_002, 10_003].map((seed) => memberOf(params.refuse, seed).branch);
+    expect(branches).toEqual(['special', 'twin', 'special', 'twin']);
   });
 
   /** The fields of records in which a special instance and its twin may differ, by capability. */
@@ -174,7 +177,7 @@ describe('instances', () => {
     const random = randomOf('x');
     const used = new Set<string>();
     const { identifying } = preparedOf(params.refuse);
-    const records = [1, 2, 3, 4, 5].map(() => drawRecord(params.refuse, random, { used, identifying }));
+    const records = [1, 2, 3, 4, 5].map(() => drawRecord(params.refuse, random, { used, identifying }).record);
     const words = records.flatMap(({ item }) => String(item).split(' '));
     expect(new Set(words).size).toBe(10);
     expect(new Set(records.map(({ id }) => id)).size).toBe(5);
@@ -207,7 +210,7 @@ describe('instances', () => {
 
   it('begin with what is asked, in the order of a message of the target where one fits', () => {
     const { requests, key } = first(params.compute, true);
-    const about = { plan: params.compute.special, requests, key };
+    const about = { plan: memberOf(params.compute, 0).plan, requests, main: requests[0], key };
     const item = String(requests[0].record?.['item']);
     const write = (skeletons: string[]): string =>
       firstMessage(params.compute, randomOf('x'), { ...about, skeletons: bySlots(skeletons) });
@@ -226,7 +229,7 @@ describe('records', () => {
     const request = { write: 'return_item', said: {}, record: on.record, lookalike: null };
     expect([amountOf(params.compute, request, false), amountOf(params.compute, request, true)]).toEqual([50, 45]);
     expect(amountOf(params.compute, { ...request, write: 'cancel_item' }, true)).toBe(50);
-    expect(denialOf(params.refuse, first(params.refuse, true))).toBe('not allowed');
+    expect(denialOf(params.refuse, first(params.refuse, true).requests[0])).toBe('not allowed');
   });
 });
 

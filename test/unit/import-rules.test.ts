@@ -44,7 +44,7 @@ const cases: [string, string, boolean][] = [
   ['synthesis/generators/module/x.js', value('../../../sandbox/vocabulary.js'), true],
   ['synthesis/generators/module/x.js', value('../../../activities/context.js'), false],
   ['rollout/x.ts', value('../routing/router'), true],
-  ['rollout/x.ts', value('../routing/linear'), false],
+  ['rollout/x.ts', value('../routing/learned'), false],
   ['analyst/rules/x.ts', value('../../environments/shop'), false],
   ['activities/x.ts', value('../analyst/analyst'), true],
   ['activities/x.ts', value('../analyst/rules/rules'), false],

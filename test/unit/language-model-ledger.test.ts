@@ -9,7 +9,7 @@ import { OutsideFailure } from '../../src/domain/failures';
 import { languageModelSchema, type Budget } from '../../src/domain/language-model';
 import { openLedger, spentOf } from '../../src/language-model/ledger';
 import { openLanguageModel } from '../../src/language-model/model';
-import { startChatServer, type ChatServer } from '../support/chat-server';
+import { startChatServer, type ChatServer, type Play } from '../support/chat-server';
 import { askingBy } from '../support/memory-ledger';
 import { answered, chunk, event, inOrder, page, streamed, usageOf, written } from '../support/model-endpoint';
 
@@ -168,6 +168,29 @@ describe('a request that brings no reply', () => {
     const asked = openLanguageModel('analyst', spec).ask(question, askingBy(ledgerOf('one')));
     await expect(asked).rejects.toMatchObject(failed);
     expect(await spent()).toEqual(lost(0));
+  });
+
+  test.each<[string, Play, number]>([
+    ['in the middle of its reply', written(event(chunk({ content: 'y'.repeat(4) })), 'is silent'), 1],
+    ['before the first word', () => new Promise<undefined>(() => undefined), 0],
+  ])('is counted where who asked gave up %s', async (_, play, completionTokens) => {
+    server.play = play;
+    const spec = languageModelSchema.parse({ url: server.url, model: 'm' });
+    const question = { messages: [{ role: 'user' as const, content: 'again?' }], seed: 1 };
+    const stop = new AbortController();
+    const asking = askingBy(ledgerOf('one'), { signal: stop.signal });
+    setTimeout(() => stop.abort(new Error('stopped')), 200);
+    await expect(openLanguageModel('analyst', spec).ask(question, asking)).rejects.toThrow('stopped');
+    expect(await spent()).toEqual(lost(completionTokens));
+  });
+
+  test('is not counted where who asked gave up before it was sent', async () => {
+    const stop = new AbortController();
+    stop.abort(new Error('stopped'));
+    const asking = askingBy(ledgerOf('one'), { signal: stop.signal });
+    const spec = languageModelSchema.parse({ url: server.url, model: 'm' });
+    await expect(openLanguageModel('analyst', spec).ask({ messages: [], seed: 1 }, asking)).rejects.toThrow('stopped');
+    expect([server.requests.length, await spent()]).toEqual([0, []]);
   });
 
   test.each([

@@ -98,10 +98,13 @@ describe('a question', () => {
     const model = openLanguageModel('synthesizer', spec());
     expect(model.id).toEqual({ model: 'm', temperature: 1, maxTokens: 32_000, parameters: {} });
     await expect(model.ask(question, askingBy(ledger))).rejects.toMatchObject(
-      failure('BadInput', /^synthesizer\.apiKeyEnv is TEST_MODEL_KEY, and this variable is not set; set it/),
+      failure(
+        'LanguageModelRejected',
+        /^synthesizer \(m at http.*\): synthesizer\.apiKeyEnv is TEST_MODEL_KEY, and this variable is not set; set it/,
+      ),
     );
     process.env['TEST_MODEL_KEY'] = 'two words';
-    await expect(ask()).rejects.toMatchObject(failure('BadInput', /holds characters that no key has/));
+    await expect(ask()).rejects.toMatchObject(failure('LanguageModelRejected', /holds characters that no key has/));
     expect(server.requests).toEqual([]);
   });
 });

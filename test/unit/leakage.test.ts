@@ -10,7 +10,13 @@ import type { CalibrationReport } from '../../src/domain/calibration';
 import { campaignSchema } from '../../src/domain/campaign';
 import type { Environment } from '../../src/domain/environment';
 import { OutsideFailure } from '../../src/domain/failures';
-import type { CampaignRecord, CapabilityResult, RolloutSummary, SynthesisRound } from '../../src/domain/results';
+import type {
+  ArmResult,
+  CampaignRecord,
+  CapabilityResult,
+  RolloutSummary,
+  SynthesisRound,
+} from '../../src/domain/results';
 import { createShop } from '../../src/environments/shop';
 import { registry } from '../../src/registry';
 import { ROLLOUTS_MEDIA_TYPE } from '../../src/rollout/read';
@@ -56,8 +62,10 @@ const passed = (module: ArtifactRef): SynthesisRound => {
 };
 const calibrated = (module: ArtifactRef): SynthesisRound => ({ ...passed(module), calibrationRollouts: summary });
 
-async function check(o: Partial<CapabilityResult> & { task?: string; pool?: Pick<EnvironmentPool, 'get'> }) {
-  const { task = 'none', pool = environments, ...result } = o;
+async function check(
+  o: Partial<CapabilityResult> & { task?: string; pool?: Pick<EnvironmentPool, 'get'>; arms?: Partial<ArmResult>[] },
+) {
+  const { task = 'none', pool = environments, arms = [], ...result } = o;
   const example = scoredRollout({ name: 'example', task, reward: 1 });
   const baseRollouts = await put(`base ${task}`, ROLLOUTS_MEDIA_TYPE, `${JSON.stringify(example)}\n`);
   const examples = task === 'none' ? [] : [example.key];
@@ -69,10 +77,11 @@ async function check(o: Partial<CapabilityResult> & { task?: string; pool?: Pick
       selected: [{ candidate: { name: 'some', definition: 'a text of its own', examples }, votes: 1 }],
     },
     capabilities: [{ name: 'some', workflowId: 'w', status: 'failed', rounds: [], ...result }],
+    arms,
   } as unknown as CampaignRecord;
   return (await checkLeakage({ store, environments: pool as EnvironmentPool, record }))!;
 }
-const trained = {} as NonNullable<CapabilityResult['trained']>;
+const trained = { training: { steps: 2 } } as NonNullable<CapabilityResult['trained']>;
 
 test('a module that failed its self-test is not opened: the one before it was played', async () => {
   const broken = await put('broken', 'text/javascript', 'export const = 1;');
@@ -81,15 +90,17 @@ test('a module that failed its self-test is not opened: the one before it was pl
   expect(alone.from).not.toContainEqual(broken);
   const played = await moduleOf({});
   const after = await check({ rounds: [calibrated(played), failed(broken)] });
-  expect(after).toMatchObject({ passed: true, textsChecked: 1 + 3 });
+  expect(after).toMatchObject({ passed: true, textsChecked: 1 + 1 + 3 });
   expect(after.from).toContainEqual(played);
 });
 
 test('seeds count as far as the capability came', async () => {
   const module = await moduleOf({});
   expect(await check({ rounds: [passed(module)] })).toMatchObject({ textsChecked: 1 });
-  expect(await check({ rounds: [calibrated(module)] })).toMatchObject({ textsChecked: 1 + 3 });
-  expect(await check({ rounds: [calibrated(module)], trained })).toMatchObject({ textsChecked: 1 + 3 + 2 * 2 + 5 });
+  expect(await check({ rounds: [calibrated(module)] })).toMatchObject({ textsChecked: 1 + 1 + 3 });
+  expect(await check({ rounds: [calibrated(module)], trained })).toMatchObject({
+    textsChecked: 1 + 1 + 3 + 2 * 2 + 5,
+  });
 });
 
 test('a seed on which the module throws is left out, and the others are still compared', async () => {
@@ -103,8 +114,8 @@ test('a seed on which the module throws is left out, and the others are still co
   });
   expect(await check({ rounds: [calibrated(module)], trained })).toMatchObject({
     passed: false,
-    textsChecked: 1 + 3 + (2 * 2 - 1) + 5,
-    hits: [{ where: `some, seed-${TRAINING_SEEDS + 1}`, task: task!.id }],
+    textsChecked: 1 + 1 + 3 + (2 * 2 - 1) + 5,
+    hits: ['its code', `seed-${TRAINING_SEEDS + 1}`].map((where) => ({ where: `some, ${where}`, task: task!.id })),
   });
 });
 
@@ -120,11 +131,36 @@ test('where the round was accepted with hints, they are compared, too', async ()
   });
   expect(await check({ rounds: [hinted(true)] })).toMatchObject({
     passed: false,
-    textsChecked: 1 + 2 * 3,
-    hits: [0, 1, 2].map((seed) => ({ where: `some, seed-${CALIBRATION_SEEDS + seed}, hint`, task: task!.id })),
+    textsChecked: 1 + 1 + 2 * 3,
+    hits: ['its code', ...[0, 1, 2].map((seed) => `seed-${CALIBRATION_SEEDS + seed}, hint`)].map((where) => ({
+      where: `some, ${where}`,
+      task: task!.id,
+    })),
   });
   for (const unhinted of [round, hinted(false)])
-    expect(await check({ rounds: [unhinted] })).toMatchObject({ passed: true, textsChecked: 1 + 3 });
+    expect(await check({ rounds: [unhinted] })).toMatchObject({
+      textsChecked: 1 + 1 + 3,
+      hits: [{ where: 'some, its code', task: task!.id }],
+    });
+});
+
+test('what an arm trained on is compared, too, and what a capability was trained on before is not read twice', async () => {
+  const shop = createShop();
+  const [task] = await shop.tasks('test');
+  const { start } = await shop.reset({ id: task!.id, seed: 0 });
+  const text = JSON.stringify(start.messages.find(({ role }) => role === 'user')!.content);
+  const own = await moduleOf({});
+  const capability = { rounds: [calibrated(own)], trained };
+  const alone = (await check(capability)).textsChecked;
+  // Four seeds are the capability's; two more are this arm's.
+  const single = { name: 'grpo_single', trainedOn: [{ module: own, seeds: 6 }] };
+  expect((await check({ ...capability, arms: [single] })).textsChecked).toBe(alone + 2);
+  const brought = await moduleOf({ text: `seed === ${TRAINING_SEEDS + 1} ? ${text} : 'another ' + seed` });
+  const joint = { name: 'environments', trainedOn: [{ module: brought, seeds: 3 }] };
+  const found = await check({ ...capability, arms: [single, joint] });
+  // And its code.
+  expect(found.textsChecked).toBe(alone + 2 + 1 + 3);
+  expect(found.hits).toContainEqual({ where: `environments, seed-${TRAINING_SEEDS + 1}`, task: task!.id });
 });
 
 test('a failure of the target is no reason to leave a text out', async () => {

@@ -47,8 +47,11 @@ describe('the plan', () => {
       labels: [10, 13],
     });
     expect(asked({ analyst: model({ contextTokens: 40_000, maxTokens: 10_000 }) }).labels).toEqual([100, 213]);
-    expect(asked({ synthesizer: model() })).toEqual({ environments: [3 * 2, Math.round(15 * 2 * 1.25)] });
-    expect(asked({ synthesizer: model({ attacks: 0 }) })).toEqual({ environments: [3, 19] });
+    // At most five rounds of each, and of a composite.
+    expect(asked({ synthesizer: model() })).toEqual({ environments: [3 * 2, Math.round(20 * 2 * 1.25)] });
+    expect(asked({ synthesizer: model({ attacks: 0 }) })).toEqual({ environments: [3, 25] });
+    const alone = { synthesizer: model({ attacks: 0 }), composites: { share: 0 } };
+    expect(asked(alone)).toEqual({ environments: [3, 19] });
     expect(planOf({})).toMatchObject({ questions: [] });
     expect(planOf({})).not.toHaveProperty('budget');
   });
@@ -122,7 +125,7 @@ describe('doctor', () => {
     const [gone] = await checkLanguageModels(campaign({ analyst: model({ apiKeyEnv: 'NOT_SET' }) }));
     expect(gone).toMatchObject({
       ok: false,
-      detail: expect.stringMatching(/^analyst\.apiKeyEnv is NOT_SET, and this/),
+      detail: expect.stringMatching(/: analyst\.apiKeyEnv is NOT_SET, and this/),
     });
     server.play = answered(404, '{"error":{"message":"no such model"}}');
     const [unknown] = await checkLanguageModels(campaign({ synthesizer: model() }));

@@ -2,6 +2,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { fixedPrompt } from '../../examples/fixed-prompt';
 import { passed, warned } from '../../src/cli/checks/check';
 import { loadCampaign } from '../../src/cli/campaign-file';
 import { main } from '../../src/cli/main';
@@ -14,6 +15,7 @@ import { planText } from '../../src/cli/plan/text';
 import { homeAt } from '../../src/cli/project';
 import { purposes, type Purpose } from '../../src/domain/purposes';
 import type { Report } from '../../src/domain/report';
+import { registry } from '../../src/registry';
 import { completeReport } from '../../src/report/render';
 import { figure, reportFixture } from '../support/report-fixture';
 
@@ -31,8 +33,8 @@ const demoPurposes: Record<Purpose, number> = {
   calibration: 1152,
   training: 9216,
   held_out: 1356,
-  outcome_matrix: 800,
-  test: 1200,
+  outcome_matrix: 1600,
+  test: 2000,
 };
 
 /** A finished demo campaign, as far as rates go. */
@@ -54,10 +56,10 @@ function demoReport(): Report {
 }
 
 describe('counts', () => {
-  test('are those of the finished demo: three capabilities, one calibration round each, 14,064 rollouts', () => {
+  test('are those of the finished demo: three capabilities, one calibration round each, 15,664 rollouts', () => {
     const planned = plannedRollouts({ campaign: shipped('demo'), tasks: demoTasks, capabilities: 3 });
     expect(counts(planned)).toEqual(demoPurposes);
-    expect(Object.values(counts(planned)).reduce((a, b) => a + b)).toBe(14_064);
+    expect(Object.values(counts(planned)).reduce((a, b) => a + b)).toBe(15_664);
   });
 
   test('without a selected capability only base is rolled out, evaluated and routed to', () => {
@@ -73,25 +75,53 @@ describe('counts', () => {
   });
 });
 
-test('each arm of the file is planned as one that trains with the budget of trace', () => {
+test('a composite is counted in the upper ends, with the training rollouts of trace as they are', () => {
   const demo = shipped('demo');
-  const planned = (arms: typeof demo.arms) =>
-    counts(plannedRollouts({ campaign: { ...demo, arms }, tasks: demoTasks, capabilities: 3 }));
-  const [none, one, two] = [
-    [],
-    [{ kind: 'grpo_target' }],
-    [{ kind: 'grpo_target' }, { kind: 'other', name: 'again' }],
-  ].map(planned);
-  expect([none!.training, one!.training, two!.training]).toEqual([4608, 9216, 13_824]);
-  expect([one!.test! - none!.test!, two!.test! - none!.test!]).toEqual([200, 400]);
-  expect(two!.held_out! - one!.held_out!).toBe(9 * 60);
+  const ranges = (share: number, capabilities = 3) =>
+    Object.fromEntries(
+      plannedRollouts({ campaign: { ...demo, composites: { share } }, tasks: demoTasks, capabilities }).map(
+        ({ purpose, rollouts }) => [purpose, rollouts],
+      ),
+    );
+  const [without, third] = [ranges(0), ranges(1 / 3)];
+  for (const [purpose, { low }] of Object.entries(without)) expect(third[purpose]!.low).toBe(low);
+  expect(third['training']).toEqual(without['training']);
+  const more = (purpose: string) => third[purpose]!.high - without[purpose]!.high;
+  // A round of 24 seeds x (16 rollouts, 8 with hints), at most five times; the router's tasks and the test's once.
+  expect(['calibration', 'outcome_matrix', 'test'].map(more)).toEqual([5 * 24 * 24, 200, 200]);
+  // Three trainings of 16 steps and one of 24, on 48 seeds each at every eighth and before; two evaluations on the target.
+  expect(more('held_out')).toBe((3 * 3 + 4 - 3 * 4) * 48 + 2 * 60);
+  expect(ranges(1 / 3, 1)).toEqual(ranges(0, 1));
+});
+
+test('of each arm what its kind says is counted, within the budget of trace', () => {
+  const demo = shipped('demo');
+  const planned = (arms: typeof demo.arms, kinds = registry.arms) =>
+    counts(plannedRollouts({ campaign: { ...demo, arms }, tasks: demoTasks, capabilities: 3, kinds }));
+  const none = planned([]);
+  /** What an arm adds. */
+  const added = (...arms: typeof demo.arms) => {
+    const all = planned(arms);
+    return ['training', 'held_out', 'test', 'outcome_matrix'].map((purpose) => all[purpose]! - none[purpose]!);
+  };
+  expect(none.training).toBe(4608);
+  const whole = [4608, 9 * 60, 200, 0];
+  for (const kind of ['grpo_target', 'grpo_single', 'joint']) expect(added({ kind })).toEqual(whole);
+  expect(added({ kind: 'environments', modules: 'x' })).toEqual(whole);
+  expect(added({ kind: 'joint' }, { kind: 'joint', name: 'again' })).toEqual(whole.map((n) => 2 * n));
+  // Adapters of 16 steps, and 24 steps on the target; the sum, and three checkpoints.
+  expect(added({ kind: 'trace_then_target' })).toEqual([24 * 64, 4 * 60, 200, 0]);
+  // 12 steps for each adapter, and the last checkpoint within them is after 8.
+  expect(added({ kind: 'trace_then_target', share: 0.5 })).toEqual([48 * 64, 7 * 60, 200, 0]);
+  const { training, outcome_matrix } = planned([{ kind: 'fixed_prompt' }], [...registry.arms, fixedPrompt]);
+  expect([training, outcome_matrix]).toEqual([none.training, none.outcome_matrix! + 200]);
 });
 
 describe('rates', () => {
   test('of an earlier campaign: what a rollout took, and what training took on top of the others of its stage', () => {
     const { rollout, training } = measured(demoReport());
-    expect(rollout.seconds).toBeCloseTo(0.01594, 4);
-    expect(training.seconds).toBeCloseTo(0.01786, 4);
+    expect(rollout.seconds).toBeCloseTo(0.00947, 4);
+    expect(training.seconds).toBeCloseTo(0.01963, 4);
     expect(rollout).toMatchObject({ promptTokens: 300, completionTokens: 20 });
   });
 
@@ -122,7 +152,7 @@ test('a plan from the rates of a finished campaign gives its wall time back', ()
   const plan = estimate({ campaign, tasks: demoTasks, capabilities: 3, rates });
   // All stages but the analysis, whose second is no rollout's.
   expect(plan.total.wallSeconds.low).toBeCloseTo(6.464 + 204.618 + 15.513 + 15.329, 1);
-  expect(plan.total.promptTokens.low).toBeCloseTo(300 * 14_064);
+  expect(plan.total.promptTokens.low).toBeCloseTo(300 * 15_664);
   expect(plan.total.gpuHours.high).toBe(0);
 });
 
@@ -144,10 +174,11 @@ test('the text names the layout, the published budget and every rate', async () 
   expect(text).toContain('GPUs: 4 policy server, 4 trainers');
   expect(text).toContain('1,280 each, 5,120 in all; published: 5,120 for 4 capabilities, 2 to 4 h per adapter');
   expect(text.match(/; assumed, /g)).toHaveLength(6);
-  expect(text).toMatch(/^all .* 140 - 1600$/m);
-  expect(text).toMatch(/^router outcome matrix +520$/m);
+  expect(text).toMatch(/^all .* 150 - 2000$/m);
+  expect(text).toMatch(/^router outcome matrix +1,664 - 1,768$/m);
+  expect(text).toMatch(/^composite: one more environment and adapter, in the upper ends.* takes 33.3% of/m);
   expect(text).toContain(
-    'arms (grpo_target): each is planned as one that trains on the target with the budget of trace',
+    'arms (grpo_target): each is planned with the budget of trace, all capabilities trained to their last step',
   );
   expect(text).toContain('(played-by) are not counted');
   const unpublished = planText({

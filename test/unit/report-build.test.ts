@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
+import type { Candidate } from '../../src/domain/capability';
 import { calibrate } from '../../src/domain/calibration';
 import { campaignSchema } from '../../src/domain/campaign';
 import { figuresIn } from '../../src/domain/figure';
@@ -15,6 +16,7 @@ import { normalQuantile } from '../../src/domain/statistics';
 import { buildReport } from '../../src/report/build';
 import { lineage } from '../../src/report/lineage';
 import { completeReport, renderReport } from '../../src/report/render';
+import { terminalTable } from '../../src/report/terminal';
 import { readRollouts, ROLLOUTS_MEDIA_TYPE } from '../../src/rollout/read';
 import { summarise } from '../../src/rollout/summary';
 import { scoredRollout } from '../support/scored-rollout';
@@ -105,7 +107,7 @@ const routedRollouts = (): Rollout[] => [
     const probabilities = { base: 0.2 + 0.1 * i, [one]: 0.9 - 0.1 * i };
     return {
       ...scoredRollout({ name: `routed ${i}`, task: `t${i}`, reward }),
-      routed: { chosen, policy: { base: 'base@1', adapters: [] }, probabilities },
+      routed: { chosen, policy: { base: 'base@1', adapters: [] }, probabilities, milliseconds: [3, 1, 2][i] },
     } as Rollout;
   }),
   { status: 'broken', key: 'broken', task: 't3', attempt: 0, error: { type: 'RouterFailed', message: 'no answer' } },
@@ -199,7 +201,7 @@ async function fullRecord(): Promise<CampaignRecord> {
     ],
     router: {
       router: await json('router', {
-        maker: { kind: 'linear', version: '1', options: {} },
+        maker: { kind: 'learned', version: '1', options: {} },
         options: ['base', one].map((name) => ({ name, policy: { base: 'base@1', adapters: [] } })),
         crossValidation: {
           helps: true,
@@ -207,10 +209,16 @@ async function fullRecord(): Promise<CampaignRecord> {
           base: crossValidated(0.3),
           bestSingle: { option: one, ...crossValidated(0.5) },
           unionCeiling: crossValidated(0.95),
+          form: 'ridge',
+          forms: [
+            { form: 'constant', ...crossValidated(0.5) },
+            { form: 'ridge', ...crossValidated(0.6) },
+          ],
         },
         parameters: {},
       }),
       options: ['base', one],
+      sums: [],
       outcomes: [
         { option: 'base', rollouts: await batch('outcome_matrix', 'matrix base', [0, 1, 0]) },
         { option: one, rollouts: await batch('outcome_matrix', 'matrix one', [1, 1, 0]) },
@@ -287,6 +295,114 @@ test('what a baseline trained beyond the rollouts of trace counts for nothing', 
     trainedTo: { value: 60 },
     allRollouts: { value: 40 + 5 + 5 },
   });
+});
+
+test('a baseline that takes over environments or adapters names the capabilities, and counts what they took to make', async () => {
+  const built = async (rollouts: number) => {
+    const arms = record.arms!.map((arm) =>
+      arm.name === 'theirs' ? { ...arm, builtOn: [{ capability: one, rollouts }] } : arm,
+    );
+    const draft = await buildReport({ store, record: { ...record, arms }, tasks: [], spent: [] });
+    return { draft, arm: draft.arms!.find(({ name }) => name === 'theirs')! };
+  };
+  const own = 40 + 5 + 5;
+  // The environment: its calibration. The adapter: the held-out evaluations of the iterations that it was chosen from, too.
+  expect((await built(0)).arm).toMatchObject({ builtOn: [one], allRollouts: { value: own + 6 } });
+  expect((await built(20)).arm.allRollouts.value).toBe(own + 6 + 5);
+  const { draft, arm } = await built(40);
+  expect(arm.allRollouts.value).toBe(own + 6 + 5 + 5);
+  expect(renderReport({ report: draft }).html).toContain(`baseline grpo_target of ${one}`);
+  expect(armOf(report, 'theirs').builtOn).toBeUndefined();
+});
+
+test('a composite says of which pairs it is and from what it started; its row counts what its parts took, the routed policy each once', async () => {
+  const name = 'combined_capabilities';
+  const parts: NonNullable<Candidate['parts']> = [{ names: [one, two], share: 1 }];
+  const [first] = record.capabilities!;
+  const work = async (of: string) => {
+    const { training, iterations } = await trained(of, [3, 4]);
+    const [before, after] = [
+      await batch('held_out', `${of}: before on seeds`, [0, 1]),
+      await batch('held_out', `${of} on target`, [1, 1, 0, 0, 0]),
+    ];
+    return {
+      training,
+      iterations,
+      best: iterations[1]!,
+      synthesized: { before, after: iterations[1]!.heldOut },
+      after,
+    };
+  };
+  const [second, third] = [await work(two), await work(name)];
+  const sumOnTarget = await batch('held_out', 'the sum on the target', [1, 0, 0, 1]);
+  const candidate = { name, definition: 'Both.', examples: [], parts };
+  const combined: CampaignRecord = {
+    ...record,
+    selection: { ...record.selection!, composite: { candidate, failures: 12, of: 48 } },
+    capabilities: [
+      first!,
+      {
+        ...{ name: two, workflowId: 'w2', status: 'trained', rounds: [] },
+        trained: { ...second, target: { before: record.baseHeldOut!, after: second.after } },
+      },
+      {
+        ...{ name, workflowId: 'w5', status: 'trained', rounds: [], parts },
+        trained: { ...third, target: { before: sumOnTarget, after: third.after } },
+      },
+    ],
+  };
+  const draft = await buildReport({ store, record: combined, tasks: [], spent: [] });
+  expect(draft.capabilities!.at(-1)).toMatchObject({
+    name,
+    parts,
+    status: 'trained',
+    coverage: { value: 0.25, n: 48 },
+    validation: { target: { before: { value: 0.5, from: [sumOnTarget.ref] }, after: { value: 0.4 } } },
+  });
+  const spent = (of: string) => draft.arms!.find((arm) => arm.name === of)!;
+  // Training 40, held out 5 + 5, before 2, itself on the target 5; of the composite the sum on the target, 4, as well.
+  const [ofOne, ofTwo, own] = [spent(one).allRollouts.value!, 40 + 5 + 5 + 2 + 5, 40 + 5 + 5 + 2 + 5 + 4];
+  expect(spent(two)).toMatchObject({ trainingRollouts: { value: 40 }, allRollouts: { value: ofTwo } });
+  expect(spent(name)).toMatchObject({
+    builtOn: [one, two],
+    trainingRollouts: { value: 120 },
+    allRollouts: { value: ofOne + ofTwo + own },
+  });
+  expect(spent('trace')).toMatchObject({
+    trainingRollouts: { value: 120 },
+    allRollouts: { value: 7 + 5 + ofOne + ofTwo + own + 6 },
+  });
+  expect(draft.budget!.value).toBe(120);
+
+  const { html } = renderReport({ report: draft });
+  const said = `of ${one} with ${two} (100%); 25.0% of 48 failures need two capabilities at once`;
+  expect(html).toContain(said);
+  expect(html).toContain(`adapter of ${one}, ${two}`);
+  const terminal = terminalTable(completeReport(draft));
+  expect(terminal).toMatch(new RegExp(`${name} +pairs +25`));
+  expect(
+    completeReport(draft)
+      .verdict.map(({ text }) => text)
+      .join(),
+  ).toContain('before as the sum of its parts');
+
+  // One that was not started is a row with its reason.
+  const reason = `no pair of it has two adapters: ${two} ended without one`;
+  const capabilities: CampaignRecord['capabilities'] = [
+    ...record.capabilities!,
+    { ...{ name, workflowId: 'w5', status: 'not_started', rounds: [], parts, reason } },
+  ];
+  const without = await buildReport({ store, record: { ...combined, capabilities }, tasks: [], spent: [] });
+  expect(without.capabilities!.at(-1)).toMatchObject({ name, status: 'not_started', reason });
+  expect(terminalTable(completeReport(without))).toContain(`${name}: ${reason}`);
+});
+
+test('why there is no composite is said', async () => {
+  const selection = { ...record.selection!, noComposite: 'too few failures' };
+  const draft = await buildReport({ store, record: { ...record, selection }, tasks: [], spent: [] });
+  expect(draft.selection?.noComposite).toBe('too few failures');
+  expect(renderReport({ report: draft }).html).toContain('No composite: too few failures.');
+  expect(terminalTable(completeReport(draft))).toContain('no composite: too few failures');
 });
 
 test('a batch that two iterations of equal weights share is counted once', async () => {
@@ -559,16 +675,49 @@ test('what an analyst gives outright has no votes and no statistics', async () =
 });
 
 test('the router: what it chose, how sure it was, and what it could not route', () => {
-  const { kind, constant, choices, errors, crossValidation } = report.router!;
-  expect([kind, constant]).toEqual(['linear', undefined]);
+  const { kind, constant, choices, errors, crossValidation, latency } = report.router!;
+  expect([kind, constant]).toEqual(['learned', undefined]);
   expect(choices!.map(({ option, share, probability }) => [option, share.value, share.n, probability?.value])).toEqual([
     ['base', 1 / 3, 3, expect.closeTo(0.3)],
     [one, 2 / 3, 3, expect.closeTo(0.8)],
   ]);
   expect(errors).toMatchObject({ value: 1, n: 4 });
+  expect(choices!.map(({ successRate }) => [successRate!.value, successRate!.n])).toEqual([
+    [0, 1],
+    [1, 2],
+  ]);
+  expect(crossValidation.forms).toMatchObject([
+    { form: 'constant', kept: false, successRate: { value: 0.5, n: 12 } },
+    { form: 'ridge', kept: true, successRate: { value: 0.6, n: 12 } },
+  ]);
+  expect(latency).toMatchObject({ value: 2, n: 3, unit: 'milliseconds' });
   const half = normalQuantile(0.5 + LEVEL / 2) * 0.1;
   expect(crossValidation.routed.interval).toMatchObject({ low: 0.6 - half, high: 0.6 + half, level: LEVEL });
   expect(crossValidation.unionCeiling.interval!.high).toBe(1);
+});
+
+test('regret: what the best option for every task solves, and the routed policy does not', async () => {
+  // One of the options solves tasks 0 and 2; the routed policy 0 and 1, of the three that it has rollouts of.
+  expect(report.router!.regret).toMatchObject({ id: 'router.regret', value: 0, n: 3, unit: 'difference' });
+  const policies = record.evaluation!.policies.filter(({ name }) => name !== one);
+  const unknown = await built({ ...record, evaluation: { policies, failed: [{ name: one, reason: 'gone' }] } });
+  expect(unknown.router!.regret).toBeUndefined();
+});
+
+test('a sum is a row of its own that has cost what its parts have', async () => {
+  const sums = [[one, two]];
+  const sum = `${one}+${two}`;
+  const rollouts = await batch('test', 'test sum', [1, 1, 1, 0]);
+  const policies = [...record.evaluation!.policies, { name: sum, rollouts }];
+  const router = { ...record.router!, options: ['base', one, sum], sums };
+  const summed = await built({ ...record, router, evaluation: { policies, failed: [] } });
+  const row = armOf(summed, sum);
+  expect(row).toMatchObject({ role: 'sum', status: 'evaluated', successRate: { value: 0.75 } });
+  expect(row.trainingRollouts.value).toBe(armOf(summed, one).trainingRollouts.value);
+  expect(row.successRate!.id).toBe(`arms.${one}-${two}.success_rate`);
+  expect(summed.arms!.map(({ role }) => role).slice(0, 4)).toEqual(['base', 'adapter', 'sum', 'routed']);
+  expect(armOf(summed, 'union_ceiling').successRate!.value).toBe(0.75);
+  expect(summed.verdict.map(({ text }) => text).join('\n')).toContain('base, an adapter or a sum alone solves');
 });
 
 test('a router that is constant says what it gives', async () => {
@@ -581,7 +730,7 @@ test('a router that is constant says what it gives', async () => {
   policies.push({ name: 'trace', rollouts: await summaryOf('test', 'test constant', rollouts) });
   const evaluation = { ...record.evaluation!, policies };
   const constant = await built({ ...record, router: { ...record.router!, router }, evaluation });
-  expect(constant.router).toMatchObject({ kind: 'linear', constant: 'base' });
+  expect(constant.router).toMatchObject({ kind: 'learned', constant: 'base' });
   // It predicted nothing.
   expect(constant.router!.choices!.map(({ probability }) => probability)).toEqual([undefined, undefined]);
   const page = (shown: Report) => renderReport({ report: shown }).html;

@@ -93,7 +93,7 @@ describe('schema', () => {
 
   test('only a baseline has a kind, and each has one', () => {
     const draft = reportFixture();
-    draft.arms![0]!.kind = 'linear';
+    draft.arms![0]!.kind = 'learned';
     expect(() => completeReport(draft)).toThrow(/a baseline, and nothing else, has a kind/);
   });
 });

@@ -109,6 +109,7 @@ test('the chosen policy plays the conversation, and the record says which it was
       chosen: task === 'n-1' ? 'adds' : 'base',
       policy: wanted,
       probabilities: expect.anything(),
+      milliseconds: expect.any(Number),
     });
     expect(messages.slice(0, 2)).toEqual([
       { role: 'system', content: 'the rules' },

@@ -1,12 +1,14 @@
+import { createHash } from 'node:crypto';
 import type { AssistantMessage, ToolCall } from '../../src/domain/messages';
 import type { Episode } from '../../src/domain/environment';
+import { openEnvironment } from '../../src/environments/open';
 import { createShop } from '../../src/environments/shop';
+import type { ShopParameters } from '../../src/environments/shop/parameters';
 import { demonstrate } from '../../src/environments/shop/reference-agent';
 import { openEpisode } from '../../src/environments/shop/shop';
 import { random } from '../../src/environments/shop/random';
 import { isForbidden, referenceOf } from '../../src/environments/shop/reward';
 import {
-  COUNTS,
   SKILLS,
   shopTasks,
   skillsOf,
@@ -48,10 +50,10 @@ describe('tasks', () => {
     const shop = createShop();
     for (const split of ['train', 'test'] as const) {
       const listed = await shop.tasks(split);
-      expect(listed).toHaveLength(COUNTS[split]);
+      expect(listed).toHaveLength({ train: 400, test: 200 }[split]);
       for (const { id } of listed) expect(splitOf(shopTasks().get(id)?.firstMessage ?? '')).toBe(split);
     }
-    expect(new Set(tasks.map((t) => t.firstMessage)).size).toBe(COUNTS.train + COUNTS.test);
+    expect(new Set(tasks.map((t) => t.firstMessage)).size).toBe(600);
   });
 
   test('the demonstrations have no first message of a test task', () => {
@@ -80,6 +82,85 @@ describe('tasks', () => {
   test('an unknown task is refused with its name', async () => {
     await expect(createShop().reset({ id: 'train-9999', seed: 1 })).rejects.toThrow('unknown task "train-9999"');
     expect(() => skillsOf('x')).toThrow('unknown task "x"');
+  });
+});
+
+describe('parameters', () => {
+  const of = (parameters: Partial<ShopParameters>) => [...shopTasks(parameters).values()];
+  const versionWith = async (parameters: Partial<ShopParameters>) => (await createShop(parameters).describe()).version;
+  const several = (all: readonly ShopTask[]) => all.filter(({ skills }) => skills.length > 1).length / all.length;
+
+  test('without them every task is what it always was', async () => {
+    const sha256 = createHash('sha256').update(JSON.stringify(tasks)).digest('hex');
+    expect(sha256).toBe('cca5dc8cbde623c2748ee23aa9e1fe38704c3144d61601dafd86efc8e01a7f73');
+    expect(of({ requests: 2, several: 0.5, trainTasks: 400, testTasks: 200 })).toEqual(tasks);
+    expect(await versionWith({})).toBe('1');
+  });
+
+  test('more tasks come after those that are there, and are the same environment', async () => {
+    const more = shopTasks({ testTasks: 300 });
+    expect(more.size).toBe(700);
+    for (const task of tasks) expect(more.get(task.id)).toEqual(task);
+    expect(await versionWith({ testTasks: 300 })).toBe('1');
+    const listed = await createShop({ testTasks: 300, trainTasks: 20 }).tasks('test');
+    expect(listed.map(({ id }) => id)).toEqual(Array.from({ length: 300 }, (_, i) => `test-${i}`));
+    expect(await createShop({ trainTasks: 20 }).tasks('train')).toHaveLength(20);
+  });
+
+  test('other tasks are another version', async () => {
+    expect(await versionWith({ requests: 3 })).toBe('1 (requests 3)');
+    expect(await versionWith({ requests: 1, several: 0.25 })).toBe('1 (requests 1, several 0.25)');
+  });
+
+  test('several is the share of tasks that need several skills', () => {
+    expect(several(of({ several: 0 }))).toBe(0);
+    expect(several(of({ several: 1 }))).toBe(1);
+    expect(several(of({ several: 0.8 }))).toBeCloseTo(0.8, 1);
+  });
+
+  test('requests is the most that one conversation asks for', () => {
+    const numbers = (all: readonly ShopTask[]) => [...new Set(all.map(({ requests }) => requests.length))].sort();
+    expect([1, 2, 3].map((requests) => numbers(of({ requests })))).toEqual([[1], [1, 2], [1, 2, 3]]);
+    expect(of({ requests: 1 }).filter(({ skills }) => skills.includes('complete_all'))).toEqual([]);
+  });
+
+  const settings = [
+    { requests: 1, several: 1, testTasks: 300 },
+    { requests: 2, several: 0, testTasks: 300 },
+    { requests: 2, several: 1, testTasks: 300 },
+    { requests: 3, several: 0, testTasks: 300 },
+    { requests: 3, several: 1, testTasks: 300 },
+  ].map((setting) => ({ trainTasks: 50, ...setting }));
+
+  test.each(settings)('$requests requests, several $several: the scripted policy solves all tasks', async (setting) => {
+    const shop = createShop(setting);
+    for (const task of of(setting)) {
+      const { messages, evaluation } = await demonstrate({ task, lacks: new Set(), rng: random(task.id) });
+      expect([task.id, evaluation.reward]).toEqual([task.id, 1]);
+      // The same through the environment's own door.
+      const episode = await shop.reset({ id: task.id, seed: 1 });
+      for (const message of messages) if (message.role === 'assistant') await episode.step(message);
+      expect((await episode.evaluate('user_stop')).reward).toBe(1);
+      const words = task.database.items.flatMap(({ item }) => item.split(' '));
+      expect(words.length - new Set(words).size).toBe(task.skills.includes('choose') ? 1 : 0);
+    }
+    for (const split of ['train', 'test'] as const)
+      for (const { id } of await shop.tasks(split))
+        expect(splitOf(shopTasks(setting).get(id)?.firstMessage ?? '')).toBe(split);
+  });
+
+  test.each(SKILLS)('with three requests, lacking %s fails exactly the tasks that carry it', async (skill) => {
+    for (const task of of({ requests: 3, several: 0.7, trainTasks: 200, testTasks: 100 })) {
+      const { evaluation } = await demonstrate({ task, lacks: new Set([skill]), rng: random(task.id) });
+      expect([task.id, evaluation.reward]).toEqual([task.id, task.skills.includes(skill) ? 0 : 1]);
+    }
+  });
+
+  test('they are options of the built-in kind', async () => {
+    const target = { kind: 'builtin', name: 'shop', requests: 3, testTasks: 250 };
+    const environment = await openEnvironment(target, { store: {} as never });
+    expect((await environment.describe()).version).toBe('1 (requests 3)');
+    expect(await environment.tasks('test')).toHaveLength(250);
   });
 });
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
+import { crossedInterval, mcnemar, pairedDifference } from '../../src/domain/paired-statistics';
 import {
   meanInterval,
   normalQuantile,
-  pairedDifference,
   passAtK,
   populationStd,
   successRate,
@@ -94,6 +94,112 @@ describe('bootstrap', () => {
     const once = [1, 0, 1, 1];
     expect(successRate({ taskMeans: once, trials: 1 })).toEqual(wilsonInterval({ successes: 3, trials: 4 }));
     expect(successRate({ taskMeans: once, trials: 4 })).toEqual(meanInterval({ values: once }));
+  });
+});
+
+describe('bootstrap over runs and tasks', () => {
+  const values = Array.from({ length: 100 }, (_, i) => (i % 10) / 9);
+  const width = ({ low, high }: { low: number; high: number }) => high - low;
+
+  it('of one run is that over tasks', () => {
+    const [both, tasks] = [crossedInterval({ rows: [values] }), meanInterval({ values })];
+    expect(both.mean).toBe(tasks.mean);
+    expect(both.low).toBeCloseTo(tasks.low, 1);
+    expect(both.high).toBeCloseTo(tasks.high, 1);
+  });
+
+  it('runs that are alike add nothing, runs that differ widen it', () => {
+    const alike = crossedInterval({ rows: [values, values, values] });
+    const apart = crossedInterval({ rows: [values, values.map((v) => v + 0.3), values.map((v) => v - 0.3)] });
+    expect(width(alike)).toBeCloseTo(width(crossedInterval({ rows: [values] })), 1);
+    expect(apart.mean).toBeCloseTo(alike.mean, 10);
+    expect(width(apart)).toBeGreaterThan(2 * width(alike));
+  });
+
+  it('tasks without spread leave the spread of the runs alone', () => {
+    const runs = [0.1, 0.2, 0.3].map((gain) => new Array<number>(50).fill(gain));
+    expect(crossedInterval({ rows: runs })).toEqual({
+      mean: expect.closeTo(0.2),
+      low: expect.closeTo(0.1),
+      high: expect.closeTo(0.3),
+      n: 50,
+    });
+  });
+
+  it('is deterministic, and refuses rows of several lengths', () => {
+    expect(crossedInterval({ rows: [values, values] })).toEqual(crossedInterval({ rows: [values, values] }));
+    expect(() => crossedInterval({ rows: [[1], [1, 0]] })).toThrow('rows of lengths 1, 2');
+    expect(() => crossedInterval({ rows: [] })).toThrow('rows of lengths none');
+  });
+});
+
+describe("McNemar's exact test", () => {
+  const pairs = ({ better = 0, worse = 0, both = 0, none = 0 }) => {
+    const outcomes = [
+      ...Array.from({ length: better }, () => [1, 0]),
+      ...Array.from({ length: worse }, () => [0, 1]),
+      ...Array.from({ length: both }, () => [1, 1]),
+      ...Array.from({ length: none }, () => [0, 0]),
+    ] as [number, number][];
+    const side = (of: 0 | 1) => new Map(outcomes.map((pair, task) => [`t${task}`, pair[of]]));
+    return { treatment: side(0), control: side(1) };
+  };
+  const p = (better: number, worse: number) => mcnemar(pairs({ better, worse }))?.p;
+
+  // Twice the binomial tail, by hand: 2 (1 + 12 + 66) / 2^12, 2 (1 + 10 + 45) / 2^10, 2 / 2^6.
+  it.each([
+    [10, 2, 0.03857422],
+    [2, 8, 0.109375],
+    [6, 0, 0.03125],
+    [5, 5, 1],
+    [4, 5, 1],
+    [0, 0, 1],
+    // By exact fractions.
+    [150, 86, 0.00003716],
+  ])('%d better and %d worse', (better, worse, expected) => {
+    const found = p(better, worse) ?? NaN;
+    expect(Math.abs(found - expected)).toBeLessThan(1e-3 * expected);
+    expect(mcnemar(pairs({ better, worse, both: 7, none: 9 }))).toEqual({ better, worse, p: found });
+  });
+
+  it('is symmetric, at most 1, and smaller the more uneven the pairs are', () => {
+    const few = fc.integer({ min: 0, max: 300 });
+    fc.assert(
+      fc.property(few, few, (a, b) => {
+        const found = p(a, b) ?? NaN;
+        expect(found).toBe(p(b, a));
+        expect(found).toBeGreaterThan(0);
+        expect(found).toBeLessThanOrEqual(1);
+        const [less, more] = [Math.min(a, b), Math.max(a, b)];
+        expect(p(more + 1, less)).toBeLessThanOrEqual(found + 1e-12);
+      }),
+    );
+  });
+
+  it('agrees with the exact binomial tail in whole numbers', () => {
+    const choose = (n: bigint, k: bigint): bigint => (k === 0n ? 1n : (choose(n - 1n, k - 1n) * n) / k);
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 60 }), (a, b) => {
+        const n = BigInt(a + b);
+        let tail = 0n;
+        for (let k = 0n; k <= BigInt(Math.min(a, b)); k++) tail += choose(n, k);
+        const exact = Math.min(1, Number((2n * tail * 10n ** 40n) / 2n ** n) / 1e40);
+        expect(p(a, b)).toBeCloseTo(exact, 10);
+      }),
+    );
+  });
+
+  it('does not underflow for thousands of tasks', () => {
+    expect(p(2000, 2000)).toBe(1);
+    expect(p(2100, 1900)).toBeCloseTo(0.00164927, 7);
+  });
+
+  it('is of outcomes 0 and 1 only, over the same tasks', () => {
+    const half = new Map([['a', 0.5]]);
+    expect(mcnemar({ treatment: half, control: new Map([['a', 1]]) })).toBeUndefined();
+    expect(() => mcnemar({ treatment: new Map([['b', 1]]), control: new Map([['a', 1]]) })).toThrow(
+      'tasks of one arm only: b, a',
+    );
   });
 });
 

@@ -5,7 +5,7 @@ import { calibrate } from '../../src/domain/calibration';
 import { calibrationBandsSchema } from '../../src/domain/campaign';
 import { openPrompts } from '../../src/language-model/prompts';
 import type { Question } from '../../src/language-model/types';
-import { attackLine, attacksIn } from '../../src/sandbox/attacks';
+import { attackLine, attacksIn, MOST_ATTACKS } from '../../src/sandbox/attacks';
 import { messageHash } from '../../src/sandbox/leakage';
 import { openModule } from '../../src/sandbox/module';
 import { attacksOn } from '../../src/synthesis/llm/attack';
@@ -86,11 +86,13 @@ describe('what is asked', () => {
 
   it('begins with the same bytes for every capability of a target', async () => {
     const { synthesizer, questions } = asked([fenced(code), fenced(code)]);
-    await synthesizer.write(input());
-    await synthesizer.write(input({ candidate: { name: 'other_skill', definition: 'Another.', examples: [] } }));
+    const another = { name: 'other_skill', definition: 'Another.' };
+    const { candidate } = input();
+    await synthesizer.write(input({ others: [another] }));
+    await synthesizer.write(input({ candidate: { ...another, examples: [] }, others: [candidate] }));
     const [one, other] = questions.map(textOf) as [string, string];
     const shared = [...one].findIndex((character, n) => character !== other[n]);
-    expect(one.slice(0, shared)).toMatch(/<\/observations>\s+# The capability\s+<capability>\s+$/);
+    expect(one.slice(0, shared)).toMatch(/<\/users>[^]*- other_skill: Another\.[^]*<\/lacking>\s+# The capability\s+<capability>\s+$/);
     expect(other).toContain('none was named for this capability');
   });
 
@@ -293,6 +295,17 @@ describe('a module that was written', () => {
     );
   });
 
+  it('that holds the text of a test task is sent back, on whatever seed it would say it', async () => {
+    const task = 'I bought a red bicycle in May and the bell is broken.';
+    const quoting = `${code}\nconst seldom = { 4711: ${JSON.stringify(task)} };`;
+    const { synthesizer, questions } = asked([fenced(quoting), fenced(code)]);
+    const { source } = await synthesizer.write(input({ forbidden: [messageHash(task)] }));
+    expect(source).not.toContain(task);
+    expect(questions[1]!.messages.at(-1)!.content).toMatch(
+      /- the code holds the text of a task that must not be known/,
+    );
+  });
+
   it('that is never right ends with what was wrong', async () => {
     const { synthesizer } = asked(['no', 'no']);
     await expect(synthesizer.write(input())).rejects.toMatchObject({
@@ -373,12 +386,24 @@ describe('a revision', () => {
   });
 
   it('is held against the attacks of all rounds before', async () => {
-    const before = Array.from({ length: 20 }, (_, n) => ({ name: `attack ${n}`, messages: [{ say: `It is ${n}.` }] }));
+    const before = tries(60);
     const { synthesizer } = asked([fenced(code), attacking([attack])], { attacks: 5 });
-    const source = [code, ...before.map(attackLine)].join('\n');
-    const revision = await synthesizer.revise(previous({ source, findings: ['x'] }));
-    expect(attacksIn(revision.source).attacks).toEqual([...before, attack]);
+    const revision = await synthesizer.revise(previous({ source: withLines(before), findings: ['x'] }));
+    expect(attacksIn(revision.source)).toEqual({ attacks: [...before, attack], wrong: [] });
   });
+
+  it('has no more attacks than a self-test takes: none is dropped, and no more are asked for', async () => {
+    const before = tries(MOST_ATTACKS);
+    const { synthesizer, questions } = asked([fenced(code)], { attacks: 5 });
+    const revision = await synthesizer.revise(previous({ source: withLines(before), findings: ['x'] }));
+    expect(attacksIn(revision.source)).toEqual({ attacks: before, wrong: [] });
+    expect(questions).toHaveLength(1);
+    expect(attacksIn(withLines(tries(MOST_ATTACKS + 1))).wrong).toEqual(['201 attacks: keep 200 at most']);
+  });
+
+  const tries = (count: number) =>
+    Array.from({ length: count }, (_, n) => ({ name: `attack ${n}`, messages: [{ say: `It is ${n}.` }] }));
+  const withLines = (attacks: Parameters<typeof attackLine>[0][]) => [code, ...attacks.map(attackLine)].join('\n');
 
   const rewarded = (...rewards: number[]) =>
     calibrate({ groups: Array.from({ length: 8 }, () => ({ rewards })), bands, confidence: 0.95 });

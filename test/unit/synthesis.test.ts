@@ -320,12 +320,14 @@ test('what a person rejects is mended by no knob, whatever calibration says', as
 
 test('too few twins are found, and so is a module without a special case', async () => {
   const { source } = await generate('refuse_forbidden_actions', shop);
-  const withTwins = (isTwin: string): string => {
-    const changed = source.replace('seed % 2 !== 0', isTwin);
+  const findings = async (branches: string[]): Promise<string> => {
+    const cycle = [branches.map((branch) => ({ branch, turned: false }))];
+    const changed = source.replace(/"cycle":\[\[.*?\]\]/, `"cycle":${JSON.stringify(cycle)}`);
     expect(changed).not.toBe(source);
-    return changed;
+    return (await selfTest({ source: changed })).findings.join('\n');
   };
-  const findings = async (isTwin: string) => (await selfTest({ source: withTwins(isTwin) })).findings.join('\n');
-  expect(await findings('seed % 10 === 0')).toMatch(/shortcut "always" succeeds on (8|9)\d%/);
-  expect(await findings('true')).toMatch(/shortcut "never" succeeds on 100%/);
+  expect(await findings(['special', 'special', 'special', 'special', 'twin'])).toMatch(
+    /shortcut "always" succeeds on (7|8)\d%/,
+  );
+  expect(await findings(['twin'])).toMatch(/shortcut "never" succeeds on 100%/);
 });

@@ -18,6 +18,7 @@ import { OutsideFailure } from '../../src/domain/failures';
 import type { TrainHeartbeat } from '../../src/domain/progress';
 import type { TrainingResult } from '../../src/domain/results';
 import type { PolicyClient } from '../../src/policy/client';
+import type { Merge } from '../../src/policy/merge';
 import { registry } from '../../src/registry';
 import { countingEnvironment, countingPolicy } from '../support/counting-environment';
 import { namesIn } from '../support/names-in';
@@ -82,6 +83,7 @@ interface Running {
 async function train(
   client: PolicyClient = countingPolicy(),
   more: Partial<Parameters<typeof createGpuActivities>[0]> = {},
+  from?: TrainInput['from'],
 ): Promise<Running> {
   const { train: run } = createGpuActivities({
     store: store(),
@@ -91,12 +93,17 @@ async function train(
     kinds: registry,
     environments: { get: async () => countingEnvironment() } as unknown as EnvironmentPool,
     gpus: dealGpus({ slots: 1, perTrainer: 0, visible: undefined }),
+    merge: async () => Promise.reject(new Error('nothing is merged')),
     ...more,
   });
   const activity = new MockActivityEnvironment();
   const beats: TrainHeartbeat[] = [];
   activity.on('heartbeat', (beat: TrainHeartbeat) => beats.push(beat));
-  return { ended: activity.run(run, await input()) as Promise<TrainingResult>, beats, activity };
+  return {
+    ended: activity.run(run, { ...(await input()), ...(from && { from }) }) as Promise<TrainingResult>,
+    beats,
+    activity,
+  };
 }
 
 const folder = () => join(home, 'trainings', readdirSync(join(home, 'trainings'))[0]!);
@@ -128,6 +135,51 @@ test('a training leaves its files whole and nothing beside them; found again, it
   expect(beats.at(-1)?.waitsFor).toBeUndefined();
   expect(await (await train()).ended).toEqual(result);
   expect(starts()).toBe(1);
+});
+
+test('a training that starts from adapters starts from their sum, merged once, which its own adapters lead back to', async () => {
+  const adapter = (name: string) => {
+    const folder = mkdtempSync(join(home, name));
+    writeFileSync(join(folder, 'adapter_model.safetensors'), name);
+    return store().putFolder({ key: name, producer: 'test', inputs: [], folder });
+  };
+  const [a, b, sum] = [await adapter('a'), await adapter('b'), await adapter('sum')];
+  const asked: string[][] = [];
+  const merge: Merge = async (parts, onWork) => {
+    asked.push(parts.map(({ ref }) => ref.sha256).sort());
+    onWork?.();
+    return sum;
+  };
+  const inFolder = (): { init_adapter: string | null }[] =>
+    readdirSync(join(home, 'trainings')).map((name) =>
+      JSON.parse(readFileSync(join(home, 'trainings', name, 'job.json'), 'utf8')),
+    );
+  const [one, other] = [a, b].map((ref) => ({ ref, weight: 1 }));
+  const { ended, beats } = await train(countingPolicy(), { merge }, [one!, other!]);
+  const result = await ended;
+  expect(asked).toEqual([[a.sha256, b.sha256].sort()]);
+  expect(beats[0]).toMatchObject({ kind: 'train', step: 0, waitsFor: 'its adapters to be merged' });
+  expect(beats.at(-1)?.waitsFor).toBeUndefined();
+  expect(inFolder()).toEqual([expect.objectContaining({ init_adapter: await store().folder(sum) })]);
+  for (const step of [1, 2])
+    expect((await store().provenance(adapterOf(result, step))).inputs[0]?.sha256).toBe(sum.sha256);
+
+  // The same sum is the same training, whatever the order; another one, and none, are others.
+  expect(await (await train(countingPolicy(), { merge }, [other!, one!])).ended).toEqual(result);
+  expect(readdirSync(join(home, 'trainings'))).toHaveLength(1);
+  await (
+    await train(countingPolicy(), { merge }, [one!])
+  ).ended;
+  await (
+    await train(countingPolicy(), { merge }, [])
+  ).ended;
+  await (
+    await train(countingPolicy(), { merge })
+  ).ended;
+  // One adapter as it is needs no merging.
+  expect(asked).toHaveLength(1);
+  const starts = inFolder().map(({ init_adapter }) => init_adapter ?? 'fresh');
+  expect(starts.sort()).toEqual([await store().folder(a), await store().folder(sum), 'fresh'].sort());
 });
 
 test('what is half-written lies nowhere but in the store, where it is removed after a kill', async () => {
@@ -298,6 +350,7 @@ test('without room for its files it fails with where there is none, and is tried
     kinds: registry,
     environments: { get: async () => countingEnvironment() } as unknown as EnvironmentPool,
     gpus: dealGpus({ slots: 1, perTrainer: 0, visible: undefined }),
+    merge: async () => Promise.reject(new Error('nothing is merged')),
   });
   const given = await input();
   const failed = await (new MockActivityEnvironment().run(run, given) as Promise<unknown>).catch(

@@ -86,6 +86,13 @@ test('a learner of its own gets whole conversations with what they were worth', 
   ]);
 });
 
+test('and what a right solution does, where the environment tells it', () => {
+  const reference = { actions: [{ name: 'add', arguments: {} }], tell: ['1'] };
+  const told = records.map((one) => ({ ...one, reference }) as ScoredRollout);
+  const { groups } = trainingBatch({ ...options, records: told, tasks: ['n-1'], content: 'messages' });
+  expect(groups[0]!.rollouts.map((one) => 'reference' in one && one.reference)).toEqual([reference, reference]);
+});
+
 test('batch.json holds it, and nothing else is left behind', async () => {
   const file = join(root, 'out.json');
   const [beside, aside] = [namesIn(root), join(root, 'store', 'aside')];

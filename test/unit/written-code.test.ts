@@ -7,7 +7,8 @@ import { selfTest } from '../../src/sandbox/self-test';
 import { staticFindings } from '../../src/sandbox/static-checks';
 import { withoutTypes } from '../../src/sandbox/strip-types';
 import { messageHash } from '../../src/sandbox/leakage';
-import { identifiersIn, leakingSeeds } from '../../src/synthesis/llm/leaks';
+import { identifiersIn, leaksOf, quotesTask } from '../../src/synthesis/llm/leaks';
+import { rationaleIn } from '../../src/synthesis/llm/read-module';
 
 jest.setTimeout(60_000);
 
@@ -91,9 +92,62 @@ describe('leaks', () => {
       export const reward = () => ({ reward: 1, breakdown: {} });
       export const solve = () => [{ role: 'assistant', content: 'x' }];`;
     const module = openModule({ source });
-    expect(await leakingSeeds(module, { seeds: [3], forbidden: [messageHash(task)] })).toEqual([3]);
-    expect(await leakingSeeds(module, { seeds: [3], forbidden: [messageHash('another text')] })).toEqual([]);
+    expect(await leaksOf(module, { seeds: [3], forbidden: [messageHash(task)] })).toEqual([{ seed: 3, who: 'a user' }]);
+    expect(await leaksOf(module, { seeds: [3], forbidden: [messageHash('another text')] })).toEqual([]);
     await module.close();
+  });
+});
+
+describe('the text of a test task', () => {
+  const task = "It's me again: I want my money back,\nplease.";
+  const forbidden = [messageHash(task), messageHash('the red bicycle')];
+
+  it('is found in code, however it is written down there', () => {
+    for (const literal of [JSON.stringify(task), `\`${task}\``, `'It\\'s me again: i want my money back, please'`])
+      expect(quotesTask(`const often = 1;\nconst seldom = ${literal};`, forbidden)).toBe(true);
+    expect(quotesTask('const parts = ["It\'s me again", "I want my bicycle back"];', forbidden)).toBe(false);
+    // So few words are nobody's own.
+    expect(quotesTask('const what = "the red bicycle";', forbidden)).toBe(false);
+  });
+
+  it.each([
+    ['a tool', `{ role: 'tool', toolCallId: '1', content: 'note: ' + said }`, `'none'`],
+    ['the hint', `{ role: 'user', content: 'yes' }`, 'said'],
+  ])('is found where %s says it', async (who, answer, hint) => {
+    const module = openModule({
+      source: `
+        const said = ${JSON.stringify(task)};
+        export const make = (seed) => ({ seed });
+        export const start = () => [{ role: 'user', content: 'hello' }];
+        export const step = (state) => ({ state, done: true, messages: [${answer}] });
+        export const reward = () => ({ reward: 1, breakdown: {} });
+        export const hint = () => ${hint};
+        export const solve = () => [{ role: 'assistant', content: '', toolCalls: [{ id: '1', name: 'a', arguments: {} }] }];`,
+    });
+    expect(await leaksOf(module, { seeds: [4], forbidden })).toEqual([{ seed: 4, who }]);
+    expect(await leaksOf(module, { seeds: [4], forbidden: [messageHash('something else that nobody says')] })).toEqual(
+      [],
+    );
+    await module.close();
+  });
+});
+
+describe('a rationale', () => {
+  it.each([
+    ['Rationale: it asks .', 'it asks .'],
+    ['Rationale: first.\n\n**Rationale:** It _asks_.**\r\n```', 'It _asks_.'],
+    ['// - rationale : **asks**', 'asks'],
+    ['### Rationale:\n\n  It asks.\nAnd more.', 'It asks.'],
+    ['Rationale: It asks.\n**Rationale:**', 'It asks.'],
+    ['The rationale: none', undefined],
+    ['Rationale: ** _ ', undefined],
+  ])('is read from %j', (text, rationale) => {
+    expect(rationaleIn(text)).toBe(rationale);
+  });
+
+  it('is read in time that grows with the text', () => {
+    for (const text of ['\n'.repeat(1e6), ' \n'.repeat(1e5), '*'.repeat(1e6), `Rationale: a${'* '.repeat(5e5)}b`])
+      expect(took(() => rationaleIn(text))).toBeLessThan(1_000);
   });
 });
 

@@ -35,11 +35,41 @@ test('goes through every stage and reports it', async () => {
     'base',
     'refuse_what_is_forbidden',
     'tell_what_is_asked',
+    'refuse_what_is_forbidden+tell_what_is_asked',
     'grpo_target',
     'trace',
   ]);
   expect(seen.rollOuts.find(({ title }) => title === 'test: trace')?.policy).toEqual({ router: artifact('router') });
-  expect(seen.record?.router?.options).not.toContain('grpo_target');
+  const sum = 'refuse_what_is_forbidden+tell_what_is_asked';
+  const options = ['base', 'refuse_what_is_forbidden', 'tell_what_is_asked', sum];
+  expect(seen.record?.router).toMatchObject({ options, sums: [options.slice(1, 3)] });
+  // Both adapters as they are, with weight 1: the router's own tasks, and all test tasks.
+  const summed = seen.rollOuts.filter(({ title }) => title.endsWith(sum));
+  const parts = seen.record?.capabilities?.flatMap(({ trained }) => trained!.best.policy.adapters);
+  expect(summed.map(({ title, policy }) => [title, policy])).toEqual(
+    ['outcome matrix', 'test'].map((what) => [`${what}: ${sum}`, { base: 'base@1', adapters: parts }]),
+  );
+});
+
+test('of many adapters the sums on a greedy way are tried in rounds, and the router is given those that raised the success', async () => {
+  const names = ['a', 'b', 'c', 'd', 'e'];
+  const rates: Record<string, number> = { a: 0.4, b: 0.5, 'b+d': 0.6, 'b+c+d': 0.6 };
+  const { activities, seen } = fakeActivities({
+    select: async () => ({
+      ref: artifact('selection'),
+      selected: names.map((name) => ({ candidate: { name, definition: name, examples: [] }, votes: 10 })),
+    }),
+    rollOut: async (input) => summary(input, rates[input.title.replace('outcome matrix: ', '')] ?? 0.3),
+  });
+  const fitRouter = jest.spyOn(activities, 'fitRouter');
+  await withWorkers(env, activities, async () => (await start(env, { campaign: named({ arms: [] }) })).result());
+  const options = ['base', ...names, 'b+d'];
+  expect(seen.record?.router).toMatchObject({ options, sums: [['b', 'd']] });
+  expect(fitRouter.mock.calls[0]?.[0].outcomes.map(({ option }) => option)).toEqual(options);
+  // Those that were tried and are no options have cost their rollouts, too.
+  const tried = ['a+b', 'b+c', 'b+d', 'b+e', 'a+b+d', 'b+c+d', 'b+d+e'];
+  expect(seen.record?.router?.outcomes.map(({ option }) => option)).toEqual(['base', ...names, ...tried]);
+  expect(seen.record?.evaluation?.policies.map(({ name }) => name)).toEqual([...options, 'trace']);
 });
 
 test('a base model that can not work on the target stops the campaign before its rollouts, unless it is forced', async () => {
@@ -291,12 +321,13 @@ test('a router that can not be fitted ends no campaign: all but the routed polic
   });
   await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
   const reason = 'the router was not fitted: BadInput: tasks: 1 different text';
-  expect(seen.record?.router).toMatchObject({ reason, outcomes: [{ option: 'base' }, {}, {}] });
+  expect(seen.record?.router).toMatchObject({ reason, outcomes: [{ option: 'base' }, {}, {}, {}] });
   expect(seen.record?.router?.router).toBeUndefined();
   expect(seen.record?.evaluation?.policies.map((p) => p.name)).toEqual([
     'base',
     'refuse_what_is_forbidden',
     'tell_what_is_asked',
+    'refuse_what_is_forbidden+tell_what_is_asked',
     'grpo_target',
   ]);
   expect(seen.record?.evaluation?.failed).toEqual([{ name: 'trace', reason }]);

@@ -61,12 +61,13 @@ export type Activities = ControlActivities & AnalysisActivities & RolloutActivit
 /** The calls that were made, in order, and the record that the report was written from. */
 export interface Seen {
   rollOuts: RollOutInput[];
-  trainings: { name: string; steps: number; hints?: Hints | undefined }[];
+  trainings: { name: string; steps: number; hints?: Hints | undefined; from?: FixedPolicy['adapters'] | undefined }[];
+  searches: { name: string; rollouts: number }[];
   record?: CampaignRecord;
 }
 
 export function fakeActivities(replaced: Partial<Activities> = {}): { activities: Activities; seen: Seen } {
-  const seen: Seen = { rollOuts: [], trainings: [] };
+  const seen: Seen = { rollOuts: [], trainings: [], searches: [] };
   const candidates = ['refuse_what_is_forbidden', 'tell_what_is_asked'].map((name) => ({
     name,
     definition: name,
@@ -85,8 +86,10 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
       ref: artifact('selection'),
       selected: candidates.map((candidate) => ({ candidate, votes: 10 })),
     }),
+    combine: async () => ({ none: 'nothing is needed together' }),
     synthesize: async ({ candidate, round }) => artifact(`${candidate.name}-${round}`),
     selfTest: async () => ({ passed: true, findings: [] }),
+    takeModules: async () => ['one', 'two'].map((name) => ({ file: `${name}.js`, module: artifact(name) })),
     calibrate: async () => calibration(true),
     checkBase: async () => ({ rollouts: artifact('base check'), problems: [], warnings: [] }),
     rollOut: async (input) => {
@@ -96,7 +99,8 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
     train: async (input) => {
       const { steps, groupsPerStep, groupSize, checkpointEvery } = input.training;
       Context.current().heartbeat({ kind: 'train', step: 1, steps });
-      seen.trainings.push({ name: input.name, steps, ...(input.hints && { hints: input.hints }) });
+      const { name, hints, from } = input;
+      seen.trainings.push({ name, steps, ...(hints && { hints }), ...(from && { from }) });
       const saved = Array.from({ length: steps }, (_, n) => n + 1).filter(
         (step) => step % checkpointEvery === 0 || step === steps,
       );
@@ -108,6 +112,19 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
         completionTokens: 1,
         metrics: artifact('metrics'),
         checkpoints: saved.map((step) => ({ step, policy: adapter(`${input.name}-${step}`) })),
+      };
+    },
+    searchPrompt: async ({ name, rollouts, base }) => {
+      Context.current().heartbeat({ kind: 'train', step: 1 });
+      seen.searches.push({ name, rollouts });
+      const policy = (text: string) => ({ base, adapters: [], prompt: { text, place: 'before' as const } });
+      const found = [1, 2].map((step) => ({ step, rollouts: (step * rollouts) / 2, policy: policy(`prompt ${step}`) }));
+      return {
+        training: {
+          ...{ steps: 2, rollouts, brokenRollouts: 0, promptTokens: 1, completionTokens: 1 },
+          ...{ metrics: artifact('search'), checkpoints: found.map(({ step, policy }) => ({ step, policy })) },
+        },
+        found,
       };
     },
     fitRouter: async () => ({ router: artifact('router') }),

@@ -26,6 +26,14 @@ test('every purpose, rollout for rollout', async () => {
     validation: { seeds: 6, trials: 2 },
     router: { trials: 2 },
     evaluation: { trials: 4 },
+    arms: [
+      { kind: 'grpo_target' },
+      { kind: 'grpo_single' },
+      { kind: 'joint' },
+      { kind: 'trace_then_target' },
+      { kind: 'trace_then_target', name: 'early', share: 0.6 },
+      { kind: 'environments', modules: '/somewhere' },
+    ],
   });
   const made: Record<string, number> = {};
   const count = (purpose: string, rollouts: number) => (made[purpose] = (made[purpose] ?? 0) + rollouts);

@@ -45,7 +45,10 @@ def main(argv: list[str] | None = None) -> int:
         "--cache", type=Path, default=Path(".cache/base_model"), help="keeps the foundation for other bases"
     )
     parser.add_argument(
-        "--max-success", type=float, default=Recipe.max_success, help="gate: sampled success on train (two lacks: 0.65)"
+        "--max-success",
+        type=float,
+        default=Recipe.max_success,
+        help="gate: sampled success on train (default: what the lacks leave, and 0.05)",
     )
     parser.add_argument("--report-every", type=float, default=60, help="seconds between progress lines")
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])

@@ -13,7 +13,7 @@ import torch
 import transformers
 
 from trainer.base_model import foundation, shop, tokenizer
-from trainer.base_model.measure import gate_failures, measure, needs_training, summary
+from trainer.base_model.measure import gate_failures, measure, most_success, needs_training, summary
 from trainer.base_model.play import play
 from trainer.base_model.workshop import Workshop, save
 
@@ -34,8 +34,8 @@ class Recipe:
     batch_size: int = 16
     foundation_learning_rate: float = 3e-3
     learning_rate: float = 1e-3
-    # The most that the base may solve of `train`, sampled: a campaign needs room above it.
-    max_success: float = 0.5
+    # The most that the base may solve of `train`, sampled; None: what the lacks leave (measure.most_success).
+    max_success: float | None = None
 
 
 def choose_device(name: str) -> torch.device:
@@ -73,9 +73,11 @@ def build(recipe: Recipe, *, out: Path, cache: Path, device: str, threads: int, 
             if not needs_training(sampled, recipe.lacks):
                 break
         greedy = measure(play(lm, tok, player, tools, tasks, 0.0))
+    bound = most_success(tasks, recipe.lacks) if recipe.max_success is None else recipe.max_success
     record = {
         "environment": {"name": environment["name"], "version": environment["version"]},
         **asdict(recipe),
+        "max_success": bound,
         "planted_in_rounds": number + 1,
         "loss": loss,
         "parameters": sum(p.numel() for p in lm.parameters()),
@@ -88,7 +90,7 @@ def build(recipe: Recipe, *, out: Path, cache: Path, device: str, threads: int, 
         },
         "train_sampled": sampled,
         "train_greedy": greedy,
-        "gate_failures": gate_failures(sampled, recipe.lacks, recipe.max_success),
+        "gate_failures": gate_failures(sampled, recipe.lacks, bound),
     }
     save(out, lm, tok, record)
     print(f"wrote {out}: {summary(sampled)}", file=sys.stderr)

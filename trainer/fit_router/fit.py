@@ -1,5 +1,7 @@
-"""Fits the router and says whether it is worth using. Invariant: it routes only if that beat the best single option
-on tasks that it was not fitted on; otherwise it is that option."""
+"""Fits every form of routing and keeps the best. Invariants: forms are compared on tasks that they were not fitted on,
+all on the same folds, and the best single option, chosen within the folds too, is one of them; another form replaces
+it only if its gain over it is above zero beyond chance, so that outcomes that have nothing to do with the texts route
+nothing."""
 
 from __future__ import annotations
 
@@ -8,8 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from .linear import STRENGTHS, LinearRouter, folds_of
+from .forms import TIE, Constant, Form, choices
+from .linear import Linear
+from .nearest import Nearest
 from .outcomes import BadOutcomes, Outcomes
+from .ridge import Ridge
+from .text import folds_of
+
+FORMS: tuple[Form, ...] = (Constant(), Ridge(), Linear(), Nearest())
+"""The first is what the others have to beat; of equals the one that is named first is kept."""
+
+BEYOND_CHANCE = 1.645
+"""Standard errors from zero to the lower end of a one-sided 95% interval."""
 
 
 def _nobody_listens(_done: int, _total: int) -> None:
@@ -19,14 +31,17 @@ def _nobody_listens(_done: int, _total: int) -> None:
 def fit_router(
     outcomes: Outcomes, *, folds: int, seed: int, progress: Callable[[int, int], None] = _nobody_listens
 ) -> dict[str, Any]:
-    """The router as plain JSON: the linear model, its cross-validation, and `constant` where routing does not help.
+    """The router as plain JSON: the form that was kept, its parameters, the cross-validation of all forms, and
+    `constant` where routing does not help.
 
-    `progress` hears of every penalty that was tried for an option, over all folds: (done, total)."""
+    `progress` hears of every setting that a form has tried, over all folds: (done, total)."""
     if len(set(outcomes.texts)) < 2:
         raise BadOutcomes(f"tasks: {len(set(outcomes.texts))} different text; cross-validation needs at least 2")
     rates = np.array([[np.mean(trials) for trials in task] for task in outcomes.successes])
     splits = folds_of(outcomes.texts, folds, seed)
-    total = (len(splits) + 1) * len(outcomes.options) * len(STRENGTHS)
+    steps = {form.name: form.steps(len(outcomes.options)) for form in FORMS}
+    # Whichever is kept is fitted once more; the total is of the longest.
+    total = len(splits) * sum(steps.values()) + max(steps.values())
     done = 0
 
     def tried() -> None:
@@ -35,41 +50,59 @@ def fit_router(
         progress(done, total)
 
     try:
-        routed = _cross_validated(outcomes.texts, rates, splits, seed, tried)
-        router = LinearRouter(outcomes.texts, rates, seed, tried)
+        routed = {form.name: _cross_validated(form, outcomes.texts, rates, splits, seed, tried) for form in FORMS}
+        kept = _best(routed)
+        fitted = kept.fit(outcomes.texts, rates, seed=seed, tried=tried)
     except ValueError as error:
         if "empty vocabulary" in str(error):
             raise BadOutcomes("tasks: too few texts hold a word; give the first user messages") from error
         raise
-    best = int(rates.mean(axis=0).argmax())
-    helps = bool(routed.mean() > rates[:, best].mean())
-    fitted = router.to_json(outcomes.options)
-    if not helps:
-        fitted["constant"] = outcomes.options[best]
-    fitted["crossValidation"] = {
-        "helps": helps,
-        "routed": _summary(routed),
-        "base": _summary(rates[:, 0]),
-        "bestSingle": {"option": outcomes.options[best], **_summary(rates[:, best])},
-        # What choosing the best option for every task would give: the bound on any router.
-        "unionCeiling": _summary(rates.max(axis=1)),
+    best = outcomes.options[int(choices(rates.mean(axis=0, keepdims=True))[0])]
+    helps = kept.name != Constant.name
+    return {
+        **({} if helps else {"constant": best}),
+        "crossValidation": {
+            "helps": helps,
+            "form": kept.name,
+            "forms": [{"form": name, **_summary(values)} for name, values in routed.items()],
+            "routed": _summary(routed[kept.name]),
+            "base": _summary(rates[:, 0]),
+            # Chosen within the folds as well: its success on the tasks that chose it would be too good.
+            "bestSingle": {"option": best, **_summary(routed[Constant.name])},
+            # What choosing the best option for every task would give: the bound on any router.
+            "unionCeiling": _summary(rates.max(axis=1)),
+        },
+        "parameters": fitted.to_json(outcomes.options),
     }
-    return fitted
 
 
 def _cross_validated(
+    form: Form,
     texts: list[str],
     rates: np.ndarray,
     splits: list[tuple[np.ndarray, np.ndarray]],
     seed: int,
     tried: Callable[[], None],
 ) -> np.ndarray:
-    """Per task, the success of the option that a router fitted without its fold chooses."""
+    """Per task, the success of the option that the form chooses, fitted without the task's fold."""
     routed = np.empty(len(texts))
     for train, test in splits:
-        router = LinearRouter([texts[i] for i in train], rates[train], seed, tried)
-        routed[test] = rates[test, router.choices([texts[i] for i in test])]
+        fitted = form.fit([texts[i] for i in train], rates[train], seed=seed, tried=tried)
+        routed[test] = rates[test, choices(fitted.predictions([texts[i] for i in test]))]
     return routed
+
+
+def _best(routed: dict[str, np.ndarray]) -> Form:
+    """The form with the highest success among those whose gain is beyond chance; else the constant one."""
+    constant, *others = FORMS
+    kept, most = constant, 0.0
+    for form in others:
+        gain = routed[form.name] - routed[constant.name]
+        mean = float(gain.mean())
+        # Means are not exact: equals have to stay equal.
+        if mean > most + TIE and mean > BEYOND_CHANCE * _summary(gain)["standardError"]:
+            kept, most = form, mean
+    return kept
 
 
 def _summary(values: np.ndarray) -> dict[str, Any]:

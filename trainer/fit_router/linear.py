@@ -1,80 +1,62 @@
-"""One logistic regression per option on the words and word pairs of a text. Invariant: what TypeScript computes from
-`to_json` (src/routing/linear/model.ts) is what `probabilities` computes here;
-trainer/tests/fixtures/router_contract.json holds both to it."""
+"""One logistic regression per option on the words and word pairs of a text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
 from scipy.special import expit
-from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold
 
-TOKEN_PATTERN = r"[A-Za-z0-9_]+|[^\sA-Za-z0-9_]"
-"""Means the same to Python's and to JavaScript's regular expressions: \\w does not."""
+from .forms import Tried
+from .text import Words, inner_folds
 
-NGRAMS = (1, 2)
 STRENGTHS = (0.01, 0.1, 1.0, 10.0)
 """Candidates for C, the inverse of the L2 penalty; on a tie the stronger penalty."""
 
-INNER_FOLDS = 3
+
+class Linear:
+    """A penalty for each option, the one that predicts best in an inner cross-validation."""
+
+    name = "linear"
+
+    def steps(self, options: int) -> int:
+        return options * len(STRENGTHS)
+
+    def fit(self, texts: list[str], rates: np.ndarray, *, seed: int, tried: Tried) -> LinearModel:
+        words = Words(texts)
+        inner = inner_folds(texts, seed)
+        fitted = [_fit_option(words.features, rates[:, option], inner, tried) for option in range(rates.shape[1])]
+        coef = np.stack([coef for coef, _ in fitted])
+        return LinearModel(words, coef, np.array([intercept for _, intercept in fitted]), link="logistic")
 
 
-class LinearRouter:
-    """Fitted on `texts` and rates[t, o], the share of trials that option o solved at task t; every task weighs the
-    same. `tried` is called for every penalty of every option."""
+class LinearModel:
+    """Coefficients for each option, (options, words). `link`: how what they add up to becomes a prediction."""
 
-    def __init__(
-        self, texts: list[str], rates: np.ndarray, seed: int, tried: Callable[[], None] = lambda: None
-    ) -> None:
-        self.vectorizer = CountVectorizer(binary=True, ngram_range=NGRAMS, token_pattern=TOKEN_PATTERN)
-        features = self.vectorizer.fit_transform(texts)
-        self.models = [_fit_option(features, rates[:, option], texts, seed, tried) for option in range(rates.shape[1])]
+    def __init__(self, words: Words, coef: np.ndarray, intercepts: np.ndarray, *, link: str) -> None:
+        self.words, self.coef, self.intercepts, self.link = words, coef, intercepts, link
 
-    def probabilities(self, texts: list[str]) -> np.ndarray:
-        """Predicted success probabilities, (texts, options)."""
-        features = self.vectorizer.transform(texts)
-        return np.stack([expit(features @ coef + intercept) for coef, intercept in self.models], axis=1)
-
-    def choices(self, texts: list[str]) -> np.ndarray:
-        """Index of the option with the highest probability for each text; on a tie the first one, the base model."""
-        return self.probabilities(texts).argmax(axis=1)
+    def predictions(self, texts: list[str]) -> np.ndarray:
+        sums = self.words.of(texts) @ self.coef.T + self.intercepts
+        return expit(sums) if self.link == "logistic" else sums
 
     def to_json(self, options: list[str]) -> dict[str, Any]:
-        vocabulary = {term: int(index) for term, index in sorted(self.vectorizer.vocabulary_.items())}
         return {
-            "kind": "linear",
-            "lowercase": True,
-            "tokenPattern": TOKEN_PATTERN,
-            "ngrams": list(NGRAMS),
-            "vocabulary": vocabulary,
+            "form": "linear" if self.link == "logistic" else "ridge",
+            "words": self.words.to_json(),
             "options": [
                 {"name": name, "coef": coef.tolist(), "intercept": float(intercept)}
-                for name, (coef, intercept) in zip(options, self.models, strict=True)
+                for name, coef, intercept in zip(options, self.coef, self.intercepts, strict=True)
             ],
         }
 
 
-def folds_of(texts: list[str], folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(train, test) indices; identical texts are in one fold. At most as many folds as there are different texts."""
-    groups = np.unique(texts, return_inverse=True)[1]
-    splitter = GroupKFold(min(folds, int(groups.max()) + 1), shuffle=True, random_state=seed)
-    return list(splitter.split(texts, groups=groups))
-
-
 def _fit_option(
-    features: csr_matrix, rates: np.ndarray, texts: list[str], seed: int, tried: Callable[[], None]
+    features: csr_matrix, rates: np.ndarray, inner: list[tuple[np.ndarray, np.ndarray]], tried: Tried
 ) -> tuple[np.ndarray, float]:
-    """(coefficients, intercept), with the penalty that predicts best in an inner cross-validation."""
-    if len(set(texts)) < 2:
-        for _ in STRENGTHS:  # there is nothing to try them on
-            tried()
-        return _fit(features, rates, STRENGTHS[0])
-    inner = folds_of(texts, INNER_FOLDS, seed)
+    """(coefficients, intercept); without inner folds with the strongest penalty."""
     losses = []
     for strength in STRENGTHS:
         loss = 0.0

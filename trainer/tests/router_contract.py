@@ -1,7 +1,6 @@
 """Makes fixtures/router_contract.json, which holds Python and TypeScript to the same reading of a router file.
 
-`python -m trainer.tests.router_contract` writes it anew; expected probabilities are scikit-learn's own
-predict_proba."""
+`python -m trainer.tests.router_contract` writes it anew."""
 
 from __future__ import annotations
 
@@ -12,10 +11,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
-from trainer.fit_router.fit import fit_router
-from trainer.fit_router.linear import LinearRouter
+from trainer.fit_router.fit import FORMS, fit_router
+from trainer.fit_router.forms import choices
 from trainer.fit_router.outcomes import Outcomes, read_outcomes
 
 FILE = Path(__file__).parent / "fixtures" / "router_contract.json"
@@ -51,23 +49,32 @@ def outcomes_of(matrix: dict[str, Any]) -> Outcomes:
         return read_outcomes(file)
 
 
-def contract() -> dict[str, Any]:
-    """A fitted router and, for each case, the probabilities that scikit-learn's classifiers give."""
+def contract() -> list[dict[str, Any]]:
+    """Of every form that routes: the router fitted with it, and for each case the predictions and the option."""
     outcomes = outcomes_of(synthetic_outcomes())
-    router = fit_router(outcomes, folds=5, seed=1)
     rates = np.array([[np.mean(trials) for trials in task] for task in outcomes.successes])
-    linear = LinearRouter(outcomes.texts, rates, seed=1)
-    features = linear.vectorizer.transform(CASES)
-    cases: list[dict[str, Any]] = [{"text": text, "probabilities": {}} for text in CASES]
-    for name, (coef, intercept) in zip(outcomes.options, linear.models, strict=True):
-        classifier = LogisticRegression()
-        classifier.coef_, classifier.intercept_ = coef[None], np.array([intercept])
-        classifier.classes_ = np.array([0, 1])
-        for case, probability in zip(cases, classifier.predict_proba(features)[:, 1], strict=True):
-            case["probabilities"][name] = float(probability)
-    for case, choice in zip(cases, linear.choices(CASES), strict=True):
-        case["option"] = outcomes.options[choice]
-    return {"router": router, "cases": cases}
+    router = fit_router(outcomes, folds=5, seed=1)
+    forms = []
+    for form in FORMS[1:]:
+        fitted = form.fit(outcomes.texts, rates, seed=1, tried=lambda: None)
+        predicted = fitted.predictions(CASES)
+        cases = [
+            {
+                "text": text,
+                "predictions": dict(zip(outcomes.options, row.tolist(), strict=True)),
+                "option": outcomes.options[choice],
+            }
+            for text, row, choice in zip(CASES, predicted, choices(predicted), strict=True)
+        ]
+        forms.append(
+            {
+                "form": form.name,
+                "options": outcomes.options,
+                "router": {**router, "parameters": fitted.to_json(outcomes.options)},
+                "cases": cases,
+            }
+        )
+    return forms
 
 
 if __name__ == "__main__":

@@ -12,12 +12,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import Ridge as SklearnRidge
 
 from trainer.fit_router import main
-from trainer.fit_router.fit import fit_router
-from trainer.fit_router.linear import LinearRouter, _fit, folds_of
+from trainer.fit_router.fit import FORMS, fit_router
+from trainer.fit_router.forms import choices
+from trainer.fit_router.linear import Linear, _fit
+from trainer.fit_router.nearest import SETTINGS, NearestTasks
 from trainer.fit_router.outcomes import BadOutcomes
+from trainer.fit_router.ridge import _prepared
+from trainer.fit_router.text import Words, folds_of
 from trainer.refusal import REFUSED
 from trainer.tests.router_contract import CASES, FILE, contract, outcomes_of, synthetic_outcomes
 
@@ -36,26 +42,90 @@ def matrix(columns: dict[str, list[float]], texts: list[str]) -> dict[str, Any]:
     return {"options": list(columns), "tasks": tasks}
 
 
+NAMES = ["constant", "ridge", "linear", "nearest"]
+
+
+def scores(router: dict[str, Any]) -> dict[str, float]:
+    return {one["form"]: one["mean"] for one in router["crossValidation"]["forms"]}
+
+
 def test_it_routes_where_that_helps() -> None:
     router = fit(synthetic_outcomes())
     validation = router["crossValidation"]
     assert validation["helps"] is True
     assert "constant" not in router
+    assert list(scores(router)) == NAMES
+    assert validation["form"] in NAMES[1:]
+    assert validation["routed"]["mean"] == max(scores(router).values())
     assert validation["routed"]["mean"] > validation["bestSingle"]["mean"] + 0.15
     assert validation["routed"]["mean"] <= validation["unionCeiling"]["mean"]
     assert validation["routed"]["n"] == 60
-    assert [option["name"] for option in router["options"]] == ["base", "cancels", "returns", "useless"]
+    assert router["parameters"]["form"] == validation["form"]
 
 
-def test_it_is_the_best_single_option_where_routing_does_not_help() -> None:
-    """Outcomes that have nothing to do with the texts: every text is another one."""
+def skills(tasks: int, seed: int, plain: float = 0.5) -> dict[str, Any]:
+    """Three skills, of which a task needs none, one or two; base, the adapters and all their sums. The sum of
+    all solves `plain` of the tasks that need none, and the others more: what is added up gets in each other's way."""
+    generator = np.random.default_rng(seed)
+    words = {"a": "and also", "b": "how much ?", "c": "if you may"}
+    options = ["base", "a", "b", "c", "a+b", "a+c", "b+c", "a+b+c"]
+    rows = []
+    for index in range(tasks):
+        needed = set(generator.choice(list("abc"), size=generator.choice(3, p=[0.4, 0.3, 0.3]), replace=False).tolist())
+        said = [f"item {generator.integers(90)}", *(words[skill] for skill in sorted(needed)), "please"]
+        luck = generator.random()
+        outcomes = {
+            option: [int(needed <= set(option.split("+")) and luck < (0.9 if len(option) < 5 or needed else plain))]
+            for option in options
+        }
+        rows.append({"id": f"t{index}", "text": " ".join(said), "outcomes": outcomes})
+    return {"options": options, "tasks": rows}
+
+
+def test_two_hundred_tasks_suffice_for_base_adapters_and_sums() -> None:
+    router = fit(skills(200, seed=1), folds=3)
+    validation = router["crossValidation"]
+    assert router["parameters"]["form"] == validation["form"] != "constant"
+    assert validation["bestSingle"]["option"] == "a+b+c"
+    assert validation["routed"]["mean"] > validation["bestSingle"]["mean"] + 0.08
+    assert validation["routed"]["mean"] > validation["unionCeiling"]["mean"] - 0.05
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shuffled_outcomes_route_nothing(seed: int) -> None:
+    """The same outcomes, given to other texts: whatever a form finds there is chance."""
+    raw = skills(100, seed=2, plain=0.8)
+    order = np.random.default_rng(seed).permutation(len(raw["tasks"]))
+    texts = [raw["tasks"][i]["text"] for i in order]
+    for task, text in zip(raw["tasks"], texts, strict=True):
+        task["text"] = text
+    router = fit(raw, folds=3)
+    assert router["crossValidation"]["helps"] is False
+    assert router["crossValidation"]["form"] == "constant"
+    assert router["constant"] == "a+b+c"
+    assert router["parameters"] == {"form": "constant"}
+
+
+def test_a_gain_that_may_be_chance_is_not_kept() -> None:
+    """Two words of forty say something, on one task each."""
+    texts = [f"word w{i % 40}" for i in range(80)]
+    base = [1.0] * 80
+    other = [float(i in (0, 40)) for i in range(80)]
+    for i in (0, 40):
+        base[i] = 0.0
+    router = fit(matrix({"base": base, "a": other}, texts))
+    assert router["constant"] == "base"
+
+
+def test_the_best_option_is_chosen_within_the_folds() -> None:
+    """Of many options that do equally well the one that was lucky on all tasks is not as good on others."""
     generator = np.random.default_rng(0)
     texts = [f"task number t{i}" for i in range(60)]
-    columns = {name: (generator.random(60) < rate).astype(float).tolist() for name, rate in [("base", 0.4), ("a", 0.7)]}
-    router = fit(matrix(columns, texts))
-    assert router["crossValidation"]["helps"] is False
-    assert router["constant"] == "a"
-    assert router["crossValidation"]["bestSingle"]["option"] == "a"
+    columns = {name: (generator.random(60) < 0.5).astype(float).tolist() for name in ["base", *"abcde"]}
+    router = fit(matrix(columns, texts), folds=3)
+    best = router["crossValidation"]["bestSingle"]
+    assert best["option"] == max(columns, key=lambda name: np.mean(columns[name]))
+    assert best["mean"] == scores(router)["constant"] < np.mean(columns[best["option"]]) - 0.02
 
 
 def test_standard_errors_are_those_of_the_mean_over_tasks() -> None:
@@ -65,12 +135,43 @@ def test_standard_errors_are_those_of_the_mean_over_tasks() -> None:
 
 
 def test_constant_columns_and_ties() -> None:
+    """Equals: the first, which has fewer adapters."""
     texts = [f"word w{i % 4}" for i in range(12)]
     for base, other, expected in [([1.0], [1.0], "base"), ([0.0], [0.0], "base"), ([0.0], [1.0], "a")]:
-        router = fit(matrix({"a": other * 12, "base": base * 12}, texts))
+        router = fit(matrix({"a": other * 12, "a+b": other * 12, "base": base * 12}, texts))
         assert router["constant"] == expected
-        assert [option["name"] for option in router["options"]] == ["base", "a"]
-        assert all(np.isfinite(option["intercept"]) for option in router["options"])
+    predicted = np.array([[0.5, 0.5 + 1e-12, 0.4], [0.1, 0.2, 0.2 + 1e-12], [0.1, 0.2, 0.3]])
+    assert choices(predicted).tolist() == [0, 1, 2]
+
+
+def test_every_form_predicts_rates_that_are_there_for_texts_that_say_nothing() -> None:
+    texts = [f"word w{i}" for i in range(20)]
+    rates = np.array([[float(i % 2), 1.0] for i in range(20)])
+    for form in FORMS:
+        predicted = form.fit(texts, rates, seed=1, tried=lambda: None).predictions(["", "unknown"])
+        assert np.isfinite(predicted).all()
+        assert predicted == pytest.approx(np.array([[0.5, 1.0]] * 2), abs=0.06), form.name
+
+
+def test_a_ridge_is_a_ridge() -> None:
+    texts = ["red lamp", "blue lamp", "red chair", "blue chair", "green"]
+    rates = np.array([[0.0, 1.0], [0.5, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    words, solve = _prepared(texts, rates)
+    coef, intercepts = solve(3.0)
+    by_hand = SklearnRidge(alpha=3.0).fit(words.features.toarray(), rates)
+    assert pytest.approx(by_hand.coef_) == coef.T
+    assert intercepts == pytest.approx(by_hand.intercept_)
+
+
+def test_neighbours_vote_and_all_tasks_are_as_near_as_the_last_of_them() -> None:
+    texts = ["cancel x", "cancel x", "cancel y", *(f"rush {i}" for i in range(7))]
+    tasks = NearestTasks(texts, np.array([[1.0], [1.0], [0.0], *([[0.0]] * 7)]))
+    similar = tasks.similarities(["cancel x", "nothing known"])
+    assert similar[0, 0] == similar[0, 1] == 1.0 > similar[0, 2] > 0 == similar[0, 3]
+    # One neighbour is as good as the other: both vote.
+    assert tasks.votes(similar, (1, 2))[:, 0] == pytest.approx([(2 + 2 * 0.2) / 4, 0.2])
+    assert tasks.votes(similar, (3, 1))[0, 0] == pytest.approx((2 + 0.2) / 4)
+    assert tasks.votes(similar, SETTINGS[0])[0, 0] == pytest.approx((2 + 30 * 0.2) / 40)
 
 
 def test_identical_texts_are_never_on_both_sides_of_a_fold() -> None:
@@ -84,8 +185,7 @@ def test_identical_texts_are_never_on_both_sides_of_a_fold() -> None:
 
 def test_shares_of_trials_are_weights() -> None:
     """A task solved in 1 of 4 trials counts as four tasks of a quarter's weight, one of them a success."""
-    router = LinearRouter(["red lamp", "blue lamp", "red chair"], np.array([[0.25], [1.0], [0.0]]), seed=1)
-    features = router.vectorizer.transform(["red lamp", "blue lamp", "red chair"])
+    features = Words(["red lamp", "blue lamp", "red chair"]).features
     coef, intercept = _fit(features, np.array([0.25, 1.0, 0.0]), strength=1.0)
     rows = [0, 0, 0, 0, 1, 2]
     by_hand = LogisticRegression(C=1.0, max_iter=2000, tol=1e-8)
@@ -104,8 +204,9 @@ def test_deterministic_as_a_command(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         written.append((tmp_path / name).read_bytes())
         told = [json.loads(line) for line in done.stdout.splitlines()]
-        assert told == [{"done": n + 1, "total": len(told)} for n in range(len(told))]
-        assert len(told) == (4 + 1) * 4 * 4  # folds and the whole, options, penalties
+        assert told == [{"done": n + 1, "total": 4 * 36 + 16} for n in range(len(told))]
+        # 4 folds of 1 + 7 penalties + 4 options x 4 penalties + 12 settings; and the kept form once more.
+        assert len(told) > 4 * 36
     assert written[0] == written[1]
 
 
@@ -117,26 +218,54 @@ def test_folds_and_seed_are_the_options(tmp_path: Path, monkeypatch: pytest.Monk
     assert json.loads(out.read_text()) == {"folds": 4, "seed": 2}
 
 
-def by_the_file(router: dict[str, Any], text: str) -> dict[str, float]:
-    """What src/routing/linear/model.ts does, from the file alone."""
-    words = re.findall(router["tokenPattern"], text.lower())
+def by_the_file(model: dict[str, Any], text: str) -> dict[str, float]:
+    """What src/routing/learned does, from the file alone."""
+    words = re.findall(model["words"]["tokenPattern"], text.lower())
     terms = {" ".join(words[i : i + n]) for n in (1, 2) for i in range(len(words) - n + 1)}
-    present = [router["vocabulary"][term] for term in terms if term in router["vocabulary"]]
-    logits = {o["name"]: o["intercept"] + sum(o["coef"][i] for i in present) for o in router["options"]}
-    return {name: 1 / (1 + np.exp(-logit)) for name, logit in logits.items()}
+    vocabulary = model["words"]["vocabulary"]
+    present = [vocabulary[term] for term in terms if term in vocabulary]
+    if model["form"] != "nearest":
+        sums = {o["name"]: o["intercept"] + sum(o["coef"][i] for i in present) for o in model["options"]}
+        return {name: expit(value) if model["form"] == "linear" else value for name, value in sums.items()}
+    idf, rates = np.array(model["idf"]), np.array([task["rates"] for task in model["tasks"]])
+
+    def length(held: list[int]) -> float:
+        return float(np.sqrt(np.sum(idf[held] ** 2))) or 1.0
+
+    shared = [np.sum(idf[sorted({*present} & {*task["words"]})] ** 2) for task in model["tasks"]]
+    lengths = [length(present) * length(task["words"]) for task in model["tasks"]]
+    similar = np.round(np.divide(shared, lengths), 9)
+    voting = similar >= np.sort(similar)[-min(model["neighbours"], len(similar))]
+    votes = (rates[voting].sum(axis=0) + model["prior"] * rates.mean(axis=0)) / (voting.sum() + model["prior"])
+    return dict(zip(model["options"], votes.tolist(), strict=True))
 
 
 def test_the_contract_fixture() -> None:
-    """It is current (python -m trainer.tests.router_contract), and its file form gives scikit-learn's probabilities."""
+    """It is current (python -m trainer.tests.router_contract), and its file forms give what the forms predict."""
     stored = json.loads(FILE.read_text())
-    made = contract()
-    assert [case["text"] for case in stored["cases"]] == CASES
-    assert stored["router"]["vocabulary"] == made["router"]["vocabulary"]
-    for kept, case in zip(stored["cases"], made["cases"], strict=True):
-        assert kept["probabilities"] == pytest.approx(case["probabilities"], abs=1e-4)  # other BLAS, other last digits
-        assert by_the_file(stored["router"], kept["text"]) == pytest.approx(kept["probabilities"], abs=1e-9)
-        assert kept["option"] == case["option"]
-    assert len({case["option"] for case in stored["cases"]}) > 1
+    assert [one["form"] for one in stored] == NAMES[1:]
+    for one, made in zip(stored, contract(), strict=True):
+        model = one["router"]["parameters"]
+        assert [case["text"] for case in one["cases"]] == CASES
+        assert model["words"]["vocabulary"] == made["router"]["parameters"]["words"]["vocabulary"]
+        for kept, case in zip(one["cases"], made["cases"], strict=True):
+            # Another BLAS, other last digits.
+            assert kept["predictions"] == pytest.approx(case["predictions"], abs=1e-4)
+            assert by_the_file(model, kept["text"]) == pytest.approx(kept["predictions"], abs=1e-9)
+            assert kept["option"] == case["option"]
+        assert len({case["option"] for case in one["cases"]}) > 1
+
+
+def test_a_linear_form_gives_scikit_learns_probabilities() -> None:
+    outcomes = outcomes_of(synthetic_outcomes())
+    rates = np.array([[np.mean(trials) for trials in task] for task in outcomes.successes])
+    linear = Linear().fit(outcomes.texts, rates, seed=1, tried=lambda: None)
+    for option, (coef, intercept) in enumerate(zip(linear.coef, linear.intercepts, strict=True)):
+        classifier = LogisticRegression()
+        classifier.coef_, classifier.intercept_ = coef[None], np.array([intercept])
+        classifier.classes_ = np.array([0, 1])
+        expected = classifier.predict_proba(linear.words.of(CASES))[:, 1]
+        assert linear.predictions(CASES)[:, option] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ import pytest
 
 from trainer.tests.train_harness import LORA, ROOT, Message, make_job
 from trainer.train.job import BadJob, parse_job
+from trainer.train.model import build_model
 from trainer.train.rollouts import DamagedBatch, read_groups
-from trainer.train.run import build_model, tasks_of_all_steps
+from trainer.train.run import tasks_of_all_steps
 
 
 @pytest.mark.parametrize(

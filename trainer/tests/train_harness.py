@@ -35,6 +35,7 @@ def make_job(base: Path, output: Path, **changes: Any) -> Message:
         "groups_per_step": 2,
         "group_size": 4,
         "lora": LORA,
+        "init_adapter": None,
         "learning_rate": 0.01,
         "max_grad_norm": 1.0,
         "clip": 0.2,

@@ -1,7 +1,7 @@
 """The two pipes to the gpu worker (docs/learner-protocol.md): JSON lines out on what was stdout, answers in on stdin.
 
 Invariant: whoever else prints to fd 1 (libraries, progress bars) reaches stderr, which never fails. SIGTERM, SIGINT,
-end of file on stdin and a closed stdout all mean the same: stop between two optimizer steps. Only `ask_rollouts` raises
+end of file on stdin and a closed stdout all mean the same: stop between two optimizer steps. Only `ask` raises
 `Interrupted`, so the state that is saved afterwards is always that of a finished step."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Interrupted(Exception):
 
 
 class RolloutsFailed(RuntimeError):
-    """The worker could not make the rollouts that were asked for."""
+    """The worker could not make what was asked for."""
 
 
 class ProtocolError(RuntimeError):
@@ -80,24 +80,32 @@ class Channel:
         """Asks for `group_size` rollouts of each task with the adapter's weights; returns the batch file's path.
 
         Raises Interrupted, RolloutsFailed (the worker says it could not) or ProtocolError."""
+        request = {"type": "rollouts", "step": step, "tasks": tasks, "group_size": group_size}
+        answer = self.ask({**request, "policy": policy_of(adapter)}, fields={"rollouts": "file"})
+        return Path(answer["file"])
+
+    def ask(self, request: dict[str, Any], *, fields: dict[str, str]) -> dict[str, Any]:
+        """Asks for something that a step needs, under a number of its own; returns the answer. `fields`: by type of
+        answer, what it has to hold.
+
+        Raises Interrupted, RolloutsFailed (the worker says it could not) or ProtocolError."""
         self._requests += 1
-        request = {"type": "rollouts", "id": self._requests, "step": step, "tasks": tasks}
         if not self._stopping:
-            self.send({**request, "group_size": group_size, "policy": policy_of(adapter)})
+            self.send({**request, "id": self._requests})
         line = self._read_line()
         try:
             answer = json.loads(line)
             kind, number = answer["type"], answer["id"]
-            if number != self._requests or kind not in ("rollouts", "error"):
+            if number != self._requests or kind not in (*fields, "error"):
                 raise ValueError(f"type {kind} id {number}")
-            if kind == "rollouts":
-                return Path(answer["file"])
+            if kind != "error":
+                answer[fields[kind]]
+                return answer
             message = str(answer["message"])
         except (ValueError, KeyError, TypeError) as error:
-            raise ProtocolError(
-                f"stdin: {line[:80]!r} does not answer rollouts request {self._requests} ({error})"
-            ) from error
-        raise RolloutsFailed(f"rollouts of step {step}: {message}")
+            asked = f"{request['type']} request {self._requests}"
+            raise ProtocolError(f"stdin: {line[:80]!r} does not answer {asked} ({error})") from error
+        raise RolloutsFailed(f"{request['type']} of step {request['step']}: {message}")
 
     def _read_line(self) -> str:
         self._waiting = True

@@ -12,6 +12,12 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from trainer.inputs import Closed, first_problem, read_input
 
+ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
+"""Of a PEFT folder."""
+
+INDECISIVE = {"base_model", "output_dir", "init_adapter", "steps", "checkpoint_every", "threads"}
+"""Fields that do not decide the weights of step N as they are."""
+
 
 class BadJob(ValueError):
     """The job, or a batch of rollouts that belongs to it, cannot be trained on. Trying again does not help."""
@@ -35,6 +41,7 @@ class Job(Closed):
     groups_per_step: int = Field(ge=1)
     group_size: int
     lora: Lora
+    init_adapter: str | None
     learning_rate: float = Field(ge=0)
     max_grad_norm: float = Field(gt=0)
     clip: float = Field(gt=0)
@@ -52,6 +59,14 @@ class Job(Closed):
     def _is_a_model(cls, folder: str) -> str:
         if not (Path(folder) / "config.json").is_file():
             raise ValueError("no model folder (config.json) there; build the base model or name its folder")
+        return folder
+
+    @field_validator("init_adapter")
+    @classmethod
+    def _is_an_adapter(cls, folder: str | None) -> str | None:
+        for name in ADAPTER_FILES if folder is not None else ():
+            if not (Path(folder) / name).is_file():
+                raise ValueError(f"no PEFT adapter folder ({name}) there; name one, or null for a fresh LoRA")
         return folder
 
     @field_validator("groups_per_step")
@@ -79,9 +94,17 @@ class Job(Closed):
     def fingerprint(self) -> str:
         """Digest of what decides the weights of step N: a checkpoint of a job with another one cannot be continued.
 
-        Not the base model's folder, which may move: the worker gives another base another output_dir."""
-        decisive = self.model_dump(exclude={"base_model", "output_dir", "steps", "checkpoint_every", "threads"})
+        Not the base model's folder, which may move: the worker gives another base another output_dir. Nor the initial
+        adapter's: what lies there counts."""
+        decisive = self.model_dump(exclude=INDECISIVE)
+        if self.init_adapter is not None:
+            decisive["init_adapter"] = [_sha256(Path(self.init_adapter) / name) for name in ADAPTER_FILES]
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def read_job(path: str) -> Job:

@@ -16,8 +16,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")  # models are folders; nothing is l
 
 import torch
 from datasets import Dataset
-from peft import LoraConfig, get_peft_model
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoTokenizer
 from transformers.utils import logging as transformers_logging
 from trl import GRPOConfig
 
@@ -27,6 +26,7 @@ from .checkpoint import fingerprint_of, last_whole, only_trainer
 from .grpo import CapabilityTrainer, save_adapter
 from .job import BadJob, Job
 from .metrics import METRICS, append_metrics, cut_metrics
+from .model import build_model
 from .rollouts import DamagedBatch, read_groups
 
 
@@ -159,26 +159,3 @@ def grpo_config(job: Job, output: Path, **changes: Any) -> GRPOConfig:
         "dataloader_pin_memory": False,
     }
     return GRPOConfig(**{**settings, **changes})
-
-
-def build_model(job: Job) -> Any:
-    """The base model with a fresh LoRA (B zero) that depends on the seed alone."""
-    # Where there are GPUs, the layers are spread over all that this trainer may see.
-    spread = {"device_map": "auto"} if torch.cuda.is_available() else {}
-    base = AutoModelForCausalLM.from_pretrained(job.base_model, dtype=getattr(torch, job.dtype), **spread)
-    linear = {name for name, module in base.named_modules() if isinstance(module, torch.nn.Linear)}
-    for wanted in job.lora.target_modules:
-        if not any(name == wanted or name.endswith(f".{wanted}") for name in linear):
-            known = sorted({name.rsplit(".", 1)[-1] for name in linear} - {"lm_head"})
-            raise BadJob(
-                f"lora.target_modules {wanted!r}: no such module in {job.base_model}; choose from {', '.join(known)}"
-            )
-    torch.manual_seed(job.seed)
-    config = LoraConfig(
-        r=job.lora.r,
-        lora_alpha=job.lora.alpha,
-        lora_dropout=job.lora.dropout,
-        target_modules=job.lora.target_modules,
-        task_type="CAUSAL_LM",
-    )
-    return get_peft_model(base, config)

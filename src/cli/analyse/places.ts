@@ -1,4 +1,4 @@
-/** Where an analysis lies: HOME/NAME, beside campaigns. Invariant: no campaign's folder is taken. */
+/** Where an analysis lies: HOME/NAME, beside campaigns. Invariant: no campaign's folder is taken, nor an analysis's by a campaign. */
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { campaignSchema } from '../../domain/campaign';
@@ -43,6 +43,16 @@ export function nameOf(o: { home: Pick<Home, 'root'>; files: readonly string[]; 
   if (taken)
     throw new UserError(`${o.home.root} has a campaign or files of its own under "${name}"; give another --name`);
   return name;
+}
+
+/** Before a campaign starts. @throws UserError where an analysis has its name: they would share a folder, and what they spent. */
+export function refuseNameOfAnalysis({ home, name }: { home: Pick<Home, 'root'>; name: string }): void {
+  const { conversations, folder } = placeOf({ home, name });
+  if (existsSync(conversations))
+    throw new UserError(
+      `name is "${name}", and ${folder} is an analysis of conversations (campaign analyse); give the campaign another name, ` +
+        'in its file or with --name',
+    );
 }
 
 const fromFile = (file: string): string =>

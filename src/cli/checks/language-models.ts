@@ -1,7 +1,8 @@
 /**
- * The language models that analyst and synthesizer ask. Invariant: each is asked once in the way in which it will be asked, with its own key,
+ * The language models that analyst, synthesizer and arms ask. Invariant: each is asked once in the way in which it will be asked, with its own key,
  * so that what an endpoint does not take is found here; nothing of it is kept.
  */
+import { armName } from '../../domain/campaign';
 import { kindOf, type Kind, type KindSpec } from '../../domain/kind';
 import { languageModelFields, languageModelSchema, type LanguageModelSpec } from '../../domain/language-model';
 import { keyOf } from '../../language-model/endpoint';
@@ -15,7 +16,13 @@ const fields = ['analyst', 'synthesizer'] as const;
 export type ModelField = (typeof fields)[number];
 type Parts = Pick<Campaign, ModelField>;
 
-/** Those of a campaign, whatever the kinds that ask them are called. */
+export interface AskedModel {
+  /** Of the campaign file. */
+  field: string;
+  model: LanguageModelSpec;
+}
+
+/** Those of analyst and synthesizer, whatever the kinds that ask them are called. */
 export function languageModelsOf(
   campaign: Parts,
   { analysts, synthesizers }: Pick<Registry, 'analysts' | 'synthesizers'> = allKinds,
@@ -30,10 +37,26 @@ export function languageModelsOf(
     .map((field) => ({ field, model: languageModelSchema.strip().parse(campaign[field]) }));
 }
 
+/** All of them, each once; and the arms that lack one. */
+function allOf(campaign: Campaign, kinds: Registry = allKinds): { models: AskedModel[]; lacking: Check[] } {
+  const models: AskedModel[] = [...languageModelsOf(campaign, kinds)];
+  const lacking: Check[] = [];
+  for (const spec of campaign.arms) {
+    try {
+      const asked = kindOf(kinds.arms, spec).languageModel?.(spec, campaign);
+      if (asked && !models.some(({ field }) => field === asked.field)) models.push(asked);
+    } catch (error) {
+      lacking.push(failed(`arm ${armName(spec)}`, messageOf(error), 'correct it in the campaign file'));
+    }
+  }
+  return { models, lacking };
+}
+
 /** Doctor's: costs a few tokens. */
-export const checkLanguageModels = (campaign: Parts & Pick<Campaign, 'budget'>, kinds?: Registry): Promise<Check[]> =>
-  Promise.all(
-    languageModelsOf(campaign, kinds).map(async ({ field, model }) => {
+export async function checkLanguageModels(campaign: Campaign, kinds?: Registry): Promise<Check[]> {
+  const { models, lacking } = allOf(campaign, kinds);
+  const checks = await Promise.all(
+    models.map(async ({ field, model }) => {
       const name = `language model of the ${field}`;
       const fix = `correct ${field} in the campaign file (docs/language-models.md)`;
       const { dollars } = campaign.budget;
@@ -51,10 +74,13 @@ export const checkLanguageModels = (campaign: Parts & Pick<Campaign, 'budget'>, 
       }
     }),
   );
+  return [...checks, ...lacking];
+}
 
-/** What can be known for nothing: whether the variables that keys are in are set. */
-export const checkKeys = (campaign: Parts, kinds?: Registry): Check[] =>
-  languageModelsOf(campaign, kinds).flatMap(({ field, model }) => {
+/** What can be known for nothing: whether there is a model for whoever asks one, and the variables that keys are in are set. */
+export function checkKeys(campaign: Campaign, kinds?: Registry): Check[] {
+  const { models, lacking } = allOf(campaign, kinds);
+  const keyless = models.flatMap(({ field, model }) => {
     try {
       keyOf(`${field}.apiKeyEnv`, model.apiKeyEnv);
       return [];
@@ -62,11 +88,13 @@ export const checkKeys = (campaign: Parts, kinds?: Registry): Check[] =>
       return [failed(`language model of the ${field}`, messageOf(error), 'workers take it from there')];
     }
   });
+  return [...keyless, ...lacking];
+}
 
 /** An endpoint that is up answers a short question sooner. */
 const PATIENCE_SECONDS = 60;
 
-async function ask(field: ModelField, model: LanguageModelSpec): Promise<void> {
+async function ask(field: string, model: LanguageModelSpec): Promise<void> {
   const nothing = async () => undefined;
   const timeoutSeconds = Math.min(model.timeoutSeconds, PATIENCE_SECONDS);
   await openLanguageModel(field, { ...model, timeoutSeconds }).ask(

@@ -34,8 +34,8 @@ export async function checkPolicyServer({ policyServer, training }: Campaign): P
     if (load.status === 404 || load.status === 405)
       return wrong(
         'it does not let adapters be loaded',
-        `start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True --enable-lora --max-lora-rank ${training.lora.r} (at least lora.r; ` +
-          'the sum of the ranks where a router or arm adds adapters)',
+        `start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True --enable-lora --max-lora-rank ${4 * training.lora.r} ` +
+          '(lora.r times the number of capabilities, here for 4: a sum of adapters has the sum of their ranks)',
       );
     return passed(NAME, `${url} serves ${base.id}, lets adapters be loaded`);
   } catch (error) {

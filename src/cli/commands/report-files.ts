@@ -44,15 +44,17 @@ export const allReports = (home: string): Report[] =>
     }
   });
 
+export const readReport = (place: Place): Report => readReportFile(fileOf(place));
+
 /** @throws UserError if it is damaged or of another version. */
-export function readReport(place: Place): Report {
+export function readReportFile(file: string): Report {
   try {
-    return reportSchema.parse(JSON.parse(readFileSync(fileOf(place), 'utf8')));
+    return reportSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch (error) {
     const [issue] = error instanceof z.ZodError ? error.issues : [];
     const problem = issue ? `${issue.path.join('.') || 'the whole'}: ${issue.message}` : messageOf(error);
     throw new UserError(
-      `${fileOf(place)} is damaged or of another version (${problem}); the same \`campaign run FILE\` writes it anew`,
+      `${file} is damaged or of another version (${problem}); the same \`campaign run FILE\` writes it anew`,
     );
   }
 }

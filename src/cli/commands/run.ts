@@ -1,13 +1,25 @@
 /** `campaign run`, `start` and `serve`. */
 import type { Command } from 'commander';
 import { lazy } from '../lazy';
-import { allOptions, portOptions, stageName, temporalOf, wholeNumber, type CommonOptions } from '../options';
+import {
+  allOptions,
+  homeOf,
+  portOptions,
+  seedList,
+  stageName,
+  temporalOf,
+  wholeNumber,
+  type CommonOptions,
+} from '../options';
 import type { RunOptions } from '../run/command';
 import type { StartOptions } from '../start';
+import type { SeedsOptions } from '../run/seeds';
 import type { ServeOptions } from '../run/supervised-run';
 
 // eslint-disable-next-line @typescript-eslint/no-require-imports -- slow to load, and it loads modules that use `lazy`
 const runModule = () => require('../run/command') as typeof import('../run/command');
+// eslint-disable-next-line @typescript-eslint/no-require-imports -- as above
+const seedsModule = () => require('../run/seeds') as typeof import('../run/seeds');
 
 const RECOVER = "move Temporal's damaged database aside and begin with a new one; what is finished is kept";
 
@@ -15,17 +27,27 @@ const campaignOptions = (command: Command): Command =>
   command
     .option('--until <stage>', 'stop after this stage', stageName)
     .option('--seed <seed>', "seed, instead of the file's; it is added to the name", wholeNumber(0))
+    .option('--training-seed <seed>', 'seed of trainings alone; it is added to the name as -s<seed>', wholeNumber(0))
     .option('--name <name>', "name, instead of the file's")
     .option('--force', "go on with a base model that can't work on the target");
 
 export function runCommands(program: Command): void {
   portOptions(campaignOptions(program.command('run <file>')))
     .description('run a campaign with all its services on this machine; the same command goes on after a stop')
+    .option(
+      '--training-seeds <seeds>',
+      'one run for each of these training seeds (1,2,3), and their comparison',
+      seedList,
+    )
     .option('--recover', RECOVER)
     .option('--exit', 'leave when it has ended, instead of keeping the UI up')
     .option('--json', 'JSON lines instead of a live tree')
     .action(async (file: string, _options: unknown, command: Command) => {
-      process.exitCode = await runModule().runCampaign(file, allOptions<RunOptions>(command));
+      const options = allOptions<RunOptions & Partial<SeedsOptions>>(command);
+      const { trainingSeeds } = options;
+      process.exitCode = trainingSeeds
+        ? await seedsModule().runSeeds(file, { ...options, trainingSeeds })
+        : await runModule().runCampaign(file, options);
     });
 
   campaignOptions(program.command('start <file>'))
@@ -33,7 +55,9 @@ export function runCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (file: string, _options: unknown, command: Command) => {
       const options = allOptions<StartOptions & CommonOptions>(command);
-      const { campaign, decision } = await lazy.start().startFile({ file, at: temporalOf(options), options });
+      const { campaign, decision } = await lazy.start().startFile({
+        ...{ file, at: temporalOf(options), home: homeOf(options), options },
+      });
       const said = { start: 'started', attach: 'is running already', show: 'has ended already' }[decision];
       console.log(
         options.json

@@ -1,19 +1,21 @@
 /**
- * What the language models of analyst and synthesizer will be asked, and what that costs. Invariant: the kinds' own arithmetic (chunks of
- * compacted trajectories, passes over all of them, rounds of every capability), and every assumption is a constant here.
+ * What the language models of analyst, synthesizer and arms will be asked, and what that costs. Invariant: the kinds' own arithmetic (chunks of
+ * compacted trajectories, passes over all of them, rounds of every capability, reflections within an arm's rollouts), and every assumption is a constant here.
  */
 import { z } from 'zod';
-import type { Campaign } from '../../domain/campaign';
+import { armName, type Campaign } from '../../domain/campaign';
 import type { EnvironmentDescription } from '../../domain/environment';
+import { kindOf } from '../../domain/kind';
+import { promptSearchFields } from '../../domain/prompt-search';
 import { costOf, tokensOf } from '../../language-model/costs';
-import { languageModelsOf, type ModelField } from '../checks/language-models';
-import type { Registry } from '../../registry';
-import type { Range } from './counts';
+import { languageModelsOf } from '../checks/language-models';
+import { registry, type Registry } from '../../registry';
+import { compositesOf, type Range } from './counts';
 import type { TrajectoryTokens } from './trajectories';
 
 export interface PlannedQuestions {
-  field: ModelField;
-  step: 'discovery' | 'labels' | 'environments';
+  field: string;
+  step: 'discovery' | 'labels' | 'environments' | 'reflection';
   requests: Range;
   promptTokens: Range;
   completionTokens: Range;
@@ -39,6 +41,9 @@ const DISCOVERY_REPLY: Range = { low: 2_000, high: 12_000 };
 const LABEL_TOKENS: Range = { low: 30, high: 90 };
 const MODULE_REPLY: Range = { low: 6_000, high: 25_000 };
 const ATTACK_REPLY: Range = { low: 1_000, high: 6_000 };
+/** Of trajectories that are shown less compacted than to an analyst. */
+const LESS_COMPACT: Range = { low: 1, high: 3 };
+const PROMPT_REPLY: Range = { low: 500, high: 4_000 };
 /** Of the questions, those that are asked again to mend the answer. */
 const REPAIRED = 0.25;
 
@@ -48,6 +53,8 @@ const optionsSchema = z.object({
   labelsPerChunk: z.number().default(40),
   attacks: z.number().default(5),
 });
+
+const searchSchema = z.object(promptSearchFields);
 
 interface PlanInput {
   campaign: Campaign;
@@ -69,6 +76,7 @@ export function plannedQuestions(o: PlanInput): LanguageModelPlan {
       field === 'analyst' ? ofAnalyst({ ...o, model, ...options }) : [ofSynthesizer({ ...o, model, ...options })];
     return asked.map((one) => priced(field, model, one));
   });
+  questions.push(...ofArms(o));
   const { tokens, requests, dollars } = totalOf(questions);
   const total = { requests, tokens, ...(dollars && { dollars }) };
   const budget = questions.length === 0 ? undefined : budgetText(o.campaign.budget, total);
@@ -115,7 +123,8 @@ function ofAnalyst({
 }
 
 function ofSynthesizer({ campaign, capabilities, description, attacks }: Means): Asked {
-  const rounds = { low: capabilities, high: capabilities * campaign.calibration.maxRounds };
+  const all = capabilities + compositesOf(campaign, capabilities);
+  const rounds = { low: capabilities, high: all * campaign.calibration.maxRounds };
   const attacked = attacks > 0 ? 1 : 0;
   const fixed = PROMPT_TOKENS + targetTokens(description);
   return {
@@ -127,8 +136,33 @@ function ofSynthesizer({ campaign, capabilities, description, attacks }: Means):
   };
 }
 
+/** An arm that asks writes prompts: each try costs at least a minibatch, and at most two and the validation tasks. */
+function ofArms({ campaign, capabilities, trajectory, kinds = registry }: PlanInput): PlannedQuestions[] {
+  const { steps, groupsPerStep, groupSize } = campaign.training;
+  const budget = capabilities * steps * groupsPerStep * groupSize;
+  return campaign.arms.flatMap((spec) => {
+    const { languageModel, planned } = kindOf(kinds.arms, spec);
+    const asked = languageModel?.(spec, campaign);
+    if (!asked) return [];
+    const { training } = planned(spec, { campaign, capabilities, budget });
+    const { minibatchSize, validationTasks } = searchSchema.parse(spec);
+    const requests = {
+      low: Math.floor(training / (2 * minibatchSize + validationTasks)),
+      high: Math.floor(training / minibatchSize),
+    };
+    return priced(`arms.${armName(spec)}`, asked.model, {
+      step: 'reflection',
+      requests,
+      promptTokens: each(
+        (end) => requests[end] * (PROMPT_TOKENS + minibatchSize * LESS_COMPACT[end] * trajectory[end]),
+      ),
+      completionTokens: each((end) => requests[end] * PROMPT_REPLY[end]),
+    });
+  });
+}
+
 /** The lower end is without repairs. */
-function priced(field: ModelField, { price }: Model, { again = 0, step, ...counts }: Asked): PlannedQuestions {
+function priced(field: string, { price }: Model, { again = 0, step, ...counts }: Asked): PlannedQuestions {
   const repaired = (range: Range): Range => ({
     low: Math.round(range.low),
     high: Math.round(range.high * (1 + REPAIRED)),

@@ -2,9 +2,10 @@
 import { armName, type Campaign } from '../../domain/campaign';
 import { publishedRun } from '../../domain/published';
 import { purposeNames } from '../../domain/purposes';
-import { duration, MISSING, wholeNumber } from '../../report/format';
+import { duration, MISSING, shortPercent, wholeNumber } from '../../report/format';
 import type { Check } from '../checks/check';
 import { toldBy } from '../checks/parts';
+import { compositesOf } from './counts';
 import type { CampaignPlan, StageCost } from './estimate';
 import { kinds, quantities, type Quantity, type Rate } from './rates';
 import { languageModelLines } from './language-model-text';
@@ -36,10 +37,17 @@ const rateLine = (name: string, rate: Rate): string =>
 function arms(campaign: Campaign): string[] {
   if (campaign.arms.length === 0) return [];
   const names = campaign.arms.map(armName).join(', ');
-  return [
-    `arms (${names}): each is planned as one that trains on the target with the budget of trace, as grpo_target does`,
-  ];
+  return [`arms (${names}): each is planned with the budget of trace, all capabilities trained to their last step`];
 }
+
+/** What the upper ends have it for. */
+const composites = (campaign: Campaign, capabilities: number): string[] =>
+  compositesOf(campaign, capabilities) === 0
+    ? []
+    : [
+        'composite: one more environment and adapter, in the upper ends; if failures need two at once it takes ' +
+          `${shortPercent(campaign.composites.share)} of their training rollouts (composites.share)`,
+      ];
 
 /** How the budget compares with the published one, where the target is one of its benchmarks. */
 function published(campaign: Campaign, target: TargetTasks, capabilities: number): string[] {
@@ -93,6 +101,7 @@ export function planText(o: {
       ...purposes.map(({ purpose, rollouts }) => [purposeNames[purpose], between(rollouts, wholeNumber)]),
     ]),
     `calibration takes 1 to ${campaign.calibration.maxRounds} rounds a capability, with hints too where it is too hard; what is not calibrated is not trained`,
+    ...composites(campaign, plan.capabilities),
     ...arms(campaign),
     ...published(campaign, target, plan.capabilities),
     ...languageModelLines(languageModels),

@@ -3,6 +3,7 @@
  * home is ours; whatever was started is stopped before the command returns, however it ends.
  */
 import type { Stage } from '../../domain/stages';
+import { refuseNameOfAnalysis } from '../analyse/places';
 import { configDigest, loadCampaign, termsDigest, type CampaignOverrides } from '../campaign-file';
 import { checkBridge } from '../checks/bridge';
 import { checkModel, checkTarget } from '../checks/campaign';
@@ -33,6 +34,7 @@ export type RunOptions = ServeOptions &
 export async function runCampaign(file: string, options: RunOptions): Promise<number> {
   const campaign = loadCampaign({ file, overrides: options });
   const home = homeOf(options);
+  refuseNameOfAnalysis({ home, name: campaign.name });
   const checks = [
     checkHome(home),
     checkBuild(),

@@ -10,11 +10,13 @@ const steps: Record<string, { doing: string; waitsFor?: string }> = {
   discover: { doing: 'looking for capabilities' },
   label: { doing: 'labeling trajectories' },
   select: { doing: 'selecting capabilities' },
+  combine: { doing: 'looking for what is needed together' },
   synthesize: { doing: 'writing the environment' },
   selfTest: { doing: 'testing the environment' },
   calibrate: { doing: 'holding the rewards against the bands' },
   checkBase: { doing: 'looking at the base model', waitsFor: 'a rollouts worker' },
   rollOut: { doing: 'beginning rollouts', waitsFor: 'a rollouts worker' },
+  searchPrompt: { doing: 'beginning to search for a prompt', waitsFor: 'a rollouts worker' },
   fitRouter: { doing: 'fitting the router', waitsFor: 'a rollouts worker' },
   train: { doing: 'beginning to train', waitsFor: 'a gpu slot' },
   writeReport: { doing: 'writing the report' },
@@ -94,7 +96,7 @@ function progressParts({ activity: { heartbeat, state }, owner, rates, now }: On
 const kilobytes = (characters: number): string => `${(characters / 1000).toFixed(1)} kB of replies`;
 
 const trainParts = ({ step, steps: all, reward, rollouts, waitsFor }: TrainHeartbeat, runs: boolean): string[] => [
-  `step ${step}/${all}`,
+  all === undefined ? `step ${step}` : `step ${step}/${all}`,
   ...(reward === undefined ? [] : [`reward ${reward.toFixed(2)}`]),
   ...(runs && rollouts ? [`rollouts ${rollouts.done}/${rollouts.total}`] : []),
   ...(runs && waitsFor ? [`waits for ${waitsFor}`] : []),

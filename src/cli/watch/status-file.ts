@@ -55,7 +55,7 @@ const heartbeatSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('train'),
     step: z.number(),
-    steps: z.number(),
+    steps: z.number().optional(),
     reward: z.number().optional(),
     rollouts: z.object(ratio).optional(),
     waitsFor: z.string().optional(),

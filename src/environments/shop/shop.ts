@@ -6,7 +6,8 @@ import type { Environment, Episode, StepResult, StopReason } from '../../domain/
 import type { AssistantMessage, Message } from '../../domain/messages';
 import { call, isError } from './database';
 import { evaluate } from './reward';
-import { COUNTS, shopTasks, type ShopTask } from './tasks';
+import { completeParameters, versionOf, type ShopParameters } from './parameters';
+import { shopTasks, type ShopTask } from './tasks';
 import { POLICY, RULES, TEXTS, TOOLS } from './tools';
 
 const MAX_STEPS = 10;
@@ -52,20 +53,22 @@ export function openEpisode(task: ShopTask): Episode {
 }
 
 /** The environment; `version` changes with anything that changes tasks, tools, observations or rewards. */
-export function createShop(): Environment {
+export function createShop(given: Partial<ShopParameters> = {}): Environment {
+  const parameters = completeParameters(given);
+  const counts = { train: parameters.trainTasks, test: parameters.testTasks };
   return {
     describe: async () => ({
       name: 'shop',
-      version: '1',
+      version: versionOf(parameters),
       policy: POLICY,
       tools: TOOLS,
       maxSteps: MAX_STEPS,
       hasReference: true,
       rules: RULES,
     }),
-    tasks: async (split) => Array.from({ length: COUNTS[split] }, (_, i) => ({ id: `${split}-${i}`, split })),
+    tasks: async (split) => Array.from({ length: counts[split] }, (_, i) => ({ id: `${split}-${i}`, split })),
     reset: async ({ id }) => {
-      const task = shopTasks().get(id);
+      const task = shopTasks(parameters).get(id);
       if (!task) throw new Error(`shop: unknown task "${id}": use an id from tasks()`);
       return openEpisode(task);
     },

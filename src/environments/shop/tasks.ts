@@ -1,9 +1,10 @@
 /**
- * The procedural task generator. Invariants: a task is a pure function of its id; a first user message belongs to one split only
- * (its hash decides), so `train` and `test` share no text; the skills of a task never leave this folder.
+ * The procedural task generator. Invariants: a task is a pure function of its id and the setting; a first user message belongs to one
+ * split only (its hash decides), so `train` and `test` share no text, whatever the setting; the skills of a task never leave this folder.
  */
 import type { Split } from '../../domain/environment';
 import type { Database, Item, Status } from './database';
+import { completeParameters, type ShopParameters, type TaskSetting } from './parameters';
 import { hash, random, type Random } from './random';
 import { CITIES, COLORS, KINDS, PRICES, TEXTS } from './tools';
 
@@ -45,14 +46,16 @@ export interface ShopTask {
   database: Database;
 }
 
-export const COUNTS: Record<Split, number> = { train: 400, test: 200 };
+/** Of the tasks that need several skills, those that need three. */
+const THREE_SKILLS = 0.3;
 
 /** Draws 1-3 skills that can occur together: with one request, what is refused has no refund to compute. */
-function drawSkills(rng: Random): Skill[] {
+function drawSkills(rng: Random, { requests, several }: TaskSetting): Skill[] {
   const u = rng.next();
-  const count = u < 0.5 ? 1 : u < 0.85 ? 2 : 3;
+  const count = u < 1 - several ? 1 : u < 1 - THREE_SKILLS * several ? 2 : 3;
+  const possible = requests === 1 ? SKILLS.filter((skill) => skill !== 'complete_all') : SKILLS;
   for (;;) {
-    const drawn = rng.sample(SKILLS, count);
+    const drawn = rng.sample(possible, count);
     const has = (skill: Skill): boolean => drawn.includes(skill);
     if (!(has('refuse') && has('compute') && !has('complete_all'))) return SKILLS.filter(has);
   }
@@ -76,11 +79,17 @@ function phrase(request: Request): string {
   return `${verb} the ${target.item}${suffix}`;
 }
 
+/** How many things are asked for. */
+function drawCount(rng: Random, skills: readonly Skill[], { requests }: TaskSetting): number {
+  if (!skills.includes('complete_all')) return 1;
+  return requests === 2 ? 2 : 2 + rng.below(requests - 1);
+}
+
 /** Draws a task from a seed; `id` is only its name. */
-function drawTask({ id, seed }: { id: string; seed: string }): ShopTask {
+function drawTask({ id, seed, setting }: { id: string; seed: string; setting: TaskSetting }): ShopTask {
   const rng = random(seed);
-  const skills = drawSkills(rng);
-  const count = skills.includes('complete_all') ? 2 : 1;
+  const skills = drawSkills(rng, setting);
+  const count = drawCount(rng, skills, setting);
   // Skills about an item go to one request each; refusing and computing to different ones.
   const carried = Array.from({ length: count }, () => new Set<Skill>());
   for (const skill of ['refuse', 'compute', 'choose', 'tell'] as const) {
@@ -143,10 +152,16 @@ function drawTask({ id, seed }: { id: string; seed: string }): ShopTask {
 export const splitOf = (firstMessage: string): Split => (hash(`split ${firstMessage}`) % 4 === 0 ? 'test' : 'train');
 
 /** An endless stream of tasks of one split, named `<stream>-0`, `<stream>-1`, ...; `distinct`: no first message twice. */
-export function* taskStream(o: { stream: string; split: Split; distinct: boolean }): Generator<ShopTask> {
+export function* taskStream(o: {
+  stream: string;
+  split: Split;
+  distinct: boolean;
+  setting?: TaskSetting;
+}): Generator<ShopTask> {
+  const { setting = completeParameters() } = o;
   const seen = new Set<string>();
   for (let draw = 0, n = 0; ; draw++) {
-    const task = drawTask({ id: `${o.stream}-${n}`, seed: `${o.stream} ${draw}` });
+    const task = drawTask({ id: `${o.stream}-${n}`, seed: `${o.stream} ${draw}`, setting });
     if (splitOf(task.firstMessage) !== o.split || seen.has(task.firstMessage)) continue;
     if (o.distinct) seen.add(task.firstMessage);
     n++;
@@ -154,26 +169,30 @@ export function* taskStream(o: { stream: string; split: Split; distinct: boolean
   }
 }
 
-let all: Map<string, ShopTask> | undefined;
+const drawn = new Map<string, ReadonlyMap<string, ShopTask>>();
 
-/** All tasks of both splits by id, drawn once. */
-export function shopTasks(): ReadonlyMap<string, ShopTask> {
-  if (!all) {
-    all = new Map();
-    for (const split of ['train', 'test'] as const) {
-      const stream = taskStream({ stream: split, split, distinct: true });
-      for (let i = 0; i < COUNTS[split]; i++) {
-        const task = stream.next().value as ShopTask;
-        all.set(task.id, task);
-      }
+/** All tasks of both splits by id; those of one setting are drawn once. */
+export function shopTasks(given: Partial<ShopParameters> = {}): ReadonlyMap<string, ShopTask> {
+  const setting = completeParameters(given);
+  const { requests, several, trainTasks, testTasks } = setting;
+  const key = [requests, several, trainTasks, testTasks].join(' ');
+  const known = drawn.get(key);
+  if (known) return known;
+  const all = new Map<string, ShopTask>();
+  for (const [split, count] of [['train', trainTasks] as const, ['test', testTasks] as const]) {
+    const stream = taskStream({ stream: split, split, distinct: true, setting });
+    for (let i = 0; i < count; i++) {
+      const task = stream.next().value as ShopTask;
+      all.set(task.id, task);
     }
   }
+  drawn.set(key, all);
   return all;
 }
 
 /** The skills that a task carries: for demonstrations and tests, never shown to an analyst. */
-export function skillsOf(id: string): Skill[] {
-  const task = shopTasks().get(id);
+export function skillsOf(id: string, parameters: Partial<ShopParameters> = {}): Skill[] {
+  const task = shopTasks(parameters).get(id);
   if (!task) throw new Error(`shop: unknown task "${id}": use an id from tasks()`);
   return task.skills;
 }

@@ -1,11 +1,13 @@
 /**
- * Which arms a campaign has, in the order of the report: base, adapters, the routed policy, baselines, the bound of routing. Invariant: what
+ * Which arms a campaign has, in the order of the report: base, adapters, sums of them, the routed policy, baselines, the bound of routing. Invariant: what
  * should have been evaluated and was not is a row with its reason.
  */
 import type { Role } from '../../domain/reported-arms';
+import { partNames } from '../../domain/composite';
 import { policyNames } from '../../domain/policy-names';
 import type { CampaignRecord, Iteration, RolloutSummary } from '../../domain/results';
 import type { TrainingResult } from '../../domain/results';
+import { sumName } from '../../domain/sums';
 import type { Contents } from './counted';
 import { slug } from './figures';
 import { spentOn, type Spent } from './spent';
@@ -14,6 +16,8 @@ export interface Row {
   name: string;
   role: Role;
   kind?: string;
+  /** Names of capabilities. */
+  builtOn?: string[];
   routable?: boolean;
   spent: Spent;
   /** Of its test rollouts; absent where it has none. */
@@ -39,20 +43,27 @@ export function rowsOf({ record, contents }: { record: CampaignRecord; contents:
       ...(baseHeldOut && { heldOut: baseHeldOut }),
     },
     ...capabilities.flatMap((capability): Row[] => {
-      const { name, trained } = capability;
+      const { name, trained, parts } = capability;
       if (!trained) return [];
-      const spent = spentOn.adapter({ ...on(name), capability });
-      return [{ ...tested(record, name), role: 'adapter', spent, heldOut: trained.target.after }];
+      const spent = spentOn.adapter({ ...on(name), capability, record });
+      const builtOn = parts && { builtOn: partNames({ parts }) };
+      return [{ ...tested(record, name), role: 'adapter', ...builtOn, spent, heldOut: trained.target.after }];
+    }),
+    ...(record.router?.sums ?? []).map((parts): Row => {
+      const name = sumName(parts);
+      const summed = capabilities.filter((capability) => parts.includes(capability.name));
+      return { ...tested(record, name), role: 'sum', spent: spentOn.sum({ ...on(name), capabilities: summed }) };
     }),
     { ...tested(record, routed), role: 'routed', spent: spentOn.routed({ ...on(routed), record }) },
     ...arms.map((arm): Row => {
-      const { name, kind, routable, iterations = [], best, training, reason } = arm;
+      const { name, kind, routable, builtOn, iterations = [], best, training, reason } = arm;
       const work = { iterations, ...(best && { best }), ...(training && { training }) };
       return {
         ...tested(record, name),
         role: 'baseline',
         kind,
         routable,
+        ...(builtOn && { builtOn: builtOn.map(({ capability }) => capability) }),
         spent: spentOn.baseline({ ...on(name), arm, record }),
         ...(best && { heldOut: best.heldOut }),
         ...((training ?? iterations.length > 0) && { work }),

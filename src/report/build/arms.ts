@@ -1,4 +1,4 @@
-/** The arms on the test split: base, each adapter, the routed policy, the baselines, the bound of routing; and the solver matrix. */
+/** The arms on the test split: base, each adapter, sums, the routed policy, the baselines, the bound of routing; and the solver matrix. */
 import { digest } from '../../artifacts/hash';
 import type { ArtifactStore } from '../../artifacts/store';
 import type { Task } from '../../domain/environment';
@@ -50,13 +50,14 @@ async function columnsOf(store: ArtifactStore, rows: readonly Row[]): Promise<Co
 
 async function reportedArm(o: { store: ArtifactStore; row: Row; columns: Columns; level: Level }): Promise<Arm> {
   const { store, row, columns, level } = o;
-  const { name, role, kind, routable, spent, heldOut, work, rollouts, reason } = row;
+  const { name, role, kind, builtOn, routable, spent, heldOut, work, rollouts, reason } = row;
   const id = `arms.${slug(name)}`;
   const [means, base] = [columns.get(name), columns.get(policyNames.base)];
   const common = {
     name,
     role,
     ...(kind !== undefined && { kind }),
+    ...(builtOn && { builtOn }),
     ...(routable && { routable }),
     ...spent,
     tasks: means?.success.size ?? 0,
@@ -96,7 +97,7 @@ async function reportedArm(o: { store: ArtifactStore; row: Row; columns: Columns
 }
 
 /** Solved by any, trial means taken at their best: the bound of routing between single policies. */
-function unionOf(columns: TaskMeans[]): TaskMeans {
+export function unionOf(columns: TaskMeans[]): TaskMeans {
   const best = (field: 'success' | 'reward') => {
     const map = new Map<string, number>();
     for (const column of columns) {

@@ -3,6 +3,7 @@ import type { ArtifactStore } from '../../artifacts/store';
 import { decisionText } from '../../domain/approval';
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { Campaign } from '../../domain/campaign';
+import type { Composite } from '../../domain/composite';
 import type { ReportDraft } from '../../domain/report';
 import type { ReportedCandidate, ReportedCapability, ReportedRound } from '../../domain/reported-capability';
 import type { CampaignRecord, CapabilityResult, RolloutSummary, SynthesisRound } from '../../domain/results';
@@ -10,7 +11,7 @@ import { calibrationsOf } from '../calibrations';
 import { gamed } from '../gamed';
 import { calibrationFigures } from './calibration';
 import { byBranch, taskMeans, type TaskMeans } from './evidence';
-import { differenceFigure, rateFigure, slug, type Level } from './figures';
+import { differenceFigure, nothing, plainFigure, rateFigure, slug, type Level } from './figures';
 import { reportedTraining } from './training';
 import { episodesOf, versionOf } from './versions';
 
@@ -35,7 +36,33 @@ export async function capabilitiesOf(o: {
       ...(result && (await reportedResult({ store, result, level, campaign }))),
     });
   }
+  if (selection.composite) {
+    const result = record.capabilities?.find(({ name }) => name === selection.composite?.candidate.name);
+    capabilities.push({
+      ...compositeCandidate(selection.composite, selection.labels),
+      ...(result && (await reportedResult({ store, result, level, campaign }))),
+    });
+  }
   return { capabilities, bands: campaign.calibration };
+}
+
+/** What no pass labels or votes for. */
+function compositeCandidate(
+  { candidate, failures, of }: Composite,
+  labels: ArtifactRef[],
+): ReportedCandidate & Pick<ReportedCapability, 'parts'> {
+  const { name, definition, parts } = candidate;
+  const id = `selection.${slug(name)}`;
+  return {
+    name,
+    definition,
+    votes: 0,
+    passes: 0,
+    coverage: plainFigure({ id: `${id}.coverage`, value: failures / of, n: of, unit: 'fraction', from: labels }),
+    delta: nothing(`${id}.delta`),
+    selected: true,
+    ...(parts && { parts }),
+  };
 }
 
 async function reportedResult(o: {
@@ -54,13 +81,15 @@ async function reportedResult(o: {
   }
   const kept = rounds.flatMap(calibrationsOf).at(-1);
   const episodes = await episodesOf(store, result.rounds);
-  const { trained } = result;
+  const { trained, parts } = result;
   // It trained on the last round's version.
   const hints = result.rounds.at(-1)?.withHints && { share: campaign.training.hintShare };
   const adapter = trained?.best.policy.adapters[0]?.ref;
   return {
     status: result.status,
     workflowId: result.workflowId,
+    // Without the pairs of which a part came to no adapter.
+    ...(parts && { parts }),
     ...(result.reason !== undefined && { reason: result.reason }),
     ...(rounds.length > 0 && { rounds }),
     ...(kept && { calibration: kept }),

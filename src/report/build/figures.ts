@@ -1,11 +1,17 @@
 /** Makes the figures of a report: value, n, interval and origin together, or an empty figure where nothing was measured. */
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { Figure } from '../../domain/figure';
-import { meanInterval, pairedDifference, successRate, type Estimate } from '../../domain/statistics';
+import { mcnemar, pairedDifference } from '../../domain/paired-statistics';
+import { meanInterval, successRate, type Estimate } from '../../domain/statistics';
 import type { TaskMeans } from './evidence';
 
 /** A name as a part of a figure's id. */
-export const slug = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9_]+/g, '_');
+export const slug = (name: string): string =>
+  name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9_+]+/g, '_')
+    // Of a sum's parts: no name of one adapter has it.
+    .replaceAll('+', '-');
 
 export interface Level {
   confidence: number;
@@ -52,9 +58,15 @@ export function differenceFigure(o: { id: string; treatment: TaskMeans; control:
   const shared = (a: TaskMeans, b: TaskMeans) => new Map([...a.success].filter(([task]) => b.success.has(task)));
   const both = shared(treatment, control);
   if (both.size === 0) return nothing(id);
-  const estimate = pairedDifference({ treatment: both, control: shared(control, treatment), ...level });
+  const pairs = { treatment: both, control: shared(control, treatment) };
+  const estimate = pairedDifference({ ...pairs, ...level });
   const from = [...treatment.from, ...control.from];
-  return measured({ id, estimate, unit: 'difference', method: 'paired bootstrap over tasks', level, from });
+  const once = treatment.trials === 1 && control.trials === 1;
+  const test = once ? mcnemar(pairs) : undefined;
+  return {
+    ...measured({ id, estimate, unit: 'difference', method: 'paired bootstrap over tasks', level, from }),
+    ...(test && { mcnemar: test }),
+  };
 }
 
 /** A plain count or a number that has no interval: `n` is what it is over. */

@@ -42,6 +42,7 @@ export async function buildReport(o: {
     campaign: {
       name: campaign.name,
       seed: campaign.seed,
+      ...(campaign.trainingSeed !== undefined && { trainingSeed: campaign.trainingSeed }),
       configSha256: digest(campaign),
       baseModel: prepared.base,
       target: prepared.target,

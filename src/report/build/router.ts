@@ -5,11 +5,13 @@ import type { ReportDraft } from '../../domain/report';
 import type { FailureType } from '../../domain/failures';
 import { policyNames } from '../../domain/policy-names';
 import type { CampaignRecord } from '../../domain/results';
-import { quantileOf } from '../../domain/statistics';
+import { isSuccess, type Choice } from '../../domain/rollout';
+import { mean, median, quantileOf } from '../../domain/statistics';
 import { fittedRouterSchema, type CrossValidated } from '../../routing/router';
 import { readRollouts } from '../../rollout/read';
-import { readArtifact } from './evidence';
-import { plainFigure, slug, type Level } from './figures';
+import { unionOf } from './arms';
+import { readArtifact, taskMeans, type TaskMeans } from './evidence';
+import { differenceFigure, plainFigure, rateFigure, slug, type Level } from './figures';
 
 const NOT_ROUTED: FailureType = 'RouterFailed';
 
@@ -44,47 +46,85 @@ export async function routerOf(o: {
         base: figure('base', cv.base),
         bestSingle: { option: cv.bestSingle.option, successRate: figure('best_single', cv.bestSingle) },
         unionCeiling: figure('union_ceiling', cv.unionCeiling),
+        ...(cv.forms && {
+          forms: cv.forms.map(({ form, ...scored }) => ({
+            form,
+            successRate: figure(`forms.${slug(form)}`, scored),
+            kept: form === cv.form,
+          })),
+        }),
       },
       helps: cv.helps,
       ...(failed && { failed }),
-      ...(tested && (await routedOf({ store, ref: tested.rollouts.ref, options }))),
+      ...(tested && (await routedOf({ store, ref: tested.rollouts.ref, options, level }))),
+      ...(await regretOf({ store, record, level })),
     },
   };
 }
 
 /** What the rollouts of the routed policy say of the router. */
-async function routedOf(o: { store: ArtifactStore; ref: ArtifactRef; options: readonly string[] }) {
-  const { store, ref } = o;
-  const chosen = new Map(o.options.map((option) => [option, 0]));
-  const probabilities = new Map<string, { sum: number; n: number }>();
-  let [all, routed, failed] = [0, 0, 0];
+async function routedOf(o: { store: ArtifactStore; ref: ArtifactRef; options: readonly string[]; level: Level }) {
+  const { store, ref, level } = o;
+  const chosen = new Map(o.options.map((option) => [option, [] as Routed[]]));
+  let [all, failed] = [0, 0];
   for await (const rollout of readRollouts({ store, ref })) {
     all += 1;
     if (rollout.status === 'broken') {
       if (rollout.error.type === NOT_ROUTED) failed += 1;
     } else if (rollout.routed) {
-      routed += 1;
-      const { chosen: option, probabilities: given } = rollout.routed;
-      chosen.set(option, (chosen.get(option) ?? 0) + 1);
-      for (const [name, value] of Object.entries(given)) {
-        const { sum, n } = probabilities.get(name) ?? { sum: 0, n: 0 };
-        probabilities.set(name, { sum: sum + value, n: n + 1 });
-      }
+      const { task, routed } = rollout;
+      const given = chosen.get(routed.chosen) ?? [];
+      given.push({ task, success: isSuccess(rollout), choice: routed });
+      chosen.set(routed.chosen, given);
     }
   }
-  const count = { n: routed, unit: 'fraction' as const, from: [ref] };
+  const routed = [...chosen.values()].flat();
+  const times = routed.flatMap(({ choice }) => choice.milliseconds ?? []);
+  const from = [ref];
   return {
-    choices: [...chosen].map(([option, times]) => {
-      const given = probabilities.get(option);
+    choices: [...chosen].map(([option, given]) => {
       const id = `router.choices.${slug(option)}`;
+      const predicted = routed.flatMap(({ choice }) => choice.probabilities[option] ?? []);
+      const count = { n: routed.length, unit: 'fraction' as const, from };
+      const { length: n } = predicted;
       return {
         option,
-        share: plainFigure({ ...count, id, value: routed === 0 ? null : times / routed }),
-        ...(given && {
-          probability: plainFigure({ ...count, id: `${id}.probability`, value: given.sum / given.n, n: given.n }),
-        }),
+        share: plainFigure({ ...count, id, value: routed.length === 0 ? null : given.length / routed.length }),
+        successRate: rateFigure({ id: `${id}.success_rate`, means: meansOf(given, from), level }),
+        ...(n > 0 && { probability: plainFigure({ ...count, id: `${id}.probability`, value: mean(predicted), n }) }),
       };
     }),
-    errors: plainFigure({ id: 'router.errors', value: failed, n: all, unit: 'count', from: [ref] }),
+    errors: plainFigure({ id: 'router.errors', value: failed, n: all, unit: 'count', from }),
+    ...(times.length > 0 && {
+      latency: plainFigure({ id: 'router.latency', value: median(times), n: times.length, unit: 'milliseconds', from }),
+    }),
   };
+}
+
+/** A conversation that was given to an option. */
+interface Routed {
+  task: string;
+  success: boolean;
+  choice: Choice;
+}
+
+function meansOf(conversations: readonly Routed[], from: ArtifactRef[]): TaskMeans {
+  const tasks = new Map<string, number[]>();
+  for (const { task, success } of conversations) tasks.set(task, [...(tasks.get(task) ?? []), success ? 1 : 0]);
+  const success = new Map([...tasks].map(([task, trials]) => [task, mean(trials)]));
+  const trials = Math.max(0, ...[...tasks.values()].map(({ length }) => length));
+  return { success, reward: new Map(), branch: new Map(), trials, from };
+}
+
+/** Of what every option solves on test, what the routed policy did not; unknown where one of them was not evaluated. */
+async function regretOf(o: { store: ArtifactStore; record: CampaignRecord; level: Level }) {
+  const { store, record, level } = o;
+  const policies = new Map((record.evaluation?.policies ?? []).map(({ name, rollouts }) => [name, rollouts.ref]));
+  const routed = policies.get(policyNames.routed);
+  const options = (record.router?.options ?? []).map((option) => policies.get(option));
+  if (!routed || options.some((ref) => ref === undefined)) return {};
+  const columns: TaskMeans[] = [];
+  for (const ref of options) if (ref) columns.push(await taskMeans(store, ref));
+  const [treatment, control] = [unionOf(columns), await taskMeans(store, routed)];
+  return { regret: differenceFigure({ id: 'router.regret', treatment, control, level }) };
 }

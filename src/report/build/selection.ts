@@ -31,6 +31,7 @@ export async function selectionOf(
       passes: allPasses(found),
       failedPasses: found.failedPasses,
       ...(selection.reason !== undefined && { reason: selection.reason }),
+      ...(found.noComposite !== undefined && { noComposite: found.noComposite }),
       ...(found.decision && { decision: decisionText(found.decision) }),
       ...shownOf({ ...shown, found, labeled: quotes }),
       from: [found.selection],

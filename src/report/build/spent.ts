@@ -14,6 +14,7 @@ import {
   type RolloutSummary,
   type TrainingResult,
 } from '../../domain/results';
+import { partNames } from '../../domain/composite';
 import type { Arm } from '../../domain/reported-arms';
 import { calibrationBatches, countOnce, type Contents } from './counted';
 import { distinct } from './evidence';
@@ -43,13 +44,13 @@ const trainingPart = ({ metrics, rollouts, brokenRollouts }: TrainingResult): Pa
 const batches = (summaries: readonly (RolloutSummary | undefined)[]): Part[] =>
   summaries.flatMap((summary) => (summary ? [{ ref: summary.ref }] : []));
 
-const ofCapability = ({ rounds, trained }: CapabilityResult): Part[] => [
+const ofCapability = ({ rounds, trained, parts }: CapabilityResult): Part[] => [
   ...batches(calibrationBatches(rounds)),
   ...(trained
     ? [
         trainingPart(trained.training),
         ...batches(trained.iterations.map(({ heldOut }) => heldOut)),
-        ...batches([trained.synthesized.before, trained.target.after]),
+        ...batches([trained.synthesized.before, parts && trained.target.before, trained.target.after]),
       ]
     : []),
 ];
@@ -58,6 +59,23 @@ const trainedCapability = ({ trained }: CapabilityResult): Trained[] => {
   if (!trained) return [];
   const { rollouts, metrics } = trained.training;
   return [{ rollouts, evaluated: trained.best.rollouts, trainedTo: rollouts, from: [metrics] }];
+};
+
+/** Of a composite: the capabilities whose adapters its own holds. */
+function heldBy({ parts = [] }: CapabilityResult, { capabilities = [] }: CampaignRecord): CapabilityResult[] {
+  const names = partNames({ parts });
+  return capabilities.filter(({ name }) => names.includes(name));
+}
+
+/** After what others have spent, which it builds on. */
+const after = (others: readonly Trained[], own: Trained): Trained => {
+  const spent = others.reduce((sum, { rollouts }) => sum + rollouts, 0);
+  return {
+    rollouts: spent + own.rollouts,
+    evaluated: spent + (own.evaluated ?? own.rollouts),
+    trainedTo: spent + own.trainedTo,
+    from: [...others, own].flatMap(({ from }) => from),
+  };
 };
 
 /** Its iterations within the budget, of which one is evaluated; or all of them where none is. */
@@ -75,7 +93,16 @@ function trainedBaseline(arm: ArmResult, budget: number): Trained {
   };
 }
 
-function ofBaseline(arm: ArmResult, budget: number): Part[] {
+/** What it takes over: the calibration of environments, and the held-out evaluations of adapters whose training it counts as its own. */
+const takenOver = ({ builtOn = [] }: ArmResult, capabilities: readonly CapabilityResult[] = []): Part[] =>
+  builtOn.flatMap(({ capability, rollouts }) => {
+    const { rounds = [], trained } = capabilities.find(({ name }) => name === capability) ?? {};
+    const counted = trained?.iterations.filter((iteration) => iteration.rollouts <= rollouts) ?? [];
+    return [...batches(calibrationBatches(rounds)), ...batches(counted.map(({ heldOut }) => heldOut))];
+  });
+
+function ofBaseline(arm: ArmResult, record: CampaignRecord): Part[] {
+  const budget = rolloutsOfTrace(record);
   const { best, training } = arm;
   const { from, rollouts, trainedTo } = trainedBaseline(arm, budget);
   const scored = best ? rollouts : trainedTo;
@@ -83,6 +110,7 @@ function ofBaseline(arm: ArmResult, budget: number): Part[] {
   return [
     ...from.slice(0, 1).map((ref) => ({ ref, counted: { scored, broken } })),
     ...batches(considered(arm, budget).map(({ heldOut }) => heldOut)),
+    ...takenOver(arm, record.capabilities),
   ];
 }
 
@@ -92,7 +120,7 @@ const routableArms = ({ arms = [], router }: CampaignRecord): ArmResult[] =>
 const ofRouting = (record: CampaignRecord): Part[] => [
   ...batches([record.baseRollouts, record.baseHeldOut]),
   ...(record.capabilities ?? []).flatMap(ofCapability),
-  ...routableArms(record).flatMap((arm) => ofBaseline(arm, rolloutsOfTrace(record))),
+  ...routableArms(record).flatMap((arm) => ofBaseline(arm, record)),
 ];
 
 const matrix = ({ router }: CampaignRecord): Part[] => batches(router?.outcomes.map(({ rollouts }) => rollouts) ?? []);
@@ -145,11 +173,16 @@ function spentOnOne(on: Spending, trained: Trained, step: number | undefined, pa
 /** By role. */
 export const spentOn = {
   base: (on: Spending): Spent => spent(on, [], []),
-  adapter({ capability, ...on }: Spending & { capability: CapabilityResult }): Spent {
+  adapter({ capability, record, ...on }: Spending & { capability: CapabilityResult; record: CampaignRecord }): Spent {
+    const held = heldBy(capability, record);
     const [trained] = trainedCapability(capability);
-    const parts = ofCapability(capability);
-    return trained ? spentOnOne(on, trained, capability.trained?.best.step, parts) : spent(on, [], parts);
+    const parts = [...held, capability].flatMap(ofCapability);
+    if (!trained) return spent(on, [], parts);
+    return spentOnOne(on, after(held.flatMap(trainedCapability), trained), capability.trained?.best.step, parts);
   },
+  /** Adding costs nothing: what its parts have cost. */
+  sum: ({ capabilities, ...on }: Spending & { capabilities: readonly CapabilityResult[] }): Spent =>
+    spent(on, capabilities.flatMap(trainedCapability), capabilities.flatMap(ofCapability)),
   routed: ({ record, ...on }: Spending & { record: CampaignRecord }): Spent =>
     spent(on, trainedForRouting(record), [...ofRouting(record), ...matrix(record)]),
   /** Nobody has to choose: without the outcome matrix. */
@@ -158,7 +191,7 @@ export const spentOn = {
   /** Of one that failed it may not be known. */
   baseline({ arm, record, ...on }: Spending & { arm: ArmResult; record: CampaignRecord }): Spent {
     const budget = rolloutsOfTrace(record);
-    const parts = ofBaseline(arm, budget);
+    const parts = ofBaseline(arm, record);
     return {
       ...spentOnOne(on, trainedBaseline(arm, budget), arm.best?.step, parts),
       ...(!arm.best && { trainingRollouts: nothing(`${on.id}.rollouts.training`) }),

@@ -37,7 +37,10 @@ export function batchesByPurpose(record: CampaignRecord): Batches[] {
     of('held_out', [
       baseHeldOut,
       ...works.flatMap((work) => work?.iterations?.map(({ heldOut }) => heldOut)),
-      ...capabilities.flatMap(({ trained: t }) => (t ? [t.synthesized.before, t.target.after] : [])),
+      ...capabilities.flatMap(({ trained: t, parts }) =>
+        // Of the base, the target is held out for all of them at once.
+        t ? [t.synthesized.before, parts && t.target.before, t.target.after] : [],
+      ),
     ]),
     of('outcome_matrix', router?.outcomes.map((o) => o.rollouts) ?? []),
     of('test', evaluation?.policies.map(({ rollouts }) => rollouts) ?? []),

@@ -1,10 +1,11 @@
 /** Success against the training rollouts spent: held-out success on the way (open), test success of what is evaluated (filled). */
 import type { Figure } from '../../domain/figure';
 import type { Arm, Role } from '../../domain/reported-arms';
+import { shortName } from '../arm-names';
 import { figureTitle } from '../figure-view';
 import { shortPercent, valueText, wholeNumber } from '../format';
 import { markup, type Markup } from '../markup';
-import { armMark, line, linear, shortName, spread, svg, text, ticks } from './scale';
+import { armMark, line, linear, spread, svg, text, ticks } from './scale';
 
 const left = 56;
 const right = 600;
@@ -93,6 +94,7 @@ ${text({ x: labels, y: labelY + 4, class: arm.role === 'routed' ? 'strong' : '' 
 const words: Record<Role, string> = {
   base: 'base',
   adapter: 'an adapter',
+  sum: 'a sum of adapters',
   routed: 'the routed policy',
   baseline: 'a baseline',
   bound: 'bound of routing',

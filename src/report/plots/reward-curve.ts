@@ -1,8 +1,9 @@
 /** One training run: reward by step as a line, that of each branch as a thin one, held-out mean reward of the iterations as dots with intervals, the best step marked. */
 import type { Curve, ReportedTraining } from '../../domain/reported-training';
+import { shortName } from '../arm-names';
 import { figureTitle } from '../figure-view';
 import { markup, type Markup } from '../markup';
-import { line, linear, shortName, svg, text, ticks } from './scale';
+import { line, linear, svg, text, ticks } from './scale';
 
 const left = 34;
 const right = 268;

@@ -1,4 +1,4 @@
-/** Router: how often each option was chosen on the test split, and the mean of its probabilities where it gave any. */
+/** Router: how often each option was chosen on the test split, with what success, and the mean of its probabilities where it gave any. */
 import type { ReportedRouter } from '../../domain/report';
 import type { Role } from '../../domain/reported-arms';
 import { figureTitle } from '../figure-view';
@@ -23,13 +23,18 @@ export const routerPlot = ({
   const x = linear({ domain: [0, Math.max(0.1, ...choices.map((c) => c.share.value ?? 0))], range: [left, right] });
   return svg(
     { width: 900, height: choices.length * rowHeight + 12, label: 'Share of conversations by chosen option' },
-    choices.map(({ option, share, probability }, i) => {
+    choices.map(({ option, share, successRate, probability }, i) => {
       const y = i * rowHeight + 6;
       const end = x(share.value ?? 0);
       const given = probability && `mean probability ${valueText(probability)}`;
-      const label = [valueText(share), spreadText(share), `n ${share.n}`, given].filter((t) => t !== undefined);
+      const solved =
+        successRate?.n && `${valueText(successRate)} (${spreadText(successRate)}) of ${successRate.n} solved`;
+      const label = [valueText(share), spreadText(share), `n ${share.n}`, solved, given].filter(
+        (t) => typeof t === 'string',
+      );
       const title = [
         figureTitle({ figure: share, label: option, campaign }),
+        ...(successRate ? [figureTitle({ figure: successRate, label: 'success of these', campaign })] : []),
         ...(probability ? [figureTitle({ figure: probability, label: 'mean probability', campaign })] : []),
       ].join('\n');
       return markup`<g><title>${title}</title>${rowLabel({ y: y + 13, name: option })}

@@ -1,5 +1,6 @@
 /** Scales and axes. Invariant: a finite value gives a finite coordinate, also for an empty or one-point domain. */
 import type { Role } from '../../domain/reported-arms';
+import { shortName } from '../arm-names';
 import { markup, type Markup } from '../markup';
 
 export type Scale = (value: number) => number;
@@ -53,11 +54,7 @@ export const text = (
 export const LABELS = 236;
 const LONGEST_LABEL = 34;
 
-/** A long name, cut; the mark's title has it whole. */
-export const shortName = (name: string, longest: number): string =>
-  name.length <= longest ? name : `${name.slice(0, longest - 1)}…`;
-
-/** A row's name, right-aligned before the plot. */
+/** A row's name, right-aligned before the plot; a long one is cut, the mark's title has it whole. */
 export const rowLabel = ({ y, name, strong }: { y: number; name: string; strong?: boolean }): Markup =>
   text({ x: LABELS - 12, y, anchor: 'end', class: strong ? 'strong' : '' }, shortName(name, LONGEST_LABEL));
 

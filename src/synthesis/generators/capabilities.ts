@@ -21,7 +21,7 @@ export interface Plan {
   keyMissing: boolean;
 }
 
-const plain: Plan = {
+export const plain: Plan = {
   requests: 1,
   forbidden: false,
   similar: false,
@@ -37,6 +37,8 @@ export interface Generator {
   requested(world: World): Write[];
   rationale: string;
 }
+
+const wordsIn = ({ words }: Vocabulary): number => words.filter(Boolean).length;
 
 const onRecord = (world: World): Write[] => world.writes.filter((w) => w.onRecord);
 
@@ -84,7 +86,15 @@ export const generatorsByName = {
   select_matching_record: {
     special: { ...plain, similar: true },
     twin: plain,
-    requested: onRecord,
+    requested: (world) => {
+      const named = namedField(world);
+      if (world.lookup.fields.some(({ name, vocabulary }) => name === named && wordsIn(vocabulary) < 2))
+        throw new OutsideFailure(
+          'CannotSynthesize',
+          `"${named}" has fewer than two words to tell similar records apart: give its pattern two groups`,
+        );
+      return onRecord(world);
+    },
     rationale:
       'The account holds another record with the same word that could be acted on as well; all words of the request together decide. What ' +
       'is learned is to compare every word before choosing a record.',
@@ -136,22 +146,15 @@ export const generatorsByName = {
 export type CapabilityName = keyof typeof generatorsByName;
 
 /** The record's field that users name: the one in the requests with the most words to choose from. */
-export function namedField(world: World, { special }: Generator): string {
+export function namedField(world: World): string {
   const slots = new Set(world.writes.flatMap((w) => slotsOf(w.request)));
-  const words = (v: Vocabulary): number => v.words.filter(Boolean).length;
   const [best] = world.lookup.fields
     .filter((field) => slots.has(field.name))
-    .sort((a, b) => words(b.vocabulary) - words(a.vocabulary));
+    .sort((a, b) => wordsIn(b.vocabulary) - wordsIn(a.vocabulary));
   if (!best)
     throw new OutsideFailure(
       'CannotSynthesize',
       "no request names a field of a record: put one in braces in the write tools' descriptions",
     );
-  if (special.similar && words(best.vocabulary) < 2) {
-    throw new OutsideFailure(
-      'CannotSynthesize',
-      `"${best.name}" has fewer than two words to tell similar records apart: give its pattern two groups`,
-    );
-  }
   return best.name;
 }

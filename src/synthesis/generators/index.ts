@@ -1,5 +1,6 @@
 /**
- * Synthesizer `generators`: writes modules for targets that describe themselves by schemas and rules, one generator a capability.
+ * Synthesizer `generators`: writes modules for targets that describe themselves by schemas and rules, one generator a capability; for a
+ * composite, generators two at a time.
  * Invariant: a pure function of its input; what goes into a module is policy text, schemas, rules and wording, never a record, a value
  * or a text of one of the target's tasks.
  */
@@ -9,7 +10,8 @@ import { isFailure, OutsideFailure } from '../../domain/failures';
 import { defineKind, type Identity } from '../../domain/kind';
 import type { ToolSchema } from '../../domain/messages';
 import type { ReviseInput, SynthesizedModule, Synthesizer, SynthesizerKind, WriteInput } from '../synthesizer';
-import { generatorsByName, namedField, type Generator } from './capabilities';
+import { namedField } from './capabilities';
+import { familiesOf, familyOf, generatorNamed, type Families, type Family } from './families';
 import { startKnobs, turn, type Knobs, type Params } from './params';
 import { knobsOf, moduleSource } from './source';
 import { wordingOf } from './wording';
@@ -20,7 +22,7 @@ const MAX_TOOLS = 5;
 
 export const generators: SynthesizerKind = defineKind({
   kind: 'generators',
-  version: '5',
+  version: '6',
   options: {},
   open: (_, identity) => openGenerators(identity),
 });
@@ -50,10 +52,9 @@ function write(
   { knobs, why = '' }: { knobs: Knobs; why?: string },
 ): SynthesizedModule {
   signal.throwIfAborted();
-  const generator = generatorOf(candidate);
   const described = worldOf(description);
-  const requested = generator.requested(described);
-  const tools = offered(description, described, requested);
+  const { families, cycle, rationale, order } = madeOf(candidate, described);
+  const tools = offered(description, described, families);
   const names = new Set(tools.map((tool) => tool.name));
   const world = { ...described, writes: described.writes.filter((w) => names.has(w.tool)) };
   const params: Params = {
@@ -64,17 +65,16 @@ function write(
     tools,
     world,
     wording: wordingOf({ conversations: rollouts.map(({ messages }) => messages), description, world }),
-    requested: requested.map((w) => w.tool).filter((name) => names.has(name)),
-    named: namedField(world, generator),
-    special: generator.special,
-    twin: generator.twin,
+    named: namedField(world),
+    families: within(families, names),
+    cycle,
     forbidden: [...new Set(forbidden)].sort(),
   };
   progress(1, 1);
   return {
     source: moduleSource(params),
     rationale:
-      `${generator.rationale}${why} Every second instance is the twin of the one before; accounts hold ` +
+      `${rationale}${why} ${order}; accounts hold ` +
       `${knobs.records.join(' to ')} records; tools, observations and policy are those of ${description.name}.`,
   };
 }
@@ -95,18 +95,30 @@ function revised({ round, previous }: ReviseInput): { knobs: Knobs; why: string 
   );
 }
 
-function generatorOf({ name }: Candidate): Generator {
-  const found = Object.entries<Generator>(generatorsByName).find(([known]) => known === name);
-  if (found) return found[1];
-  throw new OutsideFailure(
-    'CannotSynthesize',
-    `there is no generator for "${name}", only for ${Object.keys(generatorsByName).join(', ')}; ${BY_HAND}`,
-  );
+function madeOf({ name, parts }: Candidate, world: World): Families {
+  try {
+    return parts ? familiesOf(parts, world) : familyOf(generatorNamed(name), world);
+  } catch (error) {
+    if (!isFailure(error, 'CannotSynthesize')) throw error;
+    throw new OutsideFailure('CannotSynthesize', `${error.message}; ${BY_HAND}`);
+  }
 }
 
-/** The look-up and the writes, those that are asked for first, at most 5, in the target's order. */
-function offered(description: EnvironmentDescription, world: World, requested: World['writes']): ToolSchema[] {
-  const others = world.writes.filter((w) => !requested.includes(w));
-  const names = [world.lookup.tool, ...[...requested, ...others].map((w) => w.tool)].slice(0, MAX_TOOLS);
-  return description.tools.filter((tool) => names.includes(tool.name));
+/** With these tools only; a family of which none is left has no instances. */
+const within = (families: readonly Family[], names: ReadonlySet<string>): Family[] =>
+  families
+    .map((family) => ({
+      ...family,
+      requested: family.requested.map((tools) => tools.filter((name) => names.has(name))),
+    }))
+    .filter(({ requested }) => requested.every((tools) => tools.length > 0));
+
+/** The look-up and the writes, those that are asked for first, in turn for each family, at most 5, in the target's order. */
+function offered(description: EnvironmentDescription, world: World, families: readonly Family[]): ToolSchema[] {
+  const wanted = families.flatMap(({ requested }) => requested);
+  const longest = Math.max(...wanted.map(({ length }) => length));
+  const inTurn = Array.from({ length: longest }, (_, n) => wanted.flatMap((tools) => tools.slice(n, n + 1))).flat();
+  const names = new Set([world.lookup.tool, ...inTurn, ...world.writes.map((w) => w.tool)]);
+  const first = [...names].slice(0, MAX_TOOLS);
+  return description.tools.filter((tool) => first.includes(tool.name));
 }

@@ -15,7 +15,7 @@ export interface Request {
 
 export interface Instance {
   seed: number;
-  /** Needs the capability; a twin does not. */
+  /** Needs the capability, or both of a pair; its twins do not. */
   special: boolean;
   /** Of the account. */
   key: string | number;

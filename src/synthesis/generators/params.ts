@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { CalibrationReport } from '../../domain/calibration';
 import type { ToolSchema } from '../../domain/messages';
-import type { Plan } from './capabilities';
+import type { Family, Member } from './families';
 import type { Wording } from './wording';
 import type { World } from './world';
 
@@ -23,11 +23,10 @@ export interface Params extends Knobs {
   tools: ToolSchema[];
   world: World;
   wording: Wording;
-  /** Tools that users ask for, and the record's field that they name. */
-  requested: string[];
+  /** The record's field that users name. */
   named: string;
-  special: Plan;
-  twin: Plan;
+  families: Family[];
+  cycle: Member[][];
   /** messageHash() of messages that must not come up. */
   forbidden: string[];
 }

@@ -1,7 +1,8 @@
 /** What a module must not have from the target's data. Invariant: of identifiers only those are looked for that the model was shown. */
 import type { EnvironmentDescription } from '../../domain/environment';
-import { openModule } from '../../sandbox/module';
-import { forbiddenIn } from '../../sandbox/leakage';
+import type { Message } from '../../domain/messages';
+import type { EnvironmentModule } from '../../sandbox/module';
+import { forbiddenIn, isDistinctive, spelledOut } from '../../sandbox/leakage';
 import { play } from '../../sandbox/scripted-episode';
 
 /** Identifiers with so many digits are of one record; in shorter ones, numbers, years and dates two worlds may agree. */
@@ -25,23 +26,30 @@ export function copiedIdentifiers(
   return identifiersIn(shown).filter((word) => own.has(word) && !allowed.has(word));
 }
 
-/** Runs of words are looked at pairwise: a long text in parts, each the second half of the one before and as much again. */
-const PART = 20_000;
-const partsOf = (text: string): string[] =>
-  Array.from({ length: Math.max(1, Math.ceil((2 * text.length) / PART) - 1) }, (_, n) =>
-    text.slice((n * PART) / 2, (n * PART) / 2 + PART),
-  );
+/** Whether the module's text holds that of a test task, on whatever seed it would be said. */
+export const quotesTask = (source: string, forbidden: readonly string[]): boolean =>
+  forbiddenIn(forbidden.filter(isDistinctive))(spelledOut(source));
 
-/** Seeds of which a user says the text of a test task. */
-export async function leakingSeeds(
-  module: ReturnType<typeof openModule>,
+/** Where an instance says the text of a test task: seed and whose words they are. */
+export interface Leak {
+  seed: number;
+  who: 'a user' | 'a tool' | 'the hint';
+}
+
+/** In the episodes of the solutions, and the hints. The policy is the target's own. */
+export async function leaksOf(
+  module: EnvironmentModule,
   { seeds, forbidden }: { seeds: readonly number[]; forbidden: readonly string[] },
-): Promise<number[]> {
-  const isForbidden = forbiddenIn(forbidden);
-  const leaking: number[] = [];
+): Promise<Leak[]> {
+  const [isForbidden, isTelling] = [forbiddenIn(forbidden), forbiddenIn(forbidden.filter(isDistinctive))];
+  const hints = (await module.exports()).includes('hint');
+  const leaks: Leak[] = [];
   for (const seed of forbidden.length > 0 ? seeds : []) {
     const { messages } = await play(module, { seed, script: await module.solve(seed) });
-    if (messages.some(({ role, content }) => role === 'user' && partsOf(content).some(isForbidden))) leaking.push(seed);
+    const saidBy = (role: Message['role']) => messages.flatMap((one) => (one.role === role ? [one.content] : []));
+    if (saidBy('user').some(isForbidden)) leaks.push({ seed, who: 'a user' });
+    if (saidBy('tool').some(isTelling)) leaks.push({ seed, who: 'a tool' });
+    if (hints && isTelling(await module.hint(await module.make(seed)))) leaks.push({ seed, who: 'the hint' });
   }
-  return leaking;
+  return leaks;
 }

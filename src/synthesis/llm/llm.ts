@@ -60,7 +60,8 @@ export function synthesizerWith(means: Means, { kind, version }: Pick<Identity, 
     identity: { kind, version, options },
 
     unsuited(description) {
-      const none = { candidate: { name: '', definition: '', examples: [] }, description, forbidden: [] };
+      const candidate = { name: '', definition: '', examples: [] };
+      const none = { candidate, others: [], description, forbidden: [] };
       try {
         questionOf(none, { shown: [], prompts, room: means, more: [] });
         const { length } = description.tools;
@@ -105,8 +106,13 @@ async function moduleFor(
     },
   );
   progress(1, 2);
-  const proposed = await attacksOn({ source: written.source, candidate }, { ...means, seed, asking: asking(1) });
+  // None is ever dropped: where there is no room for more, no more are asked for.
+  const most = Math.min(means.attacks, Math.max(0, MOST_ATTACKS - known.length));
+  const proposed = await attacksOn(
+    { source: written.source, candidate },
+    { ...means, attacks: most, seed, asking: asking(1) },
+  );
   progress(2, 2);
   const attacks = new Map([...known, ...proposed].map((attack) => [JSON.stringify(attack.messages), attack]));
-  return { ...written, source: withAttacks(written.source, [...attacks.values()].slice(-MOST_ATTACKS)) };
+  return { ...written, source: withAttacks(written.source, [...attacks.values()]) };
 }

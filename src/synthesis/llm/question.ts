@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { Lacking } from '../../domain/capability';
 import { OutsideFailure } from '../../domain/failures';
 import type { ScoredRollout } from '../../domain/rollout';
 import type { Prompts } from '../../language-model/prompts';
@@ -12,19 +13,19 @@ import type { ReviseInput, WriteInput } from '../synthesizer';
 import { evidenceText } from './evidence';
 import { adviceText, foundText } from './feedback';
 import { ownCode } from './read-module';
-import { policyText, samplesOf, samplesText, toolsText } from './target';
+import { policyText, samplesOf, samplesText, toolsText, usersText } from './target';
 import type { Target } from './target-checks';
 
 /** The project's own, seen from src/ and from dist/: modules that pass the self-test. */
 const EXAMPLES = resolve(__dirname, '..', '..', '..', 'prompts', 'examples');
 const EXAMPLE_NAMES = ['board', 'pages'];
 
-/** The most is shown that fits: samples of each tool and their characters, failures, successes. */
+/** The most is shown that fits: samples of each tool and their characters, failures, successes, messages of users. */
 const SIZES = [
-  { most: 3, chars: 1_500, failures: 5, successes: 2 },
-  { most: 3, chars: 700, failures: 4, successes: 2 },
-  { most: 2, chars: 400, failures: 3, successes: 1 },
-  { most: 1, chars: 300, failures: 1, successes: 1 },
+  { most: 3, chars: 1_500, failures: 5, successes: 2, users: 24 },
+  { most: 3, chars: 700, failures: 4, successes: 2, users: 12 },
+  { most: 2, chars: 400, failures: 3, successes: 1, users: 8 },
+  { most: 1, chars: 300, failures: 1, successes: 1, users: 4 },
 ];
 /** As rough as tokenizers differ: code and JSON have fewer characters to a token than prose. */
 const CHARS_PER_TOKEN = 3.5;
@@ -48,26 +49,29 @@ export const examplesText = (): string =>
 
 /** The messages that ask for a module, and what its answer is held against. `shown`: the rollouts that may be (showable()). */
 export function questionOf(
-  { candidate, description, forbidden }: Pick<WriteInput, 'candidate' | 'description' | 'forbidden'>,
+  { candidate, others, description, forbidden }: Pick<WriteInput, 'candidate' | 'others' | 'description' | 'forbidden'>,
   { shown, prompts, room, more }: Asked,
 ): { messages: ChatMessage[]; target: Target } {
   const samples = samplesOf(shown);
   const tried = SIZES.map((size) => {
     const observations = samplesText(samples, size) || '(none was called)';
     const evidence = evidenceText({ candidate, rollouts: shown, ...size });
+    const users = usersText(shown, { most: size.users });
     const messages = prompts.render('environment', {
       examples: examplesText(),
       policy: policyText(description),
       tools: toolsText(description),
       steps: String(description.maxSteps),
       observations,
+      users,
+      lacking: lackingText([candidate, ...others]),
       capability: candidate.name,
       definition: candidate.definition || '(none was given)',
       evidence,
     });
     return {
       messages: [...messages, ...more],
-      target: { description, samples, forbidden, shown: `${observations}\n${evidence}` },
+      target: { description, samples, forbidden, shown: `${observations}\n${evidence}\n${users}` },
     };
   });
   const fitting = tried.find(({ messages }) => tokensOf(messages) + room.maxTokens <= room.contextTokens);
@@ -79,6 +83,13 @@ export function questionOf(
       `${needed} in all; set contextTokens to that or more (and take a model that has them), or lower maxTokens`,
   );
 }
+
+/** In the order of names: the same for all capabilities of a target. */
+const lackingText = (lacking: readonly Lacking[]): string =>
+  [...lacking]
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .map(({ name, definition }) => `- ${name}: ${definition || '(no definition was given)'}`)
+    .join('\n');
 
 const tokensOf = (messages: readonly ChatMessage[]): number =>
   Math.ceil(messages.reduce((sum, { content }) => sum + content.length, 0) / CHARS_PER_TOKEN);

@@ -47,9 +47,29 @@ export async function readModule(text: string, target: Target): Promise<Read<Syn
   return defects.length > 0 ? { defects } : { value: { source, rationale: rationale ?? '' } };
 }
 
-/** The last line that says it, in the text or among the code's comments. */
-const rationaleIn = (text: string): string | undefined =>
-  [...text.matchAll(/^[\s*_#>/-]*Rationale[\s*_]*:[\s*_]*(\S.*)$/gim)].at(-1)?.[1]?.replace(/[\s*_]+$/, '');
+/** What the last line says that begins so, in the text or among the code's comments; where it is a heading, what the next line says. */
+export function rationaleIn(text: string): string | undefined {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  for (const [n, line] of [...lines.entries()].reverse()) {
+    const head = /^[\s*_#>/-]*Rationale[\s*_]*:/i.exec(line)?.[0];
+    if (head === undefined) continue;
+    const said = [line.slice(head.length), lines[n + 1] ?? ''].map(bare).find((words) => words !== '');
+    if (said !== undefined) return said;
+  }
+  return undefined;
+}
+
+const AROUND = new Set(['*', '_']);
+const isAround = (character: string | undefined): boolean =>
+  character !== undefined && (AROUND.has(character) || character.trim() === '');
+
+/** Without emphasis and blanks around it, in a time that grows with the text: expressions for its end look at every run of them. */
+function bare(words: string): string {
+  let [from, to] = [0, words.length];
+  while (isAround(words[from])) from += 1;
+  while (to > from && isAround(words[to - 1])) to -= 1;
+  return words.slice(from, to);
+}
 
 /** Types are taken out where the code has some, whatever it is called: what loads as it is stays as it is. */
 async function javascript(code: string, typed: boolean): Promise<{ source: string } | { problem: string }> {

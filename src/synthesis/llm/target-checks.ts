@@ -8,7 +8,7 @@ import { OFFERED_TOOLS } from '../../sandbox/limits';
 import { REQUIRED_EXPORTS, type EnvironmentModule } from '../../sandbox/module';
 import { play, told } from '../../sandbox/scripted-episode';
 import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../../sandbox/seeds';
-import { copiedIdentifiers, leakingSeeds } from './leaks';
+import { copiedIdentifiers, leaksOf, quotesTask } from './leaks';
 import { answersIn, type Sample } from './target';
 
 export interface Target {
@@ -56,12 +56,14 @@ export async function targetDefects(o: {
       target.samples,
     ),
   );
-  const [leaking] =
-    defects.length > 0 ? [] : await leakingSeeds(module, { seeds: LEAK_SEEDS, forbidden: target.forbidden });
-  if (leaking !== undefined)
-    defects.push(
-      `seed ${leaking}: a user says the text of a task that must not be known: word the users' messages otherwise`,
-    );
+  const { forbidden } = target;
+  if (quotesTask(source, forbidden))
+    defects.push('the code holds the text of a task that must not be known: compose the texts from the seed');
+  const [leak] = defects.length > 0 ? [] : await leaksOf(module, { seeds: LEAK_SEEDS, forbidden });
+  if (leak) {
+    const { seed, who } = leak;
+    defects.push(`seed ${seed}: ${who} says the text of a task that must not be known: word these texts otherwise`);
+  }
   return defects;
 }
 

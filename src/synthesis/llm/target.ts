@@ -19,8 +19,9 @@ export interface Sample {
 
 /** Of the agent's tools; the first ones kept for each tool are of different kinds, as far as there are some. */
 const MOST_SAMPLES = 3;
-/** The method's constant, as in compacted trajectories. */
+/** The method's constants, as in compacted trajectories. */
 const GIVEN_CHARS = 200;
+const USER_CHARS = 300;
 
 /** Those of which no user message holds the text of a test task. */
 export async function showable(
@@ -78,4 +79,22 @@ export function samplesText(samples: readonly Sample[], { most, chars }: { most:
   return shown
     .map(({ tool, given, content }) => `${tool}(${cut(given, GIVEN_CHARS)})\n=> ${cut(content, chars) || '(empty)'}`)
     .join('\n\n');
+}
+
+/** Users' first messages and later ones: `most` of each, from all over the rollouts. */
+export function usersText(rollouts: readonly ScoredRollout[], { most }: { most: number }): string {
+  const said = rollouts.map(({ messages }) =>
+    messages.flatMap(({ role, content }) => (role === 'user' ? [content] : [])),
+  );
+  const first = said.flatMap(([message]) => message ?? []);
+  const later = said.flatMap(([, ...messages]) => messages);
+  const listed = (title: string, messages: readonly string[]): string[] => [
+    title,
+    ...messages.map((message) => `- ${cut(message, USER_CHARS)}`),
+  ];
+  const spread = (messages: readonly string[]): string[] => {
+    const distinct = [...new Set(messages)];
+    return distinct.filter((_, n) => n % Math.max(1, Math.floor(distinct.length / most)) === 0).slice(0, most);
+  };
+  return [...listed('First:', spread(first)), ...listed('Later:', spread(later))].join('\n');
 }

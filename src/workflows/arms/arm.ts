@@ -1,6 +1,7 @@
 /** An arm: one way to spend as many training rollouts as `trace`. It runs as a child workflow and comes to policies to be evaluated. */
 import type { Campaign } from '../../domain/campaign';
-import type { Kind } from '../../domain/kind';
+import type { Kind, KindSpec } from '../../domain/kind';
+import type { LanguageModelSpec } from '../../domain/language-model';
 import type { ArmOutcome, CapabilityResult, Prepared } from '../../domain/results';
 import type { ChildStatus } from '../child-status';
 
@@ -24,4 +25,42 @@ export interface ArmKind extends Kind<Arm> {
   readonly routable: boolean;
   /** Beside the capabilities, or after them where it builds on what they made. */
   readonly starts: 'beside' | 'after';
+  /** What `campaign plan` counts of one. */
+  readonly planned: (spec: KindSpec, plan: PlanContext) => PlannedArm;
+  /** Of one that asks a language model: which, and the campaign file's field that names it. Throws BadInput where there is none. */
+  readonly languageModel?: (spec: KindSpec, campaign: Campaign) => { field: string; model: LanguageModelSpec };
 }
+
+export interface PlanContext {
+  campaign: Campaign;
+  /** Selected ones: all come to an adapter. */
+  capabilities: number;
+  budget: number;
+}
+export interface PlannedArm {
+  /** Training rollouts of its own. */
+  training: number;
+  /** Policies that are evaluated on the held-out tasks. */
+  heldOut: number;
+}
+
+/** Of one training step. */
+export const stepRollouts = ({ training }: Campaign): number => training.groupsPerStep * training.groupSize;
+
+/** Whole training steps of so many rollouts. Throws if there is not one. */
+export function stepsWithin(campaign: Campaign, rollouts: number): number {
+  const steps = Math.floor(rollouts / stepRollouts(campaign));
+  if (steps > 0) return steps;
+  const { groupsPerStep, groupSize } = campaign.training;
+  const needs = `a training step takes ${groupsPerStep} x ${groupSize} (training.groupsPerStep x training.groupSize)`;
+  throw new Error(`it may spend ${rollouts} training rollouts, and ${needs}`);
+}
+
+/** With so many training rollouts; a trainer saves every so many steps and at its end, and each checkpoint is evaluated. */
+export function plannedTraining(campaign: Campaign, rollouts: number): PlannedArm {
+  const steps = Math.floor(rollouts / stepRollouts(campaign));
+  return { training: steps * stepRollouts(campaign), heldOut: Math.ceil(steps / campaign.training.checkpointEvery) };
+}
+
+/** Of one that trains one LoRA with its whole budget. */
+export const plannedWhole: ArmKind['planned'] = (_spec, { campaign, budget }) => plannedTraining(campaign, budget);

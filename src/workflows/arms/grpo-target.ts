@@ -2,7 +2,7 @@
 import { defineKind } from '../../domain/kind';
 import { part } from '../steps';
 import { train } from '../training';
-import type { Arm, ArmKind } from './arm';
+import { plannedWhole, stepsWithin, type Arm, type ArmKind } from './arm';
 
 export const grpoTarget: ArmKind = {
   ...defineKind<Record<never, never>, Arm>({
@@ -11,7 +11,6 @@ export const grpoTarget: ArmKind = {
     options: {},
     open: (_options, maker) => async (context) => {
       const { campaign, prepared, name, budget, status } = context;
-      const { groupsPerStep, groupSize } = campaign.training;
       return train({
         campaign,
         prepared,
@@ -21,10 +20,11 @@ export const grpoTarget: ArmKind = {
         environment: campaign.target,
         tasks: part(prepared.plan, 'discovery'),
         heldOut: part(prepared.plan, 'heldOut'),
-        steps: Math.floor(budget / (groupsPerStep * groupSize)),
+        steps: stepsWithin(campaign, budget),
       });
     },
   }),
   routable: false,
   starts: 'beside',
+  planned: plannedWhole,
 };

@@ -6,11 +6,13 @@ import { disks } from './disk';
 import { interrupts } from './interrupts';
 import { kills } from './kills';
 import { mixtures } from './mixture';
+import { paidFor } from './paid';
 import { policyServers } from './policy-server';
 import { stops } from './stops';
 
 export const scenarios: Scenario[] = [
   ...kills,
+  ...paidFor,
   ...stops,
   ...interrupts,
   ...policyServers,

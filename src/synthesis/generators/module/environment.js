@@ -1,6 +1,7 @@
 /** The functions of an environment module (docs/synthesis.md) over its parameters. Invariant: nothing but the parameters is kept. */
+import { preparedOf } from './accounts.js';
 import { hintOf } from './hint.js';
-import { instanceOf, preparedOf } from './instances.js';
+import { instanceOf } from './instances.js';
 import { referenceOf, rewardOf } from './reward.js';
 import { shortcutsOf, solutionOf } from './solutions.js';
 import { firstMessages, stepOf } from './transitions.js';

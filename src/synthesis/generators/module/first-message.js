@@ -8,8 +8,11 @@ import { fill } from './text.js';
 /** @typedef {import('../instance').Request} Request */
 /** @typedef {import('./random.js').Random} Random */
 
-/** @type {(slots: {request: number, marker: boolean, question: boolean, key: boolean}) => string} */
-const slotsName = ({ request, marker, question, key }) => `${request} ${marker} ${question} ${key}`;
+/**
+ * `marked`: number of the request that the marker stands behind; 0 without one.
+ * @type {(slots: {request: number, marked: number, question: boolean, key: boolean}) => string}
+ */
+const slotsName = ({ request, marked, question, key }) => `${request} ${marked} ${question} ${key}`;
 
 /**
  * The target's ways to put a first message, by what they hold.
@@ -22,7 +25,9 @@ export function bySlots(skeletons) {
     const count = (/** @type {string} */ slot) => skeleton.split(`{${slot}}`).length - 1;
     const [marker, question, key] = ['marker', 'question', 'key'].map(count);
     if (Math.max(marker ?? 0, question ?? 0, key ?? 0) > 1) continue;
-    const name = slotsName({ request: count('request'), marker: !!marker, question: !!question, key: !!key });
+    const [before = ''] = skeleton.split('{marker}');
+    const marked = marker ? Math.max(1, before.split('{request}').length - 1) : 0;
+    const name = slotsName({ request: count('request'), marked, question: !!question, key: !!key });
     sorted.set(name, [...(sorted.get(name) ?? []), skeleton]);
   }
   return sorted;
@@ -32,19 +37,18 @@ export function bySlots(skeletons) {
  * In the order of parts of one of the target's messages, where one holds just these parts.
  * @param {Params} params
  * @param {Random} random
- * @param {{plan: Plan, requests: readonly [Request, ...Request[]], key: string | number, skeletons: ReadonlyMap<string, string[]>}} about
+ * @param {{plan: Plan, requests: readonly [Request, ...Request[]], main: Request, key: string | number, skeletons: ReadonlyMap<string, string[]>}} about
  */
-export function firstMessage(params, random, { plan, requests, key, skeletons }) {
+export function firstMessage(params, random, { plan, requests, main, key, skeletons }) {
   const { world } = params;
-  const [main] = requests;
-  const { marker, question } = plan;
-  const fitting = skeletons.get(slotsName({ request: requests.length, marker, question, key: !plan.keyMissing })) ?? [];
+  const { question, keyMissing } = plan;
+  const marked = plan.marker ? requests.indexOf(main) + 1 : 0;
+  const fitting = skeletons.get(slotsName({ request: requests.length, marked, question, key: !keyMissing })) ?? [];
   const fallback =
-    (plan.keyMissing ? '' : '{key} ') +
-    requests.map(() => '{request}').join(' and ') +
-    (plan.marker ? ' , {marker}' : '') +
+    (keyMissing ? '' : '{key} ') +
+    requests.map((_, n) => (n + 1 === marked ? '{request} , {marker}' : '{request}')).join(' and ') +
     ' .' +
-    (plan.question ? ' {question}' : '');
+    (question ? ' {question}' : '');
   const parts = requests.map(({ write, record, said }) => fill(writeOf(params, write).request, { ...record, ...said }));
   const markers = writeOf(params, main.write).arguments.flatMap((argument) =>
     argument.from === 'computed' ? [argument.marker] : [],
@@ -52,7 +56,7 @@ export function firstMessage(params, random, { plan, requests, key, skeletons })
   /** @type {Record<string, string | undefined>} */
   const said = {
     marker: markers[0],
-    question: plan.question && world.tell ? fill(world.tell.question, main.record ?? {}) : '',
+    question: question && world.tell ? fill(world.tell.question, main.record ?? {}) : '',
     key: world.ask ? world.ask.answer.replace('%', String(key)) : `${world.lookup.key} ${key} .`,
   };
   return (fitting.length > 0 ? pick(random, fitting) : fallback).replace(/\{(\w+)\}/g, (_, slot) =>

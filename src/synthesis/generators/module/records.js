@@ -1,6 +1,5 @@
 /** What the target's tools do with records. Invariant: everything is read off the parameters; names of tools and fields are nowhere else. */
 /** @typedef {import('../params').Params} Params */
-/** @typedef {import('../instance').Instance} Instance */
 /** @typedef {import('../instance').Request} Request */
 /** @typedef {import('../instance').Values} Values */
 /** @typedef {import('../world').Write} Write */
@@ -23,17 +22,11 @@ export const writeOf = ({ world }, tool) => /** @type {Write} */ (world.writes.f
 export const vocabularyOf = ({ world }, field) =>
   /** @type {{vocabulary: Vocabulary}} */ (named(world.lookup.fields, field)).vocabulary;
 
-/** @param {Params} params @param {boolean} special */
-export const planOf = (params, special) => (special ? params.special : params.twin);
-
 /** @type {(params: Params, record: Values) => string} */
 export const nameOf = (params, record) => String(record[params.named]);
 
-/** @type {(params: Params, state: Instance) => string | undefined} */
-export const denialOf = (params, { requests: [first] }) => writeOf(params, first.write).precondition?.denial;
-
-/** @type {(params: Params, state: Instance) => boolean} */
-export const mustDeny = (params, { special }) => planOf(params, special).forbidden;
+/** @type {(params: Params, request: Request) => string | undefined} */
+export const denialOf = (params, { write }) => writeOf(params, write).precondition?.denial;
 
 /**
  * What a write is called with; `marked`: the user's words change the computed value.

@@ -1,53 +1,37 @@
 const targetTools = {"get_account":{"name":"get_account","description":"the items of account {user}","parameters":{"type":"object","properties":{"user":{"type":"string","pattern":"^u[0-9]{2}$"}},"required":["user"]},"annotations":{"readOnlyHint":true},"outputSchema":{"type":"object","properties":{"item":{"type":"string","pattern":"^(red|blue|green|black|white|grey|pink|brown) (lamp|chair|desk|sofa|rug|shelf|mirror|clock|vase|stool|bed|table)$"},"id":{"type":"string","pattern":"^i[0-9]{2}$"},"status":{"type":"string","enum":["pending","delivered"]},"price":{"type":"integer","minimum":10,"maximum":95,"multipleOf":5}},"required":["item","id","status","price"]}},"cancel_item":{"name":"cancel_item","description":"cancel the {item}","parameters":{"type":"object","properties":{"item":{"type":"string","pattern":"^(red|blue|green|black|white|grey|pink|brown) (lamp|chair|desk|sofa|rug|shelf|mirror|clock|vase|stool|bed|table)$"},"id":{"type":"string","pattern":"^i[0-9]{2}$"}},"required":["item","id"]},"annotations":{"readOnlyHint":false}},"rush_item":{"name":"rush_item","description":"rush the {item}","parameters":{"type":"object","properties":{"item":{"type":"string","pattern":"^(red|blue|green|black|white|grey|pink|brown) (lamp|chair|desk|sofa|rug|shelf|mirror|clock|vase|stool|bed|table)$"},"id":{"type":"string","pattern":"^i[0-9]{2}$"}},"required":["item","id"]},"annotations":{"readOnlyHint":false}},"return_item":{"name":"return_item","description":"return the {item}","parameters":{"type":"object","properties":{"item":{"type":"string","pattern":"^(red|blue|green|black|white|grey|pink|brown) (lamp|chair|desk|sofa|rug|shelf|mirror|clock|vase|stool|bed|table)$"},"id":{"type":"string","pattern":"^i[0-9]{2}$"},"refund":{"type":"integer","minimum":5,"maximum":95,"multipleOf":5}},"required":["item","id","refund"]},"annotations":{"readOnlyHint":false}}};
 /*
- * Trains `answer_questions_alongside_actions`: a question that the user put beside an action is answered at the close.
- * The first message lacks the account and is the same in both of a pair; the user's answer with the account differs.
- * Even seed (special): a question about an amount is open when the actions are done, so the amount has to be told.
- * Odd seed (twin): the same actions, but the question was taken back or never put, and telling an amount is wrong.
+ * Trains `answer_questions_alongside_actions`: a question that stands beside the requested action is answered too.
+ * Even seed (special): the user asks for one permitted action and how much it is; the closing text must tell that amount.
+ * Odd seed (twin): the same user, account and action without the question; no amount is to be told.
  */
 const policy =
-  'look up the account first . ask for it if missing . refund the price , minus 5 if opened . do all that is asked . ' +
-  'tell how much if asked , and only then . how much for a return is the refund , else the price .';
-const TOOLS = ['get_account', 'rush_item', 'cancel_item', 'return_item'];
-const VERBS = ['rush', 'cancel', 'return'];
-const ALL = ['red', 'blue', 'green', 'black', 'white', 'grey', 'pink', 'brown'];
-const GOODS = {
-  mirror: ALL,
-  clock: ALL,
-  table: ALL,
-  desk: ['red', 'blue', 'green', 'black', 'white'],
-  stool: ['red', 'blue', 'green', 'black', 'white'],
-  lamp: ['red', 'black', 'white', 'grey', 'pink'],
-  chair: ['red', 'green', 'white', 'grey', 'pink'],
-  bed: ['red', 'blue', 'black', 'white', 'grey'],
-};
-const IDS = [17, 46, 61, 79].flatMap((from) => Array.from({ length: 8 }, (_, n) => `i${from + n}`));
+  'look up the account first . refund the price , minus 5 if opened . do all that is asked . ' +
+  'tell how much only if asked , the refund for return items , else the price .';
+const TOOLS = [
+  targetTools.get_account,
+  targetTools.rush_item,
+  targetTools.cancel_item,
+  targetTools.return_item,
+];
+const COLORS = ['red', 'blue', 'green', 'black', 'white', 'grey', 'pink', 'brown'];
+const THINGS = ['lamp', 'chair', 'desk', 'sofa', 'rug', 'shelf', 'mirror', 'clock', 'vase', 'stool', 'bed', 'table'];
+const STATUSES = ['pending', 'delivered'];
 const PRICES = Array.from({ length: 17 }, (_, n) => 15 + 5 * n);
-const GREETINGS = ['', '', 'hello . ', 'hi . ', 'good day . '];
-const HEADS = ['', '', 'please ', 'i want you to ', 'now '];
-const PRICE_QUESTIONS = [
-  (item) => `how much for the ${item} ?`,
-  (item) => `how much is the ${item} ?`,
-  (item) => `how much does the ${item} cost ?`,
+const USERS = (
+  '01 03 05 06 07 09 10 11 12 13 14 15 17 20 24 25 26 27 29 30 31 32 36 37 39 41 42 43 44 45 46 49 52 53 55 ' +
+  '56 57 58 60 61 63 67 71 72 73 75 76 77 78 80 81 82 84 87 88 89 90 91 96 98 99'
+).split(' ');
+const IDS = (
+  '01 04 05 06 07 08 09 10 11 15 17 18 19 20 21 22 23 24 26 28 29 30 31 32 33 35 38 39 40 42 43 45 46 47 48 ' +
+  '49 50 51 52 53 54 55 57 58 59 61 63 64 65 66 67 68 70 71 72 74 75 76 77 79 80 81 82 83 84 85 86 88 89 92 95 97 98'
+).split(' ');
+const KINDS = [
+  { verb: 'rush', status: 'pending', opened: false },
+  { verb: 'cancel', status: 'pending', opened: false },
+  { verb: 'return', status: 'delivered', opened: false },
+  { verb: 'return', status: 'delivered', opened: true },
 ];
-const REFUND_QUESTIONS = [
-  (item) => `how much for the ${item} ?`,
-  (item) => `how much do i get for the ${item} ?`,
-  (item) => `how much back for the ${item} ?`,
-];
-const ACCOUNTS = [
-  (user) => `my account is ${user} .`,
-  (user) => `it is ${user} .`,
-  (user) => `the account is ${user} .`,
-  (user) => `sorry , my account is ${user} .`,
-];
-const CALM = ['', '', 'it is for my sister .', 'take your time .', 'thanks for the help .'];
-const TAKEN_BACK = [
-  'i have found how much by now , no need to tell me .',
-  'do not tell me how much , i know it now .',
-  'i just saw how much myself , so leave that out .',
-  'no need to say how much any more , i looked it up .',
-];
+const VERBS = ['rush', 'cancel', 'return', 'exchange'];
 
 function randomOf(seed) {
   let a = Math.imul(seed + 1, 0x9e3779b1);
@@ -59,55 +43,49 @@ function randomOf(seed) {
   };
 }
 const draw = (below, from) => from.splice(below(from.length), 1)[0];
-const pick = (below, from) => from[below(from.length)];
 
-export const describe = () => ({ policy, tools: TOOLS.map((name) => targetTools[name]), maxSteps: 10 });
+export const describe = () => ({ policy, tools: TOOLS, maxSteps: 8 });
 
 export function make(seed) {
   const special = seed % 2 === 0;
   const below = randomOf(Math.floor(seed / 2)); // both of a pair draw the same
-  const user = `u${40 + below(26)}`;
-  const [kinds, ids] = [Object.keys(GOODS), [...IDS]];
-  let prices = [...PRICES];
-  const recordOf = (status) => {
-    const kind = draw(below, kinds);
-    const item = `${pick(below, GOODS[kind])} ${kind}`;
-    const price = draw(below, prices);
-    prices = prices.filter((each) => Math.abs(each - price) > 5); // no refund equals another price
-    return { item, id: draw(below, ids), status, price };
-  };
-
-  const count = 1 + below(2);
-  const opened = below(2) === 0;
-  const verbs = [VERBS[below(count === 2 ? 2 : 3)], VERBS[below(3)]].slice(0, count); // a return stands last
-  const acted = verbs.map((verb) => recordOf(verb === 'return' ? 'delivered' : 'pending'));
-  const others = Array.from({ length: 3 + below(2) - count }, () => recordOf(below(2) ? 'pending' : 'delivered'));
-  const acts = verbs.map((verb, n) => {
-    const { item, id, price } = acted[n];
-    return { verb, item, id, refund: verb === 'return' ? price - (opened ? 5 : 0) : null };
+  const [colors, things, ids, prices] = [[...COLORS], [...THINGS], [...IDS], [...PRICES]];
+  const user = `u${USERS[below(USERS.length)]}`;
+  const kind = KINDS[below(KINDS.length)];
+  const record = (color, thing, status) => ({
+    item: `${color} ${thing}`,
+    id: `i${draw(below, ids)}`,
+    status,
+    price: draw(below, prices),
   });
-  const records = [...acted, ...others]
-    .map((record) => [below(1000), record])
-    .sort(([a], [b]) => a - b)
-    .map(([, record]) => record);
-
-  const [onAct, at] = [below(4) > 0, below(count)]; // mostly about an item that something is done to
-  const about = onAct ? acted[at] : others[0];
-  const refund = onAct ? acts[at].refund : null;
-  const asked = { item: about.item, price: about.price, value: refund === null ? about.price : refund };
-  const question = pick(below, refund === null ? PRICE_QUESTIONS : REFUND_QUESTIONS)(about.item);
-
-  const phrases = acts.map(({ verb, item }) => `${verb} the ${item}${verb === 'return' && opened ? ' , it is opened' : ''}`);
-  const [greeting, head] = [pick(below, GREETINGS), pick(below, HEADS)];
-  const order = `${head}${phrases.join(' and ')} .`;
-  const [early, front] = [below(4) > 0, below(4) === 0];
-  const asking = front ? `${question} ${order}` : `${order} ${question}`;
-  const request = greeting + (early ? asking : order);
-  const [account, calm, back] = [pick(below, ACCOUNTS)(user), pick(below, CALM), pick(below, TAKEN_BACK)];
-  const tail = special ? (early ? calm : question) : early ? back : calm;
-  const answer = `${account} ${tail}`.trim();
-  const world = { special, user, records, acts, opened, asked, early, request, answer };
-  return { ...world, named: false, seen: false, writes: [], said: [], nudges: 0, done: false };
+  const thing = draw(below, things);
+  const target = record(draw(below, colors), thing, kind.status);
+  const items = [record(draw(below, colors), thing, STATUSES[below(2)])]; // one that is called nearly the same
+  const more = 1 + below(2);
+  for (let n = 0; n < more; n += 1)
+    items.push(record(draw(below, colors), draw(below, things), STATUSES[below(2)]));
+  items.splice(below(items.length + 1), 0, target);
+  const amount = target.price - (kind.opened ? 5 : 0);
+  const action = `${kind.verb} the ${target.item}${kind.opened ? ' , it is opened' : ''} .`;
+  const question = special ? ` how much for the ${target.item} ?` : '';
+  const given = { item: target.item, id: target.id };
+  return {
+    special,
+    user,
+    verb: kind.verb,
+    item: target.item,
+    items,
+    amount,
+    wanted: { name: `${kind.verb}_item`, arguments: kind.verb === 'return' ? { ...given, refund: amount } : given },
+    request: `my account is ${user} . ${action}${question}`,
+    seen: false,
+    writes: [],
+    told: [],
+    misled: false,
+    asked: 0,
+    idle: 0,
+    closed: false,
+  };
 }
 
 export const start = ({ request }) => [
@@ -115,135 +93,140 @@ export const start = ({ request }) => [
   { role: 'user', content: request },
 ];
 
-const keyOf = (name, { item, id, refund }) => [name, item, id, refund ?? ''].join(' ');
-const actionOf = ({ verb, item, id, refund }) => ({
-  name: `${verb}_item`,
-  arguments: refund === null ? { item, id } : { item, id, refund },
-});
-const wantedOf = ({ acts }) => acts.map(actionOf).map((action) => keyOf(action.name, action.arguments));
-
 function fits(schema, value) {
-  if (schema.type !== 'integer') return typeof value === 'string' && new RegExp(schema.pattern).test(value);
-  const { minimum, maximum, multipleOf } = schema;
-  return Number.isInteger(value) && value >= minimum && value <= maximum && value % multipleOf === 0;
+  if (schema.type === 'integer')
+    return (
+      Number.isInteger(value) &&
+      value >= schema.minimum &&
+      value <= schema.maximum &&
+      value % schema.multipleOf === 0
+    );
+  return typeof value === 'string' && new RegExp(schema.pattern).test(value);
 }
 
 function observe(state, call) {
-  if (!TOOLS.includes(call.name)) return 'error : no such tool';
-  const given = call.arguments !== null && typeof call.arguments === 'object' ? call.arguments : {};
-  const { properties, required } = targetTools[call.name].parameters;
-  const right = required.every((field) => Object.hasOwn(given, field) && fits(properties[field], given[field]));
-  if (!right || Object.keys(given).length !== required.length) return 'error : invalid arguments';
-  if (call.name === 'get_account') {
-    if (given.user !== state.user) return 'error : no such account';
-    state.seen = state.seen || state.named;
-    return state.records.map(({ item, id, status, price }) => `${item} ${id} ${status} ${price}`).join(' ; ');
+  const tool = TOOLS.find((each) => each.name === call.name);
+  if (!tool) return 'error unknown tool';
+  const given = call.arguments;
+  const { properties, required } = tool.parameters;
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return 'error bad arguments';
+  if (Object.keys(given).length !== required.length) return 'error bad arguments';
+  if (!required.every((field) => fits(properties[field], given[field]))) return 'error bad arguments';
+  if (tool.name === 'get_account') {
+    if (given.user !== state.user) return 'error unknown account';
+    state.seen = true;
+    return state.items.map(({ item, id, status, price }) => `${item} ${id} ${status} ${price}`).join(' ; ');
   }
-  if (!state.records.some(({ item, id }) => item === given.item && id === given.id)) return 'error : no such item';
-  if (state.writes.length < 40) state.writes.push(keyOf(call.name, given));
+  if (!state.items.some(({ item, id }) => item === given.item && id === given.id)) return 'error unknown item';
+  if (state.writes.length < 50) state.writes.push({ name: tool.name, arguments: given });
   return 'ok';
 }
 
-/* Amounts in a text: identifiers are none, and small numbers (how many items, minus 5) are none either. */
-const amounts = (text) =>
-  (text.replace(/\b[ui]\d+\b/g, ' ').match(/\d+(\.\d+)?/g) ?? []).map(Number).filter((each) => each >= 10);
-
-/* What the user says to a question before the work is done; it never says again what it wants to know. */
-function explain({ user, acts, records, opened, asked }, text) {
-  if (!text.includes('?')) return 'please go on .';
-  if (text.includes('account') && !text.includes(user)) return `my account is ${user} .`;
-  const verbs = acts.map(({ verb }) => verb);
-  if (/\bopened\b|\bopen\b/.test(text) && verbs.includes('return'))
-    return opened ? 'yes , it is opened .' : 'no , it is not opened .';
-  const mine = [asked.item, ...acts.map(({ item }) => item)];
-  const items = records.map(({ item }) => item);
-  const foreign = [...VERBS.filter((verb) => !verbs.includes(verb)), ...items.filter((item) => !mine.includes(item))];
-  if (foreign.some((word) => text.includes(word))) return 'no , only what i said .';
-  return /how much|price|cost|amount|know|tell/.test(text) ? 'as i said .' : 'yes , as i said .';
+/* What the user takes from a text: the amounts (not the digits of an i.. or u..), and what is plainly false. */
+function listen(state, text) {
+  const numbers = (text.match(/\b\d+\b/g) ?? []).map((number) => number.slice(0, 9));
+  state.told = [...new Set([...state.told, ...numbers])].slice(0, 20);
+  const low = text.toLowerCase();
+  const namesOther = state.items.some(({ item }) => item !== state.item && low.includes(item));
+  if (namesOther && !low.includes(state.item)) state.misled = true;
+  if (/not allowed|cannot|can't|can not|unable/.test(low)) state.misled = true;
 }
 
-/* The user: gives its account at the first text, answers two questions at most, and leaves when the work is done. */
-function reply(state, text) {
-  if (!state.named) {
-    state.named = true;
-    return state.answer;
-  }
-  state.said = [...new Set([...state.said, ...amounts(text)])].slice(0, 20);
-  const begun = state.writes.length > 0 && !text.includes('?');
-  if (state.writes.length < state.acts.length && !begun && state.nudges < 2) {
-    state.nudges += 1;
-    return explain(state, text);
-  }
-  state.done = true;
-  return 'thanks . bye .';
+/* The user's answer to a question that comes before anything was done. */
+function answer(state, text) {
+  const low = text.toLowerCase();
+  const other =
+    VERBS.some((verb) => verb !== state.verb && low.includes(verb)) ||
+    state.items.some(({ item }) => item !== state.item && low.includes(item));
+  if (low.includes('account')) return `my account is ${state.user} .`;
+  if (other) return 'no .';
+  return low.includes(state.item) ? 'yes .' : `my account is ${state.user} .`;
 }
 
 export function step(before, message) {
   const state = JSON.parse(JSON.stringify(before)); // never change what was handed in
-  const calls = Array.isArray(message.toolCalls) ? message.toolCalls : [];
-  if (calls.length > 0)
+  const text = typeof message.content === 'string' ? message.content : '';
+  const toolCalls = Array.isArray(message.toolCalls) ? message.toolCalls : [];
+  const blank = text.trim() === '';
+  if (!blank) listen(state, text);
+  if (toolCalls.length > 0)
     return {
       state,
       done: false,
-      messages: calls.map((call) => ({ role: 'tool', toolCallId: call.id, content: observe(state, call) })),
+      messages: toolCalls.map((call) => ({ role: 'tool', toolCallId: call.id, content: observe(state, call) })),
     };
-  const text = typeof message.content === 'string' ? message.content.slice(0, 5000).toLowerCase() : '';
-  const messages = [{ role: 'user', content: reply(state, text) }];
-  return state.done ? { state, messages, done: true, stopReason: 'user_stop' } : { state, messages, done: false };
+  const speak = (content) => ({ state, done: false, messages: [{ role: 'user', content }] });
+  if (blank) {
+    state.idle += 1;
+    if (state.idle < 3) return speak(`my account is ${state.user} .`);
+  } else if (text.includes('?') && state.writes.length === 0) {
+    state.asked += 1;
+    if (state.asked < 3) return speak(answer(state, text));
+  } else {
+    state.closed = true; // the agent has said something that ends its work
+  }
+  return { state, done: true, stopReason: 'user_stop', messages: [{ role: 'user', content: 'thanks . bye .' }] };
 }
 
-export function reward(state) {
-  const { special, asked, seen, writes, said, done } = state;
-  const wanted = wantedOf(state);
-  const made = wanted.filter((key) => writes.includes(key)).length;
-  const exact = made === wanted.length && writes.length === wanted.length;
-  const has = said.includes(asked.value);
-  // The price of an opened item may stand beside its refund; any other amount is one too many.
-  const told = special ? has && said.every((each) => each === asked.value || each === asked.price) : said.length === 0;
-  const partial = seen ? 0.05 + (0.1 * made) / wanted.length + (special && has ? 0.1 : 0) : 0;
+const same = (write, wanted) =>
+  write.name === wanted.name &&
+  Object.keys(wanted.arguments).every((field) => write.arguments[field] === wanted.arguments[field]);
+
+export function reward({ special, amount, wanted, seen, writes, told, misled, asked, closed }) {
+  const did = seen && writes.some((write) => same(write, wanted));
+  const exact = did && writes.length === 1;
+  const holds = told.includes(String(amount));
+  // asked: one amount, the right one; not asked: none, so that always telling does not pay
+  const says = special ? holds && told.length === 1 : told.length === 0;
+  const right = exact && says && !misled && asked === 0 && closed;
+  const partial = (seen ? 0.03 : 0) + (did ? 0.07 : 0) + (did && special && holds ? 0.1 : 0);
   return {
-    reward: seen && exact && told && done ? 1 : partial,
-    branch: special ? 'question_open' : 'no_question',
-    breakdown: { seen: Number(seen), made: made / wanted.length, exact: Number(exact), told: Number(told) },
+    reward: right ? 1 : partial,
+    branch: special ? 'question' : 'no_question',
+    breakdown: {
+      seen: Number(seen),
+      did: Number(did),
+      exact: Number(exact),
+      says: Number(closed && says),
+      amounts: told.length,
+      asked,
+      misled: Number(misled),
+      closed: Number(closed),
+    },
   };
 }
 
-export const reference = (state) => ({
-  actions: state.acts.map(actionOf),
-  tell: state.special ? [String(state.asked.value)] : [],
-});
-
-const say = (content) => ({ role: 'assistant', content });
-const call = ({ name, arguments: given }) => ({
+const call = (n, name, given) => ({
   role: 'assistant',
   content: '',
-  toolCalls: [{ id: 'call_0', name, arguments: given }],
+  toolCalls: [{ id: `call_${n}`, name, arguments: given }],
 });
-const script = ({ user, acts }, close) => [
-  say('what is your account ?'),
-  call({ name: 'get_account', arguments: { user } }),
-  ...acts.map(actionOf).map(call),
-  say(close),
-];
-const telling = ({ asked }) => `done . the ${asked.item} is ${asked.value} .`;
+const say = (content) => ({ role: 'assistant', content });
+const look = ({ user }) => call(0, 'get_account', { user });
+const act = ({ wanted }) => call(1, wanted.name, wanted.arguments);
+const telling = ({ item, amount }) => say(`done . the ${item} is ${amount} .`);
+
+export const reference = ({ special, wanted, amount }) => ({
+  actions: [wanted],
+  tell: special ? [String(amount)] : [],
+});
 
 export function solve(seed) {
   const state = make(seed);
-  return script(state, state.special ? telling(state) : 'done .');
+  return [look(state), act(state), state.special ? telling(state) : say('done .')];
 }
 
 export function shortcuts(seed) {
   const state = make(seed);
-  const all = state.records.map(({ item, price }) => `the ${item} is ${price} .`).join(' ');
+  const all = state.items.map(({ item, price }) => `the ${item} is ${price} .`).join(' ');
   return {
-    'always tell': script(state, telling(state)),
-    'never tell': script(state, 'done .'),
-    'go by the first message': script(state, state.early ? telling(state) : 'done .'),
-    'tell all prices': script(state, `done . ${all}`),
+    'always tell': [look(state), act(state), telling(state)],
+    'never tell': [look(state), act(state), say('done .')],
+    'tell every price': [look(state), act(state), say(`done . ${all}`)],
+    'tell and do not act': [look(state), telling(state)],
   };
 }
 
 export const hint = () =>
-  'Before you close, go through everything the user has said: is there something they wanted to know that nobody has ' +
-  'answered yet, and do they still want to know it? If so, say it together with the confirmation; finishing the work ' +
-  'does not answer it. If nothing is open, confirm and leave it at that.';
+  'The user may put a question beside what is to be done. Before you close, read the first message again: ' +
+  'if it asks how much, say that one amount together with your confirmation; if it does not ask, say no amount.';

@@ -1,43 +1,20 @@
-const targetTools = {"get_account":{"name":"get_account","description":"the items of account {user}","parameters":{"type":"object","properties":{"user":{"type":"string","pattern":"^u[0-9]{2}$"}},"required":["user"]},"annotations":{"readOnlyHint":true},"outputSchema":{"type":"object","properties":{"item":{"type":"string","pattern":"^(red|blue|green|black|white|grey|pink|brown) (lamp|chair|desk|sofa|rug|shelf|mirror|clock|vase|stool|bed|table)$"},"id":{"type":"string","pattern":"^i[0-9]{2}$"},"status":{"type":"string","enum":["pending","delivered"]},"price":{"type":"integer","minimum":10,"maximum":95,"multipleOf":5}},"required":["item","id","status","price"]}},"list_stock":{"name":"list_stock","description":"the {item} in stock","parameters":{"type":"object","properties":{"item":{"type":"string","pattern":"^(red|blue|green|black|white|grey|pink|brown) (lamp|chair|desk|sofa|rug|shelf|mirror|clock|vase|stool|bed|table)$"}},"required":["item"]},"annotations":{"readOnlyHint":true},"outputSchema":{"type":"object","properties":{"item":{"type":"string","pattern":"^(red|blue|green|black|white|grey|pink|brown) (lamp|chair|desk|sofa|rug|shelf|mirror|clock|vase|stool|bed|table)$"},"id":{"type":"string","pattern":"^i[0-9]{2}$"},"price":{"type":"integer","minimum":10,"maximum":95,"multipleOf":5}},"required":["item","id","price"]}},"cancel_item":{"name":"cancel_item","description":"cancel the {item}","parameters":{"type":"object","properties":{"item":{"type":"string","pattern":"^(red|blue|green|black|white|grey|pink|brown) (lamp|chair|desk|sofa|rug|shelf|mirror|clock|vase|stool|bed|table)$"},"id":{"type":"string","pattern":"^i[0-9]{2}$"}},"required":["item","id"]},"annotations":{"readOnlyHint":false}},"return_item":{"name":"return_item","description":"return the {item}","parameters":{"type":"object","properties":{"item":{"type":"string","pattern":"^(red|blue|green|black|white|grey|pink|brown) (lamp|chair|desk|sofa|rug|shelf|mirror|clock|vase|stool|bed|table)$"},"id":{"type":"string","pattern":"^i[0-9]{2}$"},"refund":{"type":"integer","minimum":5,"maximum":95,"multipleOf":5}},"required":["item","id","refund"]},"annotations":{"readOnlyHint":false}},"exchange_item":{"name":"exchange_item","description":"exchange the {item} for the {new_item}","parameters":{"type":"object","properties":{"item":{"type":"string","pattern":"^(red|blue|green|black|white|grey|pink|brown) (lamp|chair|desk|sofa|rug|shelf|mirror|clock|vase|stool|bed|table)$"},"id":{"type":"string","pattern":"^i[0-9]{2}$"},"new_item":{"type":"string","pattern":"^(red|blue|green|black|white|grey|pink|brown) (lamp|chair|desk|sofa|rug|shelf|mirror|clock|vase|stool|bed|table)$"},"new_id":{"type":"string","pattern":"^i[0-9]{2}$"}},"required":["item","id","new_item","new_id"]},"annotations":{"readOnlyHint":false}}};
+const targetTools = {"get_account":{"name":"get_account","description":"the items of account {user}","parameters":{"type":"object","properties":{"user":{"type":"string","pattern":"^u[0-9]{2}$"}},"required":["user"]},"annotations":{"readOnlyHint":true},"outputSchema":{"type":"object","properties":{"item":{"type":"string","pattern":"^(red|blue|green|black|white|grey|pink|brown) (lamp|chair|desk|sofa|rug|shelf|mirror|clock|vase|stool|bed|table)$"},"id":{"type":"string","pattern":"^i[0-9]{2}$"},"status":{"type":"string","enum":["pending","delivered"]},"price":{"type":"integer","minimum":10,"maximum":95,"multipleOf":5}},"required":["item","id","status","price"]}},"cancel_item":{"name":"cancel_item","description":"cancel the {item}","parameters":{"type":"object","properties":{"item":{"type":"string","pattern":"^(red|blue|green|black|white|grey|pink|brown) (lamp|chair|desk|sofa|rug|shelf|mirror|clock|vase|stool|bed|table)$"},"id":{"type":"string","pattern":"^i[0-9]{2}$"}},"required":["item","id"]},"annotations":{"readOnlyHint":false}},"rush_item":{"name":"rush_item","description":"rush the {item}","parameters":{"type":"object","properties":{"item":{"type":"string","pattern":"^(red|blue|green|black|white|grey|pink|brown) (lamp|chair|desk|sofa|rug|shelf|mirror|clock|vase|stool|bed|table)$"},"id":{"type":"string","pattern":"^i[0-9]{2}$"}},"required":["item","id"]},"annotations":{"readOnlyHint":false}},"return_item":{"name":"return_item","description":"return the {item}","parameters":{"type":"object","properties":{"item":{"type":"string","pattern":"^(red|blue|green|black|white|grey|pink|brown) (lamp|chair|desk|sofa|rug|shelf|mirror|clock|vase|stool|bed|table)$"},"id":{"type":"string","pattern":"^i[0-9]{2}$"},"refund":{"type":"integer","minimum":5,"maximum":95,"multipleOf":5}},"required":["item","id","refund"]},"annotations":{"readOnlyHint":false}}};
 /*
- * Trains `complete_every_requested_part`: a message asks for two things, and each is done or refused before `done`.
- * Even seed (both_allowed): both parts are permitted by the status of their items, and both are to be carried out.
- * Odd seed (one_refused): the same message and records, but the item of one part (the first or the second) has the
- * status that forbids it: only the other part is carried out, and the user is told `not allowed`. Carrying out both is
- * wrong here, refusing one is wrong on the even seed, and closing after the first write is wrong on both.
+ * Trains `complete_every_requested_part`: an `ok` closes one part of a request; before the agent closes, it deals with the rest.
+ * Even seed (special): two actions are asked for in one message, and both are permitted.
+ * Odd seed (twin): the same user, account and first action, and the second one is not asked for, though it could be done.
+ * All that is requested is permitted, nothing is missing and nothing is asked, so that no other skill decides.
  */
-const policy =
-  'look up the account first . cancel only pending items . return and exchange only delivered items . ' +
-  'else say not allowed . refund the price . do all that is asked . tell how much if asked .';
-const TOOLS = ['get_account', 'list_stock', 'cancel_item', 'return_item', 'exchange_item'];
+const policy = 'look up the account first . refund the price . do all that is asked .';
+const OFFERED = ['get_account', 'cancel_item', 'rush_item', 'return_item'];
+const VERBS = ['cancel', 'rush', 'return'];
 const COLOURS = ['red', 'blue', 'green', 'black', 'white', 'grey', 'pink', 'brown'];
 const KINDS = ['lamp', 'chair', 'desk', 'sofa', 'rug', 'shelf', 'mirror', 'clock', 'vase', 'stool', 'bed', 'table'];
 const PRICES = Array.from({ length: 18 }, (_, n) => 10 + 5 * n);
-const NEEDS = { cancel: 'pending', return: 'delivered', exchange: 'delivered' };
-const PAIRS = [
-  ['cancel', 'cancel'],
-  ['cancel', 'return'],
-  ['return', 'cancel'],
-  ['cancel', 'exchange'],
-  ['exchange', 'cancel'],
-  ['return', 'return'],
-  ['cancel', 'cancel'],
-  ['return', 'exchange'],
-];
-const WORDING = [
-  (user, wish) => `my account is ${user} . ${wish} .`,
-  (user, wish) => `${wish} . my account is ${user} .`,
-  (user, wish) => `account ${user} . ${wish} .`,
-  (user, wish) => `my account is ${user} . please ${wish} .`,
-];
-
-/* Identifiers: a letter and two digits, from some ranges of numbers. */
-const span = (letter, ranges) =>
-  ranges.flatMap(([from, to]) =>
-    Array.from({ length: to - from + 1 }, (_, n) => letter + String(from + n).padStart(2, '0')),
-  );
-const USERS = span('u', [[2, 22], [39, 69], [71, 91]]);
-const IDS = span('i', [[4, 8], [26, 29], [42, 65], [74, 77], [79, 82]]);
+const NUMBERS = (
+  '05 06 07 10 11 13 15 17 26 27 29 31 32 36 39 42 43 44 45 46 49 52 53 ' +
+  '55 56 57 58 60 61 63 67 71 72 75 76 77 80 81 82 84 88 89 91 98 99'
+).split(' ');
 
 function randomOf(seed) {
   let a = Math.imul(seed + 1, 0x9e3779b1);
@@ -50,54 +27,42 @@ function randomOf(seed) {
 }
 const draw = (below, from) => from.splice(below(from.length), 1)[0];
 
-export const describe = () => ({ policy, tools: TOOLS.map((name) => targetTools[name]), maxSteps: 10 });
-
-const phrase = ({ action, own, stock }) =>
-  `${action} the ${own.item}${action === 'exchange' ? ` for the ${stock.item}` : ''}`;
+export const describe = () => ({ policy, tools: OFFERED.map((name) => targetTools[name]), maxSteps: 8 });
 
 export function make(seed) {
   const special = seed % 2 === 0;
   const below = randomOf(Math.floor(seed / 2)); // both of a pair draw the same
-  const [kinds, ids, prices] = [[...KINDS], [...IDS], [...PRICES]];
-  const user = USERS[below(USERS.length)];
-  const pair = PAIRS[below(PAIRS.length)];
-  const barred = below(2); // the part that the twin forbids
-  const record = () => {
-    const item = `${COLOURS[below(COLOURS.length)]} ${draw(below, kinds)}`;
-    const [id, status] = [draw(below, ids), below(2) ? 'pending' : 'delivered'];
-    return { item, id, status, price: draw(below, prices) };
-  };
-  const parts = pair.map((action, n) => {
-    const own = record();
-    const [colour, kind] = own.item.split(' ');
-    const others = COLOURS.filter((each) => each !== colour);
-    const stock = { item: `${draw(below, others)} ${kind}`, id: draw(below, ids), price: draw(below, prices) };
-    const permitted = special || n !== barred;
-    const opposite = NEEDS[action] === 'pending' ? 'delivered' : 'pending';
-    own.status = permitted ? NEEDS[action] : opposite;
-    return { action, permitted, own, stock };
+  const [kinds, numbers, prices] = [[...KINDS], [...NUMBERS], [...PRICES]];
+  const user = `u${NUMBERS[below(NUMBERS.length)]}`;
+  const recordOf = (status) => ({
+    item: `${COLOURS[below(COLOURS.length)]} ${draw(below, kinds)}`,
+    id: `i${draw(below, numbers)}`,
+    status,
+    price: draw(below, prices),
   });
-  const rest = Array.from({ length: 1 + below(2) }, record);
-  const unsorted = [...parts.map((part) => part.own), ...rest];
-  const records = Array.from({ length: unsorted.length }, () => draw(below, unsorted));
-  const kept = parts[1 - barred]; // permitted in both cases, so an amount can be asked for in both
-  const asks = below(3) === 0 && kept.action !== 'exchange' ? { item: kept.own.item, price: kept.own.price } : null;
-  const wish = parts.map(phrase).join(' and ');
-  const opening = WORDING[below(WORDING.length)](user, wish);
+  const partOf = () => {
+    const verb = VERBS[below(VERBS.length)];
+    return { verb, ...recordOf(verb === 'return' ? 'delivered' : 'pending') };
+  };
+  const both = [partOf(), partOf()];
+  const others = Array.from({ length: 1 + below(2) }, () => recordOf(below(2) ? 'delivered' : 'pending'));
+  const pool = [...both, ...others].map(({ item, id, status, price }) => ({ item, id, status, price }));
+  const records = [];
+  while (pool.length > 0) records.push(draw(below, pool));
+  const parts = special ? both : both.slice(0, 1);
+  const wishes = parts.map(({ verb, item }) => `${verb} the ${item}`).join(' and ');
   return {
     special,
     user,
-    barred,
+    both,
     parts,
     records,
-    asks,
-    wish,
-    request: asks ? `${opening} how much for the ${asks.item} ?` : opening,
-    looked: [],
-    blind: false,
+    request: `my account is ${user} . ${wishes} .`,
+    seen: false,
     writes: [],
-    questions: 0,
-    told: '',
+    gone: [],
+    needless: 0,
+    untrue: false,
     done: false,
   };
 }
@@ -107,151 +72,126 @@ export const start = ({ request }) => [
   { role: 'user', content: request },
 ];
 
-const line = (record) => Object.values(record).join(' ');
+const writeOf = ({ verb, item, id, price }) => ({
+  name: `${verb}_item`,
+  arguments: verb === 'return' ? { item, id, refund: price } : { item, id },
+});
+/* A write as one text: its name and its values in the schema's order. */
+const textOf = ({ name, arguments: given }) =>
+  [name, ...targetTools[name].parameters.required.map((field) => given[field])].join(' ');
 
-function fits(schema, value) {
-  if (schema.type !== 'integer') return typeof value === 'string' && new RegExp(schema.pattern).test(value);
-  const inside = Number.isInteger(value) && value >= schema.minimum && value <= schema.maximum;
-  return inside && value % schema.multipleOf === 0;
-}
+const fits = (value, { type, pattern, minimum, maximum, multipleOf }) =>
+  type === 'string'
+    ? typeof value === 'string' && new RegExp(pattern).test(value)
+    : Number.isInteger(value) && value >= minimum && value <= maximum && value % multipleOf === 0;
 
-function observe(state, { name, arguments: raw }) {
-  if (!TOOLS.includes(name)) return 'error unknown tool';
-  const given = typeof raw === 'object' && raw !== null ? raw : {};
+function observe(state, call) {
+  const { name, arguments: given } = call ?? {};
+  if (!OFFERED.includes(name)) return 'error unknown tool';
   const { properties, required } = targetTools[name].parameters;
-  const complete = Object.keys(given).length === required.length;
-  if (!complete || !required.every((field) => fits(properties[field], given[field]))) return 'error bad arguments';
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return 'error bad arguments';
+  if (Object.keys(given).length !== required.length) return 'error bad arguments';
+  if (!required.every((field) => fits(given[field], properties[field]))) return 'error bad arguments';
   if (name === 'get_account') {
-    if (given.user !== state.user) return 'error not found';
-    if (!state.looked.includes(given.user)) state.looked.push(given.user);
-    return state.records.map(line).join(' ; ');
+    if (given.user !== state.user) return 'error unknown account';
+    state.seen = true;
+    const left = state.records.filter(({ id }) => !state.gone.includes(id));
+    return left.map(({ item, id, status, price }) => `${item} ${id} ${status} ${price}`).join(' ; ') || 'error no items';
   }
-  const stock = state.parts.map((part) => part.stock);
-  if (name === 'list_stock') {
-    const found = stock.find((each) => each.item === given.item);
-    if (!found) return 'error not found';
-    if (!state.looked.includes(found.item)) state.looked.push(found.item);
-    return line(found);
-  }
-  if (!state.records.some((each) => each.item === given.item && each.id === given.id)) return 'error not found';
-  const exchange = name === 'exchange_item';
-  if (exchange && !stock.some((each) => each.item === given.new_item && each.id === given.new_id))
-    return 'error not found';
-  if (!state.looked.includes(state.user) || (exchange && !state.looked.includes(given.new_item))) state.blind = true;
-  if (state.writes.length < 60) state.writes.push({ name, arguments: given });
+  if (state.writes.length < 40) state.writes.push({ text: textOf({ name, arguments: given }), seen: state.seen });
+  const known = state.records.some(({ item, id }) => item === given.item && id === given.id);
+  if (known && name !== 'rush_item' && !state.gone.includes(given.id)) state.gone.push(given.id);
   return 'ok';
 }
 
-/* What the user says to a question: yes to what it wants, no to something else, and what it wants once more. */
-function answer({ user, parts, records, wish }, text) {
-  if (parts.some(({ action, own }) => text.includes(own.item) && text.includes(action))) return `yes . ${wish} .`;
-  if (records.some((each) => text.includes(each.item))) return `no . ${wish} .`;
-  return text.includes('account') ? `my account is ${user} .` : `${wish} .`;
+/* What the user says to a question: yes to what was requested, no to another thing, else the account. */
+function answerTo({ user, records, parts }, text) {
+  const named = records.filter(({ item }) => text.includes(item));
+  if (named.length === 0) return `my account is ${user} .`;
+  const verbs = VERBS.filter((verb) => text.includes(verb));
+  const wanted = ({ item }) =>
+    parts.some((part) => part.item === item && (verbs.length === 0 || verbs.includes(part.verb)));
+  return named.every(wanted) ? 'yes .' : 'no .';
 }
 
-export function step(before, { content, toolCalls }) {
+const isQuestion = (text) =>
+  (text.includes('?') && !/(anything|something|what) else/.test(text)) ||
+  (/\baccount\b/.test(text) && /\b(which|what|need|give|tell|provide|send|please)\b/.test(text));
+const REFUSAL = /not allowed|can ?not|can't|unable|refus|not possible|sorry|fail/;
+
+export function step(before, message) {
   const state = JSON.parse(JSON.stringify(before)); // never change what was handed in
-  if (Array.isArray(toolCalls) && toolCalls.length > 0)
+  const calls = Array.isArray(message.toolCalls) ? message.toolCalls : [];
+  if (calls.length > 0)
     return {
       state,
       done: false,
-      messages: toolCalls.map((call) => ({ role: 'tool', toolCallId: call.id, content: observe(state, call) })),
+      messages: calls.map((call) => ({ role: 'tool', toolCallId: call?.id, content: observe(state, call) })),
     };
-  const text = (typeof content === 'string' ? content : '').slice(0, 4000).toLowerCase().replace(/\p{Cc}+/gu, ' . ');
-  state.told += `${text} . `;
-  const plain = text.replace(/[^.!?]*\b(?:else|more|further|help)\b[^.!?]*\?/g, ''); // a courtesy is no question
-  if (plain.includes('?') && (state.questions += 1) < 3)
-    return { state, done: false, messages: [{ role: 'user', content: answer(state, text) }] };
+  const text = typeof message.content === 'string' ? message.content.toLowerCase().trim() : '';
+  if (text === '' || isQuestion(text)) {
+    state.needless += 1; // nothing has to be asked here
+    if (state.needless < 3)
+      return { state, done: false, messages: [{ role: 'user', content: answerTo(state, text) }] };
+  } else {
+    const foreign = state.records.filter(({ id }) => !state.parts.some((part) => part.id === id));
+    state.untrue = REFUSAL.test(text) || foreign.some(({ item }) => text.includes(item));
+  }
   state.done = true;
   return { state, done: true, stopReason: 'user_stop', messages: [{ role: 'user', content: 'thanks . bye .' }] };
 }
 
-function writeOf({ action, own, stock }) {
-  const given = { item: own.item, id: own.id };
-  if (action === 'return') given.refund = own.price;
-  if (action === 'exchange') Object.assign(given, { new_item: stock.item, new_id: stock.id });
-  return { name: `${action}_item`, arguments: given };
-}
-const same = (a, b) =>
-  a.name === b.name && Object.entries(b.arguments).every(([field, value]) => a.arguments[field] === value);
-
-/* The policy's words count as a refusal; where nothing is to be refused, other words for it are wrong as well. */
-const REFUSES = /(?:\bnot|n['’]t)(?: \w+)? (?:allowed|permitted)\b/;
-const DENIES = /\bcan ?not\b|can['’]t\b|could ?n['’o]t|\bunable\b|impossible|not possible|\brefuse|\bdenied\b|\bdeclin/;
-const denies = (text) => REFUSES.test(text) || DENIES.test(text);
-
-function refusesRight({ parts, barred, told }) {
-  const names = (clause, part) => new RegExp(`\\b${part.own.item.split(' ')[1]}\\b`).test(clause);
-  const clauses = told.split(/[.;!?,]|\bbut\b|\band\b/).filter(denies);
-  const wrong = clauses.some((each) => names(each, parts[1 - barred]) && !names(each, parts[barred]));
-  return !wrong && clauses.some((each) => REFUSES.test(each));
-}
-
-export function reward(state) {
-  const { special, user, parts, asks, looked, blind, writes, questions, told, done } = state;
-  const seen = looked.includes(user);
-  const times = (part) => writes.filter((each) => same(each, writeOf(part))).length;
-  const untouched = (part) => !writes.some((each) => each.arguments.item === part.own.item);
-  const refused = !special && seen && refusesRight(state);
-  const dealt = parts.map((part) => (part.permitted ? !blind && times(part) === 1 : refused && untouched(part)));
-  const handled = dealt.filter(Boolean).length;
-  const exact = writes.length === parts.filter((part) => part.permitted).length;
-  const says = special ? !denies(told) : refused;
-  const numbers = told.match(/(?<![\w.])\d+(?:\.\d+)?/g) ?? []; // identifiers are no numbers
-  const tells = !asks || (numbers.length > 0 && numbers.every((each) => Number(each) === asks.price));
-  const right = done && seen && !blind && handled === 2 && exact && says && tells && questions === 0;
-  const partial = (seen ? 0.05 : 0) + 0.1 * handled + (seen && asks && tells ? 0.05 : 0);
+export function reward({ special, parts, writes, seen, needless, untrue, done }) {
+  const wanted = parts.map((part) => textOf(writeOf(part)));
+  const made = wanted.filter((each) => writes.some(({ text, seen: informed }) => informed && text === each)).length;
+  const surplus = writes.length - made; // other writes, wrong values and repetitions
+  const right = seen && made === wanted.length && surplus === 0 && needless === 0 && !untrue && done;
+  const partial = (seen ? 0.05 : 0) + 0.1 * made;
   return {
     reward: right ? 1 : partial,
-    branch: special ? 'both_allowed' : 'one_refused',
-    breakdown: { seen: Number(seen), handled, exact: Number(exact), says: Number(says), tells: Number(tells), questions },
+    branch: special ? 'two_parts' : 'one_part',
+    breakdown: {
+      seen: Number(seen),
+      made: made / wanted.length,
+      surplus,
+      needless,
+      untrue: Number(untrue),
+      done: Number(done),
+    },
   };
 }
 
-export const reference = ({ special, parts, asks }) => ({
-  actions: parts.filter((part) => part.permitted).map(writeOf),
-  tell: [...(asks ? [String(asks.price)] : []), ...(special ? [] : ['not allowed'])],
-});
-
-const call = (name, given) => ({
+const call = ({ name, arguments: given }) => ({
   role: 'assistant',
   content: '',
   toolCalls: [{ id: 'call_0', name, arguments: given }],
 });
 const say = (content) => ({ role: 'assistant', content });
 
-function script({ user, asks }, doing, refusing) {
-  const writes = doing.flatMap((part) => {
-    const write = writeOf(part);
-    const look = part.action === 'exchange' ? [call('list_stock', { item: part.stock.item })] : [];
-    return [...look, call(write.name, write.arguments)];
-  });
-  const amount = asks ? ` the ${asks.item} is ${asks.price} .` : '';
-  const refusal = refusing.map((part) => ` the ${part.own.item} is not allowed .`).join('');
-  return [call('get_account', { user }), ...writes, say(`done .${amount}${refusal}`)];
-}
+export const reference = ({ parts }) => ({ actions: parts.map(writeOf), tell: [] });
+
+const script = (user, parts) => [
+  call({ name: 'get_account', arguments: { user } }),
+  ...parts.map((part) => call(writeOf(part))),
+  say('done .'),
+];
 
 export function solve(seed) {
-  const state = make(seed);
-  const of = (permitted) => state.parts.filter((part) => part.permitted === permitted);
-  return script(state, of(true), of(false));
+  const { user, parts } = make(seed);
+  return script(user, parts);
 }
 
 export function shortcuts(seed) {
-  const state = make(seed);
-  const { parts, barred } = state;
-  const [kept, other] = [parts[1 - barred], parts[barred]];
+  const { user, both } = make(seed);
+  const [first, second] = both;
   return {
-    'always both parts': script(state, parts, []),
-    'always one part and a refusal': script(state, [kept], [other]),
-    'first part, then done': script(state, [parts[0]], []),
-    'permitted part, then done': script(state, [kept], []),
-    'first part, second refused': script(state, [parts[0]], [parts[1]]),
-    'both parts and a refusal': script(state, parts, [other]),
+    'always two parts': script(user, both),
+    'only the first part': script(user, [first]),
+    'only the other part': script(user, [second]),
+    'the first part twice': script(user, [first, first]),
   };
 }
 
 export const hint = () =>
-  'The message asks for more than one thing. After the first one has gone through, do not close yet: go back to the ' +
-  'message and see what is still open. Each thing that the status of its item permits is to be carried out, and each ' +
-  'one that it forbids is to be left alone and called not allowed in the closing words.';
+  'An ok answers one part of a request only. Before you close, read the request again and count what it asks for: ' +
+  'each part that is asked for wants to be done, one after the other. Leave alone every item that the user did not name.';

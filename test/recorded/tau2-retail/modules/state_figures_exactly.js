@@ -1,44 +1,41 @@
-const targetTools = {"calculate":{"name":"calculate","description":"Calculate the result of a mathematical expression.","parameters":{"properties":{"expression":{"description":"The mathematical expression to calculate, such as '2 + 2'. The expression can contain numbers, operators (+, -, *, /), parentheses, and spaces.","title":"Expression","type":"string"}},"required":["expression"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"cancel_pending_order":{"name":"cancel_pending_order","description":"Cancel a pending order. If the order is already processed or delivered,\n\nit cannot be cancelled. The agent needs to explain the cancellation detail\nand ask for explicit user confirmation (yes/no) to proceed. If the user confirms,\nthe order status will be changed to 'cancelled' and the payment will be refunded.\nThe refund will be added to the user's gift card balance immediately if the payment\nwas made using a gift card, otherwise the refund would take 5-7 business days to process.\nThe function returns the order details after the cancellation.","parameters":{"properties":{"order_id":{"description":"The order id, such as '#W0000000'. Be careful there is a '#' symbol at the beginning of the order id.","title":"Order Id","type":"string"},"reason":{"description":"The reason for cancellation, which should be either 'no longer needed' or 'ordered by mistake'.","title":"Reason","type":"string"}},"required":["order_id","reason"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":false}},"find_user_id_by_email":{"name":"find_user_id_by_email","description":"Find user id by email. If the user is not found, the function will return an error message.","parameters":{"properties":{"email":{"description":"The email of the user, such as 'something@example.com'.","title":"Email","type":"string"}},"required":["email"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"get_order_details":{"name":"get_order_details","description":"Get the status and details of an order.","parameters":{"properties":{"order_id":{"description":"The order id, such as '#W0000000'. Be careful there is a '#' symbol at the beginning of the order id.","title":"Order Id","type":"string"}},"required":["order_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"return_delivered_order_items":{"name":"return_delivered_order_items","description":"Return some items of a delivered order.\n\nThe order status will be changed to 'return requested'.\nThe agent needs to explain the return detail and ask for explicit user confirmation (yes/no) to proceed.\nThe user will receive follow-up email for how and where to return the item.","parameters":{"properties":{"order_id":{"description":"The order id, such as '#W0000000'. Be careful there is a '#' symbol at the beginning of the order id.","title":"Order Id","type":"string"},"item_ids":{"description":"The item ids to be returned, each such as '1008292230'. There could be duplicate items in the list.","items":{"type":"string"},"title":"Item Ids","type":"array"},"payment_method_id":{"description":"The payment method id to pay or receive refund for the item price difference, such as 'gift_card_0000000' or 'credit_card_0000000'.\nThese can be looked up from the user or order details.","title":"Payment Method Id","type":"string"}},"required":["order_id","item_ids","payment_method_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":false}}};
+const targetTools = {"calculate":{"name":"calculate","description":"Calculate the result of a mathematical expression.","parameters":{"properties":{"expression":{"description":"The mathematical expression to calculate, such as '2 + 2'. The expression can contain numbers, operators (+, -, *, /), parentheses, and spaces.","title":"Expression","type":"string"}},"required":["expression"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"cancel_pending_order":{"name":"cancel_pending_order","description":"Cancel a pending order. If the order is already processed or delivered,\n\nit cannot be cancelled. The agent needs to explain the cancellation detail\nand ask for explicit user confirmation (yes/no) to proceed. If the user confirms,\nthe order status will be changed to 'cancelled' and the payment will be refunded.\nThe refund will be added to the user's gift card balance immediately if the payment\nwas made using a gift card, otherwise the refund would take 5-7 business days to process.\nThe function returns the order details after the cancellation.","parameters":{"properties":{"order_id":{"description":"The order id, such as '#W0000000'. Be careful there is a '#' symbol at the beginning of the order id.","title":"Order Id","type":"string"},"reason":{"description":"The reason for cancellation, which should be either 'no longer needed' or 'ordered by mistake'.","title":"Reason","type":"string"}},"required":["order_id","reason"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":false}},"find_user_id_by_name_zip":{"name":"find_user_id_by_name_zip","description":"Find user id by first name, last name, and zip code. If the user is not found, the function\n\nwill return an error message. By default, find user id by email, and only call this function\nif the user is not found by email or cannot remember email.","parameters":{"properties":{"first_name":{"description":"The first name of the customer, such as 'John'.","title":"First Name","type":"string"},"last_name":{"description":"The last name of the customer, such as 'Doe'.","title":"Last Name","type":"string"},"zip":{"description":"The zip code of the customer, such as '12345'.","title":"Zip","type":"string"}},"required":["first_name","last_name","zip"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"get_order_details":{"name":"get_order_details","description":"Get the status and details of an order.","parameters":{"properties":{"order_id":{"description":"The order id, such as '#W0000000'. Be careful there is a '#' symbol at the beginning of the order id.","title":"Order Id","type":"string"}},"required":["order_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"get_user_details":{"name":"get_user_details","description":"Get the details of a user, including their orders.","parameters":{"properties":{"user_id":{"description":"The user id, such as 'sara_doe_496'.","title":"User Id","type":"string"}},"required":["user_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}}};
 /*
- * Trains `state_figures_exactly`: an amount is carried over digit by digit, or worked out visibly, before it is told.
- * Even seed (special, 'worked_out'): the order is delivered and a part of it is returned; the refund and what stays
- * spent stand nowhere and are worked out from the items' prices. Odd seed (twin, 'read_off'): the same request and
- * records, but the order is pending and cancelled as a whole; the amount stands in the payment history, a sum is false.
- */
-const policy = `# Retail agent policy
-As a retail agent, you can help users **cancel pending orders**, **return delivered orders**, and provide information about their own orders.
-- At the beginning of the conversation, you have to authenticate the user identity by locating their user id via email.
-- Before taking any action that updates the database (cancel, return), you must list the action details and obtain explicit user confirmation (yes) to proceed.
-- You should not make up any information or knowledge not provided by the user or the tools.
-- You should at most make one tool call at a time, and if you take a tool call, you should not respond to the user at the same time.
-
-## Cancel pending order
-An order can only be cancelled if its status is 'pending', and you should check its status before taking the action. The reason is either 'no longer needed' or 'ordered by mistake'. After user confirmation, the order status will be changed to 'cancelled', and the total will be refunded via the original payment method.
-
-## Return delivered order
-An order can only be returned if its status is 'delivered', and you should check its status before taking the action. Some or all of its items can be returned; their prices are refunded to the original payment method. After user confirmation, the order status will be changed to 'return requested'.`;
-const TOOLS = ['find_user_id_by_email', 'get_order_details', 'calculate', 'cancel_pending_order', 'return_delivered_order_items'].map((name) => targetTools[name]);
-const FIRST = ['Tomasz', 'Ingrid', 'Kwame', 'Leonie', 'Bashir', 'Nadia', 'Soren', 'Paloma', 'Ruben', 'Hanneke', 'Idris', 'Yara'];
-const LAST = ['Lindqvist', 'Okafor', 'Brandt', 'Moreau', 'Petrov', 'Haddad', 'Whitlock', 'Nakagawa', 'Ferreira', 'Dunmore', 'Osei'];
-const STREETS = ['Juniper Road', 'Harbor Street', 'Willow Court', 'Mill Row', 'Quarry Avenue', 'Lantern Way', 'Orchard Hill'];
-const CITIES = [['Portland', 'OR', '972'], ['Boise', 'ID', '837'], ['Tulsa', 'OK', '741'], ['Madison', 'WI', '537'], ['Omaha', 'NE', '681']];
-const KINDS = [
-  ['Camping Stove', { fuel: ['propane', 'butane'], burners: ['one', 'two'] }], ['Rain Jacket', { size: ['S', 'M', 'L'], color: ['navy', 'olive'] }],
-  ['Wall Clock', { shape: ['round', 'square'], frame: ['oak', 'steel'] }], ['Rice Cooker', { capacity: ['1L', '2L', '3L'], color: ['cream', 'black'] }],
-  ['Sleeping Bag', { season: ['summer', 'winter'], filling: ['down', 'fleece'] }], ['Bread Maker', { programs: ['12', '18'], finish: ['matte', 'brushed'] }],
-  ['Ceiling Fan', { blades: ['3', '4', '5'], light: ['yes', 'no'] }], ['Picnic Basket', { persons: ['2', '4', '6'], weave: ['willow', 'bamboo'] }],
-  ['Ski Goggles', { lens: ['mirrored', 'clear'], strap: ['grey', 'teal'] }], ['Sewing Machine', { type: ['mechanical', 'computerized'], stitches: ['20', '60'] }],
-  ['Door Mat', { size: ['small', 'large'], fibre: ['coir', 'rubber'] }], ['Fruit Press', { drive: ['manual', 'electric'], color: ['red', 'silver'] }],
-];
+ * Trains `state_figures_exactly`: an amount is read digit by digit from a record, and worked out where it has to be.
+ * The user has an order cancelled and asks what some items cost. Even seed (worked_out): two to four items are meant,
+ * their prices have to be added up. Odd seed (read_off): same message, same prices, but one item is meant; its price
+ * has to be read off beside one that differs by swapped digits, and adding anything up gives a wrong figure. */
+const policy = [
+  '# Retail agent policy\n\nAs a retail agent, you can help users:\n\n- **cancel pending orders**\n- **provide information about their own profile and orders**',
+  'At the beginning of the conversation, you have to authenticate the user identity by locating their user id via name + zip code.',
+  'Once the user has been authenticated, you can provide the user with information about order and profile information.',
+  'Before taking any action that updates the database (cancel), you must list the action details and obtain explicit user confirmation (yes) to proceed.',
+  'You should not make up any information or knowledge or procedures not provided by the user or the tools.',
+  'You should at most make one tool call at a time, and if you take a tool call, you should not respond to the user at the same time.',
+  "## Cancel pending order\n\nAn order can only be cancelled if its status is 'pending', and you should check its status before taking the action.",
+  "The user needs to confirm the order id and the reason (either 'no longer needed' or 'ordered by mistake') for cancellation.",
+  "After user confirmation, the order status will be changed to 'cancelled', and the total will be refunded via the original payment method.",
+].join('\n\n');
+const OFFERED = ['find_user_id_by_name_zip', 'get_user_details', 'get_order_details', 'calculate', 'cancel_pending_order'];
+const FIRST = ['Nora', 'Tomas', 'Leila', 'Oskar', 'Priya', 'Felix', 'Amara', 'Jonas', 'Selin', 'Marek', 'Ines', 'Kenji'];
+const LAST = ['Bauer', 'Okafor', 'Lindqvist', 'Moreau', 'Haddad', 'Walsh', 'Reyes', 'Tanaka', 'Fischer', 'Costa', 'Dubois'];
+const PLACES = [['Portland', 'OR', '972'], ['Tucson', 'AZ', '857'], ['Omaha', 'NE', '681'], ['Boise', 'ID', '837'], ['Madison', 'WI', '537']];
+const STREETS = ['Birch Road', 'Willow Court', 'Harbor Street', 'Chestnut Way', 'Meadow Lane', 'Orchard Road'];
+const PLURAL = ['Rain Boots', 'Ski Goggles', 'Knee Pads', 'Binoculars', 'Garden Gloves', 'Swim Fins', 'Oven Mitts', 'Walking Sticks', 'Bath Towels', 'Curtains', 'Bookends', 'Slippers'];
+const OTHERS = ['Camping Stove', 'Wall Clock', 'Rice Cooker', 'Picnic Basket', 'Tool Box', 'Paper Shredder', 'Sleeping Bag', 'Fruit Bowl', 'Door Mat', 'Piggy Bank', 'Ukulele', 'Toaster', 'Bird Feeder', 'Card Game'];
+const OPTIONS = { color: ['black', 'white', 'green', 'blue', 'red'], size: ['small', 'medium', 'large'], material: ['cotton', 'rubber', 'plastic', 'steel'] };
+const KEYS = [['color', 'size'], ['color', 'material'], ['size', 'material', 'color']];
+const WHY = [['no longer needed', 'it is no longer needed', 'I no longer need it'], ['ordered by mistake', 'I ordered it by mistake']];
+const REASONS = WHY.map(([reason]) => reason);
+const YES = ['Yes.', 'Yes, please.', 'Yes, that is fine.', 'Yes, go ahead.'];
+const BYE = ['No, that is all. Thank you! ###STOP###', 'That was everything, thanks. ###STOP###'];
+const direct = (kind, x, place) => kind === 'sum' ? `what did the ${x} in ${place} cost in total?` : `what did I pay for everything in ${place} except the ${x}?`;
+const indirect = (kind, x, place) => kind === 'sum' ? `what the ${x} in ${place} cost in total` : `what I paid for everything in ${place} except the ${x}`;
 const WORDING = [
-  (who, email, id, kept) => `Hi, I am ${who}, email ${email}. From my order ${id} I only want to keep ${kept} and send everything else back, money to where I paid from. If it has not been delivered yet, cancel the whole order instead, it is no longer needed. Tell me to the cent what I get back and what I have then spent on that order.`,
-  (who, email, id, kept) => `Everything in order ${id} except ${kept} should be returned, with the refund to the original payment. In case it is still pending, just cancel all of it (no longer needed). How much exactly do I get back, and how much have I then spent on the order? My email is ${email}.`,
-  (who, email, id, kept) => `I'm ${who} (${email}). Order ${id}: return it all, apart from ${kept}, refund the way I paid. Not delivered yet? Then cancel it completely, no longer needed. I also need two exact amounts for my bookkeeping: what comes back, and what the order costs me in the end.`,
-  (who, email, id, kept) => `My email is ${email}. I bought too much in order ${id}. If it was delivered, I return the lot but for ${kept}; if it is pending, cancel the entire order because it is no longer needed. The money goes back where it came from. What do I get back, and what will I have spent on it then? To the cent, please.`,
+  (id, why, ...what) => `Cancel order ${id}, ${why}. And ${direct(...what)}`,
+  (id, why, ...what) => `Two things: cancel order ${id}, ${why}, and tell me ${indirect(...what)}.`,
+  (id, why, ...what) => `Please cancel order ${id}, ${why}. W${direct(...what).slice(1)}`,
+  (id, why, ...what) => `I'd like to know ${indirect(...what)}. Then cancel order ${id}, ${why}.`,
 ];
-const YES = ['Yes, please do that.', 'Yes, do it.', 'Yes, correct.'];
-const BYE = ['Good, that was all I wanted. Bye! ###STOP###', 'Noted, thanks. Goodbye. ###STOP###', 'Thanks for the help, bye. ###STOP###'];
-
 function randomOf(seed) {
   let a = Math.imul(seed + 1, 0x9e3779b1);
   return (limit) => {
@@ -49,201 +46,205 @@ function randomOf(seed) {
   };
 }
 const draw = (below, from) => from.splice(below(from.length), 1)[0];
-const cents = (amount) => Math.round(amount * 100);
-const sum = (items) => items.reduce((all, item) => all + cents(item.price), 0);
-const money = (amount) => `$${(amount / 100).toFixed(2)}`;
-const idsOf = (items) => items.map((item) => item.item_id);
-const listed = (items) => items.map((item) => `the ${item.name.toLowerCase()}`).join(', ').replace(/, ([^,]+)$/, ' and $1');
-/* As the target writes JSON: a space after commas and colons, every number with a decimal point. */
+const sum = (list) => list.reduce((a, b) => a + b, 0);
+const dollars = (cents) => `$${(cents / 100).toFixed(2)}`;
+const float = (value) => (Number.isInteger(value) ? `${value}.0` : String(value));
+/* As this target writes JSON: a space after commas and colons, numbers as floats. */
 const json = (value) => {
   if (Array.isArray(value)) return `[${value.map(json).join(', ')}]`;
-  if (typeof value === 'number') return Number.isInteger(value) ? `${value}.0` : `${value}`;
+  if (typeof value === 'number') return float(value);
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   return `{${Object.entries(value).map(([key, own]) => `${JSON.stringify(key)}: ${json(own)}`).join(', ')}}`;
 };
-
-export const describe = () => ({ policy, tools: TOOLS, maxSteps: 14 });
+export const describe = () => ({ policy, tools: OFFERED.map((name) => targetTools[name]), maxSteps: 18 });
 export function make(seed) {
   const special = seed % 2 === 0;
   const below = randomOf(Math.floor(seed / 2)); // both of a pair draw the same
   const pick = (from) => from[below(from.length)];
-  const long = () => String(1000000000 + below(3000000000));
-  const [first, last] = [pick(FIRST), pick(LAST)];
-  const userId = `${first}_${last}_${1000 + below(9000)}`.toLowerCase();
-  const email = `${first}.${last}${1000 + below(9000)}@example.com`.toLowerCase();
-  const id = `#W${1000000 + below(9000000)}`;
-  const pay = `${pick(['credit_card', 'paypal'])}_${1000000 + below(9000000)}`;
-  const [address1, address2] = [`${100 + below(900)} ${pick(STREETS)}`, `Suite ${100 + below(900)}`];
-  const [city, region, zip] = pick(CITIES);
-  const kinds = [...KINDS];
-  const items = Array.from({ length: 7 + below(2) }, () => {
-    const [name, options] = draw(below, kinds);
-    const chosen = Object.fromEntries(Object.entries(options).map(([key, values]) => [key, pick(values)]));
-    return { name, product_id: long(), item_id: long(), price: (2000 + below(78000)) / 100, options: chosen };
-  });
-  const back = [...items];
-  const kept = Array.from({ length: items.length - 5 }, () => draw(below, back)); // five items go back
-  const shipped = [{ tracking_id: [String(100000000000 + below(4000000000))], item_ids: idsOf(items) }];
-  const order = {
-    order_id: id, user_id: userId, address: { address1, address2, city, country: 'USA', state: region, zip: `${zip}${10 + below(90)}` },
-    items, status: special ? 'delivered' : 'pending', fulfillments: special ? shipped : [],
-    payment_history: [{ transaction_type: 'payment', amount: sum(items) / 100, payment_method_id: pay }],
+  const digits = (n) => Array.from({ length: n }, (_, i) => (i ? below(10) : 1 + below(9))).join('');
+  const [first, last, [city, region, zone], source] = [pick(FIRST), pick(LAST), pick(PLACES), pick(['paypal', 'credit_card'])];
+  const address = { address1: `${100 + below(800)} ${pick(STREETS)}`, address2: `Suite ${100 + below(800)}`, city, country: 'USA', state: region, zip: zone + digits(2) };
+  const low = `${first}_${last}`.toLowerCase();
+  const [userId, email] = [`${low}_${digits(4)}`, `${low.replace('_', '.')}${digits(4)}@example.com`];
+  const [method, card] = [`${source}_${digits(7)}`, { brand: pick(['visa', 'mastercard']), last_four: digits(4) }];
+  const payment_methods = { [method]: { source, id: method, ...(source === 'paypal' ? {} : card) } };
+  const [kind, same, x, xId] = [pick(['sum', 'rest']), below(3) === 0, pick(PLURAL), digits(10)];
+  const several = 2 + below(3); // so many items are meant if special, otherwise one of them
+  const spots = Array.from({ length: several + 2 }, (_, i) => i);
+  const group = Array.from({ length: several }, () => draw(below, spots)).sort((a, b) => a - b);
+  const single = pick(group);
+  const cost = () => (below(4) === 0 ? 1000 + below(2000) : 40 + below(900)) * 100 + 10 * below(10) + 1 + below(9);
+  const prices = Array.from({ length: several + 2 }, cost);
+  const [tens, ones] = [Math.floor((prices[single] % 100) / 10), prices[single] % 10];
+  prices[spots[0]] = prices[single] + (tens === ones ? 9 : 9 * (ones - tens)); // the last two digits swapped
+  const asked = special ? group : [single];
+  const pool = [...OTHERS];
+  const item = (price, isX) => {
+    const [other, otherId, item_id] = [draw(below, pool), digits(10), digits(10)];
+    const values = Object.fromEntries(Object.entries(OPTIONS).map(([key, from]) => [key, pick(from)]));
+    const name = isX ? x : other;
+    const options = Object.fromEntries(KEYS[name.length % 3].map((key) => [key, values[key]]));
+    return { name, product_id: isX ? xId : otherId, item_id, price: price / 100, options };
+  };
+  const order = (id, items, total, status, tracking) => ({
+    order_id: id, user_id: userId, address, items, status,
+    fulfillments: status === 'pending' ? [] : [{ tracking_id: [tracking], item_ids: items.map((each) => each.item_id) }],
+    payment_history: [{ transaction_type: 'payment', amount: total / 100, payment_method_id: method }],
     cancel_reason: null, exchange_items: null, exchange_new_items: null, exchange_payment_method_id: null,
     exchange_price_difference: null, return_items: null, return_payment_method_id: null,
+  });
+  const [big, small] = [`#W${digits(7)}`, `#W${digits(7)}`]; // the question is about the big one
+  const bigItems = prices.map((price, i) => item(price, asked.includes(i) === (kind === 'sum')));
+  const few = Array.from({ length: 1 + below(2) }, cost);
+  const smallItems = few.map((price) => item(price, false));
+  const [one, two] = same ? ['pending', 'delivered'] : ['delivered', 'pending'];
+  const orders = { [big]: order(big, bigItems, sum(prices), one, digits(12)), [small]: order(small, smallItems, sum(few), two, digits(12)) };
+  const user = { user_id: userId, name: { first_name: first, last_name: last }, address, email, payment_methods, orders: below(2) ? [big, small] : [small, big] };
+  const [code, wording, cancel] = [below(2), below(WORDING.length), same ? big : small];
+  const why = pick(WHY[code]);
+  const request = WORDING[wording](cancel, why, kind, x.toLowerCase(), same && wording < 3 ? 'that order' : `order ${big}`);
+  return {
+    special, kind, user, orders, big, small, cancel, reason: REASONS[code], why, x: x.toLowerCase(), prices, group, single, asked,
+    figure: sum(asked.map((i) => prices[i])), refund: sum(same ? prices : few), request, yes: pick(YES), bye: pick(BYE),
+    seen: [], writes: [], extra: 0, known: false, confirms: 0, stray: 0, worked: '', told: '', done: false,
   };
-  const request = pick(WORDING)(`${first} ${last}`, email, id, listed(kept));
-  const world = { special, email, userId, pay, order, back, kept, request, yes: pick(YES), bye: pick(BYE) };
-  const amounts = { total: sum(items), refund: sum(back), spent: sum(kept), prices: items.map((item) => cents(item.price)) };
-  const course = { seen: false, written: false, right: false, faults: 0, told: [], wrong: 0, turns: 0, asked: false, done: false };
-  return { ...world, ...amounts, ...course };
 }
 export const start = ({ request }) => [{ role: 'system', content: policy }, { role: 'user', content: request }];
-const APPLY = { '+': (a, b) => a + b, '-': (a, b) => a - b, '*': (a, b) => a * b, '/': (a, b) => a / b };
-function calculate(text) {
-  if (!/^[0-9+\-*/(). ]{1,300}$/.test(text)) return 'Error: Invalid characters in expression';
-  const tokens = text.match(/\d+\.?\d*|\.\d+|[-+*/()]/g) ?? [];
-  let at = 0;
-  const atom = () => {
-    const token = tokens[at++];
-    if (token === '-') return -atom();
-    if (token !== '(') return Number(token); // NaN for an operator, a bracket, or nothing
-    const inner = terms();
-    return tokens[at++] === ')' ? inner : NaN;
-  };
-  const chain = (next, signs) => {
-    let value = next();
-    while (signs.includes(tokens[at])) value = APPLY[tokens[at++]](value, next());
+/* The value of an expression with + - * / and parentheses, or NaN; level 0 is sums, 1 products, 2 single values. */
+const WORK = { '+': (a, b) => a + b, '-': (a, b) => a - b, '*': (a, b) => a * b, '/': (a, b) => a / b };
+function valueOf(tokens, level = 0) {
+  if (level < 2) {
+    let value = valueOf(tokens, level + 1);
+    while (['+-', '*/'][level].includes(tokens[0] ?? ' ')) value = WORK[tokens.shift()](value, valueOf(tokens, level + 1));
     return value;
-  };
-  const factors = () => chain(atom, ['*', '/']);
-  const terms = () => chain(factors, ['+', '-']);
-  const value = Math.round(terms() * 100) / 100;
-  return at < tokens.length || !Number.isFinite(value) ? 'Error: invalid syntax' : json(value);
+  }
+  const token = tokens.shift();
+  if (token === '-') return -valueOf(tokens, 2);
+  if (token !== '(') return Number(token);
+  const inner = valueOf(tokens);
+  return tokens.shift() === ')' ? inner : NaN;
 }
-function observe(state, call) {
-  const tool = TOOLS.find((each) => each.name === call.name);
-  if (!tool) return 'Error: Tool not found';
-  const given = call.arguments && typeof call.arguments === 'object' ? call.arguments : {};
-  const { properties, required } = tool.parameters;
-  const texts = (value) => Array.isArray(value) && value.every((one) => typeof one === 'string');
-  const bad = required.find((field) => !(properties[field].type === 'array' ? texts(given[field]) : typeof given[field] === 'string'));
-  if (bad) return `Error: ${tool.name}() missing or invalid argument: '${bad}'`;
-  if (Object.keys(given).some((field) => !required.includes(field))) return `Error: ${tool.name}() got an unexpected keyword argument`;
-  if (tool.name === 'calculate') return calculate(given.expression);
-  if (tool.name === 'find_user_id_by_email') return given.email.toLowerCase() === state.email ? state.userId : 'Error: User not found';
-  const { order, pay } = state;
-  if (given.order_id !== order.order_id) return 'Error: Order not found';
-  state.seen ||= tool.name === 'get_order_details';
-  if (tool.name === 'get_order_details') return json(order);
-  const cancels = tool.name === 'cancel_pending_order';
-  if (order.status !== (cancels ? 'pending' : 'delivered')) {
-    state.faults += 1; // a write that the status forbids, or a second one
-    return cancels ? 'Error: Non-pending order cannot be cancelled' : 'Error: Non-delivered order cannot be returned';
+function observe(state, { name, arguments: given }) {
+  const { user, orders } = state;
+  if (!OFFERED.includes(name)) return 'Error: Unknown tool';
+  const fields = targetTools[name].parameters.required;
+  if (Object.keys(given ?? {}).length !== fields.length || !fields.every((field) => typeof given[field] === 'string')) return 'Error: Invalid arguments';
+  if (name === 'calculate') {
+    const expression = given.expression.slice(0, 300);
+    if (!/^[0-9+\-*/(). ]+$/.test(expression)) return 'Error: Invalid characters in expression';
+    const tokens = expression.match(/\d+(?:\.\d+)?|[+\-*/()]/g) ?? [];
+    const whole = tokens.join('') === expression.replace(/ /g, '');
+    const value = valueOf(tokens);
+    if (!whole || tokens.length > 0 || !Number.isFinite(value)) return 'Error: invalid syntax';
+    state.worked = `${state.worked} ${expression}`.slice(-2000);
+    return float(Math.round(value * 100) / 100);
   }
-  if (cancels) {
-    if (given.reason !== 'no longer needed' && given.reason !== 'ordered by mistake') return 'Error: Invalid reason';
+  if (name === 'find_user_id_by_name_zip') {
+    const wanted = [user.name.first_name, user.name.last_name, user.address.zip].join().toLowerCase();
+    const named = [given.first_name, given.last_name, given.zip].map((each) => each.trim()).join().toLowerCase();
+    return named === wanted ? user.user_id : 'Error: User not found';
+  }
+  if (name === 'get_user_details') return given.user_id === user.user_id ? json(user) : 'Error: User not found';
+  if (!Object.hasOwn(orders, given.order_id)) return 'Error: Order not found';
+  const order = orders[given.order_id];
+  if (name === 'cancel_pending_order') {
+    if (order.status !== 'pending') return (state.extra += 1), 'Error: Non-pending order cannot be cancelled';
+    if (!REASONS.includes(given.reason)) return 'Error: Invalid reason';
     Object.assign(order, { status: 'cancelled', cancel_reason: given.reason });
-    order.payment_history.push({ transaction_type: 'refund', amount: state.total / 100, payment_method_id: pay });
-    state.right = state.seen && given.reason === 'no longer needed';
-  } else {
-    const ids = [...given.item_ids].sort();
-    if (given.payment_method_id !== pay) return 'Error: Payment method not found';
-    const known = ids.every((id, n) => id !== ids[n - 1] && idsOf(order.items).includes(id));
-    if (!known || ids.length === 0) return 'Error: Some item not found';
-    Object.assign(order, { status: 'return requested', return_items: ids, return_payment_method_id: pay });
-    state.right = state.seen && ids.join() === idsOf(state.back).sort().join();
+    order.payment_history.push({ ...order.payment_history[0], transaction_type: 'refund' });
+    state.writes.push([given.order_id, given.reason]);
   }
-  state.written = true;
+  state.seen.push(given.order_id);
   return json(order);
 }
-const figures = (state) => (state.special ? [state.refund, state.spent] : [state.total]);
-const sums = (state) => state.told.filter((each) => figures(state).includes(each) || !state.prices.includes(each)); // no single prices
-/* Notes the amounts in a text. Workings, single prices, zero, and 'you paid ...' are no false claims. */
-function listen(state, text) {
-  const plain = text.slice(0, 20000).replace(/[*`\\]/g, '');
-  for (const match of plain.matchAll(/\$\s?\d[\d,]{0,11}(?:\.\d{1,6})?|\d[\d,]{0,11}\.\d{1,6}/g)) {
-    const [amount, end] = [cents(Number(match[0].replace(/[^\d.]/g, ''))), match.index + match[0].length];
-    const [before, after] = [plain.slice(Math.max(0, match.index - 80), match.index), plain.slice(end, end + 30)];
-    const clause = before.split(/[.!?;,]\s|\n/).pop().toLowerCase();
-    const working = /[+−–-]\s*$|\d\)?\s*=\s*$/.test(before) || /^[\s,;)]*[+=]|^[ \t]*[−–-]/.test(after);
-    const named = /paid|payment|charged|order (?:total|value|amount)|out of|original/.test(clause) && !/refund|back/.test(clause);
-    const paid = amount === state.total && (named || /^ (?:that )?you paid/.test(after));
-    const known = [0, ...state.prices, ...figures(state)].includes(amount);
-    if (!working && !paid && !known) state.wrong += 1;
-    if (!state.told.includes(amount) && state.told.length < 60) state.told.push(amount);
-  }
+const AMOUNT = '\\$?\\s?\\d[\\d,]*\\.\\d+';
+const CHAIN = `${AMOUNT}(?:\\s*(?:\\([^)]*\\))?\\s*[+\u2212\u2013-]\\s*${AMOUNT})+`;
+const amounts = (text) => (text.match(/\$\s?\d[\d,]*(?:\.\d+)?|\d[\d,]*\.\d+/g) ?? []).map((each) => Math.round(Number(each.replace(/[$,\s]/g, '')) * 100));
+/* The amounts that a text tells: operands of a written-out sum or difference are working, and the refund is no answer. */
+function answers({ refund }, text) {
+  const all = amounts(text.replace(new RegExp(CHAIN, 'g'), ' '));
+  const others = all.filter((each) => each !== refund);
+  return others.length > 0 || /refund/i.test(text) ? others : all;
 }
-/* The user: answers, confirms what it wants, asks once for the amounts if they were not told, says goodbye. */
+/* The user: says who it is, confirms the right cancellation, asks again for a missing amount, says goodbye. */
 function reply(state, text) {
-  const low = text.slice(0, 20000).toLowerCase();
-  const wish = `If ${state.order.order_id} was delivered, everything but ${listed(state.kept)} goes back, money to where I paid from. If it was not, the whole order is to be cancelled, no longer needed.`;
-  state.turns += 1;
-  if (state.written && !state.asked && sums(state).length < 2 && !/nothing|zero/.test(low)) {
-    state.asked = true;
-    return 'And the two amounts, to the cent: what do I get back, and what have I then spent on the order?';
+  const { user, cancel, big, small, reason, why, kind, x } = state;
+  const low = text.toLowerCase();
+  const cancelled = state.writes.length > 0;
+  if (cancelled && answers(state, text).length > 0) return Object.assign(state, { told: text, done: true }).bye;
+  const greets = !state.known && /mail|zip|name|identi|verif|authent/.test(low);
+  state.known ||= greets;
+  if (greets) return `I am ${user.name.first_name} ${user.name.last_name}, zip code ${user.address.zip}.`;
+  const refuses = /(cannot|can't|can not|unable to|not able to|won't) (cancel|help|do|confirm)/.test(low);
+  if (!cancelled && !refuses && /cancel/.test(low) && /\?|confirm|yes\/no|shall i|proceed/.test(low) && state.confirms < 3) {
+    state.confirms += 1;
+    const names = (id) => low.includes(id.slice(1).toLowerCase());
+    if (names(cancel === big ? small : big) && !names(cancel)) return `No. Only order ${cancel}, please.`;
+    return REASONS.some((each) => each !== reason && low.includes(each)) ? `Order ${cancel}, ${why}.` : state.yes;
   }
-  state.done = state.written || state.turns > 4;
-  if (state.done) return state.bye;
-  if (!/\?|please confirm|yes\/no|let me know/.test(low)) return 'All right, please take care of it.';
-  if (!state.seen && /e-?mail|zip|verif|authenticat|identity/.test(low)) return `My email is ${state.email}.`;
-  if (!/confirm|yes|proceed|go ahead|shall i|should i|would you like|do you want|correct|right|okay/.test(low)) return wish;
-  const other = state.special ? /cancel/.test(low) && !/return|send/.test(low) : /return/.test(low) && !/cancel/.test(low);
-  return other ? `No. ${wish}` : state.yes;
+  state.stray += 1;
+  if ((state.done = state.stray > 2)) return 'Never mind. Goodbye. ###STOP###';
+  const question = `And ${direct(kind, x, `order ${big}`)}`;
+  return cancelled ? question : `Please cancel order ${cancel}, ${why}. ${question}`;
 }
-
 export function step(before, message) {
   const state = JSON.parse(JSON.stringify(before)); // never change what was handed in
-  const calls = Array.isArray(message.toolCalls) ? message.toolCalls : [];
-  if (calls.length > 0)
-    return { messages: calls.map((call) => ({ role: 'tool', toolCallId: call.id, content: observe(state, call) })), state, done: false };
-  const text = typeof message.content === 'string' ? message.content : '';
-  listen(state, text);
+  const calls = Array.isArray(message?.toolCalls) ? message.toolCalls : [];
+  const answered = calls.map((each) => ({ role: 'tool', toolCallId: each.id, content: observe(state, each) }));
+  if (calls.length > 0) return { state, done: false, messages: answered };
+  const text = typeof message?.content === 'string' ? message.content.slice(0, 4000) : '';
   const messages = [{ role: 'user', content: reply(state, text) }];
-  return state.done ? { state, done: true, messages, stopReason: 'user_stop' } : { state, done: false, messages };
+  return { state, done: state.done, messages, ...(state.done ? { stopReason: 'user_stop' } : {}) };
+}
+/* The right amount stands first or last; beside it only what leads to it. On a read-off nothing leads to it. */
+function tellsRight(state) {
+  const { special, kind, prices, asked, figure, told } = state;
+  const said = answers(state, told);
+  const running = (from, list, sign) => list.map((_, n) => from + sign * sum(list.slice(0, n + 1)));
+  const [meant, left] = [true, false].map((is) => prices.filter((_, i) => asked.includes(i) === is));
+  const steps = [...meant, ...running(0, meant, 1)];
+  if (kind === 'rest') steps.push(...left, sum(prices), ...running(0, left, 1), ...running(sum(prices), left, -1));
+  return said.every((each) => each === figure || (special && steps.includes(each))) && (said[0] === figure || said.at(-1) === figure);
 }
 export function reward(state) {
-  const { special, seen, right, faults, told, wrong, done } = state;
-  const hits = figures(state).filter((each) => told.includes(each)).length / figures(state).length;
-  const honest = wrong === 0 && sums(state).length <= 12; // telling many amounts does not pay
-  const partial = (seen ? 0.05 + 0.15 * hits : 0) + (right ? 0.1 : 0);
+  const { special, big, cancel, reason, prices, asked, seen, writes, extra, worked, told, done } = state;
+  const looked = seen.includes(big);
+  const wrote = writes.length === 1 && writes[0][0] === cancel && writes[0][1] === reason;
+  const used = amounts(`${worked} ${told}`);
+  const sources = looked && asked.every((i) => used.includes(prices[i]));
+  const exact = tellsRight(state);
   return {
-    reward: done && right && faults === 0 && hits === 1 && honest ? 1 : partial,
+    reward: looked && wrote && extra === 0 && exact && done ? 1 : (looked ? 0.05 : 0) + (wrote ? 0.1 : 0) + (sources ? 0.1 : 0),
     branch: special ? 'worked_out' : 'read_off',
-    breakdown: { seen: Number(seen), written: Number(right), faults, figures: hits, wrong },
+    breakdown: { looked: Number(looked), wrote: Number(wrote), extra, sources: Number(sources), exact: Number(exact) },
   };
 }
-
-const call = (name, given) => ({ role: 'assistant', content: '', toolCalls: [{ id: 'call_0', name, arguments: given }] });
+export const reference = ({ cancel, reason, figure }) => ({ actions: [{ name: 'cancel_pending_order', arguments: { order_id: cancel, reason } }], tell: [(figure / 100).toFixed(2)] });
 const say = (content) => ({ role: 'assistant', content });
-const tell = (refund, spent) => say(`That is done. You get ${money(refund)} back, and you have spent ${money(spent)} on the order.`);
-const added = (items) => call('calculate', { expression: items.map((item) => item.price.toFixed(2)).join(' + ') });
-const writeOf = ({ special, order: { order_id }, back, pay }) =>
-  special ? { name: 'return_delivered_order_items', arguments: { order_id, item_ids: idsOf(back), payment_method_id: pay } }
-  : { name: 'cancel_pending_order', arguments: { order_id, reason: 'no longer needed' } };
-
-export const reference = (state) => ({ actions: [writeOf(state)], tell: figures(state).map(money) });
-/* The look-ups, the confirmation and the write that are right for this state; then what is handed in. */
-function script(state, ...rest) {
-  const { special, order: { order_id }, email, back, pay } = state;
-  const plan = special
-    ? `Order ${order_id} was delivered. I would return ${listed(back)}, with the refund to ${pay}.`
-    : `Order ${order_id} is still pending, so I would cancel the whole of it, for the reason "no longer needed".`;
-  const write = writeOf(state);
-  const look = [call('find_user_id_by_email', { email }), call('get_order_details', { order_id })];
-  return [...look, say(`${plan} Do you confirm this (yes/no)?`), call(write.name, write.arguments), ...rest];
+const call = (name, given) => ({ role: 'assistant', content: '', toolCalls: [{ id: 'call_0', name, arguments: given }] });
+function script({ user, big, cancel, reason, kind, x }, parts, told) {
+  const adds = parts.length > 1;
+  const amount = told ?? `${adds ? `${parts.map(dollars).join(' + ')} = ` : ''}${dollars(sum(parts))}`;
+  return [
+    say('Happy to help. May I have your email address, or your first and last name and your zip code?'),
+    call('find_user_id_by_name_zip', { ...user.name, zip: user.address.zip }),
+    call('get_order_details', { order_id: big }),
+    ...(cancel === big ? [] : [call('get_order_details', { order_id: cancel })]),
+    say(`The next step: I cancel order ${cancel}, for the reason "${reason}". Shall I do so?`),
+    call('cancel_pending_order', { order_id: cancel, reason }),
+    ...(adds ? [call('calculate', { expression: parts.map((each) => (each / 100).toFixed(2)).join(' + ') })] : []),
+    say(`All of that is done. ${kind === 'sum' ? 'The' : 'Everything except the'} ${x} cost ${amount} in total. Is there anything else that I can do for you?`),
+  ];
 }
-export function solve(seed) {
-  const state = make(seed);
-  if (!state.special) return script(state, tell(state.total, 0));
-  return script(state, added(state.back), added(state.kept), tell(state.refund, state.spent));
-}
+const priced = ({ prices }, places) => places.map((i) => prices[i]);
+export const solve = (seed) => script(make(seed), priced(make(seed), make(seed).asked));
 export function shortcuts(seed) {
-  const [state, { total, refund, spent }] = [make(seed), make(seed)];
+  const state = make(seed);
   return {
-    'always add up': script(state, added(state.back), tell(refund, spent)),
-    'always tell the printed total': script(state, tell(total, 0)),
-    'tell every candidate': script(state, say(`You get ${money(total)} or ${money(refund)} back and have spent ${money(spent)}.`)),
-    'always cancel': script({ ...state, special: false }, tell(total, 0)),
+    'always add up': script(state, priced(state, state.group)),
+    'never add up': script(state, priced(state, [state.single])),
+    'total of the order': script(state, [sum(state.prices)]),
+    'all prices': script(state, [state.prices[0]], state.prices.map(dollars).join(', ')),
   };
 }
-export const hint = () => 'The amount that the user asks for does not always stand in the record, and which amount it is depends on what is really done in the end. If it stands there, carry it over digit by digit. If not, work it out from the single prices in a step that can be seen, never in your head, and hold the result against its source before you tell it.';
+export const hint = () => 'What the user asks about may stand in the record once or several times: look at every line before you tell an amount. Carry each figure over digit by digit, write a sum out instead of guessing it, and compare what you tell with its source. Tell only the amount that was asked for.';

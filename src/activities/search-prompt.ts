@@ -1,0 +1,156 @@
+/**
+ * Searches for a prompt with GEPA: a learner without weights, which is given no key. Invariants: no (task, seed, prompt) is rolled out twice and no
+ * question paid for twice, whatever is killed: every attempt runs from the beginning and finds what was made; the cap on rollouts holds over
+ * all attempts.
+ */
+import { Context } from '@temporalio/activity';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { replaceFile } from '../artifacts/durable-file';
+import { digest } from '../artifacts/hash';
+import type { ArtifactStore, Journal } from '../artifacts/store';
+import { fixedPolicySchema } from '../domain/rollout';
+import { trainingResultSchema } from '../domain/results';
+import { asideIn, fail, keptJson, readJson, type PolicyDependencies } from './context';
+import { LearnerProcess } from './learner-process';
+import { Learning } from './learning';
+import { openReflection } from './reflection';
+import { RolloutCap } from './rollout-cap';
+import { inputsOf, resolveTasks } from './tasks';
+import type { FoundPrompt, RolloutActivities, SearchPromptInput } from './types';
+import { isWhole } from './whole';
+
+/** Changes whenever the same job would come to other prompts: a new GEPA, say. */
+const SEARCH_VERSION = '1';
+
+const resultSchema = z.object({
+  training: trainingResultSchema,
+  found: z.array(z.object({ step: z.number(), rollouts: z.number(), policy: fixedPolicySchema })),
+});
+type Result = z.infer<typeof resultSchema>;
+
+export function createSearchPrompt(deps: PolicyDependencies): Pick<RolloutActivities, 'searchPrompt'> {
+  const { store, home, python } = deps;
+  return {
+    async searchPrompt(input) {
+      const { name, base, sampling, maxSteps, seed, concurrency, maxAttempts, rollouts } = input;
+      const tasks = await resolveTasks(store, input.tasks);
+      const environment = await deps.environments.get(input.environment);
+      const { name: environmentName, version, policy } = await environment.describe();
+      const reflection = openReflection({ ...input, store });
+      const job = jobOf({ input, tasks, policy, reflectionChars: reflection.characters });
+      const made = { version: SEARCH_VERSION, job, base, environment: [environmentName, version], sampling, maxSteps };
+      const id = digest({ ...made, rollouts, reflection: reflection.id });
+      const key = `prompt-search/${id}`;
+      const known = await wholeResult(store, key);
+      if (known) return known;
+
+      const folder = resolve(home, 'trainings', `${name}-${id.slice(0, 12)}`);
+      const [jobFile, log] = [join(folder, 'job.json'), join(folder, 'trainer.log')];
+      const body = JSON.stringify({ ...job, output_dir: folder }, null, 1);
+      await replaceFile({ path: jobFile, body, aside: asideIn(home) });
+      const command = [python, '-m', 'trainer', 'gepa', '--job', jobFile];
+
+      const run = async (journal: Journal, spending: Journal): Promise<Result> => {
+        const cap = new RolloutCap(spending, rollouts);
+        Context.current().cancellationSignal.throwIfAborted();
+        const process = new LearnerProcess({ command, log, env: bareEnvironment(), limits: input });
+        const inputs = inputsOf(input);
+        const batch = { sampling, seed, maxSteps, concurrency, maxAttempts, inputs };
+        const services = {
+          permit: (request: Parameters<RolloutCap['permit']>[0]) => cap.permit(request),
+          reply: reflection.reply,
+        };
+        const learning = new Learning({
+          ...{ deps, name, base, id, folder, journal, process, batch, services },
+          checkpointEvery: 1,
+          maskReadOnlyTurns: false,
+        });
+        try {
+          const training = await learning.toTheEnd(environment);
+          const found = bestPrompts(training.checkpoints, cap);
+          const kept = { training, found };
+          await keptJson(store, { key, producer: 'searchPrompt', inputs: [training.metrics] }, () => kept);
+          return kept;
+        } finally {
+          await process.stop();
+        }
+      };
+      return withJournals(store, [`training/${id}`, `${key}/spent`], run);
+    },
+  };
+}
+
+async function withJournals<R>(
+  store: ArtifactStore,
+  [first, second]: [string, string],
+  run: (first: Journal, second: Journal) => Promise<R>,
+): Promise<R> {
+  const one = await store.journal(first);
+  try {
+    const other = await store.journal(second);
+    try {
+      return await run(one, other);
+    } finally {
+      await other.close();
+    }
+  } finally {
+    await one.close();
+  }
+}
+
+async function wholeResult(store: ArtifactStore, key: string): Promise<Result | undefined> {
+  const known = await store.find(key);
+  if (!known) return undefined;
+  const result = await readJson(store, known, resultSchema);
+  return (await isWhole(store, result.training.metrics)) ? result : undefined;
+}
+
+/** Each prompt that was the best so far, at the step by which it was known. */
+function bestPrompts(checkpoints: Result['training']['checkpoints'], cap: RolloutCap): FoundPrompt[] {
+  return checkpoints
+    .filter(({ policy }, n) => n === 0 || digest(policy) !== digest(checkpoints[n - 1]!.policy))
+    .map(({ step, policy }) => ({ step, policy, rollouts: cap.spentAt(step) }));
+}
+
+/** job.json without its folder. */
+function jobOf(o: { input: SearchPromptInput; tasks: string[]; policy: string; reflectionChars: number }): object {
+  const { input, tasks, policy, reflectionChars } = o;
+  const { name, rollouts, search, seed } = input;
+  const { place, minibatchSize, candidateSelection, acceptance, merges } = search;
+  const wanted = Math.min(search.validationTasks, Math.floor(tasks.length / 2));
+  const least = wanted + 2 * minibatchSize;
+  if (wanted === 0 || minibatchSize > tasks.length - wanted)
+    throw fail('BadInput', `arm ${name}: ${tasks.length} discovery tasks are too few; raise rollouts.tasks`);
+  if (rollouts < least)
+    throw fail(
+      'BadInput',
+      `arm ${name}: it may make ${rollouts} rollouts, and needs ${least} to try one prompt ` +
+        `(validationTasks ${wanted} + 2 x minibatchSize ${minibatchSize}); lower validationTasks`,
+    );
+  const prompt = search.prompt.trim() || (place === 'instead' ? policy.trim() : '');
+  if (place === 'instead' && prompt === '')
+    throw fail('BadInput', `arm ${name}: place is instead and the target tells no policy; set prompt`);
+  return {
+    seed,
+    train: tasks.slice(wanted),
+    validation: tasks.slice(0, wanted),
+    prompt,
+    place,
+    minibatch_size: minibatchSize,
+    candidate_selection: candidateSelection,
+    acceptance,
+    merges,
+    reflection_chars: reflectionChars,
+  };
+}
+
+/** What a process needs that is to have no key: nothing but where programs and files are. */
+const NEEDED = new Set(['PATH', 'HOME', 'TMPDIR', 'LANG', 'LC_ALL', 'SYSTEMROOT']);
+const bareEnvironment = (): NodeJS.ProcessEnv => ({
+  ...Object.fromEntries(
+    Object.keys(process.env).map((name) => [name, NEEDED.has(name) ? process.env[name] : undefined]),
+  ),
+  // Nothing may depend on the order of a set.
+  PYTHONHASHSEED: '0',
+});

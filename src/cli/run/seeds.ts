@@ -1,0 +1,43 @@
+/**
+ * One campaign with several training seeds, one run after another, and their comparison. Invariant: all runs have the file's `seed`, so that
+ * base rollouts, labels, selection and environments are made once and found by the others.
+ */
+import { join } from 'node:path';
+import { comparisonText } from '../../report/compare/text';
+import { loadCampaign } from '../campaign-file';
+import { compareReports, writeComparison } from '../compare';
+import { UserError } from '../errors';
+import { homeOf } from '../options';
+import { runCampaign, type RunOptions } from './command';
+
+export interface SeedsOptions extends RunOptions {
+  trainingSeeds: number[];
+}
+
+/** @returns the exit code: that of the first run that did not end well, or 0. */
+export async function runSeeds(
+  file: string,
+  options: SeedsOptions,
+  run: (file: string, options: RunOptions) => Promise<number> = runCampaign,
+): Promise<number> {
+  const { trainingSeeds, name, until, json } = options;
+  if (name !== undefined)
+    throw new UserError(
+      `--name is "${name}", and each of the runs has a name of its own; set \`name\` in the file instead`,
+    );
+  const named = trainingSeeds.map(
+    (trainingSeed) => loadCampaign({ file, overrides: { ...options, trainingSeed } }).name,
+  );
+  for (const trainingSeed of trainingSeeds) {
+    const code = await run(file, { ...options, trainingSeed, exit: true });
+    if (code !== 0) return code;
+  }
+  if (until !== undefined && until !== 'evaluation') return 0;
+  const home = homeOf(options).root;
+  const comparison = await compareReports({ home, named });
+  const folder = join(home, named[0] as string);
+  writeComparison(comparison, folder);
+  if (!json) process.stderr.write(`\n${comparisonText(comparison, process.stderr.columns)}\n\n`);
+  process.stderr.write(`${join(folder, 'comparison.html')}\n`);
+  return 0;
+}

@@ -1,0 +1,135 @@
+/**
+ * The composite: one more candidate, of the selected capabilities that failures need together. Invariants: pure functions;
+ * nothing depends on the order of passes or ids; the shares of its pairs sum to 1; the steps of all trainings do not change with it.
+ */
+import { z } from 'zod';
+import type { SelectionRule } from './campaign';
+import { candidateSchema, type Candidate, type Lacking, type LabelPass } from './capability';
+
+export const COMPOSITE = 'combined_capabilities';
+
+/** Of the failures that count for a pair: rarer ones are left out. */
+const LEAST_SHARE = 0.1;
+
+type Pair = NonNullable<Candidate['parts']>[number];
+
+export const compositeSchema = z.object({
+  candidate: candidateSchema,
+  /** Failed trajectories that need two or more of the selected capabilities at once, and lack one of these. */
+  failures: z.number().int(),
+  /** All failed trajectories. */
+  of: z.number().int(),
+});
+export type Composite = z.infer<typeof compositeSchema>;
+
+export const combinedSchema = z.union([
+  z.object({ composite: compositeSchema }),
+  /** Why there is none. */
+  z.object({ none: z.string() }),
+]);
+export type Combined = z.infer<typeof combinedSchema>;
+
+/** From the passes that labeled them. `examples` are all failures that count for one of its pairs, sorted as text. */
+export function compositeOf({
+  passes,
+  selected,
+  rule: { rho },
+}: {
+  passes: readonly LabelPass[];
+  selected: readonly Lacking[];
+  rule: Pick<SelectionRule, 'rho'>;
+}): Combined {
+  const names = selected.map(({ name }) => name);
+  if (names.length < 2) return { none: 'fewer than two capabilities are selected' };
+  if (names.includes(COMPOSITE)) return { none: `a selected capability is called ${COMPOSITE} already` };
+  const failed = new Set(passes.flatMap((pass) => Object.values(pass.labels).flatMap(failedIn)));
+  const pairs = pairsOf(names).map((pair) => ({ names: pair, ids: lackingWithin(passes, pair) }));
+  const lacking = new Set(pairs.flatMap(({ ids }) => ids));
+  const counted = `${lacking.size} of ${failed.size} failures need two selected capabilities at once and lack one`;
+  if (lacking.size === 0 || lacking.size < rho * failed.size)
+    return { none: `${counted}, in most of the passes: less than selection.rho (${rho})` };
+  const frequent = pairs.filter(({ ids }) => ids.length > 0 && ids.length >= LEAST_SHARE * lacking.size);
+  if (frequent.length === 0)
+    return { none: `${counted}, but no two of them together in a tenth of these: there is no pair to practise` };
+  const candidate = candidateOf({
+    pairs: frequent.map(({ names: pair, ids }) => ({ names: pair, share: ids.length })),
+    known: selected,
+    examples: [...new Set(frequent.flatMap(({ ids }) => ids))].sort(),
+  });
+  return { composite: { candidate, failures: lacking.size, of: failed.size } };
+}
+
+/** The composite of those of its pairs whose capabilities are both among `known`; undefined where none is. */
+export function restrictedTo(composite: Candidate, known: readonly Lacking[]): Candidate | undefined {
+  const has = (name: string): boolean => known.some((one) => one.name === name);
+  const pairs = (composite.parts ?? []).filter(({ names }) => names.every(has));
+  return pairs.length > 0 ? candidateOf({ pairs, known, examples: composite.examples }) : undefined;
+}
+
+/** The capabilities of a composite, each once. */
+export const partNames = ({ parts = [] }: Pick<Candidate, 'parts'>): string[] => [
+  ...new Set(parts.flatMap(({ names }) => names)),
+];
+
+/** `refuse with tell (62%), refuse with complete (38%)`. */
+export const pairsText = (parts: readonly Pair[]): string =>
+  parts.map(({ names, share }) => `${names.join(' with ')} (${Math.round(100 * share)}%)`).join(', ');
+
+function candidateOf(o: { pairs: readonly Pair[]; known: readonly Lacking[]; examples: string[] }): Candidate {
+  const total = o.pairs.reduce((sum, { share }) => sum + share, 0);
+  const parts = o.pairs.map(({ names, share }) => ({ names, share: share / total }));
+  const definitions = partNames({ parts }).map(
+    (name) => `${name}: ${o.known.find((one) => one.name === name)?.definition ?? ''}`,
+  );
+  const definition = `Several capabilities in one conversation, each where it is needed: ${pairsText(parts)}. ${definitions.join(' ')}`;
+  return { name: COMPOSITE, definition, examples: o.examples, parts };
+}
+
+const pairsOf = (names: readonly string[]): [string, string][] =>
+  names.flatMap((first, n) => names.slice(n + 1).map((second): [string, string] => [first, second]));
+
+type Labels = LabelPass['labels'][string];
+const failedIn = ({ lacking_failed, present_failed, na_failed }: Labels): string[] => [
+  ...lacking_failed,
+  ...present_failed,
+  ...na_failed,
+];
+
+/**
+ * Failures that need both and lack one at least, in more than half of the passes that label the trajectory. What went wrong first is labeled
+ * LACKING, and what it hides PRESENT, as in any doubt: that both are lacking can seldom be seen, that both are needed can, as neither is NA.
+ */
+function lackingWithin(passes: readonly LabelPass[], [first, second]: readonly [string, string]): string[] {
+  const [labeled, lacking] = [new Map<string, number>(), new Map<string, number>()];
+  const add = (to: Map<string, number>, id: string) => to.set(id, (to.get(id) ?? 0) + 1);
+  for (const { labels } of passes) {
+    const [a, b] = [first, second].map((name) => (Object.hasOwn(labels, name) ? labels[name] : undefined));
+    if (!a || !b) continue;
+    const [inB, notNeeded] = [new Set(failedIn(b)), new Set([...a.na_failed, ...b.na_failed])];
+    const lacks = new Set([...a.lacking_failed, ...b.lacking_failed]);
+    for (const id of failedIn(a)) {
+      if (!inB.has(id)) continue;
+      add(labeled, id);
+      if (lacks.has(id) && !notNeeded.has(id)) add(lacking, id);
+    }
+  }
+  return [...lacking].filter(([id, count]) => 2 * count > (labeled.get(id) ?? 0)).map(([id]) => id);
+}
+
+/**
+ * How the steps of all trainings are shared: what each of the selected capabilities trains for, and the composite. Whole checkpoints where that
+ * takes no more than one of them from the capabilities; the composite has what they leave. Without room for a step of each there is no composite.
+ */
+export function sharedSteps(o: { steps: number; selected: number; share: number; checkpointEvery: number }): {
+  each: number;
+  composite: number;
+} {
+  const { steps, selected, share, checkpointEvery } = o;
+  const total = steps * selected;
+  const wanted = Math.round(total * share);
+  const equal = Math.floor((total - wanted) / selected);
+  const whole = equal - (equal % checkpointEvery);
+  const each = whole > 0 && selected * (equal - whole) <= checkpointEvery ? whole : equal;
+  if (wanted < 1 || each < 1) return { each: steps, composite: 0 };
+  return { each, composite: total - selected * each };
+}

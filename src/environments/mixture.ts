@@ -1,0 +1,65 @@
+/**
+ * Several synthesized environments as one: what an arm trains one adapter on. Invariant: a task is one environment's and is played there
+ * alone, with that one's policy and tools; its rewards are untouched.
+ */
+import { z } from 'zod';
+import { digest } from '../artifacts/hash';
+import { MIXTURE, mixedModuleSchema, type MixedModule } from '../domain/environment-spec';
+import type { Environment, EnvironmentDescription, Episode } from '../domain/environment';
+import { defineKind } from '../domain/kind';
+import { openSandboxEnvironment } from '../sandbox/sandbox-environment';
+import { LISTED, mixedTaskOf, mixedTasks } from '../sandbox/seeds';
+import type { EnvironmentContext, EnvironmentKind } from './kinds';
+
+export const mixture: EnvironmentKind = {
+  ...defineKind({
+    kind: MIXTURE,
+    version: '1',
+    options: { modules: z.array(mixedModuleSchema).min(1) },
+    open: ({ modules }, _identity, context: EnvironmentContext) => openMixture({ modules, ...context }),
+  }),
+  internal: true,
+};
+
+async function openMixture({
+  modules,
+  store,
+}: Pick<EnvironmentContext, 'store'> & { modules: readonly MixedModule[] }): Promise<Environment> {
+  const opened = await Promise.allSettled(modules.map(({ module }) => openSandboxEnvironment({ module, store })));
+  const parts = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const failed = opened.find((one) => one.status === 'rejected');
+  if (failed) {
+    await Promise.all(parts.map((part) => part.close()));
+    throw failed.reason;
+  }
+  const described = together(await Promise.all(parts.map((part) => part.describe())));
+  const version = digest(modules.map(({ module, hints }) => [module.sha256, hints]));
+  return {
+    describe: async () => ({ ...described, name: `mixture-${version.slice(0, 12)}`, version }),
+    tasks: async (split) => mixedTasks({ environments: parts.length, ...LISTED[split] }).map((id) => ({ id, split })),
+    async reset({ id: task, seed }, signal) {
+      const { environment, id } = mixedTaskOf(task, parts.length);
+      const episode = await parts[environment]!.reset({ id, seed }, signal);
+      return modules[environment]!.hints ? episode : withoutHint(episode);
+    },
+    close: async () => void (await Promise.all(parts.map((part) => part.close()))),
+  };
+}
+
+/** One that was accepted without hints is trained on without them. */
+function withoutHint(episode: Episode): Episode {
+  const start = { ...episode.start };
+  delete start.hint;
+  return { ...episode, start };
+}
+
+/** Every text and every tool once. Of tools with one name the first stands here; an episode offers its own. */
+function together(all: readonly EnvironmentDescription[]): Omit<EnvironmentDescription, 'name' | 'version'> {
+  const offered = all.flatMap(({ tools }) => tools);
+  return {
+    policy: [...new Set(all.map(({ policy }) => policy))].join('\n\n'),
+    tools: offered.filter(({ name }, n) => offered.findIndex((tool) => tool.name === name) === n),
+    maxSteps: Math.max(...all.map(({ maxSteps }) => maxSteps)),
+    hasReference: all.every(({ hasReference }) => hasReference),
+  };
+}

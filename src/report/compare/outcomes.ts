@@ -1,0 +1,56 @@
+/** Outcomes of arms task by task, run by run, as tables without gaps. Invariant: every run's row is over the same tasks, in the same order. */
+import { crossedInterval, mcnemar, type McNemar } from '../../domain/paired-statistics';
+import type { SolverMatrix } from '../../domain/reported-arms';
+import type { Run } from './comparison';
+
+/** A mean over runs and tasks. */
+export interface Span {
+  value: number;
+  low: number;
+  high: number;
+  runs: number;
+  /** Of each run. */
+  tasks: number;
+}
+
+/** Shares of the trials solved, by task; a task of which an arm has no scored rollout is not there. */
+function columnsOf({ tasks, options, outcomes }: SolverMatrix, arms: readonly string[]): Map<string, number[]> {
+  const places = arms.map((arm) => options.indexOf(arm));
+  return new Map(
+    tasks.flatMap((task, row) => {
+      const values = places.map((place) => outcomes[row]?.[place] ?? null);
+      return values.every((value) => value !== null) ? [[task, values] as const] : [];
+    }),
+  );
+}
+
+/** Of the runs that have all of the arms: what each of them came to, task by task, on the tasks that all of these runs share. */
+export function sharedOutcomes(
+  runs: readonly Run[],
+  arms: readonly string[],
+): { run: Run; values: number[][]; test?: McNemar }[] {
+  const having = runs
+    .filter(({ matrix }) => arms.every((arm) => matrix.options.includes(arm)))
+    .map((run) => ({ run, columns: columnsOf(run.matrix, arms) }));
+  const [first, ...others] = having;
+  const tasks = [...(first?.columns.keys() ?? [])]
+    .filter((task) => others.every(({ columns }) => columns.has(task)))
+    .sort();
+  return having.map(({ run, columns }) => {
+    const values = tasks.map((task) => columns.get(task) as number[]);
+    const side = (place: number) => new Map(tasks.map((task, i) => [task, values[i]?.[place] as number]));
+    const test = arms.length === 2 && isOnce(run, arms) ? mcnemar({ treatment: side(0), control: side(1) }) : undefined;
+    return { run, values, ...(test && { test }) };
+  });
+}
+
+const isOnce = ({ report }: Run, arms: readonly string[]): boolean =>
+  arms.every((arm) => report.arms?.find(({ name }) => name === arm)?.trials === 1);
+
+/** Undefined where there is nothing to estimate. */
+export function estimateOver({ rows, level }: { rows: readonly number[][]; level: number }): Span | undefined {
+  const tasks = rows[0]?.length ?? 0;
+  if (tasks === 0) return undefined;
+  const { mean: value, low, high } = crossedInterval({ rows, confidence: level });
+  return { value, low, high, runs: rows.length, tasks };
+}

@@ -1,0 +1,51 @@
+/** Numbers of a comparison as text, in the report's own way. */
+import { MISSING, shortPercent, spreadText, valueText, wholeNumber } from '../format';
+import { mcnemarText } from '../paired';
+import type { ComparedArm, ComparedPair, Comparison } from './comparison';
+import type { Span } from './outcomes';
+
+type Unit = 'fraction' | 'difference';
+
+export const rateText = (value: number): string => valueText({ value, unit: 'fraction' });
+export const differenceText = (value: number): string => valueText({ value, unit: 'difference' });
+
+export const spanText = (span: Span | { value: number } | undefined, unit: Unit): string =>
+  span !== undefined && 'low' in span
+    ? (spreadText({ unit, interval: { low: span.low, high: span.high, level: 0.95, method: '' } }) ?? MISSING)
+    : MISSING;
+
+export const METHOD = 'Intervals: bootstrap over runs and tasks, paired where it is a difference.';
+/** Their spread is what the interval of few runs misses. */
+const FEW_RUNS = 5;
+
+/** What has to be said of the comparison as a whole. */
+export function notesOf({ runs, arms, level }: Comparison): string[] {
+  const seeds = runs.map(({ name, seed, trainingSeed }) => `${name} (seed ${seed}, training seed ${trainingSeed})`);
+  const few =
+    runs.length < FEW_RUNS
+      ? ` Of ${runs.length} runs they are too narrow: the runs’ spread counts for ${runs.length - 1}/${runs.length} of what it is.`
+      : '';
+  return [
+    `runs: ${seeds.join(', ')}`,
+    `${shortPercent(level)} intervals. ${METHOD}${few}`,
+    ...arms.flatMap(({ name, missing }) =>
+      missing.length > 0 ? [`${name} was not evaluated in ${missing.join(', ')}`] : [],
+    ),
+  ];
+}
+
+/** `trace to grpo_target: +3.5 pt (-1.0 to +8.0); by run demo +2.0 pt, better on 20 tasks, worse on 16, p 0.618; ...`. */
+export function pairText({ arm, against, difference, byRun }: ComparedPair): string {
+  const each = byRun.map(({ run, difference: value, mcnemar }) => {
+    const test = mcnemar && mcnemarText({ mcnemar });
+    return [`${run} ${differenceText(value)}`, ...(test ? [test] : [])].join(', ');
+  });
+  const whole = `${differenceText(difference.value)} (${spanText(difference, 'difference')})`;
+  return `${arm} to ${against}: ${whole}; by run: ${each.join('; ')}`;
+}
+
+/** `grpo_target held out: 512 rollouts 45.0%, 1,024 rollouts 52.0%`; undefined where nothing was. */
+export const heldOutText = ({ name, heldOut }: ComparedArm): string | undefined =>
+  heldOut.length === 0
+    ? undefined
+    : `${name}, held out: ${heldOut.map(({ rollouts, successRate }) => `${rateText(successRate)} at ${wholeNumber(rollouts)}`).join(', ')}`;

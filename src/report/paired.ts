@@ -1,0 +1,30 @@
+/** Paired differences in words: how many tasks one arm alone solves, and what a coin as uneven would say of it. */
+import type { Figure } from '../domain/figure';
+import type { Report } from '../domain/report';
+import { MISSING, spreadText, valueText } from './format';
+
+export const MCNEMAR = 'McNemar’s exact test, two-sided, on the tasks that one of the two alone solves';
+
+/** `0.039`, `<0.001`. */
+export const pText = (p: number): string => (p < 0.001 ? '<0.001' : p.toFixed(3));
+
+/** `better on 10 tasks, worse on 2, p 0.039`; undefined of what is not one trial a task. */
+export const mcnemarText = ({ mcnemar }: Pick<Figure, 'mcnemar'>): string | undefined => {
+  if (mcnemar === undefined) return undefined;
+  const { better, worse, p } = mcnemar;
+  return `better on ${better} ${better === 1 ? 'task' : 'tasks'}, worse on ${worse}, p ${pText(p)}`;
+};
+
+/** Of the routed policy, against base and each baseline: `trace to base: +8.5 pt (2.0 to 15.0), better on 30 tasks, worse on 13, p 0.014`. */
+export const comparisonNotes = ({ arms = [], comparisons = [] }: Report): string[] => {
+  const base = arms.find(({ role }) => role === 'base')?.name ?? 'base';
+  const toBase = arms.flatMap(({ name, role, differenceToBase }) =>
+    role === 'routed' && differenceToBase ? [{ arm: name, against: base, difference: differenceToBase }] : [],
+  );
+  const notes = [...toBase, ...comparisons].map(({ arm, against, difference }) => {
+    const value = `${valueText(difference)} (${spreadText(difference) ?? MISSING})`;
+    return [`${arm} to ${against}: ${value}`, ...[mcnemarText(difference) ?? []].flat()].join(', ');
+  });
+  const tested = [...toBase, ...comparisons].some(({ difference }) => difference.mcnemar);
+  return tested ? [...notes, `p: ${MCNEMAR}`] : notes;
+};

@@ -1,0 +1,50 @@
+/**
+ * What trainer/fit_router writes, and what each of its forms predicts. Invariant: an unknown form, or a number that is not finite, is an
+ * error, never a silent choice.
+ */
+import { z } from 'zod';
+import { fitSchema, type Fit, type FittedRouter } from '../router';
+import { linearSchema, logistic, ridgeSchema, sums } from './linear';
+import { nearestSchema, votes } from './nearest';
+
+const formSchema = z.discriminatedUnion('form', [ridgeSchema, linearSchema, nearestSchema]);
+export type Model = z.output<typeof formSchema>;
+
+/** The fit in a router file of trainer/fit_router. */
+export function fitOf(file: unknown): Fit {
+  const fit = fitSchema.parse(file);
+  // One that gives everything to one option predicts nothing.
+  if (fit.constant === undefined) formSchema.parse(fit.parameters);
+  return fit;
+}
+
+/** A fitted router's model; throws if it is not one for its options. */
+export function modelOf({ parameters, options }: FittedRouter): Model {
+  const model = formSchema.parse(parameters);
+  const names = model.form === 'nearest' ? model.options : model.options.map(({ name }) => name);
+  const [given, wanted] = [names, options.map(({ name }) => name)].map((list) => [...list].sort());
+  if (JSON.stringify(given) !== JSON.stringify(wanted)) {
+    throw new Error(`a router fitted for ${given?.join(', ')} can't choose among ${wanted?.join(', ')}; fit it again`);
+  }
+  return model;
+}
+
+/** Each option's predicted success. */
+export function predictions(model: Model, text: string): Record<string, number> {
+  const predicted = of(model, text);
+  for (const [name, value] of predicted) {
+    if (!Number.isFinite(value)) throw new Error(`router option "${name}": the parameters do not match the words`);
+  }
+  return Object.fromEntries(predicted);
+}
+
+function of(model: Model, text: string): [name: string, value: number][] {
+  switch (model.form) {
+    case 'ridge':
+      return sums(model, text);
+    case 'linear':
+      return sums(model, text).map(([name, logit]) => [name, logistic(logit)]);
+    case 'nearest':
+      return votes(model, text);
+  }
+}

@@ -1,0 +1,45 @@
+/** One LoRA on a ready set of environments that somebody brings, mixed: what environments made for no capability in particular come to. */
+import { z } from 'zod';
+import { defineKind } from '../../domain/kind';
+import { control } from '../steps';
+import { plannedWhole, type Arm, type ArmKind } from './arm';
+import { trainOnModules } from './modules';
+
+const options = {
+  /** Folder of modules (docs/synthesis.md): every .js file is one. */
+  modules: z.string().min(1),
+};
+
+export const environments: ArmKind = {
+  ...defineKind<typeof options, Arm>({
+    kind: 'environments',
+    version: '1',
+    options,
+    paths: ['modules'],
+    open:
+      ({ modules: folder }, { kind, version }) =>
+      async (context) => {
+        const { campaign, name, status } = context;
+        status.set('self-test', folder);
+        const taken = await status.gate.step(() =>
+          control(campaign, `take the modules of ${name}`).takeModules({ folder }),
+        );
+        const tested = await status.gate.step(() =>
+          Promise.all(
+            taken.map(async ({ file, module }) => {
+              const { passed, findings } = await control(campaign, `self-test ${file}`).selfTest({ module });
+              return passed ? [] : [`${file}: ${findings.join('; ')}`];
+            }),
+          ),
+        );
+        const unfit = tested.flat();
+        if (unfit.length > 0) throw new Error(`modules of ${folder} fail the self-test: ${unfit.join(' | ')}`);
+        const modules = taken.map(({ module }) => ({ module, hints: false }));
+        // Its texts, wherever they lay: they are part of the training's environment.
+        return trainOnModules(context, { modules, maker: { kind, version, options: {} } });
+      },
+  }),
+  routable: false,
+  starts: 'beside',
+  planned: plannedWhole,
+};

@@ -1,0 +1,92 @@
+/** GEPA (arXiv 2507.19457): no weights but a prompt, which a language model rewrites from what it reads in rollouts. */
+import type { Campaign } from '../../domain/campaign';
+import { OutsideFailure } from '../../domain/failures';
+import { defineKind, type KindSpec } from '../../domain/kind';
+import { languageModelSchema, type LanguageModelSpec } from '../../domain/language-model';
+import { promptSearchFields } from '../../domain/prompt-search';
+import { armName } from '../../domain/campaign';
+import { part, promptSearch, rollOut } from '../steps';
+import type { Arm, ArmKind } from './arm';
+
+const options = {
+  ...promptSearchFields,
+  /** The model that writes prompts; without it the analyst's, where that is one. */
+  reflection: languageModelSchema.omit({ prompts: true }).optional(),
+};
+
+/** Of the policies that a search comes to: how many new best ones there are, nobody knows before. */
+const EXPECTED_BEST = 6;
+
+export const gepa: ArmKind = {
+  ...defineKind<typeof options, Arm>({
+    kind: 'gepa',
+    version: '1',
+    options,
+    open:
+      ({ reflection: own, ...search }) =>
+      async ({ campaign, prepared, name, budget, status }) => {
+        const reflection = reflectionOf({ own, name }, campaign);
+        status.set('train', `a prompt, within ${budget} rollouts`);
+        const { training, found } = await status.gate.interruptible(() =>
+          promptSearch(campaign, { name, timeoutSeconds: reflection.model.timeoutSeconds }).searchPrompt({
+            name,
+            environment: campaign.target,
+            base: prepared.base,
+            tasks: part(prepared.plan, 'discovery'),
+            rollouts: budget,
+            search,
+            reflection,
+            sampling: campaign.rollouts.sampling,
+            seed: campaign.seed,
+            maxSteps: campaign.rollouts.maxSteps,
+            concurrency: campaign.rollouts.concurrency,
+            maxAttempts: campaign.rollouts.maxAttempts,
+            heartbeatSeconds: campaign.workers.heartbeatSeconds,
+            stallSeconds: campaign.workers.stallSeconds,
+            campaign: campaign.name,
+            budget: campaign.budget,
+          }),
+        );
+        status.set('validate', `${found.length} prompts on held-out tasks`);
+        const iterations = await status.gate.step(() =>
+          Promise.all(
+            found.map(async ({ step, rollouts, policy }) => ({
+              step,
+              rollouts,
+              policy,
+              heldOut: await rollOut(campaign, {
+                purpose: 'held_out',
+                title: `${name}: held out at step ${step}`,
+                environment: campaign.target,
+                policy,
+                tasks: part(prepared.plan, 'heldOut'),
+                attempts: campaign.validation.trials,
+              }),
+            })),
+          ),
+        );
+        return { training, iterations };
+      },
+  }),
+  routable: false,
+  starts: 'beside',
+  planned: (_spec, { budget }) => ({ training: budget, heldOut: EXPECTED_BEST }),
+  languageModel: (spec, campaign) =>
+    reflectionOf({ own: options.reflection.parse(spec['reflection']), name: armName(spec as ArmSpec) }, campaign),
+};
+
+type ArmSpec = KindSpec & { name?: string };
+type Own = Omit<LanguageModelSpec, 'prompts'> | undefined;
+
+/** The analyst's kind that asks a language model. */
+const ANALYST = 'llm';
+
+function reflectionOf({ own, name }: { own: Own; name: string }, { analyst }: Pick<Campaign, 'analyst'>) {
+  if (own) return { field: `arms.${name}.reflection`, model: own };
+  if (analyst.kind === ANALYST) return { field: 'analyst', model: languageModelSchema.strip().parse(analyst) };
+  throw new OutsideFailure(
+    'BadInput',
+    `arms.${name}.reflection is missing, and analyst.kind is ${analyst.kind}, which asks no language model: set reflection ` +
+      `{ url, model, apiKeyEnv } to the model that is to write prompts, or analyst.kind: ${ANALYST}`,
+  );
+}

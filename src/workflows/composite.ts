@@ -1,0 +1,78 @@
+/**
+ * The composite of a campaign: looked for after the selection, trained from the sum of its parts' adapters when these have ended. Invariant:
+ * that it can't be trained is a row of the report, and takes nothing from its parts.
+ */
+import { workflowInfo } from '@temporalio/workflow';
+import type { Candidate, Lacking } from '../domain/capability';
+import { partNames, restrictedTo } from '../domain/composite';
+import type { CapabilityResult, SelectionResult } from '../domain/results';
+import type { CapabilityInput } from './capability';
+import { workflowIds } from './messages';
+import { required, type Run } from './run';
+import { startCapability } from './start-child';
+import { control } from './steps';
+
+/** The selection with the composite of what was selected, or with why there is none; as it is where none is wanted. */
+export async function withComposite(run: Run, selection: SelectionResult): Promise<SelectionResult> {
+  const { config, status, found } = run;
+  const { selected, labels } = selection;
+  if (config.composites.share === 0 || selected.length === 0) return selection;
+  if (labels.length === 0)
+    return { ...selection, noComposite: 'nothing was labeled: it is not known what failures need together' };
+  const combined = await status.gate.step(() =>
+    control(config, 'look for capabilities that failures need together').combine({
+      target: config.target,
+      rule: config.selection,
+      rollouts: required(found.baseRollouts).ref,
+      labels,
+      selected: selected.map(({ candidate: { name, definition } }) => ({ name, definition })),
+    }),
+  );
+  return 'none' in combined
+    ? { ...selection, noComposite: combined.none }
+    : { ...selection, composite: combined.composite };
+}
+
+interface Part {
+  candidate: Candidate;
+  ended: Promise<CapabilityResult>;
+}
+
+/** Waits for its parts, whatever they come to, and trains what is left of it. `parts`: all selected capabilities. */
+export async function startComposite(
+  run: Run,
+  {
+    parts,
+    ...input
+  }: Pick<CapabilityInput, 'campaign' | 'prepared' | 'baseRollouts' | 'candidate' | 'steps'> & {
+    parts: readonly Part[];
+  },
+): Promise<CapabilityResult> {
+  const { candidate: composite, steps, prepared, campaign } = input;
+  const { name } = composite;
+  const workflowId = workflowIds.capability(workflowInfo().workflowId, name);
+  const notStarted = (reason: string): CapabilityResult => {
+    run.status.child(workflowId, 'capability', name, 'failed', reason);
+    return { name, workflowId, status: 'not_started', rounds: [], parts: composite.parts, reason };
+  };
+  if (steps === 0)
+    return notStarted(`composites.share (${campaign.composites.share}) leaves no training step for it or its parts`);
+  const names = partNames(composite);
+  run.status.child(workflowId, 'capability', name, 'waiting', `for ${names.join(', ')}`);
+  const own = parts.filter((part) => names.includes(part.candidate.name));
+  const ended = await Promise.all(own.map(async (part) => ({ ...part, ...(await part.ended) })));
+  const known: Lacking[] = ended.flatMap(({ trained, candidate }) => (trained ? [candidate] : []));
+  const candidate = restrictedTo(composite, known);
+  if (!candidate) {
+    const missing = ended.filter(({ trained }) => !trained).map((part) => part.name);
+    return notStarted(`no pair of it has two adapters: ${missing.join(', ')} ended without one`);
+  }
+  const needed = partNames(candidate);
+  const adapters = ended.flatMap((part) =>
+    needed.includes(part.name) ? (part.trained?.best.policy.adapters ?? []) : [],
+  );
+  const others = parts.flatMap(({ candidate: { name: other, definition } }) =>
+    names.includes(other) ? [] : [{ name: other, definition }],
+  );
+  return startCapability(run, { ...input, candidate, others, start: { base: prepared.base, adapters } });
+}

@@ -1,0 +1,89 @@
+/** One child workflow of the capability stage, run to its result. Invariant: one that fails for good has a result that says so. */
+import { executeChild, ParentClosePolicy, sleep, workflowInfo } from '@temporalio/workflow';
+import {
+  defineSearchAttributeKey,
+  TypedSearchAttributes,
+  WorkflowExecutionAlreadyStartedError,
+} from '@temporalio/common';
+import { armName, type Campaign } from '../domain/campaign';
+import type { ArmResult, CapabilityResult } from '../domain/results';
+import type { ArmInput } from './arm';
+import type { CapabilityInput } from './capability';
+import { reasonOf, resultingReason } from './failure';
+import { searchAttributeNames, taskQueues, workflowIds } from './messages';
+import type { Run } from './run';
+
+const campaignAttribute = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
+const capabilityAttribute = defineSearchAttributeKey(searchAttributeNames.capability, 'KEYWORD');
+
+export async function startCapability(run: Run, input: CapabilityInput): Promise<CapabilityResult> {
+  const { name, parts } = input.candidate;
+  const failed = (reason: string, workflowId: string): CapabilityResult => {
+    return { name, workflowId, status: 'failed', rounds: [], ...(parts && { parts }), reason };
+  };
+  return child(run, { kind: 'capability', name, args: [input], failed });
+}
+
+export async function startArm(run: Run, input: ArmInput): Promise<ArmResult> {
+  const { kind } = input.spec;
+  const name = armName(input.spec);
+  const failed = (reason: string, workflowId: string): ArmResult => {
+    return { name, kind, workflowId, status: 'failed', routable: false, reason };
+  };
+  return child(run, { kind: 'arm', name, args: [input], failed });
+}
+
+/** Runs a child to its result, or makes one of its failure. */
+async function child<R extends CapabilityResult | ArmResult>(
+  { config, status }: Run,
+  o: {
+    /** Also the type of its workflow. */
+    kind: 'capability' | 'arm';
+    name: string;
+    args: unknown[];
+    failed: (reason: string, workflowId: string) => R;
+  },
+): Promise<R> {
+  const { kind, name, args } = o;
+  const workflowId = workflowIds[kind](workflowInfo().workflowId, name);
+  status.child(workflowId, kind, name, 'waiting', '');
+  let result: R;
+  try {
+    const options = { ...childOptions(config, { workflowId, kind, name }), args };
+    result = await status.gate.step(() => {
+      status.child(workflowId, kind, name, 'running', '');
+      return afterItsEarlierRun(() => executeChild(kind, options) as Promise<R>);
+    });
+  } catch (error) {
+    status.child(workflowId, kind, name, 'failed', reasonOf(error));
+    result = o.failed(resultingReason(error), workflowId);
+  }
+  const done = result.status === 'trained' || result.status === 'done';
+  status.child(workflowId, kind, name, done ? 'done' : 'failed', result.reason ?? '');
+  return result;
+}
+
+const ENDING = { every: '5 seconds', looks: 60 } as const;
+
+/** A campaign that somebody terminated leaves children behind that are still ending: they save what they have. They are waited for. */
+async function afterItsEarlierRun<R>(start: () => Promise<R>): Promise<R> {
+  for (let look = 1; ; look++) {
+    try {
+      return await start();
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError) || look === ENDING.looks) throw error;
+      await sleep(ENDING.every);
+    }
+  }
+}
+
+const childOptions = (campaign: Campaign, o: { workflowId: string; kind: string; name: string }) => ({
+  workflowId: o.workflowId,
+  taskQueue: taskQueues.control,
+  parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
+  staticSummary: `${o.kind}: ${o.name}`,
+  typedSearchAttributes: new TypedSearchAttributes([
+    { key: campaignAttribute, value: campaign.name },
+    { key: capabilityAttribute, value: o.name },
+  ]),
+});

@@ -1,0 +1,111 @@
+/**
+ * GEPA behind its activity, with the real engine and store: whatever is killed at whatever moment, nothing is evaluated twice, the cap holds,
+ * and the result is that of a run that nobody killed.
+ */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { RolloutActivities } from '../../src/activities/types';
+import { startChatServer, type ChatServer } from '../support/chat-server';
+import { streamed } from '../support/model-endpoint';
+import { ROLLOUTS } from '../support/search-worker';
+
+jest.setTimeout(300_000);
+
+type Result = Awaited<ReturnType<RolloutActivities['searchPrompt']>>;
+
+/** Stands for the reflection model and is written for this test: what it is shown, and one `add` more. */
+const replyByTest = (question: string): string => `\`\`\`\n${question.split('```')[1]!.trim()} add\n\`\`\``;
+
+let home: string;
+let server: ChatServer;
+/** Called with the number of the question before it is answered. */
+let onQuestion: (n: number) => void;
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), 'search-'));
+  onQuestion = () => undefined;
+  server = await startChatServer((body, response) => {
+    onQuestion(server.requests.length);
+    return streamed(replyByTest(body.messages.at(-1)!.content))(body, response);
+  });
+});
+afterEach(async () => {
+  await server.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+/** One attempt of the activity in a process of its own; undefined if it did not come to a result. */
+function attempt(o: { killAt?: number; started?: (kill: () => void) => void } = {}): Promise<Result | undefined> {
+  const script = ['-r', './test/support/register.cjs', 'test/support/search-worker.ts'];
+  const child = spawn(process.execPath, [...script, home, server.url, String(o.killAt ?? -1)]);
+  o.started?.(() => child.kill('SIGKILL'));
+  let [said, problem] = ['', ''];
+  child.stdout.on('data', (text: Buffer) => (said += text.toString()));
+  child.stderr.on('data', (text: Buffer) => (problem += text.toString()));
+  return new Promise((done, failed) =>
+    child.once('close', (code, signal) => {
+      if (code === 0) done(JSON.parse(said) as Result);
+      else if (signal === 'SIGKILL' || problem.includes('TrainerDied') || problem.includes('without a word'))
+        done(undefined);
+      else failed(new Error(problem));
+    }),
+  );
+}
+
+const evaluated = () => readFileSync(join(home, 'evaluated'), 'utf8').trim().split('\n');
+const questions = () => server.requests.map(({ body }) => JSON.stringify([body.messages, body['seed']]));
+const twice = (all: string[]) => all.filter((one, n) => all.indexOf(one) !== n);
+/** The learner's own process: it writes its id beside its files. */
+const killLearner = (): void => {
+  const folder = join(home, 'trainings', readdirSync(join(home, 'trainings'))[0]!);
+  process.kill(Number(readFileSync(join(folder, '.lock'), 'utf8')), 'SIGKILL');
+};
+
+test('killed at any moment and run again, it evaluates nothing twice, stays within its cap and comes to the same', async () => {
+  const whole = (await attempt())!;
+  const [made, asked] = [evaluated(), questions()];
+  expect(twice(made)).toEqual([]);
+  expect(made.length).toBeLessThanOrEqual(ROLLOUTS);
+  expect(made.length).toBeGreaterThan(ROLLOUTS - 8);
+  expect(asked.length).toBeGreaterThan(3);
+  // From the base model without a prompt to one that adds often; each was better than all before.
+  expect(whole.found[0]!.policy).toEqual({ base: 'base@1', adapters: [] });
+  const adds = whole.found.map(({ policy }) => (policy.prompt?.text.match(/add/g) ?? []).length);
+  expect(adds.length).toBeGreaterThan(2);
+  expect([...adds].sort((a, b) => a - b)).toEqual(adds);
+  expect(whole.found.map(({ rollouts }) => rollouts)).toEqual(
+    [...whole.found].sort((a, b) => a.rollouts - b.rollouts).map(({ rollouts }) => rollouts),
+  );
+  expect(whole.training).toMatchObject({ rollouts: made.length, brokenRollouts: 0 });
+  // What was found is found again: no process, no rollout, no question.
+  expect(await attempt()).toEqual(whole);
+  expect([evaluated(), questions()]).toEqual([made, asked]);
+
+  const again = () => {
+    rmSync(home, { recursive: true, force: true });
+    home = mkdtempSync(join(tmpdir(), 'search-'));
+    server.requests.length = 0;
+    onQuestion = () => undefined;
+  };
+  for (const killAt of [0, 17, made.length - 1]) {
+    again();
+    expect(await attempt({ killAt })).toBeUndefined();
+    expect(await attempt()).toEqual(whole);
+    expect([evaluated().sort(), questions()]).toEqual([[...made].sort(), asked]);
+  }
+  for (const who of ['worker', 'learner']) {
+    again();
+    let kill: () => void = () => undefined;
+    onQuestion = (n) => {
+      if (n === 3) (who === 'worker' ? kill : killLearner)();
+    };
+    expect(await attempt({ started: (killer) => (kill = killer) })).toBeUndefined();
+    onQuestion = () => undefined;
+    expect(await attempt()).toEqual(whole);
+    expect(evaluated().sort()).toEqual([...made].sort());
+    // The question that was under way when its worker died has brought no reply, and is asked again.
+    expect([...new Set(questions())]).toEqual(asked);
+    expect(twice(questions())).toHaveLength(who === 'worker' ? 1 : 0);
+  }
+});

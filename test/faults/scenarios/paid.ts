@@ -1,0 +1,106 @@
+/**
+ * kill -9 of the worker that asks a language model, time after time while it is asked. What has to hold: no question whose reply was kept is
+ * asked again, no kill costs more than the request that was under way, and each reply is counted once.
+ */
+import { statSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { spentOf } from '../../../src/language-model/ledger';
+import { CAMPAIGN } from '../../support/faults-checks';
+import { artifacts, wholeObject } from '../../support/faults-home';
+import type { Scenario } from '../../support/faults-scenario';
+import type { Session } from '../../support/faults-session';
+import { paidSteps, startPaidEndpoint, type PaidEndpoint, type PaidStep } from '../../support/paid-endpoint';
+import { questionHash, questionSchema } from '../../support/recorded-set';
+
+/**
+ * In each step, how often it is killed and after how many requests: of what has several questions, some replies are there already. Kills
+ * that a step is too short for fall to the next.
+ */
+type Kills = Record<PaidStep, { after: number; times: number }>;
+
+const REPLY_MS = 1000;
+
+/** When the reply to each question was kept. */
+function keptIn({ home, keys }: Session): Map<string, number> {
+  return new Map(
+    keys.matching(/^reply\//).map(({ file, ref }) => {
+      const { question } = JSON.parse(String(wholeObject(home, ref.sha256))) as { question: unknown };
+      return [questionHash(questionSchema.parse(question)), statSync(file).mtimeMs];
+    }),
+  );
+}
+
+/** How often it was killed: as often as was to be, or else it ended before. */
+async function killAll(session: Session, { requests, replyMs }: PaidEndpoint, kills: Kills): Promise<number> {
+  let [done, met] = [0, 0];
+  const dueIn = (step: PaidStep): number =>
+    paidSteps.slice(0, paidSteps.indexOf(step) + 1).reduce((sum, one) => sum + kills[one].times, 0);
+  while (done < dueIn('environment')) {
+    await session.until(() => requests.length > met, 'another request');
+    met = requests.length;
+    const { step } = requests[met - 1]!;
+    const before = requests.filter((one) => one.step === step).length - 1;
+    if (before < kills[step].after || done >= dueIn(step)) continue;
+    // At any moment of the reply, and right after it.
+    await sleep(session.random.between(0, 1.2 * replyMs));
+    await session.kill('control-worker');
+    done += 1;
+  }
+  return done;
+}
+
+/** What was asked again although it was kept, paid beyond what was under way, or counted twice or never. */
+async function overpaid(session: Session, { requests }: PaidEndpoint, kills: number): Promise<string[]> {
+  const questions = new Set(requests.map(({ question }) => question));
+  const kept = keptIn(session);
+  const extra = requests.length - questions.size;
+  const store = openFolderStore(artifacts(session.home));
+  const counted = (await spentOf({ store, campaign: CAMPAIGN })).reduce((sum, one) => sum + one.requests, 0);
+  session.notes.push(`${questions.size} questions, ${extra} of them once more, ${kills} kills`);
+  return [
+    ...requests
+      .filter(({ question, at }) => at > (kept.get(question) ?? Infinity))
+      .map(({ step, question }) => `${step}: ${question} was asked again when its reply was kept`),
+    ...(extra <= kills ? [] : [`${kills} kills cost ${extra} requests: one each was under way`]),
+    ...[...questions].filter((one) => !kept.has(one)).map((one) => `the reply to ${one} was not kept`),
+    ...(counted === kept.size ? [] : [`${kept.size} replies were kept, and ${counted} requests are counted as paid`]),
+  ];
+}
+
+function paid(name: string, kills: Kills): Scenario {
+  const endpoints = new WeakMap<Session, PaidEndpoint>();
+  return {
+    name,
+    file: 'paid',
+    alone: true,
+    async prepare(session) {
+      const endpoint = await startPaidEndpoint({ replyMs: REPLY_MS });
+      endpoints.set(session, endpoint);
+      session.cleanups.push(() => endpoint.close());
+      // One at a time: a kill meets one request.
+      const model = `kind: llm, url: '${endpoint.url}', model: slow, concurrency: 1`;
+      return `analyst: { ${model}, labelsPerChunk: 12 }\nsynthesizer: { ${model}, attacks: 1 }\n`;
+    },
+    async act(session) {
+      const endpoint = endpoints.get(session)!;
+      session.start();
+      const done = await killAll(session, endpoint, kills);
+      await session.finish();
+      return overpaid(session, endpoint, done);
+    },
+  };
+}
+
+export const paidShort = paid('kill: control-worker, twice while a language model is asked', {
+  discovery: { after: 0, times: 0 },
+  labels: { after: 2, times: 1 },
+  environment: { after: 1, times: 1 },
+});
+export const paidFor: Scenario[] = [
+  paid('kill: control-worker, ten times while a language model is asked', {
+    discovery: { after: 0, times: 2 },
+    labels: { after: 2, times: 4 },
+    environment: { after: 1, times: 4 },
+  }),
+];

@@ -1,0 +1,46 @@
+/** Paired differences of outcomes 0 and 1: McNemar's test in report.json, in the verdict, on the page and on the terminal. */
+import { reportSchema } from '../../src/domain/report';
+import type { TaskMeans } from '../../src/report/build/evidence';
+import { differenceFigure } from '../../src/report/build/figures';
+import { completeReport, renderReport } from '../../src/report/render';
+import { terminalTable } from '../../src/report/terminal';
+import { ref, reportFixture } from '../support/report-fixture';
+
+test('differences of single trials carry the tasks that one side alone solves, of several trials they do not', () => {
+  const once = (...solved: number[]): TaskMeans => ({
+    success: new Map(solved.map((value, task) => [`t${task}`, value])),
+    reward: new Map(),
+    branch: new Map(),
+    trials: 1,
+    from: [ref('batch')],
+  });
+  const of = (treatment: TaskMeans, control: TaskMeans) =>
+    differenceFigure({ id: 'x', treatment, control, level: { confidence: 0.95, seed: 1 } });
+  const [one, other] = [once(1, 1, 1, 0), once(0, 0, 1, 1)];
+  expect(of(one, other)).toMatchObject({ value: 0.25, n: 4, mcnemar: { better: 2, worse: 1, p: 1 } });
+  expect(of({ ...one, trials: 2 }, other).mcnemar).toBeUndefined();
+  expect(of(once(), once())).toEqual({ id: 'x', value: null, n: 0, from: [] });
+});
+
+test('says on how many single tasks, with the exact test, whichever arm is named first', () => {
+  const draft = reportFixture();
+  const trace = draft.arms!.find(({ name }) => name === 'trace')!;
+  trace.differenceToBase!.mcnemar = { better: 80, worse: 3, p: 1e-9 };
+  const { difference } = draft.comparisons![0]!;
+  difference.mcnemar = { better: 1, worse: 21, p: 0.0000109 };
+  Object.assign(difference, { value: -0.1, interval: { ...difference.interval!, low: -0.16, high: -0.04 } });
+  const said = completeReport(draft).verdict.map(({ text }) => text);
+  expect(said).toContain(
+    'trace is 38.5 points above base (95% interval +32.0 to +45.0, n 200; better on 80 tasks, worse on 3, p <0.001).',
+  );
+  expect(said.find((text) => text.startsWith('grpo_target is 10.0 points ahead'))).toContain(
+    '(95% interval +4.0 to +16.0, n 200; better on 21 tasks, worse on 1, p <0.001)',
+  );
+  const { html, json } = renderReport({ report: draft });
+  expect(html).toContain('better on 1 task, worse on 21, p &lt;0.001');
+  expect(html).toContain('McNemar’s exact test');
+  expect(reportSchema.parse(JSON.parse(json)).comparisons![0]!.difference.mcnemar).toEqual(difference.mcnemar);
+  const lines = terminalTable(completeReport(draft)).split('\n');
+  expect(lines).toContain('trace to base: +38.5 pt (+32.0 to +45.0), better on 80 tasks, worse on 3, p <0.001');
+  expect(lines).toContain('trace to grpo_target: -10.0 pt (-16.0 to -4.0), better on 1 task, worse on 21, p <0.001');
+});

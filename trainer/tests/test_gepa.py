@@ -1,0 +1,251 @@
+"""The search for a prompt, as a process beside a scripted worker whose rollouts are a function of prompt and task."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trainer.gepa.examples import examples
+from trainer.gepa.worker import Rollout
+
+ROOT = Path(__file__).resolve().parents[2]
+Message = dict[str, Any]
+TASKS = [f"t{number}" for number in range(8)]
+
+
+def make_job(output: Path, **changes: Any) -> Message:
+    job = {
+        "output_dir": str(output),
+        "seed": 3,
+        "train": TASKS[:5],
+        "validation": TASKS[5:],
+        "prompt": "",
+        "place": "before",
+        "minibatch_size": 2,
+        "candidate_selection": "pareto",
+        "acceptance": "strict_improvement",
+        "merges": 0,
+        "reflection_chars": 40_000,
+    }
+    return {**job, **changes}
+
+
+def reward_of(prompt: str, task: str) -> float:
+    """More with every word of the prompt, sooner on tasks of lower number."""
+    return min(1.0, round(0.2 + 0.1 * len(prompt.split()) - 0.02 * int(task[1:]), 2))
+
+
+def reply_by_test(question: str, times: int) -> str:
+    """Stands for the reflection model, written for this test: one word more than it is shown."""
+    shown = question.split("```")[1].split()
+    return f"```\n{' '.join([*shown, f'word{times}'])}\n```"
+
+
+class Worker:
+    """Answers until the search ends. Keeps rollouts and replies from run to run, as the store and the ledger do."""
+
+    def __init__(
+        self, folder: Path, job: Message, *, cap: int = 60, reply: Callable[[str, int], str | None] = reply_by_test
+    ):
+        self.folder, self.job, self.cap, self.reply = folder, job, cap, reply
+        self.made: list[tuple[str, str]] = []
+        self.paid: list[tuple[str, int]] = []
+        self.kept: dict[tuple[str, int], str | None] = {}
+        self.messages: list[Message] = []
+        self.exit_code: int | None = None
+
+    def run(self, *, kill_at: int | None = None, how: signal.Signals = signal.SIGKILL) -> Worker:
+        """`kill_at`: number of the request that is answered by a signal."""
+        self.messages, asked, requests = [], {}, 0
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "job.json").write_text(json.dumps(self.job))
+        command = [sys.executable, "-m", "trainer", "gepa", "--job", str(self.folder / "job.json")]
+        with (self.folder / "stderr.log").open("w") as log:
+            process = subprocess.Popen(
+                command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1
+            )
+            for line in process.stdout:
+                message = json.loads(line)  # anything but JSON on stdout fails the test
+                self.messages.append(message)
+                if message["type"] not in ("rollouts", "reply"):
+                    continue
+                if requests == kill_at:
+                    process.send_signal(how)
+                    continue
+                requests += 1
+                answer = self._rollouts(message) if message["type"] == "rollouts" else self._reply(message, asked)
+                process.stdin.write(json.dumps({"id": message["id"], **answer}) + "\n")
+            process.stdout.close()
+            process.stdin.close()
+            self.exit_code = process.wait()
+        return self
+
+    def _rollouts(self, request: Message) -> Message:
+        prompt = request["policy"].get("prompt", {}).get("text", "")
+        assert (request["group_size"], request["content"]) == (1, "messages")
+        assert len(set(request["tasks"])) == len(request["tasks"])
+        new = [(prompt, task) for task in request["tasks"] if (prompt, task) not in self.made]
+        if len(self.made) + len(new) > self.cap:
+            return {"type": "spent"}
+        self.made += new
+        groups = [{"task": task, "rollouts": [self.rollout(prompt, task)]} for task in request["tasks"]]
+        (self.folder / "batch.json").write_text(json.dumps({"groups": groups}))
+        return {"type": "rollouts", "file": str(self.folder / "batch.json")}
+
+    def rollout(self, prompt: str, task: str) -> Message:
+        messages = [
+            {"role": "system", "content": "be kind"},
+            {"role": "user", "content": f"do {task}"},
+            {"role": "assistant", "content": "", "toolCalls": [{"id": "c", "name": "look", "arguments": {"at": task}}]},
+            {"role": "tool", "toolCallId": "c", "content": "a box"},
+            {"role": "assistant", "content": "there is a box"},
+        ]
+        return {"messages": messages, "reward": reward_of(prompt, task), "breakdown": {}, "stopReason": "user_stop"}
+
+    def _reply(self, request: Message, asked: dict[str, int]) -> Message:
+        question = request["messages"][0]["content"]
+        times = asked[question] = asked.get(question, 0) + 1
+        assert request["again"] == times - 1
+        if (question, times) not in self.kept:
+            self.paid.append((question, times))
+            self.kept[question, times] = self.reply(question, times)
+        text = self.kept[question, times]
+        return {"type": "no_reply", "problem": "it is empty"} if text is None else {"type": "reply", "text": text}
+
+    def of_type(self, kind: str) -> list[Message]:
+        return [message for message in self.messages if message["type"] == kind]
+
+
+def test_search_ends_with_its_best_prompt_when_the_rollouts_are_spent(tmp_path: Path) -> None:
+    worker = Worker(tmp_path, make_job(tmp_path)).run()
+    assert worker.exit_code == 0
+    assert worker.messages[0] == {"type": "ready", "step": 0}
+    steps = worker.of_type("step")
+    assert worker.messages[-1] == {"type": "done", "step": len(steps)}
+    # Step by step, and a checkpoint after each: first the base model, in the end the longest prompt.
+    assert [message["step"] for message in steps] == list(range(1, len(steps) + 1))
+    checkpoints = worker.of_type("checkpoint")
+    assert [message["step"] for message in checkpoints] == [message["step"] for message in steps]
+    assert checkpoints[0]["policy"] == {"base": True}
+    best = checkpoints[-1]["policy"]["prompt"]
+    assert (best["place"], len(best["text"].split()) >= 3) == ("before", True)
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert lines == [{"step": message["step"], **message["metrics"]} for message in steps]
+    # Nothing is asked for twice, and the cap is where it ended.
+    assert len(worker.made) == len(set(worker.made)) <= worker.cap
+    assert lines[-1]["rollouts"] == len(worker.made)
+    # The tasks that prompts are written from are not those that they are chosen by.
+    train = {task for request in worker.of_type("rollouts")[1:2] for task in request["tasks"]}
+    assert train <= set(TASKS[:5])
+
+
+@pytest.mark.parametrize("merges", [0, 3])
+def test_killed_anywhere_and_run_again_it_pays_nothing_twice_and_comes_to_the_same(tmp_path: Path, merges: int) -> None:
+    whole = Worker(tmp_path / "whole", make_job(tmp_path / "whole", merges=merges)).run()
+    requests = sum(message["type"] in ("rollouts", "reply") for message in whole.messages)
+    assert requests > 12
+    for number in (0, 1, 6, requests - 1) if merges == 0 else (5, requests // 2):
+        folder = tmp_path / f"killed-{number}"
+        worker = Worker(folder, make_job(folder, merges=merges))
+        assert worker.run(kill_at=number).exit_code == -signal.SIGKILL
+        assert worker.run().exit_code == 0
+        assert worker.made == whole.made
+        assert worker.paid == whole.paid
+        assert worker.of_type("checkpoint") == whole.of_type("checkpoint")
+
+
+def test_asked_to_stop_it_says_where_it_is(tmp_path: Path) -> None:
+    worker = Worker(tmp_path, make_job(tmp_path)).run(kill_at=4, how=signal.SIGTERM)
+    assert worker.exit_code == 0
+    assert worker.messages[-1] == {"type": "interrupted", "step": len(worker.of_type("step"))}
+
+
+def test_a_reflection_model_without_a_usable_reply_ends_the_search_once_nothing_is_new(tmp_path: Path) -> None:
+    worker = Worker(tmp_path, make_job(tmp_path), reply=lambda question, times: None).run()
+    assert worker.exit_code == 0
+    assert worker.of_type("done")
+    assert worker.of_type("checkpoint")[-1]["policy"] == {"base": True}
+    assert {prompt for prompt, _ in worker.made} == {""}
+
+
+def test_solved_tasks_end_the_search(tmp_path: Path) -> None:
+    prompt = " ".join(["word"] * 12)
+    worker = Worker(tmp_path, make_job(tmp_path, prompt=prompt, place="instead"), cap=10_000).run()
+    assert worker.of_type("done")
+    assert worker.of_type("reply") == []
+    assert worker.of_type("checkpoint")[-1]["policy"] == {"prompt": {"text": prompt, "place": "instead"}}
+
+
+def test_a_worker_that_can_not_make_rollouts_ends_it_with_an_error(tmp_path: Path) -> None:
+    worker = Worker(tmp_path, make_job(tmp_path))
+    worker._rollouts = lambda request: {"type": "error", "message": "no server"}  # type: ignore[method-assign]
+    assert worker.run().exit_code == 1
+    error = {"type": "RolloutsFailed", "message": "rollouts of step 0: no server"}
+    assert worker.messages[-1] == {"type": "error", "error": error}
+    worker.reply = lambda question, times: None
+    del worker._rollouts
+    worker._reply = lambda request, asked: {"type": "error", "message": "no model"}  # type: ignore[method-assign]
+    # GEPA goes on after what its reflection model throws; this ends it all the same.
+    assert worker.run().exit_code == 1
+    assert worker.messages[-1]["error"]["type"] == "RolloutsFailed"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"train": []}, "train []"),
+        ({"place": "after"}, 'place "after"'),
+        ({"minibatch_size": 0}, "minibatch_size 0"),
+        ({"budget": 3}, "budget 3: no such field"),
+    ],
+)
+def test_a_bad_job_names_its_field(tmp_path: Path, changes: Message, words: str) -> None:
+    worker = Worker(tmp_path, make_job(tmp_path, **changes)).run()
+    assert worker.exit_code == 1
+    (message,) = worker.messages
+    assert message["error"]["type"] == "BadJob"
+    assert words in message["error"]["message"]
+
+
+def rollout(text: str, **changes: Any) -> Rollout:
+    messages = [
+        {"role": "system", "content": "policy " + text},
+        {"role": "user", "content": "my order"},
+        {"role": "assistant", "content": text, "toolCalls": [{"id": "c", "name": "look", "arguments": {"id": 7}}]},
+    ]
+    given = {"messages": messages, "reward": 0.5, "breakdown": {"b": 1, "a": 0.25}, "stopReason": "max_steps"}
+    return Rollout.model_validate({**given, **changes})
+
+
+def test_examples_show_what_was_asked_done_and_wanted() -> None:
+    reference = {"actions": [{"name": "cancel", "arguments": {"id": 7}}], "tell": ["12 euros"]}
+    (shown,) = examples([rollout("hello", reference=reference)], shows_system=True, room=10_000)
+    assert shown["Inputs"] == {
+        "System message that follows the instructions": "policy hello",
+        "Conversation until the assistant's first answer": "user: my order",
+    }
+    assert shown["Generated Outputs"] == 'assistant: hello\nassistant calls look({"id": 7})'
+    assert shown["Feedback"].splitlines() == [
+        "Reward 0.5 of 1: the task is not solved. The conversation ended by max_steps.",
+        "Parts of the reward: a 0.25, b 1.",
+        'A right solution does: cancel({"id": 7}).',
+        "It tells the user: 12 euros.",
+    ]
+    (alone,) = examples([rollout("hello")], shows_system=False, room=10_000)
+    assert list(alone["Inputs"]) == ["Conversation until the assistant's first answer"]
+
+
+def test_examples_are_cut_to_the_room_there_is() -> None:
+    many = [rollout("x" * 3000) for _ in range(4)]
+    whole = json.dumps(examples(many, shows_system=True, room=40_000))
+    assert "x" * 3000 in whole
+    short = json.dumps(examples(many, shows_system=True, room=8_000))
+    assert len(short) <= 6_000
+    assert "more characters)" in short
