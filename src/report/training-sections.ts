@@ -57,7 +57,7 @@ ${training.rewardCurve !== undefined && markup`<div class="small quiet">metrics 
 };
 
 const FORMS =
-  'All forms on the same folds of the train split. constant: the best single option, chosen within the folds. Another form is kept only if it gains more than the standard error of its gain over constant.';
+  'All forms on the same folds of the train split. constant: the best single option, chosen within the folds. Another form is kept only if it gains more than 1.645 standard errors of its gain over constant.';
 
 export const routerSection = ({ router, arms = [], campaign }: Report): Markup | undefined => {
   if (router === undefined) return undefined;

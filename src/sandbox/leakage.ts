@@ -17,7 +17,11 @@ export function messageHash(text: string): string {
   return `${bits(a, b).toString(16)}.${words.length}`;
 }
 
-const wordsOf = (hash: string): number => Number(hash.split('.')[1]);
+function wordsOf(hash: string): number {
+  const words = Number(hash.split('.')[1]);
+  if (Number.isInteger(words)) return words;
+  throw new RangeError(`"${hash}" is no messageHash(): it does not say of how many words`);
+}
 
 /** Messages of fewer words come up in any code, tool's answer or hint. */
 const FEWEST_WORDS = 5;

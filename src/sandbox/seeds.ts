@@ -22,7 +22,7 @@ export function seedOf(task: string): number {
 }
 
 /** Seeds that belong together: a special instance and its twin. */
-const TOGETHER = 2;
+export const TOGETHER = 2;
 
 /**
  * `count` task ids of a mixture, each environment's seeds from `from` on: two of one in a row (a special instance and its twin), then two of

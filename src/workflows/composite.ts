@@ -72,7 +72,7 @@ export async function startComposite(
     needed.includes(part.name) ? (part.trained?.best.policy.adapters ?? []) : [],
   );
   const others = parts.flatMap(({ candidate: { name: other, definition } }) =>
-    names.includes(other) ? [] : [{ name: other, definition }],
+    needed.includes(other) ? [] : [{ name: other, definition }],
   );
   return startCapability(run, { ...input, candidate, others, start: { base: prepared.base, adapters } });
 }

@@ -101,7 +101,7 @@ describe('parameters', () => {
     const more = shopTasks({ testTasks: 300 });
     expect(more.size).toBe(700);
     for (const task of tasks) expect(more.get(task.id)).toEqual(task);
-    expect(await versionWith({ testTasks: 300 })).toBe('1');
+    expect(await versionWith({ testTasks: 300 })).toBe('1 (testTasks 300)');
     const listed = await createShop({ testTasks: 300, trainTasks: 20 }).tasks('test');
     expect(listed.map(({ id }) => id)).toEqual(Array.from({ length: 300 }, (_, i) => `test-${i}`));
     expect(await createShop({ trainTasks: 20 }).tasks('train')).toHaveLength(20);
@@ -159,7 +159,7 @@ describe('parameters', () => {
   test('they are options of the built-in kind', async () => {
     const target = { kind: 'builtin', name: 'shop', requests: 3, testTasks: 250 };
     const environment = await openEnvironment(target, { store: {} as never });
-    expect((await environment.describe()).version).toBe('1 (requests 3)');
+    expect((await environment.describe()).version).toBe('1 (requests 3, testTasks 250)');
     expect(await environment.tasks('test')).toHaveLength(250);
   });
 });

@@ -10,8 +10,8 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import GroupKFold
 
-TOKEN_PATTERN = r"[A-Za-z0-9_]+|[^\sA-Za-z0-9_]"
-"""Means the same to Python's and to JavaScript's regular expressions: \\w does not."""
+TOKEN_PATTERN = r"[A-Za-z0-9_]+|[^ \t\r\nA-Za-z0-9_]"
+"""Means the same to Python's and to JavaScript's regular expressions: \\w and \\s do not."""
 
 NGRAMS = (1, 2)
 

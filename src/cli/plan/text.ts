@@ -46,7 +46,7 @@ const composites = (campaign: Campaign, capabilities: number): string[] =>
     ? []
     : [
         'composite: one more environment and adapter, in the upper ends; if failures need two at once it takes ' +
-          `${shortPercent(campaign.composites.share)} of their training rollouts (composites.share)`,
+          `about ${shortPercent(campaign.composites.share)} of their training rollouts (composites.share, to whole checkpoints)`,
       ];
 
 /** How the budget compares with the published one, where the target is one of its benchmarks. */

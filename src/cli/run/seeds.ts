@@ -20,7 +20,9 @@ export async function runSeeds(
   options: SeedsOptions,
   run: (file: string, options: RunOptions) => Promise<number> = runCampaign,
 ): Promise<number> {
-  const { trainingSeeds, name, until, json } = options;
+  const { trainingSeeds, trainingSeed: one, name, until, json } = options;
+  if (one !== undefined)
+    throw new UserError(`--training-seed is ${one} and --training-seeds names several; give one of the two options`);
   if (name !== undefined)
     throw new UserError(
       `--name is "${name}", and each of the runs has a name of its own; set \`name\` in the file instead`,

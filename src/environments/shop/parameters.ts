@@ -1,6 +1,6 @@
 /**
- * What a campaign file may set of the shop. Invariant: `requests` and `several` decide what the tasks are, the counts only how many of them
- * there are; so a larger count adds tasks after those that are there, and rollouts of these stay known.
+ * What a campaign file may set of the shop. Invariant: all of it is in the version: what was made for fewer test tasks may hold the text of one
+ * of the others. A larger count adds tasks after those that are there.
  */
 import { z } from 'zod';
 
@@ -25,12 +25,10 @@ export type TaskSetting = Pick<ShopParameters, 'requests' | 'several'>;
 export const completeParameters = (given: Partial<ShopParameters> = {}): ShopParameters =>
   parametersSchema.parse(given);
 
-/** With what another setting than the default makes of the tasks. */
-export function versionOf(setting: TaskSetting): string {
-  const { requests, several } = completeParameters();
-  const changed = [
-    ...(setting.requests === requests ? [] : [`requests ${setting.requests}`]),
-    ...(setting.several === several ? [] : [`several ${setting.several}`]),
-  ];
+/** With what differs from the defaults. */
+export function versionOf(setting: ShopParameters): string {
+  const defaults = completeParameters();
+  const names = Object.keys(shopParameters) as (keyof ShopParameters)[];
+  const changed = names.flatMap((name) => (setting[name] === defaults[name] ? [] : [`${name} ${setting[name]}`]));
   return changed.length === 0 ? '1' : `1 (${changed.join(', ')})`;
 }

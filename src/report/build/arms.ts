@@ -78,6 +78,7 @@ async function reportedArm(o: { store: ArtifactStore; row: Row; columns: Columns
           treatment: means,
           control: base,
           level,
+          bound: role === 'bound',
         }),
       }),
     ...(rollouts && {

@@ -53,15 +53,22 @@ export function rewardFigure({ id, means, level }: { id: string; means: TaskMean
 }
 
 /** The paired difference of two success rates, over the tasks that both have. */
-export function differenceFigure(o: { id: string; treatment: TaskMeans; control: TaskMeans; level: Level }): Figure {
-  const { id, treatment, control, level } = o;
+export function differenceFigure(o: {
+  id: string;
+  treatment: TaskMeans;
+  control: TaskMeans;
+  level: Level;
+  /** One is a bound over options of which the other is one: that it wins more tasks is no finding. */
+  bound?: boolean;
+}): Figure {
+  const { id, treatment, control, level, bound = false } = o;
   const shared = (a: TaskMeans, b: TaskMeans) => new Map([...a.success].filter(([task]) => b.success.has(task)));
   const both = shared(treatment, control);
   if (both.size === 0) return nothing(id);
   const pairs = { treatment: both, control: shared(control, treatment) };
   const estimate = pairedDifference({ ...pairs, ...level });
   const from = [...treatment.from, ...control.from];
-  const once = treatment.trials === 1 && control.trials === 1;
+  const once = treatment.trials === 1 && control.trials === 1 && !bound;
   const test = once ? mcnemar(pairs) : undefined;
   return {
     ...measured({ id, estimate, unit: 'difference', method: 'paired bootstrap over tasks', level, from }),

@@ -126,5 +126,5 @@ async function regretOf(o: { store: ArtifactStore; record: CampaignRecord; level
   const columns: TaskMeans[] = [];
   for (const ref of options) if (ref) columns.push(await taskMeans(store, ref));
   const [treatment, control] = [unionOf(columns), await taskMeans(store, routed)];
-  return { regret: differenceFigure({ id: 'router.regret', treatment, control, level }) };
+  return { regret: differenceFigure({ id: 'router.regret', treatment, control, level, bound: true }) };
 }

@@ -6,7 +6,7 @@ import type { ArtifactRef } from '../../domain/artifacts';
 import { mixtureSpec, sandboxSpec } from '../../domain/environment-spec';
 import type { Identity } from '../../domain/kind';
 import { isCalibrated, type ArmOutcome, type CapabilityResult } from '../../domain/results';
-import { TRAINING_SEEDS } from '../../sandbox/seeds';
+import { TRAINING_SEEDS, TOGETHER } from '../../sandbox/seeds';
 import { part } from '../steps';
 import { train } from '../training';
 import { stepsWithin, type ArmContext } from './arm';
@@ -48,6 +48,9 @@ export async function trainOnModules(
   });
   return {
     ...trained,
-    trainedOn: modules.map(({ module }) => ({ module, seeds: Math.ceil(seeds.count / modules.length) })),
+    trainedOn: modules.map(({ module }) => ({
+      module,
+      seeds: TOGETHER * Math.ceil(seeds.count / (TOGETHER * modules.length)),
+    })),
   };
 }
