@@ -22,8 +22,8 @@ import { TrainingRecord, type TrainingRecordOptions } from './training-record';
 export interface Services {
   /** Whether it may have these rollouts; if not, it ends with what it has. */
   permit(request: RolloutsRequest): Promise<boolean>;
-  /** What a language model says. `heard`: something of it has come. */
-  reply(request: ReplyRequest, heard: () => void): Promise<{ text: string } | { problem: string }>;
+  /** What a language model says; `spent`: it may be asked no more, and the learner ends with what it has. `heard`: something of it has come. */
+  reply(request: ReplyRequest, heard: () => void): Promise<{ text: string } | { problem: string } | 'spent'>;
 }
 
 export interface LearningOptions extends Omit<TrainingRecordOptions, 'store'> {
@@ -122,6 +122,7 @@ export class Learning {
       this.waitsFor('the language model');
       return services.reply(request, this.beat);
     });
+    if (answer === 'spent') return { type: 'spent' };
     return { type: 'text' in answer ? 'reply' : 'no_reply', ...answer };
   }
 

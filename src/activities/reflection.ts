@@ -25,17 +25,20 @@ interface Reflection {
   /** The most that a question may have. */
   characters: number;
   reply: Services['reply'];
+  /** Whether a question was left unasked for want of budget. */
+  spent(): boolean;
 }
 
-type ReflectionInput = Pick<SearchPromptInput, 'name' | 'reflection' | 'campaign' | 'budget' | 'seed'>;
+type ReflectionInput = Pick<SearchPromptInput, 'name' | 'reflection' | 'campaign' | 'budget' | 'searchSeed'>;
 
 export function openReflection(o: ReflectionInput & { store: ArtifactStore }): Reflection {
-  const { name, reflection, campaign, budget, seed, store } = o;
+  const { name, reflection, campaign, budget, searchSeed, store } = o;
   const { model: spec, field } = reflection;
   const model = openLanguageModel(field, spec);
   const prompts = openPrompts({ folder: spec.prompts });
   const { repairs, contextTokens, maxTokens } = spec;
   let unusable = 0;
+  let spent = false;
   return {
     id: digest([model.id, prompts.digest(['repair'])]),
     characters: Math.floor(ROOM * CHARACTERS_A_TOKEN * Math.max(0, contextTokens - maxTokens)),
@@ -48,14 +51,19 @@ export function openReflection(o: ReflectionInput & { store: ArtifactStore }): R
       };
       const read = (text: string) => ({ value: text });
       try {
-        const question = { model, messages, seed: seedOf(`${seed}/${again}`), read, repairs, asking, prompts };
+        const question = { model, messages, seed: seedOf(`${searchSeed}/${again}`), read, repairs, asking, prompts };
         const text = await answerOf(question);
         unusable = 0;
         return { text };
       } catch (error) {
+        if (isFailure(error, 'BudgetSpent')) {
+          spent = true;
+          return 'spent';
+        }
         if (!isFailure(error, 'AnswerInvalid') || ++unusable >= UNUSABLE_IN_A_ROW) throw error;
         return { problem: error.message };
       }
     },
+    spent: () => spent,
   };
 }

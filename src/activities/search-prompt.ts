@@ -39,7 +39,15 @@ export function createSearchPrompt(deps: PolicyDependencies): Pick<RolloutActivi
       const { name: environmentName, version, policy } = await environment.describe();
       const reflection = openReflection({ ...input, store });
       const job = jobOf({ input, tasks, policy, reflectionChars: reflection.characters });
-      const made = { version: SEARCH_VERSION, job, base, environment: [environmentName, version], sampling, maxSteps };
+      const made = {
+        version: SEARCH_VERSION,
+        job,
+        base,
+        environment: [environmentName, version],
+        sampling,
+        seed,
+        maxSteps,
+      };
       const id = digest({ ...made, rollouts, reflection: reflection.id });
       const key = `prompt-search/${id}`;
       const known = await wholeResult(store, key);
@@ -70,7 +78,9 @@ export function createSearchPrompt(deps: PolicyDependencies): Pick<RolloutActivi
           const training = await learning.toTheEnd(environment);
           const found = bestPrompts(training.checkpoints, cap);
           const kept = { training, found };
-          await keptJson(store, { key, producer: 'searchPrompt', inputs: [training.metrics] }, () => kept);
+          // With a larger budget it goes on: nothing in the key tells of the budget.
+          if (!reflection.spent())
+            await keptJson(store, { key, producer: 'searchPrompt', inputs: [training.metrics] }, () => kept);
           return kept;
         } finally {
           await process.stop();
@@ -116,7 +126,7 @@ function bestPrompts(checkpoints: Result['training']['checkpoints'], cap: Rollou
 /** job.json without its folder. */
 function jobOf(o: { input: SearchPromptInput; tasks: string[]; policy: string; reflectionChars: number }): object {
   const { input, tasks, policy, reflectionChars } = o;
-  const { name, rollouts, search, seed } = input;
+  const { name, rollouts, search, searchSeed } = input;
   const { place, minibatchSize, candidateSelection, acceptance, merges } = search;
   const wanted = Math.min(search.validationTasks, Math.floor(tasks.length / 2));
   const least = wanted + 2 * minibatchSize;
@@ -132,7 +142,7 @@ function jobOf(o: { input: SearchPromptInput; tasks: string[]; policy: string; r
   if (place === 'instead' && prompt === '')
     throw fail('BadInput', `arm ${name}: place is instead and the target tells no policy; set prompt`);
   return {
-    seed,
+    seed: searchSeed,
     train: tasks.slice(wanted),
     validation: tasks.slice(0, wanted),
     prompt,

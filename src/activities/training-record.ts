@@ -74,7 +74,8 @@ export class TrainingRecord {
         `what was rolled out for step ${missing} was never asked for, or is lost in the journal and the store`,
       );
     const metrics = await store.put({
-      key: `training/${id}/metrics`,
+      // A learner whose worker stops answering ends early, and may go further another time.
+      key: `training/${id}/metrics/${steps}`,
       producer: 'train',
       inputs: batches.map((batch) => batch.ref),
       mediaType: 'application/jsonl',

@@ -156,7 +156,10 @@ export interface SearchPromptInput extends Payer {
   /** The model that writes prompts, and the campaign file's field that names it. */
   reflection: { field: string; model: LanguageModelSpec };
   sampling: Sampling;
+  /** Of rollouts. */
   seed: number;
+  /** Of the search's own choices and of the replies. */
+  searchSeed: number;
   maxSteps: number;
   concurrency: number;
   maxAttempts: number;

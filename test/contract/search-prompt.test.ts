@@ -36,9 +36,11 @@ afterEach(async () => {
 });
 
 /** One attempt of the activity in a process of its own; undefined if it did not come to a result. */
-function attempt(o: { killAt?: number; started?: (kill: () => void) => void } = {}): Promise<Result | undefined> {
+function attempt(
+  o: { killAt?: number; tokens?: number; started?: (kill: () => void) => void } = {},
+): Promise<Result | undefined> {
   const script = ['-r', './test/support/register.cjs', 'test/support/search-worker.ts'];
-  const child = spawn(process.execPath, [...script, home, server.url, String(o.killAt ?? -1)]);
+  const child = spawn(process.execPath, [...script, home, server.url, String(o.killAt ?? -1), String(o.tokens ?? '')]);
   o.started?.(() => child.kill('SIGKILL'));
   let [said, problem] = ['', ''];
   child.stdout.on('data', (text: Buffer) => (said += text.toString()));
@@ -108,4 +110,21 @@ test('killed at any moment and run again, it evaluates nothing twice, stays with
     expect([...new Set(questions())]).toEqual(asked);
     expect(twice(questions())).toHaveLength(who === 'worker' ? 1 : 0);
   }
+});
+
+test('where the budget of the language models is spent it ends with what it has, and goes on once there is more', async () => {
+  const short = (await attempt({ tokens: 250 }))!;
+  const [made, asked] = [evaluated(), questions()];
+  // A reply is 110 tokens.
+  expect(asked).toHaveLength(3);
+  expect(short.training.rollouts).toBe(made.length);
+  expect(short.found.length).toBeGreaterThan(0);
+  expect(await attempt({ tokens: 250 })).toEqual(short);
+  expect([evaluated(), questions()]).toEqual([made, asked]);
+  const whole = (await attempt())!;
+  expect(whole.training.rollouts).toBeGreaterThan(made.length);
+  expect(whole.training.metrics.bytes).toBeGreaterThan(short.training.metrics.bytes);
+  expect(whole.found.slice(0, short.found.length)).toEqual(short.found);
+  expect(evaluated().slice(0, made.length)).toEqual(made);
+  expect([twice(evaluated()), twice(questions())]).toEqual([[], []]);
 });

@@ -1,8 +1,8 @@
 /**
  * One attempt of the activity `searchPrompt` in a process that may be killed, with the real engine and store and the real GEPA:
- *   node -r ./test/support/register.cjs test/support/search-worker.ts HOME URL [KILL_AT]
+ *   node -r ./test/support/register.cjs test/support/search-worker.ts HOME URL [KILL_AT] [TOKENS]
  * The policy does as often as its prompt says `add` what the task wants. It writes every finished conversation to HOME/evaluated; KILL_AT is
- * the conversation in whose middle the process kills itself. It prints the result.
+ * the conversation in whose middle the process kills itself; TOKENS its budget. It prints the result.
  */
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { appendFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { createRolloutActivities } from '../../src/activities';
 import type { EnvironmentPool } from '../../src/activities/environments';
 import type { SearchPromptInput } from '../../src/activities/types';
 import { openFolderStore } from '../../src/artifacts/folder-store';
-import { languageModelSchema } from '../../src/domain/language-model';
+import { languageModelSchema, type Budget } from '../../src/domain/language-model';
 import { registry } from '../../src/registry';
 import { countingEnvironment } from './counting-environment';
 import { scriptedPolicy, turnOf } from './scripted-policy';
@@ -21,7 +21,7 @@ import { scriptedPolicy, turnOf } from './scripted-policy';
 export const ROLLOUTS = 40;
 const TASKS = ['n-3', 'n-1', 'n-5', 'n-2', 'n-6', 'n-4', 'n-7', 'n-8'];
 
-async function attempt(home: string, url: string, killAt: number): Promise<void> {
+async function attempt(home: string, url: string, killAt: number, budget: Budget): Promise<void> {
   let conversations = 0;
   const client = scriptedPolicy(async ({ messages }) => {
     const prompt = messages.find(({ role }) => role === 'system')?.content ?? '';
@@ -48,7 +48,7 @@ async function attempt(home: string, url: string, killAt: number): Promise<void>
     environments: { get: async () => environment } as unknown as EnvironmentPool,
   });
   const input: SearchPromptInput = {
-    ...{ name: 'gepa', campaign: 'searches', budget: {}, base: 'base@1', seed: 1, rollouts: ROLLOUTS },
+    ...{ name: 'gepa', campaign: 'searches', budget, base: 'base@1', seed: 1, searchSeed: 1, rollouts: ROLLOUTS },
     environment: { kind: 'builtin', name: 'shop' },
     tasks: { kind: 'plan', plan, part: 'discovery' },
     search: {
@@ -64,8 +64,8 @@ async function attempt(home: string, url: string, killAt: number): Promise<void>
 }
 
 if (require.main === module) {
-  const [home = '', url = '', killAt = '-1'] = process.argv.slice(2);
-  attempt(home, url, Number(killAt)).catch((error: unknown) => {
+  const [home = '', url = '', killAt = '-1', tokens] = process.argv.slice(2);
+  attempt(home, url, Number(killAt), tokens ? { tokens: Number(tokens) } : {}).catch((error: unknown) => {
     process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
     process.exitCode = 1;
   });

@@ -125,7 +125,7 @@ describe('the activity', () => {
     });
     const { arms } = campaign({ validationTasks: 2, minibatchSize: 1, reflection: model });
     const input: SearchPromptInput = {
-      ...{ name: 'gepa', campaign: 'x', budget: {}, base: 'base@1', seed: 1, rollouts: 20 },
+      ...{ name: 'gepa', campaign: 'x', budget: {}, base: 'base@1', seed: 1, searchSeed: 2, rollouts: 20 },
       environment: { kind: 'builtin', name: 'shop' },
       tasks: { kind: 'plan', plan, part: 'discovery' },
       search: arms[0] as unknown as SearchPromptInput['search'],
@@ -171,7 +171,7 @@ describe('the activity', () => {
     expect(readFileSync(join(home, 'job'), 'utf8')).not.toContain(model.url);
     // Prompts are chosen by other tasks than they are written from; `instead` begins with the target's policy.
     expect(JSON.parse(readFileSync(join(home, 'job'), 'utf8'))).toMatchObject({
-      ...{ validation: ['n-1', 'n-2'], train: ['n-3', 'n-4'], prompt: 'count', place: 'instead' },
+      ...{ validation: ['n-1', 'n-2'], train: ['n-3', 'n-4'], prompt: 'count', place: 'instead', seed: 2 },
     });
   });
 });

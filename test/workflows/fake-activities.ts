@@ -62,7 +62,7 @@ export type Activities = ControlActivities & AnalysisActivities & RolloutActivit
 export interface Seen {
   rollOuts: RollOutInput[];
   trainings: { name: string; steps: number; hints?: Hints | undefined; from?: FixedPolicy['adapters'] | undefined }[];
-  searches: { name: string; rollouts: number }[];
+  searches: { name: string; rollouts: number; seed: number; searchSeed: number }[];
   record?: CampaignRecord;
 }
 
@@ -114,9 +114,9 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
         checkpoints: saved.map((step) => ({ step, policy: adapter(`${input.name}-${step}`) })),
       };
     },
-    searchPrompt: async ({ name, rollouts, base }) => {
+    searchPrompt: async ({ name, rollouts, base, seed, searchSeed }) => {
       Context.current().heartbeat({ kind: 'train', step: 1 });
-      seen.searches.push({ name, rollouts });
+      seen.searches.push({ name, rollouts, seed, searchSeed });
       const policy = (text: string) => ({ base, adapters: [], prompt: { text, place: 'before' as const } });
       const found = [1, 2].map((step) => ({ step, rollouts: (step * rollouts) / 2, policy: policy(`prompt ${step}`) }));
       return {

@@ -20,11 +20,12 @@ const search = {
 
 test('it is given what trace may spend, and its prompts are evaluated', async () => {
   const { activities, seen } = fakeActivities();
-  const campaign = config({ name: 'gepa', arms: [{ kind: 'gepa', ...search, reflection }] });
+  const campaign = config({ name: 'gepa', trainingSeed: 7, arms: [{ kind: 'gepa', ...search, reflection }] });
   await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
   const { steps, groupsPerStep, groupSize } = campaign.training;
   const budget = 2 * steps * groupsPerStep * groupSize;
-  expect(seen.searches).toEqual([{ name: 'gepa', rollouts: budget }]);
+  // Its rollouts have the campaign's seed, so that it finds those of the base model.
+  expect(seen.searches).toEqual([{ name: 'gepa', rollouts: budget, seed: campaign.seed, searchSeed: 7 }]);
   const [arm] = seen.record!.arms!;
   expect(arm).toMatchObject({ name: 'gepa', status: 'done', routable: false, training: { rollouts: budget } });
   expect(arm!.iterations).toMatchObject([

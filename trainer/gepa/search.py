@@ -1,7 +1,7 @@
 """One search from its first request to its last.
 
-Invariant: it ends with the best candidate so far when the worker gives no more rollouts, when it is asked to stop, or
-when going on brings no new ones; whatever GEPA swallows, no failure of the worker's is taken for a result."""
+Invariant: it ends with the best candidate so far when the worker gives no more rollouts or replies, when it is asked to
+stop, or when going on brings no new ones; whatever GEPA swallows, no failure of the worker's is taken for a result."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class _Batch(Strict):
 
 
 class SearchEnded(BaseException):
-    """The worker gives no more rollouts, or, with a reason, nothing at all. GEPA goes on after any `Exception`."""
+    """The worker gives no more rollouts or replies; with a reason, nothing at all. GEPA survives any `Exception`."""
 
     def __init__(self, reason: Exception | None = None) -> None:
         super().__init__(reason)
@@ -56,6 +56,7 @@ class Worker:
         self._known: dict[tuple[str, str], Rollout] = {}
         self._metrics = Path(job.output_dir) / METRICS
         self._asked: dict[str, int] = {}
+        self._refused: dict[str, str] = {}
         self._told = True
         self.step = 0
         self.best: str | None = None
@@ -78,12 +79,18 @@ class Worker:
 
     def reply(self, prompt: str) -> str:
         """What the reflection model says. Raises NoReply or SearchEnded."""
+        # GEPA tries a failed question again at once (`_propose_texts_batch_safe`): that is no new question.
+        if (refusal := self._refused.pop(prompt, None)) is not None:
+            raise NoReply(refusal)
         self.tell_best()
         again = self._asked.get(prompt, 0)
         self._asked[prompt] = again + 1
         request = {"type": "reply", "step": self.step, "messages": [{"role": "user", "content": prompt}]}
-        answer = self._ask({**request, "again": again}, fields={"reply": "text", "no_reply": "problem"})
+        answer = self._ask({**request, "again": again}, fields={"reply": "text", "no_reply": "problem", "spent": "id"})
+        if answer["type"] == "spent":
+            raise SearchEnded
         if answer["type"] == "no_reply":
+            self._refused[prompt] = answer["problem"]
             raise NoReply(answer["problem"])
         return str(answer["text"])
 

@@ -48,13 +48,23 @@ def reply_by_test(question: str, times: int) -> str:
     return f"```\n{' '.join([*shown, f'word{times}'])}\n```"
 
 
+def refuse_once(question: str, times: int) -> str | None:
+    return None if times == 1 else reply_by_test(question, times)
+
+
 class Worker:
     """Answers until the search ends. Keeps rollouts and replies from run to run, as the store and the ledger do."""
 
     def __init__(
-        self, folder: Path, job: Message, *, cap: int = 60, reply: Callable[[str, int], str | None] = reply_by_test
+        self,
+        folder: Path,
+        job: Message,
+        *,
+        cap: int = 60,
+        reply: Callable[[str, int], str | None] = reply_by_test,
+        replies: int = 1000,
     ):
-        self.folder, self.job, self.cap, self.reply = folder, job, cap, reply
+        self.folder, self.job, self.cap, self.reply, self.replies = folder, job, cap, reply, replies
         self.made: list[tuple[str, str]] = []
         self.paid: list[tuple[str, int]] = []
         self.kept: dict[tuple[str, int], str | None] = {}
@@ -114,6 +124,8 @@ class Worker:
         times = asked[question] = asked.get(question, 0) + 1
         assert request["again"] == times - 1
         if (question, times) not in self.kept:
+            if len(self.paid) == self.replies:
+                return {"type": "spent"}
             self.paid.append((question, times))
             self.kept[question, times] = self.reply(question, times)
         text = self.kept[question, times]
@@ -173,6 +185,27 @@ def test_a_reflection_model_without_a_usable_reply_ends_the_search_once_nothing_
     assert worker.of_type("done")
     assert worker.of_type("checkpoint")[-1]["policy"] == {"base": True}
     assert {prompt for prompt, _ in worker.made} == {""}
+    # GEPA tries once more after each refusal, which pays for no second question.
+    refused = (tmp_path / "stderr.log").read_text().count("Per-task reflection failed")
+    assert refused == len(worker.of_type("reply")) > 1
+
+
+def test_a_refused_question_is_a_new_one_when_it_comes_up_again(tmp_path: Path) -> None:
+    worker = Worker(tmp_path, make_job(tmp_path, train=TASKS[:1], minibatch_size=1), reply=refuse_once).run()
+    assert worker.exit_code == 0
+    assert [message["again"] for message in worker.of_type("reply")][:2] == [0, 1]
+    assert worker.of_type("checkpoint")[-1]["policy"] != {"base": True}
+
+
+def test_replies_that_may_not_be_paid_for_end_the_search_with_its_best_prompt(tmp_path: Path) -> None:
+    whole = Worker(tmp_path / "whole", make_job(tmp_path / "whole")).run()
+    worker = Worker(tmp_path / "short", make_job(tmp_path / "short"), replies=2).run()
+    assert worker.exit_code == 0
+    assert worker.paid == whole.paid[:2] != whole.paid
+    assert worker.messages[-1] == {"type": "done", "step": len(worker.of_type("step"))}
+    checkpoints = worker.of_type("checkpoint")
+    assert checkpoints == whole.of_type("checkpoint")[: len(checkpoints)]
+    assert checkpoints[-1]["policy"] != {"base": True}
 
 
 def test_solved_tasks_end_the_search(tmp_path: Path) -> None:

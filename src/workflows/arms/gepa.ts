@@ -37,7 +37,9 @@ export const gepa: ArmKind = {
             search,
             reflection,
             sampling: campaign.rollouts.sampling,
+            // Rollouts of the base model are shared by all training seeds.
             seed: campaign.seed,
+            searchSeed: campaign.trainingSeed ?? campaign.seed,
             maxSteps: campaign.rollouts.maxSteps,
             concurrency: campaign.rollouts.concurrency,
             maxAttempts: campaign.rollouts.maxAttempts,
