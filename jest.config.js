@@ -3,6 +3,8 @@ module.exports = {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
+  // Many tests flush files or start processes: on busy cores they take long, and none of them is about time.
+  testTimeout: 30_000,
   transform: {
     '\\.ts$|/src/.+\\.js$': [
       '@swc/jest',

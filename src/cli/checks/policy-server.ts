@@ -35,7 +35,7 @@ export async function checkPolicyServer({ policyServer, training }: Campaign): P
       return wrong(
         'it does not let adapters be loaded',
         `start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True --enable-lora --max-lora-rank ${4 * training.lora.r} ` +
-          '(lora.r times the number of capabilities that are selected, here for 4: a sum of adapters has the sum of their ranks)',
+          '(lora.r times the number of capabilities, here for 4: a sum of adapters has the sum of their ranks)',
       );
     return passed(NAME, `${url} serves ${base.id}, lets adapters be loaded`);
   } catch (error) {
