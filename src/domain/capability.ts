@@ -25,7 +25,7 @@ export const candidateSchema = z.object({
   examples: z.array(z.string()),
   /** Steps that show it, of both outcomes; for analysts that cite. */
   citations: z.array(citationSchema).optional(),
-  /** Of a composite: the capabilities that its instances need together, two at a time, and how often they are lacking so. */
+  /** Of a composite: the capabilities that its instances need together, two at a time, with the share of each pair. */
   parts: z.array(z.object({ names: z.tuple([z.string(), z.string()]), share: z.number() })).optional(),
 });
 export type Candidate = z.infer<typeof candidateSchema>;
