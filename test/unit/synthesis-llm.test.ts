@@ -92,7 +92,9 @@ describe('what is asked', () => {
     await synthesizer.write(input({ candidate: { ...another, examples: [] }, others: [candidate] }));
     const [one, other] = questions.map(textOf) as [string, string];
     const shared = [...one].findIndex((character, n) => character !== other[n]);
-    expect(one.slice(0, shared)).toMatch(/<\/users>[^]*- other_skill: Another\.[^]*<\/lacking>\s+# The capability\s+<capability>\s+$/);
+    expect(one.slice(0, shared)).toMatch(
+      /<\/users>[^]*- other_skill: Another\.[^]*<\/lacking>\s+# The capability\s+<capability>\s+$/,
+    );
     expect(other).toContain('none was named for this capability');
   });
 
