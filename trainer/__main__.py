@@ -1,6 +1,7 @@
 """Command line of the package. Invariant: a subcommand's imports happen only when that subcommand runs.
 
-`merge`, `fit-router` and `check-tokens` refuse a bad input with an exit code of its own (trainer/refusal.py)."""
+`merge`, `weigh-adapters`, `fit-router` and `check-tokens` refuse a bad input with an exit code of its own
+(trainer/refusal.py)."""
 
 from __future__ import annotations
 
@@ -9,10 +10,12 @@ import importlib
 import sys
 
 COMMANDS = {
-    "train": ("trainer.train", "GRPO with one LoRA; JSON lines on stdin and stdout (docs/learner-protocol.md)"),
+    "train": ("trainer.train", "one LoRA on rollouts; JSON lines on stdin and stdout (docs/learner-protocol.md)"),
+    "sft": ("trainer.sft", "one LoRA on conversations; the same protocol"),
     "gepa": ("trainer.gepa", "a prompt improved with GEPA; the same protocol (docs/gepa.md)"),
     "serve": ("trainer.serve", "the embedded policy server (docs/policy-server.md)"),
     "merge": ("trainer.merge", "make one PEFT adapter out of several weighted ones"),
+    "weigh-adapters": ("trainer.weigh_adapters", "learn weights of adapters on successful rollouts, and merge them"),
     "fit-router": ("trainer.fit_router", "fit the router from an outcome matrix"),
     "check-tokens": ("trainer.check_tokens", "count what a tokenizer does not know of some texts"),
 }
@@ -20,7 +23,7 @@ COMMANDS = {
 
 def main(argv: list[str] | None = None) -> int:
     """Runs one subcommand and returns its exit code. Options after the subcommand are the subcommand's own."""
-    summary = "\n".join(f"  {name:<14}{text}" for name, (_, text) in COMMANDS.items())
+    summary = "\n".join(f"  {name:<16}{text}" for name, (_, text) in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="python -m trainer",
         description="Gradients, generation, merging and router fitting for campaign.",

@@ -1,6 +1,7 @@
 /** Step 1 of the method: discover candidates, label them N times, select, look for a composite. Invariant: what was found is looked up before it is computed. */
 import type { Analyst } from '../analyst/analyst';
 import { digest } from '../artifacts/hash';
+import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { requireDifference } from '../domain/behaviour';
 import {
@@ -18,7 +19,8 @@ import { openingOf } from '../domain/messages';
 import { checkPartition, selectCapabilities, selectOutright } from '../domain/selection';
 import { readScored } from '../rollout/read';
 import { asking, fail, keptJson, readJson, working, type Dependencies } from './context';
-import { leaked, taskText, testTexts } from './leakage';
+import { leaked } from './leakage';
+import { taskText, testTexts } from './test-texts';
 import type { AnalysisActivities, ControlActivities } from './types';
 
 export function createAnalysis({
@@ -47,7 +49,7 @@ export function createAnalysis({
       const key = `candidates/${digest({ ...asked, ...(!ignoresSeed && { seed }) })}`;
       const found = await keptJson(store, { key, producer: 'discover', inputs: [ref] }, async () => {
         const rollouts = await readScored({ store, ref });
-        const quotable = await quotableOf(rollouts, environment);
+        const quotable = await quotableOf({ store, environment, rollouts });
         const work = asking({ ...payer, store, title: 'discover candidates' });
         return analyst.discover({ rollouts, quotable, description, rule, seed, ...work });
       });
@@ -95,7 +97,7 @@ export function createAnalysis({
         const combined = compositeOf({ passes: await passesOf(labels), selected, rule });
         if ('none' in combined) return combined;
         const { composite } = combined;
-        const quotable = await quotableOf(await readScored({ store, ref: rollouts }), environment);
+        const quotable = await quotableOf({ store, environment, rollouts: await readScored({ store, ref: rollouts }) });
         const examples = composite.candidate.examples.filter((id) => quotable.has(id)).slice(0, rule.evidence);
         return { composite: { ...composite, candidate: { ...composite.candidate, examples } } };
       });
@@ -105,8 +107,13 @@ export function createAnalysis({
 }
 
 /** Keys of those that may be examples. They are shown to others (a synthesizer, a router): none may hold a test task's text, not even as a part of its own. */
-async function quotableOf(rollouts: readonly ScoredRollout[], environment: Environment): Promise<Set<string>> {
-  const tests = await testTexts(environment, working('read the test tasks').progress);
+async function quotableOf(o: {
+  store: ArtifactStore;
+  environment: Environment;
+  rollouts: readonly ScoredRollout[];
+}): Promise<Set<string>> {
+  const { rollouts, ...asked } = o;
+  const tests = await testTexts({ ...asked, progress: working('read the test tasks').progress });
   return new Set(
     rollouts.flatMap(({ key, messages }) => (leaked(tests, taskText(openingOf(messages))) === undefined ? [key] : [])),
   );

@@ -25,7 +25,7 @@ export function createCheckBase({
     async checkBase({ rollouts: input, baseModelPath }) {
       const [environment, all] = await Promise.all([
         environments.get(input.environment),
-        resolveTasks(store, input.tasks),
+        resolveTasks({ store, environments }, input),
       ]);
       const tasks = all.slice(0, CHECKED_TASKS);
       const looking = unknownTokens({ environment, input, tasks, model: baseModelPath });

@@ -16,16 +16,18 @@ export function createFitRouter({
   client,
 }: PolicyDependencies): Pick<RolloutActivities, 'fitRouter'> {
   return {
-    async fitRouter({ router: spec, outcomes, seed }) {
+    async fitRouter({ router: spec, definitions, outcomes, seed }) {
       const router = kindOf(kinds.routers, spec).open(spec, { python, client });
       const maker = router.identity;
       const options = outcomes.map(({ option, policy }) => ({ name: option, policy }));
       const batches = outcomes.map(({ rollouts }) => rollouts);
-      const key = `router/${digest({ maker, options, batches, seed })}`;
+      const key = `router/${digest({ maker, options, batches, definitions, seed })}`;
       const inputs = [...batches, ...options.flatMap(({ policy }) => policy.adapters.map(({ ref }) => ref))];
       const ref = await keptJson(store, { key, producer: 'fitRouter', inputs }, async (): Promise<FittedRouter> => {
         const tasks = await outcomeMatrix(outcomes);
-        const fit = fitSchema.parse(await router.fit({ options, tasks, seed, ...working('fit the router') }));
+        const fit = fitSchema.parse(
+          await router.fit({ options, tasks, ...(definitions && { definitions }), seed, ...working('fit the router') }),
+        );
         return { maker, options, ...fit };
       });
       return { router: ref };

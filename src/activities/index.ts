@@ -3,14 +3,18 @@ import { createAnalysis } from './analyse';
 import { createApproval } from './approval';
 import { createCheckBase } from './check-base';
 import { mapped, type Dependencies, type GpuDependencies, type PolicyDependencies } from './context';
+import { createFineTune } from './fine-tune';
 import { createFitRouter } from './fit-router';
+import { createMeasurePlain } from './measure-plain';
 import { createPrepare } from './prepare';
 import { createWriteReport } from './report';
 import { createRollOut } from './roll-out';
 import { createSearchPrompt } from './search-prompt';
 import { createSynthesis } from './synthesise';
+import { createTakeConversations } from './take-conversations';
 import { createTakeModules } from './take-modules';
 import { createTrain } from './train';
+import { createWeighAdapters } from './weigh-adapters';
 import type { AnalysisActivities, ControlActivities, GpuActivities, RolloutActivities } from './types';
 
 export const createControlActivities = (deps: Dependencies): ControlActivities & AnalysisActivities =>
@@ -20,6 +24,7 @@ export const createControlActivities = (deps: Dependencies): ControlActivities &
       ...createAnalysis(deps),
       ...createSynthesis(deps),
       ...createTakeModules(deps),
+      ...createTakeConversations(deps),
       ...createApproval(deps),
       ...createWriteReport(deps),
     },
@@ -28,8 +33,15 @@ export const createControlActivities = (deps: Dependencies): ControlActivities &
 
 export const createRolloutActivities = (deps: PolicyDependencies): RolloutActivities =>
   mapped(
-    { ...createRollOut(deps), ...createSearchPrompt(deps), ...createFitRouter(deps), ...createCheckBase(deps) },
+    {
+      ...createRollOut(deps),
+      ...createSearchPrompt(deps),
+      ...createFitRouter(deps),
+      ...createCheckBase(deps),
+      ...createMeasurePlain(deps),
+    },
     deps,
   );
 
-export const createGpuActivities = (deps: GpuDependencies): GpuActivities => mapped(createTrain(deps), deps);
+export const createGpuActivities = (deps: GpuDependencies): GpuActivities =>
+  mapped({ ...createTrain(deps), ...createFineTune(deps), ...createWeighAdapters(deps) }, deps);

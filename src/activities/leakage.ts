@@ -6,68 +6,23 @@ import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Candidate } from '../domain/capability';
 import { sandboxSpec } from '../domain/environment-spec';
-import type { Environment, Message, ResetResult } from '../domain/environment';
+import type { Environment, ResetResult } from '../domain/environment';
 import { isFailure } from '../domain/failures';
 import type { Work } from '../domain/progress';
-import type { CampaignRecord, SelectionResult } from '../domain/results';
+import { acceptedWith, type CampaignRecord, type SelectionResult } from '../domain/results';
 import type { ReportDraft } from '../domain/report';
 import { isDistinctive, messageHash, normalised, spelledOut } from '../sandbox/leakage';
 import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '../sandbox/seeds';
-import { forEachBounded } from '../rollout/pool';
 import { readRollouts } from '../rollout/read';
 import type { EnvironmentPool } from './environments';
-
-/** What the user asks for, whatever the turn: the task's text. */
-export const taskText = (messages: Message[]): string =>
-  normalised(messages.flatMap((message) => (message.role === 'user' ? [message.content] : [])).join(' '));
-
-/** Where a model plays the user, each text is asked of it: once per worker, and several at a time. All who wait hear of the progress. */
-const known = new WeakMap<Environment, { texts: Promise<Map<string, string>>; waiting: Set<Work['progress']> }>();
-const AT_ONCE = 8;
-
-/** The task texts of the whole test split of the target. */
-export async function testTexts(environment: Environment, progress: Work['progress']): Promise<Map<string, string>> {
-  const { texts, waiting } = known.get(environment) ?? begun(environment);
-  waiting.add(progress);
-  return texts.finally(() => waiting.delete(progress));
-}
-
-function begun(environment: Environment) {
-  const waiting = new Set<Work['progress']>();
-  const texts = readTestTexts(environment, (done, total) => waiting.forEach((progress) => progress(done, total)));
-  known.set(environment, { texts, waiting });
-  texts.catch(() => known.delete(environment));
-  return { texts, waiting };
-}
-
-async function readTestTexts(environment: Environment, progress: Work['progress']): Promise<Map<string, string>> {
-  const tasks = await environment.tasks('test');
-  const texts = new Map<string, string>();
-  await forEachBounded({
-    items: tasks,
-    concurrency: AT_ONCE,
-    work: async ({ id }) => {
-      texts.set(id, await firstText(environment, id));
-      progress(texts.size, tasks.length);
-    },
-  });
-  return new Map(tasks.map(({ id }) => [texts.get(id)!, id]));
-}
+import { leftOut } from './left-out';
+import { firstText, startOf, taskText, testTexts } from './test-texts';
 
 /** The test task whose whole text stands in `text`, if there is one. */
 export function leaked(tests: Map<string, string>, text: string): string | undefined {
   for (const [test, task] of tests) if (` ${text} `.includes(` ${test} `)) return task;
   return undefined;
 }
-
-async function startOf(environment: Environment, task: string): Promise<ResetResult> {
-  const episode = await environment.reset({ id: task, seed: 0 });
-  await episode.close();
-  return episode.start;
-}
-
-const firstText = async (environment: Environment, task: string): Promise<string> =>
-  taskText((await startOf(environment, task)).messages);
 
 /** Undefined where the module fails on the seed: it was never played. */
 async function seedStart(environment: Environment, task: string): Promise<ResetResult | undefined> {
@@ -89,7 +44,7 @@ export async function checkLeakage(o: {
   const { campaign, selection } = record;
   if (!selection) return undefined;
   const target = await environments.get(campaign.target);
-  const tests = await testTexts(target, progress);
+  const tests = await testTexts({ store: o.store, environment: target, progress });
   const distinctive = new Map([...tests].filter(([text]) => isDistinctive(messageHash(text))));
   const texts: { where: string; text: string; among?: Map<string, string> }[] = [];
   for (const candidate of candidatesIn(selection)) {
@@ -100,7 +55,15 @@ export async function checkLeakage(o: {
   }
   const from: ArtifactRef[] = [selection.candidates];
   const read = new Set<string>();
-  for (const { name, module, tasks, hinted } of played(record)) {
+  const out = new Set<string>();
+  for (const { name, module, ranges, hinted } of played(record)) {
+    const tasks: string[] = [];
+    for (const { easier, ...range } of ranges) {
+      const { seeds, ref } = await leftOut({ ...o, progress }, { module, unlike: campaign.target, range });
+      for (const seed of seeds) out.add(`${module.sha256}/${seed}`);
+      if (ref && seeds.length > 0) from.push(ref);
+      tasks.push(...seedTasks({ ...range, without: seeds, easier }));
+    }
     const unread = tasks.filter((task) => !read.has(`${module.sha256}/${task}`));
     if (unread.length === 0) continue;
     if (!from.some(({ sha256 }) => sha256 === module.sha256)) {
@@ -108,7 +71,7 @@ export async function checkLeakage(o: {
       const source = spelledOut((await o.store.read(module)).toString('utf8'));
       texts.push({ where: `${name}, its code`, text: normalised(source), among: distinctive });
     }
-    const environment = await environments.get(sandboxSpec(module));
+    const environment: Environment = await environments.get(sandboxSpec(module));
     for (const [n, task] of unread.entries()) {
       read.add(`${module.sha256}/${task}`);
       const start = await seedStart(environment, task);
@@ -116,7 +79,7 @@ export async function checkLeakage(o: {
       if (!start) continue;
       texts.push({ where: `${name}, ${task}`, text: taskText(start.messages) });
       if (hinted && start.hint !== undefined)
-        texts.push({ where: `${name}, ${task}, hint`, text: normalised(start.hint) });
+        texts.push({ where: `${name}, ${task}, hint`, text: normalised(start.hint), among: distinctive });
     }
   }
   for (const task of await exemplars(o.store, record)) {
@@ -127,7 +90,14 @@ export async function checkLeakage(o: {
     const task = leaked(among, text);
     return task === undefined ? [] : [{ where, task }];
   });
-  return { passed: hits.length === 0, textsChecked: texts.length, testTasks: tests.size, hits, from };
+  return {
+    passed: hits.length === 0,
+    textsChecked: texts.length,
+    testTasks: tests.size,
+    seedsLeftOut: out.size,
+    hits,
+    from,
+  };
 }
 
 /** Those that environments were written for. */
@@ -138,7 +108,7 @@ interface Played {
   /** Of the capability or the arm. */
   name: string;
   module: ArtifactRef;
-  tasks: string[];
+  ranges: { from: number; count: number; easier?: number | undefined }[];
   hinted: boolean;
 }
 
@@ -149,18 +119,21 @@ function played({ campaign, capabilities = [], arms = [] }: CampaignRecord): Pla
     // What failed its self-test was never played, and may not even load.
     const round = rounds.findLast(({ selfTest }) => selfTest.passed);
     if (!round) return [];
-    const tasks = [
-      ...(round.calibrationRollouts ? seedTasks({ from: CALIBRATION_SEEDS, count: calibration.seeds }) : []),
-      ...(trained ? seedTasks({ from: TRAINING_SEEDS, count: trained.training.steps * training.groupsPerStep }) : []),
-      ...(trained ? seedTasks({ from: HELD_OUT_SEEDS, count: validation.seeds }) : []),
+    const { hints, easier } = acceptedWith(round);
+    const calibrated = { from: CALIBRATION_SEEDS, count: calibration.seeds };
+    const tried = (round.aided ?? []).flatMap((one) => (one.easier === undefined ? [] : [one.easier]));
+    const ranges = [
+      ...(round.calibrationRollouts ? [calibrated, ...tried.map((share) => ({ ...calibrated, easier: share }))] : []),
+      ...(trained ? [{ from: TRAINING_SEEDS, count: trained.training.steps * training.groupsPerStep, easier }] : []),
+      ...(trained ? [{ from: HELD_OUT_SEEDS, count: validation.seeds }] : []),
     ];
-    return [{ name, module: round.module, tasks, hinted: round.withHints?.calibration.accepted === true }];
+    return [{ name, module: round.module, ranges, hinted: hints !== undefined }];
   });
   const hinted = new Set(own.flatMap((one) => (one.hinted ? [one.module.sha256] : [])));
   const ofArms = arms.flatMap(({ name, trainedOn = [] }) =>
-    trainedOn.map(({ module, seeds }): Played => {
-      const tasks = seedTasks({ from: TRAINING_SEEDS, count: seeds });
-      return { name, module, tasks, hinted: hinted.has(module.sha256) };
+    trainedOn.map(({ module, seeds, easier }): Played => {
+      const ranges = [{ from: TRAINING_SEEDS, count: seeds, easier }];
+      return { name, module, ranges, hinted: hinted.has(module.sha256) };
     }),
   );
   return [...own, ...ofArms];

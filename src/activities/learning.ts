@@ -4,7 +4,6 @@
  */
 import { Context } from '@temporalio/activity';
 import { join } from 'node:path';
-import type { Environment } from '../domain/environment';
 import { OutsideFailure, type FailureType } from '../domain/failures';
 import type { TrainHeartbeat } from '../domain/progress';
 import type { TrainingResult } from '../domain/results';
@@ -15,6 +14,7 @@ import { asideIn, fail, type PolicyDependencies } from './context';
 import type { ReplyRequest, RolloutsRequest } from './learner-messages';
 import type { LearnerProcess } from './learner-process';
 import { patiently } from './patience';
+import type { Teacher } from './teacher';
 import { tellingOfMerges } from './telling';
 import { TrainingRecord, type TrainingRecordOptions } from './training-record';
 
@@ -30,11 +30,16 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store'> {
   deps: PolicyDependencies;
   name: string;
   process: LearnerProcess;
-  /** How every batch is made. */
-  batch: Pick<RollOutOptions, 'sampling' | 'seed' | 'concurrency' | 'maxAttempts' | 'inputs' | 'hints'> & {
+  /** How every batch is made; absent where it learns from what it was given, and no step has rollouts. */
+  batch?: Pick<
+    RollOutOptions,
+    'environment' | 'sampling' | 'seed' | 'concurrency' | 'maxAttempts' | 'inputs' | 'hints'
+  > & {
     maxSteps: number;
+    maskReadOnlyTurns: boolean;
+    /** Of a learner that distills: who teaches in each conversation. */
+    teacher?: Teacher;
   };
-  maskReadOnlyTurns: boolean;
   /** Absent where nobody knows how many it will take. */
   steps?: number;
   services?: Services;
@@ -54,7 +59,7 @@ export class Learning {
     this.progress = { kind: 'train', step: 0, ...(steps && { steps }), waitsFor: 'the trainer to start' };
   }
 
-  async toTheEnd(environment: Environment): Promise<TrainingResult> {
+  async toTheEnd(): Promise<TrainingResult> {
     const { process, folder } = this.run;
     // Taken here: what a timer or the signal calls is not within the activity's context.
     const context = Context.current();
@@ -70,7 +75,7 @@ export class Learning {
           this.progress.step = message.step;
           break;
         case 'rollouts':
-          process.send({ id: message.id, ...(await this.rollouts(environment, message)) });
+          process.send({ id: message.id, ...(await this.rollouts(message)) });
           break;
         case 'reply':
           process.send({ id: message.id, ...(await this.reply(message)) });
@@ -100,17 +105,20 @@ export class Learning {
   }
 
   /** Makes the rollouts of one step with the policy as it is now; answers with the batch file. */
-  private async rollouts(environment: Environment, request: RolloutsRequest): Promise<object> {
-    const { folder, maskReadOnlyTurns, deps, services } = this.run;
+  private async rollouts(request: RolloutsRequest): Promise<object> {
+    const { folder, batch, deps, services } = this.run;
+    if (!batch) throw fail('TrainerDied', 'the trainer asks for rollouts, and it learns from what it was given');
     if (services && !(await this.patiently(() => services.permit(request)))) return { type: 'spent' };
     const file = join(folder, 'batch.json');
     await this.patiently(async (progressed) => {
       const policy = await this.record.policy(request);
-      const { summary, records } = await this.rollOut({ environment, request, policy, progressed });
+      const { summary, records } = await this.rollOut({ batch, request, policy, progressed });
       await this.record.addBatch(request.step, summary);
       const { tasks, group_size: groupSize, content } = request;
+      const { maskReadOnlyTurns, teacher } = batch;
+      const taught = teacher && { teachers: await teacher(records, this.beat) };
       const aside = asideIn(deps.home);
-      await writeTrainingBatch({ records, tasks, groupSize, content, maskReadOnlyTurns, file, aside });
+      await writeTrainingBatch({ records, tasks, groupSize, content, maskReadOnlyTurns, ...taught, file, aside });
     });
     return { type: 'rollouts', file };
   }
@@ -135,19 +143,18 @@ export class Learning {
   }
 
   private async rollOut(o: {
-    environment: Environment;
+    batch: NonNullable<LearningOptions['batch']>;
     request: RolloutsRequest;
     policy: FixedPolicy;
     progressed: (scored: number) => void;
   }): Promise<RolloutBatch> {
-    const { environment, request, policy, progressed } = o;
-    const { deps, name, batch } = this.run;
+    const { batch, request, policy, progressed } = o;
+    const { deps, name } = this.run;
     const title = `${name}: training step ${request.step + 1}`;
     const made = await rollOut({
       ...batch,
       purpose: 'training',
       title,
-      environment,
       policy,
       tasks: request.tasks,
       attempts: request.group_size,

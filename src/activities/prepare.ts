@@ -10,6 +10,7 @@ import { kindOf } from '../domain/kind';
 import type { Work } from '../domain/progress';
 import type { Prepared } from '../domain/results';
 import type { Registry } from '../registry';
+import { checkBrought } from './brought';
 import { fail, keptJson, working, type Dependencies } from './context';
 import { splitTasks } from '../environments/split';
 import type { ControlActivities } from './types';
@@ -40,11 +41,15 @@ export function createPrepare({ store, environments, kinds }: Dependencies): Pic
 }
 
 /**
- * Every part that the campaign picks is known to this worker, analyst and synthesizer can be opened, and the analyst can work on the target. (What a synthesizer
+ * Every part that the campaign picks is known to this worker, analyst and synthesizer can be opened, what arms read is there, and the analyst can work on the target. (What a synthesizer
  * can't work on ends as a capability that is not synthesized: the arms still train.)
  */
 async function checkParts(kinds: Registry, campaign: Campaign, description: EnvironmentDescription): Promise<void> {
-  for (const arm of campaign.arms) kindOf(kinds.arms, arm).languageModel?.(arm, campaign);
+  for (const arm of campaign.arms) {
+    const { languageModel, reads } = kindOf(kinds.arms, arm);
+    languageModel?.(arm, campaign);
+    if (reads) await checkBrought(reads(arm));
+  }
   kindOf(kinds.routers, campaign.router);
   await kindOf(kinds.synthesizers, campaign.synthesizer).open(campaign.synthesizer, undefined);
   const analyst = await kindOf(kinds.analysts, campaign.analyst).open(campaign.analyst, undefined);

@@ -19,11 +19,13 @@ export function createRollOut({
   return {
     async rollOut(input) {
       const context = Context.current();
+      const { title } = input;
+      const progress = (): void =>
+        context.heartbeat({ kind: 'rollouts', title, done: 0, total: 0, broken: 0 } satisfies RolloutHeartbeat);
       const [environment, tasks] = await Promise.all([
         environments.get(input.environment),
-        resolveTasks(store, input.tasks),
+        resolveTasks({ store, environments, progress }, input),
       ]);
-      const { title } = input;
       let last: RollOutProgress = { done: 0, total: tasks.length * input.attempts, broken: 0, turns: 0 };
       const beat = () => context.heartbeat({ kind: 'rollouts', title, ...last } satisfies RolloutHeartbeat);
       const { summary } = await rollOut({

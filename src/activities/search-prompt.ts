@@ -34,7 +34,7 @@ export function createSearchPrompt(deps: PolicyDependencies): Pick<RolloutActivi
   return {
     async searchPrompt(input) {
       const { name, base, sampling, maxSteps, seed, concurrency, maxAttempts, rollouts } = input;
-      const tasks = await resolveTasks(store, input.tasks);
+      const tasks = await resolveTasks(deps, input);
       const environment = await deps.environments.get(input.environment);
       const { name: environmentName, version, policy } = await environment.describe();
       const reflection = openReflection({ ...input, store });
@@ -64,7 +64,10 @@ export function createSearchPrompt(deps: PolicyDependencies): Pick<RolloutActivi
         Context.current().cancellationSignal.throwIfAborted();
         const process = new LearnerProcess({ command, log, env: bareEnvironment(), limits: input });
         const inputs = inputsOf(input);
-        const batch = { sampling, seed, maxSteps, concurrency, maxAttempts, inputs };
+        const batch = {
+          ...{ environment, sampling, seed, maxSteps, concurrency, maxAttempts, inputs },
+          maskReadOnlyTurns: false,
+        };
         const services = {
           permit: (request: Parameters<RolloutCap['permit']>[0]) => cap.permit(request),
           reply: reflection.reply,
@@ -72,10 +75,9 @@ export function createSearchPrompt(deps: PolicyDependencies): Pick<RolloutActivi
         const learning = new Learning({
           ...{ deps, name, base, id, folder, journal, process, batch, services },
           checkpointEvery: 1,
-          maskReadOnlyTurns: false,
         });
         try {
-          const training = await learning.toTheEnd(environment);
+          const training = await learning.toTheEnd();
           const found = bestPrompts(training.checkpoints, cap);
           const kept = { training, found };
           // With a larger budget it goes on: nothing in the key tells of the budget.

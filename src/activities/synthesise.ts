@@ -5,10 +5,11 @@ import { calibrate, calibrationReportSchema } from '../domain/calibration';
 import { kindOf } from '../domain/kind';
 import { selfTestSchema } from '../domain/results';
 import { outcomes, readScored } from '../rollout/read';
-import { messageHash } from '../sandbox/leakage';
-import { selfTest, SELF_TEST_VERSION } from '../sandbox/self-test';
+import { LEAKING_SHARE, leaksOf } from '../sandbox/instance-leaks';
+import { openModule } from '../sandbox/module';
+import { selfTest, SELF_TEST_VERSION, TESTED_SEEDS } from '../sandbox/self-test';
 import { asking, keptJson, readJson, working, type Dependencies } from './context';
-import { testTexts } from './leakage';
+import { forbiddenOf } from './left-out';
 import type { AnalysisActivities, ControlActivities } from './types';
 
 /** As JavaScript ends comments: what follows one would be the module's code. */
@@ -40,7 +41,10 @@ export function createSynthesis({
         description,
         rollouts: await readScored({ store, ref }),
         // Modules draw again rather than come up with a test task's first message.
-        forbidden: [...(await testTexts(environment, working('read the test tasks').progress)).keys()].map(messageHash),
+        forbidden: await forbiddenOf(
+          { store, environments, progress: working('read the test tasks').progress },
+          target,
+        ),
         seed,
         ...asking({ ...payer, store, title: `synthesize ${candidate.name}, round ${round}` }),
       };
@@ -60,11 +64,16 @@ export function createSynthesis({
       });
     },
 
-    async selfTest({ module }) {
-      const key = `self-test/${digest({ version: SELF_TEST_VERSION, module: module.sha256 })}`;
-      const ref = await keptJson(store, { key, producer: 'selfTest', inputs: [module] }, async () =>
-        selfTest({ source: await text(module), progress: working('self-test').progress }),
-      );
+    async selfTest({ module, unlike }) {
+      const { progress } = working('self-test');
+      const forbidden = await forbiddenOf({ store, environments, progress }, unlike);
+      const key = `self-test/${digest({ version: SELF_TEST_VERSION, module: module.sha256, forbidden })}`;
+      const ref = await keptJson(store, { key, producer: 'selfTest', inputs: [module] }, async () => {
+        const source = await text(module);
+        const tested = await selfTest({ source, progress });
+        const found = tested.passed ? await leakFindings(source, forbidden) : [];
+        return { ...tested, passed: tested.passed && found.length === 0, findings: [...tested.findings, ...found] };
+      });
       return readJson(store, ref, selfTestSchema);
     },
 
@@ -80,4 +89,20 @@ export function createSynthesis({
       return readJson(store, ref, calibrationReportSchema);
     },
   };
+}
+
+/** A few instances may say a test task's text by coincidence: their seeds are left out when the environment is used. */
+async function leakFindings(source: string, forbidden: readonly string[]): Promise<string[]> {
+  const module = openModule({ source });
+  try {
+    const leaks = await leaksOf(module, { seeds: TESTED_SEEDS, forbidden });
+    const [first] = leaks;
+    if (!first || leaks.length <= LEAKING_SHARE * TESTED_SEEDS.length) return [];
+    return [
+      `start: on ${leaks.length} of ${TESTED_SEEDS.length} seeds the text of a task is said that must not be known, e.g. by ` +
+        `${first.who} on seed ${first.seed}: word these texts otherwise`,
+    ];
+  } finally {
+    await module.close();
+  }
 }

@@ -1,6 +1,6 @@
 /**
  * What one training has made so far: its batches, and the policy of every checkpoint, as artifacts. Invariants: it is known again after any
- * crash; where a step was done again, the later one counts; a result lacks no step, or there is none.
+ * crash; where a step was done again, the later one counts; a result lacks no step's rollouts, unless it was learned without any, or there is none.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,6 +26,8 @@ export interface TrainingRecordOptions extends TrainingLogOptions {
   /** The learner's own folder. */
   folder: string;
   base: string;
+  /** What it learns from, where no step asks for rollouts; without it, every step does. */
+  given?: ArtifactRef;
   /** The adapter that the first step has started from. */
   from?: ArtifactRef | undefined;
   /** Checkpoints that count: every so many steps, and the last. One that an interruption saved is for resuming alone. */
@@ -66,9 +68,9 @@ export class TrainingRecord {
 
   /** `steps` is where it ended: a learner may be done before its last step. */
   async result(steps: number): Promise<TrainingResult> {
-    const { store, id, folder } = this.training;
+    const { store, id, folder, given } = this.training;
     const batches = await this.batches(steps);
-    const missing = stepsTo(steps).find((step) => !batches.some((batch) => batch.step === step - 1));
+    const missing = (given ? [] : stepsTo(steps)).find((step) => !batches.some((batch) => batch.step === step - 1));
     if (missing !== undefined)
       throw this.lost(
         `what was rolled out for step ${missing} was never asked for, or is lost in the journal and the store`,
@@ -77,7 +79,7 @@ export class TrainingRecord {
       // A learner whose worker stops answering ends early, and may go further another time.
       key: `training/${id}/metrics/${steps}`,
       producer: 'train',
-      inputs: batches.map((batch) => batch.ref),
+      inputs: [...(given ? [given] : []), ...batches.map((batch) => batch.ref)],
       mediaType: 'application/jsonl',
       body: withBranches(await metricsIn(folder), batches),
     });
@@ -95,10 +97,13 @@ export class TrainingRecord {
 
   /** The key holds the weights' hash: a training that is resumed on another machine may come to slightly different ones. */
   private async keepAdapter(step: number, folder: string): Promise<ArtifactRef> {
-    const { store, id, from } = this.training;
+    const { store, id, from, given } = this.training;
     const weights = sha256(await readFile(join(folder, 'adapter_model.safetensors')));
     const key = `adapter/${id}/step-${step}/${weights}`;
-    const inputs = [...(from ? [from] : []), ...(await this.batches(step)).map((batch) => batch.ref)];
+    const inputs = [
+      ...[from, given].flatMap((ref) => (ref ? [ref] : [])),
+      ...(await this.batches(step)).map((batch) => batch.ref),
+    ];
     const known = await store.find(key);
     return known ?? store.putFolder({ key, folder, files: ADAPTER_FILES, producer: 'train', inputs });
   }

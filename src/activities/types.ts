@@ -24,11 +24,23 @@ import type {
 } from '../domain/results';
 import type { FixedPolicy, Hints, Policy, Sampling } from '../domain/rollout';
 
-/** Which tasks: a part of the campaign's plan, seeds of a synthesized environment, or seeds of several, as many of each. */
+/**
+ * Which tasks: a part of the campaign's plan, seeds of a synthesized environment, or seeds of several, as many of each. `easier`: share of the
+ * instances that are the easier ones, of each environment; null for one without.
+ */
 export type TaskSet =
   | { kind: 'plan'; plan: ArtifactRef; part: PlanPart }
-  | { kind: 'seeds'; from: number; count: number }
-  | { kind: 'mixed'; environments: number; from: number; count: number };
+  /** Plain requests, the first so many. */
+  | { kind: 'plain'; count: number }
+  | (SeedSet & { kind: 'seeds'; easier?: number })
+  | (SeedSet & { kind: 'mixed'; easier: (number | null)[] });
+
+export interface SeedSet {
+  from: number;
+  count: number;
+  /** The target: seeds whose instances say the text of one of its test tasks are left out, and the next take their places. */
+  unlike?: EnvironmentSpec;
+}
 
 export interface RollOutInput {
   purpose: Purpose;
@@ -60,6 +72,8 @@ export interface TrainInput {
   from?: FixedPolicy['adapters'];
   tasks: TaskSet;
   training: Training;
+  /** Whom it learns from at every token; without one, it learns from rewards. */
+  teacher?: TeacherSpec;
   /** Which rollouts of a group are hinted; without it none is. */
   hints?: Hints;
   seed: number;
@@ -70,6 +84,43 @@ export interface TrainInput {
   /** Silence after which the server gives the training to another worker. */
   heartbeatSeconds: number;
   /** A trainer that has the turn and says nothing for so long hangs, and is replaced. */
+  stallSeconds: number;
+}
+
+/** The policy that a router chooses for a conversation. */
+export interface TeacherSpec {
+  router: ArtifactRef;
+  /** By sha256 of each adapter that the router may choose: the adapters whose sum stands for it. */
+  instead: { adapter: string; adapters: FixedPolicy['adapters'] }[];
+}
+
+/** Of `Training` what every training of a LoRA needs. */
+export type LoraTraining = Pick<
+  Training,
+  | 'lora'
+  | 'learningRate'
+  | 'maxGradNorm'
+  | 'checkpointEvery'
+  | 'threads'
+  | 'dtype'
+  | 'tokensPerForward'
+  | 'gradientCheckpointing'
+>;
+
+export interface FineTuneInput {
+  /** What is trained, for people; names the trainer's folder. */
+  name: string;
+  /** What asked for it: part of the training's key. */
+  maker: Identity;
+  /** Whose tools a conversation was offered that does not tell. */
+  environment: EnvironmentSpec;
+  base: string;
+  baseModelPath: string;
+  conversations: ArtifactRef;
+  /** `steps` in place of `epochs`, if it is given. */
+  training: LoraTraining & { epochs: number; steps: number | undefined; rowsPerStep: number };
+  seed: number;
+  heartbeatSeconds: number;
   stallSeconds: number;
 }
 
@@ -91,9 +142,12 @@ export interface ControlActivities {
     labels: ArtifactRef[];
     selected: Lacking[];
   }): Promise<Combined>;
-  selfTest(input: { module: ArtifactRef }): Promise<SelfTest>;
+  /** `unlike`: the target, of whose test tasks the instances must not say the texts. */
+  selfTest(input: { module: ArtifactRef; unlike: EnvironmentSpec }): Promise<SelfTest>;
   /** The modules of a folder, by the names of their files. */
   takeModules(input: { folder: string }): Promise<{ file: string; module: ArtifactRef }[]>;
+  /** The conversations of a file (docs/conversations.md) with at least this reward, and how many they are. */
+  takeConversations(input: { file: string; minReward: number }): Promise<{ conversations: ArtifactRef; count: number }>;
   calibrate(input: { bands: CalibrationBands; rollouts: ArtifactRef; confidence: number }): Promise<CalibrationReport>;
   /** What was decided before of this thing of this workflow; null if nothing was. */
   recallDecision(input: { about: string; of: string }): Promise<Decision | null>;
@@ -179,12 +233,26 @@ export interface RolloutActivities {
   /** On this queue because a router may ask the policy. */
   fitRouter(input: {
     router: KindSpec;
+    /** By capability: what a router may tell apart. */
+    definitions?: Record<string, string>;
     seed: number;
     /** `base` first. */
     outcomes: { option: string; policy: FixedPolicy; rollouts: ArtifactRef }[];
   }): Promise<{ router: ArtifactRef }>;
+  /** Of what policies answered to plain requests, by name. */
+  measurePlain(input: { base: string; batches: { name: string; rollouts: ArtifactRef }[] }): Promise<ArtifactRef>;
 }
 
 export interface GpuActivities {
+  /** All adapters as one, with weights that are learned on the successes of `outcomes`, the options' rollouts on the router's tasks. */
+  weighAdapters(input: {
+    base: string;
+    baseModelPath: string;
+    policies: FixedPolicy[];
+    outcomes: ArtifactRef[];
+    training: Pick<Training, 'threads' | 'dtype' | 'tokensPerForward'>;
+    seed: number;
+  }): Promise<FixedPolicy>;
   train(input: TrainInput): Promise<TrainingResult>;
+  fineTune(input: FineTuneInput): Promise<TrainingResult>;
 }

@@ -1,7 +1,8 @@
 /** `campaign doctor`: what this machine has and lacks, and how to get it. Invariant: nothing is changed, and nothing stays running. */
 import type { Campaign } from '../domain/campaign';
 import { checkBridge } from './checks/bridge';
-import { checkModel, checkTarget } from './checks/campaign';
+import { checkModel } from './checks/base-model';
+import { checkTarget } from './checks/campaign';
 import { failed, passed, type Check } from './checks/check';
 import { checkGpus } from './checks/gpus';
 import { checkLanguageModels } from './checks/language-models';

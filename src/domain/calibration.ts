@@ -130,8 +130,8 @@ function judge(measured: Measures, bands: CalibrationBands): Pick<CalibrationRep
   return { verdict: 'too_little_contrast', reasons };
 }
 
-/** Whether hints can bring it into the bands: it is too hard, or too few groups inform while few rollouts succeed. */
-export function wantsHints(report: CalibrationReport, { successRate: [low, high] }: CalibrationBands): boolean {
+/** Whether hints or easier instances can bring it into the bands: it is too hard, or too few groups inform while few rollouts succeed. */
+export function wantsAid(report: CalibrationReport, { successRate: [low, high] }: CalibrationBands): boolean {
   const { successRate } = report.judged?.measures ?? report;
   return report.verdict === 'too_hard' || (report.verdict === 'too_little_contrast' && successRate < (low + high) / 2);
 }

@@ -81,6 +81,8 @@ export const calibrationBandsSchema = z
     minRewardStd: z.number().min(0).default(0.05),
     /** Of a seed's rollouts, when an environment that is too hard is calibrated once more with its hints; 0: it is not. */
     hintShare: fraction.default(0.5),
+    /** Of the instances, where that is too hard as well, easier ones; it is trained on as many of them. 0: on none. */
+    easierShare: fraction.default(0.5),
   })
   .prefault({});
 export type CalibrationBands = z.infer<typeof calibrationBandsSchema>;
@@ -102,6 +104,8 @@ export const outcomeMatrixFields = {
   /** Tasks of the train split in the outcome matrix. */
   tasks: count.default(200),
   trials: count.default(1),
+  /** One more option: all adapters added up, each with a weight in every layer that is learned on the successes in the outcome matrix. */
+  learnedWeights: z.boolean().default(false),
 };
 
 export const armNameSchema = z
@@ -203,6 +207,8 @@ export const campaignSchema = z.strictObject({
       trials: count.default(1),
       sampling: sampling(0),
       maxSteps,
+      /** Requests without any instruction that every policy answers, to see that it keeps what the base model could do; 0: none. */
+      plainRequests: z.number().int().min(0).max(60).default(0),
       confidence: z.number().gt(0).lt(1).default(0.95),
     })
     .prefault({}),

@@ -18,7 +18,7 @@ const units = z.number().int().nonnegative();
 const mcnemarSchema = z.strictObject({ better: units, worse: units, p: z.number().min(0).max(1) });
 
 /** `fraction` and `difference` (of two fractions) are in 0..1 here and shown as percent and points. */
-const figureUnitSchema = z.enum(['fraction', 'difference', 'reward', 'count', 'tokens', 'milliseconds']);
+const figureUnitSchema = z.enum(['fraction', 'difference', 'reward', 'count', 'tokens', 'milliseconds', 'nats']);
 
 export const figureSchema = z
   .strictObject({

@@ -24,6 +24,8 @@ export const armSchema = z
     kind: z.string().optional(),
     /** Of a baseline that takes over environments or adapters, or of a composite's adapter: the capabilities they are of. */
     builtOn: z.array(z.string()).optional(),
+    /** Of a baseline that learned from conversations that somebody brought: how many. */
+    conversations: count.optional(),
     /** Of a baseline that the router may give conversations to. */
     routable: z.boolean().optional(),
     /** Training rollouts spent to choose what is evaluated from; of a baseline those within what the routed policy spent. */

@@ -55,8 +55,8 @@ const reportedRoundSchema = z.strictObject({
   round: z.number().int().positive(),
   selfTest: z.strictObject(selfTestSchema.shape),
   calibration: calibrationFiguresSchema.optional(),
-  /** Where that missed the bands for want of success: the same with hints on a share of each seed's rollouts. */
-  withHints: calibrationFiguresSchema.optional(),
+  /** Where that missed the bands for want of success: the same with hints, then with easier instances too. */
+  aided: z.array(calibrationFiguresSchema).optional(),
   version: reportedVersionSchema,
   /** What was decided of it, where somebody was asked. */
   decision: z.string().optional(),
@@ -70,7 +70,7 @@ export const reportedCapabilitySchema = z.strictObject({
    * failures that need two at once. It is calibrated with, and trained from, the sum of their adapters, which `before` is of as well.
    */
   parts: partsSchema.optional(),
-  /** Of the last round that was calibrated, with hints where it was: the accepted one, if one was. */
+  /** The last one of the last round that was calibrated: the accepted one, if one was. */
   calibration: calibrationFiguresSchema.optional(),
   rounds: z.array(reportedRoundSchema).optional(),
   /** Of that calibration: a success and a failure, where there are any. */

@@ -8,7 +8,7 @@ import type { Campaign } from './campaign';
 import type { Candidate } from './capability';
 import type { Composite } from './composite';
 import type { Purpose } from './purposes';
-import { fixedPolicySchema, type FixedPolicy, type Hints } from './rollout';
+import { fixedPolicySchema, type FixedPolicy } from './rollout';
 import type { Stage } from './stages';
 
 export interface BranchSummary {
@@ -75,8 +75,24 @@ export const selfTestSchema = z.object({
   findings: z.array(z.string()),
   /** The environment gives hints. */
   hints: z.boolean().optional(),
+  /** It gives easier instances. */
+  easier: z.boolean().optional(),
 });
 export type SelfTest = z.infer<typeof selfTestSchema>;
+
+/** What helps a policy that hardly ever succeeds. */
+export interface Aids {
+  /** Share of each seed's rollouts that are shown the hint. */
+  hints?: number;
+  /** Share of the instances that are the easier ones. */
+  easier?: number;
+}
+
+export interface AidedCalibration extends Aids {
+  calibration: CalibrationReport;
+  calibrationRollouts: RolloutSummary;
+}
+export type AidedFeedback = Omit<AidedCalibration, 'calibrationRollouts'>;
 
 /** One version of a synthesized environment and what was found of it; calibration is absent where the self-test failed. */
 export interface SynthesisRound {
@@ -85,8 +101,8 @@ export interface SynthesisRound {
   selfTest: SelfTest;
   calibration?: CalibrationReport;
   calibrationRollouts?: RolloutSummary;
-  /** Where that missed the bands for want of success: the same with hints on a share of each seed's rollouts. */
-  withHints?: Hints & { calibration: CalibrationReport; calibrationRollouts: RolloutSummary };
+  /** Where that missed the bands for want of success: the same with hints, then with easier instances too. The last one counts. */
+  aided?: AidedCalibration[];
   /** What was decided of it, where somebody was asked. */
   decision?: Decision;
 }
@@ -98,13 +114,27 @@ export interface RoundFeedback {
   /** Why a person rejected a version that is within the bands, in their words. */
   rejection?: string;
   calibration?: CalibrationReport;
-  /** The same instances with hints on this share of their rollouts. */
-  withHints?: Hints & { calibration: CalibrationReport };
+  /** The same with hints, and with easier instances too. */
+  aided?: readonly AidedFeedback[];
 }
 
-/** Whether a round's environment is within the bands, as it is or with hints. */
-export const isCalibrated = ({ calibration, withHints }: SynthesisRound): boolean =>
-  (withHints?.calibration ?? calibration)?.accepted === true;
+export const aidsIn = ({ hints, easier }: Aids): Aids => ({
+  ...(hints !== undefined && { hints }),
+  ...(easier !== undefined && { easier }),
+});
+
+export const aidNames = ({ hints, easier }: Aids): string =>
+  [...(hints === undefined ? [] : ['hints']), ...(easier === undefined ? [] : ['easier instances'])].join(' and ');
+
+/** Whether a round's environment is within the bands, as it is, with hints, or with easier instances too. */
+export const isCalibrated = ({ calibration, aided }: SynthesisRound): boolean =>
+  (aided?.at(-1)?.calibration ?? calibration)?.accepted === true;
+
+/** What a round's environment was accepted with; nothing as it is, or where it was not. */
+export function acceptedWith({ aided }: Pick<SynthesisRound, 'aided'>): Aids {
+  const last = aided?.at(-1);
+  return last?.calibration.accepted ? aidsIn(last) : {};
+}
 
 const count = z.number().int().nonnegative();
 const checkpointSchema = z.object({ step: count, policy: fixedPolicySchema });
@@ -160,8 +190,10 @@ export interface ArmOutcome {
   training?: TrainingResult;
   /** Capabilities whose environments or adapters it takes over, and training rollouts of theirs that its iterations count. */
   builtOn?: { capability: string; rollouts: number }[];
-  /** Synthesized environments that it trained on, and how many of their training seeds. */
-  trainedOn?: { module: ArtifactRef; seeds: number }[];
+  /** Synthesized environments that it trained on, how many of their training seeds, and which share of the instances were easier ones. */
+  trainedOn?: { module: ArtifactRef; seeds: number; easier?: number }[];
+  /** How many conversations that somebody brought it trained on. */
+  conversations?: number;
 }
 
 export interface ArmResult extends Partial<ArmOutcome> {
@@ -185,6 +217,8 @@ export interface RouterResult {
   options: string[];
   /** Those of the options that are sums of adapters: their parts. */
   sums: string[][];
+  /** All adapters with learned weights, where that is an option. */
+  weighted?: FixedPolicy;
   /** Also of sums that were tried and are no options. */
   outcomes: { option: string; rollouts: RolloutSummary }[];
   /** Options that are left out, since their rollouts could not be made. */
@@ -195,6 +229,14 @@ export interface EvaluationResult {
   /** Base, each adapter, each arm, and `trace`, the routed policy: the same test tasks with one policy each. */
   policies: { name: string; rollouts: RolloutSummary }[];
   /** Those that could not be evaluated. */
+  failed: { name: string; reason: string }[];
+}
+
+/** Plain requests, where the campaign has them: what each policy answers, compared with what the base model does. */
+export interface PlainResult {
+  policies: { name: string; rollouts: RolloutSummary }[];
+  /** By policy and request (src/domain/plain.ts). */
+  measures?: ArtifactRef;
   failed: { name: string; reason: string }[];
 }
 
@@ -218,6 +260,7 @@ export interface CampaignRecord {
   arms?: ArmResult[];
   router?: RouterResult;
   evaluation?: EvaluationResult;
+  plain?: PlainResult;
 }
 
 /** The training rollouts that `trace` spent: those of the capabilities that came to an adapter, and of the arms that it may route to. */

@@ -36,7 +36,10 @@ async function openMixture({
   const version = digest(modules.map(({ module, hints }) => [module.sha256, hints]));
   return {
     describe: async () => ({ ...described, name: `mixture-${version.slice(0, 12)}`, version }),
-    tasks: async (split) => mixedTasks({ environments: parts.length, ...LISTED[split] }).map((id) => ({ id, split })),
+    tasks: async (split) => {
+      const { from, count } = LISTED[split];
+      return mixedTasks({ of: parts.map(() => ({ from })), count }).map((id) => ({ id, split }));
+    },
     async reset({ id: task, seed }, signal) {
       const { environment, id } = mixedTaskOf(task, parts.length);
       const episode = await parts[environment]!.reset({ id, seed }, signal);

@@ -3,18 +3,37 @@
  * were sampled; nothing is re-tokenized.
  */
 import type { ArtifactStore } from '../artifacts/store';
+import type { Message } from '../domain/messages';
 import type { FixedPolicy } from '../domain/rollout';
 import { createAdapters } from './adapters';
 import type { Merge } from './merge';
 import { openPolicyServer, type PolicyServerOptions } from './server';
 import type { Turn, TurnRequest } from './turn';
-import { completionBody, parseTurn } from './wire';
+import { likeliestBody, parseLikeliest, type LikelyToken } from './likeliest';
+import { completionBody, parseScores, parseTurn, scoreBody } from './wire';
+
+export interface ScoreRequest {
+  policy: FixedPolicy;
+  /** Of a whole conversation, at least two. */
+  ids: readonly number[];
+  signal: AbortSignal;
+}
+
+export interface LikeliestRequest {
+  policy: FixedPolicy;
+  messages: Message[];
+  signal: AbortSignal;
+}
 
 export interface PolicyClient {
   /** Makes the policy servable (loads its adapters); the model name that serves it. */
   ensurePolicy(policy: FixedPolicy): Promise<string>;
   /** The policy's next message. Throws an OutsideFailure. */
   sample(request: TurnRequest): Promise<Turn>;
+  /** The policy's log-probs of given ids, in nats: of each but the first, given those before it. Throws an OutsideFailure. */
+  score(request: ScoreRequest): Promise<number[]>;
+  /** The tokens that the policy's next message most likely begins with, the likeliest first, at most 20. Throws an OutsideFailure. */
+  likeliest(request: LikeliestRequest): Promise<LikelyToken[]>;
   /** Whether the server answers at all. */
   reachable(): Promise<boolean>;
   close(): void;
@@ -40,6 +59,14 @@ export function createPolicyClient({
           return parseTurn(await server.complete(body, signal));
         },
         onWork,
+      ),
+    score: ({ policy, ids, signal }) =>
+      adapters.withModel(policy, async (model) =>
+        parseScores(await server.score(scoreBody({ model, ids }), signal), ids),
+      ),
+    likeliest: ({ policy, messages, signal }) =>
+      adapters.withModel(policy, async (model) =>
+        parseLikeliest(await server.complete(likeliestBody({ model, messages }), signal)),
       ),
     reachable: server.reachable,
     close: server.close,

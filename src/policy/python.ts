@@ -22,6 +22,8 @@ interface Program {
   python: string;
   args: [command: string, ...options: string[]];
   signal?: AbortSignal;
+  /** Beside this process's own. */
+  env?: NodeJS.ProcessEnv;
   /** Of a program that tells `{"done": 1, "total": 5}` on stdout; said again whenever the program can be seen to work. */
   onProgress?: (done: number, total: number) => void;
   /** Whenever it can be seen to work. */
@@ -60,11 +62,12 @@ export async function runPython(program: Program): Promise<void> {
 /** Rejects where the program can not be started, is aborted or stands still. */
 const ended = (program: Program): Promise<End> =>
   new Promise((done, broken) => {
-    const { python, args, signal, onProgress, idleSeconds = IDLE_SECONDS } = program;
+    const { python, args, signal, env, onProgress, idleSeconds = IDLE_SECONDS } = program;
     const child = spawn(python, ['-m', 'trainer', ...args], {
       cwd: projectRoot,
       stdio: ['ignore', onProgress ? 'pipe' : 'ignore', 'pipe'],
       signal,
+      ...(env && { env: { ...process.env, ...env } }),
     });
     let tail = '';
     const work = onWork(child, program);

@@ -6,6 +6,7 @@ import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources/ch
 import { Pool } from 'undici';
 import { z } from 'zod';
 import { failedExchange, invalidAnswer, refusal } from './errors';
+import type { ScoreBody } from './wire';
 
 export interface PolicyServerOptions {
   /** Without /v1, e.g. http://127.0.0.1:8000. */
@@ -21,6 +22,8 @@ export interface PolicyServerOptions {
 export interface PolicyServer {
   /** The body of a chat completion, unchecked. */
   complete(body: ChatCompletionCreateParamsNonStreaming, signal?: AbortSignal): Promise<unknown>;
+  /** The body of a completion that only scores the ids that it is given, unchecked. */
+  score(body: ScoreBody, signal?: AbortSignal): Promise<unknown>;
   /** Names of the base model and of what is loaded. */
   models(): Promise<{ base: string; adapters: string[] }>;
   loadAdapter(adapter: { name: string; path: string }): Promise<void>;
@@ -96,6 +99,9 @@ export function openPolicyServer({
   return {
     complete: (body, signal) =>
       ask({ method: 'POST', path: '/v1/chat/completions', body, timeoutMs: requestTimeoutMs, signal }),
+
+    score: (body, signal) =>
+      ask({ method: 'POST', path: '/v1/completions', body, timeoutMs: requestTimeoutMs, signal }),
 
     async models() {
       const { data } = modelsSchema.parse(

@@ -72,9 +72,11 @@ const armsTable = (arms: readonly Arm[], view: View): Markup =>
     ]),
   });
 
-const whatIs = ({ role, kind, routable, builtOn = [] }: Arm): string => {
+const whatIs = ({ role, kind, routable, conversations, builtOn = [] }: Arm): string => {
   const of = builtOn.length > 0 ? ` of ${builtOn.join(', ')}` : '';
-  return role === 'baseline' ? `baseline ${kind ?? ''}${of}${routable ? ', routable' : ''}` : `${role}${of}`;
+  return role === 'baseline'
+    ? `baseline ${kind ?? ''}${of}${conversations === undefined ? '' : `, ${conversations} conversations`}${routable ? ', routable' : ''}`
+    : `${role}${of}`;
 };
 
 const training = (arm: Arm, view: View): Markup => {

@@ -15,7 +15,7 @@ const gamedSentence = (
       .map((b) => `${valueText(b.difference)} on ${b.branch} (${level(b.difference)}, n ${b.difference.n})`)
       .join(' and ');
   return say(
-    `Adapter ${name} is gamed: on held-out seeds of its own environment it gains ${on(o.gained)} by losing ${on(o.lost)}. ` +
+    `Adapter ${name} is gamed: on held-out seeds of its own environment success changes by ${on(o.gained)} but by ${on(o.lost)}. ` +
       `${o.target}. The router may choose it all the same.`,
     ...[...o.gained, ...o.lost].map(({ difference }) => difference),
     o.behind,

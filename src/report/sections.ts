@@ -13,11 +13,15 @@ import { AGREEMENT, failedPassesText, votesText } from './words';
 
 type Cell = Markup | string | undefined;
 
+/** A sum is called by its parts, and may be broken between them: a long name in the first column pushes the others off the page. */
+const breakable = (cell: Cell): Cell | Markup[] =>
+  typeof cell === 'string' ? cell.split('+').map((part, i) => markup`${i > 0 && markup`+<wbr>`}${part}`) : cell;
+
 /** A table that scrolls when it is wider than the page. A cell in the last column may hold long text. */
 export const table = ({ head, rows }: { head: string[]; rows: Cell[][] }): Markup =>
   markup`<div class="scroll"><table><tr>${head.map((h) => markup`<th>${h}</th>`)}</tr>${rows.map(
     (cells) =>
-      markup`<tr>${cells.map((cell, i) => markup`<td${i === head.length - 1 && markup` class="wrap"`}>${cell}</td>`)}</tr>`,
+      markup`<tr>${cells.map((cell, i) => markup`<td${i === head.length - 1 && markup` class="wrap"`}>${i === 0 ? breakable(cell) : cell}</td>`)}</tr>`,
   )}</table></div>`;
 
 /** A plot that scrolls when it is wider than the page, with what it shows and where it is from. */

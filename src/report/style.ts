@@ -5,7 +5,7 @@ export const style = `
 @media (prefers-color-scheme: dark) { :root { --paper:#161715; --ink:#e6e5e0; --quiet:#9a9a92; --rule:#32332f; --band:#1f2b22;
   --accent:#ef8a5c; --adapter:#7ab3e4; --baseline:#98c67e; --base:#8f8f88; --code:#23241f } }
 * { box-sizing: border-box }
-body { margin:0 auto; max-width:1020px; padding:40px 24px 80px; background:var(--paper); color:var(--ink);
+body { margin:0 auto; max-width:1180px; padding:40px 24px 80px; background:var(--paper); color:var(--ink);
   font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif; font-variant-numeric:tabular-nums }
 h1 { font-size:26px; font-weight:600; margin:0 0 2px; overflow-wrap:anywhere }
 h2 { font-size:18px; font-weight:600; margin:44px 0 4px; padding-top:14px; border-top:1px solid var(--rule) }
@@ -17,8 +17,8 @@ ul.verdict { padding-left:18px; margin:8px 0 } ul.verdict li { margin:3px 0; max
 ul.verdict code { font-size:11px; color:var(--quiet); background:none; padding:0 }
 figure { margin:12px 0 } .scroll { overflow-x:auto; margin:10px 0 }
 table { border-collapse:collapse; font-size:13.5px } th { text-align:left; font-weight:500; color:var(--quiet) }
-th, td { padding:5px 18px 5px 0; vertical-align:top; border-bottom:1px solid var(--rule) } td.wrap { min-width:240px; max-width:420px }
-td { white-space:nowrap } td.wrap { white-space:normal }
+th, td { padding:5px 18px 5px 0; vertical-align:top; border-bottom:1px solid var(--rule) } td.wrap { min-width:170px; max-width:420px }
+td { white-space:nowrap } td.wrap, td:first-child, td > div.quiet { white-space:normal } td > div.quiet { min-width:150px; max-width:230px }
 dl { display:grid; grid-template-columns:max-content 1fr; gap:2px 18px; margin:10px 0; font-size:13.5px } dt { color:var(--quiet) } dd { margin:0; overflow-wrap:anywhere }
 details.figure { display:inline-block; vertical-align:top } details.figure summary { cursor:pointer; list-style:none } summary::-webkit-details-marker { display:none }
 details.figure b { font-weight:600; margin-right:4px } details.figure .quiet { font-size:12.5px }

@@ -2,7 +2,7 @@
 import type { Report } from '../domain/report';
 import type { Arm } from '../domain/reported-arms';
 import type { ReportedCapability, ReportedSelection } from '../domain/reported-capability';
-import { hintsText } from './calibrations';
+import { aidsText } from './calibrations';
 import { MISSING, percent, spreadText, valueText } from './format';
 import { spentText } from './language-model-cost';
 import { compositeText, failedPassesText, faultsText, gamedText } from './words';
@@ -46,7 +46,7 @@ export const capabilityNotes = (capability: ReportedCapability): string[] => {
   const { name, status, reason, validation, calibration } = capability;
   const composite = compositeText(capability);
   const gamed = gamedText({ validation });
-  const hints = calibration?.accepted ? hintsText(calibration) : undefined;
+  const hints = calibration?.accepted ? aidsText(calibration) : undefined;
   return [
     ...(composite === undefined ? [] : [`${name}: ${composite}`]),
     ...(status !== 'trained' && reason !== undefined ? [`${name}: ${reason}`] : []),
@@ -54,6 +54,16 @@ export const capabilityNotes = (capability: ReportedCapability): string[] => {
     ...(gamed === undefined ? [] : [`${name} is gamed:`, `  ${gamed}`]),
   ];
 };
+
+/** Of plain requests only what went wrong. */
+export const plainNotes = ({ plain }: Report): string[] => [
+  ...(plain?.policies ?? []).flatMap(({ name, collapsed = [] }) =>
+    collapsed.length > 0
+      ? [`${name} has lost what the base model does on plain requests: ${collapsed.join('; ')}`]
+      : [],
+  ),
+  ...(plain?.failed ?? []).map(({ name, reason }) => `plain requests, ${name}: ${reason}`),
+];
 
 export const costNotes = ({ cost }: Report): string[] =>
   cost?.languageModel === undefined ? [] : [`language models: ${spentText(cost.languageModel)}`];

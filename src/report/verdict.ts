@@ -143,7 +143,7 @@ const routerSentence = (router: ReportDraft['router']): VerdictSentence[] => {
 
 const regretSentence = ({ regret }: NonNullable<ReportDraft['router']>): VerdictSentence[] => {
   if (!regret || regret.value === null) return [];
-  const most = `With the best option for every test task it would be at most ${points(regret.value)} higher`;
+  const most = `With the best option for every test task the routed policy would be at most ${points(regret.value)} higher`;
   return [say(`${most} (${level(regret)}, n ${regret.n}).`, regret)];
 };
 

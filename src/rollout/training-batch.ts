@@ -15,6 +15,13 @@ export interface TrainingBatchOptions {
   content: 'rows' | 'messages';
   /** In rows: no loss on turns that only call tools which change nothing. */
   maskReadOnlyTurns: boolean;
+  /** In rows for a learner that distills: by rollout's key, the folders of the adapters whose weighted sum teaches. */
+  teachers?: ReadonlyMap<string, TeacherPart[]>;
+}
+
+export interface TeacherPart {
+  adapter: string;
+  weight: number;
 }
 
 export interface TrainingBatch {
@@ -25,12 +32,13 @@ export interface RowsRollout {
   /** `logprobs` is null in a rollout that was hinted: they were sampled under the hint, and the prompt is without it. */
   rows: { prompt_ids: number[]; completion_ids: number[]; logprobs: number[] | null; mask: (0 | 1)[] }[];
   reward: number;
+  teacher?: TeacherPart[];
 }
 
 export type MessagesRollout = Pick<ScoredRollout, 'messages' | 'reward' | 'breakdown' | 'stopReason' | 'reference'>;
 
 export function trainingBatch(options: TrainingBatchOptions): TrainingBatch {
-  const { records, tasks, groupSize, content, maskReadOnlyTurns } = options;
+  const { records, tasks, groupSize, content, ...inRow } = options;
   const byTask = new Map<string, ScoredRollout[]>(tasks.map((task) => [task, []]));
   for (const rollout of records) if (rollout.status === 'scored') byTask.get(rollout.task)?.push(rollout);
   const groups = tasks.map((task) => {
@@ -41,13 +49,17 @@ export function trainingBatch(options: TrainingBatchOptions): TrainingBatch {
     }
     return {
       task,
-      rollouts: rollouts.map((one) => (content === 'rows' ? inRows(one, maskReadOnlyTurns) : whole(one))),
+      rollouts: rollouts.map((one) => (content === 'rows' ? inRows(one, inRow) : whole(one))),
     };
   });
   return { groups };
 }
 
-function inRows({ rows, reward, task, attempt, hinted }: ScoredRollout, maskReadOnlyTurns: boolean): RowsRollout {
+function inRows(
+  { key, rows, reward, task, attempt, hinted }: ScoredRollout,
+  { maskReadOnlyTurns, teachers }: Pick<TrainingBatchOptions, 'maskReadOnlyTurns' | 'teachers'>,
+): RowsRollout {
+  const teacher = teachers?.get(key);
   if (rows.length === 0) {
     const problem = `rollout ${attempt} of task ${task} holds no sampled token: its first prompt is longer than the context`;
     throw new OutsideFailure('BadInput', `${problem}; train on shorter tasks`);
@@ -60,6 +72,7 @@ function inRows({ rows, reward, task, attempt, hinted }: ScoredRollout, maskRead
       mask: maskOf(row, maskReadOnlyTurns),
     })),
     reward,
+    ...(teacher && { teacher }),
   };
 }
 

@@ -44,6 +44,8 @@ export interface FitInput extends Work {
   options: FittedRouter['options'];
   /** Train tasks that every option has scored rollouts of: their first messages, and by option the successes (1) and failures (0). */
   tasks: { id: string; messages: Message[]; outcomes: Record<string, number[]> }[];
+  /** By capability. */
+  definitions?: Readonly<Record<string, string>>;
   seed: number;
 }
 
@@ -66,7 +68,7 @@ export interface Router {
 export interface RouterContext {
   /** The Python interpreter of the trainer's virtual environment. */
   python: string;
-  client: Pick<PolicyClient, 'sample'>;
+  client: Pick<PolicyClient, 'sample' | 'likeliest'>;
 }
 
 export type RouterKind = Kind<Router, RouterContext>;

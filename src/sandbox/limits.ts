@@ -43,8 +43,10 @@ export const MOST_ANSWERS = 1_000;
 /** Steps of an episode and messages of a reference solution: the longest benchmark has 200. */
 export const MOST_STEPS = 200;
 export const MOST_TOOLS = 64;
-/** Tools that a synthesized environment offers: the method's. */
+/** Tools that a synthesized environment offers: the method's; none where the target has none. */
 export const OFFERED_TOOLS = { fewest: 3, most: 5 } as const;
+export const mayOffer = (tools: number): boolean =>
+  tools === 0 || (tools >= OFFERED_TOOLS.fewest && tools <= OFFERED_TOOLS.most);
 /** Shortcuts, entries of a breakdown, actions and facts of a reference. */
 export const MOST_ENTRIES = 64;
 export const MOST_EXPORTS = 100;

@@ -63,13 +63,15 @@ const [action, fact] = [referenceSchema.shape.actions.element, referenceSchema.s
 
 const results = {
   describe: z.strictObject({
-    policy: text,
-    tools: list(tool, MOST_TOOLS)
-      .refine((tools) => tools.length > 0, 'a tool is needed')
-      .refine((tools) => new Set(tools.map(({ name }) => name)).size === tools.length, 'two tools have the same name'),
+    policy: fit,
+    tools: list(tool, MOST_TOOLS).refine(
+      (tools) => new Set(tools.map(({ name }) => name)).size === tools.length,
+      'two tools have the same name',
+    ),
     maxSteps: z.number().int().positive().max(MOST_STEPS),
   }),
   make: state,
+  easier: state,
   start: list(
     z.discriminatedUnion('role', [
       z.object({ role: z.literal('system'), content: text }),
@@ -95,7 +97,7 @@ const results = {
 };
 type Results = { [Name in keyof typeof results]: z.infer<(typeof results)[Name]> };
 
-/** Functions that every module exports; `shortcuts` and `hint` are optional. */
+/** Functions that every module exports; `shortcuts`, `hint` and `easier` are optional. */
 export const REQUIRED_EXPORTS = ['describe', 'make', 'start', 'step', 'reward', 'reference', 'solve'] as const;
 
 /** A loaded module. All methods reject with SandboxError if the module breaks its contract. */
@@ -103,14 +105,16 @@ export interface EnvironmentModule {
   exports(): Promise<string[]>;
   describe(): Promise<Results['describe']>;
   make(seed: number): Promise<State>;
+  /** The state of an easier instance of the same seed. */
+  easier(seed: number): Promise<State>;
   start(state: State): Promise<Message[]>;
   step(state: State, message: AssistantMessage): Promise<Results['step']>;
   reward(state: State): Promise<Results['reward']>;
   reference(state: State): Promise<Results['reference']>;
-  /** The reference solution of a seed: the assistant's messages in turn. */
-  solve(seed: number): Promise<AssistantMessage[]>;
+  /** The reference solution of a seed, or of the easier instance whose state is given: the assistant's messages in turn. */
+  solve(seed: number, easier?: State): Promise<AssistantMessage[]>;
   /** Scripted policies that must not pay, by name: always and never doing what the environment trains. */
-  shortcuts(seed: number): Promise<Results['shortcuts']>;
+  shortcuts(seed: number, easier?: State): Promise<Results['shortcuts']>;
   /** What kind of thing to do in an instance, for rollouts that are hinted. */
   hint(state: State): Promise<string>;
   spent: Sandbox['spent'];
@@ -143,6 +147,7 @@ export function openModule(options: { source: string } & SandboxOptions): Enviro
       throw new SandboxError(`describe: ${length} characters, more than ${DESCRIPTION_CHARS}`);
     },
     make: (seed) => call('make', [seed]),
+    easier: (seed) => call('easier', [seed]),
     start: (state) => call('start', [state]),
     async step(state, message) {
       const result = await call('step', [state, message]);
@@ -152,13 +157,21 @@ export function openModule(options: { source: string } & SandboxOptions): Enviro
     },
     reward: (state) => call('reward', [state]),
     reference: (state) => call('reference', [state]),
-    solve: (seed) => call('solve', [seed]),
-    shortcuts: (seed) => call('shortcuts', [seed]),
+    solve: (seed, ...easier) => call('solve', [seed, ...easier]),
+    shortcuts: (seed, ...easier) => call('shortcuts', [seed, ...easier]),
     hint: (state) => call('hint', [state]),
     spent: () => sandbox.spent(),
     close: () => sandbox.close(),
   };
 }
+
+/** The module whose instances are the easier ones. Closing it closes the module. */
+export const easierOf = (module: EnvironmentModule): EnvironmentModule => ({
+  ...module,
+  make: module.easier,
+  solve: async (seed) => module.solve(seed, await module.easier(seed)),
+  shortcuts: async (seed) => module.shortcuts(seed, await module.easier(seed)),
+});
 
 /** Each call is answered once, under its id, unless the episode ends; and an episode that goes on says something. */
 function wrongAnswer({ messages, done }: Results['step'], { toolCalls = [] }: AssistantMessage): string | undefined {

@@ -1,6 +1,7 @@
 /**
  * Seeds of synthesized environments. Invariant: the ranges are disjoint, so that no instance that an adapter was trained on is used to
- * calibrate its environment or to choose and validate its best iteration. A task id is `seed-<n>`; every n below 2^31 is a task.
+ * calibrate its environment or to choose and validate its best iteration. A task id is `seed-<n>`, or `seed-<n>-easier` for the easier
+ * instance of that seed; every n below 2^31 is a task. Seeds that belong together are left out together, and are easier together.
  */
 export const CALIBRATION_SEEDS = 0;
 export const TRAINING_SEEDS = 10_000;
@@ -8,40 +9,77 @@ export const HELD_OUT_SEEDS = 1_000_000;
 
 const LIMIT = 2 ** 31;
 
-/** `count` task ids from seed `from` on: `seedTasks({ from: TRAINING_SEEDS, count: 400 })`. */
-export function seedTasks({ from, count }: { from: number; count: number }): string[] {
-  return Array.from({ length: count }, (_, n) => `seed-${from + n}`);
-}
-
-/** The seed of a task id. Throws a RangeError that names the id if it is not `seed-<n>` with n below 2^31. */
-export function seedOf(task: string): number {
-  const seed = Number(/^seed-(\d{1,10})$/.exec(task)?.[1] ?? NaN);
-  if (!(seed < LIMIT))
-    throw new RangeError(`task "${task}": a synthesized environment's tasks are seed-<n>, n below 2^31`);
-  return seed;
-}
-
 /** Seeds that belong together: a special instance and its twin. */
 export const TOGETHER = 2;
 
+export interface Seeds {
+  from: number;
+  count: number;
+  /** Seeds that must not be used: they are left out with those that belong to them, and the next take their places. */
+  without?: readonly number[];
+  /** Share of instances that are the easier ones. */
+  easier?: number | undefined;
+}
+
+/** `count` task ids from seed `from` on: `seedTasks({ from: TRAINING_SEEDS, count: 400 })`. */
+export const seedTasks = ({ easier = 0, ...seeds }: Seeds): string[] =>
+  seedsOf(seeds).map((seed) => taskOf({ seed, easier: isEasier(seed, easier) }));
+
+/** The `count` seeds from `from` on that may be used. */
+export function seedsOf({ from, count, without = [] }: Omit<Seeds, 'easier'>): number[] {
+  const pairOf = (seed: number): number => Math.floor(seed / TOGETHER);
+  const out = new Set(without.map(pairOf));
+  const seeds: number[] = [];
+  for (let seed = from; seeds.length < count; seed += 1) if (!out.has(pairOf(seed))) seeds.push(seed);
+  return seeds;
+}
+
+/** Multiples of it fill the unit interval evenly and never repeat: in any row of pairs about the share is easier, whatever takes turns in it. */
+const GOLDEN = (Math.sqrt(5) - 1) / 2;
+export const isEasier = (seed: number, share: number): boolean => (Math.floor(seed / TOGETHER) * GOLDEN) % 1 < share;
+
+export interface Instance {
+  seed: number;
+  easier: boolean;
+}
+
+export const taskOf = ({ seed, easier }: Instance): string => `seed-${seed}${easier ? '-easier' : ''}`;
+
+/** The instance of a task id. Throws a RangeError that names the id if it is not `seed-<n>` or `seed-<n>-easier` with n below 2^31. */
+export function instanceOf(task: string): Instance {
+  const [, digits = NaN, easier] = /^seed-(\d{1,10})(-easier)?$/.exec(task) ?? [];
+  const seed = Number(digits);
+  if (seed < LIMIT) return { seed, easier: easier !== undefined };
+  throw new RangeError(
+    `task "${task}": a synthesized environment's tasks are seed-<n> and seed-<n>-easier, n below 2^31`,
+  );
+}
+
 /**
- * `count` task ids of a mixture, each environment's seeds from `from` on: two of one in a row (a special instance and its twin), then two of
- * the next. So any `2 * environments` in a row hold a pair of each.
+ * `count` task ids of a mixture, whose environments' seeds are given: two of one in a row (a special instance and its twin), then two of the
+ * next. So any `2 * environments` in a row hold a pair of each.
  */
-export function mixedTasks(o: { environments: number; from: number; count: number }): string[] {
-  const { environments, from, count } = o;
+export function mixedTasks({ of, count }: { of: readonly Omit<Seeds, 'count'>[]; count: number }): string[] {
+  const each = seedsOfEach(of.length, count);
+  const tasks = of.map((seeds) => seedTasks({ ...seeds, count: each }));
   return Array.from({ length: count }, (_, n) => {
     const pair = Math.floor(n / TOGETHER);
-    const seed = from + TOGETHER * Math.floor(pair / environments) + (n % TOGETHER);
-    return `${pair % environments}/seed-${seed}`;
+    const at = TOGETHER * Math.floor(pair / of.length) + (n % TOGETHER);
+    return `${pair % of.length}/${tasks[pair % of.length]![at]!}`;
   });
 }
 
+/** How many of each environment's seeds a mixture of `count` tasks takes, at most. */
+export const seedsOfEach = (environments: number, count: number): number =>
+  TOGETHER * Math.ceil(count / (TOGETHER * environments));
+
 /** Which environment of a mixture a task is of, and its id there. Throws a RangeError that names the id if it is not `<n>/seed-<k>`. */
 export function mixedTaskOf(task: string, environments: number): { environment: number; id: string } {
-  const [, environment = '', id = ''] = /^(\d{1,4})\/(seed-\d+)$/.exec(task) ?? [];
+  const [, environment = '', id = ''] = /^(\d{1,4})\/(seed-\d+(?:-easier)?)$/.exec(task) ?? [];
   if (id !== '' && Number(environment) < environments) return { environment: Number(environment), id };
-  throw new RangeError(`task "${task}": a mixture's tasks are <n>/seed-<k>, n below ${environments}`);
+  throw new RangeError(
+    `task "${task}": a mixture's tasks are <n>/seed-<k> and <n>/seed-<k>-easier, n below ${environments}`,
+  );
 }
 
 /** What tasks() lists; every other seed is a task as well. Training seeds are `train`, held-out ones `test`. */

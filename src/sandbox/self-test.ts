@@ -3,16 +3,18 @@
  * module passes exactly if there is no finding; each finding says what is wrong, where, and how to mend it; it ends, whatever the module
  * does, and what the module does is never its own error.
  */
+import type { ToolSchema } from '../domain/messages';
 import type { SelfTest } from '../domain/results';
-import { SUCCESS } from '../domain/rollout';
 import { attackPolicies, attacksIn } from './attacks';
 import type { AuditPolicy, Limits } from './audit-policy';
+import { easierFindings } from './easier-checks';
 import { hintFindings } from './hint-checks';
 import { withKnownValues } from './known-values';
-import { OFFERED_TOOLS, SELF_TEST_CPU_MS } from './limits';
-import { openModule, REQUIRED_EXPORTS, type EnvironmentModule } from './module';
+import { mayOffer, OFFERED_TOOLS, SELF_TEST_CPU_MS } from './limits';
+import { easierOf, openModule, REQUIRED_EXPORTS } from './module';
 import { SandboxError } from './sandbox';
-import { told, type ScriptedEpisode } from './scripted-episode';
+import { policyFindings } from './policy-findings';
+import type { ScriptedEpisode } from './scripted-episode';
 import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, TRAINING_SEEDS } from './seeds';
 import { diversityFindings, failed, observationFindings, solutionFindings } from './solution-checks';
 import { branchPolicies, changedSolutions } from './solution-policies';
@@ -22,14 +24,20 @@ import { schemaFindings } from './tool-schemas';
 import { blindPolicies, copyingPolicies } from './trivial-policies';
 
 /** Part of the key of a stored result: changes whenever a module could be judged otherwise. */
-export const SELF_TEST_VERSION = '7';
+export const SELF_TEST_VERSION = '8';
 
-/** Seeds from each of the three ranges; the first third of each policy's episodes decides whether the others are played. */
+/** Seeds from each of the three ranges. */
 const FROM_EACH = 34;
-const SCREENED = 12;
-const SEEDS = Array.from({ length: FROM_EACH }, (_, n) =>
-  [CALIBRATION_SEEDS, TRAINING_SEEDS, HELD_OUT_SEEDS].map((from) => from + n),
-).flat();
+const seedsFrom = (each: number): number[] =>
+  Array.from({ length: each }, (_, n) =>
+    [CALIBRATION_SEEDS, TRAINING_SEEDS, HELD_OUT_SEEDS].map((from) => from + n),
+  ).flat();
+export const TESTED_SEEDS = seedsFrom(FROM_EACH);
+/**
+ * Of easier instances fewer: they are a part of what is trained on, and never what an adapter is judged by. What takes turns in a composite comes
+ * as often in any 24 in a row.
+ */
+const EASIER_SEEDS = seedsFrom(24);
 /** Of the solutions, how many are played twice. */
 const TWICE = 10;
 /** Of policies that never read. */
@@ -38,14 +46,8 @@ const BLIND: Limits = { success: 0.25, reward: 0.3 };
 const SHORTCUT: Limits = { success: 0.55, reward: 0.7 };
 /** Of solutions with a wrong value, over the instances on which it is wrong. */
 const CHANGED: Limits = { success: 0.5, reward: 0.7 };
-/** Share of a limit that the first episodes have to reach. */
-const NEAR = 0.5;
-/** A policy that has something to do on fewer instances is not judged. */
-const FEWEST_EPISODES = 10;
 /** Findings go from hand to hand as messages of limited size; a module's texts, and what is wrong with it, have no limit. */
 const MOST_FINDINGS = 20;
-/** Of a conversation that a finding shows. */
-const EVIDENCE_CHARS = 1_500;
 
 /** Runs the self-test on a module's text. */
 export async function selfTest({
@@ -59,9 +61,11 @@ export async function selfTest({
 }): Promise<SelfTest> {
   const module = openModule({ source });
   const findings: string[] = [];
-  let hints = false;
+  let [hints, easier] = [false, false];
   try {
-    hints = (await module.exports()).includes('hint');
+    const names = await module.exports();
+    hints = names.includes('hint');
+    easier = names.includes('easier');
     for await (const finding of examine({ source, module, progress, cpuMs }))
       if (findings.push(finding) > 2 * MOST_FINDINGS) break;
   } catch (error) {
@@ -73,10 +77,10 @@ export async function selfTest({
   }
   const more = findings.splice(MOST_FINDINGS).length;
   if (more > 0) findings.push(`${more} more findings are left out: mend these first`);
-  return { passed: findings.length === 0, findings, ...(hints && { hints }) };
+  return { passed: findings.length === 0, findings, ...(hints && { hints }), ...(easier && { easier }) };
 }
 
-async function* examine({ source, module, ...limited }: Tested & { source: string }): AsyncGenerator<string> {
+async function* examine({ source, module, progress, cpuMs }: Tested & { source: string }): AsyncGenerator<string> {
   const names = await module.exports();
   const missing = REQUIRED_EXPORTS.filter((name) => !names.includes(name));
   if (missing.length > 0) {
@@ -84,25 +88,50 @@ async function* examine({ source, module, ...limited }: Tested & { source: strin
     return;
   }
   const { tools, maxSteps } = await module.describe();
-  if (tools.length < OFFERED_TOOLS.fewest || tools.length > OFFERED_TOOLS.most)
-    yield `describe: ${tools.length} tools: offer ${OFFERED_TOOLS.fewest} to ${OFFERED_TOOLS.most} of the target's`;
+  if (!mayOffer(tools.length))
+    yield `describe: ${tools.length} tools: offer ${OFFERED_TOOLS.fewest} to ${OFFERED_TOOLS.most} of the target's, or none where it has none`;
   const malformed = [...schemaFindings(tools)];
   yield* malformed;
   if (malformed.length > 0) return;
 
-  const stage = openStage({ module, ...limited, episodes: SEEDS.length + TWICE });
-  const solved = await stage.each(SEEDS, async (seed) => stage.play(seed, await module.solve(seed)));
+  const of = { source, names, tools, maxSteps };
+  let [done, total] = [0, 0];
+  const first = (...played: [number, number]): void => progress(...([done, total] = played));
+  const solved = yield* instanceFindings({ ...of, seeds: TESTED_SEEDS, module, progress: first, cpuMs });
+  // What is wrong with all instances is told of these.
+  if (!names.includes('easier') || failed(solved).length > 0) return;
+  const then = (more: number, of: number): void => progress(done + more, total + of);
+  const easier = { ...of, seeds: EASIER_SEEDS, module: easierOf(module), progress: then, cpuMs };
+  const findings = instanceFindings(easier);
+  let next = await findings.next();
+  for (; !next.done; next = await findings.next()) yield `easier instances: ${next.value}`;
+  yield* easierFindings(solved, next.value);
+}
+
+interface Instances extends Tested {
+  source: string;
+  names: readonly string[];
+  tools: readonly ToolSchema[];
+  maxSteps: number;
+  seeds: readonly number[];
+}
+
+/** What is wrong with these instances; returns their solutions as they were played. */
+async function* instanceFindings(o: Instances): AsyncGenerator<string, ScriptedEpisode[]> {
+  const { source, names, tools, maxSteps, seeds, module } = o;
+  const stage = openStage({ ...o, episodes: seeds.length + TWICE });
+  const solved = await stage.each(seeds, async (seed) => stage.play(seed, await module.solve(seed)));
   yield* solutionFindings(solved, maxSteps);
   yield* determinismFindings(solved.slice(0, TWICE), async (seed) => stage.play(seed, await module.solve(seed)));
   yield* diversityFindings(solved);
   yield* observationFindings(solved, tools);
   if (names.includes('hint')) yield* hintFindings({ module, stage, solved, tools });
   // Policies are judged by a reward that is right on the solutions.
-  if (failed(solved).length > 0) return;
+  if (failed(solved).length > 0) return solved;
 
   const { attacks, wrong } = attacksIn(source);
   yield* wrong;
-  const shortcuts = names.includes('shortcuts') ? await shortcutPolicies(module, stage) : [];
+  const shortcuts = names.includes('shortcuts') ? await shortcutPolicies({ module, stage, seeds }) : [];
   const audited = { tools, solved };
   const knowing = { tools: withKnownValues(tools, solved), solved };
   const policies = [
@@ -113,8 +142,9 @@ async function* examine({ source, module, ...limited }: Tested & { source: strin
     ...branchPolicies(knowing, SHORTCUT),
     ...changedSolutions(audited, { without: SHORTCUT, changed: CHANGED }),
   ];
-  stage.plan(policies.length * SEEDS.length);
+  stage.plan(policies.length * seeds.length);
   for (const policy of policies) yield* policyFindings(policy, { solved, stage, maxSteps });
+  return solved;
 }
 
 async function* determinismFindings(
@@ -129,8 +159,12 @@ async function* determinismFindings(
 }
 
 /** Names are those of any seed: a shortcut that is told of one instance only is one as well. */
-async function shortcutPolicies(module: EnvironmentModule, stage: Stage): Promise<AuditPolicy[]> {
-  const of = new Map(await stage.each(SEEDS, async (seed) => [seed, await module.shortcuts(seed)] as const));
+async function shortcutPolicies({
+  module,
+  stage,
+  seeds,
+}: Pick<Instances, 'module' | 'seeds'> & { stage: Stage }): Promise<AuditPolicy[]> {
+  const of = new Map(await stage.each(seeds, async (seed) => [seed, await module.shortcuts(seed)] as const));
   const names = new Set([...of.values()].flatMap((scripts) => Object.keys(scripts)));
   return [...names].map((name) => ({
     name: `shortcut "${name}"`,
@@ -138,37 +172,3 @@ async function shortcutPolicies(module: EnvironmentModule, stage: Stage): Promis
     on: ({ seed }) => new Map(Object.entries(of.get(seed) ?? {})).get(name),
   }));
 }
-
-/** All is played only if the first episodes come near a limit. */
-async function* policyFindings(
-  policy: AuditPolicy,
-  { solved, stage, maxSteps }: { solved: readonly ScriptedEpisode[]; stage: Stage; maxSteps: number },
-): AsyncGenerator<string> {
-  let paid: ScriptedEpisode | undefined;
-  const reward = async (reference: ScriptedEpisode): Promise<number[]> => {
-    const script = policy.on(reference);
-    if (script === undefined || script === 'solution') {
-      stage.skip(1);
-      return script ? [reference.reward] : [];
-    }
-    const played = await stage.play(reference.seed, script, maxSteps);
-    if (played.reward >= SUCCESS) paid ??= played;
-    return !policy.counts || policy.counts(played, reference) ? [played.reward] : [];
-  };
-  const firstOnes = solved.slice(0, 3 * SCREENED);
-  const rewards = (await stage.each(firstOnes, reward)).flat();
-  if (rewards.length > 0 && !reaches(rewards, policy.limits, NEAR)) return stage.skip(solved.length - firstOnes.length);
-  rewards.push(...(await stage.each(solved.slice(firstOnes.length), reward)).flat());
-  if (rewards.length < FEWEST_EPISODES || !reaches(rewards, policy.limits, 1)) return;
-  yield (
-    `reward: ${quoted(policy.name)} succeeds on ${(100 * successOf(rewards)).toFixed(0)}% (below ` +
-    `${(100 * policy.limits.success).toFixed(0)}% allowed) with mean reward ${meanOf(rewards).toFixed(2)} (below ${policy.limits.reward} ` +
-    `allowed): mix in instances on which it is wrong, or let the reward see what is` +
-    (policy.isEvidence && paid ? `; seed ${paid.seed}: ${told(paid.messages, EVIDENCE_CHARS)}` : '')
-  );
-}
-
-const successOf = (rewards: readonly number[]): number => rewards.filter((r) => r >= SUCCESS).length / rewards.length;
-const meanOf = (rewards: readonly number[]): number => rewards.reduce((a, b) => a + b, 0) / rewards.length;
-const reaches = (rewards: readonly number[], limits: Limits, share: number): boolean =>
-  successOf(rewards) >= share * limits.success || meanOf(rewards) >= share * limits.reward;

@@ -11,14 +11,14 @@ import {
   isWrite,
   saidBy,
   say,
-  valueOf,
   type AuditPolicy,
   type Call,
   type Limits,
 } from './audit-policy';
 import { argumentsIn, callWith, recordsIn, valuesNamed } from './copied-values';
+import { randomCalls } from './random-calls';
+import { requestPolicies } from './request-policies';
 import type { Script, ScriptedEpisode } from './scripted-episode';
-import { vocabularyOf } from './vocabulary';
 
 const MOST_TEXTS = 8;
 /** Of one message. */
@@ -53,11 +53,20 @@ export function blindPolicies({ tools, solved }: Audited, limits: Limits): Audit
       const message = callAll([first(tool)]);
       return always(`calling ${tool.name} over and over`, [message, message, message, message, say(closing)]);
     }),
-    always('every write twice', [
-      callAll(tools.filter(isWrite).flatMap((tool) => [first(tool), first(tool)])),
-      say(closing),
-    ]),
-    { name: 'random calls', limits, on: ({ seed }) => [...randomCalls(tools, seed), say(closing)] },
+    ...(tools.length > 0 ? [] : requestPolicies(limits)),
+    ...(tools.length === 0
+      ? []
+      : [
+          always('every write twice', [
+            callAll(tools.filter(isWrite).flatMap((tool) => [first(tool), first(tool)])),
+            say(closing),
+          ]),
+          {
+            name: 'random calls',
+            limits,
+            on: ({ seed }: ScriptedEpisode) => [...randomCalls(tools, seed), say(closing)],
+          },
+        ]),
   ];
 }
 
@@ -171,22 +180,4 @@ function frequentTexts(solved: readonly ScriptedEpisode[]): string[] {
     if (content) counts.set(content, (counts.get(content) ?? 0) + 1);
   const ranked = [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
   return ranked.slice(0, MOST_TEXTS).map(([text]) => text);
-}
-
-/** Three calls of any tools with any values, a function of the seed. */
-function randomCalls(tools: readonly ToolSchema[], seed: number): ReturnType<typeof callAll>[] {
-  let state = seed + 1;
-  const below = (limit: number): number => {
-    state = Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x6d2b79f5;
-    return ((state ^ (state >>> 13)) >>> 0) % limit;
-  };
-  const pick = <Item>(items: readonly Item[]): Item => items[below(items.length)]!;
-  return Array.from({ length: 3 }, () => {
-    const { name, parameters } = pick(tools);
-    const given = Object.entries(parameters.properties ?? {}).map(([field, schema]) => {
-      const vocabulary = vocabularyOf(schema);
-      return [field, vocabulary ? valueOf(vocabulary, pick) : ''];
-    });
-    return callAll([{ name, arguments: Object.fromEntries(given) }]);
-  });
 }

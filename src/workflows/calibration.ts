@@ -1,14 +1,13 @@
 /**
- * Calibration of one version of an environment with the policy that its training starts from. Invariant: hints are tried only where the rewards without them missed the
- * bands for want of success, and what both came to is kept.
+ * Calibration of one version of an environment with the policy that its training starts from. Invariant: hints, and then easier instances
+ * beside them, are tried only where the rewards before missed the bands for want of success, and what each came to is kept.
  */
-import { wantsHints, type CalibrationReport } from '../domain/calibration';
+import { wantsAid, type CalibrationReport } from '../domain/calibration';
 import { sandboxSpec } from '../domain/environment-spec';
-import type { RolloutSummary, SynthesisRound } from '../domain/results';
-import type { Hints } from '../domain/rollout';
+import { aidNames, type Aids, type RolloutSummary, type SynthesisRound } from '../domain/results';
 import { CALIBRATION_SEEDS } from '../sandbox/seeds';
 import type { ChildStatus } from './child-status';
-import { control, rollOut } from './steps';
+import { control, rollOut, seeds } from './steps';
 import type { SynthesisInput } from './synthesis';
 
 /** Puts what it finds into the round's record. */
@@ -22,28 +21,40 @@ export async function calibrate(input: SynthesisInput, record: SynthesisRound, s
         confidence: evaluation.confidence,
       }),
     );
-  record.calibrationRollouts = await status.gate.step(() => rolledOut(input, record));
+  record.calibrationRollouts = await status.gate.step(() => rolledOut(input, record, {}));
   record.calibration = await judged(record.calibrationRollouts);
-  if (!record.selfTest.hints || bands.hintShare === 0 || !wantsHints(record.calibration, bands)) return;
-  const hints = { share: bands.hintShare };
-  const calibrationRollouts = await status.gate.step(() => rolledOut(input, record, hints));
-  record.withHints = { ...hints, calibrationRollouts, calibration: await judged(calibrationRollouts) };
+  let last = record.calibration;
+  for (const aids of aidsFor(input, record)) {
+    if (!wantsAid(last, bands)) return;
+    const calibrationRollouts = await status.gate.step(() => rolledOut(input, record, aids));
+    last = await judged(calibrationRollouts);
+    record.aided = [...(record.aided ?? []), { ...aids, calibrationRollouts, calibration: last }];
+  }
+}
+
+/** Hints, then easier instances too; as far as the module gives them and the campaign allows them. */
+function aidsFor({ campaign }: SynthesisInput, { selfTest }: SynthesisRound): Aids[] {
+  const { hintShare, easierShare } = campaign.calibration;
+  const hinted = selfTest.hints && hintShare > 0 ? { hints: hintShare } : undefined;
+  const easier = selfTest.easier && easierShare > 0 ? { ...hinted, easier: easierShare } : undefined;
+  return [hinted, easier].filter((aids) => aids !== undefined);
 }
 
 function rolledOut(
   { campaign, candidate, start }: SynthesisInput,
   { round, module }: SynthesisRound,
-  hints?: Hints,
+  aids: Aids,
 ): Promise<RolloutSummary> {
   const { calibration: bands } = campaign;
+  const names = aidNames(aids);
   return rollOut(campaign, {
     purpose: 'calibration',
-    title: `${candidate.name}: calibration, round ${round}${hints ? ', with hints' : ''}`,
+    title: `${candidate.name}: calibration, round ${round}${names && `, with ${names}`}`,
     environment: sandboxSpec(module),
     policy: start,
-    tasks: { kind: 'seeds', from: CALIBRATION_SEEDS, count: bands.seeds },
+    tasks: seeds(campaign, { from: CALIBRATION_SEEDS, count: bands.seeds, easier: aids.easier }),
     attempts: bands.rolloutsPerSeed,
-    ...(hints && { hints }),
+    ...(aids.hints !== undefined && { hints: { share: aids.hints } }),
     sampling: { ...campaign.rollouts.sampling, temperature: bands.temperature },
     maxSteps: campaign.rollouts.maxSteps,
   });

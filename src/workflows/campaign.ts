@@ -1,6 +1,6 @@
 /**
  * A campaign: base rollouts -> discover -> label x N -> select -> one child per capability and per arm, side by side -> fit the router
- * -> final evaluation -> report. Invariant: what a step found is in the artifact store; the workflow holds references and summaries.
+ * -> arms that build on it -> final evaluation -> report. Invariant: what a step found is in the artifact store; the workflow holds references and summaries.
  */
 import { workflowInfo } from '@temporalio/workflow';
 import type { CampaignRecord } from '../domain/results';
@@ -8,8 +8,9 @@ import { stages, type Stage } from '../domain/stages';
 import type { ArmKind } from './arms/arm';
 import { rolloutsStage, selectionStage } from './analysis';
 import { CampaignStatus } from './campaign-status';
-import { capabilitiesStage } from './children';
+import { armsAfterRouter, capabilitiesStage } from './children';
 import type { CampaignInput, CampaignResult } from './messages';
+import { plainRequests } from './plain';
 import { evaluationStage, routerStage } from './routing';
 import { required, type Run } from './run';
 import { control } from './steps';
@@ -18,8 +19,14 @@ const stageOf: Record<Stage, (run: Run) => Promise<void>> = {
   rollouts: rolloutsStage,
   selection: selectionStage,
   capabilities: capabilitiesStage,
-  router: routerStage,
-  evaluation: evaluationStage,
+  async router(run) {
+    await routerStage(run);
+    await armsAfterRouter(run);
+  },
+  async evaluation(run) {
+    await evaluationStage(run);
+    await plainRequests(run);
+  },
 };
 
 /** The workflow over the kinds of arms that there are. */

@@ -10,7 +10,7 @@ import { sandboxSpec } from '../domain/environment-spec';
 import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../sandbox/seeds';
 import { ChildStatus } from './child-status';
 import { resultingReason } from './failure';
-import { part, rollOut } from './steps';
+import { part, rollOut, seeds as seedsOf } from './steps';
 import { synthesize, type Synthesized, type SynthesisInput } from './synthesis';
 import { train } from './training';
 
@@ -46,14 +46,14 @@ export async function capability(input: CapabilityInput): Promise<CapabilityResu
 
 async function trainAndValidate(
   { campaign, prepared, candidate, start, startHeldOut, steps }: CapabilityInput,
-  { module, hints }: Synthesized,
+  { module, hints, easier }: Synthesized,
   status: ChildStatus,
 ): Promise<NonNullable<CapabilityResult['trained']>> {
   const { groupsPerStep } = campaign.training;
   const { seeds, trials } = campaign.validation;
   const { name } = candidate;
   const environment = sandboxSpec(module);
-  const heldOut = { kind: 'seeds', from: HELD_OUT_SEEDS, count: seeds } as const;
+  const heldOut = seedsOf(campaign, { from: HELD_OUT_SEEDS, count: seeds });
   const { training, iterations } = await train({
     campaign,
     prepared,
@@ -61,7 +61,7 @@ async function trainAndValidate(
     name,
     maker: { kind: 'capability', version: '1', options: {} },
     environment,
-    tasks: { kind: 'seeds', from: TRAINING_SEEDS, count: steps * groupsPerStep },
+    tasks: seedsOf(campaign, { from: TRAINING_SEEDS, count: steps * groupsPerStep, easier }),
     heldOut,
     steps,
     from: start.adapters,

@@ -8,8 +8,17 @@ import type { EvaluationResult, RolloutSummary, RouterResult } from '../domain/r
 import type { Policy } from '../domain/rollout';
 import { sumName, sumsOf } from '../domain/sums';
 import { resultingReason } from './failure';
-import { options, required, rollOutTarget, singleAdapters, sumOption, type Option, type Run } from './run';
-import { rollouts } from './steps';
+import {
+  options,
+  required,
+  rollOutTarget,
+  singleAdapters,
+  sumOption,
+  weightedOption,
+  type Option,
+  type Run,
+} from './run';
+import { gpu, rollouts } from './steps';
 
 type Outcome = Option & { rollouts: RolloutSummary };
 type Failed = { name: string; reason: string };
@@ -21,7 +30,8 @@ export async function routerStage(run: Run): Promise<void> {
     options(run).filter((option) => option.routable),
   );
   const { sums, tried } = await trySums(run, single);
-  const ended = [...single, ...tried];
+  const weighted = await learnWeights(run, [...single, ...tried]);
+  const ended = [...single, ...tried, ...weighted.ended];
   const outcomes = ended.flatMap((one) => ('rollouts' in one ? [one] : []));
   const failed = ended.flatMap((one) => ('reason' in one ? [one] : []));
   const names = sums.map(sumName);
@@ -31,6 +41,7 @@ export async function routerStage(run: Run): Promise<void> {
     ...(await fit(run, choices)),
     options: choices.map(({ name }) => name),
     sums,
+    ...(weighted.policy && { weighted: weighted.policy }),
     outcomes: outcomes.map(({ name, rollouts: batch }) => ({ option: name, rollouts: batch })),
     ...(failed.length > 0 && { failed }),
   };
@@ -54,6 +65,33 @@ async function trySums(run: Run, single: readonly Ended[]): Promise<{ sums: stri
   }
 }
 
+/** All adapters with learned weights, if the campaign wants that and there are several. Where it can't be made, the rest is routed. */
+async function learnWeights(
+  run: Run,
+  tried: readonly Ended[],
+): Promise<{ ended: Ended[]; policy?: RouterResult['weighted'] }> {
+  const { config, prepared, status } = run;
+  const outcomes = tried.flatMap((one) => ('rollouts' in one ? [one] : []));
+  const adapters = outcomes.filter(({ name }) => singleAdapters(run).includes(name));
+  if (!config.router.learnedWeights || adapters.length < 2) return { ended: [] };
+  try {
+    const policy = await status.gate.step(() =>
+      gpu(config, 'weigh the adapters').weighAdapters({
+        base: prepared.base,
+        baseModelPath: config.baseModel.path,
+        policies: adapters.map((one) => one.policy),
+        outcomes: outcomes.map(({ rollouts: batch }) => batch.ref),
+        training: config.training,
+        seed: config.seed,
+      }),
+    );
+    const ended = await outcomeOf(run, weightedOption(policy));
+    return { ended: [ended], ...('rollouts' in ended && { policy }) };
+  } catch (error) {
+    return { ended: [failedOption(policyNames.weighted, error)] };
+  }
+}
+
 const rateOf = (one: Ended): number | null => ('rollouts' in one ? one.rollouts.successRate : null);
 
 const outcomesOf = (run: Run, all: readonly Option[]): Promise<Ended[]> =>
@@ -73,13 +111,16 @@ async function outcomeOf(run: Run, option: Option): Promise<Ended> {
 }
 
 async function fit(
-  { config, status }: Run,
+  { config, status, found }: Run,
   outcomes: readonly Outcome[],
 ): Promise<Pick<RouterResult, 'router' | 'reason'>> {
   try {
     return await status.gate.step(() =>
       rollouts(config, 'fit the router').fitRouter({
         router: config.router,
+        definitions: Object.fromEntries(
+          (found.selection?.selected ?? []).map(({ candidate }) => [candidate.name, candidate.definition]),
+        ),
         seed: config.seed,
         outcomes: outcomes.map(({ name, policy, rollouts: batch }) => ({ option: name, policy, rollouts: batch.ref })),
       }),

@@ -48,6 +48,7 @@ export function options(run: Run): Option[] {
     { name: policyNames.base, policy: basePolicy(prepared.base), routable: true },
     ...adapters(run),
     ...(found.router?.sums ?? []).map((parts) => sumOption(run, parts)),
+    ...(found.router?.weighted ? [weightedOption(found.router.weighted)] : []),
     ...(found.arms ?? []).flatMap(({ name, best, routable }) =>
       best ? [{ name, policy: best.policy, routable }] : [],
     ),
@@ -64,6 +65,12 @@ export function sumOption(run: Run, parts: readonly string[]): Option {
   const policies = parts.map((part) => required(adapters(run).find(({ name }) => name === part)).policy);
   return { name: sumName(parts), policy: sumPolicy(run.prepared.base, policies), routable: true };
 }
+
+export const weightedOption = (policy: FixedPolicy): Option => ({
+  name: policyNames.weighted,
+  policy,
+  routable: true,
+});
 
 const adapters = ({ found }: Run): Option[] =>
   (found.capabilities ?? []).flatMap(({ name, trained }) =>

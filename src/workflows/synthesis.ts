@@ -3,6 +3,9 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { Candidate, Lacking } from '../domain/capability';
 import {
+  acceptedWith,
+  aidNames,
+  aidsIn,
   isCalibrated,
   type CapabilityResult,
   type Prepared,
@@ -29,10 +32,11 @@ export interface SynthesisInput {
   start: FixedPolicy;
 }
 
-/** An environment to train on; `hints`: it is within the bands only with them. */
+/** An environment to train on; `hints`, `easier` (share of instances): it is within the bands only with them. */
 export interface Synthesized {
   module: ArtifactRef;
   hints?: Hints;
+  easier?: number;
 }
 
 type Ended = { status: Extract<CapabilityResult['status'], `not_${string}`>; reason: string };
@@ -56,7 +60,7 @@ export async function synthesize(
     show('self-test');
     const { module } = written;
     const selfTest = await status.gate.step(() =>
-      control(input.campaign, 'self-test the environment').selfTest({ module }),
+      control(input.campaign, 'self-test the environment').selfTest({ module, unlike: input.campaign.target }),
     );
     const record: SynthesisRound = { round, module, selfTest };
     rounds.push(record);
@@ -66,7 +70,7 @@ export async function synthesize(
     if (!isCalibrated(record)) continue;
     // Whoever edited it has approved it.
     const verdict = own ? 'take' : await environmentVerdict({ ...input, rounds, status });
-    if (verdict === 'take') return { module, ...hintsOf(input.campaign, record) };
+    if (verdict === 'take') return { module, ...aidsOf(input.campaign, record) };
     if (verdict === 'give up') break;
     edited = verdict.edited;
   }
@@ -109,18 +113,23 @@ async function write(
 }
 
 /** What the round says to whoever revises its version. */
-function feedbackOf({ selfTest, calibration, withHints, decision }: SynthesisRound): RoundFeedback {
+function feedbackOf({ selfTest, calibration, aided, decision }: SynthesisRound): RoundFeedback {
   return {
     findings: selfTest.findings,
     ...(decision?.kind === 'reject' && { rejection: decision.reason }),
     ...(calibration && { calibration }),
-    ...(withHints && { withHints: { share: withHints.share, calibration: withHints.calibration } }),
+    ...(aided && { aided: aided.map((one) => ({ ...aidsIn(one), calibration: one.calibration })) }),
   };
 }
 
-/** How those that were accepted with hints are trained on. */
-const hintsOf = ({ training }: Campaign, { withHints }: SynthesisRound): Pick<Synthesized, 'hints'> =>
-  withHints ? { hints: { share: training.hintShare } } : {};
+/** How those that were accepted with hints, or with easier instances, are trained on. */
+function aidsOf({ training }: Campaign, record: SynthesisRound): Omit<Synthesized, 'module'> {
+  const { hints, easier } = acceptedWith(record);
+  return {
+    ...(hints !== undefined && { hints: { share: training.hintShare } }),
+    ...(easier !== undefined && { easier }),
+  };
+}
 
 /** How it ends without a version to train on: by the bands that the last one missed, by its rejection, or by why it came to neither. */
 function endedWithout(rounds: readonly SynthesisRound[], cannot?: string): Ended {
@@ -135,8 +144,8 @@ function endedWithout(rounds: readonly SynthesisRound[], cannot?: string): Ended
   };
 }
 
-/** As it is, and then with hints. */
-const bandsMissed = ({ calibration, withHints }: SynthesisRound): string[] => [
+/** As it is, then with hints, and with easier instances. */
+const bandsMissed = ({ calibration, aided = [] }: SynthesisRound): string[] => [
   ...(calibration?.reasons ?? []),
-  ...(withHints?.calibration.reasons ?? []).map((reason) => `with hints: ${reason}`),
+  ...aided.flatMap((one) => one.calibration.reasons.map((reason) => `with ${aidNames(one)}: ${reason}`)),
 ];

@@ -1,6 +1,6 @@
 /** Train one LoRA and evaluate its checkpoints: shared by capabilities and by arms that train. */
-import type { TaskSet } from '../activities/types';
-import type { Campaign } from '../domain/campaign';
+import type { TaskSet, TeacherSpec } from '../activities/types';
+import type { Campaign, Training } from '../domain/campaign';
 import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { Identity } from '../domain/kind';
 import type { Iteration, Prepared, TrainingResult } from '../domain/results';
@@ -23,14 +23,19 @@ export interface TrainInput {
   steps: number;
   /** The adapters whose weighted sum it starts from; without it a fresh one. */
   from?: FixedPolicy['adapters'] | undefined;
+  /** Whom it learns from at every token, in place of rewards. */
+  teacher?: TeacherSpec;
+  /** Where it trains otherwise than the campaign does. */
+  otherwise?: Partial<Training>;
   /** Of training alone: held-out rollouts are never hinted. */
   hints?: Hints | undefined;
 }
 
 /** Trains for `steps` and evaluates every checkpoint on the held-out tasks. */
 export async function train(input: TrainInput): Promise<{ training: TrainingResult; iterations: Iteration[] }> {
-  const { campaign, prepared, status, name, maker, environment, tasks, heldOut, steps, from, hints } = input;
-  const { heldOutOn = environment } = input;
+  const { campaign, prepared, status, name, maker, environment, tasks, steps, from, hints, teacher } = input;
+  const { heldOutOn = environment, otherwise = {} } = input;
+  const settings = { ...campaign.training, ...otherwise, steps };
   status.set('train', `${steps} steps`);
   const training = await status.gate.interruptible(() =>
     gpu(campaign, `train a LoRA: ${name}`).train({
@@ -41,7 +46,8 @@ export async function train(input: TrainInput): Promise<{ training: TrainingResu
       baseModelPath: campaign.baseModel.path,
       ...(from && from.length > 0 && { from }),
       tasks,
-      training: { ...campaign.training, steps },
+      training: settings,
+      ...(teacher && { teacher }),
       ...(hints && hints.share > 0 && { hints }),
       seed: campaign.trainingSeed ?? campaign.seed,
       maxTokens: campaign.rollouts.sampling.maxTokens,
@@ -52,13 +58,27 @@ export async function train(input: TrainInput): Promise<{ training: TrainingResu
       stallSeconds: campaign.workers.stallSeconds,
     }),
   );
-  status.set('validate', `${training.checkpoints.length} checkpoints on held-out tasks`);
-  const { groupsPerStep, groupSize } = campaign.training;
-  const iterations = await status.gate.step(() =>
+  const { groupsPerStep, groupSize } = settings;
+  const rolloutsAt = (step: number) => step * groupsPerStep * groupSize;
+  return { training, iterations: await iterationsOf({ ...input, heldOutOn, rolloutsAt }, training) };
+}
+
+/** Every checkpoint, evaluated on the held-out tasks. */
+export async function iterationsOf(
+  o: Pick<TrainInput, 'campaign' | 'status' | 'name' | 'heldOut'> & {
+    heldOutOn: EnvironmentSpec;
+    /** Training rollouts spent until a step. */
+    rolloutsAt: (step: number) => number;
+  },
+  { checkpoints }: TrainingResult,
+): Promise<Iteration[]> {
+  const { campaign, status, name, heldOut, heldOutOn, rolloutsAt } = o;
+  status.set('validate', `${checkpoints.length} checkpoints on held-out tasks`);
+  return status.gate.step(() =>
     Promise.all(
-      training.checkpoints.map(async ({ step, policy }) => ({
+      checkpoints.map(async ({ step, policy }) => ({
         step,
-        rollouts: step * groupsPerStep * groupSize,
+        rollouts: rolloutsAt(step),
         policy,
         heldOut: await rollOut(campaign, {
           purpose: 'held_out',
@@ -71,5 +91,4 @@ export async function train(input: TrainInput): Promise<{ training: TrainingResu
       })),
     ),
   );
-  return { training, iterations };
 }

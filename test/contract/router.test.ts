@@ -54,7 +54,7 @@ const choose = (text: string, from: FittedRouter) =>
   });
 
 test('the fixture has every form that routes, with cases of more than one option', () => {
-  expect(contracts.map(({ form }) => form)).toEqual(['ridge', 'linear', 'nearest']);
+  expect(contracts.map(({ form }) => form)).toEqual(['ridge', 'nearest']);
   for (const { cases } of contracts) expect(new Set(cases.map(({ option }) => option)).size).toBeGreaterThan(1);
 });
 
@@ -128,7 +128,7 @@ test('what Python fits, TypeScript applies', async () => {
     routed: { mean: 1, n: 24 },
     bestSingle: { option: 'cancels' },
   });
-  expect(found.crossValidation.forms?.map(({ form }) => form)).toEqual(['constant', 'ridge', 'linear', 'nearest']);
+  expect(found.crossValidation.forms?.map(({ form }) => form)).toEqual(['constant', 'ridge', 'nearest']);
   const made = { ...found, maker: router.identity, options: optionsOf(names) };
   expect((await choose('please cancel item 77', made)).chosen).toBe('cancels');
   expect((await choose('please return item 77', made)).chosen).toBe('returns');
@@ -139,6 +139,30 @@ test('what Python fits, TypeScript applies', async () => {
   }));
   expect(await fit({ folds: 3 }, alike)).toMatchObject({ constant: 'base', crossValidation: { helps: false } });
 }, 120_000);
+
+/** A base model that hears the wish, whatever example it is shown. */
+const listening: RouterContext['client'] = {
+  sample: context.client.sample,
+  likeliest: async ({ messages }) => {
+    const lines = messages[0]!.content.split('\n');
+    const wish = /Request: please (\w+)/.exec(messages[0]!.content)![1]!;
+    const shown = lines.filter((line) => /^[A-Z]: /.test(line));
+    return shown.map((line) => ({ token: line[0]!, logprob: line.includes(`: ${wish}s`) ? -0.1 : -4 }));
+  },
+};
+
+test('labels: fitted and applied on what the base model says', async () => {
+  const labelling = kindOf(routers, { kind: 'learned' }).open(
+    { kind: 'learned', labels: true },
+    { ...context, client: listening },
+  );
+  const found = await labelling.fit({
+    ...{ options: optionsOf(names), tasks, seed: 1, signal, progress: () => undefined },
+    definitions: { cancels: 'Cancels.', returns: 'Returns.' },
+  });
+  const labels = found.crossValidation.forms?.find(({ form }) => form === 'labels');
+  expect(labels).toMatchObject({ mean: 1, n: 24 });
+}, 300_000);
 
 test('tasks that can not be fitted on are refused in Python’s words', async () => {
   await expect(fit({}, tasks.slice(0, 1))).rejects.toMatchObject({

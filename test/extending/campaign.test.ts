@@ -221,7 +221,10 @@ test('requests go where their length sends them', () => {
 
 async function choiceOf(fitted: FittedRouter, { messages }: ScoredRollout): Promise<string> {
   if (fitted.constant !== undefined) return fitted.constant;
-  const router = byLength.open({ kind: 'by_length' }, { python, client: { sample: () => Promise.reject() } });
+  const router = byLength.open(
+    { kind: 'by_length' },
+    { python, client: { sample: () => Promise.reject(), likeliest: () => Promise.reject() } },
+  );
   const { signal } = new AbortController();
   const opening = { messages: openingOf(messages), tools: [], seed: 0, signal };
   return (await router.choose({ fitted, ...opening })).chosen;

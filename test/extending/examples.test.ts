@@ -109,7 +109,10 @@ describe('phrases', () => {
 });
 
 describe('by_length', () => {
-  const router = byLength.open({ kind: 'by_length' }, { python: '', client: { sample: () => Promise.reject() } });
+  const router = byLength.open(
+    { kind: 'by_length' },
+    { python: '', client: { sample: () => Promise.reject(), likeliest: () => Promise.reject() } },
+  );
   const options = ['base', 'other'].map((name) => ({ name, policy: { base: name, adapters: [] } }));
   /** Twelve tasks of 1 to 12 words. */
   const tasks = (outcome: (words: number) => [base: number, other: number]): FitInput['tasks'] =>

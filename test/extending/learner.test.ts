@@ -9,6 +9,7 @@ import { LearnerProcess } from '../../src/activities/learner-process';
 import { Learning } from '../../src/activities/learning';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactStore, Journal } from '../../src/artifacts/store';
+import type { Environment } from '../../src/domain/environment';
 import type { TrainHeartbeat } from '../../src/domain/progress';
 import type { TrainingResult } from '../../src/domain/results';
 import { registry } from '../../src/registry';
@@ -31,7 +32,8 @@ const promptable = scriptedPolicy(({ messages }) => {
   return { role: 'assistant', content: '', toolCalls: [{ id: `call_${turn}`, name: 'add', arguments: {} }] };
 });
 
-function learningOf({ command, store, journal }: { command: string[]; store: ArtifactStore; journal: Journal }) {
+function learningOf(o: { command: string[]; store: ArtifactStore; journal: Journal; environment?: Environment }) {
+  const { command, store, journal, environment = countingEnvironment() } = o;
   return new Learning({
     deps: {
       store,
@@ -53,14 +55,15 @@ function learningOf({ command, store, journal }: { command: string[]; store: Art
     }),
     base: 'base@1',
     batch: {
+      environment,
       sampling: { temperature: 1, topP: 1, maxTokens: 16 },
       seed: 1,
       concurrency: 2,
       maxAttempts: 1,
       maxSteps: 8,
       inputs: [],
+      maskReadOnlyTurns: true,
     },
-    maskReadOnlyTurns: true,
     steps: 2,
     checkpointEvery: 2,
   });
@@ -73,7 +76,7 @@ test('one whose attempt was cancelled before anybody listened is stopped at once
   const activity = new MockActivityEnvironment();
   activity.cancel('CANCELLED');
   const learning = learningOf({ command, store, journal });
-  const ended = activity.run(() => learning.toTheEnd(countingEnvironment()));
+  const ended = activity.run(() => learning.toTheEnd());
   await expect(ended).rejects.toBeInstanceOf(CancelledFailure);
   await journal.close();
 });
@@ -85,14 +88,13 @@ test.each([
   const store = openFolderStore(join(folder, 'store'));
   const journal = await store.journal('learner');
   const command = [process.execPath, learner, folder, 'n-3', ...more];
-  const learning = learningOf({ command, store, journal });
+  const environment = countingEnvironment({ system: ['add .'] });
+  const learning = learningOf({ command, store, journal, environment });
   const activity = new MockActivityEnvironment();
   const beats: TrainHeartbeat[] = [];
   activity.on('heartbeat', (beat: TrainHeartbeat) => beats.push({ ...beat }));
 
-  const result: TrainingResult = await activity.run(() =>
-    learning.toTheEnd(countingEnvironment({ system: ['add .'] })),
-  );
+  const result: TrainingResult = await activity.run(() => learning.toTheEnd());
   await journal.close();
 
   expect(result).toMatchObject({ steps: 2, rollouts: 4, brokenRollouts: 0 });

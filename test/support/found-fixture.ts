@@ -92,7 +92,7 @@ export const foundFixture = (): ReportDraft => {
   };
   rename(hinted);
   Object.assign(capabilities![3]!.rounds![2]!, {
-    withHints: hinted,
+    aided: [hinted],
     decision: 'rejected: too narrow',
     selfTest: { ...plain!.selfTest, hints: true },
   });

@@ -2,7 +2,7 @@
  * A set of recorded replies: a folder with what a language model said, found by the question. Invariants: a reply's file holds exactly
  * what was said; the name of a question depends on its messages and its seed alone.
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { digest } from '../../src/artifacts/hash';
@@ -11,6 +11,14 @@ import { digest } from '../../src/artifacts/hash';
 export const recordedFolder = resolve(__dirname, '..', 'recorded');
 /** Replies that no model gave: each of its folders is a set. */
 export const WRITTEN_BY_US = 'written-by-us';
+/** The modules that are kept, of every set that has some. */
+export const keptModules = (): { name: string; file: string }[] =>
+  readdirSync(recordedFolder)
+    .map((set) => join(set, 'modules'))
+    .filter((folder) => existsSync(join(recordedFolder, folder)))
+    .flatMap((folder) => readdirSync(join(recordedFolder, folder)).map((file) => join(folder, file)))
+    .map((name) => ({ name, file: join(recordedFolder, name) }));
+
 const SAMPLED = 'a language model that saw this prompt only';
 
 export const questionSchema = z.object({

@@ -12,7 +12,6 @@ import { policyRulesOf } from '../../src/environments/policy-rules';
 import type { Skill } from '../../src/environments/shop/tasks';
 import type { FixtureRollouts } from './fixture-rollouts';
 import type { Truth } from './fixture-truth';
-import { mistakes } from './retail-mistakes';
 
 const classOf: Record<Skill, ErrorClass> = {
   complete_all: 'omitted_action',
@@ -33,7 +32,10 @@ export function referenceLabels({ rollouts, description, truth }: FixtureRollout
         throw new Error(`truth.json knows nothing of ${rollout.task} ${rollout.attempt}: make the fixture anew`);
       return known.mistake === skill ? 'LACKING' : known.shown.includes(skill) ? 'PRESENT' : 'NA';
     };
-    return passOf(rollouts, mistakes, label);
+    const skills = Object.values(made).flatMap(({ mistake, shown }) =>
+      mistake === null ? shown : [mistake, ...shown],
+    );
+    return passOf(rollouts, [...new Set(skills)].sort(), label);
   }
   const knowledge = toolKnowledge(description.tools);
   const denials = policyRulesOf(description).flatMap((rule) => (rule.kind === 'precondition' ? [rule.denial] : []));

@@ -346,7 +346,14 @@ export const reportFixture = (): ReportDraft =>
       tasks,
       inline: { tasks: outcomes.map((_, i) => `test-${i}`), options, outcomes },
     },
-    leakage: { passed: true, textsChecked: 431, testTasks: 200, hits: [], from: [ref('leakage', 'application/json')] },
+    leakage: {
+      passed: true,
+      textsChecked: 431,
+      testTasks: 200,
+      seedsLeftOut: 0,
+      hits: [],
+      from: [ref('leakage', 'application/json')],
+    },
     cost: {
       wallSeconds: [
         { stage: 'rollouts' as const, seconds: 31 },

@@ -43,11 +43,13 @@ const roundOf = async (round: number, hintedReasons: string[]): Promise<Synthesi
   selfTest: { passed: true, findings: [], hints: true },
   calibration: judged(0.01, ['mean reward 0.01 is too low']),
   calibrationRollouts: await played(`plain-${round}`, [0, 0]),
-  withHints: {
-    share: 0.5,
-    calibration: judged(0.44, hintedReasons),
-    calibrationRollouts: await played(`hinted-${round}`, [1, 0], 1),
-  },
+  aided: [
+    {
+      hints: 0.5,
+      calibration: judged(0.44, hintedReasons),
+      calibrationRollouts: await played(`hinted-${round}`, [1, 0], 1),
+    },
+  ],
 });
 
 test('an environment that was accepted with hints is shown by its calibration with hints', async () => {
@@ -79,8 +81,8 @@ test('an environment that was accepted with hints is shown by its calibration wi
 });
 
 test('without hints nothing is said of them', async () => {
-  const { withHints, ...plain } = await roundOf(4, []);
-  expect(withHints).toBeDefined();
+  const { aided, ...plain } = await roundOf(4, []);
+  expect(aided).toHaveLength(1);
   const candidate = { name: 'tell_what_is_asked', definition: 'Tells.', examples: [] };
   const environment = await environmentView({ store, candidate, rounds: [plain, { ...plain, round: 5 }] });
   expect(environment).toMatchObject({

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { calibrate as calibrateAt, calibrationReportSchema, wantsHints } from '../../src/domain/calibration';
+import { calibrate as calibrateAt, calibrationReportSchema, wantsAid } from '../../src/domain/calibration';
 import { calibrationBandsSchema, type CalibrationBands } from '../../src/domain/campaign';
 import type { Group } from '../../src/domain/rollout';
 
@@ -139,7 +139,7 @@ describe('calibrate', () => {
     ],
   ] as const)('asks for hints or not where it is %s', (_, groups, verdict, wanted) => {
     const report = calibrate({ groups, bands });
-    expect([report.verdict, wantsHints(report, bands)]).toEqual([verdict, wanted]);
+    expect([report.verdict, wantsAid(report, bands)]).toEqual([verdict, wanted]);
   });
 
   it('refuses rewards that are none', () => {

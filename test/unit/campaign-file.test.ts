@@ -76,7 +76,14 @@ describe('a campaign file', () => {
 
   it('has the default kind of a part that is given without one', () => {
     const campaign = load(`${base}preset: demo\nrouter: { tasks: 30, folds: 3 }\n`);
-    expect(campaign.router).toEqual({ kind: 'learned', tasks: 30, trials: 1, folds: 3 });
+    expect(campaign.router).toEqual({
+      kind: 'learned',
+      tasks: 30,
+      trials: 1,
+      folds: 3,
+      labels: false,
+      learnedWeights: false,
+    });
   });
 
   describe('with kinds of somebody else', () => {
@@ -220,7 +227,7 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
     [
       'a target that does not exist',
       base.replace('name: shop', 'name: shpo'),
-      'mine.yaml:4 target.name is "shpo"; it must be shop; did you mean \'shop\'?',
+      'mine.yaml:4 target.name is "shpo"; it must be one of shop, instructions; did you mean \'shop\'?',
     ],
     [
       'more requests than the shop has',

@@ -6,8 +6,9 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { campaignFileSchema } from '../../src/cli/campaign-schema';
 import { checkBridge } from '../../src/cli/checks/bridge';
-import { checkModel, checkTarget } from '../../src/cli/checks/campaign';
-import { requireAll, warningsOf } from '../../src/cli/checks/check';
+import { checkModel, checkTemplate } from '../../src/cli/checks/base-model';
+import { checkTarget } from '../../src/cli/checks/campaign';
+import { passed, requireAll, warningsOf } from '../../src/cli/checks/check';
 import { checkBuild, checkHome, checkMemory, checkNode } from '../../src/cli/checks/machine';
 import { checkGpus } from '../../src/cli/checks/gpus';
 import { checkPolicyServer } from '../../src/cli/checks/policy-server';
@@ -17,6 +18,7 @@ import { doctorLines } from '../../src/cli/doctor';
 import { freePort } from '../../src/cli/ports';
 import { homeAt } from '../../src/cli/project';
 import type { Campaign } from '../../src/domain/campaign';
+import type { EnvironmentDescription } from '../../src/domain/environment';
 import { defineKind } from '../../src/domain/kind';
 import { registry } from '../../src/registry';
 
@@ -75,7 +77,7 @@ describe('a campaign’s needs', () => {
     expect(checkModel(campaign({ model: '/no/model' }))).toMatchObject({
       ok: false,
       detail: 'there is no folder /no/model',
-      fix: 'make one with `make base-model`, or correct baseModel.path in the campaign file',
+      fix: 'make one with `make base-model` or `make real-model`, or correct baseModel.path in the campaign file',
     });
   });
 
@@ -85,6 +87,43 @@ describe('a campaign’s needs', () => {
     expect(checkModel(campaign({ model })).detail).toBe(`${model} lacks weights (*.safetensors), a tokenizer`);
     for (const file of ['model.safetensors', 'tokenizer.json']) writeFileSync(join(model, file), '');
     expect(checkModel(campaign({ model })).ok).toBe(true);
+  });
+
+  it('a LoRA on modules that the base has', () => {
+    const lora = (targetModules: string[]) =>
+      ({ training: { lora: { targetModules } } }) as unknown as Partial<Campaign>;
+    const model = resolve('models/base');
+    expect(checkModel(campaign({ model, ...lora(['q_proj', 'conv.in_proj']) }))).toEqual(passed('base model', model));
+    expect(checkModel(campaign({ model, ...lora(['q_proj', 'gate_proj', 'proj']) }))).toEqual({
+      name: 'base model',
+      ok: false,
+      detail: `training.lora.targetModules: ${model} has no module gate_proj, proj`,
+      fix: 'name modules of this base: conv, in_proj, k_proj, out_proj, q_proj, v_proj, w1, w2, w3',
+    });
+  });
+
+  it('a chat template that shows the target’s tools', async () => {
+    const model = temporary();
+    const tools = [{ name: 'find', description: '', parameters: { type: 'object' as const } }];
+    const described = (offered: typeof tools) => ({ tools: offered }) as unknown as EnvironmentDescription;
+    const file = join(model, 'chat_template.jinja');
+    expect(checkTemplate(campaign({ model }), described(tools))).toBeUndefined();
+    writeFileSync(join(model, 'config.json'), '{}');
+    expect(checkTemplate(campaign({ model }), described([]))).toMatchObject({ ok: false, detail: `${model} has none` });
+    writeFileSync(join(model, 'tokenizer_config.json'), '{"chat_template": "{{ messages }} {{ tools }}"}');
+    expect(checkTemplate(campaign({ model }), described(tools))).toMatchObject({ ok: true, detail: 'shows tools' });
+    writeFileSync(file, '{{ messages[0].content }} my tools_of_trade');
+    expect(checkTemplate(campaign({ model }), described([]))).toMatchObject({ ok: true });
+    expect(checkTemplate(campaign({ model }), described(tools))).toMatchObject({
+      ok: false,
+      detail: `that of ${model} does not show tools, and the target has 1: no rollout could call one`,
+      fix: expect.stringContaining(`let ${file} show them`),
+    });
+    expect(checkTemplate(campaign({ model, url: 'http://127.0.0.1:1' }), described(tools))).toBeUndefined();
+    expect((await checkTarget(campaign({ model }), homeAt(temporary())))[1]).toMatchObject({
+      name: 'chat template',
+      ok: false,
+    });
   });
 
   it('a target that describes itself, and parts that can work on it', async () => {

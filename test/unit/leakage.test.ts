@@ -42,7 +42,7 @@ const campaign = campaignSchema.parse({
 const put = (key: string, mediaType: string, body: string): Promise<ArtifactRef> =>
   store.put({ key, producer: 'test', inputs: [], mediaType, body });
 
-/** A module whose user says `text` after `make`; it gives `hint`. */
+/** A module whose user says `text` after `make`; `hint`: the code of what it gives. */
 const moduleOf = ({ make = '', text = `'seed ' + seed`, hint }: { make?: string; text?: string; hint?: string }) =>
   put(
     `module ${make} ${text} ${hint}`,
@@ -50,7 +50,7 @@ const moduleOf = ({ make = '', text = `'seed ' + seed`, hint }: { make?: string;
     `export const describe = () => ({ policy: 'p', tools: [{ name: 'a', description: '', parameters: {} }], maxSteps: 3 });
      export const make = (seed) => { ${make} return { seed }; };
      export const start = ({ seed }) => [{ role: 'user', content: ${text} }];
-     ${hint === undefined ? '' : `export const hint = () => ${JSON.stringify(hint)};`}`,
+     ${hint === undefined ? '' : `export const hint = ({ seed }) => ${hint};`}`,
   );
 
 const summary = {} as RolloutSummary;
@@ -103,19 +103,20 @@ test('seeds count as far as the capability came', async () => {
   });
 });
 
-test('a seed on which the module throws is left out, and the others are still compared', async () => {
+test('a seed on which the module throws is passed over, and one that says a test task is not used, nor its twin', async () => {
   const shop = createShop();
   const [task] = await shop.tasks('test');
   const { start } = await shop.reset({ id: task!.id, seed: 0 });
   const text = JSON.stringify(start.messages.find(({ role }) => role === 'user')!.content);
   const module = await moduleOf({
-    make: `if (seed === ${TRAINING_SEEDS}) throw new Error('no instance');`,
+    make: `if (seed === ${TRAINING_SEEDS + 2}) throw new Error('no instance');`,
     text: `seed === ${TRAINING_SEEDS + 1} ? ${text} : 'seed ' + seed`,
   });
   expect(await check({ rounds: [calibrated(module)], trained })).toMatchObject({
     passed: false,
     textsChecked: 1 + 1 + 3 + (2 * 2 - 1) + 5,
-    hits: ['its code', `seed-${TRAINING_SEEDS + 1}`].map((where) => ({ where: `some, ${where}`, task: task!.id })),
+    seedsLeftOut: 2,
+    hits: [{ where: 'some, its code', task: task!.id }],
   });
 });
 
@@ -124,18 +125,17 @@ test('where the round was accepted with hints, they are compared, too', async ()
   const [task] = await shop.tasks('test');
   const { start } = await shop.reset({ id: task!.id, seed: 0 });
   const text = start.messages.find(({ role }) => role === 'user')!.content;
-  const round = calibrated(await moduleOf({ hint: `Do as in: ${text.toUpperCase()}` }));
+  const hint = JSON.stringify(`Do as in: ${text.toUpperCase()}`);
+  const round = calibrated(await moduleOf({ hint: `seed === ${CALIBRATION_SEEDS + 1} ? ${hint} : 'look at it .'` }));
   const hinted = (accepted: boolean): SynthesisRound => ({
     ...round,
-    withHints: { share: 0.5, calibration: { accepted } as CalibrationReport, calibrationRollouts: summary },
+    aided: [{ hints: 0.5, calibration: { accepted } as CalibrationReport, calibrationRollouts: summary }],
   });
   expect(await check({ rounds: [hinted(true)] })).toMatchObject({
     passed: false,
     textsChecked: 1 + 1 + 2 * 3,
-    hits: ['its code', ...[0, 1, 2].map((seed) => `seed-${CALIBRATION_SEEDS + seed}, hint`)].map((where) => ({
-      where: `some, ${where}`,
-      task: task!.id,
-    })),
+    seedsLeftOut: 2,
+    hits: [{ where: 'some, its code', task: task!.id }],
   });
   for (const unhinted of [round, hinted(false)])
     expect(await check({ rounds: [unhinted] })).toMatchObject({
@@ -160,7 +160,8 @@ test('what an arm trained on is compared, too, and what a capability was trained
   const found = await check({ ...capability, arms: [single, joint] });
   // And its code.
   expect(found.textsChecked).toBe(alone + 2 + 1 + 3);
-  expect(found.hits).toContainEqual({ where: `environments, seed-${TRAINING_SEEDS + 1}`, task: task!.id });
+  expect(found.seedsLeftOut).toBe(2);
+  expect(found.hits).toEqual([{ where: 'environments, its code', task: task!.id }]);
 });
 
 test('a failure of the target is no reason to leave a text out', async () => {

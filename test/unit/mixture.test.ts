@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Dependencies } from '../../src/activities/context';
 import { createTakeModules } from '../../src/activities/take-modules';
+import { EnvironmentPool } from '../../src/activities/environments';
 import { resolveTasks, inputsOf } from '../../src/activities/tasks';
+import type { TaskSet } from '../../src/activities/types';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import { campaignFileSchema } from '../../src/cli/campaign-schema';
 import type { ArtifactRef } from '../../src/domain/artifacts';
@@ -101,7 +103,7 @@ test('what it is made of decides its version, and is what its rollouts derive fr
   ];
   const versions = [await versionOf(a, b), await versionOf(b, a), await versionOf(a, { ...b, hints: true })];
   expect(new Set(versions).size).toBe(3);
-  const tasks = { kind: 'mixed', environments: 2, from: 0, count: 2 } as const;
+  const tasks: TaskSet = { kind: 'mixed', from: 0, count: 2, easier: [null, null] };
   expect(inputsOf({ environment: mixtureSpec([a, b]), tasks })).toEqual([apples, pears]);
 });
 
@@ -116,8 +118,18 @@ test('a module that does not load is an error, and no campaign file can name a m
 
 describe('tasks', () => {
   test('come in pairs of seeds, in turn: each step of enough groups holds a pair of every environment', async () => {
-    const set = { kind: 'mixed', environments: 3, from: TRAINING_SEEDS, count: 24 } as const;
-    const tasks = await resolveTasks(store, set);
+    const { apples, pears } = await counters();
+    const modules = [apples, pears, apples].map((module) => ({ module, hints: false }));
+    const environments = new EnvironmentPool(store, registry.environments);
+    const resolved = (easier: (number | null)[]) =>
+      resolveTasks(
+        { store, environments },
+        {
+          environment: mixtureSpec(modules),
+          tasks: { kind: 'mixed', from: TRAINING_SEEDS, count: 24, easier },
+        },
+      );
+    const tasks = await resolved([null, null, null]);
     expect(tasks.slice(0, 8).map((task) => task.replace('/seed-1000', ':'))).toEqual([
       '0:0',
       '0:1',
@@ -134,12 +146,24 @@ describe('tasks', () => {
     // Fewer groups than that: as many environments as there are pairs, and in the end as many tasks of each.
     for (let n = 0; n < 24; n += 4) expect(environmentsOf(tasks.slice(n, n + 4))).toBe(2);
     expect([0, 1, 2].map((n) => tasks.filter((task) => task.startsWith(`${n}/`)).length)).toEqual([8, 8, 8]);
+    // One of them was accepted with easier instances.
+    const aided = await resolved([null, 1, null]);
+    expect(aided).toEqual(tasks.map((task) => (task.startsWith('1/') ? `${task}-easier` : task)));
   });
 
   test('of another form, or of an environment that is not there, are refused by name', () => {
     expect(mixedTaskOf('1/seed-5', 2)).toEqual({ environment: 1, id: 'seed-5' });
-    for (const task of ['seed-5', '2/seed-5', '1/5', '/seed-5', mixedTasks({ environments: 3, from: 0, count: 6 })[5]!])
-      expect(() => mixedTaskOf(task, 2)).toThrow(`task "${task}": a mixture's tasks are <n>/seed-<k>, n below 2`);
+    expect(mixedTaskOf('1/seed-5-easier', 2)).toEqual({ environment: 1, id: 'seed-5-easier' });
+    for (const task of [
+      'seed-5',
+      '2/seed-5',
+      '1/5',
+      '/seed-5',
+      mixedTasks({ of: [{ from: 0 }, { from: 0 }, { from: 0 }], count: 6 })[5]!,
+    ])
+      expect(() => mixedTaskOf(task, 2)).toThrow(
+        `task "${task}": a mixture's tasks are <n>/seed-<k> and <n>/seed-<k>-easier, n below 2`,
+      );
   });
 });
 
@@ -161,10 +185,8 @@ describe('modules that somebody brings', () => {
   test('are wanted: a folder that is not there, or holds none, is named with the fix', async () => {
     const fix = 'name a folder of environment modules (docs/synthesis.md)';
     const empty = mkdtempSync(join(home, 'empty-'));
-    const wrong = (message: string) => ({ type: 'BadInput', nonRetryable: true, message });
-    await expect(takeModules({ folder: empty })).rejects.toMatchObject(
-      wrong(`modules: ${empty} holds no .js file; ${fix}`),
-    );
+    const wrong = (message: string) => ({ type: 'BadInput', retryable: false, message });
+    await expect(takeModules({ folder: empty })).rejects.toMatchObject(wrong(`${empty} holds no .js file; ${fix}`));
     await expect(takeModules({ folder: join(empty, 'gone') })).rejects.toMatchObject({
       message: expect.stringMatching(/gone cannot be read \(.*ENOENT.*; name a folder/),
     });

@@ -10,14 +10,25 @@ import { writeRecorded } from '../support/write-recorded';
 
 jest.setTimeout(180_000);
 
-it.each(['shop-base', 'tau2-retail'])('%s: selects exactly what was planted, with labels that agree', async (set) => {
+/** The share of what was planted that is selected. In ToolSandbox's set one of four was split into two, each too rare. */
+const sets = [
+  ['shop-base', 1],
+  ['shop-ask-refuse-tell', 1],
+  ['shop-compute-refuse-tell', 1],
+  ['tau2-retail', 1],
+  ['toolsandbox', 0.75],
+] as const;
+
+it.each(sets)('%s: selects what was planted and nothing else, with labels that agree', async (set, recall) => {
   const { fixture, capabilities: mapping, selection: rule } = readEvaluation(set);
   const truth = readTruth(fixture);
   const analysis = await analyseRecorded({ set });
   const reference = referenceLabels({ ...analysis, truth });
   const score = scoreAnalysis({ mapping, planted: truth.planted, rule, reference, ...analysis });
-  expect(score).toMatchObject({ precision: 1, recall: 1, missed: [], mistaken: [] });
-  for (const { kappaLacking } of Object.values(score.capabilities)) expect(kappaLacking).toBeGreaterThan(0.6);
+  expect(score).toMatchObject({ precision: 1, recall, mistaken: [] });
+  const selected = Object.values(score.capabilities).filter((one) => one.selected);
+  expect(selected).toHaveLength(3 + Number(set === 'tau2-retail'));
+  for (const { kappaLacking } of selected) expect(kappaLacking).toBeGreaterThan(0.6);
 });
 
 const modulesOf = (set: string): string => join(recordedFolder, set, 'modules');

@@ -523,12 +523,15 @@ test.each([
     const [first, ...others] = record.capabilities!;
     const last = first!.rounds.at(-1)!;
     const { calibration, calibrationRollouts } = last;
-    const withHints = { share: 0.5, calibration: calibration!, calibrationRollouts: calibrationRollouts! };
-    const rounds = [{ ...last, ...(hinted && { withHints }) }];
+    const accepted = { ...calibration!, accepted: true };
+    const aided = [{ hints: 0.5, easier: 0.5, calibration: accepted, calibrationRollouts: calibrationRollouts! }];
+    const rounds = [{ ...last, ...(hinted && { aided }) }];
     const training = { ...record.campaign.training, hintShare };
     const campaign = { ...record.campaign, training };
     const report = await built({ ...record, campaign, capabilities: [{ ...first!, rounds }, ...others] });
     expect(report.capabilities![0]!.training!.hints).toBe(share);
+    // As many easier instances as it was accepted with.
+    expect(report.capabilities![0]!.training!.easier).toBe(hinted ? 0.5 : undefined);
     // A baseline trains on the target, where there are no hints.
     expect(armOf(report, 'theirs').training!.hints).toBeUndefined();
   },
@@ -588,7 +591,7 @@ describe('with branches', () => {
     ]);
     const said = gamed.verdict.find(({ text }) => text.startsWith(`Adapter ${one} is gamed`))!;
     expect(said.text).toMatch(
-      /it gains \+100\.0 pt on special \(90% interval .*, n 34\) by losing -92\.9 pt on twin \(90% .*, n 14\)\. .*The router may choose it/,
+      /changes by \+100\.0 pt on special \(90% interval .*, n 34\) but by -92\.9 pt on twin \(90% .*, n 14\)\. .*The router may choose it/,
     );
     const at = `capabilities.${one}.validation.synthesized`;
     expect(said.behind.slice(0, 2)).toEqual([`${at}.special.difference`, `${at}.twin.difference`]);

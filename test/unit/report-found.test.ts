@@ -271,7 +271,7 @@ describe('versions', () => {
         selfTest: { passed: true, findings: [] },
         calibration,
         calibrationRollouts: await played('plain', [0, 0]),
-        withHints: { share: 0.5, calibration, calibrationRollouts: await played('hinted', [0, 1, 1], true) },
+        aided: [{ hints: 0.5, calibration, calibrationRollouts: await played('hinted', [0, 1, 1], true) }],
         decision: { kind: 'reject', reason: 'too narrow', by: 'person', at: 1 },
       },
     ];
@@ -291,12 +291,12 @@ describe('versions', () => {
           },
         },
         decision: 'rejected: too narrow',
-        withHints: { hints: 0.5, successRate: { value: 2 / 3 } },
+        aided: [{ hints: 0.5, successRate: { value: 2 / 3 } }],
       },
     ]);
     expect(reported![0]!.version.changes).toBeUndefined();
     // The last calibration is that with hints; without them nothing succeeds.
-    expect(kept).toEqual(reported![1]!.withHints);
+    expect(kept).toEqual(reported![1]!.aided![0]);
     expect(reported![1]!.calibration!.successRate.value).toBe(0);
     expect(episodes).toMatchObject([
       { outcome: 'failed', reward: 0, hinted: true },

@@ -61,7 +61,9 @@ test('what a learned router compared, its regret and its latency are on the page
   expect(terminal).toContain('regret on test +2.5 pt (+0.5 to +5.0); 0.21 ms a conversation');
   const texts = report.verdict.map(({ text }) => text).join('\n');
   expect(texts).toContain('Routing, by ridge, helps in cross-validation');
-  expect(texts).toContain('With the best option for every test task it would be at most 2.5 points higher (');
+  expect(texts).toContain(
+    'With the best option for every test task the routed policy would be at most 2.5 points higher (',
+  );
 });
 
 test('of many sums the best stand among the arms, the others are folded', () => {

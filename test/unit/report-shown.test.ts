@@ -69,8 +69,8 @@ describe('page', () => {
     Object.assign(draft.capabilities![0]!.training!, { hints: 0.25 });
     const page = pageOf(draft);
     expect(page).toContain('<h3>complete_all_requested_actions, with hints on 25% of the rollouts</h3>');
-    expect(page).toContain('the lines count the hinted rollouts, too');
-    expect(html).not.toContain('the lines count the hinted rollouts, too');
+    expect(page).toContain('the lines count these rollouts, too');
+    expect(html).not.toContain('the lines count these rollouts, too');
   });
 
   test('shows what language models cost by step, against the budget', () => {

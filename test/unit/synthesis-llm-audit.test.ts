@@ -14,6 +14,7 @@ jest.setTimeout(120_000);
 const examples = resolve(__dirname, '..', '..', 'prompts', 'examples');
 const read = (name: string): string => readFileSync(join(examples, name), 'utf8');
 const retail = readFileSync(resolve(__dirname, '..', 'fixtures', 'synthesis', 'retail-by-hand.js'), 'utf8');
+const writing = readFileSync(resolve(__dirname, '..', 'fixtures', 'synthesis', 'writing-by-hand.js'), 'utf8');
 const findingsOf = async (source: string): Promise<string> => (await selfTest({ source })).findings.join('\n');
 const changed = (source: string, ...changes: [string, string][]): string =>
   changes.reduce((text, [from, to]) => {
@@ -23,12 +24,72 @@ const changed = (source: string, ...changes: [string, string][]): string =>
 
 describe('modules that pass', () => {
   it.each(readdirSync(examples))('the example %s, which is short enough to be read', async (name) => {
-    expect(await selfTest({ source: read(name) })).toEqual({ passed: true, findings: [], hints: true });
+    expect(await selfTest({ source: read(name) })).toEqual({ passed: true, findings: [], hints: true, easier: true });
     expect(read(name).split('\n').length).toBeLessThan(180);
   });
 
   it('one for tau2-bench retail, with a user who confirms and forgets', async () => {
     expect(await selfTest({ source: retail })).toEqual({ passed: true, findings: [], hints: true });
+  });
+});
+
+describe('a module without tools', () => {
+  it('passes, and its easier instances too', async () => {
+    expect(await selfTest({ source: writing })).toEqual({ passed: true, findings: [], hints: true, easier: true });
+  });
+
+  it.each<[string, [string, string][], RegExp]>([
+    [
+      'any text of some length',
+      [['words.includes(word) && words.includes(topic) && !copied && new Set(words).size * 2 > words.length', 'true']],
+      /always saying "[^]*succeeds on/,
+    ],
+    [
+      'the words of the request again and again',
+      [
+        ['!copied && new Set(words).size * 2 > words.length', 'true'],
+        ['state.special ? sentences === state.count : sentences > state.count', 'sentences > 3'],
+        ['written(state, state.special ? state.count : state.count + 1)', 'written(state, 8)'],
+      ],
+      /the request's own words, five times succeeds on/,
+    ],
+    [
+      'twins on which the special thing is right, too',
+      [[': sentences > state.count', ': sentences > 0']],
+      /shortcut "always"/,
+    ],
+  ])('that pays for %s is found', async (_, changes, finding) => {
+    expect(await findingsOf(changed(writing, ...changes))).toMatch(finding);
+  });
+});
+
+describe('easier instances', () => {
+  const easier = 'export const easier = (seed) => instance(seed, true);';
+  it.each<[string, string, RegExp]>([
+    [
+      'are of another branch',
+      'export const easier = (seed) => instance(seed + 1, true);',
+      /^easier: seed 0 is of the branch more, and of exactly as make\(\) gives it/,
+    ],
+    ['leave nothing out', 'export const easier = (seed) => make(seed);', /^easier: it gives what make\(\) gives/],
+  ])('that %s', async (_, other, finding) => {
+    expect(await findingsOf(changed(writing, [easier, other]))).toMatch(finding);
+  });
+
+  it('are audited as full ones are, and their solutions take no more messages', async () => {
+    const paid = changed(
+      writing,
+      ["text: '', done: false", "text: '', fewer, done: false"],
+      ['state.done && answers && fits ? 1', "state.done && (state.fewer ? state.text !== '' : answers && fits) ? 1"],
+    );
+    const found = (await findingsOf(paid)).split('\n');
+    expect(found.length).toBeGreaterThan(0);
+    for (const one of found) expect(one).toMatch(/^(easier instances: reward: |\d+ more findings are left out)/);
+    const long = changed(writing, [
+      'export const solve = (seed, state = make(seed)) =>',
+      "export const solve = (seed, state) => [...(state ? [{ role: 'assistant', content: '', toolCalls: [{ id: 'a', name: 'x', arguments: {} }] }] : []), ...solution(seed, state ?? make(seed))];\nconst solution = (seed, state) =>",
+    ]);
+    expect(await findingsOf(long)).toMatch(/easier: seed 0 takes 2 messages, and 1 as make\(\) gives it/);
   });
 });
 

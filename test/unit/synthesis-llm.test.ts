@@ -420,13 +420,13 @@ describe('a revision', () => {
   ])(
     'of one that is too hard, and with hints %s, says both, and what to turn by the latter',
     async (_, hinted, advice) => {
-      const withHints = { share: 0.5, calibration: rewarded(...hinted) };
-      const { found } = await revised({ calibration: rewarded(0, 0, 0, 0), withHints });
+      const aided = [{ hints: 0.5, calibration: rewarded(...hinted) }];
+      const { found } = await revised({ calibration: rewarded(0, 0, 0, 0), aided });
       expect(found).toMatch(/- success rate 0\.000 is below 0\.2[^]*Over all instances: success rate 0%/);
       const second = found.slice(found.indexOf('attempted again, with `hint(state)` shown in 50% of the attempts'));
       expect(second).toMatch(/^[^\n]*, and it is not within the bands either:\n\n- /);
       expect(second).toContain(`Over all instances: success rate ${100 * hinted[0]!}%`);
-      expect(second).toContain(withHints.calibration.reasons[0]);
+      expect(second).toContain(aided[0]!.calibration.reasons[0]);
       expect(second).toMatch(advice);
     },
   );
@@ -435,7 +435,7 @@ describe('a revision', () => {
     const { found } = await revised({
       rejection: 'the user gives the order id unasked\nand is rude',
       calibration: rewarded(0, 0, 0, 0),
-      withHints: { share: 0.25, calibration: rewarded(1, 0, 1, 0) },
+      aided: [{ hints: 0.25, calibration: rewarded(1, 0, 1, 0) }],
     });
     expect(found).toMatch(
       /A person then read the module and rejected it[^\n]*\n\n> the user gives the order id unasked\n> and is rude\n/,

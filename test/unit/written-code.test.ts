@@ -7,7 +7,8 @@ import { selfTest } from '../../src/sandbox/self-test';
 import { staticFindings } from '../../src/sandbox/static-checks';
 import { withoutTypes } from '../../src/sandbox/strip-types';
 import { messageHash } from '../../src/sandbox/leakage';
-import { identifiersIn, leaksOf, quotesTask } from '../../src/synthesis/llm/leaks';
+import { leaksOf } from '../../src/sandbox/instance-leaks';
+import { identifiersIn, quotesTask } from '../../src/synthesis/llm/leaks';
 import { rationaleIn } from '../../src/synthesis/llm/read-module';
 
 jest.setTimeout(60_000);

@@ -1,6 +1,7 @@
 /** The arms that spend the budget otherwise: on what they train, where they start, what their iterations count, how they end. */
+import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import type { TrainInput } from '../../src/activities/types';
+import type { FineTuneInput, TrainInput } from '../../src/activities/types';
 import { mixtureSpec, sandboxSpec } from '../../src/domain/environment-spec';
 import type { ArmResult, CapabilityResult } from '../../src/domain/results';
 import { TRAINING_SEEDS } from '../../src/sandbox/seeds';
@@ -129,6 +130,96 @@ test('trace_then_target trains on the target from the sum of the adapters, and i
   expect(training('all_at_first')?.training.steps).toBe(4);
 });
 
+test('distill teaches one adapter what the router chooses, with the adapters that a part of the budget comes to', async () => {
+  let order: string[] = [];
+  const { training, arm, target, seen } = await run([{ kind: 'distill', share: 1 / 3, learningRate: 0.5 }], {
+    fitRouter: async () => {
+      order = ['the router is fitted'];
+      return { router: artifact('router') };
+    },
+    rollOut: async (input) => {
+      order.push(input.title);
+      // Of each capability the last iteration is the best: the router chooses among these.
+      return summary(input, input.title.endsWith('at step 4') ? 0.6 : 0.3);
+    },
+  });
+  expect(training('distill')).toMatchObject({
+    environment: target,
+    tasks: { part: 'discovery' },
+    teacher: {
+      router: artifact('router'),
+      // Two thirds of 8 steps for two adapters: checkpoints are after 2 and 4.
+      instead: [refuse, tell].map((name) => ({
+        adapter: artifact(`${name}-4`).sha256,
+        adapters: [{ ref: artifact(`${name}-2`), weight: 1 }],
+      })),
+    },
+    // There are 4 tasks to discover from.
+    training: { steps: 4, groupsPerStep: 4, groupSize: STEP / 4, kl: 0, maskReadOnlyTurns: false, learningRate: 0.5 },
+  });
+  expect(training('distill')?.from).toBeUndefined();
+  const { iterations, builtOn, best } = arm('distill');
+  expect(iterations?.map(({ step, rollouts }) => [step, rollouts / STEP])).toEqual([
+    [2, 6],
+    [4, 8],
+  ]);
+  expect(best?.step).toBe(4);
+  expect(builtOn).toEqual([refuse, tell].map((capability) => ({ capability, rollouts: 2 * STEP })));
+  expect(order.indexOf('the router is fitted')).toBeLessThan(order.indexOf('distill: held out at step 2'));
+  expect(order).toContain('test: distill');
+  expect(seen.record?.router?.options).not.toContain('distill');
+});
+
+test('without a router there is nothing to distill, and the row says why', async () => {
+  const { arm, seen } = await run([{ kind: 'distill' }, { kind: 'grpo_target' }], {
+    fitRouter: async () => {
+      throw ApplicationFailure.create({ type: 'BadInput', message: 'no task has an outcome', nonRetryable: true });
+    },
+  });
+  expect(arm('distill')).toMatchObject({
+    status: 'failed',
+    reason: 'there is no routed policy to distill: the router was not fitted: BadInput: no task has an outcome',
+  });
+  // In the order of the campaign file, whenever they started.
+  expect(seen.record?.arms?.map(({ name, status }) => [name, status])).toEqual([
+    ['distill', 'failed'],
+    ['grpo_target', 'done'],
+  ]);
+});
+
+test('sft trains on conversations that somebody brings, and spends no rollouts', async () => {
+  const fineTuned = jest.fn();
+  const taken = jest.fn();
+  const { activities } = fakeActivities();
+  const { arm, target } = await run([{ kind: 'sft', conversations: '/some.jsonl', epochs: 2, checkpointEvery: 7 }], {
+    takeConversations: async (input) => {
+      taken(input);
+      return activities.takeConversations(input);
+    },
+    fineTune: async (input) => {
+      fineTuned(input);
+      return activities.fineTune(input);
+    },
+  });
+  expect(taken).toHaveBeenCalledWith({ file: '/some.jsonl', minReward: 1 });
+  expect(fineTuned).toHaveBeenCalledWith(
+    expect.objectContaining({
+      environment: target,
+      conversations: artifact('conversations'),
+      // Not the file: what is in it decides.
+      maker: { kind: 'sft', version: '1', options: {} },
+      training: expect.objectContaining({ epochs: 2, checkpointEvery: 7, rowsPerStep: 16, learningRate: 1e-5 }),
+    }),
+  );
+  // As long as its passes say, and not as the trainings on rollouts.
+  expect((fineTuned.mock.calls[0] as [FineTuneInput])[0].training.steps).toBeUndefined();
+  expect(arm('sft')).toMatchObject({ status: 'done', routable: false, conversations: 40 });
+  expect(arm('sft').iterations?.map(({ step, rollouts }) => [step, rollouts])).toEqual([
+    [7, 0],
+    [14, 0],
+  ]);
+});
+
 test('a composite is no capability alone: it starts from adapters of others', () => {
   const trained = {} as NonNullable<CapabilityResult['trained']>;
   const result = (name: string, more: Partial<CapabilityResult>): CapabilityResult => {
@@ -153,7 +244,7 @@ test('environments are taken from a folder, tested, and trained on beside the ca
 });
 
 test('what there is nothing to build on for, or is unfit, ends as a row with its reason', async () => {
-  const kinds = ['joint', 'grpo_single', 'trace_then_target'].map((kind) => ({ kind }));
+  const kinds = ['joint', 'grpo_single', 'trace_then_target', 'distill'].map((kind) => ({ kind }));
   const reasonsOf = async (arms: { kind: string }[], change: Partial<Activities>) => {
     const { seen } = await run(arms, change);
     return seen.record!.arms!.map(({ status, reason }) => [status, reason]);
@@ -161,6 +252,7 @@ test('what there is nothing to build on for, or is unfit, ends as a row with its
   const uncalibrated = await reasonsOf(kinds, { calibrate: async () => calibration(false) });
   expect(uncalibrated).toEqual([
     ['failed', 'no capability has a calibrated environment to train on'],
+    ['failed', 'no capability came to an adapter'],
     ['failed', 'no capability came to an adapter'],
     ['failed', 'no capability came to an adapter'],
   ]);

@@ -2,10 +2,11 @@
 import { ApplicationFailure, Context, sleep } from '@temporalio/activity';
 import type { WorkflowFailedError } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { TaskSet } from '../../src/activities/types';
 import type { FailureType } from '../../src/domain/failures';
 import type { CampaignProgress } from '../../src/workflows/messages';
 import { quiet, start, timeSkipping, withWorkers } from './environment';
-import { artifact, calibration, config, fakeActivities, summary, type Activities } from './fake-activities';
+import { adapter, artifact, calibration, config, fakeActivities, summary, type Activities } from './fake-activities';
 
 jest.setTimeout(120_000);
 quiet();
@@ -49,6 +50,54 @@ test('goes through every stage and reports it', async () => {
   expect(summed.map(({ title, policy }) => [title, policy])).toEqual(
     ['outcome matrix', 'test'].map((what) => [`${what}: ${sum}`, { base: 'base@1', adapters: parts }]),
   );
+});
+
+test('learned weights are one more option, learned on the outcomes of all others', async () => {
+  const { activities, seen } = fakeActivities();
+  let given: Parameters<typeof activities.weighAdapters>[0] | undefined;
+  activities.weighAdapters = async (input) => {
+    given = input;
+    return adapter('weighted');
+  };
+  const campaign = () => named({ router: { learnedWeights: true } });
+  const result = () => withWorkers(env, activities, async () => (await start(env, { campaign: campaign() })).result());
+  await result();
+  const [one, other] = ['refuse_what_is_forbidden', 'tell_what_is_asked'];
+  expect(given?.policies).toEqual(seen.record?.capabilities?.map(({ trained }) => trained!.best.policy));
+  expect(given?.outcomes.map(({ uri }) => uri)).toEqual(
+    ['base', one, other, `${one}+${other}`].map((name) => `artifact:outcome matrix: ${name}`),
+  );
+  expect(seen.record?.router?.options.at(-1)).toBe('weighted');
+  expect(seen.record?.evaluation?.policies.map(({ name }) => name)).toContain('weighted');
+
+  activities.weighAdapters = () => Promise.reject(fatal('nothing was solved'));
+  await result();
+  expect(seen.record?.router?.options).not.toContain('weighted');
+  expect(seen.record?.router?.failed).toEqual([
+    { name: 'weighted', reason: expect.stringContaining('nothing was solved') },
+  ]);
+});
+
+test('plain requests are answered by every single policy, the largest sum and the routed one, and never end a campaign', async () => {
+  const { activities, seen } = fakeActivities({
+    measurePlain: async ({ batches }) => artifact(`measures of ${batches.map(({ name }) => name).join(' ')}`),
+  });
+  const broken = activities.rollOut;
+  activities.rollOut = async (input) => {
+    if (input.title === 'plain requests: grpo_target') throw fatal('no adapter');
+    return broken(input);
+  };
+  const campaign = named({ evaluation: { plainRequests: 12 } });
+  await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
+  const asked = seen.rollOuts.filter(({ purpose }) => purpose === 'plain');
+  expect(asked.every(({ tasks, attempts }) => tasks.kind === 'plain' && tasks.count === 12 && attempts === 1)).toBe(
+    true,
+  );
+  const [a, b] = ['refuse_what_is_forbidden', 'tell_what_is_asked'];
+  const names = ['base', a, b, `${a}+${b}`, 'trace'];
+  expect(seen.record?.plain?.policies.map(({ name }) => name)).toEqual(names);
+  expect(seen.record?.plain?.failed).toEqual([{ name: 'grpo_target', reason: expect.stringContaining('no adapter') }]);
+  expect(seen.record?.plain?.measures).toEqual(artifact(`measures of ${names.join(' ')}`));
 });
 
 test('of many adapters the sums on a greedy way are tried in rounds, and the router is given those that raised the success', async () => {
@@ -135,53 +184,74 @@ test('an environment outside the bands is made again with the report, and given 
   expect(seen.record?.evaluation?.policies.map((p) => p.name)).toEqual(['base', 'trace']);
 });
 
-test('an environment that is too hard is calibrated once more with its hints, and trained with them where that is within the bands', async () => {
-  const hard = { ...calibration(false), verdict: 'too_hard' as const, reasons: ['success rate 0.01 is below 0.2'] };
-  const run = async (replaced: Partial<Activities>, fields: object = {}) => {
-    const { activities, seen } = fakeActivities({
-      selfTest: async () => ({ passed: true, findings: [], hints: true }),
-      calibrate: async ({ rollouts }) => (rollouts.uri.endsWith('with hints') ? calibration(true) : hard),
-      ...replaced,
-    });
-    const campaign = named({
-      calibration: { maxRounds: 1 },
-      training: { steps: 4, hintShare: 0.25 },
-      arms: [],
-      ...fields,
-    });
-    await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
-    const { record, rollOuts } = seen;
-    const hinted = rollOuts.filter(({ hints }) => hints);
-    return {
-      ...{ seen, hinted: hinted.map(({ purpose, hints }) => [purpose, hints?.share]) },
-      ended: record?.capabilities?.map(({ status, reason, rounds: [round] }) => [
-        ...[status, reason, round?.calibration?.verdict, round?.withHints?.share],
-        round?.withHints?.calibration.accepted,
-      ]),
+test.each([
+  ['hints', { hints: 0.5 }, 'with hints'],
+  ['easier instances too', { hints: 0.5, easier: 0.75 }, 'with hints and easier instances'],
+])(
+  'an environment that is too hard is calibrated with %s, and trained so where that is within the bands',
+  async (_, aids, title) => {
+    const hard = { ...calibration(false), verdict: 'too_hard' as const, reasons: ['success rate 0.01 is below 0.2'] };
+    const { hints, easier } = aids as { hints: number; easier?: number };
+    const run = async (replaced: Partial<Activities>, fields: object = {}) => {
+      const { activities, seen } = fakeActivities({
+        selfTest: async () => ({ passed: true, findings: [], hints: true, easier: easier !== undefined }),
+        calibrate: async ({ rollouts }) => (rollouts.uri.endsWith(title) ? calibration(true) : hard),
+        ...replaced,
+      });
+      const campaign = named({
+        calibration: { maxRounds: 1, easierShare: 0.75 },
+        training: { steps: 4, hintShare: 0.25 },
+        arms: [],
+        ...fields,
+      });
+      await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
+      const { record, rollOuts } = seen;
+      const aided = rollOuts.filter(({ hints: given, tasks }) => given ?? easierOf(tasks));
+      return {
+        ...{ seen, aided: aided.map((one) => [one.purpose, one.hints?.share, easierOf(one.tasks)]) },
+        ended: record?.capabilities?.map(({ status, reason, rounds: [round] }) => [
+          ...[status, reason, round?.calibration?.verdict],
+          round?.aided?.map((one) => [one.hints, one.easier, one.calibration.accepted]),
+        ]),
+      };
     };
-  };
-  const accepted = await run({});
-  expect(accepted.ended).toEqual(Array(2).fill(['trained', undefined, 'too_hard', 0.5, true]));
-  expect(accepted.hinted).toEqual(Array(2).fill(['calibration', 0.5]));
-  expect(accepted.seen.trainings.map(({ hints }) => hints)).toEqual([{ share: 0.25 }, { share: 0.25 }]);
+    const easierOf = (tasks: TaskSet) => (tasks.kind === 'seeds' ? tasks.easier : undefined);
+    const tried = [[hints, undefined], ...(easier === undefined ? [] : [[hints, easier]])];
+    const accepted = await run({});
+    const last = tried.length - 1;
+    expect(accepted.ended).toEqual(
+      Array(2).fill(['trained', undefined, 'too_hard', tried.map((each, n) => [...each, n === last])]),
+    );
+    expect([...accepted.aided].sort()).toEqual([...tried, ...tried].map((each) => ['calibration', ...each]).sort());
+    // Of the instances as many as it was accepted with; held-out ones are full.
+    expect(accepted.seen.trainings.map((one) => [one.hints, one.easier])).toEqual(
+      Array(2).fill([{ share: 0.25 }, easier]),
+    );
 
-  const notEven = await run({ calibrate: async () => hard });
-  const reason = 'success rate 0.01 is below 0.2';
-  const ended = ['not_calibrated', reason, 'too_hard'];
-  const withHints = `${reason}; with hints: ${reason}`;
-  expect(notEven.ended).toEqual(Array(2).fill(['not_calibrated', withHints, 'too_hard', 0.5, false]));
+    const notEven = await run({ calibrate: async () => hard });
+    const reason = 'success rate 0.01 is below 0.2';
+    const also = easier === undefined ? '' : `; with hints and easier instances: ${reason}`;
+    expect(notEven.ended).toEqual(
+      Array(2).fill([
+        'not_calibrated',
+        `${reason}; with hints: ${reason}${also}`,
+        'too_hard',
+        tried.map((each) => [...each, false]),
+      ]),
+    );
 
-  // Without hints, or where they are not wanted, nothing is rolled out for them.
-  for (const without of [
-    await run({ selfTest: async () => ({ passed: true, findings: [] }) }),
-    await run({}, { calibration: { maxRounds: 1, hintShare: 0 } }),
-  ]) {
-    expect(without.ended).toEqual(Array(2).fill([...ended, undefined, undefined]));
-    expect(without.hinted).toEqual([]);
-  }
-  const easy = await run({ calibrate: async () => calibration(false) });
-  expect(easy.hinted).toEqual([]);
-});
+    // Without any, or where they are not wanted, nothing is rolled out for them.
+    for (const without of [
+      await run({ selfTest: async () => ({ passed: true, findings: [] }) }),
+      await run({}, { calibration: { maxRounds: 1, hintShare: 0, easierShare: 0 } }),
+    ]) {
+      expect(without.ended).toEqual(Array(2).fill(['not_calibrated', reason, 'too_hard', undefined]));
+      expect(without.aided).toEqual([]);
+    }
+    const easy = await run({ calibrate: async () => calibration(false) });
+    expect(easy.aided).toEqual([]);
+  },
+);
 
 test('what calibration with hints came to goes back to the synthesizer beside that without', async () => {
   const given: unknown[] = [];
@@ -196,7 +266,7 @@ test('what calibration with hints came to goes back to the synthesizer beside th
   });
   const campaign = named({ calibration: { maxRounds: 2 }, arms: [] });
   await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
-  const feedback = { findings: [], calibration: hard, withHints: { share: 0.5, calibration: calibration(false) } };
+  const feedback = { findings: [], calibration: hard, aided: [{ hints: 0.5, calibration: calibration(false) }] };
   expect(given.map((previous) => ({ ...(previous as object), module: undefined }))).toEqual(Array(2).fill(feedback));
 });
 

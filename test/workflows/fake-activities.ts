@@ -61,7 +61,13 @@ export type Activities = ControlActivities & AnalysisActivities & RolloutActivit
 /** The calls that were made, in order, and the record that the report was written from. */
 export interface Seen {
   rollOuts: RollOutInput[];
-  trainings: { name: string; steps: number; hints?: Hints | undefined; from?: FixedPolicy['adapters'] | undefined }[];
+  trainings: {
+    name: string;
+    steps: number;
+    hints?: Hints | undefined;
+    easier?: number | undefined;
+    from?: FixedPolicy['adapters'] | undefined;
+  }[];
   searches: { name: string; rollouts: number; seed: number; searchSeed: number }[];
   record?: CampaignRecord;
 }
@@ -90,6 +96,7 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
     synthesize: async ({ candidate, round }) => artifact(`${candidate.name}-${round}`),
     selfTest: async () => ({ passed: true, findings: [] }),
     takeModules: async () => ['one', 'two'].map((name) => ({ file: `${name}.js`, module: artifact(name) })),
+    takeConversations: async () => ({ conversations: artifact('conversations'), count: 40 }),
     calibrate: async () => calibration(true),
     checkBase: async () => ({ rollouts: artifact('base check'), problems: [], warnings: [] }),
     rollOut: async (input) => {
@@ -99,8 +106,9 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
     train: async (input) => {
       const { steps, groupsPerStep, groupSize, checkpointEvery } = input.training;
       Context.current().heartbeat({ kind: 'train', step: 1, steps });
-      const { name, hints, from } = input;
-      seen.trainings.push({ name, steps, ...(hints && { hints }), ...(from && { from }) });
+      const { name, hints, from, tasks } = input;
+      const aids = { ...(hints && { hints }), ...(tasks.kind === 'seeds' && tasks.easier && { easier: tasks.easier }) };
+      seen.trainings.push({ name, steps, ...aids, ...(from && { from }) });
       const saved = Array.from({ length: steps }, (_, n) => n + 1).filter(
         (step) => step % checkpointEvery === 0 || step === steps,
       );
@@ -112,6 +120,15 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
         completionTokens: 1,
         metrics: artifact('metrics'),
         checkpoints: saved.map((step) => ({ step, policy: adapter(`${input.name}-${step}`) })),
+      };
+    },
+    weighAdapters: async () => adapter('weighted'),
+    fineTune: async ({ name, training: { checkpointEvery } }) => {
+      Context.current().heartbeat({ kind: 'train', step: 1 });
+      return {
+        ...{ steps: 2 * checkpointEvery, rollouts: 0, brokenRollouts: 0, promptTokens: 0, completionTokens: 0 },
+        metrics: artifact('fine-tuning'),
+        checkpoints: [1, 2].map((n) => ({ step: n * checkpointEvery, policy: adapter(`${name}-${n}`) })),
       };
     },
     searchPrompt: async ({ name, rollouts, base, seed, searchSeed }) => {
@@ -128,6 +145,7 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
       };
     },
     fitRouter: async () => ({ router: artifact('router') }),
+    measurePlain: async () => artifact('measures of plain answers'),
     recallDecision: async () => null,
     keepDecision: async () => undefined,
     writeReport: async ({ record }) => {

@@ -1,27 +1,29 @@
 """Fits every form of routing and keeps the best. Invariants: forms are compared on tasks that they were not fitted on,
 all on the same folds, and the best single option, chosen within the folds too, is one of them; another form replaces
-it only if its gain over it is above zero beyond chance, so that outcomes that have nothing to do with the texts route
-nothing."""
+it only if its gain is above the best of all forms' on the same outcomes given to other texts, so that outcomes that
+have nothing to do with the texts route nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .forms import TIE, Constant, Form, choices
-from .linear import Linear
+from .labels import Labels
 from .nearest import Nearest
 from .outcomes import BadOutcomes, Outcomes
 from .ridge import Ridge
 from .text import folds_of
 
-FORMS: tuple[Form, ...] = (Constant(), Ridge(), Linear(), Nearest())
-"""The first is what the others have to beat; of equals the one that is named first is kept."""
+SHUFFLES = 19
+"""Times that outcomes are given to other texts: one draw of twenty, the real one among them, is the best by chance."""
 
-BEYOND_CHANCE = 1.645
-"""Standard errors from zero to the lower end of a one-sided 95% interval."""
+
+def forms_of(outcomes: Outcomes) -> tuple[Form, ...]:
+    """The first is what the others have to beat; of equals the one that is named first is kept."""
+    return (Constant(), Ridge(), Nearest(), *((Labels(outcomes),) if outcomes.asked else ()))
 
 
 def _nobody_listens(_done: int, _total: int) -> None:
@@ -38,10 +40,11 @@ def fit_router(
     if len(set(outcomes.texts)) < 2:
         raise BadOutcomes(f"tasks: {len(set(outcomes.texts))} different text; cross-validation needs at least 2")
     rates = np.array([[np.mean(trials) for trials in task] for task in outcomes.successes])
+    forms = forms_of(outcomes)
+    steps = {form.name: form.steps(len(outcomes.options)) for form in forms}
     splits = folds_of(outcomes.texts, folds, seed)
-    steps = {form.name: form.steps(len(outcomes.options)) for form in FORMS}
-    # Whichever is kept is fitted once more; the total is of the longest.
-    total = len(splits) * sum(steps.values()) + max(steps.values())
+    # Whichever is kept is fitted once more, and shuffles end early where they find as much: the most that there may be.
+    total = len(splits) * sum(steps.values()) * (1 + SHUFFLES) + max(steps.values())
     done = 0
 
     def tried() -> None:
@@ -49,9 +52,14 @@ def fit_router(
         done += 1
         progress(done, total)
 
+    def compared(shuffled: np.ndarray) -> dict[str, np.ndarray]:
+        return {form.name: _cross_validated(form, outcomes.texts, shuffled, splits, seed, tried) for form in forms}
+
     try:
-        routed = {form.name: _cross_validated(form, outcomes.texts, rates, splits, seed, tried) for form in FORMS}
-        kept = _best(routed)
+        routed = compared(rates)
+        kept = _best(forms, routed)
+        if kept is not forms[0] and not _beyond_chance(_gain(forms, routed), rates, compared, forms, seed):
+            kept = forms[0]
         fitted = kept.fit(outcomes.texts, rates, seed=seed, tried=tried)
     except ValueError as error:
         if "empty vocabulary" in str(error):
@@ -88,21 +96,35 @@ def _cross_validated(
     routed = np.empty(len(texts))
     for train, test in splits:
         fitted = form.fit([texts[i] for i in train], rates[train], seed=seed, tried=tried)
-        routed[test] = rates[test, choices(fitted.predictions([texts[i] for i in test]))]
+        predicted = fitted.predictions([texts[i] for i in test])
+        # What can't be routed is broken, and solves nothing.
+        known = np.isfinite(predicted).all(axis=1)
+        routed[test] = np.where(known, rates[test, choices(np.nan_to_num(predicted))], 0.0)
     return routed
 
 
-def _best(routed: dict[str, np.ndarray]) -> Form:
-    """The form with the highest success among those whose gain is beyond chance; else the constant one."""
-    constant, *others = FORMS
-    kept, most = constant, 0.0
-    for form in others:
-        gain = routed[form.name] - routed[constant.name]
-        mean = float(gain.mean())
-        # Means are not exact: equals have to stay equal.
-        if mean > most + TIE and mean > BEYOND_CHANCE * _summary(gain)["standardError"]:
-            kept, most = form, mean
-    return kept
+def _best(forms: Sequence[Form], routed: dict[str, np.ndarray]) -> Form:
+    """The form with the highest success; of equals the first."""
+    means = {form.name: float(routed[form.name].mean()) for form in forms}
+    # Means are not exact: equals have to stay equal.
+    return next(form for form in forms if means[form.name] >= max(means.values()) - TIE)
+
+
+def _gain(forms: Sequence[Form], routed: dict[str, np.ndarray]) -> float:
+    """What the best form has over the first."""
+    return float((routed[_best(forms, routed).name] - routed[forms[0].name]).mean())
+
+
+def _beyond_chance(
+    gain: float,
+    rates: np.ndarray,
+    compared: Callable[[np.ndarray], dict[str, np.ndarray]],
+    forms: Sequence[Form],
+    seed: int,
+) -> bool:
+    """A permutation test at 5%, over the choice among the forms as well: no shuffle gains as much."""
+    generator = np.random.default_rng(seed)
+    return all(_gain(forms, compared(rates[generator.permutation(len(rates))])) < gain - TIE for _ in range(SHUFFLES))
 
 
 def _summary(values: np.ndarray) -> dict[str, Any]:

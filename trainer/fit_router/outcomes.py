@@ -19,6 +19,15 @@ class BadOutcomes(ValueError):
     """The outcome matrix cannot be fitted on; the message names the field, the value and the fix."""
 
 
+class Asked(Strict):
+    """What the base model answered when it was asked which of `names` (the base model first) a task needs, once with
+    so many `neighbours` each: logprobs[t][k], null for what was no candidate; all null where it named no label."""
+
+    names: list[str] = Field(min_length=2)
+    neighbours: list[int] = Field(min_length=1)
+    logprobs: list[list[list[float | None]]]
+
+
 @dataclass(frozen=True)
 class Outcomes:
     """`successes[t][o]`: the outcomes, in [0, 1], of each trial of option `o` at task `t`. `options[0]` is the base
@@ -27,6 +36,7 @@ class Outcomes:
     options: list[str]
     texts: list[str]
     successes: list[list[list[float]]]
+    asked: Asked | None = None
 
 
 class _Task(Strict):
@@ -37,6 +47,7 @@ class _Task(Strict):
 class _Matrix(Strict):
     options: list[str]
     tasks: list[_Task] = Field(min_length=1)
+    asked: Asked | None = None
 
     @field_validator("options")
     @classmethod
@@ -57,8 +68,22 @@ def read_outcomes(path: Path) -> Outcomes:
         for option in options:
             if option not in task.outcomes:
                 raise BadOutcomes(f"tasks.{index}.outcomes.{option}: required; evaluate every option on every task")
+    if matrix.asked is not None:
+        _check(matrix.asked, options=options, tasks=len(matrix.tasks))
     return Outcomes(
         options=options,
         texts=[task.text for task in matrix.tasks],
         successes=[[task.outcomes[option] for option in options] for task in matrix.tasks],
+        asked=matrix.asked,
     )
+
+
+def _check(asked: Asked, *, options: list[str], tasks: int) -> None:
+    if asked.names[0] != BASE or (unknown := [name for name in asked.names if name not in options]):
+        named = asked.names[0] if asked.names[0] != BASE else unknown[0]
+        raise BadOutcomes(f"asked.names {named!r}: name the base first, then options alone")
+    shape = [len(asked.neighbours)] * tasks
+    if [len(one) for one in asked.logprobs] != shape or any(
+        len(row) != len(asked.names) for one in asked.logprobs for row in one
+    ):
+        raise BadOutcomes("asked.logprobs: give one list a task, in it one a number of neighbours, in it one a name")

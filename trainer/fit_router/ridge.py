@@ -6,11 +6,11 @@ single option."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from .forms import Tried
-from .linear import LinearModel
 from .text import Words, inner_folds
 
 PENALTIES = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
@@ -25,7 +25,7 @@ class Ridge:
     def steps(self, options: int) -> int:
         return len(PENALTIES)
 
-    def fit(self, texts: list[str], rates: np.ndarray, *, seed: int, tried: Tried) -> LinearModel:
+    def fit(self, texts: list[str], rates: np.ndarray, *, seed: int, tried: Tried) -> RidgeModel:
         losses = np.zeros(len(PENALTIES))
         for train, test in inner_folds(texts, seed):
             words, solve = _prepared([texts[i] for i in train], rates[train])
@@ -37,7 +37,27 @@ class Ridge:
             tried()
         words, solve = _prepared(texts, rates)
         coef, intercepts = solve(PENALTIES[int(np.argmin(losses))])
-        return LinearModel(words, coef.T, intercepts, link="identity")
+        return RidgeModel(words, coef.T, intercepts)
+
+
+class RidgeModel:
+    """Coefficients for each option, (options, words)."""
+
+    def __init__(self, words: Words, coef: np.ndarray, intercepts: np.ndarray) -> None:
+        self.words, self.coef, self.intercepts = words, coef, intercepts
+
+    def predictions(self, texts: list[str]) -> np.ndarray:
+        return self.words.of(texts) @ self.coef.T + self.intercepts
+
+    def to_json(self, options: list[str]) -> dict[str, Any]:
+        return {
+            "form": Ridge.name,
+            "words": self.words.to_json(),
+            "options": [
+                {"name": name, "coef": coef.tolist(), "intercept": float(intercept)}
+                for name, coef, intercept in zip(options, self.coef, self.intercepts, strict=True)
+            ],
+        }
 
 
 Solve = Callable[[float], tuple[np.ndarray, np.ndarray]]

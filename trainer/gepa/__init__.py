@@ -7,12 +7,8 @@ same answers lead through the same requests, so that a search that was killed is
 from __future__ import annotations
 
 import argparse
-import sys
-import traceback
 
-from trainer.train.channel import Channel
-from trainer.train.disk import is_full
-from trainer.train.job import BadJob
+from trainer.train.channel import Channel, run_learner
 
 from .job import read_job
 
@@ -22,18 +18,11 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="trainer gepa", description="Improve a prompt with GEPA (docs/gepa.md).")
     parser.add_argument("--job", required=True, metavar="FILE", help="job.json")
     arguments = parser.parse_args(argv)
-    channel = Channel.take_stdio()
-    try:
+
+    def learn(channel: Channel) -> None:
         job = read_job(arguments.job)
         from .search import search
 
         search(job, channel)
-    except Exception as error:
-        if not isinstance(error, BadJob):
-            traceback.print_exc(file=sys.stderr)
-        kind, message = type(error).__name__, " ".join(str(error).split()) or "no message; see the log on stderr"
-        if is_full(error):
-            kind, message = "DiskFull", f"no room to save: {message}; free some, and it goes on by itself"
-        channel.send({"type": "error", "error": {"type": kind, "message": message}})
-        return 1
-    return 0
+
+    return run_learner(learn)

@@ -5,6 +5,7 @@ or replacing a name leaves running requests with the weights that they began wit
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 import torch
 
 from trainer.peft_folder import BadAdapter, Factors, read_peft_folder
+from trainer.products import Product, product
 from trainer.serve.errors import BadRequest, NotFound
 
 # An adapter keeps W + B A next to its factors if it changes at most this many parameters: it then costs nothing in the
@@ -27,8 +29,8 @@ class Adapter:
     name: str
     folder: Path
     factors: Factors
-    merged: Mapping[str, torch.Tensor] | None
-    """The sums W + B A, where the model is small enough to keep a copy."""
+    merged: Mapping[str, Product] | None
+    """The products with W + B A, where the model is small enough to keep a copy for each adapter."""
 
 
 def read_factors(folder: Path, linears: Mapping[str, torch.nn.Linear]) -> Factors:
@@ -49,6 +51,24 @@ def read_factors(folder: Path, linears: Mapping[str, torch.nn.Linear]) -> Factor
         weight, scale = linear.weight, adapter.config.scale(module)
         factors[module] = a.to(weight.device, weight.dtype), (b.float() * scale).to(weight.device, weight.dtype)
     return factors
+
+
+def merged_size(factors: Factors, linears: Mapping[str, torch.nn.Linear]) -> float:
+    """Parameters of a merged copy; infinite where there can be none."""
+    weights = [linears[module].weight for module in factors]
+    # In half precision the sum would round the adapter away, and the policy would no longer be the trainer's.
+    if any(w.dtype != torch.float32 for w in weights):
+        return math.inf
+    return sum(w.numel() for w in weights)
+
+
+def merge(factors: Factors, linears: Mapping[str, torch.nn.Linear]) -> Mapping[str, Product]:
+    """The products with W + B A."""
+    with torch.no_grad():
+        return {
+            module: product(torch.addmm(linears[module].weight, b, a), linears[module].bias)
+            for module, (a, b) in factors.items()
+        }
 
 
 def _taken(name: str) -> BadRequest:
@@ -116,11 +136,7 @@ class AdapterRegistry:
         if known.folder != folder:  # another load of this name was faster
             raise _taken(name)
 
-    def _merged(self, factors: Factors) -> Mapping[str, torch.Tensor] | None:
-        weights = {module: self._linears[module].weight for module in factors}
-        # In half precision the sum would round the adapter away, and the policy would no longer be the trainer's.
-        small = sum(w.numel() for w in weights.values()) <= MERGE_LIMIT
-        if not small or any(w.dtype != torch.float32 for w in weights.values()):
+    def _merged(self, factors: Factors) -> Mapping[str, Product] | None:
+        if merged_size(factors, self._linears) > MERGE_LIMIT:
             return None
-        with torch.no_grad():
-            return {module: torch.addmm(weights[module], b, a) for module, (a, b) in factors.items()}
+        return merge(factors, self._linears)

@@ -20,7 +20,7 @@ from trainer.serve.packed import Segment
 from trainer.serve.prefix_cache import PrefixCache, key_of
 from trainer.serve.row import Generation, Row
 from trainer.serve.runner import ModelRunner
-from trainer.serve.sampling import sample, uniforms
+from trainer.serve.sampling import likeliest, sample, uniforms
 
 # Prompt tokens of one step, over all rows: bounds how long a long prompt keeps the others from their next token.
 PREFILL_TOKENS = 2048
@@ -162,8 +162,9 @@ class Batch:
             temperature=np.array([g.request.temperature for g in generations]),
             top_p=np.array([g.request.top_p for g in generations]),
             uniform=uniforms(np.array([g.seed for g in generations], dtype=np.uint64), numbers),
+            forced=[row.forced() for row in rows],
         )
-        for row, token, logprob in zip(rows, tokens, logprobs, strict=True):
+        for number, (row, token, logprob) in enumerate(zip(rows, tokens, logprobs, strict=True)):
             if not math.isfinite(logprob):
                 model = row.generation.request.model
                 self._leave(
@@ -172,7 +173,9 @@ class Batch:
                 continue
             row.tokens.append(token)
             row.logprobs.append(logprob)
-            if token in self._eos:
+            if count := row.generation.request.likeliest:
+                row.likeliest.append(likeliest(logits[number], count))
+            if token in self._eos and not row.generation.request.forced:
                 self._complete(row, "stop")
             elif len(row.logprobs) >= row.generation.request.max_tokens:
                 self._complete(row, "length")
@@ -185,7 +188,7 @@ class Batch:
         self.metrics.prompt_tokens += prompt
         self.metrics.cached_tokens += row.cached
         self.metrics.completion_tokens += len(row.logprobs)
-        self._leave(row, Outcome(row.tokens[prompt:], row.logprobs, reason, row.cached))
+        self._leave(row, Outcome(row.tokens[prompt:], row.logprobs, reason, row.cached, tuple(row.likeliest)))
 
     def _leave(self, row: Row, result: Outcome | RequestError) -> None:
         self._rows[row.slot] = None

@@ -31,12 +31,27 @@ class ChatFormat:
 
     def prompt_ids(self, messages: list[dict], tools: list[dict] | None) -> list[int]:
         """Token ids of the conversation, ending where the assistant's turn begins."""
+        return self._ids(self._rendered(messages, tools, ends=False))
+
+    def answer_ids(self, messages: list[dict], answer: dict, tools: list[dict] | None) -> list[int]:
+        """Token ids that the assistant's message is written with after `prompt_ids` of those before it, its end and
+        whatever the template puts after it included."""
+        prompt = self._rendered(messages, tools, ends=False)
+        whole = self._rendered([*messages, answer], tools, ends=True)
+        if not whole.startswith(prompt):
+            raise BadRequest("messages: the model's chat template changes what was before an answer", param="messages")
+        return self._ids(whole[len(prompt) :])
+
+    def _rendered(self, messages: list[dict], tools: list[dict] | None, *, ends: bool) -> str:
+        """`ends`: with the last message; else where the assistant's turn begins."""
         try:
-            text = self._tokenizer.apply_chat_template(
-                messages, tools=tools or None, add_generation_prompt=True, tokenize=False
+            return self._tokenizer.apply_chat_template(
+                messages, tools=tools or None, add_generation_prompt=not ends, tokenize=False
             )
         except Exception as error:  # whatever a template's own code raises is about its input
             raise BadRequest(f"messages: the model's chat template refuses them ({error})", param="messages") from error
+
+    def _ids(self, text: str) -> list[int]:
         return self._tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).ids
 
     def text(self, ids: list[int]) -> str:

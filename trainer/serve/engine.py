@@ -33,6 +33,7 @@ class Engine:
         self.metrics = StepMetrics()
         self.context, self.eos = runner.context, runner.eos
         self._batch = Batch(runner, cache=PrefixCache(cache_bytes), metrics=self.metrics)
+        self._mix = runner.mix
         self._threads = threads
         self._inbox: deque[Generation | Adapter] = deque()
         self._wake = threading.Condition()
@@ -97,6 +98,7 @@ class Engine:
             for item in arrived:
                 if isinstance(item, Adapter):
                     self._batch.cache.forget(item)
+                    self._mix.forget(item)
                 else:
                     self._batch.add(item)
             if stopping:

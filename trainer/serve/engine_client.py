@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -28,6 +29,8 @@ class EngineClient:
         self._process = subprocess.Popen(
             command,
             pass_fds=[theirs.fileno()],
+            # Threads that wait for others sleep; spinning ones take the cores from trainers (docs/decisions/trainer.md)
+            env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ},
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,  # stdout carries the listening line alone
         )

@@ -19,16 +19,22 @@ class GenerationRequest:
     temperature: float = 1.0
     top_p: float = 1.0
     seed: int | None = None
+    likeliest: int = 0
+    """So many of the likeliest ids are told at every token."""
+    forced: tuple[int, ...] = ()
+    """Ids taken in place of samples: the completion is these, and its log-probs are the model's of them."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished completion: sampled ids, their log-probs in nats, and stop or length."""
+    """A finished completion: its ids, their log-probs in nats, and stop or length."""
 
     token_ids: list[int]
     logprobs: list[float]
     finish_reason: str
     cached_tokens: int
+    likeliest: tuple[list[tuple[int, float]], ...] = ()
+    """One list a token: ids and log-probs in nats, the likeliest first; empty where none were asked for."""
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 Applies adapters inside the packed forward. Invariant: a token's result depends on its own row's adapter alone.
 
 Three ways, chosen once per forward: all rows on the base run the plain linear modules; all rows on one adapter use
-its merged weights (or its factors, where the model is too large for a merged copy); a mixture puts the factors of all
-its adapters side by side as one wide LoRA and masks, per token, every block but its row's own.
+its merged weights; a mixture puts the factors of all its adapters side by side as one wide LoRA and masks, per token,
+every block but its row's own. Where the model is too large for a merged copy of each adapter, there is one for the
+adapter that has been alone for a while, as it is while rollouts for its training are made.
 """
 
 from __future__ import annotations
@@ -16,14 +17,22 @@ import torch
 import torch.nn.functional as F
 
 from trainer.peft_folder import Factors
-from trainer.serve.adapters import Adapter
+from trainer.products import Product, product
+from trainer.serve.adapters import Adapter, merge, merged_size
+
+LONE_FORWARDS = 6
+"""Forwards with one adapter alone before its weights are merged, which takes about as long as one or two of them."""
+
+LONE_MERGE_LIMIT = 400_000_000
+"""Parameters of the one merged copy that there is of an adapter of a large model."""
 
 
 @dataclass(frozen=True)
 class Plan:
     """What the linear modules do in one forward."""
 
-    weights: Mapping[str, torch.Tensor]
+    products: Mapping[str, Product]
+    """In place of the modules' own."""
     factors: Factors
     mask: torch.Tensor | None
     """[T, total rank], 1 on the columns of the token's adapter."""
@@ -46,8 +55,14 @@ class LoraMix:
         self.linears = {n: m for n, m in model.named_modules() if type(m) is torch.nn.Linear and m is not head}
         self._plan: Plan | None = None
         self._wide: _Wide | None = None
+        self._alone: Adapter | None = None
+        self._forwards_alone = 0
+        self._lone: Mapping[str, Product] | None = None
+        """The products of `_alone`, merged."""
         for name, linear in self.linears.items():
-            linear.forward = self._forward(name, linear.weight, linear.bias)
+            linear.forward = self._forward(name, product(linear.weight, linear.bias))
+        if type(head) is torch.nn.Linear:
+            head.forward = product(head.weight, head.bias)
 
     def select(self, adapters: Sequence[Adapter | None], counts: np.ndarray) -> None:
         """`adapters` of the rows of the next forward and their numbers of tokens."""
@@ -56,7 +71,8 @@ class LoraMix:
             self._plan = None
         elif len(distinct) == 1:
             adapter = distinct.pop()
-            self._plan = Plan({}, adapter.factors, None) if adapter.merged is None else Plan(adapter.merged, {}, None)
+            merged = self._merged(adapter)
+            self._plan = Plan({}, adapter.factors, None) if merged is None else Plan(merged, {}, None)
         else:
             distinct.discard(None)
             if (
@@ -70,15 +86,33 @@ class LoraMix:
             tokens = torch.from_numpy(np.repeat(rows, counts)).to(self._wide.blocks.device)
             self._plan = Plan({}, self._wide.factors, self._wide.blocks[tokens])
 
-    def _forward(self, name: str, weight: torch.Tensor, bias: torch.Tensor | None):
+    def forget(self, adapter: Adapter) -> None:
+        """Drops what is kept of an adapter that was unloaded."""
+        if self._alone is adapter:
+            self._alone = self._lone = None
+        if self._wide is not None and adapter in self._wide.adapters:
+            self._wide = None
+
+    def _merged(self, adapter: Adapter) -> Mapping[str, Product] | None:
+        """The adapter's own merged weights, or the ones that are made once it has been alone for a while."""
+        if adapter.merged is not None:
+            return adapter.merged
+        if self._alone is not adapter:
+            self._alone, self._forwards_alone, self._lone = adapter, 0, None
+        self._forwards_alone += 1
+        if self._forwards_alone == LONE_FORWARDS and merged_size(adapter.factors, self.linears) <= LONE_MERGE_LIMIT:
+            self._lone = merge(adapter.factors, self.linears)
+        return self._lone
+
+    def _forward(self, name: str, own: Product):
         def forward(x: torch.Tensor) -> torch.Tensor:
             plan = self._plan
             if plan is None:
-                return F.linear(x, weight, bias)
-            merged = plan.weights.get(name)
+                return own(x)
+            merged = plan.products.get(name)
             if merged is not None:
-                return F.linear(x, merged, bias)
-            out = F.linear(x, weight, bias)
+                return merged(x)
+            out = own(x)
             pair = plan.factors.get(name)
             if pair is None:
                 return out

@@ -67,7 +67,7 @@ class ChatRequest(Strict):
     top_p: float = Field(default=1.0, gt=0, le=1)
     seed: int | None = None
     logprobs: bool | None = False
-    top_logprobs: Literal[0] | None = None
+    top_logprobs: int | None = Field(default=None, ge=0, le=20)
     return_token_ids: bool | None = False
     n: Literal[1] | None = None
     stream: Literal[False] | None = None
@@ -85,6 +85,16 @@ class ChatRequest(Strict):
     def offered_tools(self) -> list[dict]:
         """The tools that the model may call, in OpenAI's shape."""
         return [] if self.tool_choice == "none" else [tool.model_dump() for tool in self.tools or []]
+
+
+class ScoreRequest(Strict):
+    """Of vLLM's completions only what scores given ids."""
+
+    model: str
+    prompt: list[Annotated[int, Field(ge=0)]] = Field(min_length=2)
+    prompt_logprobs: Literal[0]
+    max_tokens: Literal[1] = 1
+    temperature: float = Field(default=1.0, ge=0)
 
 
 class LoadRequest(Strict):
@@ -125,8 +135,18 @@ def completion(
         "finish_reason": "tool_calls" if calls else outcome.finish_reason,
     }
     if request.logprobs:
-        pairs = zip(outcome.token_ids, outcome.logprobs, strict=True)
-        choice["logprobs"] = {"content": [{"token": chat.token(i), "logprob": p, "top_logprobs": []} for i, p in pairs]}
+        tops = outcome.likeliest or ([],) * len(outcome.token_ids)
+        told = zip(outcome.token_ids, outcome.logprobs, tops, strict=True)
+        choice["logprobs"] = {
+            "content": [
+                {
+                    "token": chat.token(i),
+                    "logprob": p,
+                    "top_logprobs": [{"token": chat.token(one), "logprob": q} for one, q in top],
+                }
+                for i, p, top in told
+            ]
+        }
     answer: dict[str, Any] = {
         "id": f"chatcmpl-{number}",
         "object": "chat.completion",
@@ -144,6 +164,18 @@ def completion(
         choice["token_ids"] = outcome.token_ids
         answer["prompt_token_ids"] = prompt_ids
     return answer
+
+
+def scored(request: ScoreRequest, *, outcome: Outcome, number: int) -> dict[str, Any]:
+    """The body of a completion that was asked for the log-probs of its prompt: of its first id there is none."""
+    pairs = zip(outcome.token_ids, outcome.logprobs, strict=True)
+    return {
+        "id": f"cmpl-{number}",
+        "object": "text_completion",
+        "created": int(time.time()),
+        "model": request.model,
+        "choices": [{"index": 0, "prompt_logprobs": [None, *({str(i): {"logprob": p}} for i, p in pairs)]}],
+    }
 
 
 def _for_template(message: Message, number: int) -> dict:

@@ -56,10 +56,16 @@ class Row:
     prefix_ends: list[int]
     """Lengths at which its prompt's state is kept for others, ascending; feeding stops at each."""
     logprobs: list[float] = field(default_factory=list)
+    likeliest: list[list[tuple[int, float]]] = field(default_factory=list)
 
     def prefix_key(self) -> Key | None:
         """The shared prefix that this row is computing."""
         return key_of(self.generation.adapter, self.tokens[: self.prefix_ends[0]]) if self.prefix_ends else None
+
+    def forced(self) -> int | None:
+        """The next id, where the request says which."""
+        forced = self.generation.request.forced
+        return forced[len(self.logprobs)] if forced else None
 
     def due(self) -> int:
         """Tokens that can be fed now."""

@@ -8,6 +8,8 @@ generator's state.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 
@@ -35,11 +37,17 @@ def seed64(seed: int) -> int:
 
 
 def sample(
-    logits: torch.Tensor, *, temperature: np.ndarray, top_p: np.ndarray, uniform: np.ndarray
+    logits: torch.Tensor,
+    *,
+    temperature: np.ndarray,
+    top_p: np.ndarray,
+    uniform: np.ndarray,
+    forced: Sequence[int | None] = (),
 ) -> tuple[list[int], list[float]]:
     """
     Draws one token a row. logits [rows, vocabulary]; the arrays hold one value a row; temperature 0 takes the most
-    likely token. Returns token ids and their log-probs in nats at temperature 1 without top-p.
+    likely token, and a row's `forced` id is taken whatever its probability. Returns token ids and their log-probs in
+    nats at temperature 1 without top-p.
     """
     logits = logits.float()
     logprobs = logits.log_softmax(-1)
@@ -63,8 +71,17 @@ def sample(
         tokens = torch.minimum(torch.searchsorted(cumulative, target, right=True), last)[:, 0]
         if greedy.any():
             tokens = torch.where(torch.from_numpy(greedy).to(device), logits.argmax(-1), tokens)
+    for row, token in enumerate(forced):
+        if token is not None:
+            tokens[row] = token
     chosen = logprobs.gather(-1, tokens[:, None])[:, 0]
     return tokens.tolist(), chosen.tolist()
+
+
+def likeliest(logits: torch.Tensor, count: int) -> list[tuple[int, float]]:
+    """Of one row of logits so many ids and log-probs in nats, the likeliest first."""
+    found = logits.float().log_softmax(-1).topk(min(count, logits.shape[-1]))
+    return list(zip(found.indices.tolist(), found.values.tolist(), strict=True))
 
 
 def _nucleus(probabilities: torch.Tensor, top_p: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from trainer.fit_router.fit import FORMS, fit_router
+from trainer.fit_router.fit import fit_router, forms_of
 from trainer.fit_router.forms import choices
 from trainer.fit_router.outcomes import Outcomes, read_outcomes
 
@@ -55,7 +55,7 @@ def contract() -> list[dict[str, Any]]:
     rates = np.array([[np.mean(trials) for trials in task] for task in outcomes.successes])
     router = fit_router(outcomes, folds=5, seed=1)
     forms = []
-    for form in FORMS[1:]:
+    for form in forms_of(outcomes)[1:]:
         fitted = form.fit(outcomes.texts, rates, seed=1, tried=lambda: None)
         predicted = fitted.predictions(CASES)
         cases = [

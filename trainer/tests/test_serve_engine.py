@@ -220,6 +220,34 @@ def test_without_merged_weights_an_adapter_gives_the_same(setting, monkeypatch):
             assert_logprobs(plain["one"], request, outcome)
 
 
+def test_an_adapter_that_is_alone_for_a_while_is_merged_until_another_one_is_or_it_is_unloaded(setting, monkeypatch):
+    model, paths, plain = setting
+    monkeypatch.setattr("trainer.serve.adapters.MERGE_LIMIT", 0)
+    monkeypatch.setattr("trainer.serve.lora_mix.LONE_FORWARDS", 4)
+    monkeypatch.setattr("trainer.products.SMALLEST_REORDERED", 0)
+    with running_engine(model) as engine:
+
+        def told(requests: list[GenerationRequest]) -> None:
+            for request, outcome in zip(requests, generate(engine, requests), strict=True):
+                assert_logprobs(plain[request.model], request, outcome)
+
+        for name in ("one", "two"):
+            engine.registry.load(name, str(paths[name]))
+        told([GenerationRequest(words(n, 20), "one", 2, seed=n) for n in range(3)])
+        assert engine._mix._lone is None
+        told([GenerationRequest(words(n, 20), "one", 12, seed=n) for n in range(3)])
+        first = engine._mix._lone
+        assert first is not None
+        told([GenerationRequest(words(n, 20), ("one", "base", "two")[n], 6, seed=n) for n in range(3)])
+        told([GenerationRequest(words(5, 20), "one", 1, seed=5)])
+        assert engine._mix._lone is first  # others in between cost it nothing
+        told([GenerationRequest(words(6, 20), "two", 12, seed=6)])
+        assert engine._mix._lone not in (None, first)
+        engine.unload("two")
+        told([GenerationRequest(words(7, 20), "base", 2, seed=7)])
+        assert engine._mix._lone is None
+
+
 def test_a_running_request_keeps_the_adapter_that_is_unloaded_and_replaced(setting):
     model, paths, plain = setting
     request = GenerationRequest(words(4, 10), "name", 40, temperature=0)
@@ -364,3 +392,18 @@ def test_a_model_that_the_packed_forward_gets_wrong_is_refused(tmp_path):
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(ValueError, match="mistral cannot run packed"), running_engine(folder):
         pass
+
+
+def test_the_likeliest_tokens_are_those_of_the_plain_model(setting):
+    model, _, plain = setting
+    asked = GenerationRequest(words(3, 9), "base", 2, temperature=0, likeliest=5)
+    with running_engine(model) as engine:
+        outcome, other = generate(engine, [asked, GenerationRequest(words(4, 9), "base", 2, seed=1)])
+    assert other.likeliest == ()
+    assert [len(one) for one in outcome.likeliest] == [5, 5]
+    with torch.no_grad():
+        logprobs = plain["base"](torch.tensor([asked.prompt])).logits[0, -1].log_softmax(-1)
+    expected = logprobs.topk(5)
+    assert [token for token, _ in outcome.likeliest[0]] == expected.indices.tolist()
+    np.testing.assert_allclose([p for _, p in outcome.likeliest[0]], expected.values.tolist(), atol=1e-4)
+    assert outcome.likeliest[0][0] == (outcome.token_ids[0], pytest.approx(outcome.logprobs[0]))

@@ -38,6 +38,7 @@ def make_job(base: Path, output: Path, **changes: Any) -> Message:
         "init_adapter": None,
         "learning_rate": 0.01,
         "max_grad_norm": 1.0,
+        "loss": "grpo",
         "clip": 0.2,
         "kl": 0,
         "temperature": 1,
@@ -77,7 +78,8 @@ def sample_group(model: Any, task: str, size: int) -> Message:
 class Worker:
     """A gpu worker: `run` starts the trainer and answers until it exits; keeps every line that the trainer wrote."""
 
-    def __init__(self, folder: Path, job: Message) -> None:
+    def __init__(self, folder: Path, job: Message, *, program: str = "train") -> None:
+        self.program = program
         self.folder = folder
         self.folder.mkdir(parents=True, exist_ok=True)
         self.job = job
@@ -89,7 +91,7 @@ class Worker:
         """`on_message` sees every message first: it may end the process, and returns the line to answer with, False for
         no answer, or None for the usual one. `before` is Python that the trainer's process runs first."""
         (self.folder / "job.json").write_text(json.dumps(self.job))
-        program = before + "\nimport sys; from trainer.train import main; sys.exit(main(sys.argv[1:]))"
+        program = before + f"\nimport sys; from trainer.{self.program} import main; sys.exit(main(sys.argv[1:]))"
         command = [sys.executable, "-c", program, "--job", str(self.folder / "job.json")]
         with (self.folder / "stderr.log").open("w+") as log:
             process = subprocess.Popen(

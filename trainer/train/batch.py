@@ -75,25 +75,45 @@ def training_batch(groups: list[list[Rollout]], advantage: Literal["group", "bat
 
 
 def micro_batches(
-    batch: Batch, *, tokens_per_forward: int, pad_id: int, device: torch.device
+    batch: Batch, *, tokens_per_forward: int, pad_id: int, device: torch.device, shares: bool = False
 ) -> list[dict[str, torch.Tensor]]:
     """Inputs for TRL's loss: rows of like length together, each at most `tokens_per_forward` padded tokens, or one row.
+    `shares`: a prompt is computed once for all its rows (logps.py), so they stand together, and count without padding.
 
     Rows are padded on the right only: what follows a token never reaches it in a causal model, so padding is exact.
     TRL's `prompt` is the part that all rows of the micro-batch have as prompt; the rest of longer prompts counts as
     unmasked completion. Each is normalised by the loss tokens of the whole batch, so that their losses add up to the
     batch's."""
-    order = sorted(range(len(batch.rows)), key=lambda i: _length(batch.rows[i]), reverse=True)
     chunks: list[list[int]] = []
-    for index in order:
-        if chunks and _length(batch.rows[chunks[-1][0]]) * (len(chunks[-1]) + 1) <= tokens_per_forward:
-            chunks[-1].append(index)
+    for index in _order(batch.rows, together=shares):
+        grown = [*chunks[-1], index] if chunks else []
+        if grown and _tokens([batch.rows[i] for i in grown], shares) <= tokens_per_forward:
+            chunks[-1] = grown
         else:
             chunks.append([index])
     return [
         _pad([batch.rows[i] for i in chunk], [batch.advantages[i] for i in chunk], batch.tokens, pad_id, device)
         for chunk in chunks
     ]
+
+
+def _order(rows: list[Row], *, together: bool) -> list[int]:
+    """Longest rows first; with `together`, each followed by the others of its prompt."""
+    order = sorted(range(len(rows)), key=lambda i: _length(rows[i]), reverse=True)
+    if not together:
+        return order
+    by_prompt: dict[tuple[int, ...], list[int]] = {}
+    for index in order:
+        by_prompt.setdefault(tuple(rows[index].prompt_ids), []).append(index)
+    return [index for group in by_prompt.values() for index in group]
+
+
+def _tokens(rows: list[Row], shares: bool) -> int:
+    """What a forward of these rows computes; the longest is the first of its prompt."""
+    if not shares:
+        return _length(rows[0]) * len(rows)
+    prompts = {tuple(row.prompt_ids) for row in rows}
+    return sum(map(len, prompts)) + sum(len(row.completion_ids) for row in rows)
 
 
 def _length(row: Row) -> int:
@@ -114,6 +134,7 @@ def _pad(
     mask = right([[0] * len(row.prompt_ids) + row.mask for row in rows], 0, torch.long)
     logprobs = right([[0.0] * len(row.prompt_ids) + (row.logprobs or []) for row in rows], 0.0, torch.float32)
     return {
+        "prompt_lengths": torch.tensor([len(row.prompt_ids) for row in rows], device=device),
         "prompt_ids": ids[:, :prompt],
         "prompt_mask": real[:, :prompt],
         "completion_ids": ids[:, prompt:],

@@ -1,8 +1,9 @@
 """The two pipes to the gpu worker (docs/learner-protocol.md): JSON lines out on what was stdout, answers in on stdin.
 
 Invariant: whoever else prints to fd 1 (libraries, progress bars) reaches stderr, which never fails. SIGTERM, SIGINT,
-end of file on stdin and a closed stdout all mean the same: stop between two optimizer steps. Only `ask` raises
-`Interrupted`, so the state that is saved afterwards is always that of a finished step."""
+end of file on stdin and a closed stdout all mean the same: stop between two optimizer steps. Only `ask`
+and `stop_if_asked` raise `Interrupted`, so the state that is saved afterwards is always that of a finished step. A
+learner that breaks ends with one `error` line."""
 
 from __future__ import annotations
 
@@ -10,11 +11,17 @@ import contextlib
 import io
 import json
 import os
+import select
 import signal
 import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
+
+from .disk import is_full
+from .job import BadJob
 
 
 class Interrupted(Exception):
@@ -107,6 +114,12 @@ class Channel:
             raise ProtocolError(f"stdin: {line[:80]!r} does not answer {asked} ({error})") from error
         raise RolloutsFailed(f"{request['type']} of step {request['step']}: {message}")
 
+    def stop_if_asked(self) -> None:
+        """For a learner that asks for nothing, between two steps. Raises Interrupted."""
+        # Nobody writes to it: what can be read is its end.
+        if self._stopping or select.select([self._source], [], [], 0)[0]:
+            raise Interrupted
+
     def _read_line(self) -> str:
         self._waiting = True
         try:
@@ -124,3 +137,19 @@ class Channel:
         if self._waiting:
             self._waiting = False  # a second signal must not raise while the first is handled
             raise Interrupted
+
+
+def run_learner(learn: Callable[[Channel], None]) -> int:
+    """Runs a learner on stdin and stdout. Returns the exit code: 0 when done or interrupted, 1 after an error."""
+    channel = Channel.take_stdio()
+    try:
+        learn(channel)
+    except Exception as error:
+        if not isinstance(error, BadJob):
+            traceback.print_exc(file=sys.stderr)
+        kind, message = type(error).__name__, " ".join(str(error).split()) or "no message; see the log on stderr"
+        if is_full(error):
+            kind, message = "DiskFull", f"no room to save: {message}; free some, and it goes on by itself"
+        channel.send({"type": "error", "error": {"type": kind, "message": message}})
+        return 1
+    return 0

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
@@ -14,9 +14,6 @@ from trainer.inputs import Closed, first_problem, read_input
 
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 """Of a PEFT folder."""
-
-INDECISIVE = {"base_model", "output_dir", "init_adapter", "steps", "checkpoint_every", "threads"}
-"""Fields that do not decide the weights of step N as they are."""
 
 
 class BadJob(ValueError):
@@ -30,29 +27,26 @@ class Lora(Closed):
     target_modules: list[str] = Field(min_length=1)
 
 
-class Job(Closed):
-    """Fields as in docs/learner-protocol.md. None has a default: the values are the campaign's to choose."""
+class LoraJob(Closed):
+    """What every job of one LoRA says. None has a default: the values are the campaign's to choose."""
 
     base_model: str
     output_dir: str = Field(min_length=1)
     seed: int = Field(ge=0)
-    tasks: list[str] = Field(min_length=1)
-    steps: int = Field(ge=1)
-    groups_per_step: int = Field(ge=1)
-    group_size: int
     lora: Lora
     init_adapter: str | None
     learning_rate: float = Field(ge=0)
     max_grad_norm: float = Field(gt=0)
-    clip: float = Field(gt=0)
-    kl: float = Field(ge=0)
-    temperature: float
-    advantage: Literal["group", "batch"]
     checkpoint_every: int = Field(ge=1)
     threads: int = Field(ge=1)
     dtype: Literal["float32", "bfloat16"]
     tokens_per_forward: int = Field(ge=1)
     gradient_checkpointing: bool
+
+    INDECISIVE: ClassVar[set[str]] = {
+        *("base_model", "output_dir", "init_adapter", "steps", "checkpoint_every", "threads")
+    }
+    """Fields that do not decide the weights of step N as they are."""
 
     @field_validator("base_model")
     @classmethod
@@ -68,6 +62,30 @@ class Job(Closed):
             if not (Path(folder) / name).is_file():
                 raise ValueError(f"no PEFT adapter folder ({name}) there; name one, or null for a fresh LoRA")
         return folder
+
+    def fingerprint(self) -> str:
+        """Digest of what decides the weights of step N: a checkpoint of a job with another one cannot be continued.
+
+        Not the base model's folder, which may move: the worker gives another base another output_dir. Nor the initial
+        adapter's: what lies there counts."""
+        decisive = self.model_dump(exclude=self.INDECISIVE)
+        if self.init_adapter is not None:
+            decisive["init_adapter"] = [_sha256(Path(self.init_adapter) / name) for name in ADAPTER_FILES]
+        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+
+
+class Job(LoraJob):
+    """Fields as in docs/learner-protocol.md."""
+
+    tasks: list[str] = Field(min_length=1)
+    steps: int = Field(ge=1)
+    groups_per_step: int = Field(ge=1)
+    group_size: int
+    loss: Literal["grpo", "distill"]
+    clip: float = Field(gt=0)
+    kl: float = Field(ge=0)
+    temperature: float
+    advantage: Literal["group", "batch"]
 
     @field_validator("groups_per_step")
     @classmethod
@@ -90,16 +108,6 @@ class Job(Closed):
         if temperature != 1:
             raise ValueError("the sampler's log-probs are those at temperature 1; use 1")
         return temperature
-
-    def fingerprint(self) -> str:
-        """Digest of what decides the weights of step N: a checkpoint of a job with another one cannot be continued.
-
-        Not the base model's folder, which may move: the worker gives another base another output_dir. Nor the initial
-        adapter's: what lies there counts."""
-        decisive = self.model_dump(exclude=INDECISIVE)
-        if self.init_adapter is not None:
-            decisive["init_adapter"] = [_sha256(Path(self.init_adapter) / name) for name in ADAPTER_FILES]
-        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
 def _sha256(file: Path) -> str:

@@ -1,5 +1,4 @@
-/** What one campaign file needs: its base model, its target environment, and parts that can work on it. */
-import { existsSync, readdirSync } from 'node:fs';
+/** What one campaign file needs besides its base model: its target environment, and parts that can work on it. */
 import { join } from 'node:path';
 import { openFolderStore } from '../../artifacts/folder-store';
 import type { Campaign } from '../../domain/campaign';
@@ -9,27 +8,9 @@ import { describeSpec, openEnvironment } from '../../environments/open';
 import { registry as allKinds, type Registry } from '../../registry';
 import { messageOf } from '../errors';
 import { homeAt, type Home } from '../project';
+import { checkTemplate } from './base-model';
 import { failed, passed, type Check } from './check';
 import { checkParts, toldBy } from './parts';
-
-export function checkModel({ baseModel, policyServer }: Campaign): Check {
-  const { path } = baseModel;
-  const get =
-    policyServer.kind === 'vllm'
-      ? 'put the folder of the model that vLLM serves there'
-      : 'make one with `make base-model`';
-  const fix = `${get}, or correct baseModel.path in the campaign file`;
-  if (!existsSync(path)) return failed('base model', `there is no folder ${path}`, fix);
-  const files = readdirSync(path);
-  const missing = [
-    ...(files.includes('config.json') ? [] : ['config.json']),
-    ...(files.some((file) => /\.(safetensors|bin)$/.test(file)) ? [] : ['weights (*.safetensors)']),
-    ...(files.some((file) => /^tokenizer/.test(file)) ? [] : ['a tokenizer']),
-  ];
-  return missing.length > 0
-    ? failed('base model', `${path} lacks ${missing.join(', ')}`, fix)
-    : passed('base model', path);
-}
 
 /** Opens the target and lets it describe itself, for which it has as long as in the campaign; opens the parts that work on it and asks them whether they can. */
 export async function checkTarget(
@@ -38,7 +19,8 @@ export async function checkTarget(
   registry: Registry = allKinds,
 ): Promise<Check[]> {
   const { target, description } = await describe(campaign, home, registry.environments);
-  return [target, ...(await checkParts({ campaign, description, registry }))];
+  const template = description && checkTemplate(campaign, description);
+  return [target, ...(template ? [template] : []), ...(await checkParts({ campaign, description, registry }))];
 }
 
 async function describe(

@@ -1,8 +1,10 @@
-/** Whether analyst and synthesizer can be opened, and can work on a target. Without its description they are opened only. */
+/** Whether analyst and synthesizer can be opened, and can work on a target, and arms find what they read. Without its description they are opened only. */
+import { takeConversations } from '../../conversations/take';
 import type { Campaign, SelectionRule } from '../../domain/campaign';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { kindOf } from '../../domain/kind';
 import type { Registry } from '../../registry';
+import { moduleFiles } from '../../sandbox/module-files';
 import { messageOf } from '../errors';
 import { failed, passed, warned, type Check } from './check';
 
@@ -32,7 +34,26 @@ export async function checkParts(o: {
       unsuited: (why) =>
         warned('synthesizer', `capabilities will end not_synthesized and get no adapter; ${synthesizer.kind}: ${why}`),
     }),
+    ...(await checkArms(campaign, registry)),
   ];
+}
+
+/** What arms read from the disk. */
+async function checkArms({ arms }: Campaign, registry: Registry): Promise<Check[]> {
+  const read = arms.flatMap((spec) => kindOf(registry.arms, spec).reads?.(spec) ?? []);
+  return Promise.all(
+    read.map(async (what) => {
+      try {
+        const found =
+          what.holds === 'modules'
+            ? `${(await moduleFiles(what.path)).length} modules`
+            : `${(await takeConversations({ file: what.path, minReward: what.minReward })).length} conversations`;
+        return passed(what.field, `${found} in ${what.path}`);
+      } catch (error) {
+        return failed(what.field, messageOf(error), `correct ${what.field} in the campaign file, or what it names`);
+      }
+    }),
+  );
 }
 
 async function checkPart(o: {
@@ -60,6 +81,6 @@ export function toldBy({ tools, hasReference, rules = [] }: EnvironmentDescripti
   return [
     `${hasReference ? 'reference actions' : 'no reference actions'}`,
     `${rules.length || 'no'} rules`,
-    `output schemas of ${schemas} of ${tools.length} tools`,
+    tools.length === 0 ? 'no tools' : `output schemas of ${schemas} of ${tools.length} tools`,
   ].join(', ');
 }

@@ -39,8 +39,10 @@ export function plannedRollouts({
 }): PlannedRollouts[] {
   const { rollouts, calibration, training, validation, router, evaluation } = campaign;
   const round = calibration.seeds * calibration.rolloutsPerSeed;
-  // What is too hard is calibrated once more, with hints on some of the rollouts; the others are there already.
+  // What is too hard is calibrated once more with hints on some of the rollouts, then with easier instances for some of the seeds; the others
+  // are there already.
   const hinted = calibration.seeds * Math.round(calibration.hintShare * calibration.rolloutsPerSeed);
+  const easier = Math.round(calibration.easierShare * calibration.seeds) * calibration.rolloutsPerSeed;
   const perTraining = training.steps * training.groupsPerStep * training.groupSize;
   const budget = capabilities * perTraining;
   // Without a selected capability no arm is trained either.
@@ -60,28 +62,35 @@ export function plannedRollouts({
     validation.trials;
   const policies = 1 + capabilities;
   const sums = countSums(capabilities);
+  const weighted = router.learnedWeights && capabilities > 1 ? 1 : 0;
   const routable = arms.filter((arm) => arm.routable).length;
-  const tested = policies + arms.length + 1;
+  const tested = policies + weighted + arms.length + 1;
   const planned: PlannedRollouts[] = [
     counted('rollouts', 'base_rollouts', tasks.discovery * rollouts.perTask),
     {
       ...counted('capabilities', 'calibration', 0),
       rollouts: {
         low: capabilities * round,
-        high: (capabilities + combined) * (round + hinted) * calibration.maxRounds,
+        high: (capabilities + combined) * (round + hinted + easier) * calibration.maxRounds,
       },
     },
     { ...counted('capabilities', 'training', budget + sum('training')), kind: 'training' },
     upTo(counted('capabilities', 'held_out', heldOut), combined * combinedHeldOut),
     upTo(
-      counted('router', 'outcome_matrix', (policies + sums.tried.low + routable) * tasks.router * router.trials),
-      (policies + sums.tried.high + combined + routable) * tasks.router * router.trials,
+      counted(
+        'router',
+        'outcome_matrix',
+        (policies + sums.tried.low + weighted + routable) * tasks.router * router.trials,
+      ),
+      (policies + sums.tried.high + weighted + combined + routable) * tasks.router * router.trials,
     ),
     // Every policy alone, every sum, every arm, and trace.
     upTo(
       counted('evaluation', 'test', (tested + sums.options.low) * tasks.evaluation * evaluation.trials),
       (tested + sums.options.high + combined) * tasks.evaluation * evaluation.trials,
     ),
+    // Of the sums the largest.
+    counted('evaluation', 'plain', (tested + (capabilities > 1 ? 1 : 0)) * evaluation.plainRequests),
   ];
   return planned.filter((one) => one.rollouts.high > 0);
 }

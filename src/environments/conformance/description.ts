@@ -7,7 +7,7 @@ import { quoted } from '../trouble';
 import type { Findings } from './finding';
 
 /** False if nothing more can be checked. */
-export function checkDescription(description: EnvironmentDescription, { add }: Findings): boolean {
+export function checkDescription(description: EnvironmentDescription, { add, note }: Findings): boolean {
   const parsed = environmentDescriptionSchema.safeParse(description);
   if (!parsed.success) {
     add('describe', firstIssue(parsed.error), 'return this field in the shape of the protocol');
@@ -21,7 +21,7 @@ export function checkDescription(description: EnvironmentDescription, { add }: F
   if (description.policy.trim() === '')
     add('describe', 'policy is empty', "write the agent's rules: they are the system message");
   if (description.tools.length === 0)
-    add('describe', 'tools is empty', 'describe the tools that the agent may call: without one nothing can be trained');
+    note('describe', 'tools is empty: the agent only talks', 'describe the tools, if there are any that it may call');
   const names = description.tools.map(({ name }) => name);
   const twice = names.find((name, n) => names.indexOf(name) !== n);
   if (twice !== undefined) add('describe', `tools holds ${quoted(twice)} twice`, 'give every tool its own name');

@@ -15,7 +15,7 @@ import { readArtifact } from '../build/evidence';
 import { quotedIn, readFound, shownOf } from '../build/found';
 import { citationOf, outcomeOf, quotedMessage, readLabeled, type Labeled } from '../build/quotes';
 import { versionOf } from '../build/versions';
-import { hintsText } from '../calibrations';
+import { aidsText } from '../calibrations';
 
 type Awaited = Pick<Waiting, 'of' | 'names'> & Partial<Waiting>;
 
@@ -34,10 +34,12 @@ export interface EnvironmentView {
   candidate: Candidate;
   round: number;
   version: ReportedVersion;
-  /** What the bands were held against: the calibration with hints where there is one. */
+  /** What the bands were held against: the last calibration. */
   calibration?: CalibrationReport;
   /** Share of each seed's rollouts in it that were shown the environment's hint; absent where none was. */
   hints?: number;
+  /** Share of its instances that were easier ones; absent where none was. */
+  easier?: number;
   /** Of the calibration: the best, the worst and one between. */
   episodes: ReportedEpisode[];
   /** What became of the rounds before. */
@@ -100,23 +102,25 @@ export async function environmentView(o: {
   const last = rounds.at(-1);
   if (!last) throw new Error(`no version of the environment of ${candidate.name} waits for approval`);
   const previous = rounds.at(-2)?.module;
-  const { round, module, withHints } = last;
-  const { calibration, calibrationRollouts: batch } = withHints ?? last;
+  const { round, module, aided } = last;
+  const counts = aided?.at(-1);
+  const { calibration, calibrationRollouts: batch } = counts ?? last;
   return {
     candidate,
     round,
     version: await versionOf({ store, module, ...(previous && { previous }) }),
     ...(calibration && { calibration }),
-    ...(withHints && { hints: withHints.share }),
+    ...(counts?.hints !== undefined && { hints: counts.hints }),
+    ...(counts?.easier !== undefined && { easier: counts.easier }),
     episodes: batch ? samples(await readScored({ store, ref: batch.ref })) : [],
     earlier: rounds.slice(0, -1).map((one) => ({ round: one.round, said: saidOf(one) })),
   };
 }
 
-function saidOf({ selfTest, calibration, withHints, decision }: SynthesisRound): string {
-  const hinted = withHints && hintsText({ hints: withHints.share });
-  if (decision) return [hinted && `accepted ${hinted}`, decisionText(decision)].filter(Boolean).join(', ');
-  const reasons = (withHints?.calibration.reasons ?? []).map((reason) => `${hinted}: ${reason}`);
+function saidOf({ selfTest, calibration, aided = [], decision }: SynthesisRound): string {
+  const accepted = aidsText(aided.at(-1) ?? {});
+  if (decision) return [accepted && `accepted ${accepted}`, decisionText(decision)].filter(Boolean).join(', ');
+  const reasons = aided.flatMap((one) => one.calibration.reasons.map((reason) => `${aidsText(one)}: ${reason}`));
   return [...selfTest.findings, ...(calibration?.reasons ?? []), ...reasons].join('; ');
 }
 

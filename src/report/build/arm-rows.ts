@@ -18,6 +18,7 @@ export interface Row {
   kind?: string;
   /** Names of capabilities. */
   builtOn?: string[];
+  conversations?: number;
   routable?: boolean;
   spent: Spent;
   /** Of its test rollouts; absent where it has none. */
@@ -54,9 +55,10 @@ export function rowsOf({ record, contents }: { record: CampaignRecord; contents:
       const summed = capabilities.filter((capability) => parts.includes(capability.name));
       return { ...tested(record, name), role: 'sum', spent: spentOn.sum({ ...on(name), capabilities: summed }) };
     }),
+    ...(record.router?.weighted ? [weightedRow({ record, contents })] : []),
     { ...tested(record, routed), role: 'routed', spent: spentOn.routed({ ...on(routed), record }) },
     ...arms.map((arm): Row => {
-      const { name, kind, routable, builtOn, iterations = [], best, training, reason } = arm;
+      const { name, kind, routable, builtOn, conversations, iterations = [], best, training, reason } = arm;
       const work = { iterations, ...(best && { best }), ...(training && { training }) };
       return {
         ...tested(record, name),
@@ -64,6 +66,7 @@ export function rowsOf({ record, contents }: { record: CampaignRecord; contents:
         kind,
         routable,
         ...(builtOn && { builtOn: builtOn.map(({ capability }) => capability) }),
+        ...(conversations !== undefined && { conversations }),
         spent: spentOn.baseline({ ...on(name), arm, record }),
         ...(best && { heldOut: best.heldOut }),
         ...((training ?? iterations.length > 0) && { work }),
@@ -72,6 +75,13 @@ export function rowsOf({ record, contents }: { record: CampaignRecord; contents:
     }),
     bound({ record, spent: spentOn.bound({ ...on(policyNames.ceiling), record }) }),
   ];
+}
+
+/** A sum too, only that its weights were learned. */
+function weightedRow({ record, contents }: { record: CampaignRecord; contents: Contents }): Row {
+  const name = policyNames.weighted;
+  const on = { id: `arms.${slug(name)}`, contents };
+  return { ...tested(record, name), role: 'sum', spent: spentOn.weighted({ ...on, record }) };
 }
 
 /** Its test rollouts, or why there are none. */

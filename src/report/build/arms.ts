@@ -50,7 +50,7 @@ async function columnsOf(store: ArtifactStore, rows: readonly Row[]): Promise<Co
 
 async function reportedArm(o: { store: ArtifactStore; row: Row; columns: Columns; level: Level }): Promise<Arm> {
   const { store, row, columns, level } = o;
-  const { name, role, kind, builtOn, routable, spent, heldOut, work, rollouts, reason } = row;
+  const { name, role, kind, builtOn, conversations, routable, spent, heldOut, work, rollouts, reason } = row;
   const id = `arms.${slug(name)}`;
   const [means, base] = [columns.get(name), columns.get(policyNames.base)];
   const common = {
@@ -58,6 +58,7 @@ async function reportedArm(o: { store: ArtifactStore; row: Row; columns: Columns
     role,
     ...(kind !== undefined && { kind }),
     ...(builtOn && { builtOn }),
+    ...(conversations !== undefined && { conversations }),
     ...(routable && { routable }),
     ...spent,
     tasks: means?.success.size ?? 0,

@@ -5,8 +5,7 @@ import type { CalibrationBands } from '../../domain/campaign';
 import type { Figure } from '../../domain/figure';
 import type { Measures } from '../../domain/measures';
 import type { BandFigures, CalibrationFigures } from '../../domain/reported-training';
-import type { SynthesisRound } from '../../domain/results';
-import type { Hints } from '../../domain/rollout';
+import type { Aids, SynthesisRound } from '../../domain/results';
 import { outcomes } from '../../rollout/read';
 import { plainFigure, type Level } from './figures';
 
@@ -16,12 +15,12 @@ export async function calibrationFigures(o: {
   store: ArtifactStore;
   /** Begins the ids of its figures. */
   id: string;
-  round: Pick<SynthesisRound, 'round' | 'calibration' | 'calibrationRollouts'> & Partial<Hints>;
+  round: Pick<SynthesisRound, 'round' | 'calibration' | 'calibrationRollouts'> & Aids;
   bands: CalibrationBands;
   level: Level;
 }): Promise<CalibrationFigures | undefined> {
   const { store, id, bands, level } = o;
-  const { round, share, calibration, calibrationRollouts: rollouts } = o.round;
+  const { round, hints, easier, calibration, calibrationRollouts: rollouts } = o.round;
   if (!calibration || !rollouts) return undefined;
   const groups = [...(await outcomes({ store, ref: rollouts.ref })).values()];
   const report = calibrate({ groups, bands, confidence: level.confidence });
@@ -56,7 +55,8 @@ export async function calibrationFigures(o: {
   const named = Object.entries(branches);
   return {
     round,
-    ...(share !== undefined && { hints: share }),
+    ...(hints !== undefined && { hints }),
+    ...(easier !== undefined && { easier }),
     accepted,
     verdict,
     reasons,

@@ -6,7 +6,13 @@ import type { Campaign } from '../../domain/campaign';
 import type { Composite } from '../../domain/composite';
 import type { ReportDraft } from '../../domain/report';
 import type { ReportedCandidate, ReportedCapability, ReportedRound } from '../../domain/reported-capability';
-import type { CampaignRecord, CapabilityResult, RolloutSummary, SynthesisRound } from '../../domain/results';
+import {
+  acceptedWith,
+  type CampaignRecord,
+  type CapabilityResult,
+  type RolloutSummary,
+  type SynthesisRound,
+} from '../../domain/results';
 import { calibrationsOf } from '../calibrations';
 import { gamed } from '../gamed';
 import { calibrationFigures } from './calibration';
@@ -83,7 +89,11 @@ async function reportedResult(o: {
   const episodes = await episodesOf(store, result.rounds);
   const { trained, parts } = result;
   // It trained on the last round's version.
-  const hints = result.rounds.at(-1)?.withHints && { share: campaign.training.hintShare };
+  const { hints, easier } = acceptedWith(result.rounds.at(-1) ?? {});
+  const aids = {
+    ...(hints !== undefined && campaign.training.hintShare > 0 && { hints: campaign.training.hintShare }),
+    ...(easier !== undefined && { easier }),
+  };
   const adapter = trained?.best.policy.adapters[0]?.ref;
   return {
     status: result.status,
@@ -95,7 +105,7 @@ async function reportedResult(o: {
     ...(kept && { calibration: kept }),
     ...(episodes.length > 0 && { episodes }),
     ...(trained && {
-      training: await reportedTraining({ store, id, work: trained, level, hints }),
+      training: await reportedTraining({ store, id, work: trained, level, aids }),
       validation: await validation({ store, id, trained, level }),
     }),
     ...(adapter && { adapter }),
@@ -113,16 +123,21 @@ async function reportedRound(o: {
   level: Level;
 }): Promise<ReportedRound> {
   const { store, id, round: one, previous, ...judged } = o;
-  const { round, module, selfTest, withHints, decision } = one;
+  const { round, module, selfTest, aided = [], decision } = one;
   const at = `${id}.calibration.round-${round}`;
   const calibration = await calibrationFigures({ store, id: at, round: one, ...judged });
-  const hinted =
-    withHints && (await calibrationFigures({ store, id: `${at}-hints`, round: { round, ...withHints }, ...judged }));
+  const figures = await Promise.all(
+    aided.map((each) => {
+      const names = [...(each.hints === undefined ? [] : ['hints']), ...(each.easier === undefined ? [] : ['easier'])];
+      return calibrationFigures({ store, id: [at, ...names].join('-'), round: { round, ...each }, ...judged });
+    }),
+  );
+  const withAids = figures.filter((each) => each !== undefined);
   return {
     round,
     selfTest,
     ...(calibration && { calibration }),
-    ...(hinted && { withHints: hinted }),
+    ...(withAids.length > 0 && { aided: withAids }),
     version: await versionOf({ store, module, ...(previous && { previous }) }),
     ...(decision && { decision: decisionText(decision) }),
   };

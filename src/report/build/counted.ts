@@ -17,10 +17,10 @@ export interface Count {
   errors: Record<string, number>;
 }
 
-/** Those that calibrated an environment, round by round, without hints first. */
+/** Those that calibrated an environment, round by round, without hints and easier instances first. */
 export const calibrationBatches = (rounds: readonly SynthesisRound[]): RolloutSummary[] =>
-  rounds.flatMap(({ calibrationRollouts, withHints }) =>
-    [calibrationRollouts, withHints?.calibrationRollouts].filter((batch) => batch !== undefined),
+  rounds.flatMap(({ calibrationRollouts, aided = [] }) =>
+    [calibrationRollouts, ...aided.map((one) => one.calibrationRollouts)].filter((batch) => batch !== undefined),
   );
 
 /** Of a rollout what is counted. */

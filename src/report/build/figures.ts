@@ -22,7 +22,8 @@ export interface Level {
 /** What was not measured. */
 export const nothing = (id: string): Figure => ({ id, value: null, n: 0, from: [] });
 
-const measured = (figure: {
+/** An estimate with its interval. */
+export const intervalFigure = (figure: {
   id: string;
   estimate: Estimate;
   unit: Figure['unit'] & string;
@@ -41,7 +42,7 @@ export function rateFigure({ id, means, level }: { id: string; means: TaskMeans;
   if (taskMeans.length === 0) return nothing(id);
   const estimate = successRate({ taskMeans, trials: means.trials, ...level });
   const method = means.trials === 1 ? 'wilson' : 'bootstrap over tasks';
-  return measured({ id, estimate, unit: 'fraction', method, level, from: means.from });
+  return intervalFigure({ id, estimate, unit: 'fraction', method, level, from: means.from });
 }
 
 /** A mean reward over tasks. */
@@ -49,7 +50,7 @@ export function rewardFigure({ id, means, level }: { id: string; means: TaskMean
   const values = [...means.reward.values()];
   if (values.length === 0) return nothing(id);
   const estimate = meanInterval({ values, ...level });
-  return measured({ id, estimate, unit: 'reward', method: 'bootstrap over tasks', level, from: means.from });
+  return intervalFigure({ id, estimate, unit: 'reward', method: 'bootstrap over tasks', level, from: means.from });
 }
 
 /** The paired difference of two success rates, over the tasks that both have. */
@@ -71,7 +72,7 @@ export function differenceFigure(o: {
   const once = treatment.trials === 1 && control.trials === 1 && !bound;
   const test = once ? mcnemar(pairs) : undefined;
   return {
-    ...measured({ id, estimate, unit: 'difference', method: 'paired bootstrap over tasks', level, from }),
+    ...intervalFigure({ id, estimate, unit: 'difference', method: 'paired bootstrap over tasks', level, from }),
     ...(test && { mcnemar: test }),
   };
 }

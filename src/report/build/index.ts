@@ -16,6 +16,7 @@ import { publishedOf } from './groups';
 import { contentsOf } from './counted';
 import { capabilitiesOf } from './capabilities';
 import { languageModelCost } from './language-model';
+import { plainOf } from './plain';
 import { routerOf } from './router';
 import { selectionOf } from './selection';
 import { batchesToRead, totals } from './totals';
@@ -59,6 +60,7 @@ export async function buildReport(o: {
     ...(await capabilitiesOf({ store, record, candidates: selection.selection?.candidates ?? [], level })),
     ...(await routerOf({ store, record, level })),
     ...arms,
+    ...(await plainOf({ store, record, level })),
     ...publishedOf(published, arms.groups ?? []),
     ...(leakage && { leakage }),
   };

@@ -15,6 +15,7 @@ import {
   type TrainingResult,
 } from '../../domain/results';
 import { partNames } from '../../domain/composite';
+import { policyNames } from '../../domain/policy-names';
 import type { Arm } from '../../domain/reported-arms';
 import { calibrationBatches, countOnce, type Contents } from './counted';
 import { distinct } from './evidence';
@@ -183,6 +184,13 @@ export const spentOn = {
   /** Adding costs nothing: what its parts have cost. */
   sum: ({ capabilities, ...on }: Spending & { capabilities: readonly CapabilityResult[] }): Spent =>
     spent(on, capabilities.flatMap(trainedCapability), capabilities.flatMap(ofCapability)),
+  /** The parts, and the rollouts that its weights were learned on: those of all other options. */
+  weighted({ record, ...on }: Spending & { record: CampaignRecord }): Spent {
+    const summed = (record.capabilities ?? []).filter(({ parts }) => !parts);
+    const learnedOn = record.router?.outcomes.filter(({ option }) => option !== policyNames.weighted) ?? [];
+    const matrixOf = batches(learnedOn.map(({ rollouts }) => rollouts));
+    return spent(on, summed.flatMap(trainedCapability), [...summed.flatMap(ofCapability), ...matrixOf]);
+  },
   routed: ({ record, ...on }: Spending & { record: CampaignRecord }): Spent =>
     spent(on, trainedForRouting(record), [...ofRouting(record), ...matrix(record)]),
   /** Nobody has to choose: without the outcome matrix. */

@@ -20,7 +20,7 @@ interface Batches {
 
 /** Every batch of the campaign under what it was for. */
 export function batchesByPurpose(record: CampaignRecord): Batches[] {
-  const { baseRollouts, baseHeldOut, capabilities = [], arms = [], router, evaluation } = record;
+  const { baseRollouts, baseHeldOut, capabilities = [], arms = [], router, evaluation, plain } = record;
   const works = [...capabilities.map(({ trained }) => trained), ...arms];
   const trainings = works.flatMap((work) => work?.training ?? []);
   const of = (purpose: Purpose, batches: (RolloutSummary | undefined)[]): Batches => ({
@@ -44,6 +44,7 @@ export function batchesByPurpose(record: CampaignRecord): Batches[] {
     ]),
     of('outcome_matrix', router?.outcomes.map((o) => o.rollouts) ?? []),
     of('test', evaluation?.policies.map(({ rollouts }) => rollouts) ?? []),
+    of('plain', plain?.policies.map(({ rollouts }) => rollouts) ?? []),
   ];
   return found.filter(({ batches }) => batches.length > 0);
 }

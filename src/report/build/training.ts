@@ -4,8 +4,7 @@ import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
 import { branchSchema } from '../../domain/environment';
 import { jsonText } from '../../domain/json-text';
-import type { Iteration, TrainingResult } from '../../domain/results';
-import type { Hints } from '../../domain/rollout';
+import type { Aids, Iteration, TrainingResult } from '../../domain/results';
 import type { Curve, ReportedIteration, ReportedTraining } from '../../domain/reported-training';
 import { byBranch, taskMeans } from './evidence';
 import { plainFigure, rateFigure, rewardFigure, type Level } from './figures';
@@ -32,9 +31,9 @@ export async function reportedTraining(o: {
   work: Work;
   level: Level;
   /** Those that it trained with, if it did. */
-  hints?: Hints | undefined;
+  aids?: Aids;
 }): Promise<ReportedTraining> {
-  const { store, level, hints } = o;
+  const { store, level, aids } = o;
   const { training, iterations, best } = o.work;
   const id = `${o.id}.training`;
   const reported: ReportedIteration[] = [];
@@ -59,7 +58,7 @@ export async function reportedTraining(o: {
   const rollouts = training?.rollouts ?? last?.rollouts ?? 0;
   return {
     steps: training?.steps ?? last?.step ?? 0,
-    ...(hints && hints.share > 0 && { hints: hints.share }),
+    ...aids,
     rollouts: plainFigure({
       id: `${id}.rollouts`,
       value: rollouts,
@@ -67,7 +66,11 @@ export async function reportedTraining(o: {
       unit: 'count',
       from: training ? [training.metrics] : iterations.map(({ heldOut }) => heldOut.ref),
     }),
-    ...(training && { rewardCurve: { ...(await rewards(store, training.metrics)), from: [training.metrics] } }),
+    // Without rollouts there are no rewards.
+    ...(training &&
+      training.rollouts > 0 && {
+        rewardCurve: { ...(await rewards(store, training.metrics)), from: [training.metrics] },
+      }),
     iterations: reported,
     ...(best && { bestStep: best.step }),
   };

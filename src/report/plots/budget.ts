@@ -12,7 +12,7 @@ const right = 600;
 const top = 26;
 const bottom = 320;
 const labels = right + 34;
-const LONGEST_NAME = 30;
+const LONGEST_NAME = 27;
 
 interface Point {
   figure: Figure;
@@ -103,7 +103,7 @@ const words: Record<Role, string> = {
 /** The roles that there are, and what open and filled mean. */
 const legend = (roles: ReadonlySet<Role>): Markup => {
   const shown = (Object.keys(words) as Role[]).filter((role) => roles.has(role));
-  const place = (i: number): number => left + i * 150;
+  const place = (i: number): number => left + i * 140;
   const above = bottom + 60;
   const below = bottom + 80;
   return markup`${shown.map(

@@ -51,8 +51,8 @@ export const text = (
   markup`<text x="${at.x}" y="${at.y}" text-anchor="${at.anchor ?? 'start'}" class="${at.class ?? ''}">${content}</text>`;
 
 /** Room for row labels, left of every plot with rows. */
-export const LABELS = 236;
-const LONGEST_LABEL = 34;
+export const LABELS = 258;
+const LONGEST_LABEL = 31;
 
 /** A row's name, right-aligned before the plot; a long one is cut, the mark's title has it whole. */
 export const rowLabel = ({ y, name, strong }: { y: number; name: string; strong?: boolean }): Markup =>

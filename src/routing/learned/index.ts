@@ -1,6 +1,7 @@
 /**
- * Routes by what predicts each option's success best from the words of the first user message, of several forms (trainer/fit_router).
- * Invariant: it routes only where that beat the best single option on tasks that neither was chosen on.
+ * Routes by the form that does best of several: what predicts each option's success from the words of the first user message, or the base
+ * model as classifier (trainer/fit_router). Invariant: it routes only where that beat the best single option on tasks that neither was
+ * chosen on, by more than the same outcomes do that are given to other texts.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,22 +21,36 @@ import {
   type RouterContext,
   type RouterKind,
 } from '../router';
+import { askAll, chooser, completed, type Choose } from './asking';
 import { fitOf, modelOf, predictions, type Model } from './model';
+import { embeddingsSchema } from './retrieval';
 
 const textOf = (messages: readonly Message[]): string => firstUserMessage(agentView(messages));
 
 /** Predictions that differ by no more are equal, as in trainer/fit_router: the last digits depend on who computes them. */
 const TIE = 1e-9;
 
+const options = {
+  /** Of the cross-validation. */
+  folds: z.number().int().min(2).default(5),
+  /** Compares the base model as classifier too: it is asked twice for each of the router's tasks, and once for a conversation if that is kept. */
+  labels: z.boolean().default(false),
+  /** What finds similar tasks for it; without an endpoint, the words that they hold. */
+  embeddings: embeddingsSchema.optional(),
+};
+interface LearnedOptions {
+  folds: number;
+  labels: boolean;
+  embeddings?: z.output<typeof embeddingsSchema> | undefined;
+}
+
 export const learned: RouterKind = defineKind({
   kind: 'learned',
-  version: '1',
-  options: {
-    /** Of the cross-validation. */
-    folds: z.number().int().min(2).default(5),
-  },
-  open({ folds }, identity, { python }: RouterContext) {
+  version: '2',
+  options,
+  open(given, identity, context: RouterContext) {
     const models = new WeakMap<FittedRouter, Model>();
+    const choosers = new WeakMap<Model, Choose>();
 
     function model(fitted: FittedRouter): Model {
       const known = models.get(fitted) ?? modelOf(fitted);
@@ -45,10 +60,18 @@ export const learned: RouterKind = defineKind({
 
     return {
       identity,
-      fit: (input) => fit({ ...input, folds, python }),
+      fit: (input) => fit({ ...input, given, context }),
 
-      async choose({ fitted, messages }: ChooseInput): Promise<Choice> {
-        const predicted = predictions(model(fitted), textOf(messages));
+      async choose({ fitted, messages, signal }: ChooseInput): Promise<Choice> {
+        const found = model(fitted);
+        const text = textOf(messages);
+        if (found.form === 'labels') {
+          const choose =
+            choosers.get(found) ?? chooser({ model: found, fitted, context, embeddings: given.embeddings });
+          choosers.set(found, choose);
+          return choose(text, signal);
+        }
+        const predicted = predictions(found, text);
         const best = Math.max(...Object.values(predicted));
         // `base` is the first and sums are last: on a tie fewer adapters win.
         const chosen = fitted.options.find(({ name }) => predicted[name]! >= best - TIE)!;
@@ -62,29 +85,30 @@ export const learned: RouterKind = defineKind({
 });
 
 async function fit({
-  options,
-  tasks,
-  seed,
-  folds,
-  python,
-  progress,
-  signal,
-}: FitInput & { folds: number; python: string }): Promise<Fit> {
+  given,
+  context,
+  ...input
+}: FitInput & { given: LearnedOptions; context: RouterContext }): Promise<Fit> {
+  const { seed, progress, signal } = input;
+  const tasks = input.tasks.map(({ id, messages, outcomes }) => ({ id, text: textOf(messages), outcomes }));
+  const asked = given.labels ? await askAll({ ...input, tasks, context, embeddings: given.embeddings }) : undefined;
   const folder = await mkdtemp(join(tmpdir(), 'router-'));
   try {
     const [from, to] = [join(folder, 'outcomes.json'), join(folder, 'router.json')];
     const outcomes = {
-      options: options.map(({ name }) => name),
-      tasks: tasks.map(({ id, messages, outcomes }) => ({ id, text: textOf(messages), outcomes })),
+      options: input.options.map(({ name }) => name),
+      tasks,
+      ...(asked && { asked: asked.heard }),
     };
     await writeFile(from, canonical(outcomes));
     await runPython({
-      python,
-      args: ['fit-router', '--in', from, '--out', to, '--folds', String(folds), '--seed', String(seed)],
+      python: context.python,
+      args: ['fit-router', '--in', from, '--out', to, '--folds', String(given.folds), '--seed', String(seed)],
       signal,
       onProgress: progress,
     });
-    return fitOf(JSON.parse(await readFile(to, 'utf8')));
+    const file: unknown = JSON.parse(await readFile(to, 'utf8'));
+    return fitOf(asked ? completed(file, asked) : file);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -4,11 +4,13 @@
  */
 import { z } from 'zod';
 import { fitSchema, type Fit, type FittedRouter } from '../router';
-import { linearSchema, logistic, ridgeSchema, sums } from './linear';
+import { labelsSchema } from './labels';
 import { nearestSchema, votes } from './nearest';
+import { ridgeSchema, sums } from './ridge';
 
-const formSchema = z.discriminatedUnion('form', [ridgeSchema, linearSchema, nearestSchema]);
+const formSchema = z.discriminatedUnion('form', [ridgeSchema, nearestSchema, labelsSchema]);
 export type Model = z.output<typeof formSchema>;
+type Predicting = Exclude<Model, { form: 'labels' }>;
 
 /** The fit in a router file of trainer/fit_router. */
 export function fitOf(file: unknown): Fit {
@@ -21,7 +23,7 @@ export function fitOf(file: unknown): Fit {
 /** A fitted router's model; throws if it is not one for its options. */
 export function modelOf({ parameters, options }: FittedRouter): Model {
   const model = formSchema.parse(parameters);
-  const names = model.form === 'nearest' ? model.options : model.options.map(({ name }) => name);
+  const names = model.form === 'ridge' ? model.options.map(({ name }) => name) : model.options;
   const [given, wanted] = [names, options.map(({ name }) => name)].map((list) => [...list].sort());
   if (JSON.stringify(given) !== JSON.stringify(wanted)) {
     throw new Error(`a router fitted for ${given?.join(', ')} can't choose among ${wanted?.join(', ')}; fit it again`);
@@ -30,7 +32,7 @@ export function modelOf({ parameters, options }: FittedRouter): Model {
 }
 
 /** Each option's predicted success. */
-export function predictions(model: Model, text: string): Record<string, number> {
+export function predictions(model: Predicting, text: string): Record<string, number> {
   const predicted = of(model, text);
   for (const [name, value] of predicted) {
     if (!Number.isFinite(value)) throw new Error(`router option "${name}": the parameters do not match the words`);
@@ -38,12 +40,10 @@ export function predictions(model: Model, text: string): Record<string, number> 
   return Object.fromEntries(predicted);
 }
 
-function of(model: Model, text: string): [name: string, value: number][] {
+function of(model: Predicting, text: string): [name: string, value: number][] {
   switch (model.form) {
     case 'ridge':
       return sums(model, text);
-    case 'linear':
-      return sums(model, text).map(([name, logit]) => [name, logistic(logit)]);
     case 'nearest':
       return votes(model, text);
   }

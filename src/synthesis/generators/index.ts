@@ -22,7 +22,7 @@ const MAX_TOOLS = 5;
 
 export const generators: SynthesizerKind = defineKind({
   kind: 'generators',
-  version: '6',
+  version: '7',
   options: {},
   open: (_, identity) => openGenerators(identity),
 });

@@ -24,7 +24,7 @@ const FILES = [
 ];
 const FIRST_LINE = 'export const params = ';
 const LAST_LINE =
-  'export const { describe, make, start, step, reward, reference, solve, shortcuts, hint } = environmentOf(params);';
+  'export const { describe, make, easier, start, step, reward, reference, solve, shortcuts, hint } = environmentOf(params);';
 
 export function moduleSource(params: Params): string {
   return `${FIRST_LINE}${JSON.stringify(params)};\n${(fixedText ??= readFixedText())}${LAST_LINE}\n`;

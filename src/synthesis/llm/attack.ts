@@ -28,7 +28,7 @@ export async function attacksOn(
     most: String(most),
     capability: candidate.name,
     definition: candidate.definition || '(none was given)',
-    tools: tools.map((tool) => JSON.stringify(tool)).join('\n'),
+    tools: tools.map((tool) => JSON.stringify(tool)).join('\n') || '(none)',
     beginnings: messages,
     breakdown: keys.join(', ') || '(nothing)',
     source: ownCode(source),

@@ -1,10 +1,10 @@
 /**
  * What was found of a module, in words for the model that mends it. Invariants: what to turn follows the method (step 2), by the bands that
- * were missed, with hints where these were tried; a person's rejection is told as one.
+ * were missed, with hints and easier instances where these were tried; a person's rejection is told as one.
  */
 import type { CalibrationReport } from '../../domain/calibration';
 import type { Measures } from '../../domain/measures';
-import type { RoundFeedback } from '../../domain/results';
+import type { AidedFeedback, RoundFeedback } from '../../domain/results';
 
 const EASIER_BY = 'Ways to make it easier, by what the figures say:';
 const EASIER = [
@@ -12,6 +12,7 @@ const EASIER = [
   'clarify what the policy asks for here, and what the user means',
   'give credit in more levels on the way to success, so that attempts at one instance differ in reward',
   'export `hint(state)`, if it is not there yet: a part of the rollouts is then shown the hint, in training and in calibration',
+  'export `easier(seed)`, if it is not there yet, or let it leave out more: a part of the instances is then the easier one, in training and in calibration',
   'where the capability has several parts, keep to one of them',
 ].map((way) => `- ${way};`);
 const HARDER = [
@@ -26,13 +27,13 @@ const CONTRAST = [
   'give credit in more levels between 0 and 1, each for a step that some attempts take and others do not',
 ].map((way) => `- ${way};`);
 
-/** Where attempts without the hint succeed too seldom, and those with it too often. */
-const BETWEEN = [
-  'let `hint(state)` say less: what kind of thing to watch for, and not what to do about it;',
-  'make instances a little easier without it, so that it is needed less: fewer records, fewer steps, fewer rules at once;',
-].map((way) => `- ${way}`);
+/** Where attempts without the hint succeed too seldom, and those with it too often; the same of easier instances. */
+const LESS_HINT = 'let `hint(state)` say less: what kind of thing to watch for, and not what to do about it;';
+const LESS_EASY = 'let `easier(seed)` leave out less: more records, steps and constraints stay;';
+const BETWEEN =
+  'make instances a little easier without it, so that it is needed less: fewer records, fewer steps, fewer rules at once;';
 
-export function foundText({ findings, rejection, calibration, withHints }: RoundFeedback): string {
+export function foundText({ findings, rejection, calibration, aided = [] }: RoundFeedback): string {
   if (findings.length > 0) return ['The self-test did not pass:', '', ...findings.map((one) => `- ${one}`)].join('\n');
   if (rejection !== undefined)
     return [
@@ -40,7 +41,7 @@ export function foundText({ findings, rejection, calibration, withHints }: Round
       '',
       ...rejection.split('\n').map((line) => `> ${line}`),
       ...(calibration ? ['', 'What the attempts of the base model came to:', ...figures(calibration)] : []),
-      ...(withHints ? ['', `${hinted(withHints)}:`, ...figures(withHints.calibration)] : []),
+      ...aided.flatMap((one) => ['', `${again(one)}:`, ...figures(one.calibration)]),
     ].join('\n');
   if (!calibration) return 'It was sent back without a finding.';
   const missed = (report: CalibrationReport) => [
@@ -52,13 +53,21 @@ export function foundText({ findings, rejection, calibration, withHints }: Round
   return [
     'The self-test passed. The base model then attempted the instances, several times each, and the environment is not within the bands:',
     ...missed(calibration),
-    ...(withHints ? ['', `${hinted(withHints)}, and it is not within the bands either:`] : []),
-    ...(withHints ? missed(withHints.calibration) : []),
+    ...aided.flatMap((one) => [
+      '',
+      `${again(one)}, and it is not within the bands either:`,
+      ...missed(one.calibration),
+    ]),
   ].join('\n');
 }
 
-const hinted = ({ share }: NonNullable<RoundFeedback['withHints']>): string =>
-  `The instances were then attempted again, with \`hint(state)\` shown in ${percent(share)} of the attempts`;
+const again = ({ hints, easier }: AidedFeedback): string => {
+  const aids = [
+    ...(hints === undefined ? [] : [`\`hint(state)\` shown in ${percent(hints)} of the attempts`]),
+    ...(easier === undefined ? [] : [`${percent(easier)} of the instances as \`easier(seed)\` gives them`]),
+  ];
+  return `The instances were then attempted again, with ${aids.join(' and ')}`;
+};
 
 const figures = (report: CalibrationReport): string[] => [
   `Over all instances: ${measured(report)}.`,
@@ -71,7 +80,7 @@ const measured = (of: Measures): string =>
   `always solved, ${percent(of.allZero)} never got any reward, ${percent(of.constant)} gave all attempts the same reward`;
 const percent = (share: number): string => `${(100 * share).toFixed(0)}%`;
 
-export function adviceText({ findings, rejection, calibration, withHints }: RoundFeedback): string {
+export function adviceText({ findings, rejection, calibration, aided }: RoundFeedback): string {
   if (findings.length === 0 && rejection !== undefined)
     return [
       'Say what the person means before you change anything, then mend it wherever the module has this fault. What they did not object to stays as it is.',
@@ -83,7 +92,7 @@ export function adviceText({ findings, rejection, calibration, withHints }: Roun
       'A policy that must not pay and does shows what the reward does not see: let the reward see it, or mix in twins on which it is wrong. Do not special-case the policy that was named.',
     ].join('\n');
   return [
-    ...(withHints ? waysWithHints(withHints.calibration) : ways[calibration.verdict]),
+    ...waysWith(aided?.at(-1) ?? { calibration }),
     '',
     'Turn one or two things, by as much as the figures are off; the capability stays what the environment is about.',
   ].join('\n');
@@ -99,13 +108,16 @@ const ways: Record<CalibrationReport['verdict'], string[]> = {
   accepted: ['Change as little as the above asks for.'],
 };
 
-/** Hints are tried only where attempts without them succeed too seldom. */
-function waysWithHints({ verdict }: CalibrationReport): string[] {
-  if (verdict === 'too_easy')
+/** Aids are tried only where attempts without them succeed too seldom. */
+function waysWith({ hints, easier, calibration: { verdict } }: AidedFeedback): string[] {
+  const aids = [...(hints === undefined ? [] : ['the hint']), ...(easier === undefined ? [] : ['easier instances'])];
+  const named = aids.join(' and ');
+  if (aids.length > 0 && verdict === 'too_easy')
     return [
-      'Without the hint it is too hard, and with it too easy. Ways to bring the two nearer to each other, by what the figures say:',
-      ...BETWEEN,
+      `Without ${named} it is too hard, and with ${aids.length > 1 ? 'both' : 'it'} too easy. Ways to bring the two nearer to each other, by what the figures say:`,
+      `- ${easier === undefined ? LESS_HINT : LESS_EASY}`,
+      `- ${BETWEEN}`,
     ];
-  if (verdict === 'too_hard') return [`Even with the hint it is too hard. ${EASIER_BY}`, ...EASIER];
+  if (aids.length > 0 && verdict === 'too_hard') return [`Even with ${named} it is too hard. ${EASIER_BY}`, ...EASIER];
   return ways[verdict];
 }

@@ -1,9 +1,6 @@
 /** What a module must not have from the target's data. Invariant: of identifiers only those are looked for that the model was shown. */
 import type { EnvironmentDescription } from '../../domain/environment';
-import type { Message } from '../../domain/messages';
-import type { EnvironmentModule } from '../../sandbox/module';
 import { forbiddenIn, isDistinctive, spelledOut } from '../../sandbox/leakage';
-import { play } from '../../sandbox/scripted-episode';
 
 /** Identifiers with so many digits are of one record; in shorter ones, numbers, years and dates two worlds may agree. */
 const DIGITS = 4;
@@ -29,27 +26,3 @@ export function copiedIdentifiers(
 /** Whether the module's text holds that of a test task, on whatever seed it would be said. */
 export const quotesTask = (source: string, forbidden: readonly string[]): boolean =>
   forbiddenIn(forbidden.filter(isDistinctive))(spelledOut(source));
-
-/** Where an instance says the text of a test task: seed and whose words they are. */
-export interface Leak {
-  seed: number;
-  who: 'a user' | 'a tool' | 'the hint';
-}
-
-/** In the episodes of the solutions, and the hints. The policy is the target's own. */
-export async function leaksOf(
-  module: EnvironmentModule,
-  { seeds, forbidden }: { seeds: readonly number[]; forbidden: readonly string[] },
-): Promise<Leak[]> {
-  const [isForbidden, isTelling] = [forbiddenIn(forbidden), forbiddenIn(forbidden.filter(isDistinctive))];
-  const hints = (await module.exports()).includes('hint');
-  const leaks: Leak[] = [];
-  for (const seed of forbidden.length > 0 ? seeds : []) {
-    const { messages } = await play(module, { seed, script: await module.solve(seed) });
-    const saidBy = (role: Message['role']) => messages.flatMap((one) => (one.role === role ? [one.content] : []));
-    if (saidBy('user').some(isForbidden)) leaks.push({ seed, who: 'a user' });
-    if (saidBy('tool').some(isTelling)) leaks.push({ seed, who: 'a tool' });
-    if (hints && isTelling(await module.hint(await module.make(seed)))) leaks.push({ seed, who: 'the hint' });
-  }
-  return leaks;
-}

@@ -65,7 +65,7 @@ export function synthesizerWith(means: Means, { kind, version }: Pick<Identity, 
       try {
         questionOf(none, { shown: [], prompts, room: means, more: [] });
         const { length } = description.tools;
-        if (length >= OFFERED_TOOLS.fewest) return undefined;
+        if (length === 0 || length >= OFFERED_TOOLS.fewest) return undefined;
         return `the target has ${length} tools, and an environment offers ${OFFERED_TOOLS.fewest} or more of them`;
       } catch (error) {
         if (isFailure(error, 'BadInput')) return reasonOf(error);

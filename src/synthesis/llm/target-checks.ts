@@ -4,11 +4,12 @@ import { SUCCESS } from '../../domain/rollout';
 import type { EnvironmentDescription } from '../../domain/environment';
 import type { ToolSchema } from '../../domain/messages';
 import { jsonOf } from '../../sandbox/copied-values';
-import { OFFERED_TOOLS } from '../../sandbox/limits';
+import { LEAKING_SHARE, leaksOf } from '../../sandbox/instance-leaks';
+import { mayOffer, OFFERED_TOOLS } from '../../sandbox/limits';
 import { REQUIRED_EXPORTS, type EnvironmentModule } from '../../sandbox/module';
 import { play, told } from '../../sandbox/scripted-episode';
 import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../../sandbox/seeds';
-import { copiedIdentifiers, leaksOf, quotesTask } from './leaks';
+import { copiedIdentifiers, quotesTask } from './leaks';
 import { answersIn, type Sample } from './target';
 
 export interface Target {
@@ -59,18 +60,20 @@ export async function targetDefects(o: {
   const { forbidden } = target;
   if (quotesTask(source, forbidden))
     defects.push('the code holds the text of a task that must not be known: compose the texts from the seed');
-  const [leak] = defects.length > 0 ? [] : await leaksOf(module, { seeds: LEAK_SEEDS, forbidden });
-  if (leak) {
-    const { seed, who } = leak;
+  const leaks = defects.length > 0 ? [] : await leaksOf(module, { seeds: LEAK_SEEDS, forbidden });
+  // A few by coincidence are left out when the seeds are used.
+  if (leaks.length > LEAKING_SHARE * LEAK_SEEDS.length) {
+    const { seed, who } = leaks[0]!;
     defects.push(`seed ${seed}: ${who} says the text of a task that must not be known: word these texts otherwise`);
   }
   return defects;
 }
 
 function* toolDefects(tools: readonly ToolSchema[], description: EnvironmentDescription): Generator<string> {
-  const { fewest, most } = OFFERED_TOOLS;
-  if (tools.length < fewest || tools.length > most)
-    yield `describe: ${tools.length} tools: offer ${fewest} to ${most} of the target's`;
+  if (description.tools.length === 0 && tools.length > 0)
+    yield `describe: ${tools.length} tools, and the target has none: give []`;
+  else if (description.tools.length > 0 && (tools.length === 0 || !mayOffer(tools.length)))
+    yield `describe: ${tools.length} tools: offer ${OFFERED_TOOLS.fewest} to ${OFFERED_TOOLS.most} of the target's`;
   for (const tool of tools) {
     const own = description.tools.find(({ name }) => name === tool.name);
     if (!own) {

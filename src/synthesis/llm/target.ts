@@ -71,7 +71,7 @@ function varied(samples: readonly Sample[]): Sample[] {
 export const policyText = ({ policy }: EnvironmentDescription): string => policy.trim() || '(none is written down)';
 
 export const toolsText = ({ tools }: EnvironmentDescription): string =>
-  tools.map((tool) => JSON.stringify(tool)).join('\n');
+  tools.map((tool) => JSON.stringify(tool)).join('\n') || '(the target has no tools)';
 
 export function samplesText(samples: readonly Sample[], { most, chars }: { most: number; chars: number }): string {
   const tools = [...new Set(samples.map(({ tool }) => tool))];

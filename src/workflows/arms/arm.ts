@@ -1,8 +1,8 @@
 /** An arm: one way to spend as many training rollouts as `trace`. It runs as a child workflow and comes to policies to be evaluated. */
-import type { Campaign } from '../../domain/campaign';
+import { armName, type Campaign } from '../../domain/campaign';
 import type { Kind, KindSpec } from '../../domain/kind';
 import type { LanguageModelSpec } from '../../domain/language-model';
-import type { ArmOutcome, CapabilityResult, Prepared } from '../../domain/results';
+import type { ArmOutcome, CapabilityResult, Prepared, RouterResult } from '../../domain/results';
 import type { ChildStatus } from '../child-status';
 
 export interface ArmContext {
@@ -14,6 +14,8 @@ export interface ArmContext {
   budget: number;
   /** Of an arm that starts after them; empty otherwise. */
   capabilities: readonly CapabilityResult[];
+  /** Of an arm that starts after it. */
+  router?: RouterResult;
   status: ChildStatus;
 }
 
@@ -23,13 +25,26 @@ export type Arm = (context: ArmContext) => Promise<ArmOutcome>;
 export interface ArmKind extends Kind<Arm> {
   /** Whether the router may give conversations to it. */
   readonly routable: boolean;
-  /** Beside the capabilities, or after them where it builds on what they made. */
-  readonly starts: 'beside' | 'after';
+  /** Beside the capabilities, after them where it builds on what they made, or after the router was fitted to choose among them. */
+  readonly starts: 'beside' | 'after' | 'after_router';
   /** What `campaign plan` counts of one. */
   readonly planned: (spec: KindSpec, plan: PlanContext) => PlannedArm;
+  /** What of it is on the disk: looked at before any work starts. */
+  readonly reads?: (spec: KindSpec) => FileToRead;
   /** Of one that asks a language model: which, and the campaign file's field that names it. Throws BadInput where there is none. */
   readonly languageModel?: (spec: KindSpec, campaign: Campaign) => { field: string; model: LanguageModelSpec };
 }
+
+/** Modules (docs/synthesis.md) in a folder, or a file of conversations (docs/conversations.md). */
+export type FileToRead = {
+  /** Of the campaign file. */
+  field: string;
+  path: string;
+} & ({ holds: 'modules' } | { holds: 'conversations'; minReward: number });
+
+/** An option of an arm, as messages name it. */
+export const fieldOf = (spec: KindSpec & { name?: string }, option: string): string =>
+  `arms.${armName(spec)}.${option}`;
 
 export interface PlanContext {
   campaign: Campaign;

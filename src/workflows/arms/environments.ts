@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { defineKind } from '../../domain/kind';
 import { control } from '../steps';
-import { plannedWhole, type Arm, type ArmKind } from './arm';
+import { fieldOf, plannedWhole, type Arm, type ArmKind } from './arm';
 import { trainOnModules } from './modules';
 
 const options = {
@@ -27,7 +27,10 @@ export const environments: ArmKind = {
         const tested = await status.gate.step(() =>
           Promise.all(
             taken.map(async ({ file, module }) => {
-              const { passed, findings } = await control(campaign, `self-test ${file}`).selfTest({ module });
+              const { passed, findings } = await control(campaign, `self-test ${file}`).selfTest({
+                module,
+                unlike: campaign.target,
+              });
               return passed ? [] : [`${file}: ${findings.join('; ')}`];
             }),
           ),
@@ -42,4 +45,5 @@ export const environments: ArmKind = {
   routable: false,
   starts: 'beside',
   planned: plannedWhole,
+  reads: (spec) => ({ field: fieldOf(spec, 'modules'), path: String(spec['modules']), holds: 'modules' }),
 };

@@ -1,10 +1,21 @@
 /** The kinds of arms: a new one is a file beside this and a line here. */
 import type { ArmKind } from './arm';
+import { distill } from './distill';
 import { environments } from './environments';
 import { gepa } from './gepa';
 import { grpoSingle } from './grpo-single';
 import { grpoTarget } from './grpo-target';
 import { joint } from './joint';
+import { sft } from './sft';
 import { traceThenTarget } from './trace-then-target';
 
-export const arms: readonly ArmKind[] = [grpoTarget, grpoSingle, joint, traceThenTarget, environments, gepa];
+export const arms: readonly ArmKind[] = [
+  grpoTarget,
+  grpoSingle,
+  joint,
+  traceThenTarget,
+  distill,
+  sft,
+  environments,
+  gepa,
+];

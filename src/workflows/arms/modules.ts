@@ -5,9 +5,9 @@
 import type { ArtifactRef } from '../../domain/artifacts';
 import { mixtureSpec, sandboxSpec } from '../../domain/environment-spec';
 import type { Identity } from '../../domain/kind';
-import { isCalibrated, type ArmOutcome, type CapabilityResult } from '../../domain/results';
-import { TRAINING_SEEDS, TOGETHER } from '../../sandbox/seeds';
-import { part } from '../steps';
+import { acceptedWith, isCalibrated, type ArmOutcome, type CapabilityResult } from '../../domain/results';
+import { seedsOfEach, TRAINING_SEEDS } from '../../sandbox/seeds';
+import { part, seeds as seedsOf } from '../steps';
 import { train } from '../training';
 import { stepsWithin, type ArmContext } from './arm';
 
@@ -15,12 +15,16 @@ export interface TrainedModule {
   module: ArtifactRef;
   /** It is within the bands only with hints. */
   hints: boolean;
+  /** Only with this share of easier instances. */
+  easier?: number;
 }
 
 /** The version of a capability's environment that is within the bands, if one is. */
 export function moduleOf({ rounds }: CapabilityResult): TrainedModule | undefined {
   const round = rounds.findLast(isCalibrated);
-  return round && { module: round.module, hints: round.withHints?.calibration.accepted === true };
+  if (!round) return undefined;
+  const { hints, easier } = acceptedWith(round);
+  return { module: round.module, hints: hints !== undefined, ...(easier !== undefined && { easier }) };
 }
 
 /** One LoRA on all of them, with the whole budget: as many seeds of each, two in a row. */
@@ -39,8 +43,12 @@ export async function trainOnModules(
     status,
     name,
     maker,
-    environment: mixed ? mixtureSpec(modules) : sandboxSpec(first.module),
-    tasks: mixed ? { kind: 'mixed', environments: modules.length, ...seeds } : { kind: 'seeds', ...seeds },
+    environment: mixed
+      ? mixtureSpec(modules.map(({ module, hints }) => ({ module, hints })))
+      : sandboxSpec(first.module),
+    tasks: mixed
+      ? { kind: 'mixed', ...seeds, unlike: campaign.target, easier: modules.map(({ easier = null }) => easier) }
+      : seedsOf(campaign, { ...seeds, easier: first.easier }),
     heldOut: part(prepared.plan, 'heldOut'),
     heldOutOn: campaign.target,
     steps,
@@ -48,9 +56,10 @@ export async function trainOnModules(
   });
   return {
     ...trained,
-    trainedOn: modules.map(({ module }) => ({
+    trainedOn: modules.map(({ module, easier }) => ({
       module,
-      seeds: TOGETHER * Math.ceil(seeds.count / (TOGETHER * modules.length)),
+      seeds: seedsOfEach(modules.length, seeds.count),
+      ...(easier !== undefined && { easier }),
     })),
   };
 }

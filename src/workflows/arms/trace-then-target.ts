@@ -1,20 +1,11 @@
 /** GRPO on the target from the sum of the capabilities' adapters. Invariant: adapters and target together spend what `trace` spent. */
 import { z } from 'zod';
-import type { Campaign } from '../../domain/campaign';
 import { defineKind } from '../../domain/kind';
 import type { FixedPolicy } from '../../domain/rollout';
 import { part, rollOut } from '../steps';
 import { train } from '../training';
-import { bestWithin, singles } from './adapters';
-import {
-  plannedTraining,
-  stepRollouts,
-  stepsWithin,
-  type Arm,
-  type ArmContext,
-  type ArmKind,
-  type PlanContext,
-} from './arm';
+import { plannedAfterAdapters, takenOver } from './adapters';
+import { stepsWithin, type Arm, type ArmContext, type ArmKind, type PlanContext } from './arm';
 
 const options = {
   /** Of the budget, for the target at least; the rest is the adapters'. */
@@ -25,10 +16,6 @@ const options = {
     .default(1 / 3),
 };
 
-/** Training rollouts of one of several adapters. */
-const ofOne = (budget: number, share: number, adapters: number): number =>
-  Math.round(((1 - share) * budget) / adapters);
-
 export const traceThenTarget: ArmKind = {
   ...defineKind<typeof options, Arm>({
     kind: 'trace_then_target',
@@ -37,15 +24,8 @@ export const traceThenTarget: ArmKind = {
     open:
       ({ share }, maker) =>
       async (context) => {
-        const { campaign, prepared, name, budget, capabilities, status } = context;
-        const trained = singles(capabilities);
-        const limit = ofOne(budget, share, trained.length);
-        const taken = bestWithin(trained, limit);
-        if (taken.length === 0)
-          throw new Error(
-            `no adapter has a checkpoint within ${limit} training rollouts; lower share (${share}) of arm ${name}, or training.checkpointEvery`,
-          );
-        const cost = taken.reduce((sum, { rollouts }) => sum + rollouts, 0);
+        const { campaign, prepared, name, budget, status } = context;
+        const { taken, cost } = takenOver(context, share);
         const from = taken.flatMap(({ best }) => best.policy.adapters);
         const heldOut = part(prepared.plan, 'heldOut');
         const { training, iterations } = await train({
@@ -88,15 +68,7 @@ async function evaluated({ campaign, prepared, name, status }: ArmContext, polic
   return { policy, heldOut };
 }
 
-function planned(share: number, { campaign, capabilities, budget }: PlanContext) {
-  const rest = budget - capabilities * lastCheckpoint(campaign, ofOne(budget, share, capabilities));
-  const { training, heldOut } = plannedTraining(campaign, rest);
+function planned(share: number, plan: PlanContext) {
+  const { training, heldOut } = plannedAfterAdapters(share, plan);
   return { training, heldOut: 1 + heldOut };
-}
-
-/** Training rollouts of a capability up to its last checkpoint within so many. */
-function lastCheckpoint(campaign: Campaign, rollouts: number): number {
-  const { steps, checkpointEvery } = campaign.training;
-  const within = Math.floor(rollouts / stepRollouts(campaign));
-  return stepRollouts(campaign) * (within >= steps ? steps : within - (within % checkpointEvery));
 }

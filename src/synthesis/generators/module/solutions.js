@@ -4,7 +4,7 @@
  */
 import { mainOf, memberOf, planOf } from './members.js';
 import { draw, randomOf } from './random.js';
-import { amountOf, argumentsOf, denialOf, writeOf } from './records.js';
+import { amountOf, argumentsOf, denialOf, nameOf, writeOf } from './records.js';
 
 /** @typedef {import('../params').Params} Params */
 /** @typedef {import('../capabilities').Plan} Plan */
@@ -46,7 +46,8 @@ function messagesOf(params, state, { plan, first = false }) {
     use(write, argumentsOf(writeOf(params, write), { record: taken(request) ?? {}, said, marked, key }));
   }
   const tool = world.writes.find((write) => write.onRecord);
-  const other = records.find((record) => !requests.some((request) => request.record === record));
+  const asked = requests.map(({ record }) => record && nameOf(params, record));
+  const other = records.find((record) => !asked.includes(nameOf(params, record)));
   const more = plan.requests > attended.length && tool && other;
   if (more) use(tool.tool, argumentsOf(tool, { record: other, said: requests[0].said, marked: false, key }));
   const parts = [];

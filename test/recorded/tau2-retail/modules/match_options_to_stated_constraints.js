@@ -1,45 +1,47 @@
-const targetTools = {"exchange_delivered_order_items":{"name":"exchange_delivered_order_items","description":"Exchange items in a delivered order to new items of the same product type.\n\nFor a delivered order, return or exchange can be only done once by the agent.\nThe agent needs to explain the exchange detail and ask for explicit user confirmation (yes/no) to proceed.","parameters":{"properties":{"order_id":{"description":"The order id, such as '#W0000000'. Be careful there is a '#' symbol at the beginning of the order id.","title":"Order Id","type":"string"},"item_ids":{"description":"The item ids to be exchanged, each such as '1008292230'. There could be duplicate items in the list.","items":{"type":"string"},"title":"Item Ids","type":"array"},"new_item_ids":{"description":"The item ids to be exchanged for, each such as '1008292230'.\nThere could be duplicate items in the list. Each new item id should match the item id\nin the same position and be of the same product.","items":{"type":"string"},"title":"New Item Ids","type":"array"},"payment_method_id":{"description":"The payment method id to pay or receive refund for the item price difference,\nsuch as 'gift_card_0000000' or 'credit_card_0000000'. These can be looked up\nfrom the user or order details.","title":"Payment Method Id","type":"string"}},"required":["order_id","item_ids","new_item_ids","payment_method_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":false}},"find_user_id_by_name_zip":{"name":"find_user_id_by_name_zip","description":"Find user id by first name, last name, and zip code. If the user is not found, the function\n\nwill return an error message. By default, find user id by email, and only call this function\nif the user is not found by email or cannot remember email.","parameters":{"properties":{"first_name":{"description":"The first name of the customer, such as 'John'.","title":"First Name","type":"string"},"last_name":{"description":"The last name of the customer, such as 'Doe'.","title":"Last Name","type":"string"},"zip":{"description":"The zip code of the customer, such as '12345'.","title":"Zip","type":"string"}},"required":["first_name","last_name","zip"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"get_order_details":{"name":"get_order_details","description":"Get the status and details of an order.","parameters":{"properties":{"order_id":{"description":"The order id, such as '#W0000000'. Be careful there is a '#' symbol at the beginning of the order id.","title":"Order Id","type":"string"}},"required":["order_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"get_product_details":{"name":"get_product_details","description":"Get the inventory details of a product.","parameters":{"properties":{"product_id":{"description":"The product id, such as '6086499569'. Be careful the product id is different from the item id.","title":"Product Id","type":"string"}},"required":["product_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"get_user_details":{"name":"get_user_details","description":"Get the details of a user, including their orders.","parameters":{"properties":{"user_id":{"description":"The user id, such as 'sara_doe_496'.","title":"User Id","type":"string"}},"required":["user_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}}};
+const targetTools = {"exchange_delivered_order_items":{"name":"exchange_delivered_order_items","description":"Exchange items in a delivered order to new items of the same product type.\n\nFor a delivered order, return or exchange can be only done once by the agent.\nThe agent needs to explain the exchange detail and ask for explicit user confirmation (yes/no) to proceed.","parameters":{"properties":{"order_id":{"description":"The order id, such as '#W0000000'. Be careful there is a '#' symbol at the beginning of the order id.","title":"Order Id","type":"string"},"item_ids":{"description":"The item ids to be exchanged, each such as '1008292230'. There could be duplicate items in the list.","items":{"type":"string"},"title":"Item Ids","type":"array"},"new_item_ids":{"description":"The item ids to be exchanged for, each such as '1008292230'.\nThere could be duplicate items in the list. Each new item id should match the item id\nin the same position and be of the same product.","items":{"type":"string"},"title":"New Item Ids","type":"array"},"payment_method_id":{"description":"The payment method id to pay or receive refund for the item price difference,\nsuch as 'gift_card_0000000' or 'credit_card_0000000'. These can be looked up\nfrom the user or order details.","title":"Payment Method Id","type":"string"}},"required":["order_id","item_ids","new_item_ids","payment_method_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":false}},"find_user_id_by_name_zip":{"name":"find_user_id_by_name_zip","description":"Find user id by first name, last name, and zip code. If the user is not found, the function\n\nwill return an error message. By default, find user id by email, and only call this function\nif the user is not found by email or cannot remember email.","parameters":{"properties":{"first_name":{"description":"The first name of the customer, such as 'John'.","title":"First Name","type":"string"},"last_name":{"description":"The last name of the customer, such as 'Doe'.","title":"Last Name","type":"string"},"zip":{"description":"The zip code of the customer, such as '12345'.","title":"Zip","type":"string"}},"required":["first_name","last_name","zip"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"get_order_details":{"name":"get_order_details","description":"Get the status and details of an order.","parameters":{"properties":{"order_id":{"description":"The order id, such as '#W0000000'. Be careful there is a '#' symbol at the beginning of the order id.","title":"Order Id","type":"string"}},"required":["order_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"get_product_details":{"name":"get_product_details","description":"Get the inventory details of a product.","parameters":{"properties":{"product_id":{"description":"The product id, such as '6086499569'. Be careful the product id is different from the item id.","title":"Product Id","type":"string"}},"required":["product_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"return_delivered_order_items":{"name":"return_delivered_order_items","description":"Return some items of a delivered order.\n\nThe order status will be changed to 'return requested'.\nThe agent needs to explain the return detail and ask for explicit user confirmation (yes/no) to proceed.\nThe user will receive follow-up email for how and where to return the item.","parameters":{"properties":{"order_id":{"description":"The order id, such as '#W0000000'. Be careful there is a '#' symbol at the beginning of the order id.","title":"Order Id","type":"string"},"item_ids":{"description":"The item ids to be returned, each such as '1008292230'. There could be duplicate items in the list.","items":{"type":"string"},"title":"Item Ids","type":"array"},"payment_method_id":{"description":"The payment method id to pay or receive refund for the item price difference, such as 'gift_card_0000000' or 'credit_card_0000000'.\nThese can be looked up from the user or order details.","title":"Payment Method Id","type":"string"}},"required":["order_id","item_ids","payment_method_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":false}}};
+// History:
+// Round 2: on easier instances another instance's exchange proposal paid if the right write followed (the user took it for an unclear text, the reward did not see it). Now an exchange for something that no list holds is a wrong proposal, and after a vague one the right one must be proposed.
 /*
- * Trains `match_options_to_stated_constraints`: of a list of variants, take the one that meets every stated condition.
- * Even seed (special): the look-alike that comes first contradicts one condition (a stated option, an extreme, a comparison,
- * or it is the preferred one and not available); the fitting variant comes later.
- * Odd seed (twin): same customer, request, order and variant ids, but the first one fits; the later one is the look-alike.
+ * Trains `match_options_to_stated_constraints`: a delivered item is to be exchanged for one that is described by features, by a
+ * comparison with the old one or by a superlative; the user also says what to do if there is none: return it. Even seed (special):
+ * one available variant meets every condition (and is the extreme one, if asked), among near misses. Odd seed (twin): the same user,
+ * order, request and list, but what fitted is not available or has another option; nothing near will do, the item is to be returned.
  */
 const policy = `# Retail agent policy
-As a retail agent, you can help users exchange delivered orders.
+As a retail agent, you can help users return or exchange delivered orders.
 At the beginning of the conversation, you have to authenticate the user identity by locating their user id via name + zip code.
-Before taking any action that updates the database (exchange), you must list the action details and obtain explicit user confirmation (yes) to proceed.
-You should not make up any information not provided by the user or the tools.
+Before taking any action that updates the database (return, exchange), you must list the action details and obtain explicit user confirmation (yes) to proceed.
 You should at most make one tool call at a time, and if you take a tool call, you should not respond to the user at the same time.
-
+Each product has variant items of different options, each with a unique item id, availability and price. Product ID and Item ID have no relations and should not be confused!
 ## Exchange delivered order
-An order can only be exchanged if its status is 'delivered'. The exchange tool can only be called once per order.
-Each item can be exchanged to an available new item of the same product but of different product option, as the user described it.
-The price difference is paid or refunded with the payment method of the order.`;
-
-/* name, option that can be compared, its values from low to high, another option, its values, words for higher and lower */
+Each item can be exchanged to an available new item of the same product but of different product option. The price difference goes to the payment method that the order was paid with, which stands in the order.
+## Return delivered order
+The refund must go to the original payment method.`;
+/* Options: [name, values, how users say it]; the first one is a scale, from the least on, with its words. */
+const COLORS = ['black', 'white', 'silver', 'blue', 'red'];
 const PRODUCTS = [
-  ['Travel Mug', 'capacity', ['250ml', '350ml', '500ml', '700ml', '900ml'], 'material', ['steel', 'ceramic', 'plastic'], 'bigger', 'smaller'],
-  ['Beach Towel', 'length', ['50 inch', '60 inch', '70 inch', '80 inch', '90 inch'], 'material', ['cotton', 'linen', 'microfiber'], 'longer', 'shorter'],
-  ['Storage Box', 'capacity', ['10L', '20L', '30L', '45L', '60L'], 'material', ['wood', 'plastic', 'bamboo'], 'bigger', 'smaller'],
-  ['Extension Cord', 'length', ['5ft', '10ft', '15ft', '25ft', '40ft'], 'plug type', ['flat', 'angled', 'straight'], 'longer', 'shorter'],
-  ['Floor Rug', 'length', ['4ft', '5ft', '6ft', '8ft', '10ft'], 'material', ['wool', 'jute', 'cotton'], 'longer', 'shorter'],
-  ['Camping Lantern', 'brightness', ['100 lumens', '200 lumens', '400 lumens', '600 lumens', '800 lumens'], 'power source', ['battery', 'solar', 'USB'], 'brighter', 'less bright'],
-  ['Picture Frame', 'width', ['8 inch', '10 inch', '12 inch', '16 inch', '20 inch'], 'material', ['oak', 'metal', 'bamboo'], 'wider', 'narrower'],
-  ['Cooking Pot', 'capacity', ['2L', '3L', '4L', '6L', '8L'], 'material', ['steel', 'iron', 'aluminum'], 'bigger', 'smaller'],
-  ['Hand Weight', 'weight', ['2 lbs', '4 lbs', '6 lbs', '8 lbs', '10 lbs'], 'material', ['iron', 'rubber', 'vinyl'], 'heavier', 'lighter'],
+  ['Floor Lamp', 140, ['less bright', 'brighter', 'least bright', 'brightest'], [['brightness', ['low', 'medium', 'high'], 'with # brightness'], ['power source', ['AC adapter', 'battery', 'USB'], 'with # as power source'], ['color', COLORS, '#']]],
+  ['Snowboard', 310, ['shorter', 'longer', 'shortest', 'longest'], [['length', ['54 inch', '57 inch', '60 inch', '63 inch'], '#'], ['material', ['maple', 'bamboo', 'plastic'], '#'], ['design', ['plain', 'graphic', 'custom'], '#']]],
+  ['Extension Cord', 120, ['shorter', 'longer', 'shortest', 'longest'], [['length', ['10ft', '25ft', '50ft', '100ft'], '#'], ['material', ['rubber', 'vinyl', 'nylon'], '#'], ['color', ['black', 'green', 'blue', 'white'], '#']]],
+  ['Travel Mug', 105, ['smaller', 'bigger', 'smallest', 'biggest'], [['capacity', ['250ml', '350ml', '450ml', '600ml'], '#'], ['material', ['glass', 'plastic', 'stainless steel'], '#'], ['color', COLORS, '#']]],
+  ['Rain Jacket', 185, ['smaller', 'bigger', 'smallest', 'biggest'], [['size', ['S', 'M', 'L', 'XL'], 'in size #'], ['material', ['polyester', 'nylon', 'cotton'], '#'], ['color', ['purple', 'red', 'black', 'green'], '#']]],
+  ['Spotting Scope', 640, ['with less zoom', 'with more zoom', 'with the minimum zoom', 'with the maximum zoom'], [['zoom', ['6x', '8x', '10x', '12x'], 'with # zoom'], ['body material', ['rubber', 'metal', 'plastic'], 'with a # body'], ['color', ['black', 'silver', 'green', 'grey'], '#']]],
+  ['Duffel Bag', 230, ['smaller', 'bigger', 'smallest', 'biggest'], [['size', ['small', 'medium', 'large'], '#'], ['material', ['leather', 'canvas', 'nylon'], '#'], ['color', ['grey', 'green', 'black', 'red'], '#']]],
+  ['Power Bank', 115, ['smaller', 'bigger', 'smallest', 'biggest'], [['capacity', ['4000mAh', '8000mAh', '12000mAh', '16000mAh'], '#'], ['output', ['USB-A', 'USB-C', 'Wireless'], 'with # output'], ['color', COLORS, '#']]],
+  ['Wall Clock', 160, ['smaller', 'bigger', 'smallest', 'biggest'], [['diameter', ['10-inch', '12-inch', '15-inch', '20-inch'], '#'], ['dial color', ['black', 'white', 'blue'], 'with a # dial'], ['frame material', ['wood', 'metal', 'plastic'], '#']]],
 ];
-const COLORS = ['black', 'white', 'red', 'blue', 'green', 'grey', 'yellow', 'purple', 'pink'];
-const FIRST = ['Nadia', 'Oskar', 'Priya', 'Tomas', 'Leila', 'Hugo', 'Ingrid', 'Kenji', 'Marta', 'Rafael', 'Selin', 'Viktor', 'Bruno', 'Clara'];
-const LAST = ['Lindqvist', 'Okafor', 'Marsh', 'Petrov', 'Tanaka', 'Vance', 'Holm', 'Castro', 'Becker', 'Novak', 'Quinn', 'Sato', 'Weber'];
-const STREETS = ['Birch Road', 'Harbor Street', 'Quarry Lane', 'Orchard Way', 'Mill Court', 'Meadow Path', 'Chapel Street'];
-const CITIES = [['Boise', 'ID', '837'], ['Tulsa', 'OK', '741'], ['Reno', 'NV', '895'], ['Madison', 'WI', '537'], ['Tucson', 'AZ', '857'], ['Albany', 'NY', '122']];
+const FIRST = ['Nadia', 'Tomas', 'Leila', 'Hugo', 'Priya', 'Oskar', 'Ines', 'Malik', 'Greta', 'Rafael', 'Noor', 'Elias', 'Tessa', 'Bruno'];
+const LAST = ['Keller', 'Okafor', 'Brandt', 'Moreau', 'Tanaka', 'Lindqvist', 'Petrov', 'Aydin', 'Romano', 'Schultz', 'Farouk', 'Novak', 'Byrne'];
+const PLACES = [['Portland', 'OR', '972'], ['Tucson', 'AZ', '857'], ['Omaha', 'NE', '681'], ['Boise', 'ID', '837'], ['Madison', 'WI', '537'], ['Tampa', 'FL', '336']];
 const WORDING = [
-  (item, id, wish) => `I want to exchange the ${item} from order ${id} for ${wish}.`,
-  (item, id, wish) => `For ${id} I want the ${item} exchanged for ${wish}.`,
-  (item, id, wish) => `Please exchange the ${item} from my order ${id} for ${wish}.`,
-  (item, id, wish) => `I'd like to exchange my ${item} from order ${id} for ${wish}.`,
+  (noun, id, wish) => `I want to exchange the ${noun} from order ${id} for ${wish}. If there is none, return it.`,
+  (noun, id, wish) => `Exchange my ${noun} from order ${id} for ${wish}; if there is none, I want to return it.`,
+  (noun, id, wish) => `Please exchange the ${noun} from my order ${id} for ${wish}. If none is available, return it, please.`,
+  (noun, id, wish) => `My ${noun} from order ${id} should become ${wish}; if there is none, return it.`,
 ];
+const PAYING = [(pay) => `Use my ${pay}.`, (pay) => `Use my ${pay} for the difference or the refund.`, (pay) => `Use the ${pay} that I paid with.`];
+const [YES, BYE, NO_MORE] = [['Yes.', 'Yes, please.', 'Yes, go ahead.', 'Yes, that is fine.'], ['No, that is all. Thank you! ###STOP###', 'That was everything, thanks. ###STOP###'], 'Never mind, then. Goodbye. ###STOP###'];
+const LATER = { cancel_reason: null, exchange_items: null, exchange_new_items: null, exchange_payment_method_id: null, exchange_price_difference: null, return_items: null, return_payment_method_id: null };
 function randomOf(seed) {
   let a = Math.imul(seed + 1, 0x9e3779b1);
   return (limit) => {
@@ -49,202 +51,200 @@ function randomOf(seed) {
     return ((t ^ (t >>> 14)) >>> 0) % limit;
   };
 }
-/* As this target writes JSON: a space after commas and colons, every number a float. */
+/* As this target writes JSON: a space after commas and colons, and every number a float. */
 const json = (value) => {
+  if (typeof value === 'number') return Number.isInteger(value) ? `${value}.0` : String(value);
   if (Array.isArray(value)) return `[${value.map(json).join(', ')}]`;
-  if (Number.isInteger(value)) return `${value}.0`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   return `{${Object.entries(value).map(([key, own]) => `${JSON.stringify(key)}: ${json(own)}`).join(', ')}}`;
 };
-/* Variants are kept as a list, because an object would sort ids that look like numbers. */
-const productJson = ({ name, product_id: id, variants }) =>
-  `{"name": ${json(name)}, "product_id": ${json(id)}, "variants": {${variants.map((each) => `${json(each.item_id)}: ${json(each)}`).join(', ')}}}`;
-const an = (word) => `${/^(8|[aeio])/.test(word) ? 'an' : 'a'} ${word}`;
-const TOOLS = ['find_user_id_by_name_zip', 'get_user_details', 'get_order_details', 'get_product_details', 'exchange_delivered_order_items'];
-export const describe = () => ({ policy, tools: TOOLS.map((name) => targetTools[name]), maxSteps: 16 });
-
-export function make(seed) {
-  const special = seed % 2 === 0;
-  const below = randomOf(Math.floor(seed / 2)); // both of a pair draw the same
+const cents = (amount) => Math.round(amount * 100) / 100;
+const NAMES = ['find_user_id_by_name_zip', 'get_order_details', 'get_product_details', 'exchange_delivered_order_items', 'return_delivered_order_items'];
+const [FIND, ORDER, PRODUCT, EXCHANGE, RETURN] = NAMES;
+export const describe = () => ({ policy, tools: NAMES.map((name) => targetTools[name]), maxSteps: 16 });
+const combosOf = (options) => options.reduce((rows, [key, values]) => rows.flatMap((row) => values.map((value) => ({ ...row, [key]: value }))), [{}]);
+const missed = (conds, options) => conds.filter(({ key, values }) => !values.includes(options[key])).length;
+/* What the user wants: conditions (an option and the values that are right), maybe an extreme among them, and the words. */
+function wishOf([, , words, options], current, shape, below) {
+  const [scale, one, two] = below(2) && shape !== 5 ? [options[0], options[2], options[1]] : options;
+  const draw = (list) => list[below(list.length)];
+  const [o, a, b] = [scale, one, two].map(([key, values]) => draw(values.filter((value) => value !== current[key])));
+  const [spare, coin, at] = [draw(two[1].filter((value) => value !== b)), below(2), scale[1].indexOf(current[scale[0]])];
+  const up = at === 0 ? 1 : at === scale[1].length - 1 ? 0 : coin;
+  const is = ([key], ...values) => ({ key, values });
+  const [so, sa, sb] = [[scale, o], [one, a], [two, b]].map(([option, value]) => option[2].replace('#', value));
+  const parts = [[so, sa, sb], [so], [words[up], sa], [words[2 + coin], sa], [coin ? 'most expensive' : 'cheapest', sa], [sa], [so, sa]][shape];
+  const [tails, before] = [true, false].map((wanted) => parts.filter((part) => /^(with|in) /.test(part) === wanted));
+  const [article, after] = [shape === 3 || shape === 4 ? 'the' : before.length > 0 ? 'a' : '', tails.join(' and ').replace(' and with ', ' and ')];
+  const extra = ['', `, same ${one[0]}`, '', ' that you have', ' that you have', `, ${b} or ${spare}, same ${scale[0]}`, ''][shape];
+  const [O, A, sameO, sameA] = [is(scale, o), is(one, a), is(scale, current[scale[0]]), is(one, current[one[0]])];
+  const conds = [[O, A, is(two, b)], [O, sameA], [is(scale, ...scale[1].filter((_, n) => (up ? n > at : n < at))), A], [A], [A], [A, is(two, b, spare), sameO], [O, A]][shape];
+  const said = [article, before.join(before.length > 2 ? ', ' : ' '), 'one', after].filter(Boolean).join(' ') + extra;
+  return { conds, extreme: [null, null, null, scale[0], 'price', null, null][shape], top: coin === 1, words: said, care: [1, 2, 6].includes(shape) ? `I do not care about the ${two[0]}. ` : '' };
+}
+function instance(seed, fewer) {
+  const [special, below] = [seed % 2 === 0, randomOf(Math.floor(seed / 2))]; // both of a pair draw the same; what differs is chosen below
   const pick = (list) => list[below(list.length)];
-  const digits = (n) => Array.from({ length: n }, (_, i) => (i ? below(10) : 1 + below(9))).join('');
-  const shuffle = (list) => list.map((each) => [below(100000), each]).sort(([a], [b]) => a - b).map(([, each]) => each);
-  const [title, key, steps, otherKey, types, higher, lower] = pick(PRODUCTS);
-  const [up, dir] = below(2) ? [true, 1] : [false, -1];
-  const [[c0, c1, c2, c3], [t0, t1, t2]] = [shuffle(COLORS), shuffle(types)];
-  const away = (o) => (o + 1 + below(4)) % 5; // any other step
-  const [all, o0, top] = [[0, 1, 2, 3, 4], 1 + below(3), up ? 3 + below(2) : 1 - below(2)];
-  const [o1, beyond] = [away(o0), all.filter((o) => dir * (o - o0) > 0)];
-  /* must: allowed values by option; fit: the wanted variant; misses: variants that look like it. The customer has [o0, t0, c0]. */
-  const plans = {
-    features: { must: [[o1], [t1], [c1]], fit: [o1, t1, c1], misses: [[away(o1), t1, c1], [o1, t2, c1]], wish: `${an(c1)} one, ${steps[o1]}, ${t1}` },
-    keep: { must: [[o0], [t0], [c1]], fit: [o0, t0, c1], misses: [[away(o0), t0, c1], [o0, t1, c1]], wish: `${an(c1)} one, same ${key}, same ${otherKey}` },
-    most: { must: [all, types, [c1]], fit: [top, pick(types), c1], misses: [[top - dir, pick(types), c1], [top - 2 * dir, pick(types), c1]], wish: `the ${c1} one with the ${up ? 'maximum' : 'minimum'} ${key} that you have` },
-    price: { must: [all, types, [c1]], fit: [o1, t1, c1], misses: [[o0, t2, c1], [away(o0), t0, c1]], wish: `the ${up ? 'most expensive' : 'cheapest'} ${c1} one that you have` },
-    compare: { must: [beyond, [t1], COLORS], fit: [pick(beyond), t1, c1], misses: [[o0 - dir, t1, c2], [pick(beyond), t2, c3]], wish: `a ${up ? higher : lower} ${t1} one` },
-    fallback: { must: [[o1], [t1], [c1, c2]], fit: [o1, t1, c2], misses: [[o1, t1, c1], [away(o1), t1, c1]], wish: `${an(t1)} one. The ${title.toLowerCase()} should be ${steps[o1]}; if there is none in ${c1}, take ${c2}` },
-    either: { must: [[o1], [t1], [c1, c2]], fit: [o1, t1, pick([c1, c2])], misses: [[o1, t0, pick([c1, c2])], [away(o1), t1, pick([c1, c2])]], wish: `${an(steps[o1])} one, ${t1} rather than ${t0}, ${c1} or ${c2}` },
+  const shuffled = (list) => list.map((each) => [below(1000000), each]).sort(([x], [y]) => x - y).map(([, each]) => each);
+  const digits = (count) => `${1 + below(9)}${Array.from({ length: count - 1 }, () => below(10)).join('')}`;
+  const row = (options, available, good = false) => ({ item_id: digits(10), options, available, good });
+  const catalogOf = ([name, base], list) => {
+    const dollars = shuffled(list.map((_, n) => Math.round(base * (0.85 + (0.3 * n) / list.length)) + n)); // all different
+    const made = list.map(({ item_id, options, available }, n) => [item_id, { item_id, options, available, price: cents(dollars[n] + (1 + below(99)) / 100) }]);
+    return { name, product_id: digits(10), variants: Object.fromEntries(made) };
   };
-  const kind = pick(Object.keys(plans));
-  const { must, fit, misses, wish } = plans[kind];
-  const [turn, size] = [kind === 'fallback' ? 0 : below(2), 6 + below(3)];
-  const combos = [fit, misses[turn], misses[1 - turn], [o0, t0, c0]];
-  while (combos.length < size) {
-    const next = [below(5), pick(types), pick([c0, c1, c2, c3])];
-    if (must.some((list, n) => !list.includes(next[n])) && !combos.some((each) => each.join() === next.join())) combos.push(next);
-  }
-  const base = 3000 + below(25000);
-  const prices = shuffle(Array.from({ length: size }, (_, n) => (base + n * 400 + below(390)) / 100));
-  if (kind === 'price') prices.splice(0, 3, ...prices.slice(0, 3).sort((a, b) => dir * (b - a))); // the wanted one is the extreme
-  const optionsOf = ([o, t, color]) => ({ [key]: steps[o], [otherKey]: t, color });
-  const [right, near, extra, own, ...strangers] = combos.map((each, n) => ({ options: optionsOf(each), available: below(4) > 0 || n < 4, price: prices[n] }));
-  if (kind === 'fallback') near.available = !special; // the preferred one is there, or it is not
-  const [early, late] = special || kind === 'fallback' ? [near, right] : [right, near];
-  const shelf = shuffle([extra, own, ...strangers]);
-  const [at, then] = [below(2), 2 + below(size - 2)];
-  [[at, early], [then, late]].forEach(([n, each]) => shelf.splice(n, 0, each));
-  const product = { name: title, product_id: digits(10), variants: shelf.map((each) => ({ item_id: digits(10), ...each })) };
-  const pair = [at, then].map((n) => product.variants[n].item_id);
-  const { item_id: current, price, options } = product.variants[shelf.indexOf(own)];
-  const [first, last, [city, region, prefix]] = [pick(FIRST), pick(LAST), pick(CITIES)];
-  const zip = prefix + digits(2);
-  const address = { address1: `${digits(3)} ${pick(STREETS)}`, address2: `Suite ${digits(3)}`, city, country: 'USA', state: region, zip };
-  const [source, number, brand, lastFour] = [pick(['credit_card', 'paypal']), digits(7), pick(['visa', 'mastercard']), digits(4)];
-  const pay = `${source}_${number}`;
-  const [payName, method] = source === 'paypal' ? ['PayPal account', { source, id: pay }] : ['credit card', { source, id: pay, brand, last_four: lastFour }];
-  const [userId, orderId] = [`${first}_${last}_${digits(4)}`.toLowerCase(), `#W${digits(7)}`];
-  const user = { user_id: userId, name: { first_name: first, last_name: last }, address, email: `${first}.${last}${digits(4)}@example.com`.toLowerCase(), payment_methods: { [pay]: method }, orders: [orderId] };
-  const order = {
-    order_id: orderId, user_id: userId, address, items: [{ name: title, product_id: product.product_id, item_id: current, price, options }],
-    status: 'delivered', fulfillments: [{ tracking_id: [digits(12)], item_ids: [current] }], payment_history: [{ transaction_type: 'payment', amount: price, payment_method_id: pay }],
-    cancel_reason: null, exchange_items: null, exchange_new_items: null, exchange_payment_method_id: null, exchange_price_difference: null, return_items: null, return_payment_method_id: null,
-  };
-  return {
-    special, user, order, product, pair, pay, payName, wish, current, answer: pair[special ? 1 : 0],
-    request: pick(WORDING)(title.toLowerCase(), orderId, wish) + (below(2) ? ` Use my ${payName} if I have to pay more.` : ''),
-    identity: `I am ${first} ${last}, zip code ${zip}.`, yes: pick(['Yes, please.', 'Yes, go ahead.', 'Yes, that is fine.', 'Yes.']), bye: pick(['No, that is all. Thank you! ###STOP###', 'That was everything, thanks. ###STOP###']),
-    introduced: false, found: false, ordered: false, seen: false, agreed: false, written: null, tries: 0, wrong: 0, idle: 0, done: false,
-  };
+  const [product, ...others] = shuffled(PRODUCTS);
+  const [[scale], combos] = [product[3], combosOf(product[3])];
+  const current = pick(combos);
+  const wish = wishOf(product, current, fewer ? 6 : below(6), below);
+  const rest = shuffled(combos.filter((each) => each !== current));
+  const [fit, near, far] = [0, 1, 2].map((count) => rest.filter((each) => Math.min(2, missed(wish.conds, each)) === count));
+  const untied = fit.filter((each, n) => wish.extreme !== scale[0] || fit.findIndex((other) => other[scale[0]] === each[scale[0]]) === n);
+  const good = untied.slice(0, fewer ? 1 : wish.extreme ? 4 : 2);
+  const [open, decoys] = [wish.extreme ? good.length - 1 : 1, fewer ? 2 : 4]; // open: so many of the fitting ones are available
+  const rows = shuffled([
+    ...[row(current, true), ...good.map((options, n) => row(options, n < open, true))],
+    ...near.slice(0, decoys).map((options, n) => row(options, n < 2 || below(4) > 0)),
+    ...far.slice(0, fewer ? 0 : 2).map((options) => row(options, below(4) > 0)),
+  ]);
+  const [spares, altered, fitting] = [near.slice(decoys), below(2) === 1, rows.filter((each) => each.good && each.available)];
+  const catalogs = [catalogOf(product, rows)];
+  for (const other of others.slice(0, fewer ? 1 : 1 + below(3))) catalogs.push(catalogOf(other, shuffled(combosOf(other[3])).slice(0, 4).map((options) => row(options, below(3) > 0))));
+  const [{ variants }] = catalogs;
+  const rank = ({ item_id, options }) => (wish.extreme === 'price' ? variants[item_id].price : scale[1].indexOf(options[scale[0]]));
+  const best = fitting.sort((x, y) => (wish.top ? rank(y) - rank(x) : rank(x) - rank(y)))[0].item_id;
+  if (!special) // nothing that fits is left: it is not available, or it has another option
+    for (const { item_id } of fitting) Object.assign(variants[item_id], altered && spares.length > 0 ? { options: spares.pop() } : { available: false });
+  const item = rows.find((each) => each.options === current).item_id;
+  const bought = ({ name, product_id, variants: own }, id) => ({ name, product_id, item_id: id, price: own[id].price, options: own[id].options });
+  const items = shuffled(catalogs.map((each, n) => bought(each, n === 0 ? item : Object.keys(each.variants)[0])));
+  const [first, last, [city, region, prefix], [pay, source]] = [pick(FIRST), pick(LAST), pick(PLACES), pick([['credit card', 'credit_card'], ['PayPal account', 'paypal']])];
+  const [zip, payment, order_id] = [prefix + digits(2), `${source}_${digits(7)}`, `#W${digits(7)}`];
+  const address = { address1: `${100 + below(800)} ${pick(['Harbor Road', 'Orchard Street', 'Juniper Court', 'Mill Lane', 'Canal Street'])}`, address2: `Suite ${11 + below(80)}`, city, country: 'USA', state: region, zip };
+  const [fulfillments, payment_history] = [[{ tracking_id: [digits(12)], item_ids: items.map((each) => each.item_id) }], [{ transaction_type: 'payment', amount: cents(items.reduce((sum, each) => sum + each.price, 0)), payment_method_id: payment }]];
+  const order = { order_id, user_id: `${first}_${last}_${digits(4)}`.toLowerCase(), address, items, status: 'delivered', fulfillments, payment_history, ...LATER };
+  const [asks, who] = [`${pick(WORDING)(product[0].toLowerCase(), order_id, wish.words)} ${wish.care}${pick(PAYING)(pay)}`, `I am ${first} ${last}, zip code ${zip}.`];
+  const said = { who, again: `As I said: ${wish.words}. If there is none, return it.`, yes: pick(YES), bye: pick(BYE), request: fewer ? `${who} ${asks}` : asks };
+  const facts = { special, first, last, zip, pay, payment, order, catalogs, item, conds: wish.conds, wanted: special ? best : null, ...said };
+  return { ...facts, introduced: fewer, identified: false, seen: false, proposed: false, vague: false, agreed: 0, wrong: 0, turns: 0, idle: 0, writes: 0, written: null, done: false };
 }
+export const make = (seed) => instance(seed, false);
+export const easier = (seed) => instance(seed, true); // the user says at once who it is, asks for two features, and the list is short
 export const start = ({ request }) => [{ role: 'system', content: policy }, { role: 'user', content: request }];
-const clean = (value) => String(value).replace(/[^\w #.-]/g, '').slice(0, 40);
-const isText = (value) => typeof value === 'string';
-const wellFormed = ({ parameters: { properties, required } }, given) =>
-  required.every((field) => Object.hasOwn(given, field)) &&
-  Object.entries(given).every(([field, value]) => Object.hasOwn(properties, field) && (properties[field].type === 'array' ? Array.isArray(value) && value.every(isText) : isText(value)));
-
-function exchange(state, { item_ids: old, new_item_ids: fresh, payment_method_id: pay }) {
-  const { order, product, current } = state;
-  const variant = product.variants.find((each) => each.item_id === fresh[0]);
-  const over = order.status !== 'delivered';
-  if (over || (variant && !variant.available)) state.tries += 1; // a second exchange, or one for what is not available
-  if (over) return 'Error: Non-delivered order cannot be exchanged';
-  const missing = old.find((item, n) => item !== current || n > 0);
-  if (missing !== undefined) return `Error: Number of ${clean(missing)} not found.`;
-  if (old.length === 0 || old.length !== fresh.length) return 'Error: The number of items to be exchanged should match.';
-  if (!variant?.available) return `Error: New item ${clean(fresh[0])} not found or available`;
-  if (pay !== state.pay) return 'Error: Payment method not found';
-  const difference = Math.round((variant.price - order.items[0].price) * 100) / 100;
-  Object.assign(state, { tries: state.tries + 1, written: fresh[0] });
-  Object.assign(order, { status: 'exchange requested', exchange_items: old, exchange_new_items: fresh });
-  return json(Object.assign(order, { exchange_payment_method_id: pay, exchange_price_difference: difference }));
-}
-function observe(state, { name, arguments: args }) {
-  const tool = describe().tools.find((each) => each.name === name);
-  const given = typeof args === 'object' && args !== null ? args : {};
-  if (!tool) return `Error: Tool ${clean(name)} not found`;
-  if (!wellFormed(tool, given)) return `Error: Invalid arguments for ${name}`;
-  const { user, order, product } = state;
-  if (name === 'find_user_id_by_name_zip') {
-    const asked = [given.first_name, given.last_name, given.zip].map((each) => each.trim().toLowerCase()).join();
-    if (asked !== [user.name.first_name, user.name.last_name, user.address.zip].join().toLowerCase()) return 'Error: User not found';
-    state.found = true;
-    return user.user_id;
+const fits = ({ type }, value) => (type === 'array' ? Array.isArray(value) && value.every((each) => typeof each === 'string') : typeof value === 'string');
+function observe(state, { name, arguments: raw }) {
+  if (!NAMES.includes(name)) return `Error: Tool '${String(name).replace(/[^\w.-]/g, '').slice(0, 60)}' not found.`;
+  const [given, { properties, required }] = [raw && typeof raw === 'object' ? raw : {}, targetTools[name].parameters];
+  const bad = required.find((key) => !fits(properties[key], given[key]));
+  if (bad) return `Error: ${given[bad] === undefined ? 'missing' : 'invalid'} argument '${bad}'`;
+  const { order, catalogs, first, last, zip } = state;
+  if (name === FIND) {
+    const right = `${given.first_name} ${given.last_name} ${given.zip}`.toLowerCase() === `${first} ${last} ${zip}`.toLowerCase();
+    state.identified ||= right;
+    return right ? order.user_id : 'Error: User not found';
   }
-  if (name === 'get_user_details') return given.user_id === user.user_id ? json(user) : 'Error: User not found';
-  if (name === 'get_product_details') {
-    state.seen = state.seen || given.product_id === product.product_id;
-    return given.product_id === product.product_id ? productJson(product) : 'Error: Product not found';
+  if (name === PRODUCT) {
+    const catalog = catalogs.find((each) => each.product_id === given.product_id);
+    state.seen = state.seen || catalog === catalogs[0];
+    return catalog ? json(catalog) : 'Error: Product not found';
   }
   if (given.order_id !== order.order_id) return 'Error: Order not found';
-  if (name === 'exchange_delivered_order_items') return exchange(state, given);
-  state.ordered = true;
+  if (name === ORDER) return json(order);
+  const [exchange, ids, payment_method_id] = [name === EXCHANGE, given.item_ids, given.payment_method_id];
+  const [fresh, old] = [exchange ? given.new_item_ids : [], ids.map((id) => order.items.find((each) => each.item_id === id))];
+  if (ids.length === 0 || old.includes(undefined) || new Set(ids).size < ids.length) return 'Error: Some item not found';
+  if (exchange && fresh.length !== ids.length) return 'Error: The number of items to be exchanged should match.';
+  if (payment_method_id !== state.payment) return 'Error: Payment method not found';
+  state.writes += 1; // a slip of form above is no choice; what comes now is one
+  if (order.status !== 'delivered') return `Error: Non-delivered order cannot be ${exchange ? 'exchanged' : 'returned'}`;
+  const next = fresh.map((id, n) => catalogs.find((each) => each.product_id === old[n].product_id).variants[id]);
+  if (!next.every((each) => each?.available)) return 'Error: New item not found or available';
+  const difference = cents(next.reduce((sum, each, n) => sum + each.price - old[n].price, 0));
+  const after = { exchange_items: [...ids].sort(), exchange_new_items: [...fresh].sort(), exchange_payment_method_id: payment_method_id, exchange_price_difference: difference };
+  Object.assign(order, { status: `${exchange ? 'exchange' : 'return'} requested` }, exchange ? after : { return_items: [...ids].sort(), return_payment_method_id: payment_method_id });
+  state.written = { name, ids, fresh };
   return json(order);
 }
-/* Which variants a text names: by item id, by price, or by their options one after the other. */
-const plain = (text) => ` ${text.toLowerCase().replace(/[^a-z0-9]+/g, ' ').replace(/(\d) (?=[a-z])/g, '$1').trim()} `;
-function named({ product, current }, text) {
-  const [numbers, words] = [text.match(/\d+(?:\.\d+)?/g) ?? [], plain(text)];
-  const names = ({ item_id: id, price, options }) =>
-    numbers.some((each) => each === id || (each.includes('.') && Number(each) === price)) || words.includes(plain(Object.values(options).join(' ')));
-  return product.variants.filter((each) => each.item_id !== current && names(each));
+const plain = (text) => ` ${text.toLowerCase().replace(/[^a-z0-9]+/g, ' ').trim()} `;
+const figures = (text) => (text.match(/\d[\d,]*\.\d{1,2}/g) ?? []).map((each) => Number(each.replaceAll(',', '')));
+/* The variants that a text puts forward: by identifier or price, or else by all their options. */
+function named({ catalogs, item, wanted }, text) {
+  const { [item]: old, ...others } = catalogs[0].variants;
+  const marked = Object.values(others).filter((each) => text.includes(each.item_id) || figures(text).includes(each.price));
+  const holds = ({ options }) => text.split(/ for | to /i).map(plain).some((part) => Object.values(options).every((value) => part.includes(plain(value))));
+  const found = Object.values(others).filter(holds);
+  const right = found.filter((each) => each.item_id === wanted && holds(old)); // old and new in one breath
+  return [marked, right, found].find((list) => list.length > 0) ?? [];
 }
-
-/* The customer: says who it is, says yes to the right variant and no to a wrong one, and otherwise repeats the wish. */
-function reply(state, said) {
-  const text = said.slice(0, 8000).toLowerCase();
-  state.done = state.written !== null;
-  if (state.done) return state.bye;
-  const proposed = named(state, text);
-  const only = proposed.length === 1 ? proposed[0] : null;
-  const [known, agreed, right] = [state.introduced, state.agreed, only?.item_id === state.answer];
-  state.introduced = true;
-  if (!known) return state.identity;
-  state.agreed = agreed || right;
-  if (right && !agreed) return state.yes;
-  state.idle += 1;
-  const [asks, open] = [/\?|confirm|\byes\b|proceed|go ahead/.test(text), /\b(which|what|how)\b/.test(text)];
-  const over = proposed.length === 0 && /anything else|transferred/.test(text) && !/confirm|proceed|shall i/.test(text);
-  state.done = state.idle > 3 || over;
-  if (state.done) return over ? state.bye : 'Never mind. Goodbye. ###STOP###';
-  if (right) return state.yes;
-  const refused = only !== null && only.available && asks;
-  state.wrong += Number(refused);
-  if (refused) return `No, that is not what I asked for. I want ${state.wish}.`;
-  if (/\bzip\b|e-?mail|full name|last name/.test(text)) return state.identity;
-  if (open && /\bpay|\bcard|refund/.test(text)) return `Use my ${state.payName}, please.`;
-  return proposed.length === 0 && asks && !open ? state.yes : `I want ${state.wish}.`;
+/* Whether a text holds an amount that is no price in the records, nor what one of them costs more or less than the old item. */
+function unlisted({ catalogs, order, item }, text) {
+  const [prices, old] = [[...Object.values(catalogs[0].variants), ...order.items].map((each) => each.price), catalogs[0].variants[item].price];
+  const known = [order.payment_history[0].amount, ...prices, ...prices.map((each) => cents(Math.abs(each - old)))];
+  return figures(text).some((each) => !known.includes(each));
 }
-export function step(before, { content, toolCalls }) {
+/* What the agent proposes: 'right', 'wrong', 'vague' (an exchange, but for which one?) or 'unclear'. What only says that something cannot be had does not count. */
+function judge(state, content) {
+  const sentences = content.replace(/yes\s*(\/|or)\s*no/gi, 'yes').split(/[.!?](?=\s|$)|\n/);
+  const lacks = /\b(no|not|none|nothing|neither|cannot|unavailable|unfortunately)\b|n['’]t\b|out of stock|sold out/i;
+  const positive = sentences.filter((each) => !lacks.test(each));
+  const variants = named(state, positive.join('. '));
+  if (variants.length === 1) return variants[0].item_id === state.wanted ? 'right' : 'wrong';
+  const announces = (list, what) => list.some((each) => what.test(each) && !/\b(if|or|whether|otherwise|help)\b/i.test(each));
+  if (announces(sentences, /(?<!how to )\breturn(?! instruction)/i)) return state.wanted ? 'wrong' : 'right';
+  if (!announces(positive, /\bexchang.*\b(for|to|with)\b/i)) return 'unclear';
+  return variants.length === 0 && unlisted(state, positive.join('. ')) ? 'wrong' : 'vague';
+}
+export function step(before, message) {
   const state = JSON.parse(JSON.stringify(before)); // never change what was handed in
-  if (Array.isArray(toolCalls) && toolCalls.length > 0)
-    return { state, done: false, messages: toolCalls.map((each) => ({ role: 'tool', toolCallId: each.id, content: observe(state, each) })) };
-  const messages = [{ role: 'user', content: reply(state, isText(content) ? content : '') }];
-  return { state, done: state.done, messages, ...(state.done ? { stopReason: 'user_stop' } : {}) };
+  const say = (text, done = false) => ({ state: { ...state, done }, done, messages: [{ role: 'user', content: text }] });
+  const answers = (message.toolCalls ?? []).map((call) => ({ role: 'tool', toolCallId: call.id, content: observe(state, call) }));
+  if (answers.length > 0) return { state, done: false, messages: answers };
+  const content = String(message.content ?? '').slice(0, 6000);
+  Object.assign(state, { turns: state.turns + 1, introduced: true });
+  if (state.written) return say(state.bye, true);
+  if (!before.introduced) return say(state.who);
+  const verdict = judge(state, content);
+  state.proposed = state.proposed || (verdict === 'right' && state.seen);
+  state.vague = state.vague || (verdict === 'vague' && state.seen);
+  state[{ right: 'agreed', wrong: 'wrong', vague: 'idle', unclear: 'idle' }[verdict]] += 1;
+  if (state.turns > 7 || state.wrong > 1 || state.idle > 3) return say(NO_MORE, true);
+  if (verdict === 'right' || verdict === 'wrong') return say(verdict === 'right' ? state.yes : 'No, that is not what I asked for.');
+  if (verdict === 'vague' && state.seen) return say(`Which one would that be? ${state.again}`);
+  if (/e-?mail|zip|your name/i.test(content)) return say(state.who);
+  return say(/payment|paypal|card/i.test(content) ? `My ${state.pay}, please.` : state.again);
 }
-export function reward({ special, product, answer, found, ordered, seen, written, tries, wrong, done }) {
-  const [chosen, wanted] = [seen ? written : null, answer].map((id) => product.variants.find((each) => each.item_id === id)?.options ?? {});
-  const shared = Object.keys(wanted).filter((key) => chosen[key] === wanted[key]).length / 3;
-  const fits = seen && written === answer;
-  const right = found && fits && tries === 1 && wrong === 0 && done;
-  const partial = (found ? 0.02 : 0) + (ordered ? 0.03 : 0) + (seen ? 0.05 : 0) + 0.1 * shared + (fits ? 0.1 : 0);
-  const breakdown = { found: Number(found), seen: Number(seen), shared, fits: Number(fits), writes: tries, wrong_proposals: wrong };
-  return { reward: right ? 1 : Math.round(partial * 1000) / 1000, branch: special ? 'first_contradicts' : 'first_fits', breakdown };
+export function reward({ special, identified, seen, proposed, vague, wrong, writes, written, item, wanted, conds, catalogs, done }) {
+  const own = written?.ids.length === 1 && written.ids[0] === item && written.name === (special ? EXCHANGE : RETURN);
+  const met = own && special ? 1 - missed(conds, catalogs[0].variants[written.fresh[0]].options) / conds.length : 0;
+  const match = own && (!special || written.fresh[0] === wanted);
+  const right = identified && seen && match && writes === 1 && wrong === 0 && (proposed || !vague) && done; // who proposes has to propose the right one
+  const partial = (identified && seen ? 0.05 + (match ? 0.15 : 0.1 * met) : 0) + (proposed ? 0.1 : 0);
+  const breakdown = { identified: Number(identified), seen: Number(seen), proposed: Number(proposed), vague: Number(vague), wrong, writes, met, match: Number(match) };
+  return { reward: right ? 1 : partial, branch: special ? 'one_fits' : 'none_fits', breakdown };
 }
 const call = (name, given) => ({ role: 'assistant', content: '', toolCalls: [{ id: 'call_0', name, arguments: given }] });
 const say = (content) => ({ role: 'assistant', content });
-const writeOf = ({ order, current, pay }, id) => ({ order_id: order.order_id, item_ids: [current], new_item_ids: [id], payment_method_id: pay });
-export const reference = (state) => ({ actions: [{ name: 'exchange_delivered_order_items', arguments: writeOf(state, state.answer) }], tell: [] });
-function script(state, id) {
-  const { user, order, product, current, payName } = state;
-  const [own, other] = [current, id].map((item) => product.variants.find((each) => each.item_id === item));
-  const list = ({ options }) => Object.values(options).join(', ');
-  const change = `${product.name} (${list(own)}) for ${list(other)} at $${other.price.toFixed(2)}`;
+const argumentsOf = ({ order, item, payment }, fresh) => ({ order_id: order.order_id, item_ids: [item], ...(fresh && { new_item_ids: [fresh] }), payment_method_id: payment });
+const write = (state, fresh) => ({ name: fresh ? EXCHANGE : RETURN, arguments: argumentsOf(state, fresh) });
+export const reference = (state) => ({ actions: [write(state, state.wanted)], tell: [] });
+function script(state, fresh, proposes) {
+  const { first, last, zip, order, item, pay, catalogs: [{ variants, name, product_id }] } = state;
+  const [id, given, listed] = [order.order_id, write(state, fresh), (key) => Object.values(variants[key].options).join(', ')];
+  const offer = fresh
+    ? `I would now exchange in order ${id} the ${name} (${listed(item)}) for ${listed(fresh)} at $${variants[fresh].price.toFixed(2)}, with the price difference on your ${pay}.`
+    : `There is no such ${name} available. I would now return the ${name} (${listed(item)}) of order ${id}, with the refund to your ${pay}.`;
   return [
-    say('I can help you with that. What is your first and last name and your zip code?'),
-    call('find_user_id_by_name_zip', { ...user.name, zip: user.address.zip }),
-    call('get_user_details', { user_id: user.user_id }),
-    call('get_order_details', { order_id: order.order_id }),
-    call('get_product_details', { product_id: product.product_id }),
-    say(`I would now exchange in order ${order.order_id} the ${change}, with the price difference on your ${payName}. Shall I do so?`),
-    call('exchange_delivered_order_items', writeOf(state, id)),
-    say('All of that is done. Is there anything else that I can do for you?'),
+    ...(state.introduced ? [] : [say('Of course. First I have to find your account: please tell me your full name with your zip code.')]),
+    ...[[FIND, { first_name: first, last_name: last, zip }], [ORDER, { order_id: id }], [PRODUCT, { product_id }]].map((each) => call(...each)),
+    ...(proposes ? [say(`${offer} Shall I do so?`)] : []),
+    ...[call(given.name, given.arguments), say('All of that is done. Is there anything else that I can do for you?')],
   ];
 }
-export const solve = (seed) => script(make(seed), make(seed).answer);
-export function shortcuts(seed) {
-  const state = make(seed);
-  return { 'take the first look-alike': script(state, state.pair[0]), 'pass it over': script(state, state.pair[1]) };
+export const solve = (seed, state = make(seed)) => script(state, state.wanted, true);
+export function shortcuts(seed, state = make(seed)) {
+  const open = Object.values(state.catalogs[0].variants).filter((each) => each.available && each.item_id !== state.item);
+  const nearest = [...open].sort((x, y) => missed(state.conds, x.options) - missed(state.conds, y.options))[0];
+  const partly = open.find(({ options }) => missed(state.conds.slice(0, 1), options) === 0) ?? open[0];
+  return { 'always exchange': script(state, state.wanted ?? nearest.item_id, false), 'always return': script(state, null, true), 'first available': script(state, open[0].item_id, false), 'first condition only': script(state, partly.item_id, true) };
 }
-export const hint = () =>
-  'Hold every candidate in the list against each thing that the customer said, also what should stay the same, and leave out what is not available. One that looks right may differ in a single point. Where a highest, lowest or cheapest one is wanted, compare all that meet the other conditions. Propose only the one that meets everything.';
+export const hint = () => 'Hold each option of the list against everything that the user said, one condition after the other: the values, the comparison with the old item, the extreme, and whether it is available. If one meets them all, take that one and no other. If not a single one does, nothing near will do: follow what the user said for that case.';

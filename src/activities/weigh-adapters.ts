@@ -1,0 +1,100 @@
+/**
+ * One more option of the router: all adapters added up, each with a weight in every layer, learned on the successes in the outcome matrix.
+ * Invariant: the same adapters and rollouts are weighed once; no reward but success counts, and every task counts the same.
+ */
+import { Context } from '@temporalio/activity';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { digest } from '../artifacts/hash';
+import type { ArtifactRef } from '../domain/artifacts';
+import { OutsideFailure } from '../domain/failures';
+import { isSuccess, type TrainingRow } from '../domain/rollout';
+import { contentOf, partsOf, plainAdapter } from '../policy/parts';
+import { runPython } from '../policy/python';
+import { readScored } from '../rollout/read';
+import { working, type GpuDependencies } from './context';
+import type { GpuActivities } from './types';
+import { isWhole } from './whole';
+
+/** Changes whenever the same job would come to other weights. */
+const WEIGHING_VERSION = '1';
+
+/** As trainer/weigh_adapters reads them. */
+interface Row {
+  prompt_ids: number[];
+  completion_ids: number[];
+  mask: number[];
+}
+
+export function createWeighAdapters({
+  store,
+  python,
+  gpus,
+  merge,
+}: GpuDependencies): Pick<GpuActivities, 'weighAdapters'> {
+  return {
+    async weighAdapters({ base, baseModelPath, policies, outcomes, training, seed }) {
+      const parts = policies.map(({ adapters }) => partsOf(adapters));
+      const { threads, dtype, tokensPerForward } = training;
+      const decisive = { base, parts: parts.map(contentOf), outcomes, seed, dtype };
+      const key = `weighted/${digest({ version: WEIGHING_VERSION, ...decisive })}`;
+      const known = await store.find(key);
+      if (known && (await isWhole(store, known))) return { base, adapters: [{ ref: known, weight: 1 }] };
+
+      const { signal, progress } = working('weigh the adapters');
+      const onWork = (): void => progress(0, 1);
+      const refs = await Promise.all(parts.map(async (of) => plainAdapter(of) ?? (await merge(of, onWork))));
+      const work = await mkdtemp(join(tmpdir(), 'weigh-'));
+      const { env, giveBack } = gpus.take();
+      try {
+        Context.current().cancellationSignal.throwIfAborted();
+        const [file, folder] = [join(work, 'weigh.json'), join(work, 'adapter')];
+        const job = {
+          base_model: baseModelPath,
+          adapters: await Promise.all(refs.map((ref) => store.folder(ref))),
+          tasks: await solvedTasks(outcomes),
+          output_dir: folder,
+          seed,
+          threads,
+          dtype,
+          tokens_per_forward: tokensPerForward,
+        };
+        await writeFile(file, JSON.stringify(job));
+        await runPython({ python, args: ['weigh-adapters', '--job', file], env, signal, onProgress: progress });
+        const ref = await store.putFolder({
+          ...{ key, producer: 'weighAdapters', folder },
+          inputs: [...outcomes, ...refs],
+        });
+        return { base, adapters: [{ ref, weight: 1 }] };
+      } finally {
+        giveBack();
+        await rm(work, { recursive: true, force: true });
+      }
+    },
+  };
+
+  /** Of each task that any option solved, the different ways in which it was solved. */
+  async function solvedTasks(batches: readonly ArtifactRef[]): Promise<{ rows: Row[]; rollouts: number }[]> {
+    const tasks = new Map<string, Map<string, Row[]>>();
+    for (const ref of batches)
+      for (const rollout of await readScored({ store, ref })) {
+        if (!isSuccess(rollout) || rollout.rows.length === 0) continue;
+        const rows = rollout.rows.map(rowOf);
+        const ways = tasks.get(rollout.task) ?? new Map<string, Row[]>();
+        tasks.set(rollout.task, ways.set(digest(rows), rows));
+      }
+    if (tasks.size < 2) {
+      const problem = `${tasks.size} tasks of the outcome matrix were solved`;
+      throw new OutsideFailure('BadInput', `${problem}; weights are learned on at least 2: raise router.tasks`);
+    }
+    const byTask = [...tasks].sort(([a], [b]) => (a < b ? -1 : 1));
+    return byTask.map(([, ways]) => ({ rows: [...ways.values()].flat(), rollouts: ways.size }));
+  }
+}
+
+function rowOf({ promptIds, completionIds, turns }: TrainingRow): Row {
+  const mask = completionIds.map(() => 0);
+  for (const { start, end } of turns) mask.fill(1, start, end);
+  return { prompt_ids: promptIds, completion_ids: completionIds, mask };
+}

@@ -1,0 +1,1 @@
+export { createInstructions } from './instructions';

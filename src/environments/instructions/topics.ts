@@ -1,0 +1,134 @@
+/**
+ * What the tasks are about, with words that a text about it is likely to have. Invariant: no topic is in both splits, nor a content word of one
+ * in a topic of the other.
+ */
+import type { Split } from '../../domain/environment';
+import { plainWords, stem } from './text';
+
+export interface Topic {
+  name: string;
+  /** The name's own content words, then related ones. */
+  own: string[];
+  related: string[];
+}
+
+const lists: Record<Split, string> = {
+  train: `
+bees: honey hive flowers pollen insects nectar queen wings colony buzz
+the moon: night sky stars light earth planet orbit lunar space craters
+rain: water clouds umbrella wet storm drops weather puddles ground fall
+coffee: cup beans drink morning caffeine roast brew aroma milk taste
+dogs: pet loyal bark puppy animal walk owner tail breed companion
+trains: station tracks travel railway passengers engine ride tickets journey wheels
+the desert: sand hot dry sun camel dunes heat cactus plants climate
+bread: bake flour dough oven loaf yeast butter wheat baker slice
+chess: game board pieces king queen players strategy pawn moves match
+libraries: books read shelves quiet study learn librarian knowledge stories borrow
+winter: snow cold ice coat season warm holidays frost months skiing
+a birthday party: cake friends candles gifts balloons celebrate guests fun games family
+bicycles: ride wheels pedal bike helmet road cycling chain transport exercise
+gardens: plants flowers soil grow vegetables seeds roses trees green beautiful
+elephants: trunk large herd animal ears ivory tusks gentle wild grass
+the ocean: water waves sea fish deep salt marine blue whales beach
+tea: leaves cup drink hot water green herbal pot brew flavor
+robots: machine human technology tasks metal work programmed computer future artificial
+pizza: cheese dough tomato sauce slice toppings oven italian crust delicious
+volcanoes: lava eruption mountain ash magma hot rock erupt earth gases
+owls: night bird feathers eyes hunt prey wise fly forest wings
+kites: wind sky fly string tail colorful air children high paper
+honesty: truth trust honest lie people promises values relationships respect integrity
+a rainbow: colors sky sunlight red blue rain bright arc violet light
+airports: planes flight passengers luggage travel terminal gate security fly runway
+apples: fruit tree red green juice sweet crunchy healthy orchard pie
+the violin: music strings bow play instrument sound orchestra notes wood melody
+swimming: pool water lake exercise stroke dive float beach healthy lifeguard
+castles: king stone walls tower knights medieval moat history queen fortress
+spiders: web legs insects silk eight prey fear venom spin creatures
+glasses: eyes see lenses vision frames wear read sight clear eyesight
+friendship: friends trust people together share school support bond loyal care
+mirrors: reflection glass see image light wall face look reflect surface
+cheese: milk flavor cow goat taste aged cheddar dairy sandwich soft
+the forest: trees animals leaves birds green wood nature wildlife plants path
+football: team ball goal players game field sport score kick fans
+penguins: ice birds antarctica swim fish cold black white waddle colony
+cameras: pictures photos lens capture photography image film memories light take
+salt: food taste sea flavor sodium mineral cooking crystals water season
+teachers: students school learn class education lesson classroom knowledge help subject
+dinosaurs: extinct fossils ancient creatures million bones earth reptiles large lived
+candles: light wax flame scent burn fire glow warm wick dark
+maps: roads places directions world location city find navigate travel guide
+jazz: music saxophone piano musicians rhythm improvisation band trumpet blues notes
+potatoes: food fries vegetable mashed boiled soil cook farmers grow chips
+space travel: rocket astronauts planets earth moon stars mars spacecraft universe explore
+laughter: laugh joke funny smile humor happy joy people sound fun
+tigers: stripes animal jungle wild predator hunt roar orange fur cats
+soap: clean wash hands water bubbles skin dirt bath germs scent
+markets: buy sell food fruit vegetables vendors shop stalls people fresh
+sleep: night dream rest bed body tired health hours pillow brain
+bridges: river cross road steel connect water build structure cars engineers
+chocolate: sweet cocoa dark milk candy taste dessert beans treat flavor
+grandparents: family grandmother grandfather stories love old wisdom children grandchildren visit
+ants: colony insects small work food queen tiny nest soil workers
+clocks: time hours minutes hands tick watch alarm wall second late
+beaches: sand sea waves sun swim ocean summer shells water vacation
+poetry: poem words rhyme poet verse emotions lines language write feelings
+turtles: shell slow sea swim reptiles eggs water ocean creatures land
+neighbors: house street community friendly help live neighborhood next people door
+`,
+  test: `
+cats: kitten pet purr fur whiskers animal meow mice paws sleep
+lighthouses: light sea ships coast tower sailors beacon shore ocean guide
+snow: winter cold white flakes ice snowman snowflakes fall ground season
+soup: bowl hot vegetables broth spoon meal chicken warm cook tomato
+horses: ride gallop animal farm mane race saddle stable strong rider
+rivers: water flow fish lake stream valley boats current sea banks
+the guitar: music strings play chords instrument song sound band acoustic notes
+dancing: music stage steps rhythm move movement ballet body partner feet
+wolves: pack howl wild animal forest hunt predators fur wolf prey
+a picnic: food basket park blanket sandwiches family friends outdoors sun grass
+hospitals: doctors nurses patients health sick care medical beds treatment medicine
+oranges: fruit juice vitamin sweet peel citrus tree color healthy taste
+museums: art history paintings exhibits gallery visit ancient artifacts culture learn
+shoes: feet wear walk leather laces comfortable running foot pair fashion
+the stars: night sky light galaxy universe shine planets bright sun twinkle
+patience: wait calm time virtue patient slow people mind goals understanding
+frogs: pond jump green amphibians water tadpoles croak insects legs leap
+farmers: crops land animals food field farm cows harvest grow tractor
+thunderstorms: lightning rain clouds loud storm thunder wind weather electricity sky
+painting: colors brush art canvas artist picture drawing create beautiful oil
+bananas: fruit yellow peel sweet potassium monkeys tropical healthy snack ripe
+ships: sea ocean sail captain cargo port water crew boat voyage
+kindness: kind help people smile others compassion care heart friends gentle
+butterflies: wings flowers colorful caterpillar insects fly nectar beautiful garden cocoon
+breakfast: eggs morning meal toast cereal food milk pancakes day eat
+islands: sea beach water ocean land tropical palm coast sand boat
+newspapers: news read articles stories paper journalists information print reporters page
+camping: tent fire woods nature outdoors forest sleep stars hiking campfire
+whales: ocean sea large mammals fish swim blue water giant creatures
+doors: open close house room key handle wood lock enter knob
+`,
+};
+
+const FUNCTION = new Set(['a', 'an', 'the']);
+
+function read(line: string): Topic {
+  const [name = '', words = ''] = line.split(': ');
+  return { name, own: plainWords(name).filter((word) => !FUNCTION.has(word)), related: words.split(' ') };
+}
+
+export const TOPICS: Record<Split, Topic[]> = {
+  train: lists.train.trim().split('\n').map(read),
+  test: lists.test.trim().split('\n').map(read),
+};
+
+/** Stems of so many letters are found in longer words as well: `neighbor` in `neighborhood`. */
+const PREFIX = 5;
+
+/** How many of the topic's words a text has, each once: `bees` and `bee` are one. */
+export function topicalStems(words: readonly string[], { own, related }: Topic): { own: number; related: number } {
+  const found = [...new Set(words.flatMap((word) => word.split('-')).map(stem))];
+  const has = (known: string) =>
+    found.some((one) => one === known || (known.length >= PREFIX && one.startsWith(known)));
+  const count = (known: readonly string[]) => [...new Set(known.map(stem))].filter(has).length;
+  return { own: count(own), related: count(related) };
+}

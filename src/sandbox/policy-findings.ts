@@ -1,0 +1,49 @@
+/** What is wrong where a policy that must not pay does. Invariant: what is played is a function of the rewards before. */
+import { SUCCESS } from '../domain/rollout';
+import type { AuditPolicy, Limits } from './audit-policy';
+import { told, type ScriptedEpisode } from './scripted-episode';
+import type { Stage } from './stage';
+import { quoted } from './text';
+
+/** Seeds from each range that decide whether the others are played. */
+const SCREENED = 12;
+/** Share of a limit that the first episodes have to reach. */
+const NEAR = 0.5;
+/** A policy that has something to do on fewer instances is not judged. */
+const FEWEST_EPISODES = 10;
+/** Of a conversation that a finding shows. */
+const EVIDENCE_CHARS = 1_500;
+
+/** All is played only if the first episodes come near a limit. */
+export async function* policyFindings(
+  policy: AuditPolicy,
+  { solved, stage, maxSteps }: { solved: readonly ScriptedEpisode[]; stage: Stage; maxSteps: number },
+): AsyncGenerator<string> {
+  let paid: ScriptedEpisode | undefined;
+  const reward = async (reference: ScriptedEpisode): Promise<number[]> => {
+    const script = policy.on(reference);
+    if (script === undefined || script === 'solution') {
+      stage.skip(1);
+      return script ? [reference.reward] : [];
+    }
+    const played = await stage.play(reference.seed, script, maxSteps);
+    if (played.reward >= SUCCESS) paid ??= played;
+    return !policy.counts || policy.counts(played, reference) ? [played.reward] : [];
+  };
+  const firstOnes = solved.slice(0, 3 * SCREENED);
+  const rewards = (await stage.each(firstOnes, reward)).flat();
+  if (rewards.length > 0 && !reaches(rewards, policy.limits, NEAR)) return stage.skip(solved.length - firstOnes.length);
+  rewards.push(...(await stage.each(solved.slice(firstOnes.length), reward)).flat());
+  if (rewards.length < FEWEST_EPISODES || !reaches(rewards, policy.limits, 1)) return;
+  yield (
+    `reward: ${quoted(policy.name)} succeeds on ${(100 * successOf(rewards)).toFixed(0)}% (below ` +
+    `${(100 * policy.limits.success).toFixed(0)}% allowed) with mean reward ${meanOf(rewards).toFixed(2)} (below ${policy.limits.reward} ` +
+    `allowed): mix in instances on which it is wrong, or let the reward see what is` +
+    (policy.isEvidence && paid ? `; seed ${paid.seed}: ${told(paid.messages, EVIDENCE_CHARS)}` : '')
+  );
+}
+
+const successOf = (rewards: readonly number[]): number => rewards.filter((r) => r >= SUCCESS).length / rewards.length;
+const meanOf = (rewards: readonly number[]): number => rewards.reduce((a, b) => a + b, 0) / rewards.length;
+const reaches = (rewards: readonly number[], limits: Limits, share: number): boolean =>
+  successOf(rewards) >= share * limits.success || meanOf(rewards) >= share * limits.reward;

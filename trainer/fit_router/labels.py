@@ -1,0 +1,147 @@
+"""The base model as classifier: calibrated probabilities of labels, and the sum of those that are in the nucleus.
+Invariants: src/routing/learned/labels.ts chooses the same of the same log-probs; a text that the base model could not
+label has no prediction (NaN), and is a failure wherever successes are counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+
+from .forms import TIE, Tried
+from .outcomes import BASE, Outcomes
+
+NUCLEI = (0.99, 0.95, 0.9, 0.8, 0.65, 0.5, 0.3)
+"""Candidates for p; on a tie the first, and fewer neighbours before more."""
+
+PENALTY = 0.01
+"""On the prior and on the logarithm of the temperature: a label that never was right keeps some probability."""
+
+
+class Labels:
+    """Temperature, prior, k and p, all chosen on the tasks that it is fitted on: they are few numbers."""
+
+    name = "labels"
+
+    def __init__(self, outcomes: Outcomes) -> None:
+        assert outcomes.asked is not None
+        self.asked, self.options = outcomes.asked, outcomes.options
+        self._heard = dict(zip(outcomes.texts, outcomes.asked.logprobs, strict=True))
+        self._option_of = {frozenset(_parts(option)): n for n, option in enumerate(outcomes.options)}
+
+    def steps(self, options: int) -> int:
+        return len(self.asked.neighbours)
+
+    def fit(self, texts: list[str], rates: np.ndarray, *, seed: int, tried: Tried) -> FittedLabels:
+        needed = np.array([self._needed(row) for row in rates])
+        best: FittedLabels | None = None
+        most = -1.0
+        for index in range(len(self.asked.neighbours)):
+            heard = self.heard(texts, index)
+            temperature, prior = _calibrated(heard, needed)
+            for nucleus in NUCLEI:
+                fitted = FittedLabels(self, index, temperature, prior, nucleus)
+                chosen = fitted.chosen(heard)
+                solved = float(np.where(chosen < 0, 0, rates[np.arange(len(texts)), chosen]).mean())
+                if solved > most + TIE:
+                    best, most = fitted, solved
+            tried()
+        assert best is not None
+        return best
+
+    def heard(self, texts: list[str], index: int) -> np.ndarray:
+        """Log-probs [texts, names]; -inf of what was no candidate, NaN in rows that could not be labelled."""
+        rows = []
+        for text in texts:
+            row = np.array([-np.inf if one is None else one for one in self._heard[text][index]])
+            rows.append(row if np.isfinite(row).any() else np.full(len(row), np.nan))
+        return np.array(rows)
+
+    def option(self, names: list[str]) -> int:
+        """Of the most likely names first: the sum of as many of them as there is a sum of."""
+        for count in range(len(names), 0, -1):
+            option = self._option_of.get(frozenset(names[:count]))
+            if option is not None:
+                return option
+        raise ValueError(f"options: none is {names[0]!r} alone; every adapter is an option")
+
+    def _needed(self, rates: np.ndarray) -> np.ndarray:
+        """The parts of the first option, and so of the smallest, that solved the task; nothing if none did."""
+        solved = next(
+            (parts for n, option in enumerate(self.options) if rates[n] > 0.5 and (parts := _parts(option))), ()
+        )
+        needed = np.array([float(name in solved) for name in self.asked.names])
+        return needed / max(needed.sum(), 1)
+
+
+class FittedLabels:
+    def __init__(self, form: Labels, index: int, temperature: float, prior: np.ndarray, nucleus: float) -> None:
+        self.form, self.index = form, index
+        self.temperature, self.prior, self.nucleus = temperature, prior, nucleus
+
+    def chosen(self, heard: np.ndarray) -> np.ndarray:
+        """Of each row the option; -1 where it can't be said."""
+        names = self.form.asked.names
+        chosen = np.full(len(heard), -1)
+        known = ~np.isnan(heard).any(axis=1)
+        likely = softmax(heard[known] / self.temperature + self.prior, axis=1)
+        order = np.argsort(-np.round(likely, 9), axis=1, kind="stable")
+        ordered = np.take_along_axis(likely, order, axis=1)
+        inside = np.cumsum(ordered, axis=1) - ordered < self.nucleus - TIE
+        # Only few nuclei are different from one another.
+        nuclei, which = np.unique(np.where(inside, order, -1), axis=0, return_inverse=True)
+        found = [
+            self.form.options.index(BASE)
+            if names[nucleus[0]] == BASE
+            else self.form.option([names[n] for n in nucleus if n >= 0 and names[n] != BASE])
+            for nucleus in nuclei
+        ]
+        chosen[known] = np.array(found, dtype=int)[which.ravel()]
+        return chosen
+
+    def predictions(self, texts: list[str]) -> np.ndarray:
+        chosen = self.chosen(self.form.heard(texts, self.index))
+        predicted = np.zeros((len(texts), len(self.form.options)))
+        predicted[np.arange(len(texts)), chosen.clip(min=0)] = 1
+        predicted[chosen < 0] = np.nan
+        return predicted
+
+    def to_json(self, options: list[str]) -> dict[str, Any]:
+        return {
+            "form": Labels.name,
+            "options": options,
+            "names": self.form.asked.names,
+            "neighbours": self.form.asked.neighbours[self.index],
+            "temperature": self.temperature,
+            "prior": self.prior.tolist(),
+            "nucleus": self.nucleus,
+        }
+
+
+def _parts(option: str) -> list[str]:
+    return option.split("+")
+
+
+def _calibrated(heard: np.ndarray, needed: np.ndarray) -> tuple[float, np.ndarray]:
+    """The temperature and the prior under which what tasks needed is the most likely."""
+    # What was needed can be said only where it was a candidate.
+    told = np.isfinite(np.where(needed > 0, heard, 0)).all(axis=1) & (needed.sum(axis=1) > 0)
+    heard, needed = heard[told], needed[told]
+
+    def loss(values: np.ndarray) -> tuple[float, np.ndarray]:
+        scores = heard / np.exp(values[0]) + values[1:]
+        likely = np.where(needed > 0, log_softmax(scores, axis=1), 0)
+        rest = softmax(scores, axis=1) - needed
+        slope = np.append(-np.where(np.isfinite(heard), rest * scores_of_heat(values[0]), 0).sum(), rest.sum(axis=0))
+        penalty = PENALTY * len(heard)
+        return float(penalty * np.sum(values**2) - np.sum(needed * likely)), slope + 2 * penalty * values
+
+    def scores_of_heat(heat: float) -> np.ndarray:
+        return np.where(np.isfinite(heard), heard, 0) / np.exp(heat)
+
+    if len(heard) == 0:
+        return 1.0, np.zeros(needed.shape[1])
+    found = minimize(loss, np.zeros(1 + needed.shape[1]), jac=True, bounds=[(-4, 4)] * (1 + needed.shape[1])).x
+    return float(np.exp(found[0])), found[1:]

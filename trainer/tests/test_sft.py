@@ -1,0 +1,189 @@
+"""Training on conversations: which tokens carry loss, that they are learned, how it goes on, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transformers import AutoTokenizer
+
+from trainer.sft.job import SftJob
+from trainer.sft.rows import NO_LOSS, rows_of
+from trainer.sft.run import order
+from trainer.tests.train_harness import LORA, Message, Worker, terminate
+from trainer.train.job import BadJob
+
+STEPS = 5
+
+CALL = {"id": "c0", "type": "function", "function": {"name": "get_account", "arguments": {"user": "u17"}}}
+TALK: list[Message] = [
+    {"role": "system", "content": "you are a help desk ."},
+    {"role": "user", "content": "cancel my lamp please"},
+    {"role": "assistant", "content": "", "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c0", "content": "lamp i10 pending"},
+    {"role": "assistant", "content": "done . bye"},
+    {"role": "user", "content": "thanks"},
+]
+
+
+def save(folder: Path, conversations: list[Any]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "conversations.jsonl"
+    lines = [
+        one if isinstance(one, str) else json.dumps({"id": f"t{n}", "tools": None, **one})
+        for n, one in enumerate(conversations)
+    ]
+    file.write_text("".join(f"{line}\n" for line in lines))
+    return file
+
+
+def make_job(base: Path, folder: Path, conversations: list[Any], **changes: Any) -> Message:
+    job = {
+        "base_model": str(base),
+        "output_dir": str(folder / "out"),
+        "seed": 3,
+        "conversations": str(save(folder, conversations)),
+        "epochs": 1.0,
+        "steps": STEPS,
+        "rows_per_step": 2,
+        "lora": LORA,
+        "init_adapter": None,
+        "learning_rate": 0.01,
+        "max_grad_norm": 1.0,
+        "checkpoint_every": 2,
+        "threads": 1,
+        "dtype": "float32",
+        "tokens_per_forward": 4096,
+        "gradient_checkpointing": False,
+    }
+    return {**job, **changes}
+
+
+def talks() -> list[Message]:
+    things = ["lamp", "chair", "desk"]
+    return [{"messages": [*TALK[:1], {"role": "user", "content": f"cancel my {thing}"}, *TALK[2:]]} for thing in things]
+
+
+def worker(base: Path, folder: Path, **changes: Any) -> Worker:
+    return Worker(folder, make_job(base, folder, talks(), **changes), program="sft")
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Worker:
+    return worker(tiny_model_dir, tmp_path_factory.mktemp("sft")).run()
+
+
+def test_loss_is_on_the_assistants_turns_with_their_ends_alone(tiny_model_dir: Path, tmp_path: Path) -> None:
+    job = SftJob.model_validate(make_job(tiny_model_dir, tmp_path, [{"messages": TALK}]))
+    [row] = rows_of(job)
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model_dir)
+    learned = [token for token in row.labels if token != NO_LOSS]
+    assert tokenizer.decode(learned).split() == [
+        *'<|call|> get_account(user=" u17 ") <|end|> done . bye <|end|>'.split()
+    ]
+    assert all(label in (NO_LOSS, token) for label, token in zip(row.labels, row.input_ids, strict=True))
+    # Nothing after the last turn that is learned.
+    assert row.labels[-1] == tokenizer.eos_token_id
+    prompt = tokenizer.apply_chat_template(TALK[:2], add_generation_prompt=True, tokenize=False)
+    assert row.input_ids[: row.labels.index(learned[0])] == tokenizer.encode(prompt, add_special_tokens=False)
+
+
+def test_a_history_that_is_rendered_otherwise_later_begins_a_new_row(tiny_model_dir: Path, tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    base.mkdir()
+    for file in tiny_model_dir.iterdir():
+        (base / file.name).write_bytes(file.read_bytes())
+    # As models that think: earlier answers are shown without their first word.
+    template = (base / "chat_template.jinja").read_text()
+    shown = "{{ m.content or '' if loop.last else (m.content or '')[5:] }}"
+    (base / "chat_template.jinja").write_text(
+        template.replace("<|assistant|> {{ m.content or '' }}", f"<|assistant|> {shown}")
+    )
+    messages = [*TALK[:2], {"role": "assistant", "content": "done . bye"}, TALK[-1], TALK[4]]
+    rows = rows_of(SftJob.model_validate(make_job(base, tmp_path, [{"messages": messages}])))
+    assert len(rows) == 2
+    assert [sum(label != NO_LOSS for label in row.labels) for row in rows] == [4, 4]
+
+
+@pytest.mark.parametrize(
+    ("conversation", "said"),
+    [
+        ("{", r"conversations.jsonl:1 .*"),
+        ({"messages": TALK[:2]}, r"holds no turn of the assistant's"),
+        (
+            {"messages": [*TALK[:1], {"role": "assistant", "content": "bye " * 300}]},
+            r"conversation t0: message 1 ends after 3\d\d tokens, .* has room for 256",
+        ),
+    ],
+)
+def test_what_can_not_be_learned_from_is_said(
+    tiny_model_dir: Path, tmp_path: Path, conversation: Any, said: str
+) -> None:
+    with pytest.raises(BadJob, match=said):
+        rows_of(SftJob.model_validate(make_job(tiny_model_dir, tmp_path, [conversation])))
+
+
+def test_each_pass_has_every_row_once() -> None:
+    drawn = order(seed=1, rows=4, drawn=10)
+    assert [sorted(drawn[:4]), sorted(drawn[4:8]), len(drawn)] == [[0, 1, 2, 3], [0, 1, 2, 3], 10]
+    # A longer training begins as a shorter one.
+    assert order(seed=1, rows=4, drawn=6) == drawn[:6] != order(seed=2, rows=4, drawn=6)
+
+
+def adapter_bytes(run: Worker, step: int = STEPS) -> bytes:
+    return (run.folder / "out" / f"checkpoint-{step}" / "adapter_model.safetensors").read_bytes()
+
+
+def test_it_learns_and_asks_for_nothing(uninterrupted: Worker) -> None:
+    assert uninterrupted.exit_code == 0, uninterrupted.stderr
+    kinds = [message["type"] for message in uninterrupted.messages]
+    assert kinds == ["ready", "step", "step", "checkpoint", "step", "step", "checkpoint", "step", "checkpoint", "done"]
+    metrics = [message["metrics"] for message in uninterrupted.of_type("step")]
+    assert metrics[-1]["loss"] < 0.6 * metrics[0]["loss"]
+    assert metrics[-1]["token_accuracy"] > metrics[0]["token_accuracy"]
+
+
+def test_stopped_it_goes_on_to_the_same_bytes(tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker) -> None:
+    def stop(message: Message, process: subprocess.Popen) -> None:
+        if message["type"] == "step" and message["step"] == 3:
+            terminate(process)
+
+    run = worker(tiny_model_dir, tmp_path).run(on_message=stop)
+    assert run.exit_code == 0, run.stderr
+    assert run.messages[-1]["type"] == "interrupted"
+    at = run.messages[-1]["step"]
+    again = Worker(run.folder, run.job, program="sft").run()
+    assert again.messages[0] == {"type": "ready", "step": at}
+    assert adapter_bytes(again) == adapter_bytes(uninterrupted)
+
+
+def test_killed_it_goes_on_to_the_same_bytes(tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker) -> None:
+    def kill(message: Message, process: subprocess.Popen) -> None:
+        if message["type"] == "checkpoint":
+            process.kill()
+
+    run = worker(tiny_model_dir, tmp_path).run(on_message=kill)
+    again = Worker(run.folder, run.job, program="sft").run()
+    assert again.messages[0]["step"] >= 2
+    assert adapter_bytes(again) == adapter_bytes(uninterrupted)
+
+
+def test_it_ends_with_its_worker(tiny_model_dir: Path, tmp_path: Path) -> None:
+    def leave(message: Message, process: subprocess.Popen) -> None:
+        if message["type"] == "ready":
+            process.stdin.close()
+
+    run = worker(tiny_model_dir, tmp_path, steps=500).run(on_message=leave)
+    assert run.exit_code == 0, run.stderr
+    assert run.messages[-1]["type"] == "interrupted"
+
+
+def test_rows_of_a_step_do_not_depend_on_how_many_go_at_once(
+    tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker
+) -> None:
+    run = worker(tiny_model_dir, tmp_path, tokens_per_forward=1, steps=1).run()
+    [alone], together = run.of_type("step"), uninterrupted.of_type("step")[0]
+    assert alone["metrics"]["loss"] == pytest.approx(together["metrics"]["loss"], rel=1e-5)

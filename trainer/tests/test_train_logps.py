@@ -1,0 +1,143 @@
+"""Log-probs of sampled tokens, and their gradient, are those of a plain forward of each row: as a tree over a common
+prompt, padded, and by reordered weights."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForCausalLM
+
+from trainer import products
+from trainer.products import frozen_product, product
+from trainer.tests.conftest import save_tiny_model
+from trainer.train.batch import Batch, micro_batches
+from trainer.train.logps import SampledLogps
+from trainer.train.rollouts import Row
+
+ROWS = [  # prompts by number, and lengths of completions
+    (0, 5),
+    (0, 9),
+    (0, 1),
+    (0, 7),
+    (1, 6),
+    (2, 3),
+    (2, 30),
+]
+
+
+def tuned(folder: Path) -> Any:
+    """A model with a LoRA that does something."""
+    torch.manual_seed(3)
+    config = LoraConfig(r=4, target_modules=["q_proj", "v_proj", "k_proj"], task_type="CAUSAL_LM")
+    model = get_peft_model(AutoModelForCausalLM.from_pretrained(folder), config)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_B" in name:
+                parameter.normal_(0, 0.2)
+    return model
+
+
+def batch() -> dict[str, torch.Tensor]:
+    """Arguments of SampledLogps for ROWS; every third token is not asked for."""
+    generator = random.Random(5)
+    prompts = [generator.choices(range(10, 60), k=k) for k in (12, 6, 20)]
+    rows = [(prompts[number], generator.choices(range(10, 60), k=k)) for number, k in ROWS]
+    width = max(len(prompt) + len(completion) for prompt, completion in rows)
+    wanted = [
+        [0] * len(p) + [int(n % 3 != 1) for n in range(len(c))] + [0] * (width - len(p) - len(c)) for p, c in rows
+    ]
+    return {
+        "ids": torch.tensor([(p + c + [0] * width)[:width] for p, c in rows]),
+        "lengths": torch.tensor([len(p) + len(c) for p, c in rows]),
+        "prompts": torch.tensor([len(p) for p, _ in rows]),
+        "wanted": torch.tensor(wanted),
+    }
+
+
+def gradients(model: Any, logps: torch.Tensor, wanted: torch.Tensor) -> list[torch.Tensor]:
+    """Of a weighted sum, each token with a weight of its own."""
+    model.zero_grad()
+    weights = torch.randn(wanted.shape, generator=torch.Generator().manual_seed(1))
+    (logps * weights * wanted).sum().backward()
+    return [p.grad.clone() for p in model.parameters() if p.grad is not None]
+
+
+def plain(model: Any, ids: torch.Tensor, lengths: torch.Tensor, wanted: torch.Tensor, **_: Any) -> torch.Tensor:
+    """One row after the other."""
+    rows = []
+    for row, length in zip(ids, lengths, strict=True):
+        logits = model(input_ids=row[None, :length]).logits[0, :-1]
+        found = logits.log_softmax(-1).gather(1, row[1:length, None])[:, 0]
+        rows.append(torch.nn.functional.pad(found, (1, len(row) - int(length))))
+    return torch.stack(rows) * wanted
+
+
+@pytest.mark.parametrize("reordered", [False, True])
+@pytest.mark.parametrize("kind", ["llama", "lfm2"])
+def test_logps_and_gradient_are_those_of_rows_alone(
+    kind: str, reordered: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(products, "SMALLEST_REORDERED", 0 if reordered else 10**9)
+    model = tuned(save_tiny_model(tmp_path, kind=kind))
+    given = batch()
+    expected = plain(model, **given)
+    expected_gradients = gradients(model, expected, given["wanted"])
+    sampled = SampledLogps(model.get_base_model())
+    assert sampled.usable and sampled.shares == (kind == "llama")
+    shared = [
+        length for _, length in sampled._pieces(given["ids"], given["lengths"].tolist(), given["prompts"].tolist())
+    ]
+    assert sorted(shared) == ([0, 12, 20] if kind == "llama" else [0])
+    found = sampled(**given)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    for a, b in zip(gradients(model, found, given["wanted"]), expected_gradients, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
+
+
+def test_a_model_that_does_more_than_a_head_is_left_to_trl(tiny_llama_dir: Path) -> None:
+    model = AutoModelForCausalLM.from_pretrained(tiny_llama_dir)
+    plain_forward = model.forward
+
+    def capped(*args: Any, **kwargs: Any) -> Any:
+        output = plain_forward(*args, **kwargs)
+        output.logits = output.logits.tanh()
+        return output
+
+    model.forward = capped
+    assert not SampledLogps(model).usable
+
+
+def test_reordered_weights_multiply_like_the_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(40, 30)
+    x = torch.randn(2, 7, 40, requires_grad=True)
+    for smallest in (0, 10**9):
+        monkeypatch.setattr(products, "SMALLEST_REORDERED", smallest)
+        multiply = frozen_product(layer.weight.detach(), layer.bias.detach())
+        torch.testing.assert_close(multiply(x), layer(x))
+        (ours,) = torch.autograd.grad(multiply(x).square().sum(), x)
+        (theirs,) = torch.autograd.grad(layer(x).square().sum(), x)
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+        with torch.no_grad():
+            torch.testing.assert_close(product(layer.weight, layer.bias)(x), layer(x))
+
+
+def test_rows_of_a_prompt_stand_together_where_it_is_computed_once() -> None:
+    def row(prompt: list[int], length: int) -> Row:
+        return Row(prompt_ids=prompt, completion_ids=[9] * length, logprobs=None, mask=[1] * length)
+
+    rows = [row([1] * 10, 4), row([2] * 10, 8), row([1] * 10, 6), row([2] * 10, 2)]
+    options = {"tokens_per_forward": 20, "pad_id": 0, "device": torch.device("cpu")}
+    made = Batch(rows, [0.1, 0.2, 0.3, 0.4], 20, {})
+    together = micro_batches(made, **options, shares=True)
+    assert [micro["advantages"].tolist() for micro in together] == [
+        pytest.approx([0.2, 0.4]),
+        pytest.approx([0.3, 0.1]),
+    ]
+    assert [len(micro["advantages"]) for micro in micro_batches(made, **options)] == [1, 1, 1, 1]
+    assert together[0]["prompt_lengths"].tolist() == [10, 10]
