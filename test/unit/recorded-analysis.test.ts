@@ -33,14 +33,17 @@ it.each(sets)('%s: selects what was planted and nothing else, with labels that a
 
 const modulesOf = (set: string): string => join(recordedFolder, set, 'modules');
 
-it.each(['shop-base', 'tau2-retail'])('%s: the recorded replies give the modules that are kept', async (set) => {
-  const target = await discoverRecorded({ set });
-  const kept = readdirSync(modulesOf(set)).map((file) => file.replace(/\.js$/, ''));
-  const lacking = target.discovery.candidates;
-  const { environments } = await writeRecorded({ set, target, lacking, only: kept });
-  expect(environments.map(({ name }) => name).sort()).toEqual(kept.sort());
-  for (const { name, rounds, module } of environments) {
-    expect({ name, findings: rounds.at(-1)?.findings }).toEqual({ name, findings: [] });
-    expect(module?.source).toBe(readFileSync(join(modulesOf(set), `${name}.js`), 'utf8'));
-  }
-});
+it.each(['shop-base', 'tau2-retail', 'toolsandbox'])(
+  '%s: the recorded replies give the modules that are kept',
+  async (set) => {
+    const target = await discoverRecorded({ set });
+    const kept = readdirSync(modulesOf(set)).map((file) => file.replace(/\.js$/, ''));
+    const lacking = target.discovery.candidates;
+    const { environments } = await writeRecorded({ set, target, lacking, only: kept });
+    expect(environments.map(({ name }) => name).sort()).toEqual(kept.sort());
+    for (const { name, rounds, module } of environments) {
+      expect({ name, findings: rounds.at(-1)?.findings }).toEqual({ name, findings: [] });
+      expect(module?.source).toBe(readFileSync(join(modulesOf(set), `${name}.js`), 'utf8'));
+    }
+  },
+);

@@ -1,11 +1,10 @@
 const targetTools = {"exchange_delivered_order_items":{"name":"exchange_delivered_order_items","description":"Exchange items in a delivered order to new items of the same product type.\n\nFor a delivered order, return or exchange can be only done once by the agent.\nThe agent needs to explain the exchange detail and ask for explicit user confirmation (yes/no) to proceed.","parameters":{"properties":{"order_id":{"description":"The order id, such as '#W0000000'. Be careful there is a '#' symbol at the beginning of the order id.","title":"Order Id","type":"string"},"item_ids":{"description":"The item ids to be exchanged, each such as '1008292230'. There could be duplicate items in the list.","items":{"type":"string"},"title":"Item Ids","type":"array"},"new_item_ids":{"description":"The item ids to be exchanged for, each such as '1008292230'.\nThere could be duplicate items in the list. Each new item id should match the item id\nin the same position and be of the same product.","items":{"type":"string"},"title":"New Item Ids","type":"array"},"payment_method_id":{"description":"The payment method id to pay or receive refund for the item price difference,\nsuch as 'gift_card_0000000' or 'credit_card_0000000'. These can be looked up\nfrom the user or order details.","title":"Payment Method Id","type":"string"}},"required":["order_id","item_ids","new_item_ids","payment_method_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":false}},"find_user_id_by_name_zip":{"name":"find_user_id_by_name_zip","description":"Find user id by first name, last name, and zip code. If the user is not found, the function\n\nwill return an error message. By default, find user id by email, and only call this function\nif the user is not found by email or cannot remember email.","parameters":{"properties":{"first_name":{"description":"The first name of the customer, such as 'John'.","title":"First Name","type":"string"},"last_name":{"description":"The last name of the customer, such as 'Doe'.","title":"Last Name","type":"string"},"zip":{"description":"The zip code of the customer, such as '12345'.","title":"Zip","type":"string"}},"required":["first_name","last_name","zip"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"get_order_details":{"name":"get_order_details","description":"Get the status and details of an order.","parameters":{"properties":{"order_id":{"description":"The order id, such as '#W0000000'. Be careful there is a '#' symbol at the beginning of the order id.","title":"Order Id","type":"string"}},"required":["order_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"get_product_details":{"name":"get_product_details","description":"Get the inventory details of a product.","parameters":{"properties":{"product_id":{"description":"The product id, such as '6086499569'. Be careful the product id is different from the item id.","title":"Product Id","type":"string"}},"required":["product_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"return_delivered_order_items":{"name":"return_delivered_order_items","description":"Return some items of a delivered order.\n\nThe order status will be changed to 'return requested'.\nThe agent needs to explain the return detail and ask for explicit user confirmation (yes/no) to proceed.\nThe user will receive follow-up email for how and where to return the item.","parameters":{"properties":{"order_id":{"description":"The order id, such as '#W0000000'. Be careful there is a '#' symbol at the beginning of the order id.","title":"Order Id","type":"string"},"item_ids":{"description":"The item ids to be returned, each such as '1008292230'. There could be duplicate items in the list.","items":{"type":"string"},"title":"Item Ids","type":"array"},"payment_method_id":{"description":"The payment method id to pay or receive refund for the item price difference, such as 'gift_card_0000000' or 'credit_card_0000000'.\nThese can be looked up from the user or order details.","title":"Payment Method Id","type":"string"}},"required":["order_id","item_ids","payment_method_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":false}}};
-// History:
-// Round 2: on easier instances another instance's exchange proposal paid if the right write followed (the user took it for an unclear text, the reward did not see it). Now an exchange for something that no list holds is a wrong proposal, and after a vague one the right one must be proposed.
 /*
- * Trains `match_options_to_stated_constraints`: a delivered item is to be exchanged for one that is described by features, by a
- * comparison with the old one or by a superlative; the user also says what to do if there is none: return it. Even seed (special):
- * one available variant meets every condition (and is the extreme one, if asked), among near misses. Odd seed (twin): the same user,
- * order, request and list, but what fitted is not available or has another option; nothing near will do, the item is to be returned.
+ * Trains `match_options_to_stated_constraints`: a delivered item is to be exchanged for one that is described by features,
+ * by a comparison with the old one or by a superlative; the user also says what to do if there is none: return it.
+ * Even seed (special): one available variant meets every condition (and is the extreme one, if asked); it has to be picked
+ * out of near misses. Odd seed (twin): the same user, order, request and list, but what fitted is not available or has
+ * another option; exchanging the item for something near is wrong, it is to be returned.
  */
 const policy = `# Retail agent policy
 As a retail agent, you can help users return or exchange delivered orders.
@@ -40,7 +39,8 @@ const WORDING = [
   (noun, id, wish) => `My ${noun} from order ${id} should become ${wish}; if there is none, return it.`,
 ];
 const PAYING = [(pay) => `Use my ${pay}.`, (pay) => `Use my ${pay} for the difference or the refund.`, (pay) => `Use the ${pay} that I paid with.`];
-const [YES, BYE, NO_MORE] = [['Yes.', 'Yes, please.', 'Yes, go ahead.', 'Yes, that is fine.'], ['No, that is all. Thank you! ###STOP###', 'That was everything, thanks. ###STOP###'], 'Never mind, then. Goodbye. ###STOP###'];
+const YES = ['Yes.', 'Yes, please.', 'Yes, go ahead.', 'Yes, that is fine.'];
+const [BYE, NO_MORE] = [['No, that is all. Thank you! ###STOP###', 'That was everything, thanks. ###STOP###'], 'Never mind, then. Goodbye. ###STOP###'];
 const LATER = { cancel_reason: null, exchange_items: null, exchange_new_items: null, exchange_payment_method_id: null, exchange_price_difference: null, return_items: null, return_payment_method_id: null };
 function randomOf(seed) {
   let a = Math.imul(seed + 1, 0x9e3779b1);
@@ -72,18 +72,21 @@ function wishOf([, , words, options], current, shape, below) {
   const [spare, coin, at] = [draw(two[1].filter((value) => value !== b)), below(2), scale[1].indexOf(current[scale[0]])];
   const up = at === 0 ? 1 : at === scale[1].length - 1 ? 0 : coin;
   const is = ([key], ...values) => ({ key, values });
+  const than = is(scale, ...scale[1].filter((_, n) => (up ? n > at : n < at)));
   const [so, sa, sb] = [[scale, o], [one, a], [two, b]].map(([option, value]) => option[2].replace('#', value));
   const parts = [[so, sa, sb], [so], [words[up], sa], [words[2 + coin], sa], [coin ? 'most expensive' : 'cheapest', sa], [sa], [so, sa]][shape];
   const [tails, before] = [true, false].map((wanted) => parts.filter((part) => /^(with|in) /.test(part) === wanted));
   const [article, after] = [shape === 3 || shape === 4 ? 'the' : before.length > 0 ? 'a' : '', tails.join(' and ').replace(' and with ', ' and ')];
   const extra = ['', `, same ${one[0]}`, '', ' that you have', ' that you have', `, ${b} or ${spare}, same ${scale[0]}`, ''][shape];
   const [O, A, sameO, sameA] = [is(scale, o), is(one, a), is(scale, current[scale[0]]), is(one, current[one[0]])];
-  const conds = [[O, A, is(two, b)], [O, sameA], [is(scale, ...scale[1].filter((_, n) => (up ? n > at : n < at))), A], [A], [A], [A, is(two, b, spare), sameO], [O, A]][shape];
+  const conds = [[O, A, is(two, b)], [O, sameA], [than, A], [A], [A], [A, is(two, b, spare), sameO], [O, A]][shape];
   const said = [article, before.join(before.length > 2 ? ', ' : ' '), 'one', after].filter(Boolean).join(' ') + extra;
-  return { conds, extreme: [null, null, null, scale[0], 'price', null, null][shape], top: coin === 1, words: said, care: [1, 2, 6].includes(shape) ? `I do not care about the ${two[0]}. ` : '' };
+  const care = [1, 2, 6].includes(shape) ? `I do not care about the ${two[0]}. ` : '';
+  return { conds, extreme: [null, null, null, scale[0], 'price', null, null][shape], top: coin === 1, words: said, care };
 }
 function instance(seed, fewer) {
-  const [special, below] = [seed % 2 === 0, randomOf(Math.floor(seed / 2))]; // both of a pair draw the same; what differs is chosen below
+  const special = seed % 2 === 0;
+  const below = randomOf(Math.floor(seed / 2)); // both of a pair draw the same; what differs is chosen below
   const pick = (list) => list[below(list.length)];
   const shuffled = (list) => list.map((each) => [below(1000000), each]).sort(([x], [y]) => x - y).map(([, each]) => each);
   const digits = (count) => `${1 + below(9)}${Array.from({ length: count - 1 }, () => below(10)).join('')}`;
@@ -109,7 +112,8 @@ function instance(seed, fewer) {
   ]);
   const [spares, altered, fitting] = [near.slice(decoys), below(2) === 1, rows.filter((each) => each.good && each.available)];
   const catalogs = [catalogOf(product, rows)];
-  for (const other of others.slice(0, fewer ? 1 : 1 + below(3))) catalogs.push(catalogOf(other, shuffled(combosOf(other[3])).slice(0, 4).map((options) => row(options, below(3) > 0))));
+  const more = (other) => catalogOf(other, shuffled(combosOf(other[3])).slice(0, 4).map((options) => row(options, below(3) > 0)));
+  catalogs.push(...others.slice(0, fewer ? 1 : 1 + below(3)).map(more));
   const [{ variants }] = catalogs;
   const rank = ({ item_id, options }) => (wish.extreme === 'price' ? variants[item_id].price : scale[1].indexOf(options[scale[0]]));
   const best = fitting.sort((x, y) => (wish.top ? rank(y) - rank(x) : rank(x) - rank(y)))[0].item_id;
@@ -121,12 +125,15 @@ function instance(seed, fewer) {
   const [first, last, [city, region, prefix], [pay, source]] = [pick(FIRST), pick(LAST), pick(PLACES), pick([['credit card', 'credit_card'], ['PayPal account', 'paypal']])];
   const [zip, payment, order_id] = [prefix + digits(2), `${source}_${digits(7)}`, `#W${digits(7)}`];
   const address = { address1: `${100 + below(800)} ${pick(['Harbor Road', 'Orchard Street', 'Juniper Court', 'Mill Lane', 'Canal Street'])}`, address2: `Suite ${11 + below(80)}`, city, country: 'USA', state: region, zip };
-  const [fulfillments, payment_history] = [[{ tracking_id: [digits(12)], item_ids: items.map((each) => each.item_id) }], [{ transaction_type: 'payment', amount: cents(items.reduce((sum, each) => sum + each.price, 0)), payment_method_id: payment }]];
+  const fulfillments = [{ tracking_id: [digits(12)], item_ids: items.map((each) => each.item_id) }];
+  const payment_history = [{ transaction_type: 'payment', amount: cents(items.reduce((sum, each) => sum + each.price, 0)), payment_method_id: payment }];
   const order = { order_id, user_id: `${first}_${last}_${digits(4)}`.toLowerCase(), address, items, status: 'delivered', fulfillments, payment_history, ...LATER };
-  const [asks, who] = [`${pick(WORDING)(product[0].toLowerCase(), order_id, wish.words)} ${wish.care}${pick(PAYING)(pay)}`, `I am ${first} ${last}, zip code ${zip}.`];
+  const asks = `${pick(WORDING)(product[0].toLowerCase(), order_id, wish.words)} ${wish.care}${pick(PAYING)(pay)}`;
+  const who = `I am ${first} ${last}, zip code ${zip}.`;
   const said = { who, again: `As I said: ${wish.words}. If there is none, return it.`, yes: pick(YES), bye: pick(BYE), request: fewer ? `${who} ${asks}` : asks };
-  const facts = { special, first, last, zip, pay, payment, order, catalogs, item, conds: wish.conds, wanted: special ? best : null, ...said };
-  return { ...facts, introduced: fewer, identified: false, seen: false, proposed: false, vague: false, agreed: 0, wrong: 0, turns: 0, idle: 0, writes: 0, written: null, done: false };
+  const facts = { special, first, last, zip, pay, payment, order, catalogs, item, conds: wish.conds, wanted: special ? best : null };
+  const progress = { introduced: fewer, identified: false, seen: false, proposed: false, agreed: 0, wrong: 0, turns: 0, idle: 0, writes: 0, written: null, done: false };
+  return { ...facts, ...said, ...progress };
 }
 export const make = (seed) => instance(seed, false);
 export const easier = (seed) => instance(seed, true); // the user says at once who it is, asks for two features, and the list is short
@@ -140,13 +147,13 @@ function observe(state, { name, arguments: raw }) {
   const { order, catalogs, first, last, zip } = state;
   if (name === FIND) {
     const right = `${given.first_name} ${given.last_name} ${given.zip}`.toLowerCase() === `${first} ${last} ${zip}`.toLowerCase();
-    state.identified ||= right;
+    state.identified = state.identified || right;
     return right ? order.user_id : 'Error: User not found';
   }
   if (name === PRODUCT) {
-    const catalog = catalogs.find((each) => each.product_id === given.product_id);
-    state.seen = state.seen || catalog === catalogs[0];
-    return catalog ? json(catalog) : 'Error: Product not found';
+    const at = catalogs.findIndex((each) => each.product_id === given.product_id);
+    state.seen = state.seen || at === 0;
+    return at < 0 ? 'Error: Product not found' : json(catalogs[at]);
   }
   if (given.order_id !== order.order_id) return 'Error: Order not found';
   if (name === ORDER) return json(order);
@@ -166,33 +173,25 @@ function observe(state, { name, arguments: raw }) {
   return json(order);
 }
 const plain = (text) => ` ${text.toLowerCase().replace(/[^a-z0-9]+/g, ' ').trim()} `;
-const figures = (text) => (text.match(/\d[\d,]*\.\d{1,2}/g) ?? []).map((each) => Number(each.replaceAll(',', '')));
 /* The variants that a text puts forward: by identifier or price, or else by all their options. */
 function named({ catalogs, item, wanted }, text) {
   const { [item]: old, ...others } = catalogs[0].variants;
-  const marked = Object.values(others).filter((each) => text.includes(each.item_id) || figures(text).includes(each.price));
-  const holds = ({ options }) => text.split(/ for | to /i).map(plain).some((part) => Object.values(options).every((value) => part.includes(plain(value))));
+  const amounts = (text.match(/\d[\d,]*\.\d{1,2}/g) ?? []).map((each) => Number(each.replaceAll(',', '')));
+  const marked = Object.values(others).filter((each) => text.includes(each.item_id) || amounts.includes(each.price));
+  const parts = text.split(/ for | to /i).map(plain);
+  const holds = ({ options }) => parts.some((part) => Object.values(options).every((value) => part.includes(plain(value))));
   const found = Object.values(others).filter(holds);
   const right = found.filter((each) => each.item_id === wanted && holds(old)); // old and new in one breath
   return [marked, right, found].find((list) => list.length > 0) ?? [];
 }
-/* Whether a text holds an amount that is no price in the records, nor what one of them costs more or less than the old item. */
-function unlisted({ catalogs, order, item }, text) {
-  const [prices, old] = [[...Object.values(catalogs[0].variants), ...order.items].map((each) => each.price), catalogs[0].variants[item].price];
-  const known = [order.payment_history[0].amount, ...prices, ...prices.map((each) => cents(Math.abs(each - old)))];
-  return figures(text).some((each) => !known.includes(each));
-}
-/* What the agent proposes: 'right', 'wrong', 'vague' (an exchange, but for which one?) or 'unclear'. What only says that something cannot be had does not count. */
+/* What the agent proposes: 'right', 'wrong' or 'unclear'. Sentences that only say what cannot be had do not count. */
 function judge(state, content) {
   const sentences = content.replace(/yes\s*(\/|or)\s*no/gi, 'yes').split(/[.!?](?=\s|$)|\n/);
   const lacks = /\b(no|not|none|nothing|neither|cannot|unavailable|unfortunately)\b|n['’]t\b|out of stock|sold out/i;
-  const positive = sentences.filter((each) => !lacks.test(each));
-  const variants = named(state, positive.join('. '));
+  const variants = named(state, sentences.filter((each) => !lacks.test(each)).join('. '));
   if (variants.length === 1) return variants[0].item_id === state.wanted ? 'right' : 'wrong';
-  const announces = (list, what) => list.some((each) => what.test(each) && !/\b(if|or|whether|otherwise|help)\b/i.test(each));
-  if (announces(sentences, /(?<!how to )\breturn(?! instruction)/i)) return state.wanted ? 'wrong' : 'right';
-  if (!announces(positive, /\bexchang.*\b(for|to|with)\b/i)) return 'unclear';
-  return variants.length === 0 && unlisted(state, positive.join('. ')) ? 'wrong' : 'vague';
+  const returns = sentences.some((each) => /(?<!how to )\breturn(?! instruction)/i.test(each) && !/\b(if|or|whether|otherwise|help)\b/i.test(each));
+  return !returns ? 'unclear' : state.wanted ? 'wrong' : 'right';
 }
 export function step(before, message) {
   const state = JSON.parse(JSON.stringify(before)); // never change what was handed in
@@ -205,31 +204,31 @@ export function step(before, message) {
   if (!before.introduced) return say(state.who);
   const verdict = judge(state, content);
   state.proposed = state.proposed || (verdict === 'right' && state.seen);
-  state.vague = state.vague || (verdict === 'vague' && state.seen);
-  state[{ right: 'agreed', wrong: 'wrong', vague: 'idle', unclear: 'idle' }[verdict]] += 1;
+  state[{ right: 'agreed', wrong: 'wrong', unclear: 'idle' }[verdict]] += 1;
   if (state.turns > 7 || state.wrong > 1 || state.idle > 3) return say(NO_MORE, true);
-  if (verdict === 'right' || verdict === 'wrong') return say(verdict === 'right' ? state.yes : 'No, that is not what I asked for.');
-  if (verdict === 'vague' && state.seen) return say(`Which one would that be? ${state.again}`);
+  if (verdict !== 'unclear') return say(verdict === 'right' ? state.yes : 'No, that is not what I asked for.');
   if (/e-?mail|zip|your name/i.test(content)) return say(state.who);
   return say(/payment|paypal|card/i.test(content) ? `My ${state.pay}, please.` : state.again);
 }
-export function reward({ special, identified, seen, proposed, vague, wrong, writes, written, item, wanted, conds, catalogs, done }) {
+export function reward({ special, identified, seen, proposed, wrong, writes, written, item, wanted, conds, catalogs, done }) {
   const own = written?.ids.length === 1 && written.ids[0] === item && written.name === (special ? EXCHANGE : RETURN);
   const met = own && special ? 1 - missed(conds, catalogs[0].variants[written.fresh[0]].options) / conds.length : 0;
   const match = own && (!special || written.fresh[0] === wanted);
-  const right = identified && seen && match && writes === 1 && wrong === 0 && (proposed || !vague) && done; // who proposes has to propose the right one
+  const right = identified && seen && match && writes === 1 && wrong === 0 && done;
   const partial = (identified && seen ? 0.05 + (match ? 0.15 : 0.1 * met) : 0) + (proposed ? 0.1 : 0);
-  const breakdown = { identified: Number(identified), seen: Number(seen), proposed: Number(proposed), vague: Number(vague), wrong, writes, met, match: Number(match) };
+  const breakdown = { identified: Number(identified), seen: Number(seen), proposed: Number(proposed), wrong, writes, met, match: Number(match) };
   return { reward: right ? 1 : partial, branch: special ? 'one_fits' : 'none_fits', breakdown };
 }
 const call = (name, given) => ({ role: 'assistant', content: '', toolCalls: [{ id: 'call_0', name, arguments: given }] });
 const say = (content) => ({ role: 'assistant', content });
-const argumentsOf = ({ order, item, payment }, fresh) => ({ order_id: order.order_id, item_ids: [item], ...(fresh && { new_item_ids: [fresh] }), payment_method_id: payment });
-const write = (state, fresh) => ({ name: fresh ? EXCHANGE : RETURN, arguments: argumentsOf(state, fresh) });
+const write = ({ order, item, payment }, fresh) => {
+  return { name: fresh ? EXCHANGE : RETURN, arguments: { order_id: order.order_id, item_ids: [item], ...(fresh && { new_item_ids: [fresh] }), payment_method_id: payment } };
+};
 export const reference = (state) => ({ actions: [write(state, state.wanted)], tell: [] });
 function script(state, fresh, proposes) {
   const { first, last, zip, order, item, pay, catalogs: [{ variants, name, product_id }] } = state;
-  const [id, given, listed] = [order.order_id, write(state, fresh), (key) => Object.values(variants[key].options).join(', ')];
+  const listed = (id) => Object.values(variants[id].options).join(', ');
+  const [id, given] = [order.order_id, write(state, fresh)];
   const offer = fresh
     ? `I would now exchange in order ${id} the ${name} (${listed(item)}) for ${listed(fresh)} at $${variants[fresh].price.toFixed(2)}, with the price difference on your ${pay}.`
     : `There is no such ${name} available. I would now return the ${name} (${listed(item)}) of order ${id}, with the refund to your ${pay}.`;
@@ -245,6 +244,7 @@ export function shortcuts(seed, state = make(seed)) {
   const open = Object.values(state.catalogs[0].variants).filter((each) => each.available && each.item_id !== state.item);
   const nearest = [...open].sort((x, y) => missed(state.conds, x.options) - missed(state.conds, y.options))[0];
   const partly = open.find(({ options }) => missed(state.conds.slice(0, 1), options) === 0) ?? open[0];
-  return { 'always exchange': script(state, state.wanted ?? nearest.item_id, false), 'always return': script(state, null, true), 'first available': script(state, open[0].item_id, false), 'first condition only': script(state, partly.item_id, true) };
+  const [exchange, first] = [script(state, state.wanted ?? nearest.item_id, false), script(state, open[0].item_id, false)];
+  return { 'always exchange': exchange, 'always return': script(state, null, true), 'first available': first, 'first condition only': script(state, partly.item_id, true) };
 }
 export const hint = () => 'Hold each option of the list against everything that the user said, one condition after the other: the values, the comparison with the old item, the extreme, and whether it is available. If one meets them all, take that one and no other. If not a single one does, nothing near will do: follow what the user said for that case.';
