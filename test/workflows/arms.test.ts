@@ -90,7 +90,7 @@ test('joint trains one adapter on all calibrated environments, whether they came
       { module: artifact(`${refuse}-1`), hints: false },
       { module: artifact(`${tell}-1`), hints: true },
     ]),
-    tasks: { kind: 'mixed', environments: 2, from: TRAINING_SEEDS, count: 8 * 32 },
+    tasks: { kind: 'mixed', easier: [null, null], from: TRAINING_SEEDS, count: 8 * 32 },
     hints: { share: 0.5 },
     training: { steps: 8 },
   });
@@ -235,7 +235,7 @@ test('environments are taken from a folder, tested, and trained on beside the ca
   const { training, arm } = await run([{ kind: 'environments', modules: '/somewhere' }]);
   expect(training('environments')).toMatchObject({
     environment: mixtureSpec(['one', 'two'].map((name) => ({ module: artifact(name), hints: false }))),
-    tasks: { kind: 'mixed', environments: 2 },
+    tasks: { kind: 'mixed', easier: [null, null] },
     // Not the folder: what is in it decides.
     maker: { kind: 'environments', options: {} },
     training: { steps: 8 },
