@@ -91,7 +91,7 @@ export function createSynthesis({
   };
 }
 
-/** A few instances may say a test task's text by coincidence: their seeds are left out when the environment is used. */
+/** Some instances may say a test task's text by coincidence: their seeds are left out when the environment is used. */
 async function leakFindings(source: string, forbidden: readonly string[]): Promise<string[]> {
   const module = openModule({ source });
   try {

@@ -1,5 +1,5 @@
 /**
- * Instances that say the text of a test task. A module cannot know which texts to keep clear of, so a few of its instances may say one by
+ * Instances that say the text of a test task. A module cannot know which texts to keep clear of, so some of its instances may say one by
  * coincidence: their seeds are not used. Invariant: what is found is a function of the module's text, the seed and the hashes.
  */
 import type { Message } from '../domain/messages';
@@ -8,8 +8,11 @@ import { easierOf, type EnvironmentModule } from './module';
 import { SandboxError } from './sandbox';
 import { play } from './scripted-episode';
 
-/** Of a module's instances, how many may: where it is more, its texts are the target's own. */
-export const LEAKING_SHARE = 0.05;
+/**
+ * Of a module's instances, how many may: where it is more, its texts are the target's own. In a language as small as that of `shop` up to
+ * a fifth do in modules that talk like its users.
+ */
+export const LEAKING_SHARE = 1 / 3;
 
 /** Where an instance says the text of a test task: seed and whose words they are. */
 export interface Leak {

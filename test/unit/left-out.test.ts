@@ -97,16 +97,16 @@ test('test tasks are read once for all workers', async () => {
   expect(await testTexts({ store, environment: silent, progress })).toEqual(texts);
 });
 
-test('the self-test sends a module back where more than a small share of its instances says one', async () => {
+test('the self-test sends a module back where more than a third of its instances says one', async () => {
   const { selfTest } = createSynthesis({ store, environments, kinds: registry, home, python: 'python3' });
   const tested = async (says: string) => {
     const module = await moduleOf({ says });
     return ((await new MockActivityEnvironment().run(selfTest, { module, unlike: target })) as SelfTest).findings;
   };
-  expect(await tested('seed % 50 === 7')).toEqual([]);
-  expect(await tested('seed % 10 === 7')).toEqual([
+  expect(await tested('seed % 4 === 3')).toEqual([]);
+  expect(await tested('seed % 2 === 1')).toEqual([
     expect.stringMatching(
-      /^start: on \d+ of 102 seeds the text of a task is said that must not be known, e\.g\. by a user on seed 7:/,
+      /^start: on \d+ of 102 seeds the text of a task is said that must not be known, e\.g\. by a user on seed 1:/,
     ),
   ]);
 });

@@ -287,10 +287,12 @@ describe('a module that was written', () => {
 
   it('whose users say the text of a test task is sent back', async () => {
     const module = openModule({ source: byHand });
-    const [, first] = await module.start(await module.make(0));
+    const seeds = [0, 10_000].flatMap((from) => Array.from({ length: 8 }, (_, n) => from + n));
+    const forbidden = await Promise.all(
+      seeds.map(async (seed) => messageHash((await module.start(await module.make(seed)))[1]!.content)),
+    );
     await module.close();
     const { synthesizer, questions } = asked([fenced(code), fenced(code)]);
-    const forbidden = [messageHash(first!.content)];
     await expect(synthesizer.write(input({ forbidden }))).rejects.toMatchObject({ type: 'CannotSynthesize' });
     expect(questions[1]!.messages.at(-1)!.content).toMatch(
       /seed 0: a user says the text of a task that must not be known/,

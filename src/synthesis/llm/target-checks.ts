@@ -61,7 +61,7 @@ export async function targetDefects(o: {
   if (quotesTask(source, forbidden))
     defects.push('the code holds the text of a task that must not be known: compose the texts from the seed');
   const leaks = defects.length > 0 ? [] : await leaksOf(module, { seeds: LEAK_SEEDS, forbidden });
-  // A few by coincidence are left out when the seeds are used.
+  // Some by coincidence are left out when the seeds are used.
   if (leaks.length > LEAKING_SHARE * LEAK_SEEDS.length) {
     const { seed, who } = leaks[0]!;
     defects.push(`seed ${seed}: ${who} says the text of a task that must not be known: word these texts otherwise`);
