@@ -7,11 +7,14 @@ import type { campaignSchema } from './campaign';
 
 type PresetValues = Omit<Partial<z.input<typeof campaignSchema>>, 'name' | 'seed' | 'target' | 'baseModel'>;
 
-export const presetNames = ['paper', 'demo'] as const;
+export const presetNames = ['paper', 'demo', 'small-model'] as const;
 export type PresetName = (typeof presetNames)[number];
 
 /** Longest turn of the shipped base model, in tokens, with room to spare. */
 const DEMO_TURN_TOKENS = 48;
+
+/** Of an answer of a few sentences. */
+const TEXT_TOKENS = 96;
 
 export const presets: Record<PresetName, PresetValues> = {
   /** The method as published: the schema's own defaults. */
@@ -38,5 +41,24 @@ export const presets: Record<PresetName, PresetValues> = {
     // Two trainers at once: one's gradients fill the cores while the other waits for rollouts.
     // A turn of the model and an optimizer step take seconds: what is silent for a minute on busy cores is gone.
     workers: { gpuSlots: 2, heartbeatSeconds: 60 },
+  },
+  /** The same method for a model of a hundred million parameters on two CPU cores, and texts of a few sentences. */
+  'small-model': {
+    rollouts: { tasks: 120, perTask: 2, concurrency: 64, sampling: { temperature: 1, maxTokens: TEXT_TOKENS } },
+    policyServer: { kind: 'embedded', threads: 2 },
+    selection: { passes: 3, votes: 2 },
+    calibration: { seeds: 24, rolloutsPerSeed: 8 },
+    training: {
+      groupsPerStep: 4,
+      groupSize: 8,
+      steps: 16,
+      learningRate: 3e-4,
+      checkpointEvery: 4,
+      threads: 2,
+      tokensPerForward: 1024,
+    },
+    validation: { seeds: 32, targetTasks: 60 },
+    router: { kind: 'learned', tasks: 120, trials: 1 },
+    evaluation: { tasks: 200, trials: 1, sampling: { maxTokens: TEXT_TOKENS }, plainRequests: 60 },
   },
 };
