@@ -44,7 +44,7 @@ export const presets: Record<PresetName, PresetValues> = {
   },
   /** The same method for a model of a hundred million parameters on two CPU cores, and texts of a few sentences. */
   'small-model': {
-    rollouts: { tasks: 120, perTask: 2, concurrency: 64, sampling: { temperature: 1, maxTokens: TEXT_TOKENS } },
+    rollouts: { tasks: 120, perTask: 2, concurrency: 64, sampling: { maxTokens: TEXT_TOKENS } },
     policyServer: { kind: 'embedded', threads: 2 },
     selection: { passes: 3, votes: 2 },
     calibration: { seeds: 24, rolloutsPerSeed: 8 },
