@@ -78,6 +78,10 @@ $(BUILD_STAMP): $(NODE_STAMP) package.json tsconfig.json tsconfig.build.json $(S
 demo: install build ## The whole method on this machine, about 10 minutes (SEED=n for another seed)
 	bin/campaign run campaigns/demo.yaml $(if $(SEED),--seed $(SEED))
 
+.PHONY: real
+real: build real-model ## The method on a real model of 135 M parameters, two to three hours; goes on after a stop (SEED=n trains with another seed, SMALL=1 20 minutes)
+	bin/campaign run campaigns/$(if $(SMALL),real-small,real).yaml $(if $(SEED),--training-seed $(SEED))
+
 .PHONY: test
 test: lint typecheck test-node test-python ## All tests: lint, types, Node, Python
 
