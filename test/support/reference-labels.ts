@@ -1,6 +1,6 @@
 /**
- * What is really so in the rollouts of a fixture, by skill: from the mistakes that were made where a script made them, else from comparing
- * each trajectory with its reference, as the analyst by rules does.
+ * What is really so in the rollouts of a fixture, by skill: from the mistakes that were made where a script made them, from the verdicts of the
+ * target's checker where these tell, else from comparing each trajectory with its reference, as the analyst by rules does.
  */
 import { compare } from '../../src/analyst/rules/comparison';
 import type { ErrorClass } from '../../src/analyst/rules/definitions';
@@ -24,7 +24,14 @@ const classOf: Record<Skill, ErrorClass> = {
 
 /** One labeling pass over all rollouts; the skills stand where capabilities do. */
 export function referenceLabels({ rollouts, description, truth }: FixtureRollouts & { truth: Truth }): LabelPass {
-  const { rollouts: made } = truth;
+  const { rollouts: made, parts } = truth;
+  if (parts) {
+    const label = ({ breakdown = {} }: ScoredRollout, skill: string): Label => {
+      const values = parts[skill]!.flatMap((part) => breakdown[part] ?? []);
+      return values.length === 0 ? 'NA' : values.every((value) => value >= 1) ? 'PRESENT' : 'LACKING';
+    };
+    return passOf(rollouts, Object.keys(parts), label);
+  }
   if (made) {
     const label = (rollout: ScoredRollout, skill: string): Label => {
       const known = made[`${rollout.task} ${rollout.attempt}`];

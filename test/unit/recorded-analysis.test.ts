@@ -10,16 +10,17 @@ import { writeRecorded } from '../support/write-recorded';
 
 jest.setTimeout(180_000);
 
-/** The share of what was planted that is selected. In ToolSandbox's set one of four was split into two, each too rare. */
+/** How many are selected, and their share of what was planted. In ToolSandbox's set one of four was split into two, each too rare. */
 const sets = [
-  ['shop-base', 1],
-  ['shop-ask-refuse-tell', 1],
-  ['shop-compute-refuse-tell', 1],
-  ['tau2-retail', 1],
-  ['toolsandbox', 0.75],
+  ['shop-base', 3, 1],
+  ['shop-ask-refuse-tell', 3, 1],
+  ['shop-compute-refuse-tell', 3, 1],
+  ['tau2-retail', 4, 1],
+  ['toolsandbox', 3, 0.75],
+  ['instructions', 7, 1],
 ] as const;
 
-it.each(sets)('%s: selects what was planted and nothing else, with labels that agree', async (set, recall) => {
+it.each(sets)('%s: selects what was planted and nothing else, with labels that agree', async (set, many, recall) => {
   const { fixture, capabilities: mapping, selection: rule } = readEvaluation(set);
   const truth = readTruth(fixture);
   const analysis = await analyseRecorded({ set });
@@ -27,7 +28,7 @@ it.each(sets)('%s: selects what was planted and nothing else, with labels that a
   const score = scoreAnalysis({ mapping, planted: truth.planted, rule, reference, ...analysis });
   expect(score).toMatchObject({ precision: 1, recall, mistaken: [] });
   const selected = Object.values(score.capabilities).filter((one) => one.selected);
-  expect(selected).toHaveLength(3 + Number(set === 'tau2-retail'));
+  expect(selected).toHaveLength(many);
   for (const { kappaLacking } of selected) expect(kappaLacking).toBeGreaterThan(0.6);
 });
 
