@@ -1,6 +1,6 @@
 /** Adapters of `trace` that an arm takes over. Invariant: what they have cost until then is counted as the arm's own. */
 import type { Campaign } from '../../domain/campaign';
-import { bestIteration, type CapabilityResult, type Iteration } from '../../domain/results';
+import { bestIteration, type ArmOutcome, type CapabilityResult, type Iteration } from '../../domain/results';
 import { plannedTraining, stepRollouts, type ArmContext, type PlanContext, type PlannedArm } from './arm';
 
 type Trained = CapabilityResult & Required<Pick<CapabilityResult, 'trained'>>;
@@ -35,7 +35,7 @@ const ofOne = (budget: number, share: number, adapters: number): number =>
 export function takenOver(
   { name, budget, capabilities }: Pick<ArmContext, 'name' | 'budget' | 'capabilities'>,
   share: number,
-): { taken: TakenOver[]; cost: number } {
+): { taken: TakenOver[]; cost: number; builtOn: NonNullable<ArmOutcome['builtOn']> } {
   const trained = singles(capabilities);
   const limit = ofOne(budget, share, trained.length);
   const taken = bestWithin(trained, limit);
@@ -43,7 +43,11 @@ export function takenOver(
     throw new Error(
       `no adapter has a checkpoint within ${limit} training rollouts; lower share (${share}) of arm ${name}, or training.checkpointEvery`,
     );
-  return { taken, cost: taken.reduce((sum, { rollouts }) => sum + rollouts, 0) };
+  return {
+    taken,
+    cost: taken.reduce((sum, { rollouts }) => sum + rollouts, 0),
+    builtOn: taken.map(({ capability, rollouts }) => ({ capability, rollouts })),
+  };
 }
 
 /** Of an arm that takes them over and trains with the rest. */

@@ -7,10 +7,9 @@ import type { TeacherSpec } from '../../activities/types';
 import { partNames } from '../../domain/composite';
 import { defineKind } from '../../domain/kind';
 import type { CapabilityResult } from '../../domain/results';
-import { part } from '../steps';
-import { train } from '../training';
 import { plannedAfterAdapters, takenOver, type TakenOver } from './adapters';
-import { stepRollouts, stepsWithin, type Arm, type ArmContext, type ArmKind } from './arm';
+import { stepRollouts, type Arm, type ArmContext, type ArmKind } from './arm';
+import { trainOnTarget } from './target';
 
 const options = {
   /** Of the budget, for the student at least; the rest is the adapters'. */
@@ -27,19 +26,12 @@ export const distill: ArmKind = {
     open:
       ({ share, learningRate }, maker) =>
       async (context) => {
-        const { campaign, prepared, name, budget, capabilities, router, status } = context;
+        const { capabilities, router } = context;
         if (!router?.router) throw new Error(`there is no routed policy to distill: ${router?.reason}`);
-        const { taken, cost } = takenOver(context, share);
-        const { training, iterations } = await train({
-          campaign,
-          prepared,
-          status,
-          name,
+        const { taken, cost, builtOn } = takenOver(context, share);
+        const trained = await trainOnTarget(context, {
           maker,
-          environment: campaign.target,
-          tasks: part(prepared.plan, 'discovery'),
-          heldOut: part(prepared.plan, 'heldOut'),
-          steps: stepsWithin(campaign, budget - cost),
+          spent: cost,
           teacher: { router: router.router, instead: substitutes(capabilities, taken) },
           otherwise: {
             ...groupsOf(context),
@@ -49,11 +41,7 @@ export const distill: ArmKind = {
             ...(learningRate !== undefined && { learningRate }),
           },
         });
-        return {
-          training,
-          iterations: iterations.map((one) => ({ ...one, rollouts: cost + one.rollouts })),
-          builtOn: taken.map(({ capability, rollouts }) => ({ capability, rollouts })),
-        };
+        return { ...trained, builtOn };
       },
   }),
   routable: false,

@@ -1,28 +1,14 @@
 /** GRPO on the target itself. */
 import { defineKind } from '../../domain/kind';
-import { part } from '../steps';
-import { train } from '../training';
-import { plannedWhole, stepsWithin, type Arm, type ArmKind } from './arm';
+import { plannedWhole, type Arm, type ArmKind } from './arm';
+import { trainOnTarget } from './target';
 
 export const grpoTarget: ArmKind = {
   ...defineKind<Record<never, never>, Arm>({
     kind: 'grpo_target',
     version: '1',
     options: {},
-    open: (_options, maker) => async (context) => {
-      const { campaign, prepared, name, budget, status } = context;
-      return train({
-        campaign,
-        prepared,
-        status,
-        name,
-        maker,
-        environment: campaign.target,
-        tasks: part(prepared.plan, 'discovery'),
-        heldOut: part(prepared.plan, 'heldOut'),
-        steps: stepsWithin(campaign, budget),
-      });
-    },
+    open: (_options, maker) => (context) => trainOnTarget(context, { maker }),
   }),
   routable: false,
   starts: 'beside',

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { defineKind } from '../../domain/kind';
 import type { FixedPolicy } from '../../domain/rollout';
 import { part, rollOut } from '../steps';
-import { train } from '../training';
 import { plannedAfterAdapters, takenOver } from './adapters';
-import { stepsWithin, type Arm, type ArmContext, type ArmKind, type PlanContext } from './arm';
+import type { Arm, ArmContext, ArmKind, PlanContext } from './arm';
+import { trainOnTarget } from './target';
 
 const options = {
   /** Of the budget, for the target at least; the rest is the adapters'. */
@@ -24,28 +24,12 @@ export const traceThenTarget: ArmKind = {
     open:
       ({ share }, maker) =>
       async (context) => {
-        const { campaign, prepared, name, budget, status } = context;
-        const { taken, cost } = takenOver(context, share);
+        const { taken, cost, builtOn } = takenOver(context, share);
         const from = taken.flatMap(({ best }) => best.policy.adapters);
-        const heldOut = part(prepared.plan, 'heldOut');
-        const { training, iterations } = await train({
-          campaign,
-          prepared,
-          status,
-          name,
-          maker,
-          environment: campaign.target,
-          tasks: part(prepared.plan, 'discovery'),
-          heldOut,
-          steps: stepsWithin(campaign, budget - cost),
-          from,
-        });
-        const sum = { step: 0, rollouts: cost, ...(await evaluated(context, { base: prepared.base, adapters: from })) };
-        return {
-          training,
-          iterations: [sum, ...iterations.map((one) => ({ ...one, rollouts: cost + one.rollouts }))],
-          builtOn: taken.map(({ capability, rollouts }) => ({ capability, rollouts })),
-        };
+        const { training, iterations } = await trainOnTarget(context, { maker, spent: cost, from });
+        const { policy, heldOut } = await evaluated(context, { base: context.prepared.base, adapters: from });
+        const sum = { step: 0, rollouts: cost, policy, heldOut };
+        return { training, iterations: [sum, ...iterations], builtOn };
       },
   }),
   routable: false,
