@@ -6,23 +6,18 @@ same answers lead through the same requests, so that a search that was killed is
 
 from __future__ import annotations
 
-import argparse
-
-from trainer.train.channel import Channel, run_learner
+from trainer.train.channel import Channel, learner_main
 
 from .job import read_job
 
 
 def main(argv: list[str]) -> int:
     """Runs one search. Returns the exit code: 0 when done or interrupted, 1 after an error."""
-    parser = argparse.ArgumentParser(prog="trainer gepa", description="Improve a prompt with GEPA (docs/gepa.md).")
-    parser.add_argument("--job", required=True, metavar="FILE", help="job.json")
-    arguments = parser.parse_args(argv)
 
-    def learn(channel: Channel) -> None:
-        job = read_job(arguments.job)
+    def learn(path: str, channel: Channel) -> None:
+        job = read_job(path)
         from .search import search
 
         search(job, channel)
 
-    return run_learner(learn)
+    return learner_main(argv, learn, prog="trainer gepa", description="Improve a prompt with GEPA (docs/gepa.md).")

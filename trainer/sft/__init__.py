@@ -6,27 +6,22 @@ once."""
 
 from __future__ import annotations
 
-import argparse
-
 from trainer.train import set_threads
-from trainer.train.channel import Channel, run_learner
+from trainer.train.channel import Channel, learner_main
 
 from .job import read_job
 
 
 def main(argv: list[str]) -> int:
     """Runs one training. Returns the exit code: 0 when done or interrupted, 1 after an error."""
-    parser = argparse.ArgumentParser(
-        prog="trainer sft", description="Train one LoRA on conversations (docs/learner-protocol.md)."
-    )
-    parser.add_argument("--job", required=True, metavar="FILE", help="job.json")
-    arguments = parser.parse_args(argv)
 
-    def learn(channel: Channel) -> None:
-        job = read_job(arguments.job)
+    def learn(path: str, channel: Channel) -> None:
+        job = read_job(path)
         set_threads(job.threads)
         from .run import run  # imports torch, transformers and trl: seconds
 
         run(job, channel)
 
-    return run_learner(learn)
+    return learner_main(
+        argv, learn, prog="trainer sft", description="Train one LoRA on conversations (docs/learner-protocol.md)."
+    )

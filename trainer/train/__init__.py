@@ -6,29 +6,25 @@ Nothing heavy is imported before the job has been checked, so a bad job fails at
 
 from __future__ import annotations
 
-import argparse
 import os
 
-from .channel import Channel, run_learner
+from .channel import Channel, learner_main
 from .job import read_job
 
 
 def main(argv: list[str]) -> int:
     """Runs one training job. Returns the exit code: 0 when done or interrupted, 1 after an error."""
-    parser = argparse.ArgumentParser(
-        prog="trainer train", description="Train one LoRA on rollouts (docs/learner-protocol.md)."
-    )
-    parser.add_argument("--job", required=True, metavar="FILE", help="job.json")
-    arguments = parser.parse_args(argv)
 
-    def learn(channel: Channel) -> None:
-        job = read_job(arguments.job)
+    def learn(path: str, channel: Channel) -> None:
+        job = read_job(path)
         set_threads(job.threads)
         from .run import run  # imports torch, transformers and trl: seconds
 
         run(job, channel)
 
-    return run_learner(learn)
+    return learner_main(
+        argv, learn, prog="trainer train", description="Train one LoRA on rollouts (docs/learner-protocol.md)."
+    )
 
 
 def set_threads(threads: int) -> None:

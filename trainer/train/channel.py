@@ -7,6 +7,7 @@ learner that breaks ends with one `error` line."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import json
@@ -139,11 +140,16 @@ class Channel:
             raise Interrupted
 
 
-def run_learner(learn: Callable[[Channel], None]) -> int:
-    """Runs a learner on stdin and stdout. Returns the exit code: 0 when done or interrupted, 1 after an error."""
+def learner_main(argv: list[str], learn: Callable[[str, Channel], None], *, prog: str, description: str) -> int:
+    """Runs a learner on stdin and stdout. Returns the exit code: 0 when done or interrupted, 1 after an error.
+
+    `learn` is given the path of its job, and imports what is heavy (seconds) once it has checked that."""
+    parser = argparse.ArgumentParser(prog=prog, description=description)
+    parser.add_argument("--job", required=True, metavar="FILE", help="job.json")
+    job = parser.parse_args(argv).job
     channel = Channel.take_stdio()
     try:
-        learn(channel)
+        learn(job, channel)
     except Exception as error:
         if not isinstance(error, BadJob):
             traceback.print_exc(file=sys.stderr)
