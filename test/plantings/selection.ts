@@ -6,17 +6,10 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { capabilityOf, plantedIn } from '../../science/truth';
 import { reportSchema } from '../../src/domain/report';
 
 const repository = resolve(__dirname, '..', '..');
-const capabilityOf: Record<string, string> = {
-  complete_all: 'complete_all_requested_actions',
-  refuse: 'refuse_forbidden_actions',
-  choose: 'select_matching_record',
-  compute: 'compute_action_values',
-  tell: 'tell_requested_information',
-  ask: 'ask_for_missing_identifiers',
-};
 const plantings = [
   { model: join(repository, 'models', 'base') },
   { model: join(repository, '.cache', 'plantings', 'compute-refuse-tell'), lacks: ['compute', 'refuse', 'tell'] },
@@ -34,7 +27,7 @@ test.each(plantings)(
         stdio: ['ignore', 'ignore', 'inherit'],
       });
     }
-    const planted = Object.keys(JSON.parse(readFileSync(join(model, 'base.json'), 'utf8')).lacks);
+    const { skills: planted } = plantedIn(model);
     const home = mkdtempSync(join(tmpdir(), 'plantings-'));
     const file = join(home, 'planting.yaml');
     const target = 'target: { kind: builtin, name: shop }';
