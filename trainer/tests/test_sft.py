@@ -13,7 +13,7 @@ from transformers import AutoTokenizer
 from trainer.sft.job import SftJob
 from trainer.sft.rows import NO_LOSS, rows_of
 from trainer.sft.run import order
-from trainer.tests.train_harness import LORA, Message, Worker, terminate
+from trainer.tests.train_harness import Message, Worker, lora_job, terminate
 from trainer.train.job import BadJob
 
 STEPS = 5
@@ -41,25 +41,9 @@ def save(folder: Path, conversations: list[Any]) -> Path:
 
 
 def make_job(base: Path, folder: Path, conversations: list[Any], **changes: Any) -> Message:
-    job = {
-        "base_model": str(base),
-        "output_dir": str(folder / "out"),
-        "seed": 3,
-        "conversations": str(save(folder, conversations)),
-        "epochs": 1.0,
-        "steps": STEPS,
-        "rows_per_step": 2,
-        "lora": LORA,
-        "init_adapter": None,
-        "learning_rate": 0.01,
-        "max_grad_norm": 1.0,
-        "checkpoint_every": 2,
-        "threads": 1,
-        "dtype": "float32",
-        "tokens_per_forward": 4096,
-        "gradient_checkpointing": False,
-    }
-    return {**job, **changes}
+    file = save(folder, conversations)
+    fields = {"conversations": str(file), "epochs": 1.0, "steps": STEPS, "rows_per_step": 2}
+    return lora_job(base, folder / "out", **{**fields, **changes})
 
 
 def talks() -> list[Message]:

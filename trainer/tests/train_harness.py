@@ -24,32 +24,39 @@ Message = dict[str, Any]
 OnMessage = Callable[[Message, subprocess.Popen], str | bool | None]
 
 
-def make_job(base: Path, output: Path, **changes: Any) -> Message:
-    """A job of 4 steps of 2 groups of 4 rollouts."""
+def lora_job(base: Path, output: Path, **fields: Any) -> Message:
+    """What every job of one LoRA says, and `fields`."""
     job = {
         "base_model": str(base),
         "output_dir": str(output),
         "seed": 3,
-        "tasks": ["s1", "s2", "s3"],
-        "steps": 4,
-        "groups_per_step": 2,
-        "group_size": 4,
         "lora": LORA,
         "init_adapter": None,
         "learning_rate": 0.01,
         "max_grad_norm": 1.0,
-        "loss": "grpo",
-        "clip": 0.2,
-        "kl": 0,
-        "temperature": 1,
-        "advantage": "group",
         "checkpoint_every": 2,
         "threads": 1,
         "dtype": "float32",
         "tokens_per_forward": 4096,
         "gradient_checkpointing": False,
     }
-    return {**job, **changes}
+    return {**job, **fields}
+
+
+def make_job(base: Path, output: Path, **changes: Any) -> Message:
+    """A job of 4 steps of 2 groups of 4 rollouts."""
+    fields = {
+        "tasks": ["s1", "s2", "s3"],
+        "steps": 4,
+        "groups_per_step": 2,
+        "group_size": 4,
+        "loss": "grpo",
+        "clip": 0.2,
+        "kl": 0,
+        "temperature": 1,
+        "advantage": "group",
+    }
+    return lora_job(base, output, **{**fields, **changes})
 
 
 def sample_group(model: Any, task: str, size: int) -> Message:
