@@ -41,8 +41,9 @@ export function createPrepare({ store, environments, kinds }: Dependencies): Pic
 }
 
 /**
- * Every part that the campaign picks is known to this worker, analyst and synthesizer can be opened, what arms read is there, and the analyst can work on the target. (What a synthesizer
- * can't work on ends as a capability that is not synthesized: the arms still train.)
+ * Every part that the campaign picks is known to this worker, analyst and synthesizer can be opened, what arms read is
+ * there, and the analyst can work on the target. (What a synthesizer can't work on ends as a capability that is not
+ * synthesized: the arms still train.)
  */
 async function checkParts(kinds: Registry, campaign: Campaign, description: EnvironmentDescription): Promise<void> {
   for (const arm of campaign.arms) {

@@ -19,7 +19,7 @@ export async function plainRequests(run: Run): Promise<void> {
   const count = config.evaluation.plainRequests;
   if (count === 0) return;
   const { router, sums } = required(found.router);
-  // Of sums only the largest: what a smaller one loses, it loses as well.
+  // Of sums only the largest, to save batches: what a smaller one loses is not measured.
   const largest = sums.at(-1)?.join('+');
   const smaller = new Set(sums.map((parts) => parts.join('+')).filter((name) => name !== largest));
   const policies: { name: string; policy: Policy }[] = [
