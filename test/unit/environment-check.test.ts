@@ -1,4 +1,4 @@
-/** `campaign env check`: honest environments pass in time; of those with one violation it is the violation that is found. */
+/** `campaign env check`: honest environments pass; of those with one violation it is the violation that is found. */
 import { join } from 'node:path';
 import type { Environment } from '../../src/domain/environment';
 import { checkAloud } from '../../src/cli/checks/environment';
@@ -26,11 +26,9 @@ async function check(open: () => Promise<Environment>): Promise<{ findings: Find
   }
 }
 
-test('an honest environment passes, with nothing to note, within 10 seconds', async () => {
-  const started = Date.now();
+test('an honest environment passes, with nothing to note', async () => {
   expect(await check(ledger('none'))).toEqual({ findings: [], notes: [] });
-  expect(Date.now() - started).toBeLessThan(10_000);
-}, 20_000);
+});
 
 const MESSAGES = /messages\.\d\.toolCallId|messages: call/;
 const PROCESS = /differs in a second process/;
@@ -96,13 +94,11 @@ const table: [violation: string, method: string, problem: RegExp][] = [
 test.each(table)(
   'found: %s',
   async (violation, method, problem) => {
-    const started = Date.now();
     const { findings } = await check(ledger(violation));
     const found = findings.find((finding) => finding.check.startsWith(method) && problem.test(finding.problem));
     expect({ findings, found: found !== undefined }).toMatchObject({ found: true });
     for (const { fix } of findings) expect(fix).not.toBe('');
     expect(findings.length).toBeLessThan(5);
-    expect(Date.now() - started).toBeLessThan(30_000);
   },
   40_000,
 );
