@@ -12,6 +12,7 @@ import { checkPolicyServer } from './checks/policy-server';
 import { checkPython } from './checks/python';
 import { checkTokens } from './checks/tokens';
 import { UserError } from './errors';
+import { foldLine } from './fold';
 import { temporalPort, uiPort, type PortOptions } from './ports';
 import type { Home } from './project';
 import { Service } from './run/service';
@@ -87,11 +88,15 @@ async function tryPolicyServer(spec: ServiceSpec, home: Home): Promise<Check> {
   }
 }
 
-/** One line per check; what is missing says how to get it. */
-export const doctorLines = (checks: Check[]): string[] => {
+/** Columns that what is said of a check has at least. */
+const NARROWEST = 30;
+
+/** One line per check; what is missing says how to get it. Longer than the terminal is wide (`columns`), it goes on under itself. */
+export const doctorLines = (checks: Check[], columns?: number): string[] => {
   const width = Math.max(...checks.map(({ name }) => name.length));
-  return checks.map(
-    ({ name, ok, warning, detail, fix }) =>
-      `${warning ? 'warning' : ok ? 'ok     ' : 'missing'}  ${name.padEnd(width)}  ${detail}${fix ? `; ${fix}` : ''}`,
-  );
+  return checks.map(({ name, ok, warning, detail, fix }) => {
+    const head = `${warning ? 'warning' : ok ? 'ok     ' : 'missing'}  ${name.padEnd(width)}  `;
+    const indent = columns !== undefined && columns < head.length + NARROWEST ? {} : { indent: head.length };
+    return foldLine(`${head}${detail}${fix ? `; ${fix}` : ''}`, { columns, ...indent });
+  });
 };

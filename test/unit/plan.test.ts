@@ -216,9 +216,10 @@ test('a target that is not there leaves the file’s counts, and says so', async
   });
 });
 
-/** Runs the program in this process; what it prints. */
-async function planned(file: string): Promise<{ code: number; text: string }> {
+/** Runs the program in this process; what it prints, on a terminal of so many columns. */
+async function planned(file: string, columns?: number): Promise<{ code: number; text: string }> {
   const lines: string[] = [];
+  Object.assign(process.stdout, { columns });
   const log = jest.spyOn(console, 'log').mockImplementation((text: string) => void lines.push(text));
   const code = await main(['--home', home.root, 'plan', file]);
   log.mockRestore();
@@ -242,6 +243,19 @@ test('what analyst and synthesizer need and the target lacks: an error, and a wa
   const shop = await planned(resolve('campaigns/demo.yaml'));
   expect(shop.code).toBe(0);
   expect(shop.text).not.toMatch(/^(error|warning): /m);
+});
+
+test('on a terminal sentences are folded, and neither words nor tables', async () => {
+  const [whole, folded] = [
+    await planned(resolve('campaigns/demo.yaml')),
+    await planned(resolve('campaigns/demo.yaml'), 60),
+  ];
+  const isTable = (line: string) => /\S {2,}\S/.test(line);
+  const lines = folded.text.split('\n');
+  expect(lines.filter(isTable)).toEqual(whole.text.split('\n').filter(isTable));
+  expect(lines.filter((line) => !isTable(line) && line.length > 60)).toEqual([]);
+  expect(lines.length).toBeGreaterThan(whole.text.split('\n').length);
+  expect(folded.text.split(/\s+/)).toEqual(whole.text.split(/\s+/));
 });
 
 test('a rates file with a mistake is one line', async () => {

@@ -16,7 +16,7 @@ export function inspectCommands(program: Command): void {
       const { examine, doctorLines } = doctorModule();
       const campaign = file ? lazy.campaignFile().loadCampaign({ file }) : undefined;
       const checks = await examine({ home: homeOf(options), ports: options, ...(campaign ? { campaign } : {}) });
-      console.log(options.json ? JSON.stringify(checks) : doctorLines(checks).join('\n'));
+      console.log(options.json ? JSON.stringify(checks) : doctorLines(checks, process.stdout.columns).join('\n'));
       if (checks.some(({ ok }) => !ok)) process.exitCode = 1;
     });
 

@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import type { Campaign } from '../../domain/campaign';
 import type { Report } from '../../domain/report';
 import { messageOf, UserError } from '../errors';
+import { foldText } from '../fold';
 import { lazy } from '../lazy';
 import { allOptions, homeOf, wholeNumber } from '../options';
 import { estimate } from '../plan/estimate';
@@ -59,7 +60,7 @@ export function planCommand(program: Command): void {
               ...plan,
               languageModels,
             })
-          : planText({ campaign, target, parts, plan, languageModels }),
+          : foldText(planText({ campaign, target, parts, plan, languageModels }), process.stdout.columns),
       );
       if (parts.some(({ ok }) => !ok)) process.exitCode = 1;
     });
