@@ -21,7 +21,7 @@ import type { FoundPrompt, RolloutActivities, SearchPromptInput } from './types'
 import { isWhole } from './whole';
 
 /** Changes whenever the same job would come to other prompts: a new GEPA, say. */
-const SEARCH_VERSION = '1';
+const SEARCH_VERSION = '2';
 
 const resultSchema = z.object({
   training: trainingResultSchema,

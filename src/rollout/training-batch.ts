@@ -3,6 +3,7 @@
  * refused; an advantage over part of a group would be wrong without being noticed.
  */
 import { replaceFile } from '../artifacts/durable-file';
+import type { Told } from '../domain/compact';
 import { OutsideFailure } from '../domain/failures';
 import type { Rollout, ScoredRollout, TrainingRow } from '../domain/rollout';
 
@@ -35,7 +36,8 @@ export interface RowsRollout {
   teacher?: TeacherPart[];
 }
 
-export type MessagesRollout = Pick<ScoredRollout, 'messages' | 'reward' | 'breakdown' | 'stopReason' | 'reference'>;
+/** What analysts are told, and no more: the names in a reward's breakdown may say what only the checker is to know. */
+export type MessagesRollout = Omit<Told, 'key' | 'task' | 'attempt'>;
 
 export function trainingBatch(options: TrainingBatchOptions): TrainingBatch {
   const { records, tasks, groupSize, content, ...inRow } = options;
@@ -83,8 +85,8 @@ function maskOf({ completionIds, turns }: TrainingRow, maskReadOnlyTurns: boolea
   return mask;
 }
 
-const whole = ({ messages, reward, breakdown, stopReason, reference }: ScoredRollout): MessagesRollout => {
-  return { messages, reward, breakdown, stopReason, ...(reference && { reference }) };
+const whole = ({ messages, reward, stopReason, reference }: ScoredRollout): MessagesRollout => {
+  return { messages, reward, stopReason, ...(reference && { reference }) };
 };
 
 /** Writes batch.json, in the folder `aside` at first; the file is whole from the moment it has its name. */

@@ -70,7 +70,7 @@ test('loss is on what was sampled; turns that only read carry none, unless they 
   expect(look + add + done).toBe(usage.completionTokens);
 });
 
-test('a learner of its own gets whole conversations with what they were worth', () => {
+test('a learner of its own gets whole conversations with what they were worth, and not the names of the reward’s parts', () => {
   const { groups } = trainingBatch({ ...options, records, tasks: ['n-1'], content: 'messages' });
   const made = records.filter(({ task }) => task === 'n-1') as ScoredRollout[];
   expect(groups).toEqual([
@@ -79,7 +79,6 @@ test('a learner of its own gets whole conversations with what they were worth', 
       rollouts: made.map(({ messages }) => ({
         messages,
         reward: 1,
-        breakdown: { count: 1 },
         stopReason: 'user_stop',
       })),
     },

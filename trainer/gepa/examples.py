@@ -56,9 +56,6 @@ def _transcript(messages: list[dict[str, Any]], length: int) -> str:
 def _feedback(rollout: Rollout, length: int) -> str:
     outcome = "the task is solved" if rollout.reward >= 1 else "the task is not solved"
     lines = [f"Reward {rollout.reward:g} of 1: {outcome}. The conversation ended by {rollout.stop_reason}."]
-    if rollout.breakdown:
-        parts = ", ".join(f"{name} {value:g}" for name, value in sorted(rollout.breakdown.items()))
-        lines.append(f"Parts of the reward: {parts}.")
     if rollout.reference:
         actions = "; ".join(f"{one['name']}({_compact(one['arguments'])})" for one in rollout.reference["actions"])
         told = "; ".join(rollout.reference["tell"])

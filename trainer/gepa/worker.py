@@ -23,7 +23,6 @@ class Rollout(Strict):
 
     messages: list[dict[str, Any]]
     reward: float
-    breakdown: dict[str, float]
     stop_reason: str = Field(alias="stopReason")
     reference: dict[str, Any] | None = None
 

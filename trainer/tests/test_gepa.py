@@ -117,7 +117,7 @@ class Worker:
             {"role": "tool", "toolCallId": "c", "content": "a box"},
             {"role": "assistant", "content": "there is a box"},
         ]
-        return {"messages": messages, "reward": reward_of(prompt, task), "breakdown": {}, "stopReason": "user_stop"}
+        return {"messages": messages, "reward": reward_of(prompt, task), "stopReason": "user_stop"}
 
     def _reply(self, request: Message, asked: dict[str, int]) -> Message:
         question = request["messages"][0]["content"]
@@ -253,7 +253,7 @@ def rollout(text: str, **changes: Any) -> Rollout:
         {"role": "user", "content": "my order"},
         {"role": "assistant", "content": text, "toolCalls": [{"id": "c", "name": "look", "arguments": {"id": 7}}]},
     ]
-    given = {"messages": messages, "reward": 0.5, "breakdown": {"b": 1, "a": 0.25}, "stopReason": "max_steps"}
+    given = {"messages": messages, "reward": 0.5, "stopReason": "max_steps"}
     return Rollout.model_validate({**given, **changes})
 
 
@@ -267,7 +267,6 @@ def test_examples_show_what_was_asked_done_and_wanted() -> None:
     assert shown["Generated Outputs"] == 'assistant: hello\nassistant calls look({"id": 7})'
     assert shown["Feedback"].splitlines() == [
         "Reward 0.5 of 1: the task is not solved. The conversation ended by max_steps.",
-        "Parts of the reward: a 0.25, b 1.",
         'A right solution does: cancel({"id": 7}).',
         "It tells the user: 12 euros.",
     ]
