@@ -55,13 +55,26 @@ async function toFailure(error: unknown, home: string): Promise<unknown> {
   if (error instanceof ApplicationFailure || !(error instanceof Error)) return error;
   const { type, retryable, message, retryAfterMs } = (await withoutRoom(error, home)) as Error &
     Record<string, unknown>;
-  if (typeof type !== 'string' || typeof retryable !== 'boolean') return error;
+  if (typeof type !== 'string' || typeof retryable !== 'boolean') return isDefect(error) ? defect(error) : error;
   return ApplicationFailure.create({
     ...{ type, message, nonRetryable: !retryable, cause: error },
     // Never sooner than without it: an endpoint that always says "in a second" would use up the attempts within a minute.
     ...(typeof retryAfterMs === 'number' && { nextRetryDelay: Math.max(retryAfterMs, backoffMs(info.attempt)) }),
   });
 }
+
+/**
+ * What only a defect of the program throws. Not a SyntaxError, which comes of what others wrote; nor one with a cause (`fetch` throws a
+ * TypeError where there is no connection), or for want of memory: they may be gone the next time.
+ */
+const isDefect = (error: Error): boolean =>
+  error.cause === undefined &&
+  (error instanceof TypeError ||
+    error instanceof ReferenceError ||
+    (error instanceof RangeError && !/memory|allocat/i.test(error.message)));
+
+const defect = (error: Error): ApplicationFailure =>
+  ApplicationFailure.create({ type: error.name, message: error.message, nonRetryable: true, cause: error });
 
 /** DiskFull where the system said so, whoever passed it on as what; else the error as it is. */
 async function withoutRoom(error: Error, home: string): Promise<unknown> {

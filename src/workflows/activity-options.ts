@@ -4,8 +4,9 @@ import { BACKOFF } from '../domain/backoff';
 import { taskQueues } from './messages';
 
 /**
- * What can't be retried says so itself (domain/failures.ts). Infrastructure comes back: back off to a minute, and give a person about an
- * hour to mend it (a server that is away, a full disk) before the step fails for good.
+ * What can't be retried says so itself (domain/failures.ts), and a defect of the program fails at once (activities/context.ts).
+ * Infrastructure comes back: back off to a minute, and give a person about an hour to mend it (a server that is away, a full disk) before
+ * the step fails for good.
  */
 const retry = {
   initialInterval: BACKOFF.firstMs,

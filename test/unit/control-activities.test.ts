@@ -1,9 +1,14 @@
-/** The short steps tell of their progress too: a step that is lost with its worker is known as lost by its silence. */
+/**
+ * The short steps tell of their progress too: a step that is lost with its worker is known as lost by its silence. What can't go well is not
+ * tried again.
+ */
+import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createControlActivities } from '../../src/activities';
+import { mapped } from '../../src/activities/context';
 import { EnvironmentPool } from '../../src/activities/environments';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import { campaignSchema } from '../../src/domain/campaign';
@@ -40,6 +45,21 @@ async function run<I, O>(activity: (input: I) => Promise<O>, input: I) {
   environment.on('heartbeat', (beat: AnalysisHeartbeat) => beats.push(beat));
   return { result: (await environment.run(activity, input)) as O, beats };
 }
+test.each([
+  ['a defect', new TypeError("Cannot read properties of undefined (reading 'x')"), true],
+  ['a defect', new ReferenceError('x is not defined'), true],
+  ['a defect', new RangeError('Invalid array length'), true],
+  ['for want of memory', new RangeError('Array buffer allocation failed'), false],
+  ['no connection', new TypeError('fetch failed', { cause: new Error('ECONNREFUSED') }), false],
+  ['what somebody else wrote', new SyntaxError('Unexpected token < in JSON'), false],
+  ['no connection', Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }), false],
+])('%s (%s) fails the step at once: %s', async (_what, error, atOnce) => {
+  const { step } = mapped({ step: () => Promise.reject(error) }, { home });
+  const failure: unknown = await new MockActivityEnvironment().run(step).catch((thrown: unknown) => thrown);
+  expect(failure instanceof ApplicationFailure && failure.nonRetryable).toBe(atOnce);
+  expect(failure).toMatchObject({ message: error.message, ...(atOnce && { type: error.name, cause: error }) });
+});
+
 const put = (key: string, body: string) =>
   store.put({ key, producer: 'test', inputs: [], mediaType: 'application/jsonl', body });
 const rollouts = () => put('rollouts', `${JSON.stringify(scoredRollout({ name: 'r', task: 't', reward: 1 }))}\n`);
