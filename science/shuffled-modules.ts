@@ -5,7 +5,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { digest, sha256 } from '../src/artifacts/hash';
-import type { SelfTest } from '../src/domain/results';
+import type { SelfTest } from '../src/domain/synthesis-round';
 import { SELF_TEST_VERSION } from '../src/sandbox/self-test';
 import type { Finished } from './campaigns';
 import { storeIn } from './lab';

@@ -6,7 +6,7 @@ import { Context } from '@temporalio/activity';
 import { join } from 'node:path';
 import { OutsideFailure, type FailureType } from '../domain/failures';
 import type { TrainHeartbeat } from '../domain/progress';
-import type { TrainingResult } from '../domain/results';
+import type { TrainingResult } from '../domain/iterations';
 import type { FixedPolicy } from '../domain/rollout';
 import { rollOut, type RolloutBatch, type RollOutOptions } from '../rollout/engine';
 import { writeTrainingBatch } from '../rollout/training-batch';

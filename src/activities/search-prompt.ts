@@ -10,7 +10,7 @@ import { replaceFile } from '../artifacts/durable-file';
 import { digest } from '../artifacts/hash';
 import type { ArtifactStore, Journal } from '../artifacts/store';
 import { fixedPolicySchema } from '../domain/rollout';
-import { trainingResultSchema } from '../domain/results';
+import { trainingResultSchema } from '../domain/iterations';
 import { asideIn, fail, keptJson, readJson, type PolicyDependencies } from './context';
 import { LearnerProcess } from './learner-process';
 import { Learning } from './learning';

@@ -3,7 +3,7 @@ import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import { calibrate, calibrationReportSchema } from '../domain/calibration';
 import { kindOf } from '../domain/kind';
-import { selfTestSchema } from '../domain/results';
+import { selfTestSchema } from '../domain/synthesis-round';
 import { outcomes, readScored } from '../rollout/read';
 import { LEAKING_SHARE, leaksOf } from '../sandbox/instance-leaks';
 import { openModule } from '../sandbox/module';

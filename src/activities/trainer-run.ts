@@ -6,7 +6,7 @@ import { Context } from '@temporalio/activity';
 import { join, resolve } from 'node:path';
 import { replaceFile } from '../artifacts/durable-file';
 import type { ArtifactStore } from '../artifacts/store';
-import { trainingResultSchema, type TrainingResult } from '../domain/results';
+import { trainingResultSchema, type TrainingResult } from '../domain/iterations';
 import { asideIn, keptJson, readJson, type GpuDependencies } from './context';
 import { LearnerProcess, type LearnerLimits } from './learner-process';
 import { Learning, type LearningOptions } from './learning';

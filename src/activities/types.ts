@@ -11,17 +11,10 @@ import type { Identity, KindSpec } from '../domain/kind';
 import type { Budget, LanguageModelSpec } from '../domain/language-model';
 import type { PromptSearch } from '../domain/prompt-search';
 import type { Purpose } from '../domain/purposes';
-import type {
-  CampaignRecord,
-  Checkpoint,
-  PlanPart,
-  Prepared,
-  RolloutSummary,
-  RoundFeedback,
-  SelectedCapability,
-  SelfTest,
-  TrainingResult,
-} from '../domain/results';
+import type { Checkpoint, TrainingResult } from '../domain/iterations';
+import type { CampaignRecord, PlanPart, Prepared, SelectedCapability } from '../domain/results';
+import type { RolloutSummary } from '../domain/rollout-summary';
+import type { RoundFeedback, SelfTest } from '../domain/synthesis-round';
 import type { FixedPolicy, Hints, Policy, Sampling } from '../domain/rollout';
 
 /**

@@ -11,7 +11,7 @@ import {
   reportedVersionSchema,
 } from './reported-evidence';
 import { calibrationFiguresSchema, reportedTrainingSchema } from './reported-training';
-import { selfTestSchema } from './results';
+import { selfTestSchema } from './synthesis-round';
 
 const count = z.number().int().nonnegative();
 

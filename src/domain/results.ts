@@ -1,43 +1,15 @@
 /** What the steps of a campaign hand to one another through the workflow: small summaries and references, never data. */
-import { z } from 'zod';
 import type { Decision } from './approval';
-import { artifactRefSchema, type ArtifactRef } from './artifacts';
+import type { ArtifactRef } from './artifacts';
 import type { BaseCheck } from './base-check';
-import type { CalibrationReport } from './calibration';
 import type { Campaign } from './campaign';
 import type { Candidate } from './capability';
 import type { Composite } from './composite';
-import type { Purpose } from './purposes';
-import { fixedPolicySchema, type FixedPolicy } from './rollout';
+import type { Iteration, TrainingResult } from './iterations';
+import type { FixedPolicy } from './rollout';
+import type { RolloutSummary } from './rollout-summary';
 import type { Stage } from './stages';
-
-export interface BranchSummary {
-  scored: number;
-  meanReward: number;
-  successRate: number;
-}
-
-/** A finished batch of rollouts: figures of all that it holds, also of those that other batches hold too. */
-export interface RolloutSummary {
-  ref: ArtifactRef;
-  purpose: Purpose;
-  /** What the batch is, for people. */
-  title: string;
-  scored: number;
-  broken: number;
-  meanReward: number;
-  /** Share of the scored rollouts with reward >= 1. */
-  successRate: number;
-  /** The same by branch, of the rollouts that have one; absent where none has. */
-  branches?: Record<string, BranchSummary>;
-  promptTokens: number;
-  completionTokens: number;
-  seconds: number;
-  /** Broken rollouts by type of error. */
-  errors: Record<string, number>;
-  /** Scored rollouts by why they ended. */
-  stopReasons: Record<string, number>;
-}
+import type { SynthesisRound } from './synthesis-round';
 
 /** What `prepare` found out about the campaign's parts before any work started. */
 export interface Prepared {
@@ -68,97 +40,6 @@ export interface SelectionResult {
   composite?: Composite;
   /** Why there is none, where one was looked for. */
   noComposite?: string;
-}
-
-export const selfTestSchema = z.object({
-  passed: z.boolean(),
-  findings: z.array(z.string()),
-  /** The environment gives hints. */
-  hints: z.boolean().optional(),
-  /** It gives easier instances. */
-  easier: z.boolean().optional(),
-});
-export type SelfTest = z.infer<typeof selfTestSchema>;
-
-/** What helps a policy that hardly ever succeeds. */
-export interface Aids {
-  /** Share of each seed's rollouts that are shown the hint. */
-  hints?: number;
-  /** Share of the instances that are the easier ones. */
-  easier?: number;
-}
-
-export interface AidedCalibration extends Aids {
-  calibration: CalibrationReport;
-  calibrationRollouts: RolloutSummary;
-}
-export type AidedFeedback = Omit<AidedCalibration, 'calibrationRollouts'>;
-
-/** One version of a synthesized environment and what was found of it; calibration is absent where the self-test failed. */
-export interface SynthesisRound {
-  round: number;
-  module: ArtifactRef;
-  selfTest: SelfTest;
-  calibration?: CalibrationReport;
-  calibrationRollouts?: RolloutSummary;
-  /** Where that missed the bands for want of success: the same with hints, then with easier instances too. The last one counts. */
-  aided?: AidedCalibration[];
-  /** What was decided of it, where somebody was asked. */
-  decision?: Decision;
-}
-
-/** What was found of a version, for whoever revises it: findings, or a rejection, or bands that were missed. */
-export interface RoundFeedback {
-  /** Of the self-test. */
-  findings: readonly string[];
-  /** Why a person rejected a version that is within the bands, in their words. */
-  rejection?: string;
-  calibration?: CalibrationReport;
-  /** The same with hints, and with easier instances too. */
-  aided?: readonly AidedFeedback[];
-}
-
-export const aidsIn = ({ hints, easier }: Aids): Aids => ({
-  ...(hints !== undefined && { hints }),
-  ...(easier !== undefined && { easier }),
-});
-
-export const aidNames = ({ hints, easier }: Aids): string =>
-  [...(hints === undefined ? [] : ['hints']), ...(easier === undefined ? [] : ['easier instances'])].join(' and ');
-
-/** Whether a round's environment is within the bands, as it is, with hints, or with easier instances too. */
-export const isCalibrated = ({ calibration, aided }: SynthesisRound): boolean =>
-  (aided?.at(-1)?.calibration ?? calibration)?.accepted === true;
-
-/** What a round's environment was accepted with; nothing as it is, or where it was not. */
-export function acceptedWith({ aided }: Pick<SynthesisRound, 'aided'>): Aids {
-  const last = aided?.at(-1);
-  return last?.calibration.accepted ? aidsIn(last) : {};
-}
-
-const count = z.number().int().nonnegative();
-const checkpointSchema = z.object({ step: count, policy: fixedPolicySchema });
-export type Checkpoint = z.infer<typeof checkpointSchema>;
-
-export const trainingResultSchema = z.object({
-  steps: count,
-  rollouts: count,
-  brokenRollouts: count,
-  promptTokens: count,
-  completionTokens: count,
-  /** metrics.jsonl: one line per optimizer step; its provenance names the batches trained on. */
-  metrics: artifactRefSchema,
-  checkpoints: z.array(checkpointSchema),
-});
-export type TrainingResult = z.infer<typeof trainingResultSchema>;
-
-/** A policy on the way of a training, or of whatever else an arm does. */
-export interface Iteration {
-  step: number;
-  /** Training rollouts spent until here. */
-  rollouts: number;
-  policy: FixedPolicy;
-  heldOut: RolloutSummary;
 }
 
 interface Trained {
@@ -274,31 +155,4 @@ export function rolloutsOfTrace({
     capabilities.reduce((sum, { trained }) => sum + (trained?.training.rollouts ?? 0), 0) +
     arms.reduce((sum, arm) => sum + ofArm(arm), 0)
   );
-}
-
-/**
- * The iterations that count at so many training rollouts, by rollouts. Where trace spent none there is nothing to be equal to, and all count:
- * the report shows what each has spent.
- */
-export const withinBudget = (iterations: readonly Iteration[], spent: number): Iteration[] =>
-  iterations.filter(({ rollouts }) => spent === 0 || rollouts <= spent).sort((a, b) => a.rollouts - b.rollouts);
-
-/** What picks the best of several iterations. */
-export const BEST_BY =
-  'held-out success, then held-out mean reward (where instances have branches, the mean over these), then fewest rollouts';
-/** Of iterations by rollouts: the first of equals is the one with the fewest. */
-export function bestIteration(iterations: readonly Iteration[]): Iteration | undefined {
-  const better = (a: Iteration, b: Iteration): boolean => {
-    const [of, than] = [overBranches(a.heldOut), overBranches(b.heldOut)];
-    return of.successRate !== than.successRate ? of.successRate > than.successRate : of.meanReward > than.meanReward;
-  };
-  const [first, ...others] = iterations;
-  return first && others.reduce((best, next) => (better(next, best) ? next : best), first);
-}
-
-/** Every branch counts the same, however many of its instances were drawn: gains on one can't hide what another lost. */
-function overBranches({ branches, ...all }: RolloutSummary): Pick<BranchSummary, 'meanReward' | 'successRate'> {
-  const each = branches ? Object.values(branches) : [all];
-  const mean = (of: 'meanReward' | 'successRate') => each.reduce((sum, branch) => sum + branch[of], 0) / each.length;
-  return { meanReward: mean('meanReward'), successRate: mean('successRate') };
 }

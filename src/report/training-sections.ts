@@ -2,7 +2,7 @@
 import type { Figure } from '../domain/figure';
 import { purposeNames } from '../domain/purposes';
 import type { Report } from '../domain/report';
-import { BEST_BY } from '../domain/results';
+import { BEST_BY } from '../domain/iterations';
 import { aidsText } from './calibrations';
 import { languageModelSection } from './cost-section';
 import { figureView, sourceView } from './figure-view';

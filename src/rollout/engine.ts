@@ -8,7 +8,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { Environment } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import type { Purpose } from '../domain/purposes';
-import type { RolloutSummary } from '../domain/results';
+import type { RolloutSummary } from '../domain/rollout-summary';
 import type { Hints, Policy, Rollout, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 import { readBatch, storeBatch, type StoredBatch } from './batch';

@@ -1,5 +1,5 @@
 /** The figures of a batch. Invariant: means are over scored rollouts only; with none of them they are 0 and `scored` says so. */
-import type { BranchSummary, RolloutSummary } from '../domain/results';
+import type { BranchSummary, RolloutSummary } from '../domain/rollout-summary';
 import { isSuccess, type Rollout, type ScoredRollout } from '../domain/rollout';
 
 export type Counts = Omit<RolloutSummary, 'ref' | 'purpose' | 'title' | 'seconds'>;

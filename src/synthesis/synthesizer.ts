@@ -3,7 +3,7 @@ import type { Candidate, Lacking } from '../domain/capability';
 import type { EnvironmentDescription } from '../domain/environment';
 import type { Identity, Kind } from '../domain/kind';
 import type { Work } from '../domain/progress';
-import type { RoundFeedback } from '../domain/results';
+import type { RoundFeedback } from '../domain/synthesis-round';
 import type { ScoredRollout } from '../domain/rollout';
 import type { Ledger } from '../language-model/types';
 

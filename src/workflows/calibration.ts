@@ -4,7 +4,8 @@
  */
 import { wantsAid, type CalibrationReport } from '../domain/calibration';
 import { sandboxSpec } from '../domain/environment-spec';
-import { aidNames, type Aids, type RolloutSummary, type SynthesisRound } from '../domain/results';
+import type { RolloutSummary } from '../domain/rollout-summary';
+import { aidNames, type Aids, type SynthesisRound } from '../domain/synthesis-round';
 import { CALIBRATION_SEEDS } from '../sandbox/seeds';
 import type { ChildStatus } from './child-status';
 import { control, rollOut, seeds } from './steps';

@@ -9,7 +9,7 @@ import {
 } from '@temporalio/workflow';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import type { Campaign } from '../domain/campaign';
-import type { RolloutSummary } from '../domain/results';
+import type { RolloutSummary } from '../domain/rollout-summary';
 import { stages, type Stage } from '../domain/stages';
 import { waitingText } from '../domain/approval';
 import { Approvals } from './approval';

@@ -4,8 +4,9 @@
  * language model that can't be asked) and a crash of the workflow itself.
  */
 import { workflowInfo } from '@temporalio/workflow';
-import { bestIteration } from '../domain/results';
-import type { CapabilityResult, RolloutSummary } from '../domain/results';
+import { bestIteration } from '../domain/iterations';
+import type { CapabilityResult } from '../domain/results';
+import type { RolloutSummary } from '../domain/rollout-summary';
 import { sandboxSpec } from '../domain/environment-spec';
 import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../sandbox/seeds';
 import { ChildStatus } from './child-status';

@@ -3,7 +3,8 @@ import type { Waiting } from '../domain/approval';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { Candidate } from '../domain/capability';
-import type { SelectionResult, SynthesisRound } from '../domain/results';
+import type { SelectionResult } from '../domain/results';
+import type { SynthesisRound } from '../domain/synthesis-round';
 import type { Stage } from '../domain/stages';
 
 export const taskQueues = { control: 'control', rollouts: 'rollouts', gpu: 'gpu' } as const;

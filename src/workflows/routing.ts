@@ -4,7 +4,8 @@
  * without base there is no evaluation.
  */
 import { policyNames } from '../domain/policy-names';
-import type { EvaluationResult, RolloutSummary, RouterResult } from '../domain/results';
+import type { EvaluationResult, RouterResult } from '../domain/results';
+import type { RolloutSummary } from '../domain/rollout-summary';
 import type { Policy } from '../domain/rollout';
 import { sumName, sumsOf } from '../domain/sums';
 import { resultingReason } from './failure';

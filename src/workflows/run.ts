@@ -1,7 +1,8 @@
 /** What the stages of a campaign share: its configuration, what was prepared, what was found so far, and how a step is run. */
 import type { RollOutInput } from '../activities/types';
 import type { Campaign } from '../domain/campaign';
-import type { CampaignRecord, PlanPart, Prepared, RolloutSummary } from '../domain/results';
+import type { CampaignRecord, PlanPart, Prepared } from '../domain/results';
+import type { RolloutSummary } from '../domain/rollout-summary';
 import { policyNames } from '../domain/policy-names';
 import type { FixedPolicy } from '../domain/rollout';
 import { sumName, sumPolicy } from '../domain/sums';

@@ -2,16 +2,15 @@
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { Candidate, Lacking } from '../domain/capability';
+import type { CapabilityResult, Prepared } from '../domain/results';
 import {
   acceptedWith,
   aidNames,
   aidsIn,
   isCalibrated,
-  type CapabilityResult,
-  type Prepared,
   type RoundFeedback,
   type SynthesisRound,
-} from '../domain/results';
+} from '../domain/synthesis-round';
 import type { FixedPolicy, Hints } from '../domain/rollout';
 import { calibrate } from './calibration';
 import type { ChildStatus } from './child-status';

@@ -11,7 +11,7 @@ import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactStore, Journal } from '../../src/artifacts/store';
 import type { Environment } from '../../src/domain/environment';
 import type { TrainHeartbeat } from '../../src/domain/progress';
-import type { TrainingResult } from '../../src/domain/results';
+import type { TrainingResult } from '../../src/domain/iterations';
 import { registry } from '../../src/registry';
 import { countingEnvironment } from '../support/counting-environment';
 import { scriptedPolicy, turnOf } from '../support/scripted-policy';

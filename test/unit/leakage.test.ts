@@ -10,13 +10,9 @@ import type { CalibrationReport } from '../../src/domain/calibration';
 import { campaignSchema } from '../../src/domain/campaign';
 import type { Environment } from '../../src/domain/environment';
 import { OutsideFailure } from '../../src/domain/failures';
-import type {
-  ArmResult,
-  CampaignRecord,
-  CapabilityResult,
-  RolloutSummary,
-  SynthesisRound,
-} from '../../src/domain/results';
+import type { ArmResult, CampaignRecord, CapabilityResult } from '../../src/domain/results';
+import type { RolloutSummary } from '../../src/domain/rollout-summary';
+import type { SynthesisRound } from '../../src/domain/synthesis-round';
 import { createShop } from '../../src/environments/shop';
 import { registry } from '../../src/registry';
 import { ROLLOUTS_MEDIA_TYPE } from '../../src/rollout/read';

@@ -11,7 +11,7 @@ import { testTexts } from '../../src/activities/test-texts';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import { sandboxSpec } from '../../src/domain/environment-spec';
-import type { SelfTest } from '../../src/domain/results';
+import type { SelfTest } from '../../src/domain/synthesis-round';
 import { createShop } from '../../src/environments/shop';
 import { registry } from '../../src/registry';
 

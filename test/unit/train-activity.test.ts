@@ -16,7 +16,7 @@ import { openFolderStore } from '../../src/artifacts/folder-store';
 import { campaignSchema } from '../../src/domain/campaign';
 import { OutsideFailure } from '../../src/domain/failures';
 import type { TrainHeartbeat } from '../../src/domain/progress';
-import type { TrainingResult } from '../../src/domain/results';
+import type { TrainingResult } from '../../src/domain/iterations';
 import type { PolicyClient } from '../../src/policy/client';
 import type { Merge } from '../../src/policy/merge';
 import { registry } from '../../src/registry';

@@ -6,7 +6,8 @@ import { TrainingRecord } from '../../src/activities/training-record';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import { sha256 } from '../../src/artifacts/hash';
 import type { Journal } from '../../src/artifacts/store';
-import type { TrainingResult, RolloutSummary } from '../../src/domain/results';
+import type { TrainingResult } from '../../src/domain/iterations';
+import type { RolloutSummary } from '../../src/domain/rollout-summary';
 
 let root: string;
 const opened: Journal[] = [];

@@ -10,7 +10,8 @@ import type {
 import { campaignSchema, type Campaign } from '../../src/domain/campaign';
 import type { CalibrationReport } from '../../src/domain/calibration';
 import type { ArtifactRef } from '../../src/domain/artifacts';
-import type { CampaignRecord, RolloutSummary } from '../../src/domain/results';
+import type { CampaignRecord } from '../../src/domain/results';
+import type { RolloutSummary } from '../../src/domain/rollout-summary';
 import type { FixedPolicy, Hints } from '../../src/domain/rollout';
 
 export const artifact = (name: string): ArtifactRef => ({

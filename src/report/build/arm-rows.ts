@@ -5,8 +5,10 @@
 import type { Role } from '../../domain/reported-arms';
 import { partNames } from '../../domain/composite';
 import { policyNames } from '../../domain/policy-names';
-import type { CampaignRecord, Iteration, RolloutSummary } from '../../domain/results';
-import type { TrainingResult } from '../../domain/results';
+import type { Iteration } from '../../domain/iterations';
+import type { CampaignRecord } from '../../domain/results';
+import type { RolloutSummary } from '../../domain/rollout-summary';
+import type { TrainingResult } from '../../domain/iterations';
 import { sumName } from '../../domain/sums';
 import type { Contents } from './counted';
 import { slug } from './figures';

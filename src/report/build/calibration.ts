@@ -5,7 +5,7 @@ import type { CalibrationBands } from '../../domain/campaign';
 import type { Figure } from '../../domain/figure';
 import type { Measures } from '../../domain/measures';
 import type { BandFigures, CalibrationFigures } from '../../domain/reported-training';
-import type { Aids, SynthesisRound } from '../../domain/results';
+import type { Aids, SynthesisRound } from '../../domain/synthesis-round';
 import { outcomes } from '../../rollout/read';
 import { plainFigure, type Level } from './figures';
 

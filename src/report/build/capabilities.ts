@@ -6,13 +6,9 @@ import type { Campaign } from '../../domain/campaign';
 import type { Composite } from '../../domain/composite';
 import type { ReportDraft } from '../../domain/report';
 import type { ReportedCandidate, ReportedCapability, ReportedRound } from '../../domain/reported-capability';
-import {
-  acceptedWith,
-  type CampaignRecord,
-  type CapabilityResult,
-  type RolloutSummary,
-  type SynthesisRound,
-} from '../../domain/results';
+import type { CampaignRecord, CapabilityResult } from '../../domain/results';
+import type { RolloutSummary } from '../../domain/rollout-summary';
+import { acceptedWith, type SynthesisRound } from '../../domain/synthesis-round';
 import { calibrationsOf } from '../calibrations';
 import { gamed } from '../gamed';
 import { calibrationFigures } from './calibration';

@@ -4,7 +4,8 @@
  */
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
-import type { RolloutSummary, SynthesisRound } from '../../domain/results';
+import type { RolloutSummary } from '../../domain/rollout-summary';
+import type { SynthesisRound } from '../../domain/synthesis-round';
 import { readRollouts } from '../../rollout/read';
 import { distinct } from './evidence';
 

@@ -4,16 +4,9 @@
  * held-out tasks, the outcome matrix) is the routed policy's alone.
  */
 import type { ArtifactRef } from '../../domain/artifacts';
-import {
-  rolloutsOfTrace,
-  withinBudget,
-  type ArmResult,
-  type CampaignRecord,
-  type CapabilityResult,
-  type Iteration,
-  type RolloutSummary,
-  type TrainingResult,
-} from '../../domain/results';
+import { withinBudget, type Iteration, type TrainingResult } from '../../domain/iterations';
+import { rolloutsOfTrace, type ArmResult, type CampaignRecord, type CapabilityResult } from '../../domain/results';
+import type { RolloutSummary } from '../../domain/rollout-summary';
 import { partNames } from '../../domain/composite';
 import { policyNames } from '../../domain/policy-names';
 import type { Arm } from '../../domain/reported-arms';

@@ -5,7 +5,9 @@
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { Purpose } from '../../domain/purposes';
 import type { ReportDraft } from '../../domain/report';
-import type { CampaignRecord, RolloutSummary, TrainingResult } from '../../domain/results';
+import type { TrainingResult } from '../../domain/iterations';
+import type { CampaignRecord } from '../../domain/results';
+import type { RolloutSummary } from '../../domain/rollout-summary';
 import { stages } from '../../domain/stages';
 import { brokenBy, calibrationBatches, countGroups, type Contents, type Count } from './counted';
 import { distinct } from './evidence';

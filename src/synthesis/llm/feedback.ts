@@ -4,7 +4,7 @@
  */
 import type { CalibrationReport } from '../../domain/calibration';
 import type { Measures } from '../../domain/measures';
-import type { AidedFeedback, RoundFeedback } from '../../domain/results';
+import type { AidedFeedback, RoundFeedback } from '../../domain/synthesis-round';
 
 const EASIER_BY = 'Ways to make it easier, by what the figures say:';
 const EASIER = [

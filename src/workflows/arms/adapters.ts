@@ -1,6 +1,7 @@
 /** Adapters of `trace` that an arm takes over. Invariant: what they have cost until then is counted as the arm's own. */
 import type { Campaign } from '../../domain/campaign';
-import { bestIteration, type ArmOutcome, type CapabilityResult, type Iteration } from '../../domain/results';
+import { bestIteration, type Iteration } from '../../domain/iterations';
+import type { ArmOutcome, CapabilityResult } from '../../domain/results';
 import { plannedTraining, stepRollouts, type ArmContext, type PlanContext, type PlannedArm } from './arm';
 
 type Trained = CapabilityResult & Required<Pick<CapabilityResult, 'trained'>>;

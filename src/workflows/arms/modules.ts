@@ -5,7 +5,8 @@
 import type { ArtifactRef } from '../../domain/artifacts';
 import { mixtureSpec, sandboxSpec } from '../../domain/environment-spec';
 import type { Identity } from '../../domain/kind';
-import { acceptedWith, isCalibrated, type ArmOutcome, type CapabilityResult } from '../../domain/results';
+import type { ArmOutcome, CapabilityResult } from '../../domain/results';
+import { acceptedWith, isCalibrated } from '../../domain/synthesis-round';
 import { seedsOfEach, TRAINING_SEEDS } from '../../sandbox/seeds';
 import { part, seeds as seedsOf } from '../steps';
 import { train } from '../training';

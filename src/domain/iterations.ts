@@ -1,0 +1,57 @@
+/** What a training came to, and which of its iterations is the best. Invariant: held-out figures alone choose, every branch alike. */
+import { z } from 'zod';
+import { artifactRefSchema } from './artifacts';
+import { fixedPolicySchema, type FixedPolicy } from './rollout';
+import type { BranchSummary, RolloutSummary } from './rollout-summary';
+
+const count = z.number().int().nonnegative();
+const checkpointSchema = z.object({ step: count, policy: fixedPolicySchema });
+export type Checkpoint = z.infer<typeof checkpointSchema>;
+
+export const trainingResultSchema = z.object({
+  steps: count,
+  rollouts: count,
+  brokenRollouts: count,
+  promptTokens: count,
+  completionTokens: count,
+  /** metrics.jsonl: one line per optimizer step; its provenance names the batches trained on. */
+  metrics: artifactRefSchema,
+  checkpoints: z.array(checkpointSchema),
+});
+export type TrainingResult = z.infer<typeof trainingResultSchema>;
+
+/** A policy on the way of a training, or of whatever else an arm does. */
+export interface Iteration {
+  step: number;
+  /** Training rollouts spent until here. */
+  rollouts: number;
+  policy: FixedPolicy;
+  heldOut: RolloutSummary;
+}
+
+/**
+ * The iterations that count at so many training rollouts, by rollouts. Where trace spent none there is nothing to be equal to, and all count:
+ * the report shows what each has spent.
+ */
+export const withinBudget = (iterations: readonly Iteration[], spent: number): Iteration[] =>
+  iterations.filter(({ rollouts }) => spent === 0 || rollouts <= spent).sort((a, b) => a.rollouts - b.rollouts);
+
+/** What picks the best of several iterations. */
+export const BEST_BY =
+  'held-out success, then held-out mean reward (where instances have branches, the mean over these), then fewest rollouts';
+/** Of iterations by rollouts: the first of equals is the one with the fewest. */
+export function bestIteration(iterations: readonly Iteration[]): Iteration | undefined {
+  const better = (a: Iteration, b: Iteration): boolean => {
+    const [of, than] = [overBranches(a.heldOut), overBranches(b.heldOut)];
+    return of.successRate !== than.successRate ? of.successRate > than.successRate : of.meanReward > than.meanReward;
+  };
+  const [first, ...others] = iterations;
+  return first && others.reduce((best, next) => (better(next, best) ? next : best), first);
+}
+
+/** Every branch counts the same, however many of its instances were drawn: gains on one can't hide what another lost. */
+function overBranches({ branches, ...all }: RolloutSummary): Pick<BranchSummary, 'meanReward' | 'successRate'> {
+  const each = branches ? Object.values(branches) : [all];
+  const mean = (of: 'meanReward' | 'successRate') => each.reduce((sum, branch) => sum + branch[of], 0) / each.length;
+  return { meanReward: mean('meanReward'), successRate: mean('successRate') };
+}
