@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,11 @@ WORDS = (
 ).split()
 FRAGMENTS = ['get_account(user="', 'cancel_item(item="', 'return_item(item="', '", id="', '", refund="', '")']
 SPECIAL = ["<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|call|>", "<|end|>"]
+
+TARGETS = {
+    "lfm2": (["q_proj", "k_proj", "v_proj", "out_proj", "in_proj", "w1", "w2", "w3"], ["q_proj", "w2"]),
+    "llama": (["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"], ["v_proj"]),
+}
 
 CHAT_TEMPLATE = """\
 {%- for m in messages -%}
@@ -154,3 +160,38 @@ def shop_tools() -> list[dict]:
         }
         for n, p in parameters.items()
     ]
+
+
+@pytest.fixture(scope="module")
+def adapters(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Folders of two random adapters of the tiny Lfm2."""
+    folder = tmp_path_factory.mktemp("served-adapters")
+    return [str(save_adapter(folder / f"a{n}", tiny_model_dir, n, ["q_proj", "w1", "in_proj"])) for n in range(2)]
+
+
+@pytest.fixture(scope="module")
+def url(tiny_model_dir: Path) -> Iterator[str]:
+    """A policy server of the tiny Lfm2."""
+    from trainer.tests.serving import running_server
+
+    with running_server(tiny_model_dir, "--max-batch", "16") as (_, url):
+        yield url
+
+
+@pytest.fixture(scope="module", params=["lfm2", "llama"])
+def setting(request, tiny_model_dir, tiny_llama_dir, tmp_path_factory):
+    """A model folder and two adapters of different rank and targets for it, with PEFT's own view of each."""
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    model = tiny_model_dir if request.param == "lfm2" else tiny_llama_dir
+    folder = tmp_path_factory.mktemp("adapters")
+    all_modules, some_modules = TARGETS[request.param]
+    paths = {
+        "one": save_adapter(folder / "one", model, 1, all_modules, rank=4),
+        "two": save_adapter(folder / "two", model, 2, some_modules, rank=8, alpha=4),
+    }
+    plain = {"base": AutoModelForCausalLM.from_pretrained(model).eval()}
+    for name, path in paths.items():
+        plain[name] = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(model), path).eval()
+    return model, paths, plain

@@ -1,11 +1,12 @@
 """
-Helpers of the policy server's tests: a server process and an engine. Invariant: every process that is started here is
-ended here.
+Helpers of the policy server's tests: a server process, its client, and an engine. Invariant: every process that is
+started here is ended here.
 """
 
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 import threading
@@ -13,12 +14,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
+import numpy as np
+import torch
+
 from trainer.serve.engine import Engine
 from trainer.serve.errors import RequestError
 from trainer.serve.generation import GenerationRequest, Outcome
 from trainer.serve.worker import build
+from trainer.tests.conftest import SPECIAL
 
 ROOT = Path(__file__).resolve().parents[2]
+EOS = SPECIAL.index("<|end|>")
+CONVERSATION = [
+    {"role": "system", "content": "you are a help desk . look the account up first ."},
+    {"role": "user", "content": "cancel the red lamp i42 please ."},
+]
 
 
 @contextmanager
@@ -74,3 +85,27 @@ def running_server(model: Path, *options: str) -> Iterator[tuple[subprocess.Pope
             process.wait(20)
         finally:
             process.kill()
+
+
+def ask(url: str, **fields):
+    body = {"model": "base", "messages": CONVERSATION, "seed": 1, "logprobs": True, "return_token_ids": True} | fields
+    return httpx.post(f"{url}/v1/chat/completions", json=body, timeout=60)
+
+
+def metrics(url: str) -> dict[str, float]:
+    lines = httpx.get(f"{url}/metrics").text.splitlines()
+    return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in lines if not line.startswith("#")}
+
+
+def words(seed: int, count: int) -> list[int]:
+    return random.Random(seed).choices(range(EOS + 1, 60), k=count)
+
+
+def assert_logprobs(plain: torch.nn.Module, request: GenerationRequest, outcome: Outcome) -> None:
+    """The outcome's log-probs are those of a forward over this row alone."""
+    ids = torch.tensor([request.prompt + outcome.token_ids])
+    with torch.no_grad():
+        logprobs = plain(ids).logits[0].log_softmax(-1)
+    begin = len(request.prompt) - 1
+    expected = [logprobs[begin + n, token].item() for n, token in enumerate(outcome.token_ids)]
+    np.testing.assert_allclose(outcome.logprobs, expected, atol=1e-4)

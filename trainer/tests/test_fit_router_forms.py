@@ -1,0 +1,95 @@
+"""The forms of routing, each by itself, and the contract with TypeScript."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge as SklearnRidge
+
+from trainer.fit_router.fit import forms_of
+from trainer.fit_router.nearest import SETTINGS, NearestTasks
+from trainer.fit_router.ridge import _prepared
+from trainer.fit_router.text import folds_of
+from trainer.tests.router_contract import CASES, FILE, contract, outcomes_of, synthetic_outcomes
+from trainer.tests.router_outcomes import NAMES
+
+
+def test_every_form_predicts_rates_that_are_there_for_texts_that_say_nothing() -> None:
+    texts = [f"word w{i}" for i in range(20)]
+    rates = np.array([[float(i % 2), 1.0] for i in range(20)])
+    for form in forms_of(outcomes_of(synthetic_outcomes())):
+        predicted = form.fit(texts, rates, seed=1, tried=lambda: None).predictions(["", "unknown"])
+        assert np.isfinite(predicted).all()
+        assert predicted == pytest.approx(np.array([[0.5, 1.0]] * 2), abs=0.06), form.name
+
+
+def test_a_ridge_is_a_ridge() -> None:
+    texts = ["red lamp", "blue lamp", "red chair", "blue chair", "green"]
+    rates = np.array([[0.0, 1.0], [0.5, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    words, solve = _prepared(texts, rates)
+    coef, intercepts = solve(3.0)
+    by_hand = SklearnRidge(alpha=3.0).fit(words.features.toarray(), rates)
+    assert pytest.approx(by_hand.coef_) == coef.T
+    assert intercepts == pytest.approx(by_hand.intercept_)
+
+
+def test_neighbours_vote_and_all_tasks_are_as_near_as_the_last_of_them() -> None:
+    texts = ["cancel x", "cancel x", "cancel y", *(f"rush {i}" for i in range(7))]
+    tasks = NearestTasks(texts, np.array([[1.0], [1.0], [0.0], *([[0.0]] * 7)]))
+    similar = tasks.similarities(["cancel x", "nothing known"])
+    assert similar[0, 0] == similar[0, 1] == 1.0 > similar[0, 2] > 0 == similar[0, 3]
+    # One neighbour is as good as the other: both vote.
+    assert tasks.votes(similar, (1, 2))[:, 0] == pytest.approx([(2 + 2 * 0.2) / 4, 0.2])
+    assert tasks.votes(similar, (3, 1))[0, 0] == pytest.approx((2 + 0.2) / 4)
+    assert tasks.votes(similar, SETTINGS[0])[0, 0] == pytest.approx((2 + 30 * 0.2) / 40)
+
+
+def test_identical_texts_are_never_on_both_sides_of_a_fold() -> None:
+    texts = [f"text {i % 7}" for i in range(40)]
+    splits = folds_of(texts, 5, seed=1)
+    assert len(splits) == 5
+    assert sorted(i for _, test in splits for i in test) == list(range(40))
+    for train, test in splits:
+        assert not {texts[i] for i in train} & {texts[i] for i in test}
+
+
+def by_the_file(model: dict[str, Any], text: str) -> dict[str, float]:
+    """What src/routing/learned does, from the file alone."""
+    words = re.findall(model["words"]["tokenPattern"], text.lower())
+    terms = {" ".join(words[i : i + n]) for n in (1, 2) for i in range(len(words) - n + 1)}
+    vocabulary = model["words"]["vocabulary"]
+    present = [vocabulary[term] for term in terms if term in vocabulary]
+    if model["form"] != "nearest":
+        sums = {o["name"]: o["intercept"] + sum(o["coef"][i] for i in present) for o in model["options"]}
+        return sums
+    idf, rates = np.array(model["idf"]), np.array([task["rates"] for task in model["tasks"]])
+
+    def length(held: list[int]) -> float:
+        return float(np.sqrt(np.sum(idf[held] ** 2))) or 1.0
+
+    shared = [np.sum(idf[sorted({*present} & {*task["words"]})] ** 2) for task in model["tasks"]]
+    lengths = [length(present) * length(task["words"]) for task in model["tasks"]]
+    similar = np.round(np.divide(shared, lengths), 9)
+    voting = similar >= np.sort(similar)[-min(model["neighbours"], len(similar))]
+    votes = (rates[voting].sum(axis=0) + model["prior"] * rates.mean(axis=0)) / (voting.sum() + model["prior"])
+    return dict(zip(model["options"], votes.tolist(), strict=True))
+
+
+def test_the_contract_fixture() -> None:
+    """It is current (python -m trainer.tests.router_contract), and its file forms give what the forms predict."""
+    stored = json.loads(FILE.read_text())
+    assert [one["form"] for one in stored] == NAMES[1:]
+    for one, made in zip(stored, contract(), strict=True):
+        model = one["router"]["parameters"]
+        assert [case["text"] for case in one["cases"]] == CASES
+        assert model["words"]["vocabulary"] == made["router"]["parameters"]["words"]["vocabulary"]
+        for kept, case in zip(one["cases"], made["cases"], strict=True):
+            # Another BLAS, other last digits.
+            assert kept["predictions"] == pytest.approx(case["predictions"], abs=1e-4)
+            assert by_the_file(model, kept["text"]) == pytest.approx(kept["predictions"], abs=1e-9)
+            assert kept["option"] == case["option"]
+        assert len({case["option"] for case in one["cases"]}) > 1

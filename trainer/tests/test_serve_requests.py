@@ -1,0 +1,103 @@
+"""What the policy server makes of a request: scores of ids, texts in parts, refusals (docs/policy-server.md)."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from trainer.tests.serving import CONVERSATION, EOS, ask
+
+
+def score(url: str, **fields):
+    return httpx.post(f"{url}/v1/completions", json={"model": "base", "prompt_logprobs": 0} | fields, timeout=60)
+
+
+def test_given_ids_are_scored_with_and_without_an_adapter(url, adapters, tiny_model_dir):
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model_dir)
+    text = tokenizer.apply_chat_template(CONVERSATION, add_generation_prompt=True, tokenize=False)
+    # An end of turn in the middle ends nothing here.
+    ids = [*tokenizer(text, add_special_tokens=False).input_ids, EOS, 5, 6]
+    choice = score(url, prompt=ids).json()["choices"][0]
+    with torch.no_grad():
+        logits = AutoModelForCausalLM.from_pretrained(tiny_model_dir)(torch.tensor([ids])).logits[0].log_softmax(-1)
+    first, *others = choice["prompt_logprobs"]
+    assert first is None and [list(one) for one in others] == [[str(token)] for token in ids[1:]]
+    found = [one[str(token)]["logprob"] for one, token in zip(others, ids[1:], strict=True)]
+    assert found == pytest.approx([logits[n, token].item() for n, token in enumerate(ids[1:])], abs=1e-4)
+    httpx.post(f"{url}/v1/load_lora_adapter", json={"lora_name": "scoring", "lora_path": adapters[0]})
+    other = score(url, prompt=ids, model="scoring").json()["choices"][0]["prompt_logprobs"]
+    assert other[1:] != others
+    httpx.post(f"{url}/v1/unload_lora_adapter", json={"lora_name": "scoring"})
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "says"),
+    [
+        ({"prompt": [1] * 300}, 400, "prompt: 300 ids, the context holds 256"),
+        ({"prompt": [1, 99_999]}, 400, "prompt: id 99999, the model knows ids below"),
+        ({"prompt": [1]}, 400, "prompt"),
+        ({"prompt": [1, 2], "model": "nobody"}, 404, "nobody"),
+        ({"prompt": [1, 2], "prompt_logprobs": 3}, 400, "prompt_logprobs"),
+    ],
+)
+def test_what_can_not_be_scored_is_refused(url, fields, status, says):
+    response = score(url, **fields)
+    assert response.status_code == status and says in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "param", "says"),
+    [
+        ({"model": "nobody"}, 404, "model", "there are: base"),
+        ({"model": None}, 400, "model", "null"),
+        ({"messages": []}, 400, "messages", "at least 1"),
+        ({"messages": [{"role": "robot", "content": "x"}]}, 400, "messages.0.role", "robot"),
+        ({"messages": [{"role": "user", "content": 4}]}, 400, "messages.0.content", "string"),
+        ({"temperature": -1}, 400, "temperature", "-1"),
+        ({"temperature": "warm"}, 400, "temperature", "warm"),
+        ({"top_p": 0}, 400, "top_p", "greater than 0"),
+        ({"max_tokens": 0}, 400, "max_tokens", "greater than or equal to 1"),
+        ({"seed": 1.5}, 400, "seed", "1.5"),
+        ({"n": 2}, 400, "n", "2"),
+        ({"stream": True}, 400, "stream", "true"),
+        ({"stop": ["x"]}, 400, "stop", "x"),
+        ({"tools": [{"type": "function"}]}, 400, "tools.0.function", "required"),
+        ({"messages": [{"role": "user", "content": "red " * 300}]}, 400, "messages", "the context holds 256"),
+        (
+            {
+                "messages": [
+                    {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "["}}]}
+                ]
+            },
+            400,
+            "messages.0.tool_calls.0.function.arguments",
+            "JSON object",
+        ),
+    ],
+)
+def test_bad_requests_are_refused_in_openais_shape(url, fields, status, param, says):
+    response = ask(url, **fields)
+    error = response.json()["error"]
+    assert response.status_code == status
+    assert set(error) == {"message", "type", "param", "code"}
+    assert error["param"] == param and says in error["message"] and "\n" not in error["message"]
+    assert error["type"] == ("NotFoundError" if status == 404 else "BadRequestError")
+    assert (error["code"] == "context_length_exceeded") == ("context holds" in error["message"])
+
+
+def test_content_parts_are_one_text(url):
+    parts = [{"type": "text", "text": "cancel the red "}, {"type": "text", "text": "lamp i42 please ."}]
+    answer = ask(url, messages=[CONVERSATION[0], {"role": "user", "content": parts}], max_tokens=1).json()
+    assert answer["prompt_token_ids"] == ask(url, max_tokens=1).json()["prompt_token_ids"]
+
+
+def test_wrong_paths_methods_and_bodies_are_refused(url):
+    assert httpx.get(f"{url}/v1/none").status_code == 404
+    assert httpx.get(f"{url}/v1/chat/completions").status_code == 405
+    for body in (b"", b"{", b"[1]"):
+        response = httpx.post(f"{url}/v1/chat/completions", content=body)
+        assert response.status_code == 400 and "JSON object" in response.json()["error"]["message"]
+    assert httpx.post(f"{url}/v1/chat/completions", content=b" " * (9 << 20)).status_code == 413
+    assert httpx.get(f"{url}/health").status_code == 200

@@ -1,0 +1,82 @@
+"""Tool calls as the policy server reads them out of sampled text."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from trainer.serve.tool_calls import coerce, parse
+
+TOOLS = [
+    {
+        "function": {
+            "name": "refund",
+            "parameters": {
+                "properties": {
+                    "item": {"type": "string"},
+                    "count": {"type": "integer"},
+                    "amount": {"type": "number"},
+                    "opened": {"type": "boolean"},
+                    "code": {"type": ["integer", "null"]},
+                }
+            },
+        }
+    }
+]
+
+
+def test_calls_are_parsed_and_their_arguments_get_the_schemas_types():
+    text = '<|call|> refund(item=" red lamp ", count="3", amount="2.5", opened="true", code="7") <|call|>other()'
+    content, calls = parse(text, TOOLS)
+    assert content == ""
+    assert [call["id"] for call in calls] == ["call_0", "call_1"]
+    assert json.loads(calls[0]["function"]["arguments"]) == {
+        "item": "red lamp",
+        "count": 3,
+        "amount": 2.5,
+        "opened": True,
+        "code": 7,
+    }
+    assert calls[1]["function"] == {"name": "other", "arguments": "{}"}
+    assert parse('one moment <|call|>refund(unknown="5")', TOOLS)[0] == "one moment"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no call at all",
+        "<|call|>",
+        '<|call|>refund(item="x"',
+        "<|call|>refund(item=x)",
+        '<|call|>refund(item="x" count="1")',
+        '<|call|>refund(item="x",)',
+        '<|call|>refund(item="x", item="y")',
+        '<|call|>refund(item="x") and more',
+        '<|call|>refund(item="x")<|call|>refund(item="x',
+        '<|call|>(item="x")',
+    ],
+)
+def test_what_does_not_parse_stays_content(text):
+    assert parse(text, TOOLS) == (text, [])
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "typed"),
+    [
+        ("12", {"type": "integer"}, 12),
+        ("-12", {"type": "integer"}, -12),
+        ("1.5", {"type": "integer"}, "1.5"),
+        ("x", {"type": "integer"}, "x"),
+        ("30", {"type": "number"}, 30),
+        ("inf", {"type": "number"}, "inf"),
+        ("False", {"type": "boolean"}, False),
+        ("yes", {"type": "boolean"}, "yes"),
+        ("12", {"type": "string"}, "12"),
+        ("12", {}, "12"),
+        ("12", True, "12"),
+    ],
+)
+def test_coercion(value, schema, typed):
+    coerced = coerce(value, schema)
+    assert coerced == typed and type(coerced) is type(typed)
