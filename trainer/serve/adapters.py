@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
+from trainer.gates import GATE_CONFIG, GLOBAL, Gate, layer_name, read_gate_folder
 from trainer.peft_folder import BadAdapter, Factors, read_peft_folder
 from trainer.products import Product, product
 from trainer.serve.errors import BadRequest, NotFound
@@ -24,13 +25,19 @@ MERGE_LIMIT = 32_000_000
 
 @dataclass(frozen=True, eq=False)
 class Adapter:
-    """W' = W + B A for the named linear modules: A [rank, in], B [out, rank] with the LoRA scale multiplied in."""
+    """
+    W' = W + B A for the named linear modules: A [rank, in], B [out, rank] with the LoRA scale multiplied in. With a gate,
+    these are several adapters side by side, each of which it weighs at every token.
+    """
 
     name: str
     folder: Path
     factors: Factors
     merged: Mapping[str, Product] | None
     """The products with W + B A, where the model is small enough to keep a copy for each adapter."""
+    gate: Gate | None = None
+    blocks: torch.Tensor | None = None
+    """[adapters, rank], 1 on the ranks of each adapter behind the gate."""
 
 
 def read_factors(folder: Path, linears: Mapping[str, torch.nn.Linear]) -> Factors:
@@ -51,6 +58,44 @@ def read_factors(folder: Path, linears: Mapping[str, torch.nn.Linear]) -> Factor
         weight, scale = linear.weight, adapter.config.scale(module)
         factors[module] = a.to(weight.device, weight.dtype), (b.float() * scale).to(weight.device, weight.dtype)
     return factors
+
+
+def side_by_side(parts: Sequence[Factors], linears: Mapping[str, torch.nn.Linear]) -> tuple[list[int], Factors]:
+    """(The rank of each part, the factors of all); zeros where a part has none."""
+    widths = [max(a.shape[0] for a, _ in part.values()) for part in parts]
+    factors = {}
+    for module in {module for part in parts for module in part}:
+        weight = linears[module].weight
+        wide_a = weight.new_zeros(sum(widths), weight.shape[1])
+        wide_b = weight.new_zeros(weight.shape[0], sum(widths))
+        begin = 0
+        for part, width in zip(parts, widths, strict=True):
+            if module in part:
+                a, b = part[module]
+                wide_a[begin : begin + a.shape[0]] = a
+                wide_b[:, begin : begin + a.shape[0]] = b
+            begin += width
+        factors[module] = (wide_a, wide_b)
+    return widths, factors
+
+
+def read_gated(name: str, folder: Path, linears: Mapping[str, torch.nn.Linear]) -> Adapter:
+    """A gate's folder with its adapters. Raises BadRequest."""
+    try:
+        gate, parts = read_gate_folder(folder)
+    except BadAdapter as error:
+        raise BadRequest(f"lora_path {error}", param="lora_path") from error
+    widths, factors = side_by_side([read_factors(part, linears) for part in parts], linears)
+    weight = linears[next(iter(factors))].weight
+    # What a layer's first linear module takes is as wide as what the gate sees.
+    width = next(iter(linears.values())).in_features
+    for layer in [layer_name(module) for module in factors] if gate.spec.scope == "layer" else [GLOBAL]:
+        if layer not in gate.maps or gate.maps[layer][0].shape[1] != width:
+            problem = f"no gate of {layer} for hidden states of {width}; was it trained on another base?"
+            raise BadRequest(f"lora_path {folder}: {problem}", param="lora_path")
+    maps = {layer: (w.to(weight.device), b.to(weight.device)) for layer, (w, b) in gate.maps.items()}
+    blocks = torch.eye(len(widths)).repeat_interleave(torch.tensor(widths), 1).to(weight.device)
+    return Adapter(name, folder, factors, None, Gate(gate.spec, maps), blocks)
 
 
 def merged_size(factors: Factors, linears: Mapping[str, torch.nn.Linear]) -> float:
@@ -103,11 +148,15 @@ class AdapterRegistry:
         return adapter
 
     def load(self, name: str, path: str) -> None:
-        """Loads a PEFT folder under a name. The same name and path again is fine, another path is a BadRequest."""
+        """Loads a PEFT folder or a gate's under a name. The same name and path again is fine, another path is a BadRequest."""
         folder = Path(path).resolve()
         if not self._is_new(name, folder):
             return
-        self._add(name, folder, read_factors(folder, self._linears))
+        if (folder / GATE_CONFIG).is_file():
+            self._add(read_gated(name, folder, self._linears))
+            return
+        factors = read_factors(folder, self._linears)
+        self._add(Adapter(name, folder, factors, self._merged(factors)))
 
     def unload(self, name: str) -> Adapter:
         """Forgets a name and returns its adapter. Raises NotFound."""
@@ -129,12 +178,11 @@ class AdapterRegistry:
             raise _taken(name)
         return False
 
-    def _add(self, name: str, folder: Path, factors: Factors) -> None:
-        adapter = Adapter(name, folder, factors, self._merged(factors))
+    def _add(self, adapter: Adapter) -> None:
         with self._lock:
-            known = self._loaded.setdefault(name, adapter)
-        if known.folder != folder:  # another load of this name was faster
-            raise _taken(name)
+            known = self._loaded.setdefault(adapter.name, adapter)
+        if known.folder != adapter.folder:  # another load of this name was faster
+            raise _taken(adapter.name)
 
     def _merged(self, factors: Factors) -> Mapping[str, Product] | None:
         if merged_size(factors, self._linears) > MERGE_LIMIT:

@@ -3,7 +3,8 @@ Applies adapters inside the packed forward. Invariant: a token's result depends 
 
 Three ways, chosen once per forward: all rows on the base run the plain linear modules; all rows on one adapter use
 its merged weights; a mixture puts the factors of all its adapters side by side as one wide LoRA and masks, per token,
-every block but its row's own. Where the model is too large for a merged copy of each adapter, there is one for the
+every block but its row's own. Rows behind a gate take the wide way too, with the gate's weights in the mask (gating.py).
+Where the model is too large for a merged copy of each adapter, there is one for the
 adapter that has been alone for a while, as it is while rollouts for its training are made.
 """
 
@@ -18,7 +19,8 @@ import torch.nn.functional as F
 
 from trainer.peft_folder import Factors
 from trainer.products import Product, product
-from trainer.serve.adapters import Adapter, merge, merged_size
+from trainer.serve.adapters import Adapter, merge, merged_size, side_by_side
+from trainer.serve.gating import GatedRows, Gating
 
 LONE_FORWARDS = 6
 """Forwards with one adapter alone before its weights are merged, which takes about as long as one or two of them."""
@@ -35,7 +37,7 @@ class Plan:
     """In place of the modules' own."""
     factors: Factors
     mask: torch.Tensor | None
-    """[T, total rank], 1 on the columns of the token's adapter."""
+    """[T, total rank], 1 on the columns of the token's adapter, or what a gate makes of it in the layer."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class _Wide:
     adapters: tuple[Adapter, ...]
     factors: Factors
     blocks: torch.Tensor
+    columns: Mapping[Adapter, slice]
 
 
 class LoraMix:
@@ -59,6 +62,7 @@ class LoraMix:
         self._forwards_alone = 0
         self._lone: Mapping[str, Product] | None = None
         """The products of `_alone`, merged."""
+        self._gating = Gating(model, self.linears)
         for name, linear in self.linears.items():
             linear.forward = self._forward(name, product(linear.weight, linear.bias))
         if type(head) is torch.nn.Linear:
@@ -67,10 +71,10 @@ class LoraMix:
     def select(self, adapters: Sequence[Adapter | None], counts: np.ndarray) -> None:
         """`adapters` of the rows of the next forward and their numbers of tokens."""
         distinct = set(adapters)
+        self._gating.rows = []
         if distinct == {None}:
             self._plan = None
-        elif len(distinct) == 1:
-            adapter = distinct.pop()
+        elif len(distinct) == 1 and (adapter := adapters[0]).gate is None:
             merged = self._merged(adapter)
             self._plan = Plan({}, adapter.factors, None) if merged is None else Plan(merged, {}, None)
         else:
@@ -85,6 +89,12 @@ class LoraMix:
             rows = np.array([0 if adapter is None else row[adapter] for adapter in adapters])
             tokens = torch.from_numpy(np.repeat(rows, counts)).to(self._wide.blocks.device)
             self._plan = Plan({}, self._wide.factors, self._wide.blocks[tokens])
+            self._gating.mask = self._plan.mask
+            self._gating.rows = [
+                GatedRows(adapter, self._wide.columns[adapter], (tokens == row[adapter]).nonzero()[:, 0])
+                for adapter in distinct
+                if adapter.gate is not None
+            ]
 
     def forget(self, adapter: Adapter) -> None:
         """Drops what is kept of an adapter that was unloaded."""
@@ -123,21 +133,10 @@ class LoraMix:
         return forward
 
     def _side_by_side(self, adapters: tuple[Adapter, ...]) -> _Wide:
-        widths = [max(a.shape[0] for a, _ in adapter.factors.values()) for adapter in adapters]
-        factors = {}
-        for module in {m for adapter in adapters for m in adapter.factors}:
-            weight = self.linears[module].weight
-            wide_a = weight.new_zeros(sum(widths), weight.shape[1])
-            wide_b = weight.new_zeros(weight.shape[0], sum(widths))
-            begin = 0
-            for adapter, width in zip(adapters, widths, strict=True):
-                if module in adapter.factors:
-                    a, b = adapter.factors[module]
-                    wide_a[begin : begin + a.shape[0]] = a
-                    wide_b[:, begin : begin + a.shape[0]] = b
-                begin += width
-            factors[module] = (wide_a, wide_b)
+        widths, factors = side_by_side([adapter.factors for adapter in adapters], self.linears)
+        ends = np.cumsum(widths)
+        columns = {one: slice(int(end - width), int(end)) for one, width, end in zip(adapters, widths, ends, strict=True)}
         first = next(iter(factors.values()))[0]
         ownership = np.repeat(np.arange(1, len(adapters) + 1), widths)
         blocks = ownership[None, :] == np.arange(len(adapters) + 1)[:, None]
-        return _Wide(adapters, factors, torch.from_numpy(blocks).to(first.device, first.dtype))
+        return _Wide(adapters, factors, torch.from_numpy(blocks).to(first.device, first.dtype), columns)

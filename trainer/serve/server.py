@@ -53,12 +53,15 @@ async def serve(args: argparse.Namespace, listener: socket.socket) -> None:
 
 async def _serve(args: argparse.Namespace, listener: socket.socket, engine: EngineClient) -> None:
     # Imported while the other process loads the model.
+    from trainer.gates import GATE_CONFIG
+    from trainer.peft_folder import CONFIG
     from trainer.serve.chat import ChatFormat
 
     ready = await engine.ready()
     chat = ChatFormat(args.model, ready.eos)
     if args.adapters_dir is not None:
-        for config in sorted(args.adapters_dir.glob("*/adapter_config.json")):
+        found = [config for name in (CONFIG, GATE_CONFIG) for config in args.adapters_dir.glob(f"*/{name}")]
+        for config in sorted(found):
             await engine.call("load", (config.parent.name, str(config.parent)))
     app = App(engine=engine, chat=chat, context=ready.context, base_name=args.model_name)
     config = uvicorn.Config(

@@ -1,5 +1,6 @@
 """
-The cached past of all running rows: attention keys and values, and the last inputs of short convolutions.
+The cached past of all running rows: attention keys and values, the last inputs of short convolutions, and the sum of
+the embeddings, which is kept for rows whose gate looks at it (gating.py).
 
 Invariant: what a slot holds is a function of the token ids that were fed to it. A snapshot of a slot can be put into
 any slot, and it is whole: attention state can be cut to a shorter prefix, convolution state cannot, so neither ever is.
@@ -17,16 +18,20 @@ FIRST_CAPACITY = 128
 
 @dataclass(frozen=True)
 class Snapshot:
-    """State after `length` tokens. attention [layers, 2, kv_heads, length, d]; convolution [layers, past, hidden]."""
+    """
+    State after `length` tokens. attention [layers, 2, kv_heads, length, d]; convolution [layers, past, hidden];
+    embedded [hidden].
+    """
 
     length: int
     attention: torch.Tensor
     convolution: torch.Tensor | None
+    embedded: torch.Tensor
 
     @property
     def bytes(self) -> int:
         """Memory that the snapshot holds."""
-        parts = (self.attention, self.convolution)
+        parts = (self.attention, self.convolution, self.embedded)
         return sum(t.numel() * t.element_size() for t in parts if t is not None)
 
 
@@ -50,6 +55,7 @@ class StatePool:
             self.conv_past = config.conv_L_cache - 1
             shape = (len(self._convolution), slots, self.conv_past, config.hidden_size)
             self.conv = torch.zeros(shape, dtype=dtype, device=device)
+        self.embedded = torch.zeros(slots, config.hidden_size, device=device)
 
     def attention_state(self, layer: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Keys and values of a layer, each [slots, kv_heads, capacity, d], to be written in place."""
@@ -65,7 +71,8 @@ class StatePool:
         """Memory of a snapshot after `length` tokens."""
         layers, kinds, _, heads, _, size = self.kv.shape
         state = 0 if self.conv is None else self.conv[:, 0].numel()
-        return (layers * kinds * heads * size * length + state) * self.kv.element_size()
+        held = (layers * kinds * heads * size * length + state) * self.kv.element_size()
+        return held + self.embedded[0].nbytes
 
     def reserve(self, length: int) -> None:
         """Makes room for rows of `length` tokens."""
@@ -82,11 +89,12 @@ class StatePool:
         """Prepares a slot for a row that starts at its first token."""
         if self.conv is not None:
             self.conv[:, slot] = 0
+        self.embedded[slot] = 0
 
     def save(self, slot: int, length: int) -> Snapshot:
         """Copies out a slot that has been fed `length` tokens."""
         convolution = None if self.conv is None else self.conv[:, slot].clone()
-        return Snapshot(length, self.kv[:, :, slot, :, :length].clone(), convolution)
+        return Snapshot(length, self.kv[:, :, slot, :, :length].clone(), convolution, self.embedded[slot].clone())
 
     def restore(self, slot: int, snapshot: Snapshot) -> None:
         """Puts a slot into the state of a snapshot."""
@@ -94,3 +102,4 @@ class StatePool:
         self.kv[:, :, slot, :, : snapshot.length] = snapshot.attention
         if self.conv is not None:
             self.conv[:, slot] = snapshot.convolution
+        self.embedded[slot] = snapshot.embedded

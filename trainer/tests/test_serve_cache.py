@@ -59,7 +59,7 @@ def test_unloading_frees_the_prefixes_of_the_adapter(setting):
 
 def test_the_prefix_cache_keeps_to_its_limit_and_drops_the_oldest():
     def snapshot(length: int) -> Snapshot:
-        return Snapshot(length, torch.zeros(length), None)
+        return Snapshot(length, torch.zeros(length), None, torch.zeros(0))
 
     cache = PrefixCache(limit=4 * 25)
     ids = list(range(40))

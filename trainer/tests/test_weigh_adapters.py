@@ -16,7 +16,7 @@ from trainer.tests.conftest import save_adapter
 from trainer.weigh_adapters import main
 from trainer.weigh_adapters.job import WeighJob
 from trainer.weigh_adapters.model import WeighedAdapters, layer_of
-from trainer.weigh_adapters.weigh import WEIGHTS_FILE
+from trainer.weigh_adapters.weigh import LEARNED_FILE
 
 
 @pytest.fixture(scope="module")
@@ -65,14 +65,14 @@ def test_successes_of_one_adapter_weigh_it_more_than_the_other(
 ) -> None:
     body = job(tiny_model_dir, adapters, tmp_path / "out", spoken(tiny_model_dir, adapters[0]))
     assert run(tmp_path, body) == 0
-    told = json.loads((tmp_path / "out" / WEIGHTS_FILE).read_text())
+    told = json.loads((tmp_path / "out" / LEARNED_FILE).read_text())
     first, second = (sum(row) / len(row) for row in told["weights"])
     assert second < 1
     assert second < first
-    assert told["held_out_loss"]["weighted"] < told["held_out_loss"]["sum"]
+    assert min(told["held_out_losses"]) < told["held_out_losses"][0]
     again = {**body, "output_dir": str(tmp_path / "again")}
     assert run(tmp_path, again) == 0
-    files = ["adapter_model.safetensors", "adapter_config.json", WEIGHTS_FILE]
+    files = ["adapter_model.safetensors", "adapter_config.json", LEARNED_FILE]
     assert all((tmp_path / "out" / n).read_bytes() == (tmp_path / "again" / n).read_bytes() for n in files)
     # What is written is what was learned: base and every adapter times its weight in the layer.
     weighed = WeighedAdapters(WeighJob.model_validate(body))

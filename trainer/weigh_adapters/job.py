@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from trainer.gates import GateSpec
 from trainer.inputs import Closed
 
 
@@ -35,6 +36,8 @@ class WeighJob(Closed):
     base_model: str = Field(min_length=1)
     adapters: list[str] = Field(min_length=2)
     tasks: list[Task] = Field(min_length=2)
+    gate: GateSpec | None = None
+    """Learned in place of a weight for each adapter and layer."""
     output_dir: str = Field(min_length=1)
     seed: int = Field(ge=0)
     threads: int = Field(ge=1)

@@ -1,5 +1,5 @@
-"""Learns the weights. Invariants: every task counts the same, however many of its rollouts succeeded; the weights kept
-are those of the step that is best on tasks that no step saw, the first (all 1) among them."""
+"""Learns weights or a gate. Invariants: every task counts the same, however many of its rollouts succeeded; what is kept
+is the step that is best on tasks that no step saw, the first (nothing learned) among them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,13 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from trainer.merge.cat import side_by_side
-from trainer.peft_folder import write_peft_folder
-
+from .gated import GatedAdapters
 from .job import BadWeighing, Row, Task, WeighJob
-from .model import WeighedAdapters
+from .model import Learned, WeighedAdapters
 
-STEPS = 10
-LEARNING_RATE = 0.03
-"""Adam's: what a weight moves a step at most."""
 HELD_OUT = 0.2
 """Of the tasks."""
-WEIGHTS_FILE = "weights.json"
+LEARNED_FILE = "learned.json"
 
 
 @dataclass(frozen=True)
@@ -37,37 +32,37 @@ class _Rows:
 
 
 def weigh(job: WeighJob, *, progress: Callable[[int, int], None]) -> None:
-    """Learns weights and writes the folder: the merged adapter, and weights.json beside it. Raises BadWeighing."""
+    """Learns and writes the folder: a policy, and learned.json beside it. Raises BadWeighing."""
     torch.manual_seed(job.seed)
     torch.set_num_threads(job.threads)
-    adapters = WeighedAdapters(job)
+    learned = WeighedAdapters(job) if job.gate is None else GatedAdapters(job, job.gate)
     tasks = list(job.tasks)
     random.Random(job.seed).shuffle(tasks)
     cut = max(1, round(len(tasks) * HELD_OUT))
     held_out, train = (_batches(part, job.tokens_per_forward) for part in (tasks[:cut], tasks[cut:]))
-    optimizer = torch.optim.Adam([adapters.weights], lr=LEARNING_RATE)
+    optimizer = torch.optim.Adam(learned.parameters, lr=learned.learning_rate)
     losses: list[float] = []
-    best = adapters.weights.detach().clone()
-    for step in range(STEPS + 1):
+    best: list[torch.Tensor] = []
+    for step in range(learned.steps + 1):
         with torch.no_grad():
-            losses.append(sum(_loss(adapters, rows).item() for rows in held_out) / cut)
-        if losses[-1] < min(losses[:-1], default=float("inf")):
-            best = adapters.weights.detach().clone()
-        progress(step + 1, STEPS + 1)
-        if step == STEPS:
+            losses.append(sum(_loss(learned, rows).item() for rows in held_out) / cut)
+        if not best or losses[-1] < min(losses[:-1]):
+            best = [parameter.detach().clone() for parameter in learned.parameters]
+        progress(step + 1, learned.steps + 1)
+        if step == learned.steps:
             break
         optimizer.zero_grad()
         for rows in train:
-            (_loss(adapters, rows) / (len(tasks) - cut)).backward()
+            (_loss(learned, rows) / (len(tasks) - cut)).backward()
         optimizer.step()
     with torch.no_grad():
-        adapters.weights.copy_(best)
-    told = {"weights": best.tolist(), "held_out_loss": {"sum": losses[0], "weighted": min(losses)}}
-    _write(job, adapters, told)
+        for parameter, kept in zip(learned.parameters, best, strict=True):
+            parameter.copy_(kept)
+    _write(job, learned, losses)
 
 
-def _loss(adapters: WeighedAdapters, rows: _Rows) -> torch.Tensor:
-    logprobs = adapters.logprobs(rows.ids)
+def _loss(learned: Learned, rows: _Rows) -> torch.Tensor:
+    logprobs = learned.logprobs(rows.ids)
     return -(logprobs * rows.shares.to(logprobs.device)).sum()
 
 
@@ -101,13 +96,12 @@ def _padded(batch: list[tuple[Row, float]]) -> _Rows:
     return _Rows(ids, shares[:, 1:])
 
 
-def _write(job: WeighJob, adapters: WeighedAdapters, told: dict) -> None:
+def _write(job: WeighJob, learned: Learned, losses: list[float]) -> None:
     output = Path(job.output_dir)
     output.parent.mkdir(parents=True, exist_ok=True)
-    rank, factors = side_by_side(adapters.weighed())
     with TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as scratch:
-        aside = Path(scratch) / "adapter"
-        write_peft_folder(aside, base=job.base_model, rank=rank, factors=factors)
-        (aside / WEIGHTS_FILE).write_text(json.dumps(told, indent=1) + "\n")
+        aside = Path(scratch) / "policy"
+        told = {**learned.write(aside), "held_out_losses": losses}
+        (aside / LEARNED_FILE).write_text(json.dumps(told, indent=1) + "\n")
         shutil.rmtree(output, ignore_errors=True)
         aside.rename(output)
