@@ -9,6 +9,7 @@ import type { Combined } from '../domain/composite';
 import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { Identity, KindSpec } from '../domain/kind';
 import type { Budget, LanguageModelSpec } from '../domain/language-model';
+import type { MoeGate } from '../domain/moe-gate';
 import type { PromptSearch } from '../domain/prompt-search';
 import type { Purpose } from '../domain/purposes';
 import type { Checkpoint, TrainingResult } from '../domain/iterations';
@@ -237,7 +238,7 @@ export interface RolloutActivities {
 }
 
 export interface GpuActivities {
-  /** All adapters as one, with weights that are learned on the successes of `outcomes`, the options' rollouts on the router's tasks. */
+  /** All adapters as one, with weights or a gate learned on the successes of `outcomes`, the options' rollouts on the router's tasks. */
   weighAdapters(input: {
     base: string;
     baseModelPath: string;
@@ -245,6 +246,8 @@ export interface GpuActivities {
     outcomes: ArtifactRef[];
     training: Pick<Training, 'threads' | 'dtype' | 'tokensPerForward'>;
     seed: number;
+    /** In place of weights. */
+    gate?: MoeGate;
   }): Promise<FixedPolicy>;
   train(input: TrainInput): Promise<TrainingResult>;
   fineTune(input: FineTuneInput): Promise<TrainingResult>;

@@ -1,5 +1,6 @@
 /**
- * One more option of the router: all adapters added up, each with a weight in every layer, learned on the successes in the outcome matrix.
+ * One more option of the router: all adapters added up, each with a weight in every layer, or behind a gate inside the model; learned on the
+ * successes in the outcome matrix.
  * Invariant: the same adapters and rollouts are weighed once; no reward but success counts, and every task counts the same.
  */
 import { Context } from '@temporalio/activity';
@@ -17,8 +18,8 @@ import { working, type GpuDependencies } from './context';
 import type { GpuActivities } from './types';
 import { isWhole } from './whole';
 
-/** Changes whenever the same job would come to other weights. */
-const WEIGHING_VERSION = '1';
+/** Changes whenever the same job would come to another policy. */
+const WEIGHING_VERSION = '2';
 
 /** As trainer/weigh_adapters reads them. */
 interface Row {
@@ -34,26 +35,27 @@ export function createWeighAdapters({
   merge,
 }: GpuDependencies): Pick<GpuActivities, 'weighAdapters'> {
   return {
-    async weighAdapters({ base, baseModelPath, policies, outcomes, training, seed }) {
+    async weighAdapters({ base, baseModelPath, policies, outcomes, training, seed, gate }) {
       const parts = policies.map(({ adapters }) => partsOf(adapters));
       const { threads, dtype, tokensPerForward } = training;
-      const decisive = { base, parts: parts.map(contentOf), outcomes, seed, dtype };
-      const key = `weighted/${digest({ version: WEIGHING_VERSION, ...decisive })}`;
+      const decisive = { base, parts: parts.map(contentOf), outcomes, seed, dtype, ...(gate && { gate }) };
+      const key = `${gate ? 'gated' : 'weighted'}/${digest({ version: WEIGHING_VERSION, ...decisive })}`;
       const known = await store.find(key);
       if (known && (await isWhole(store, known))) return { base, adapters: [{ ref: known, weight: 1 }] };
 
-      const { signal, progress } = working('weigh the adapters');
+      const { signal, progress } = working(gate ? 'train a gate' : 'weigh the adapters');
       const onWork = (): void => progress(0, 1);
       const refs = await Promise.all(parts.map(async (of) => plainAdapter(of) ?? (await merge(of, onWork))));
       const work = await mkdtemp(join(tmpdir(), 'weigh-'));
       const { env, giveBack } = gpus.take();
       try {
         Context.current().cancellationSignal.throwIfAborted();
-        const [file, folder] = [join(work, 'weigh.json'), join(work, 'adapter')];
+        const [file, folder] = [join(work, 'weigh.json'), join(work, 'policy')];
         const job = {
           base_model: baseModelPath,
           adapters: await Promise.all(refs.map((ref) => store.folder(ref))),
           tasks: await solvedTasks(outcomes),
+          ...(gate && { gate }),
           output_dir: folder,
           seed,
           threads,

@@ -3,7 +3,7 @@
  * for editors and for naming the nearest field when one is mistyped, is made of the schema that reads the file.
  */
 import { z } from 'zod';
-import { armNameSchema, campaignSchema, outcomeMatrixFields } from '../domain/campaign';
+import { armNameSchema, campaignFields, campaignSchema, outcomeMatrixFields } from '../domain/campaign';
 import { specSchemaOf, type Kind } from '../domain/kind';
 import { presetNames } from '../domain/presets';
 import { registry as allKinds, type Registry } from '../registry';
@@ -14,14 +14,14 @@ type Fields = z.input<typeof campaignSchema>;
 
 /** What comes out is a complete campaign: the options of every part have the values that their kind gives them. */
 export function campaignFileSchema(registry: Registry) {
-  const withKinds: z.ZodType = campaignSchema.extend({
+  const withKinds: z.ZodType = campaignFields.extend({
     target: specSchemaOf(registry.environments.filter(({ internal }) => !internal)),
     analyst: partSchema(registry.analysts, 'rules'),
     synthesizer: partSchema(registry.synthesizers, 'generators'),
     router: partSchema(registry.routers, 'learned', outcomeMatrixFields),
     arms: z.array(specSchemaOf(registry.arms, { name: armNameSchema.optional() })).default([{ kind: 'grpo_target' }]),
   });
-  // Then the campaign's own rules on the parts: each arm has a name of its own.
+  // Then the campaign's own rules on its parts, such as that each arm has a name of its own.
   return (withKinds as z.ZodType<Fields, Fields>).pipe(campaignSchema);
 }
 

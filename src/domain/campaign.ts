@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { approvalRuleSchema } from './approval';
 import { kindSpecSchema } from './kind';
 import { budgetSchema } from './language-model';
+import { moeGatesSchema } from './moe-gate';
 import { isPolicyName } from './policy-names';
 
 const fraction = z.number().min(0).max(1);
@@ -106,6 +107,8 @@ export const outcomeMatrixFields = {
   trials: count.default(1),
   /** One more option: all adapters added up, each with a weight in every layer that is learned on the successes in the outcome matrix. */
   learnedWeights: z.boolean().default(false),
+  /** One more option for each: all adapters behind a gate inside the model, which is trained on the same successes. */
+  moeGates: moeGatesSchema,
 };
 
 export const armNameSchema = z
@@ -116,7 +119,8 @@ export const armNameSchema = z
 /** What an arm is called: its kind unless the file says otherwise. */
 export const armName = ({ kind, name }: { kind: string; name?: string | undefined }): string => name ?? kind;
 
-export const campaignSchema = z.strictObject({
+/** Without what has to hold between its fields. */
+export const campaignFields = z.strictObject({
   name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and dashes'),
   seed: z.number().int().min(0).default(1),
   /** Of trainings alone, instead of `seed`: campaigns that differ in it share everything up to the first training. */
@@ -235,5 +239,15 @@ export const campaignSchema = z.strictObject({
         });
     })
     .prefault({}),
+});
+
+export const campaignSchema = campaignFields.superRefine(({ policyServer, router }, context) => {
+  if (policyServer.kind === 'vllm' && router.moeGates.length > 0)
+    context.addIssue({
+      code: 'custom',
+      path: ['router', 'moeGates'],
+      message:
+        'left out with policyServer.kind vllm, which serves no gate; remove it, or set policyServer.kind to embedded',
+    });
 });
 export type Campaign = z.infer<typeof campaignSchema>;

@@ -98,8 +98,8 @@ export interface RouterResult {
   options: string[];
   /** Those of the options that are sums of adapters: their parts. */
   sums: string[][];
-  /** All adapters with learned weights, where that is an option. */
-  weighted?: FixedPolicy;
+  /** All adapters with learned weights or behind a gate, where these are options. */
+  learned?: { name: string; policy: FixedPolicy }[];
   /** Also of sums that were tried and are no options. */
   outcomes: { option: string; rollouts: RolloutSummary }[];
   /** Options that are left out, since their rollouts could not be made. */

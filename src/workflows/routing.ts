@@ -3,19 +3,20 @@
  * policy, the routed one too, on test. Invariant: what could not be done of it stands in the record with its reason, and the rest is done;
  * without base there is no evaluation.
  */
-import { policyNames } from '../domain/policy-names';
+import type { MoeGate } from '../domain/moe-gate';
+import { gateName, policyNames } from '../domain/policy-names';
 import type { EvaluationResult, RouterResult } from '../domain/results';
 import type { RolloutSummary } from '../domain/rollout-summary';
 import type { Policy } from '../domain/rollout';
 import { sumName, sumsOf } from '../domain/sums';
 import { resultingReason } from './failure';
 import {
+  learnedOption,
   options,
   required,
   rollOutTarget,
   singleAdapters,
   sumOption,
-  weightedOption,
   type Option,
   type Run,
 } from './run';
@@ -31,8 +32,8 @@ export async function routerStage(run: Run): Promise<void> {
     options(run).filter((option) => option.routable),
   );
   const { sums, tried } = await trySums(run, single);
-  const weighted = await learnWeights(run, [...single, ...tried]);
-  const ended = [...single, ...tried, ...weighted.ended];
+  const learned = await learn(run, [...single, ...tried]);
+  const ended = [...single, ...tried, ...learned];
   const outcomes = ended.flatMap((one) => ('rollouts' in one ? [one] : []));
   const failed = ended.flatMap((one) => ('reason' in one ? [one] : []));
   const names = sums.map(sumName);
@@ -42,7 +43,7 @@ export async function routerStage(run: Run): Promise<void> {
     ...(await fit(run, choices)),
     options: choices.map(({ name }) => name),
     sums,
-    ...(weighted.policy && { weighted: weighted.policy }),
+    ...learnedOf(learned),
     outcomes: outcomes.map(({ name, rollouts: batch }) => ({ option: name, rollouts: batch })),
     ...(failed.length > 0 && { failed }),
   };
@@ -66,31 +67,46 @@ async function trySums(run: Run, single: readonly Ended[]): Promise<{ sums: stri
   }
 }
 
-/** All adapters with learned weights, if the campaign wants that and there are several. Where it can't be made, the rest is routed. */
-async function learnWeights(
-  run: Run,
-  tried: readonly Ended[],
-): Promise<{ ended: Ended[]; policy?: RouterResult['weighted'] }> {
-  const { config, prepared, status } = run;
+/** All adapters with learned weights or behind gates, as the campaign wants, if there are several. What can't be made is left out. */
+async function learn(run: Run, tried: readonly Ended[]): Promise<Ended[]> {
+  const { learnedWeights, moeGates } = run.config.router;
   const outcomes = tried.flatMap((one) => ('rollouts' in one ? [one] : []));
   const adapters = outcomes.filter(({ name }) => singleAdapters(run).includes(name));
-  if (!config.router.learnedWeights || adapters.length < 2) return { ended: [] };
+  if (adapters.length < 2) return [];
+  return Promise.all([
+    ...(learnedWeights ? [learnOne(run, { name: policyNames.weighted, adapters, outcomes })] : []),
+    ...moeGates.map((gate) => learnOne(run, { name: gateName(gate), adapters, outcomes, gate })),
+  ]);
+}
+
+async function learnOne(
+  run: Run,
+  o: { name: string; adapters: readonly Outcome[]; outcomes: readonly Outcome[]; gate?: MoeGate },
+): Promise<Ended> {
+  const { config, prepared, status } = run;
+  const { name, adapters, outcomes, gate } = o;
   try {
     const policy = await status.gate.step(() =>
-      gpu(config, 'weigh the adapters').weighAdapters({
+      gpu(config, gate ? `train ${name}` : 'weigh the adapters').weighAdapters({
         base: prepared.base,
         baseModelPath: config.baseModel.path,
         policies: adapters.map((one) => one.policy),
         outcomes: outcomes.map(({ rollouts: batch }) => batch.ref),
         training: config.training,
         seed: config.seed,
+        ...(gate && { gate }),
       }),
     );
-    const ended = await outcomeOf(run, weightedOption(policy));
-    return { ended: [ended], ...('rollouts' in ended && { policy }) };
+    return await outcomeOf(run, learnedOption({ name, policy }));
   } catch (error) {
-    return { ended: [failedOption(policyNames.weighted, error)] };
+    return failedOption(name, error);
   }
+}
+
+/** Those that are options. */
+function learnedOf(ended: readonly Ended[]): Pick<RouterResult, 'learned'> {
+  const learned = ended.flatMap((one) => ('rollouts' in one ? [{ name: one.name, policy: one.policy }] : []));
+  return learned.length > 0 ? { learned } : {};
 }
 
 const rateOf = (one: Ended): number | null => ('rollouts' in one ? one.rollouts.successRate : null);

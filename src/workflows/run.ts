@@ -49,7 +49,7 @@ export function options(run: Run): Option[] {
     { name: policyNames.base, policy: basePolicy(prepared.base), routable: true },
     ...adapters(run),
     ...(found.router?.sums ?? []).map((parts) => sumOption(run, parts)),
-    ...(found.router?.weighted ? [weightedOption(found.router.weighted)] : []),
+    ...(found.router?.learned ?? []).map(learnedOption),
     ...(found.arms ?? []).flatMap(({ name, best, routable }) =>
       best ? [{ name, policy: best.policy, routable }] : [],
     ),
@@ -67,9 +67,8 @@ export function sumOption(run: Run, parts: readonly string[]): Option {
   return { name: sumName(parts), policy: sumPolicy(run.prepared.base, policies), routable: true };
 }
 
-export const weightedOption = (policy: FixedPolicy): Option => ({
-  name: policyNames.weighted,
-  policy,
+export const learnedOption = (learned: { name: string; policy: FixedPolicy }): Option => ({
+  ...learned,
   routable: true,
 });
 

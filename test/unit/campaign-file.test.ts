@@ -83,6 +83,7 @@ describe('a campaign file', () => {
       folds: 3,
       labels: false,
       learnedWeights: false,
+      moeGates: [],
     });
   });
 
@@ -213,6 +214,21 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
       'the same with the default',
       `${base}workers: { heartbeatSeconds: 3600 }\n`,
       'mine.yaml:7 workers.stallSeconds is missing; it must be at least workers.heartbeatSeconds (3600); set it to that or more',
+    ],
+    [
+      'a gate behind a server that serves none',
+      `${base}router:\n  moeGates: [{ scope: global }]\npolicyServer: { kind: vllm, url: 'http://gpu:8000' }\n`,
+      'mine.yaml:8 router.moeGates is [{"scope":"global"}]; it must be left out with policyServer.kind vllm, which serves no gate; remove it, or set policyServer.kind to embedded',
+    ],
+    [
+      'a gate of a form that there is not',
+      `${base}router:\n  moeGates: [{ form: top1 }]\n`,
+      'mine.yaml:8 router.moeGates[0].form is "top1"; it must be one of sigmoid, softmax',
+    ],
+    [
+      'the same gate twice',
+      `${base}router:\n  moeGates: [{}, { scope: layer }]\n`,
+      'mine.yaml:8 router.moeGates is [{},{"scope":"layer"}]; it must be a list of gates of which each is there once',
     ],
     [
       'a band with one end',

@@ -72,6 +72,17 @@ describe('counts', () => {
     expect(Object.values(counts(planned)).reduce((a, b) => a + b)).toBe(12_268);
   });
 
+  test('of learned weights and each gate the router’s tasks and the test’s are counted, where there are adapters to add', () => {
+    const demo = shipped('demo');
+    const router = { ...demo.router, learnedWeights: true, moeGates: [{ form: 'softmax', scope: 'layer' } as const] };
+    const of = (campaign: typeof demo, capabilities: number) =>
+      counts(plannedRollouts({ campaign, tasks: demoTasks, capabilities }));
+    const more = (purpose: Purpose, capabilities: number) =>
+      of({ ...demo, router }, capabilities)[purpose]! - of(demo, capabilities)[purpose]!;
+    expect([more('outcome_matrix', 2), more('test', 2)]).toEqual([2 * 200, 2 * 200]);
+    expect([more('outcome_matrix', 1), more('test', 1)]).toEqual([0, 0]);
+  });
+
   test('without a selected capability only base is rolled out, evaluated and routed to', () => {
     const planned = plannedRollouts({ campaign: shipped('demo'), tasks: demoTasks, capabilities: 0 });
     expect(counts(planned)).toEqual({ base_rollouts: 340, outcome_matrix: 200, test: 400 });

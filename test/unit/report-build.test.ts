@@ -725,6 +725,25 @@ test('a sum is a row of its own that has cost what its parts have', async () => 
   expect(summed.verdict.map(({ text }) => text).join('\n')).toContain('base, an adapter or a sum alone solves');
 });
 
+test('a gate over the adapters is a sum that has cost what they have, and the outcomes that it was trained on', async () => {
+  const name = 'moe_gate_sigmoid_layer';
+  const rollouts = await batch('test', 'test gate', [1, 1, 1, 0]);
+  const matrix = await batch('outcome_matrix', 'matrix of base', [1, 0, 0]);
+  const own = await batch('outcome_matrix', 'matrix of the gate', [1, 1, 0, 1, 0]);
+  const outcomes = [
+    { option: 'base', rollouts: matrix },
+    { option: name, rollouts: own },
+  ];
+  const learned = [{ name, policy: { base: 'base', adapters: [] } }];
+  const router = { ...record.router!, options: ['base', one, name], outcomes, learned };
+  const policies = [...record.evaluation!.policies, { name, rollouts }];
+  const gated = await built({ ...record, router, evaluation: { policies, failed: [] } });
+  const without = await built({ ...record, router: { ...router, outcomes: outcomes.slice(1) } });
+  const row = armOf(gated, name);
+  expect(row).toMatchObject({ role: 'sum', status: 'evaluated', successRate: { value: 0.75 } });
+  expect(row.allRollouts.value! - armOf(without, name).allRollouts.value!).toBe(3);
+});
+
 test('a router that is constant says what it gives', async () => {
   const fitted = JSON.parse((await store.read(record.router!.router!)).toString()) as object;
   const router = await json('constant router', { ...fitted, constant: 'base' });

@@ -78,6 +78,34 @@ test('learned weights are one more option, learned on the outcomes of all others
   ]);
 });
 
+test('every gate is one more option, trained on the outcomes of all that is not learned', async () => {
+  const { activities, seen } = fakeActivities();
+  const given: Parameters<typeof activities.weighAdapters>[0][] = [];
+  activities.weighAdapters = async (input) => {
+    given.push(input);
+    if (input.gate?.scope === 'global') throw fatal('nothing was solved');
+    return adapter(input.gate ? 'gated' : 'weighted');
+  };
+  const moeGates = [
+    { form: 'softmax', scope: 'layer' },
+    { form: 'sigmoid', scope: 'global' },
+  ];
+  const campaign = named({ router: { learnedWeights: true, moeGates } });
+  await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
+  expect(given.map(({ gate }) => gate)).toEqual(expect.arrayContaining([undefined, ...moeGates]));
+  expect(given.map(({ outcomes }) => outcomes)).toEqual(Array(3).fill(given[0]!.outcomes));
+  expect(given[0]?.outcomes).toHaveLength(4);
+  const { router, evaluation } = seen.record!;
+  expect(router?.options.slice(-2)).toEqual(['weighted', 'moe_gate_softmax_layer']);
+  expect(router?.failed).toEqual([
+    { name: 'moe_gate_sigmoid_global', reason: expect.stringContaining('nothing was solved') },
+  ]);
+  const tested = seen.rollOuts.filter(({ title }) => title === 'test: moe_gate_softmax_layer');
+  expect(tested.map(({ policy }) => policy)).toEqual([adapter('gated')]);
+  expect(evaluation?.policies.map(({ name }) => name)).toContain('moe_gate_softmax_layer');
+  expect(evaluation?.failed).toEqual([]);
+});
+
 test('plain requests are answered by every single policy, the largest sum and the routed one, and never end a campaign', async () => {
   const { activities, seen } = fakeActivities({
     measurePlain: async ({ batches }) => artifact(`measures of ${batches.map(({ name }) => name).join(' ')}`),

@@ -123,8 +123,8 @@ def told_apart(tiny_llama_dir, tmp_path_factory) -> tuple[tuple[Path, list[Path]
     rng, tasks = random.Random(1), []
     models = [PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(tiny_llama_dir), p).eval() for p in paths]
     for n in range(40):
-        ids = [[20, 21], [40, 41]][n % 2] + rng.choices(range(45, 60), k=4)
-        for _ in range(6):
+        ids = rng.choices([range(15, 35), range(40, 60)][n % 2], k=6)
+        for _ in range(4):
             with torch.no_grad():
                 ids.append(int(models[n % 2](torch.tensor([ids])).logits[0, -1].argmax()))
         tasks.append(ids)

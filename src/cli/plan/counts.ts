@@ -62,9 +62,9 @@ export function plannedRollouts({
     validation.trials;
   const policies = 1 + capabilities;
   const sums = countSums(capabilities);
-  const weighted = router.learnedWeights && capabilities > 1 ? 1 : 0;
+  const learned = capabilities > 1 ? Number(router.learnedWeights) + router.moeGates.length : 0;
   const routable = arms.filter((arm) => arm.routable).length;
-  const tested = policies + weighted + arms.length + 1;
+  const tested = policies + learned + arms.length + 1;
   const planned: PlannedRollouts[] = [
     counted('rollouts', 'base_rollouts', tasks.discovery * rollouts.perTask),
     {
@@ -80,9 +80,9 @@ export function plannedRollouts({
       counted(
         'router',
         'outcome_matrix',
-        (policies + sums.tried.low + weighted + routable) * tasks.router * router.trials,
+        (policies + sums.tried.low + learned + routable) * tasks.router * router.trials,
       ),
-      (policies + sums.tried.high + weighted + combined + routable) * tasks.router * router.trials,
+      (policies + sums.tried.high + learned + combined + routable) * tasks.router * router.trials,
     ),
     // Every policy alone, every sum, every arm, and trace.
     upTo(

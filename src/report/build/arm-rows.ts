@@ -57,7 +57,7 @@ export function rowsOf({ record, contents }: { record: CampaignRecord; contents:
       const summed = capabilities.filter((capability) => parts.includes(capability.name));
       return { ...tested(record, name), role: 'sum', spent: spentOn.sum({ ...on(name), capabilities: summed }) };
     }),
-    ...(record.router?.weighted ? [weightedRow({ record, contents })] : []),
+    ...(record.router?.learned ?? []).map(({ name }): Row => learnedRow({ name, record, contents })),
     { ...tested(record, routed), role: 'routed', spent: spentOn.routed({ ...on(routed), record }) },
     ...arms.map((arm): Row => {
       const { name, kind, routable, builtOn, conversations, iterations = [], best, training, reason } = arm;
@@ -79,11 +79,11 @@ export function rowsOf({ record, contents }: { record: CampaignRecord; contents:
   ];
 }
 
-/** A sum too, only that its weights were learned. */
-function weightedRow({ record, contents }: { record: CampaignRecord; contents: Contents }): Row {
-  const name = policyNames.weighted;
+/** A sum too, only that its weights or its gate were learned. */
+function learnedRow(o: { name: string; record: CampaignRecord; contents: Contents }): Row {
+  const { name, record, contents } = o;
   const on = { id: `arms.${slug(name)}`, contents };
-  return { ...tested(record, name), role: 'sum', spent: spentOn.weighted({ ...on, record }) };
+  return { ...tested(record, name), role: 'sum', spent: spentOn.learned({ ...on, record }) };
 }
 
 /** Its test rollouts, or why there are none. */

@@ -8,7 +8,7 @@ import { withinBudget, type Iteration, type TrainingResult } from '../../domain/
 import { rolloutsOfTrace, type ArmResult, type CampaignRecord, type CapabilityResult } from '../../domain/results';
 import type { RolloutSummary } from '../../domain/rollout-summary';
 import { partNames } from '../../domain/composite';
-import { policyNames } from '../../domain/policy-names';
+import { isLearned } from '../../domain/policy-names';
 import type { Arm } from '../../domain/reported-arms';
 import { calibrationBatches, countOnce, type Contents } from './counted';
 import { distinct } from './evidence';
@@ -177,10 +177,10 @@ export const spentOn = {
   /** Adding costs nothing: what its parts have cost. */
   sum: ({ capabilities, ...on }: Spending & { capabilities: readonly CapabilityResult[] }): Spent =>
     spent(on, capabilities.flatMap(trainedCapability), capabilities.flatMap(ofCapability)),
-  /** The parts, and the rollouts that its weights were learned on: those of all other options. */
-  weighted({ record, ...on }: Spending & { record: CampaignRecord }): Spent {
+  /** The parts, and the rollouts that its weights or its gate were learned on: those of all options that are not learned. */
+  learned({ record, ...on }: Spending & { record: CampaignRecord }): Spent {
     const summed = (record.capabilities ?? []).filter(({ parts }) => !parts);
-    const learnedOn = record.router?.outcomes.filter(({ option }) => option !== policyNames.weighted) ?? [];
+    const learnedOn = record.router?.outcomes.filter(({ option }) => !isLearned(option)) ?? [];
     const matrixOf = batches(learnedOn.map(({ rollouts }) => rollouts));
     return spent(on, summed.flatMap(trainedCapability), [...summed.flatMap(ofCapability), ...matrixOf]);
   },

@@ -1,7 +1,7 @@
 /** Asks the base model for the form `labels`: of all train tasks when the router is fitted, of a conversation when it chooses. */
 import { z } from 'zod';
 import { createLimit } from '../../domain/limit';
-import { policyNames } from '../../domain/policy-names';
+import { isLearned, policyNames } from '../../domain/policy-names';
 import type { Choice, FixedPolicy } from '../../domain/rollout';
 import type { FitInput, FittedRouter, RouterContext } from '../router';
 import { choice, hear, MOST_NAMES, neededOf, type Example, type Heard, type LabelsModel } from './labels';
@@ -34,7 +34,7 @@ export async function askAll({
   embeddings: Endpoint | undefined;
 }): Promise<Asked> {
   const all = options.map(({ name }) => name);
-  const names = all.filter((name) => !name.includes('+') && name !== policyNames.weighted);
+  const names = all.filter((name) => !name.includes('+') && !isLearned(name));
   if (names.length > MOST_NAMES)
     throw new Error(`router.labels: ${names.length} options and ${MOST_NAMES} labels; set it to false`);
   const examples = tasks.flatMap(({ text, outcomes }): Example[] => {
