@@ -15,7 +15,7 @@ COMMANDS = {
     "gepa": ("trainer.gepa", "a prompt improved with GEPA; the same protocol (docs/gepa.md)"),
     "serve": ("trainer.serve", "the embedded policy server (docs/policy-server.md)"),
     "merge": ("trainer.merge", "make one PEFT adapter out of several weighted ones"),
-    "weigh-adapters": ("trainer.weigh_adapters", "learn weights of adapters, or a gate over them, on successful rollouts"),
+    "weigh-adapters": ("trainer.weigh_adapters", "learn weights of adapters, or a gate, on successful rollouts"),
     "fit-router": ("trainer.fit_router", "fit the router from an outcome matrix"),
     "check-tokens": ("trainer.check_tokens", "count what a tokenizer does not know of some texts"),
 }

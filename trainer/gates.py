@@ -1,5 +1,5 @@
-"""A gate inside the model: y = W x + sum_i w_i(h) s_i B_i A_i x, with a linear gate w on the hidden states h. Its folder
-(docs/policy-server.md) holds gate.json, gate.safetensors and every adapter whole, in adapters/0, adapters/1, ...
+"""A gate inside the model: y = W x + sum_i w_i(h) s_i B_i A_i x, with a linear gate w on the hidden states h. Its
+folder (docs/policy-server.md) holds gate.json, gate.safetensors and every adapter whole, in adapters/0, adapters/1, ...
 
 Invariants: no gradient reaches the model through h; a gate of zeros is what its form starts from, the plain sum for
 `sigmoid`, equal shares of base and adapters for `softmax`. Trainer and server compute the weights here, so that they

@@ -40,7 +40,9 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--model", type=Path, required=True, metavar="DIR", help="model folder (transformers format)")
     parser.add_argument("--model-name", default="base", metavar="NAME", help="the base model's name in requests")
-    parser.add_argument("--adapters-dir", type=Path, metavar="DIR", help="load every PEFT or gate folder in DIR under its name")
+    parser.add_argument(
+        "--adapters-dir", type=Path, metavar="DIR", help="load every adapter folder in DIR under its name"
+    )
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000, help="0 picks a free one")
     parser.add_argument("--max-batch", type=_positive, default=64, metavar="N", help="rows generated together")

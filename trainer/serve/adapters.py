@@ -26,8 +26,8 @@ MERGE_LIMIT = 32_000_000
 @dataclass(frozen=True, eq=False)
 class Adapter:
     """
-    W' = W + B A for the named linear modules: A [rank, in], B [out, rank] with the LoRA scale multiplied in. With a gate,
-    these are several adapters side by side, each of which it weighs at every token.
+    W' = W + B A for the named linear modules: A [rank, in], B [out, rank] with the LoRA scale multiplied in. With a
+    gate, these are several adapters side by side, each of which it weighs at every token.
     """
 
     name: str
@@ -148,7 +148,7 @@ class AdapterRegistry:
         return adapter
 
     def load(self, name: str, path: str) -> None:
-        """Loads a PEFT folder or a gate's under a name. The same name and path again is fine, another path is a BadRequest."""
+        """Loads a PEFT or gate folder under a name. The same name and path again is fine, another is a BadRequest."""
         folder = Path(path).resolve()
         if not self._is_new(name, folder):
             return

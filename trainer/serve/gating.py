@@ -1,6 +1,6 @@
 """
-Gates inside the packed forward. Invariant: before a decoder layer's linear modules run, the mask holds on the tokens of a
-gated row, and on the columns of its adapters, the weights that the gate gives them there; all else of it stays.
+Gates inside the packed forward. Invariant: before a decoder layer's linear modules run, the mask holds on the tokens of
+a gated row, and on the columns of its adapters, the weights that the gate gives them there; all else of it stays.
 """
 
 from __future__ import annotations

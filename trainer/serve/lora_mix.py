@@ -3,9 +3,9 @@ Applies adapters inside the packed forward. Invariant: a token's result depends 
 
 Three ways, chosen once per forward: all rows on the base run the plain linear modules; all rows on one adapter use
 its merged weights; a mixture puts the factors of all its adapters side by side as one wide LoRA and masks, per token,
-every block but its row's own. Rows behind a gate take the wide way too, with the gate's weights in the mask (gating.py).
-Where the model is too large for a merged copy of each adapter, there is one for the
-adapter that has been alone for a while, as it is while rollouts for its training are made.
+every block but its row's own. Rows behind a gate take the wide way too, with its weights in the mask (gating.py). Where
+the model is too large for a merged copy of each adapter, there is one for the adapter that has been alone for a while,
+as it is while rollouts for its training are made.
 """
 
 from __future__ import annotations
@@ -134,8 +134,8 @@ class LoraMix:
 
     def _side_by_side(self, adapters: tuple[Adapter, ...]) -> _Wide:
         widths, factors = side_by_side([adapter.factors for adapter in adapters], self.linears)
-        ends = np.cumsum(widths)
-        columns = {one: slice(int(end - width), int(end)) for one, width, end in zip(adapters, widths, ends, strict=True)}
+        ends = np.cumsum(widths).tolist()
+        columns = {one: slice(end - width, end) for one, width, end in zip(adapters, widths, ends, strict=True)}
         first = next(iter(factors.values()))[0]
         ownership = np.repeat(np.arange(1, len(adapters) + 1), widths)
         blocks = ownership[None, :] == np.arange(len(adapters) + 1)[:, None]

@@ -161,7 +161,6 @@ def test_a_gate_learns_which_adapter_an_input_needs(told_apart, spec, tmp_path) 
     assert run(tmp_path, {**body, "output_dir": str(tmp_path / "again")}) == 0
     names = [GATE_CONFIG, GATE_WEIGHTS, LEARNED_FILE]
     assert all((tmp_path / "out" / n).read_bytes() == (tmp_path / "again" / n).read_bytes() for n in names)
-    print(spec, losses, advantage)
 
 
 def test_a_folder_that_holds_no_gate_of_this_base_is_refused(setting, tmp_path) -> None:

@@ -2,7 +2,8 @@
 weight in every layer, or behind a gate inside the model (trainer/gates.py).
 
 Invariant: only the weights or the gate are learned, from what they start at (weights at 1); where they do not raise the
-likelihood of held-out successes, they stay there. The same job gives the same bytes, written whole or not at all; a bad job is refused (trainer/refusal.py).
+likelihood of held-out successes, they stay there. The same job gives the same bytes, written whole or not at all; a bad
+job is refused (trainer/refusal.py).
 Stdout has a line {"done": 3, "total": 40} for every step."""
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from .job import BadWeighing, WeighJob
 def main(argv: list[str]) -> int:
     """Weighs. Returns the exit code."""
     parser = argparse.ArgumentParser(
-        prog="trainer weigh-adapters", description="Learn weights of adapters, or a gate over them, on successful rollouts."
+        prog="trainer weigh-adapters",
+        description="Learn weights of adapters, or a gate over them, on successful rollouts.",
     )
     parser.add_argument(
         "--job", required=True, metavar="FILE", help="base model, adapters, rows (weigh_adapters/job.py)"

@@ -1,5 +1,5 @@
-"""The base model with several frozen LoRAs, each weighted by what is learned. Invariant: no parameter of the model has a
-gradient, and with all weights 1 it is the base with the sum of the adapters."""
+"""The base model with several frozen LoRAs, each weighted by what is learned. Invariant: no parameter of the model has
+a gradient, and with all weights 1 it is the base with the sum of the adapters."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Learns weights or a gate. Invariants: every task counts the same, however many of its rollouts succeeded; what is kept
-is the step that is best on tasks that no step saw, the first (nothing learned) among them."""
+"""Learns weights or a gate. Invariants: every task counts the same, however many of its rollouts succeeded; what is
+kept is the step that is best on tasks that no step saw, the first (nothing learned) among them."""
 
 from __future__ import annotations
 
