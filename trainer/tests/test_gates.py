@@ -148,13 +148,13 @@ def test_a_gate_learns_which_adapter_an_input_needs(told_apart, spec, tmp_path) 
     seen: list[torch.Tensor] = []
     for layer in layers_of(adapters.modules):
         hook = adapters.model.get_submodule(layer)
-        hook.register_forward_hook(lambda *_: seen.append(adapters._weights.mean((0, 1))))
+        hook.register_forward_hook(lambda *_: seen.append(adapters._mask.mean((0, 1))))
     # The first adapter's advantage over the second, where it spoke and where the other did.
     advantage = []
     for side in (0, 1):
         with torch.no_grad():
             adapters.logprobs(torch.tensor(tasks[side::2]))
-        first, second = torch.stack(seen).mean(0)
+        first, second = (adapters.blocks / adapters.blocks.sum(1, keepdim=True)) @ torch.stack(seen).mean(0)
         advantage.append((first - second).item())
         seen.clear()
     assert advantage[0] > advantage[1] + 0.02

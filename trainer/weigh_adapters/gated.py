@@ -13,11 +13,9 @@ from .model import Learned
 
 
 class GatedAdapters(Learned):
-    """Full batches are few and dear, so that a step is as large as the gate bears."""
+    """`gate` holds what is learned."""
 
     steps = 20
-    learning_rate = 0.01
-    """Adam's."""
 
     def __init__(self, job: WeighJob, spec: GateSpec) -> None:
         super().__init__(job)
@@ -27,6 +25,8 @@ class GatedAdapters(Learned):
                 raise BadWeighing(f"adapters: {problem}; leave the gate out, or train adapters without that module")
         layers = layers_of(self.modules)
         outputs, hidden = spec.outputs(len(self.parts)), self.model.config.get_text_config().hidden_size
+        # Adam moves each weight by so much a step: a logit, of hidden states whose mean square is 1, by 1 at most.
+        self.learning_rate = 1 / hidden
         self.gate = Gate(
             spec,
             {
@@ -42,8 +42,8 @@ class GatedAdapters(Learned):
         for layer in layers if spec.scope == "layer" else layers_of(linears)[:1]:
             self.model.get_submodule(layer).register_forward_pre_hook(self._enter(layer), with_kwargs=True)
 
-    def weight(self, part: int, module: str) -> torch.Tensor:
-        return self._weights[..., part : part + 1]
+    def mask(self, module: str) -> torch.Tensor:
+        return self._mask
 
     def write(self, folder: Path) -> dict[str, object]:
         adapters = [Path(path) for path in self.job.adapters]
@@ -54,8 +54,9 @@ class GatedAdapters(Learned):
         def enter(_: torch.nn.Module, args: tuple, kwargs: dict) -> None:
             hidden = hidden_of(args, kwargs)
             if self.gate.spec.scope == "layer":
-                self._weights = self.gate.weights(layer, hidden)
+                weights = self.gate.weights(layer, hidden)
             else:
-                self._weights = self.gate.weights(GLOBAL, hidden.float().cumsum(1))
+                weights = self.gate.weights(GLOBAL, hidden.float().cumsum(1))
+            self._mask = weights @ self.blocks
 
         return enter

@@ -12,13 +12,14 @@ import torch.nn.functional as F
 from transformers import AutoModelForCausalLM
 
 from trainer.merge.cat import side_by_side
+from trainer.merge.job import BadMerge
 from trainer.peft_folder import BadAdapter, PeftFolder, read_peft_folder, write_peft_folder
 
 from .job import BadWeighing, WeighJob
 
 
 class Learned(ABC):
-    """What a weighing learns, inside the model."""
+    """What a weighing learns, inside the model. `blocks` are [adapters, ranks], 1 on the ranks of each adapter."""
 
     steps: int
     learning_rate: float
@@ -31,7 +32,14 @@ class Learned(ABC):
         self.model.eval().requires_grad_(False)
         self.device = next(self.model.parameters()).device
         self.parts = [_read(index, path) for index, path in enumerate(job.adapters)]
-        self.modules = sorted({module for part in self.parts for module in part.factors})
+        # Side by side, so that a module needs two products for all adapters.
+        try:
+            _, self.factors = side_by_side([(part, 1.0) for part in self.parts])
+        except BadMerge as error:
+            raise BadWeighing(str(error)) from error
+        widths = [max(a.shape[0] for a, _ in part.factors.values()) for part in self.parts]
+        self.blocks = torch.eye(len(widths)).repeat_interleave(torch.tensor(widths), 1).to(self.device)
+        self.modules = sorted(self.factors)
         linear = {name: module for name, module in self.model.named_modules() if isinstance(module, torch.nn.Linear)}
         for module in self.modules:
             if module not in linear:
@@ -39,8 +47,8 @@ class Learned(ABC):
             self._add(linear[module], module)
 
     @abstractmethod
-    def weight(self, part: int, module: str) -> torch.Tensor:
-        """Of an adapter in a module, now: one for all tokens, or [rows, tokens, 1]."""
+    def mask(self, module: str) -> torch.Tensor:
+        """What the ranks of all adapters, side by side, are multiplied with in a module now: [..., ranks]."""
 
     @abstractmethod
     def write(self, folder: Path) -> dict[str, object]:
@@ -48,22 +56,13 @@ class Learned(ABC):
 
     def _add(self, linear: torch.nn.Linear, module: str) -> None:
         weight = linear.weight
-        held = [(n, part) for n, part in enumerate(self.parts) if module in part.factors]
-        factors = [
-            (n, *(factor.to(weight.device, weight.dtype) for factor in part.factors[module]), part.config.scale(module))
-            for n, part in held
-        ]
-        for n, a, b, _ in factors:
-            if (b.shape[0], a.shape[1]) != tuple(weight.shape):
-                sizes = f"{b.shape[0]} x {a.shape[1]}, in the base model {weight.shape[0]} x {weight.shape[1]}"
-                raise BadWeighing(f"adapters.{n}: {module} is {sizes}; name adapters of this base model")
+        a, b = (factor.to(weight.device, weight.dtype) for factor in self.factors[module])
+        if (b.shape[0], a.shape[1]) != tuple(weight.shape):
+            sizes = f"{b.shape[0]} x {a.shape[1]}, in the base model {weight.shape[0]} x {weight.shape[1]}"
+            raise BadWeighing(f"adapters: {module} is {sizes}; name adapters of this base model")
 
         def forward(x: torch.Tensor) -> torch.Tensor:
-            out = F.linear(x, weight, linear.bias)
-            for n, a, b, scale in factors:
-                share = (self.weight(n, module) * scale).to(x)
-                out = out + share * F.linear(F.linear(x, a), b)
-            return out
+            return F.linear(x, weight, linear.bias) + F.linear(F.linear(x, a) * self.mask(module).to(x), b)
 
         linear.forward = forward
 
@@ -86,8 +85,8 @@ class WeighedAdapters(Learned):
         self.weights = torch.ones(len(self.parts), len(self.columns), device=self.device, requires_grad=True)
         self.parameters = [self.weights]
 
-    def weight(self, part: int, module: str) -> torch.Tensor:
-        return self.weights[part, self.columns[layer_of(module)]]
+    def mask(self, module: str) -> torch.Tensor:
+        return self.weights[:, self.columns[layer_of(module)]] @ self.blocks
 
     def write(self, folder: Path) -> dict[str, object]:
         rank, factors = side_by_side(self.weighed())
