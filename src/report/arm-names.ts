@@ -1,4 +1,5 @@
 /** Arms where there is little room: short names, and few of many sums. */
+import { isLearned } from '../domain/policy-names';
 import type { Arm } from '../domain/reported-arms';
 
 /** A long name, cut in its middle; of a sum every part, so that sums stay apart. */
@@ -20,12 +21,12 @@ function cutInTheMiddle(name: string, longest: number): string {
 /** So many sums stand among the other arms; of more the best, so many. */
 const [MOST_SUMS, BEST_SUMS] = [4, 3];
 
-/** Sums beyond the best are folded, where there are many. */
+/** Sums beyond the best are folded, where there are many; never those whose weights were learned, which somebody asked for. */
 export function foldSums(arms: readonly Arm[]): { shown: Arm[]; folded: Arm[] } {
-  const sums = arms.filter(({ role }) => role === 'sum');
+  const sums = arms.filter(({ name, role }) => role === 'sum' && !isLearned(name));
   if (sums.length <= MOST_SUMS) return { shown: [...arms], folded: [] };
   const rate = ({ successRate }: Arm): number => successRate?.value ?? -1;
   const best = [...sums].sort((a, b) => rate(b) - rate(a)).slice(0, BEST_SUMS);
-  const isFolded = (arm: Arm): boolean => arm.role === 'sum' && !best.includes(arm);
+  const isFolded = (arm: Arm): boolean => sums.includes(arm) && !best.includes(arm);
   return { shown: arms.filter((arm) => !isFolded(arm)), folded: arms.filter(isFolded) };
 }
