@@ -47,7 +47,8 @@ export const presets: Record<PresetName, PresetValues> = {
     rollouts: { tasks: 120, perTask: 2, concurrency: 64, sampling: { maxTokens: TEXT_TOKENS } },
     policyServer: { kind: 'embedded', threads: 2 },
     selection: { passes: 3, votes: 2 },
-    calibration: { seeds: 24, rolloutsPerSeed: 8 },
+    // Samples of such a model at temperature 1 are often no language: by them nearly every environment is too hard.
+    calibration: { seeds: 24, rolloutsPerSeed: 8, temperature: 0.7 },
     training: {
       groupsPerStep: 4,
       groupSize: 8,
