@@ -281,7 +281,7 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
       'mine.yaml:1 name is "artifacts"; the home keeps files of its own under that name, choose another',
     ],
     ['a missing field', base.replace(/baseModel[^]*/, ''), 'mine.yaml:1 baseModel is missing; it must be an object'],
-    ['a preset', `preset: dmeo\n${base}`, 'mine.yaml:1 preset is "dmeo"; allowed: paper, demo'],
+    ['a preset', `preset: dmeo\n${base}`, 'mine.yaml:1 preset is "dmeo"; allowed: paper, demo, small-model'],
     [
       'an analyst that does not exist',
       `${base}analyst: { kind: rulez }\n`,
