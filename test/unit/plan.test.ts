@@ -159,7 +159,7 @@ describe('rates', () => {
     const stopped = demoReport();
     stopped.rollouts!.byPurpose = stopped.rollouts!.byPurpose.slice(0, 1);
     stopped.cost!.wallSeconds = stopped.cost!.wallSeconds.slice(0, 1);
-    const rates = ratesOf({ campaign, reports: [stopped], file });
+    const rates = ratesOf({ campaign, reports: [stopped], file, gigabytes: 0 });
     expect(rates.rollout.seconds).toMatchObject({ basis: 'measured', source: 'campaign demo of 2026-01-05' });
     expect(rates.rollout.seconds.low).toBeCloseTo(6.464 / 340);
     expect(rates.training.seconds).toMatchObject({ low: 2, high: 2, basis: 'file', source: 'rates.yaml' });
@@ -168,9 +168,23 @@ describe('rates', () => {
   });
 });
 
+test('what nothing has measured takes longer with a larger base model', () => {
+  const seconds = (gigabytes: number) => {
+    const { rollout, training } = ratesOf({ campaign: shipped('demo'), reports: [], gigabytes });
+    return [rollout.seconds, training.seconds].map(({ low, high }) => [low, high]);
+  };
+  expect(seconds(0.004)).toEqual([
+    [0.011, 0.011],
+    [0.016, 0.016],
+  ]);
+  const [rollout, training] = seconds(0.538);
+  expect(rollout).toEqual([expect.closeTo(0.225, 2), expect.closeTo(0.44, 2)]);
+  expect(training).toEqual([expect.closeTo(0.475, 2), expect.closeTo(0.93, 2)]);
+});
+
 test('a plan from the rates of a finished campaign gives its wall time back', () => {
   const campaign = shipped('demo');
-  const rates = ratesOf({ campaign, reports: [demoReport()] });
+  const rates = ratesOf({ campaign, reports: [demoReport()], gigabytes: 0 });
   const plan = estimate({ campaign, tasks: demoTasks, capabilities: 3, rates });
   // All stages but the analysis, whose second is no rollout's.
   expect(plan.total.wallSeconds.low).toBeCloseTo(6.464 + 204.618 + 15.513 + 15.329, 1);
@@ -187,7 +201,12 @@ test('the text names the layout, the published budget and every rate', async () 
     isPublished: true,
     userModel: 'played-by',
   };
-  const plan = estimate({ campaign, tasks: target.tasks, capabilities: 4, rates: ratesOf({ campaign, reports: [] }) });
+  const plan = estimate({
+    campaign,
+    tasks: target.tasks,
+    capabilities: 4,
+    rates: ratesOf({ campaign, reports: [], gigabytes: 0 }),
+  });
   const parts = [warned('synthesizer', 'ends none'), passed('analyst', 'rules')];
   const languageModels = plannedQuestions({ campaign, rollouts: 74, capabilities: 4, trajectory });
   const text = planText({ campaign, target, parts, plan, languageModels });

@@ -1,6 +1,6 @@
 /** `campaign plan`: what a campaign will make and spend, before anything is spent. Invariant: reads only; starts no service. */
-import { readFileSync } from 'node:fs';
-import { basename } from 'node:path';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import type { Command } from 'commander';
 import { parse } from 'yaml';
 import type { Campaign } from '../../domain/campaign';
@@ -41,7 +41,8 @@ export function planCommand(program: Command): void {
         .parts()
         .checkParts({ campaign, description: target.description, registry: lazy.registry() });
       const reports = allReports(home.root).filter((report) => isLike(report, campaign, target.name));
-      const rates = ratesOf({ campaign, reports, ...(file && { file }) });
+      const gigabytes = weightBytes(campaign.baseModel.path) / 1e9;
+      const rates = ratesOf({ campaign, reports, gigabytes, ...(file && { file }) });
       const plan = estimate({ campaign, tasks: target.tasks, capabilities: options.capabilities, rates });
       const languageModels = lazy.languageModelPlan().plannedQuestions({
         campaign,
@@ -69,6 +70,14 @@ export function planCommand(program: Command): void {
 /** Whether a report is of the same base model and target: then a rollout costs the same. */
 const isLike = ({ campaign }: Report, { baseModel }: Campaign, target: string): boolean =>
   campaign.target.name === target && campaign.baseModel.startsWith(`${basename(baseModel.path)}@`);
+
+/** 0 where there is no such folder yet: `doctor` says so. */
+const weightBytes = (folder: string): number =>
+  existsSync(folder)
+    ? readdirSync(folder)
+        .filter((name) => name.endsWith('.safetensors'))
+        .reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
+    : 0;
 
 /** @throws UserError with the file, the field and what is right. */
 function readRates(path: string): RatesFile {

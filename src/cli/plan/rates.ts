@@ -33,9 +33,11 @@ export function ratesOf(o: {
   campaign: Campaign;
   reports: Report[];
   file?: { path: string; rates: RatesFile };
+  /** Of the base model's weights. */
+  gigabytes: number;
 }): Rates {
-  const { campaign, reports, file } = o;
-  const assumed = assumptions(campaign);
+  const { campaign, reports, file, gigabytes } = o;
+  const assumed = assumptions(campaign, gigabytes);
   const pick = (kind: Kind, quantity: Quantity): Rate => {
     for (const report of reports) {
       const value = measured(report)[kind][quantity];
@@ -94,15 +96,28 @@ const present = (values: Record<Quantity, number | undefined>): Partial<Record<Q
 
 type Assumed = Record<Kind, Record<Quantity, Range & { source: string }>>;
 
-function assumptions({ policyServer, workers }: Campaign): Assumed {
+/**
+ * Seconds of a rollout on two cores for each gigabyte of float32 weights beside the demo's: SmolLM2-135M (0.54 GB), 64 tokens a rollout, processor
+ * time by two (docs/results/bench.md). Twice that is the upper end: server and trainer share the cores.
+ */
+const perGigabyte = { rollout: 0.4, training: 0.86 };
+const DEMO_GIGABYTES = 0.004;
+
+function assumptions({ policyServer, workers }: Campaign, gigabytes: number): Assumed {
   if (policyServer.kind === 'embedded') {
-    const of = (value: number) => ({
-      low: value,
-      high: value,
-      source: 'the demo, seed 2 (docs/results/demo.md): its model, its environment, two cores',
+    const demo = 'the demo, seed 2 (docs/results/demo.md): its model, its environment, two cores';
+    const weights = `${gigabytes.toFixed(2)} GB of weights, as docs/results/bench.md has it for 0.54 GB and 64 tokens; two cores`;
+    const of = (value: number, more = 0) => ({
+      low: value + more,
+      high: value + 2 * more,
+      source: more > value ? weights : demo,
     });
+    const larger = Math.max(0, gigabytes - DEMO_GIGABYTES);
     const tokens = { promptTokens: of(340), completionTokens: of(20) };
-    return { rollout: { seconds: of(0.011), ...tokens }, training: { seconds: of(0.016), ...tokens } };
+    return {
+      rollout: { seconds: of(0.011, larger * perGigabyte.rollout), ...tokens },
+      training: { seconds: of(0.016, larger * perGigabyte.training), ...tokens },
+    };
   }
   const { source, hoursPerAdapter, gpus, gpu, trainingRollouts, capabilities } = publishedRun;
   const perAdapter = trainingRollouts / capabilities;
