@@ -1,8 +1,9 @@
 /**
  * Calibration of one version of an environment with the policy that its training starts from. Invariant: hints, and then easier instances
- * beside them, are tried only where the rewards before missed the bands for want of success, and what each came to is kept.
+ * beside them, are tried only where the rewards before missed the bands for want of success, and what each came to is kept. Hints under
+ * which the policy succeeds less (a small model is easily put off) are left out again.
  */
-import { wantsAid, type CalibrationReport } from '../domain/calibration';
+import { judgedSuccess, wantsAid, type CalibrationReport } from '../domain/calibration';
 import { sandboxSpec } from '../domain/environment-spec';
 import type { RolloutSummary } from '../domain/rollout-summary';
 import { aidNames, type Aids, type SynthesisRound } from '../domain/synthesis-round';
@@ -25,20 +26,25 @@ export async function calibrate(input: SynthesisInput, record: SynthesisRound, s
   record.calibrationRollouts = await status.gate.step(() => rolledOut(input, record, {}));
   record.calibration = await judged(record.calibrationRollouts);
   let last = record.calibration;
-  for (const aids of aidsFor(input, record)) {
+  let kept: Aids = {};
+  for (const aid of aidsFor(input, record)) {
     if (!wantsAid(last, bands)) return;
+    const aids = { ...kept, ...aid };
     const calibrationRollouts = await status.gate.step(() => rolledOut(input, record, aids));
+    const before = judgedSuccess(last);
     last = await judged(calibrationRollouts);
     record.aided = [...(record.aided ?? []), { ...aids, calibrationRollouts, calibration: last }];
+    if (judgedSuccess(last) >= before) kept = aids;
   }
 }
 
-/** Hints, then easier instances too; as far as the module gives them and the campaign allows them. */
+/** Hints, then easier instances; as far as the module gives them and the campaign allows them. */
 function aidsFor({ campaign }: SynthesisInput, { selfTest }: SynthesisRound): Aids[] {
   const { hintShare, easierShare } = campaign.calibration;
-  const hinted = selfTest.hints && hintShare > 0 ? { hints: hintShare } : undefined;
-  const easier = selfTest.easier && easierShare > 0 ? { ...hinted, easier: easierShare } : undefined;
-  return [hinted, easier].filter((aids) => aids !== undefined);
+  return [
+    ...(selfTest.hints && hintShare > 0 ? [{ hints: hintShare }] : []),
+    ...(selfTest.easier && easierShare > 0 ? [{ easier: easierShare }] : []),
+  ];
 }
 
 function rolledOut(

@@ -281,6 +281,27 @@ test.each([
   },
 );
 
+test('hints under which fewer rollouts succeed are left out when easier instances are tried', async () => {
+  const hard = (successRate: number) => ({ ...calibration(false), verdict: 'too_hard' as const, successRate });
+  const { activities, seen } = fakeActivities({
+    selfTest: async () => ({ passed: true, findings: [], hints: true, easier: true }),
+    calibrate: async ({ rollouts: { uri } }) =>
+      uri.endsWith('with easier instances') ? calibration(true) : hard(uri.endsWith('with hints') ? 0.05 : 0.1),
+  });
+  const campaign = named({ calibration: { maxRounds: 1 }, arms: [] });
+  await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
+  const aided = seen.record?.capabilities?.map(({ rounds: [round] }) =>
+    round?.aided?.map((one) => [one.hints, one.easier, one.calibration.accepted]),
+  );
+  expect(aided).toEqual(
+    Array(2).fill([
+      [0.5, undefined, false],
+      [undefined, 0.5, true],
+    ]),
+  );
+  expect(seen.trainings.map(({ hints, easier }) => [hints, easier])).toEqual(Array(2).fill([undefined, 0.5]));
+});
+
 test('what calibration with hints came to goes back to the synthesizer beside that without', async () => {
   const given: unknown[] = [];
   const hard = { ...calibration(false), verdict: 'too_hard' as const, reasons: ['success rate 0.01 is below 0.2'] };

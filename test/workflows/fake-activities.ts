@@ -55,6 +55,7 @@ export const calibration = (accepted: boolean): CalibrationReport =>
     accepted,
     verdict: accepted ? 'accepted' : 'too_easy',
     reasons: accepted ? [] : ['success rate 0.9 is above 0.6'],
+    successRate: accepted ? 0.4 : 0.9,
   }) as unknown as CalibrationReport;
 
 export type Activities = ControlActivities & AnalysisActivities & RolloutActivities & GpuActivities;
