@@ -52,15 +52,15 @@ export const presets: Record<PresetName, PresetValues> = {
     training: {
       groupsPerStep: 4,
       groupSize: 8,
-      steps: 10,
+      steps: 8,
       learningRate: 3e-4,
-      checkpointEvery: 5,
+      checkpointEvery: 4,
       threads: 2,
       tokensPerForward: 1024,
     },
     composites: { share: 0.2 },
     validation: { seeds: 32, targetTasks: 60 },
-    router: { kind: 'learned', tasks: 120, trials: 1 },
+    router: { kind: 'learned', tasks: 100, trials: 1 },
     evaluation: { tasks: 200, trials: 1, sampling: { maxTokens: TEXT_TOKENS }, plainRequests: 60 },
   },
 };
