@@ -96,6 +96,7 @@ export default tseslint.config(
       'coverage',
       'jest.config.js',
       'test/recorded/*/modules',
+      'campaigns/real/modules',
     ],
   },
   js.configs.recommended,

@@ -48,3 +48,23 @@ it.each(['shop-base', 'tau2-retail', 'toolsandbox'])(
     }
   },
 );
+
+test('the modules of campaigns/real.yaml are what recorded replies hold', () => {
+  const set = join(recordedFolder, 'instructions');
+  const replies = readdirSync(set)
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => readFileSync(join(set, file), 'utf8'));
+  const modules = join(recordedFolder, '..', '..', 'campaigns', 'real', 'modules');
+  const kept = readdirSync(modules);
+  expect(kept.length).toBeGreaterThan(0);
+  for (const file of kept) {
+    // The target's tools are put before it, and its rationale after it.
+    const [tools, ...rest] = readFileSync(join(modules, file), 'utf8').trimEnd().split('\n');
+    const [written, rationale] = [rest.slice(0, -1).join('\n').trim(), rest.at(-1)];
+    expect([tools, rationale]).toEqual([
+      expect.stringMatching(/^const targetTools = /),
+      expect.stringMatching(/^\/\/ Rationale: /),
+    ]);
+    expect({ file, isThere: replies.some((reply) => reply.includes(written)) }).toEqual({ file, isThere: true });
+  }
+});
