@@ -1,0 +1,244 @@
+const targetTools = {};
+/*
+ * Trains `include_required_words_verbatim`: a quoted word that must appear is put into the text, in exactly that form
+ * and as often as demanded.
+ * Even seed (word_wanted): the quoted word must appear, or must appear at least twice.
+ * Odd seed (word_unwanted): same subject and word, but it must not appear, or may appear at most once: an ordinary
+ * text is right, and working the quoted word in as a reflex is wrong.
+ */
+// History:
+// Round 1: success 9%, wanted words 1%, single bans about 8% with mostly no credit. Words that fit the subject, no
+//   pairs of words, fewer second turns and limits, a shorter ban, credit in more levels, a hint that says how to begin.
+const policy = "Follow the user's instructions exactly.";
+/* subject : how its words begin : close words, for counting : words that fit but are rarely there by chance */
+const TOPICS = [
+  'lighthouses:lighthouse:sea light:harbor storm island',
+  'kites:kite:wind sky:string beach summer',
+  'libraries:librar:books knowledge:silence letter teacher',
+  'trains:train:travel station:village ticket valley',
+  'candles:candle:light flame:evening kitchen dinner',
+  'violins:violin:music sound:concert dance memory',
+  'owls:owl:night forest:silence branch feather',
+  'deserts:desert:sand heat:camel river night',
+  'pancakes:pancake:breakfast butter:morning kitchen friend',
+  'umbrellas:umbrella:weather storm:pocket street yellow',
+  'horses:horse:strength farm:meadow saddle friend',
+  'islands:island:ocean beach:boat summer secret',
+  'clocks:clock:time hour:tower school morning',
+  'pottery:pott:clay art:table flower village',
+  'honey:honey:sweet nature:flower spoon breakfast',
+  'volcanoes:volcan:lava earth:ash village smoke',
+  'dolphins:dolphin:ocean water:friend boat dance',
+  'glaciers:glacier:ice water:valley river blue',
+  'snails:snail:shell slow:leaf morning kitchen',
+  'whales:whale:ocean song:boat giant journey',
+  'carpets:carpet:floor color:home pattern dance',
+  'castles:castle:stone history:king tower secret',
+  'spiders:spider:web silk:corner morning shadow',
+  'chocolate:chocolat:sweet cocoa:gift dinner memory',
+  'tunnels:tunnel:dark light:valley city secret',
+  'lemons:lemon:yellow fruit:kitchen summer sugar',
+  'tigers:tiger:forest power:river shadow silence',
+  'tractors:tractor:farm work:farmer mud morning',
+  'waterfalls:waterfall:water nature:valley journey music',
+].map((each) => each.split(':'));
+const OPENERS = [
+  (topic) => `Write a short text about ${topic}.`,
+  (topic) => `Tell me about ${topic}.`,
+  (topic) => `Write about ${topic}.`,
+  (topic) => `Please write about ${topic}.`,
+  (topic) => `I would like to read something about ${topic}.`,
+];
+const MUST = [(word) => `Include the word "${word}".`, (word) => `The word "${word}" must appear in it.`];
+const MUST_NOT = [(word) => `Write without the word "${word}".`, (word) => `The word "${word}" must not appear.`];
+/* Wide limits, which an ordinary text keeps. */
+const LIMITS = [
+  (n) => ({ min: 8 + n, max: 9999, text: `Use at least ${8 + n} words.` }),
+  (n) => ({ min: 8 + n, max: 9999, text: `Write ${8 + n} words or more.` }),
+  (n) => ({ min: 0, max: 150 + 10 * n, text: `Use at most ${150 + 10 * n} words.` }),
+  (n) => ({ min: 0, max: 150 + 10 * n, text: `It must not be longer than ${150 + 10 * n} words.` }),
+];
+const NO_LIMIT = { min: 0, max: 9999, text: '' };
+const AGAIN = [
+  'Now say it in other words. All that I asked before still holds.',
+  'Thank you. Can you put it differently? Keep to everything that I asked.',
+];
+const ADD = [
+  (rule) => `Good. Now write it again with one more thing: ${rule} Keep to what I asked before.`,
+  (rule) => `Thank you. One thing more, beside what I asked at first: ${rule} Write all of it again.`,
+  (rule) => `Please change it. ${rule} All that I asked before still holds.`,
+];
+const KINDS = ['single', 'single', 'single', 'count', 'count', 'count', 'again', 'added'];
+
+function randomOf(seed) {
+  let a = Math.imul(seed + 1, 0x9e3779b1);
+  return (limit) => {
+    a = (a + 0x6d2b79f5) | 0;
+    let t = Math.imul(a ^ (a >>> 15), 1 | a);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) % limit;
+  };
+}
+
+export const describe = () => ({ policy, tools: [], maxSteps: 4 });
+
+/* A rule: the word occurs at least `min` and at most `max` times. */
+const wants = (word, form) => ({ word, min: 1, max: 9999, text: MUST[form](word) });
+const bans = (word, form) => ({ word, min: 0, max: 0, text: MUST_NOT[form](word) });
+const wantsTwo = (word) => ({ word, min: 2, max: 9999, text: `Use the word "${word}" at least twice.` });
+const allowsOne = (word) => ({ word, min: 0, max: 1, text: `Use the word "${word}" at most once.` });
+
+function instance(seed, fewer) {
+  const special = seed % 2 === 0;
+  const below = randomOf(Math.floor(seed / 2)); // both of a pair draw the same
+  const pick = (list) => list[below(list.length)];
+  const [topic, stem, close, fitting] = pick(TOPICS);
+  const [closeWord, fittingWord] = [pick(close.split(' ')), pick(fitting.split(' '))];
+  const drawnKind = pick(KINDS);
+  const form = below(3) === 2 ? 1 : 0;
+  const opener = pick(OPENERS)(topic);
+  const drawnLimit = pick(LIMITS)(below(6));
+  const [limited, limitFirst] = [below(4) === 0, below(2) === 1];
+  const [again, add, style] = [pick(AGAIN), pick(ADD), below(3)];
+
+  const kind = fewer && drawnKind !== 'count' ? 'single' : drawnKind;
+  const limit = limited && !fewer ? drawnLimit : NO_LIMIT;
+  const counted = special ? wantsTwo(closeWord) : allowsOne(closeWord);
+  const rule = kind === 'count' ? counted : special ? wants(fittingWord, form) : bans(fittingWord, form);
+  const rules = kind === 'added' ? [] : [rule]; // what is asked at first
+  const asked = rules.map((each) => each.text);
+  const parts = limitFirst ? [opener, limit.text, ...asked] : [opener, ...asked, limit.text];
+  const turns = [{ say: parts.filter((part) => part !== '').join(' '), rules, reworded: false }];
+  if (kind === 'again') turns.push({ say: again, rules, reworded: true });
+  if (kind === 'added') turns.push({ say: add(rule.text), rules: [rule], reworded: false });
+  return { special, kind, topic, stem, limit, turns, style, texts: [], idle: 0, done: false };
+}
+export const make = (seed) => instance(seed, false);
+/* One turn, no limit. */
+export const easier = (seed) => instance(seed, true);
+
+export const start = ({ turns }) => [
+  { role: 'system', content: policy },
+  { role: 'user', content: turns[0].say },
+];
+
+/* Whatever text comes is the text that was asked for; then the user asks once more, or says thanks. */
+export function step(before, message) {
+  const state = JSON.parse(JSON.stringify(before)); // never change what was handed in
+  const calls = Array.isArray(message?.toolCalls) ? message.toolCalls : [];
+  const content = typeof message?.content === 'string' ? message.content : '';
+  const text = content.replace(/[\s\u0000-\u001f\u007f]+/g, ' ').trim().slice(0, 8000);
+  if (calls.length > 0) {
+    state.idle += 1;
+    state.done = state.done || state.idle >= 3;
+    const messages = calls.map((call) => ({ role: 'tool', toolCallId: call?.id ?? '', content: 'error: no such tool' }));
+    return { state, done: state.done, messages };
+  }
+  const answer = (said) => ({ state, done: state.done, messages: [{ role: 'user', content: said }] });
+  if (state.done) return answer('Goodbye.');
+  if (text === '') {
+    state.idle += 1;
+    state.done = state.idle >= 3;
+    return answer(state.done ? 'Goodbye.' : 'You have not written anything.');
+  }
+  state.texts.push(text);
+  state.done = state.texts.length >= state.turns.length;
+  return answer(state.done ? 'Thank you.' : state.turns[state.texts.length].say);
+}
+
+/* Words that only comment on the request: a text has others beside them. */
+const COMMENT = (
+  'here is are a an the this that it i you your of for in on and with without to not does do can will short text texts ' +
+  'sentence word words use used using include includes included including contain contains containing sure about'
+).split(' ');
+const tokensOf = (text) => text.toLowerCase().replace(/’/g, "'").match(/[a-z0-9]+(?:'[a-z]+)*/g) ?? [];
+const countOf = (tokens, word) => tokens.filter((each) => each === word || each.startsWith(`${word}'`)).length;
+const runsOf = (tokens) => tokens.slice(5).map((_, at) => tokens.slice(at, at + 6).join(' '));
+
+/* Is it a text on the subject in words of its own (essay), neither a copy nor one thing over and over (answer)? */
+function formOf({ stem, turns, texts }, turn) {
+  const tokens = tokensOf(texts[turn]);
+  const distinct = new Set(tokens);
+  const requests = turns.slice(0, turn + 1).map(({ say }) => tokensOf(say));
+  const known = new Set([...requests.flat(), ...COMMENT]);
+  const copied = new Set(requests.flatMap(runsOf));
+  const touches = (list) => list.some((each) => each.startsWith(stem));
+  const former = turn > 0 ? tokensOf(texts[turn - 1]) : [];
+  const goesOn = touches(former) && tokens.some((each) => each.length > 5 && former.includes(each));
+  const holdsWanted = turns[turn].rules.some((rule) => rule.min > 0 && countOf(tokens, rule.word) > 0);
+  const own = [...distinct].filter((each) => !known.has(each)).length;
+  const varied = distinct.size * 2 >= tokens.length || distinct.size >= 40;
+  const essay = tokens.length >= 8 && own >= 4 && (touches(tokens) || goesOn || holdsWanted);
+  return { essay, answer: essay && varied && !runsOf(tokens).some((run) => copied.has(run)) };
+}
+
+/* How far a rule is kept, from 0 to 1; a related form of a wanted word is a beginning. */
+function shareOf({ word, min, max }, tokens, stem) {
+  const count = countOf(tokens, word);
+  if (min === 0) return count <= max ? 1 : count === max + 1 ? 0.5 : 0;
+  const root = word.length > 4 ? word.slice(0, -1) : word;
+  const related = tokens.some((each) => each.startsWith(root) && !each.startsWith(stem));
+  return count > 0 ? Math.min(count, min) / min : related ? 0.3 : 0;
+}
+
+function judge(state, turn) {
+  const text = state.texts[turn];
+  const { essay, answer } = text === undefined ? { essay: false, answer: false } : formOf(state, turn);
+  if (!answer) return { essay: Number(essay), answer: 0, share: 0, right: 0 };
+  const tokens = tokensOf(text);
+  const { rules, reworded } = state.turns[turn];
+  const length = text.split(' ').length;
+  const fits = length >= state.limit.min && length <= state.limit.max;
+  const fresh = !reworded || tokens.join(' ') !== tokensOf(state.texts[turn - 1]).join(' ');
+  const shares = rules.map((rule) => shareOf(rule, tokens, state.stem));
+  const share = Math.min(1, ...shares);
+  return { essay: 1, answer: 1, share, right: Number(share === 1 && fits && fresh) };
+}
+
+export function reward(state) {
+  const judged = state.turns.map((_, turn) => judge(state, turn));
+  const mean = (field) => judged.reduce((sum, each) => sum + each[field], 0) / judged.length;
+  const right = state.done && judged.every((each) => each.right === 1);
+  return {
+    reward: right ? 1 : 0.04 * mean('essay') + 0.1 * mean('answer') + 0.15 * mean('share'),
+    branch: state.special ? 'word_wanted' : 'word_unwanted',
+    breakdown: { essays: mean('essay'), answers: mean('answer'), words: mean('share'), right_texts: mean('right') },
+  };
+}
+
+export const reference = ({ turns }) => ({
+  actions: [],
+  tell: turns[turns.length - 1].rules.filter((rule) => rule.min > 0).map((rule) => rule.word),
+});
+
+const BASES = [
+  (topic) =>
+    `Whoever knows ${topic} well has a story or two worth hearing. ` +
+    'Small details reveal how much care goes into things we barely notice.',
+  (topic) =>
+    `There is much to learn from ${topic}, even on an ordinary afternoon. ` +
+    'Look closely, stay patient and let your curiosity lead you onward.',
+  (topic) =>
+    `My grandmother used to talk about ${topic} whenever guests came over. ` +
+    'She found something fresh to tell them every single week.',
+];
+const EXTRAS = [(word) => `One thought stays with me here: ${word}.`, (word) => `So I keep saying ${word} out loud.`];
+
+/* A text for each turn, in which each word of a rule occurs timesOf(rule) times. */
+const script = ({ topic, turns, style }, timesOf) =>
+  turns.map(({ rules }, turn) => {
+    const words = rules.flatMap((rule) => Array.from({ length: timesOf(rule) }, () => rule.word));
+    const extras = words.map((word, n) => EXTRAS[n % EXTRAS.length](word));
+    return { role: 'assistant', content: [BASES[(style + turn) % BASES.length](topic), ...extras].join(' ') };
+  });
+export const solve = (seed, state = make(seed)) => script(state, (rule) => rule.min);
+export const shortcuts = (seed, state = make(seed)) => ({
+  'every quoted word, always': script(state, (rule) => (rule.max === 1 ? 2 : Math.max(1, rule.min))),
+  'every quoted word once': script(state, () => 1),
+  'no quoted word ever': script(state, () => 0),
+});
+export const hint = () =>
+  'Write two or three plain sentences about the subject itself, and say nothing about the request. If a word in ' +
+  'quotation marks must appear, use that very word in one of the sentences, spelled the same, and in two of them if it ' +
+  'is wanted twice. If it must stay out, or may come at most once, just write about the subject and never mention it.';
+// Rationale: In the failed attempts the agent writes a fluent text on the subject (elephants, space travel) and leaves the quoted word out or gives only a related form of it, while in the passed ones it works the very word into a sentence. The instances here set that same choice in the same words on other subjects, pay only for the exact form as often as demanded, and the twins keep the agent from dropping in every quoted word by reflex.
