@@ -79,7 +79,7 @@ demo: install build ## The whole method on this machine, about 10 minutes (SEED=
 	bin/campaign run campaigns/demo.yaml $(if $(SEED),--seed $(SEED))
 
 .PHONY: real
-real: build real-model ## The method on a real model of 135 M parameters, two to three hours; goes on after a stop (SEED=n trains with another seed, SMALL=1 20 minutes)
+real: build real-model ## The method on a real model of 135 M parameters: hours, goes on after a stop (SEED=n trains with another seed, SMALL=1 made small)
 	bin/campaign run campaigns/$(if $(SMALL),real-small,real).yaml $(if $(SEED),--training-seed $(SEED))
 
 .PHONY: test
