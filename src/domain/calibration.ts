@@ -130,12 +130,9 @@ function judge(measured: Measures, bands: CalibrationBands): Pick<CalibrationRep
   return { verdict: 'too_little_contrast', reasons };
 }
 
-/** Success on the instances that are judged: those that need the capability, where the others are mastered. */
-export const judgedSuccess = (report: CalibrationReport): number => (report.judged?.measures ?? report).successRate;
-
 /** Whether hints or easier instances can bring it into the bands: it is too hard, or too few groups inform while few rollouts succeed. */
 export function wantsAid(report: CalibrationReport, { successRate: [low, high] }: CalibrationBands): boolean {
-  const successRate = judgedSuccess(report);
+  const { successRate } = report.judged?.measures ?? report;
   return report.verdict === 'too_hard' || (report.verdict === 'too_little_contrast' && successRate < (low + high) / 2);
 }
 

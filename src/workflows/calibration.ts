@@ -3,7 +3,7 @@
  * beside them, are tried only where the rewards before missed the bands for want of success, and what each came to is kept. Hints under
  * which the policy succeeds less (a small model is easily put off) are left out again.
  */
-import { judgedSuccess, wantsAid, type CalibrationReport } from '../domain/calibration';
+import { wantsAid, type CalibrationReport } from '../domain/calibration';
 import { sandboxSpec } from '../domain/environment-spec';
 import type { RolloutSummary } from '../domain/rollout-summary';
 import { aidNames, type Aids, type SynthesisRound } from '../domain/synthesis-round';
@@ -31,10 +31,11 @@ export async function calibrate(input: SynthesisInput, record: SynthesisRound, s
     if (!wantsAid(last, bands)) return;
     const aids = { ...kept, ...aid };
     const calibrationRollouts = await status.gate.step(() => rolledOut(input, record, aids));
-    const before = judgedSuccess(last);
+    const before = last.successRate;
     last = await judged(calibrationRollouts);
     record.aided = [...(record.aided ?? []), { ...aids, calibrationRollouts, calibration: last }];
-    if (judgedSuccess(last) >= before) kept = aids;
+    // Over all instances: which of them are judged may differ between the two.
+    if (last.successRate >= before) kept = aids;
   }
 }
 
