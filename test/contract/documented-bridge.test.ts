@@ -33,9 +33,7 @@ test.each([
       openProcessEnvironment({ command: [join(root, '.venv', 'bin', 'python'), 'bridge.py'], cwd: folder });
     const environment = await open();
     try {
-      const started = Date.now();
       expect(await checkEnvironment(environment, { again: open })).toEqual([]);
-      expect(Date.now() - started).toBeLessThan(10_000);
       const episode = await environment.reset({ id: 'train-0', seed: 1 });
       const toolCalls = [{ id: 'c', name: 'answer', arguments: { sum: 5 } }];
       expect(await episode.step({ role: 'assistant', content: '', toolCalls })).toMatchObject({

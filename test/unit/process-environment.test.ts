@@ -193,7 +193,6 @@ describe('hostile processes', () => {
   });
 
   test('an endless line ends the process at once; who waits beside it may try again', async () => {
-    const started = Date.now();
     const [bad, good] = await beside(
       `${lineOf(`'x'.repeat(1000)`)} setInterval(() => process.stdout.write('y'.repeat(1 << 20)), 0);`,
     );
@@ -203,7 +202,6 @@ describe('hostile processes', () => {
     expect(good).toMatchObject({ status: expect.stringMatching(/fulfilled|rejected/) });
     if (good?.status === 'rejected') expect(good.reason).toMatchObject({ type: 'EnvironmentDied', retryable: true });
     expect(String((bad as PromiseRejectedResult).reason).length).toBeLessThan(2000);
-    expect(Date.now() - started).toBeLessThan(10_000);
   }, 20_000);
 
   test('print of one among several: all of them may be tried again', async () => {
@@ -215,7 +213,7 @@ describe('hostile processes', () => {
     const stream = new PassThrough();
     const lines: number[] = [];
     readLines(stream, { onLine: (line) => lines.push(line.length), onTooLong: () => lines.push(-1), max: 12e6 });
-    const started = Date.now();
+    const before = process.cpuUsage();
     for (let n = 0; n < 10_000; n++) stream.write('x'.repeat(1000));
     stream.write('\n');
     for (let n = 0; n < 14_000; n++) stream.write('y'.repeat(1000));
@@ -223,7 +221,7 @@ describe('hostile processes', () => {
     stream.end();
     await new Promise((resolve) => stream.once('end', resolve));
     expect(lines).toEqual([10_000_000, -1, 4]);
-    expect(Date.now() - started).toBeLessThan(3000);
+    expect(process.cpuUsage(before).user).toBeLessThan(5e6);
   });
 
   test('the last words are kept to 4 KiB', async () => {
@@ -240,17 +238,15 @@ describe('hostile processes', () => {
     ['in a session of its own', 'true'],
   ])('a grandchild that holds the pipes, %s, does not hold up the end', async (_, detached) => {
     const environment = bridge(
-      `const child = require('node:child_process').spawn('sleep', ['60'], { stdio: 'inherit', detached: ${detached} });
+      `const child = require('node:child_process').spawn('sleep', ['600'], { stdio: 'inherit', detached: ${detached} });
        if (method === 'step') return send(id, { messages: [{ role: 'user', content: String(child.pid) }], done: false });
        process.exit(4);`,
     );
     const episode = await environment.reset(task);
     const { messages } = await episode.step(message);
-    const started = Date.now();
     await expect(episode.evaluate('max_steps')).rejects.toMatchObject({
       message: expect.stringContaining('exit code 4'),
     });
-    expect(Date.now() - started).toBeLessThan(3000);
     const grandchild = Number(messages[0]!.content);
     if (detached === 'true') process.kill(grandchild);
     else await gone(grandchild);

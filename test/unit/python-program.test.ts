@@ -46,14 +46,12 @@ test('one that prints nothing and works can be seen to; one that stands still is
   });
   await runPython(program(`end=$(($(date +%s) + 6)); while [ $(date +%s) -lt $end ]; do :; done`));
   expect(work).toBeGreaterThan(1);
-  const began = performance.now();
   // What it has started holds its pipes.
-  const hung = runPython({ ...program('sleep 30 & exec sleep 30'), idleSeconds: 2 });
+  const hung = runPython({ ...program('sleep 300 & exec sleep 300'), idleSeconds: 2 });
   await expect(hung).rejects.toMatchObject({
     type: 'PythonFailed',
     message: expect.stringMatching(/trainer merge used no processor time for \d s and was killed/) as string,
   });
-  expect(performance.now() - began).toBeLessThan(15_000);
 }, 60_000);
 
 test.each([
