@@ -53,7 +53,8 @@ export function createAnalysis({
         const work = asking({ ...payer, store, title: 'discover candidates' });
         return analyst.discover({ rollouts, quotable, description, rule, seed, ...work });
       });
-      return { ref: found, selects: analyst.selects };
+      const { pairs } = await readJson(store, found, discoverySchema);
+      return { ref: found, selects: analyst.selects, ...(pairs && { pairs }) };
     },
 
     async label({ target, analyst: spec, rollouts, candidates: ref, pass, seed, ...payer }) {
@@ -92,7 +93,7 @@ export function createAnalysis({
     async combine({ target, rule, rollouts, labels, selected }) {
       const environment = await environments.get(target);
       const { version } = await environment.describe();
-      const key = `composite/${digest({ form: '1', rule, rollouts, labels, selected, version })}`;
+      const key = `composite/${digest({ form: '2', rule, rollouts, labels, selected, version })}`;
       const ref = await keptJson(store, { key, producer: 'combine', inputs: [rollouts, ...labels] }, async () => {
         const combined = compositeOf({ passes: await passesOf(labels), selected, rule });
         if ('none' in combined) return combined;

@@ -4,7 +4,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { BaseCheck } from '../domain/base-check';
 import type { CalibrationReport } from '../domain/calibration';
 import type { CalibrationBands, Campaign, SelectionRule, Training } from '../domain/campaign';
-import type { Candidate, Lacking } from '../domain/capability';
+import type { Candidate, Lacking, Pair } from '../domain/capability';
 import type { Combined } from '../domain/composite';
 import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { Identity, KindSpec } from '../domain/kind';
@@ -165,7 +165,7 @@ export interface AnalysisActivities {
       rollouts: ArtifactRef;
       seed: number;
     },
-  ): Promise<{ ref: ArtifactRef; selects: 'by labels' | 'outright' }>;
+  ): Promise<{ ref: ArtifactRef; selects: 'by labels' | 'outright'; pairs?: Pair[] }>;
   label(
     input: Payer & {
       target: EnvironmentSpec;

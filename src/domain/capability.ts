@@ -18,6 +18,10 @@ export const citationSchema = z.object({
 });
 export type Citation = z.infer<typeof citationSchema>;
 
+/** Capabilities that are needed together, two at a time. */
+export const pairSchema = z.object({ names: z.tuple([z.string(), z.string()]), share: z.number() });
+export type Pair = z.infer<typeof pairSchema>;
+
 export const candidateSchema = z.object({
   name: capabilityNameSchema,
   definition: z.string(),
@@ -25,8 +29,8 @@ export const candidateSchema = z.object({
   examples: z.array(z.string()),
   /** Steps that show it, of both outcomes; for analysts that cite. */
   citations: z.array(citationSchema).optional(),
-  /** Of a composite: the capabilities that its instances need together, two at a time, with the share of each pair. */
-  parts: z.array(z.object({ names: z.tuple([z.string(), z.string()]), share: z.number() })).optional(),
+  /** Of a composite. */
+  parts: z.array(pairSchema).optional(),
 });
 export type Candidate = z.infer<typeof candidateSchema>;
 /** A capability in words. */
@@ -42,7 +46,12 @@ export const faultSchema = z.object({
 export type Fault = z.infer<typeof faultSchema>;
 
 /** What discovery found. */
-export const discoverySchema = z.object({ candidates: z.array(candidateSchema), faults: z.array(faultSchema) });
+export const discoverySchema = z.object({
+  candidates: z.array(candidateSchema),
+  faults: z.array(faultSchema),
+  /** What failures need together, where that was found beside the candidates: else it is found from labels. */
+  pairs: z.array(pairSchema).optional(),
+});
 export type Discovery = z.infer<typeof discoverySchema>;
 
 export type Label = 'NA' | 'PRESENT' | 'LACKING';

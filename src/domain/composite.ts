@@ -4,21 +4,27 @@
  */
 import { z } from 'zod';
 import type { SelectionRule } from './campaign';
-import { candidateSchema, type Candidate, type Lacking, type LabelPass } from './capability';
+import { candidateSchema, type Candidate, type Lacking, type LabelPass, type Pair } from './capability';
 
 export const COMPOSITE = 'combined_capabilities';
 
 /** Of the failures that count for a pair: rarer ones are left out. */
 const LEAST_SHARE = 0.1;
 
-type Pair = NonNullable<Candidate['parts']>[number];
+/** Of the failures: what more of them than this need goes with everything, and is no part of a pair. */
+const MOST_NEEDED = 0.9;
 
 export const compositeSchema = z.object({
   candidate: candidateSchema,
-  /** Failed trajectories that need two or more of the selected capabilities at once, and lack one of these. */
-  failures: z.number().int(),
-  /** All failed trajectories. */
-  of: z.number().int(),
+  /** Where it was found from labels. */
+  counted: z
+    .object({
+      /** Failed trajectories that need two or more of the selected capabilities at once, and lack one of these. */
+      failures: z.number().int(),
+      /** All failed trajectories. */
+      of: z.number().int(),
+    })
+    .optional(),
 });
 export type Composite = z.infer<typeof compositeSchema>;
 
@@ -39,9 +45,10 @@ export function compositeOf({
   selected: readonly Lacking[];
   rule: Pick<SelectionRule, 'rho'>;
 }): Combined {
-  const names = selected.map(({ name }) => name);
-  if (names.length < 2) return { none: 'fewer than two capabilities are selected' };
-  if (names.includes(COMPOSITE)) return { none: `a selected capability is called ${COMPOSITE} already` };
+  const unsuited = unsuitedFor(selected);
+  if (unsuited !== undefined) return { none: unsuited };
+  const names = selected.flatMap(({ name }) => (needOf(passes, name) > MOST_NEEDED ? [] : [name]));
+  if (names.length < 2) return { none: 'nearly every failure needs all selected capabilities but one' };
   const failed = new Set(passes.flatMap((pass) => Object.values(pass.labels).flatMap(failedIn)));
   const pairs = pairsOf(names).map((pair) => ({ names: pair, ids: lackingWithin(passes, pair) }));
   const lacking = new Set(pairs.flatMap(({ ids }) => ids));
@@ -56,11 +63,34 @@ export function compositeOf({
     known: selected,
     examples: [...new Set(frequent.flatMap(({ ids }) => ids))].sort(),
   });
-  return { composite: { candidate, failures: lacking.size, of: failed.size } };
+  return { composite: { candidate, counted: { failures: lacking.size, of: failed.size } } };
+}
+
+/** Of pairs that somebody else found. */
+export function statedComposite({
+  pairs,
+  selected,
+}: {
+  pairs: readonly Pair[];
+  selected: readonly Lacking[];
+}): Combined {
+  const unsuited = unsuitedFor(selected);
+  if (unsuited !== undefined) return { none: unsuited };
+  const candidate = restrictedTo({ parts: [...pairs], examples: [] }, selected);
+  return candidate ? { composite: { candidate } } : { none: 'of no given pair both capabilities are selected' };
+}
+
+function unsuitedFor(selected: readonly Lacking[]): string | undefined {
+  if (selected.length < 2) return 'fewer than two capabilities are selected';
+  if (selected.some(({ name }) => name === COMPOSITE)) return `a selected capability is called ${COMPOSITE} already`;
+  return undefined;
 }
 
 /** The composite of those of its pairs whose capabilities are both among `known`; undefined where none is. */
-export function restrictedTo(composite: Candidate, known: readonly Lacking[]): Candidate | undefined {
+export function restrictedTo(
+  composite: Pick<Candidate, 'parts' | 'examples'>,
+  known: readonly Lacking[],
+): Candidate | undefined {
   const has = (name: string): boolean => known.some((one) => one.name === name);
   const pairs = (composite.parts ?? []).filter(({ names }) => names.every(has));
   return pairs.length > 0 ? candidateOf({ pairs, known, examples: composite.examples }) : undefined;
@@ -83,6 +113,13 @@ function candidateOf(o: { pairs: readonly Pair[]; known: readonly Lacking[]; exa
   );
   const definition = `Several capabilities in one conversation, each where it is needed: ${pairsText(parts)}. ${definitions.join(' ')}`;
   return { name: COMPOSITE, definition, examples: o.examples, parts };
+}
+
+/** The share of the failures that need it: those that are not NA. */
+function needOf(passes: readonly LabelPass[], name: string): number {
+  const labels = passes.flatMap((pass) => (Object.hasOwn(pass.labels, name) ? [pass.labels[name]!] : []));
+  const all = labels.flatMap(failedIn).length;
+  return all === 0 ? 0 : 1 - labels.flatMap(({ na_failed }) => na_failed).length / all;
 }
 
 const pairsOf = (names: readonly string[]): [string, string][] =>

@@ -43,13 +43,13 @@ export const votesText = (
   of: string,
 ): string => (parts ? 'pairs' : passes === 0 ? 'given' : `${votes}${of}${passes}`);
 
-/** `of refuse with tell (62%), ...; 45 of 255 failures lack two of them at once`; undefined of what is no composite. */
+/** `of refuse with tell (62%), ...; 45 of 255 failures need two capabilities at once`; undefined of what is no composite. */
 export const compositeText = ({
   parts,
   coverage,
 }: Pick<ReportedCapability, 'parts' | 'coverage'>): string | undefined =>
   parts &&
-  `of ${pairsText(parts)}; ${valueText(coverage)} of ${coverage.n} failures need two capabilities at once; ` +
+  `of ${pairsText(parts)}; ${coverage.value === undefined ? 'the pairs were given' : `${valueText(coverage)} of ${coverage.n} failures need two capabilities at once`}; ` +
     'calibrated with, and trained from, the sum of their adapters';
 
 /** What validation says of an adapter: `helps`, `gamed`, `no gain`. */

@@ -3,8 +3,9 @@
  * that it can't be trained is a row of the report, and takes nothing from its parts.
  */
 import { workflowInfo } from '@temporalio/workflow';
-import type { Candidate, Lacking } from '../domain/capability';
-import { partNames, restrictedTo } from '../domain/composite';
+import type { ArtifactRef } from '../domain/artifacts';
+import type { Candidate, Lacking, Pair } from '../domain/capability';
+import { partNames, restrictedTo, statedComposite, type Combined } from '../domain/composite';
 import type { CapabilityResult, SelectionResult } from '../domain/results';
 import type { CapabilityInput } from './capability';
 import { workflowIds } from './messages';
@@ -13,24 +14,32 @@ import { startCapability } from './start-child';
 import { control } from './steps';
 
 /** The selection with the composite of what was selected, or with why there is none; as it is where none is wanted. */
-export async function withComposite(run: Run, selection: SelectionResult): Promise<SelectionResult> {
-  const { config, status, found } = run;
+export async function withComposite(
+  run: Run,
+  selection: SelectionResult,
+  pairs: readonly Pair[] | undefined,
+): Promise<SelectionResult> {
   const { selected, labels } = selection;
-  if (config.composites.share === 0 || selected.length === 0) return selection;
-  if (labels.length === 0)
-    return { ...selection, noComposite: 'nothing was labeled: it is not known what failures need together' };
-  const combined = await status.gate.step(() =>
+  if (run.config.composites.share === 0 || selected.length === 0) return selection;
+  const lacking = selected.map(({ candidate: { name, definition } }) => ({ name, definition }));
+  const combined = pairs ? statedComposite({ pairs, selected: lacking }) : await combinedBy(run, labels, lacking);
+  return 'none' in combined
+    ? { ...selection, noComposite: combined.none }
+    : { ...selection, composite: combined.composite };
+}
+
+async function combinedBy(run: Run, labels: ArtifactRef[], selected: Lacking[]): Promise<Combined> {
+  const { config, status, found } = run;
+  if (labels.length === 0) return { none: 'nothing was labeled: it is not known what failures need together' };
+  return status.gate.step(() =>
     control(config, 'look for capabilities that failures need together').combine({
       target: config.target,
       rule: config.selection,
       rollouts: required(found.baseRollouts).ref,
       labels,
-      selected: selected.map(({ candidate: { name, definition } }) => ({ name, definition })),
+      selected,
     }),
   );
-  return 'none' in combined
-    ? { ...selection, noComposite: combined.none }
-    : { ...selection, composite: combined.composite };
 }
 
 interface Part {

@@ -1,6 +1,14 @@
 /** The composite: which selected capabilities failures need together, and how the steps are shared with it. */
-import { candidateSchema, type LabelPass } from '../../src/domain/capability';
-import { COMPOSITE, compositeOf, pairsText, partNames, restrictedTo, sharedSteps } from '../../src/domain/composite';
+import { candidateSchema, type LabelPass, type Pair } from '../../src/domain/capability';
+import {
+  COMPOSITE,
+  compositeOf,
+  pairsText,
+  partNames,
+  restrictedTo,
+  sharedSteps,
+  statedComposite,
+} from '../../src/domain/composite';
 import { readFixtureRollouts } from '../support/fixture-rollouts';
 import { readTruth } from '../support/fixture-truth';
 import { referenceLabels } from '../support/reference-labels';
@@ -33,6 +41,10 @@ const [noTell, noRefuse, noAsk] = [`-${tell}`, `-${refuse}`, `-${ask}`] as const
 
 const composite = (passes: LabelPass[], names: string[] = [tell, refuse, ask], rho = 0.1) =>
   compositeOf({ passes, selected: defined(...names), rule: { rho } });
+function candidateIn(found: ReturnType<typeof composite>) {
+  if (!('composite' in found)) throw new Error(found.none);
+  return found.composite.candidate;
+}
 const none = (said: string) => ({ none: expect.stringContaining(said) as string });
 
 describe('which capabilities are needed together', () => {
@@ -49,8 +61,8 @@ describe('which capabilities are needed together', () => {
       }),
     ]);
     if (!('composite' in found)) throw new Error(found.none);
-    const { candidate, failures, of } = found.composite;
-    expect([failures, of]).toEqual([4, 20]);
+    const { candidate, counted } = found.composite;
+    expect(counted).toEqual({ failures: 4, of: 20 });
     expect(candidateSchema.parse(candidate)).toEqual(candidate);
     expect(candidate).toMatchObject({
       name: COMPOSITE,
@@ -71,15 +83,17 @@ describe('which capabilities are needed together', () => {
     expect(composite([both, ...apart])).toEqual(none('0 of 20 failures need two'));
     // Half of the passes is not most of them.
     expect(composite([both, pass({})])).toHaveProperty('none');
-    expect(composite([both, both, pass({ f00: [noTell, refuse] })])).toMatchObject({ composite: { failures: 2 } });
+    expect(composite([both, both, pass({ f00: [noTell, refuse] })])).toMatchObject({
+      composite: { counted: { failures: 2 } },
+    });
   });
 
   test('a pass that does not label one of them, or does not look at the trajectory, says nothing of it', () => {
     const both = pass({ f00: [noTell, refuse], f01: [noTell, noRefuse] });
     const others = [pass({}, { names: [tell] }), pass({}, { names: [ask] })];
-    expect(composite([both, ...others])).toMatchObject({ composite: { failures: 2 } });
+    expect(composite([both, ...others])).toMatchObject({ composite: { counted: { failures: 2 } } });
     const elsewhere = pass({}, { looked: (id) => id > 'f01' });
-    expect(composite([both, elsewhere, elsewhere])).toMatchObject({ composite: { failures: 2, of: 20 } });
+    expect(composite([both, elsewhere, elsewhere])).toMatchObject({ composite: { counted: { failures: 2, of: 20 } } });
   });
 
   test('does not depend on the order of the passes, nor on what passed', () => {
@@ -89,15 +103,15 @@ describe('which capabilities are needed together', () => {
       pass({ f00: [noTell], f01: [noTell, refuse], f02: [noRefuse, noAsk] }),
     ];
     const found = composite(passes);
-    expect(found).toMatchObject({ composite: { failures: 3, of: 20 } });
+    expect(found).toMatchObject({ composite: { counted: { failures: 3, of: 20 } } });
     expect(composite(passes.toReversed())).toEqual(found);
   });
 
   test('a failure that needs three counts once among the failures, and for each of its pairs that lacks one', () => {
     const found = composite([pass({ f00: [noTell, noRefuse, ask], f01: [noTell, refuse, ask] })]);
     if (!('composite' in found)) throw new Error(found.none);
-    const { candidate, failures } = found.composite;
-    expect(failures).toBe(2);
+    const { candidate, counted } = found.composite;
+    expect(counted?.failures).toBe(2);
     expect(candidate.parts?.map(({ names, share }) => [...names, share])).toEqual([
       [tell, refuse, 0.4],
       [tell, ask, 0.4],
@@ -108,15 +122,33 @@ describe('which capabilities are needed together', () => {
   test('a pair in under a tenth of them is left out, one in a tenth is not', () => {
     const many = (count: number): Needed =>
       Object.fromEntries(Array.from({ length: count }, (_, n) => [`f${String(n).padStart(2, '0')}`, [noTell, refuse]]));
-    const rare = composite([pass({ ...many(19), f19: [noRefuse, ask] })]);
+    const rare = composite([pass({ ...many(19), f19: [noRefuse, ask] }, { failed: 30 })]);
     if (!('composite' in rare)) throw new Error(rare.none);
-    const { candidate, failures } = rare.composite;
-    expect(failures).toBe(20);
+    const { candidate, counted } = rare.composite;
+    expect(counted?.failures).toBe(20);
     expect(candidate.parts).toEqual([{ names: [tell, refuse], share: 1 }]);
     expect(candidate.examples).toHaveLength(19);
     expect(candidate.definition).not.toContain(ask);
     const enough = composite([pass({ ...many(9), f19: [noRefuse, ask] })]);
     expect(enough).toMatchObject({ composite: { candidate: { parts: [{ share: 0.9 }, { share: 0.1 }] } } });
+  });
+
+  test('what nearly every failure needs goes with everything, and is no part of a pair', () => {
+    const all = (needs: string) =>
+      Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`f${String(n).padStart(2, '0')}`, [needs]]));
+    const needed: Needed = {
+      ...all(tell),
+      f00: [tell, noRefuse],
+      f01: [tell, noRefuse, ask],
+      f02: [tell, refuse, noAsk],
+    };
+    expect(composite([pass(needed)])).toMatchObject({
+      composite: { candidate: { parts: [{ names: [refuse, ask], share: 1 }] }, counted: { failures: 2, of: 20 } },
+    });
+    // Two of twenty do without.
+    const often = { ...needed, f18: [], f19: [] };
+    expect(partNames(candidateIn(composite([pass(often)])))).toContain(tell);
+    expect(composite([pass(needed)], [tell, ask])).toEqual(none('nearly every failure needs all'));
   });
 
   test('none is made of too few failures, of one capability, or of what has its name; the reason is said', () => {
@@ -140,14 +172,36 @@ describe('which capabilities are needed together', () => {
       const reference = referenceLabels({ ...fixture, truth });
       const found = compositeOf({ passes: [reference], selected: defined(...truth.planted), rule });
       if (!('composite' in found)) throw new Error(found.none);
-      const { candidate, failures, of } = found.composite;
-      expect(of).toBe(reference.totals.total_failed);
-      expect(failures).toBeLessThan(of / 2);
+      const { candidate, counted } = found.composite;
+      expect(counted?.of).toBe(reference.totals.total_failed);
+      expect(counted?.failures).toBeLessThan(reference.totals.total_failed / 2);
       expect(partNames(candidate).sort()).toEqual([...truth.planted].sort());
       const failed = new Set(fixture.rollouts.filter(({ reward }) => reward < 1).map(({ key }) => key));
       expect(candidate.examples.filter((key) => !failed.has(key))).toEqual([]);
     },
   );
+});
+
+describe('of given pairs', () => {
+  const pairs: Pair[] = [
+    { names: [tell, refuse], share: 3 },
+    { names: [refuse, ask], share: 1 },
+  ];
+
+  test('the composite has those whose capabilities are selected, their shares made whole', () => {
+    const found = statedComposite({ pairs, selected: defined(tell, refuse, ask) });
+    expect(candidateIn(found)).toMatchObject({
+      name: COMPOSITE,
+      parts: [{ share: 0.75 }, { share: 0.25 }],
+      examples: [],
+    });
+    expect(found).not.toHaveProperty('composite.counted');
+    expect(candidateIn(statedComposite({ pairs, selected: defined(refuse, ask) })).parts).toEqual([
+      { names: [refuse, ask], share: 1 },
+    ]);
+    expect(statedComposite({ pairs, selected: defined(tell, ask) })).toEqual(none('of no given pair'));
+    expect(statedComposite({ pairs, selected: defined(tell) })).toEqual(none('fewer than two'));
+  });
 });
 
 describe('what is left of a composite', () => {

@@ -340,7 +340,7 @@ test('a composite says of which pairs it is and from what it started; its row co
   const candidate = { name, definition: 'Both.', examples: [], parts };
   const combined: CampaignRecord = {
     ...record,
-    selection: { ...record.selection!, composite: { candidate, failures: 12, of: 48 } },
+    selection: { ...record.selection!, composite: { candidate, counted: { failures: 12, of: 48 } } },
     capabilities: [
       first!,
       {

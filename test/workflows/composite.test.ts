@@ -39,7 +39,7 @@ function activitiesWith(replaced: Partial<Activities> = {}, candidate = both) {
       ref: artifact('selection'),
       selected: candidates.map((one) => ({ candidate: one, votes: 10 })),
     }),
-    combine: async () => ({ composite: { candidate, failures: 4, of: 10 } }),
+    combine: async () => ({ composite: { candidate, counted: { failures: 4, of: 10 } } }),
     ...replaced,
   });
   const { synthesize, rollOut } = activities;
@@ -214,6 +214,19 @@ test('none is looked for where its share is 0, nor without labels, nor where not
   const never = jest.spyOn(nothing.activities, 'combine');
   await run(nothing, named());
   expect(never).not.toHaveBeenCalled();
+});
+
+test('of given pairs it is made without labels', async () => {
+  const { parts: pairs = [] } = both;
+  const given = activitiesWith({
+    discover: async () => ({ ref: artifact('candidates'), selects: 'outright', pairs }),
+  });
+  const combine = jest.spyOn(given.activities, 'combine');
+  await run(given, named());
+  expect(combine).not.toHaveBeenCalled();
+  expect(given.seen.record?.selection?.composite).toMatchObject({ candidate: { name: COMPOSITE, parts: pairs } });
+  expect(given.seen.record?.selection?.composite).not.toHaveProperty('counted');
+  expect(stepsOf(given.seen)).toEqual({ [refuse]: 8, [tell]: 8, [ask]: 8, [COMPOSITE]: 12 });
 });
 
 test('where there is none, the steps are as without, and the record says why', async () => {

@@ -1,5 +1,5 @@
 /**
- * The given analyst: capabilities that somebody else found, in a file, with the labels of their passes or without. Invariant: its identity
+ * The given analyst: capabilities that somebody else found, in a file, with the labels of their passes, or the pairs that are needed together, or neither. Invariant: its identity
  * holds digests of what the files hold, so that an edited file is another analyst and a moved one is not.
  */
 import { z } from 'zod';
@@ -18,8 +18,12 @@ export const given = defineKind({
 });
 
 async function openGiven(file: string, { kind, version }: Identity): Promise<Analyst> {
-  const { capabilities, labels } = await readGivenFile(file);
-  const options = { capabilities: digest(capabilities), ...(labels && { labels: digest(labels.passes) }) };
+  const { capabilities, labels, pairs } = await readGivenFile(file);
+  const options = {
+    capabilities: digest(capabilities),
+    ...(labels && { labels: digest(labels.passes) }),
+    ...(pairs && { pairs }),
+  };
   return {
     identity: { kind, version, options },
     ignoresSeed: true,
@@ -35,7 +39,8 @@ async function openGiven(file: string, { kind, version }: Identity): Promise<Ana
 
     async discover({ quotable }) {
       const quoted = (keys: string[]) => keys.filter((key) => quotable.has(key));
-      return { candidates: capabilities.map((one) => ({ ...one, examples: quoted(one.examples) })), faults: [] };
+      const candidates = capabilities.map((one) => ({ ...one, examples: quoted(one.examples) }));
+      return { candidates, faults: [], ...(pairs && { pairs }) };
     },
 
     async label({ pass }) {

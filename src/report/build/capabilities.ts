@@ -50,7 +50,7 @@ export async function capabilitiesOf(o: {
 
 /** What no pass labels or votes for. */
 function compositeCandidate(
-  { candidate, failures, of }: Composite,
+  { candidate, counted }: Composite,
   labels: ArtifactRef[],
 ): ReportedCandidate & Pick<ReportedCapability, 'parts'> {
   const { name, definition, parts } = candidate;
@@ -60,7 +60,12 @@ function compositeCandidate(
     definition,
     votes: 0,
     passes: 0,
-    coverage: plainFigure({ id: `${id}.coverage`, value: failures / of, n: of, unit: 'fraction', from: labels }),
+    coverage: counted
+      ? plainFigure({
+          ...{ id: `${id}.coverage`, value: counted.failures / counted.of, n: counted.of },
+          ...{ unit: 'fraction', from: labels },
+        })
+      : nothing(`${id}.coverage`),
     delta: nothing(`${id}.delta`),
     selected: true,
     ...(parts && { parts }),
