@@ -32,7 +32,7 @@ from trainer.train.run import tasks_of_all_steps
         ({"learning_rate": -1}, r"learning_rate -1: must be greater than or equal to 0"),
         ({"learning_rate": float("nan")}, r"learning_rate NaN: must be a finite number"),
         ({"clip": 0}, r"clip 0: must be greater than 0"),
-        ({"temperature": 0.7}, r"temperature 0.7: .*use 1"),
+        ({"temperature": 0}, r"temperature 0: .*above 0"),
         ({"advantage": "grouped"}, r"advantage \"grouped\": must be 'group' or 'batch'"),
         ({"learning_rat": 1}, r"learning_rat 1: no such field; correct its name"),
         ({"lora": {"r": 4, "alpha": 4, "dropout": 0}}, r"lora.target_modules: required; add it"),

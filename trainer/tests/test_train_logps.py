@@ -67,25 +67,25 @@ def gradients(model: Any, logps: torch.Tensor, wanted: torch.Tensor) -> list[tor
     return [p.grad.clone() for p in model.parameters() if p.grad is not None]
 
 
-def plain(model: Any, ids: torch.Tensor, lengths: torch.Tensor, wanted: torch.Tensor, **_: Any) -> torch.Tensor:
+def plain(model: Any, given: dict[str, torch.Tensor], temperature: float = 1.0) -> torch.Tensor:
     """One row after the other."""
     rows = []
-    for row, length in zip(ids, lengths, strict=True):
-        logits = model(input_ids=row[None, :length]).logits[0, :-1]
+    for row, length in zip(given["ids"], given["lengths"], strict=True):
+        logits = model(input_ids=row[None, :length]).logits[0, :-1] / temperature
         found = logits.log_softmax(-1).gather(1, row[1:length, None])[:, 0]
         rows.append(torch.nn.functional.pad(found, (1, len(row) - int(length))))
-    return torch.stack(rows) * wanted
+    return torch.stack(rows) * given["wanted"]
 
 
 @pytest.mark.parametrize("reordered", [False, True])
-@pytest.mark.parametrize("kind", ["llama", "lfm2"])
+@pytest.mark.parametrize(("kind", "temperature"), [("llama", 1.0), ("lfm2", 1.0), ("llama", 0.7)])
 def test_logps_and_gradient_are_those_of_rows_alone(
-    kind: str, reordered: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, temperature: float, reordered: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(products, "SMALLEST_REORDERED", 0 if reordered else 10**9)
     model = tuned(save_tiny_model(tmp_path, kind=kind))
     given = batch()
-    expected = plain(model, **given)
+    expected = plain(model, given, temperature)
     expected_gradients = gradients(model, expected, given["wanted"])
     sampled = SampledLogps(model.get_base_model())
     assert sampled.usable and sampled.shares == (kind == "llama")
@@ -93,8 +93,10 @@ def test_logps_and_gradient_are_those_of_rows_alone(
         length for _, length in sampled._pieces(given["ids"], given["lengths"].tolist(), given["prompts"].tolist())
     ]
     assert sorted(shared) == ([0, 12, 20] if kind == "llama" else [0])
-    found = sampled(**given)
+    found, at_one = sampled(**given, temperature=temperature)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(at_one, plain(model, given), rtol=1e-4, atol=1e-5)
+    assert not at_one.requires_grad
     for a, b in zip(gradients(model, found, given["wanted"]), expected_gradients, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
 

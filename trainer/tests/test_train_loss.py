@@ -20,17 +20,20 @@ from trainer.train.run import make_trainer
 CLIP = 0.2
 
 
-@pytest.fixture(scope="module")
-def trainer(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def tuned_trainer(model: Path, output: Path, **changes: Any) -> Any:
     """A trainer whose LoRA is not zero, so that every parameter of it has a gradient."""
-    output = tmp_path_factory.mktemp("out")
-    built = make_trainer(parse_job(make_job(tiny_model_dir, output, clip=CLIP)), output, channel=None)
+    built = make_trainer(parse_job(make_job(model, output, clip=CLIP, **changes)), output, channel=None)
     torch.manual_seed(1)
     with torch.no_grad():
         for name, parameter in built.model.named_parameters():
             if "lora_B" in name:
                 parameter.normal_(0, 0.2)
     return built
+
+
+@pytest.fixture(scope="module")
+def trainer(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return tuned_trainer(tiny_model_dir, tmp_path_factory.mktemp("out"))
 
 
 def row_of(prompt: list[int], completion: list[int], *, mask: list[int]) -> Row:
@@ -50,10 +53,10 @@ def random_rows(count: int, seed: int) -> list[Row]:
     return rows
 
 
-def logps(trainer: Any, row: Row) -> torch.Tensor:
+def logps(trainer: Any, row: Row, temperature: float = 1.0) -> torch.Tensor:
     """Log-probs of a row's completion from a plain forward of the unpadded row."""
     ids = torch.tensor([row.prompt_ids + row.completion_ids])
-    logits = trainer.model(input_ids=ids).logits[0, len(row.prompt_ids) - 1 : -1].float()
+    logits = trainer.model(input_ids=ids).logits[0, len(row.prompt_ids) - 1 : -1].float() / temperature
     return logits.log_softmax(-1).gather(1, ids[0, len(row.prompt_ids) :, None])[:, 0]
 
 
@@ -67,12 +70,14 @@ def with_old_logps(trainer: Any, rows: list[Row], spread: float) -> list[Row]:
     return filled
 
 
-def reference(trainer: Any, rows: list[Row], advantages: list[float]) -> tuple[float, list[torch.Tensor]]:
+def reference(
+    trainer: Any, rows: list[Row], advantages: list[float], temperature: float = 1.0
+) -> tuple[float, list[torch.Tensor]]:
     """GRPO's clipped loss, token by token, one row after the other: the mean over loss tokens."""
     trainer.model.zero_grad()
     total, tokens = torch.zeros(()), 0
     for row, advantage in zip(rows, advantages, strict=True):
-        for logp, old, own in zip(logps(trainer, row), row.logprobs, row.mask, strict=True):
+        for logp, old, own in zip(logps(trainer, row, temperature), row.logprobs, row.mask, strict=True):
             if own:
                 ratio = torch.exp(logp - old)
                 total = total - torch.min(ratio * advantage, ratio.clamp(1 - CLIP, 1 + CLIP) * advantage)
@@ -125,6 +130,25 @@ def test_the_gap_to_the_samplers_logprobs_is_measured_on_loss_tokens(trainer: An
     ]
     step(trainer, batch_of(shifted, [1.0] * 4))
     assert trainer._step_metrics["logprob_gap"] == pytest.approx(0.25, abs=1e-4)
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_at_another_temperature_the_loss_is_over_what_was_sampled_from(
+    ours: bool, tiny_model_dir: Path, tmp_path: Path
+) -> None:
+    """The sampler's log-probs are those at 1: the ratio is to the policy's own, and the gap is to the sampler's."""
+    trainer = tuned_trainer(tiny_model_dir, tmp_path, temperature=0.7)
+    trainer._sampled.usable &= ours
+    rows, advantages = with_old_logps(trainer, random_rows(5, seed=6), spread=0.0), [1.3, -0.7, 0.2, -1.9, 0.5]
+    own = [logps(trainer, row, temperature=0.7).tolist() for row in rows]
+    held = [row.model_copy(update={"logprobs": old}) for row, old in zip(rows, own, strict=True)]
+    expected, expected_gradient = reference(trainer, held, advantages, temperature=0.7)
+    loss, gradient = step(trainer, batch_of(rows, advantages))
+    assert loss == pytest.approx(expected, rel=1e-4, abs=1e-6)
+    assert_close(gradient, expected_gradient)
+    # TRL's forward has none at temperature 1.
+    assert trainer._step_metrics.get("logprob_gap", 0.0) < 1e-5
+    assert ("logprob_gap" in trainer._step_metrics) == ours
 
 
 def test_masked_tokens_have_no_gradient(trainer: Any) -> None:

@@ -1,7 +1,8 @@
 """GRPO on rollouts that somebody else made.
 
-Invariant: one optimizer step per rollout batch, on the sampled ids, against the sampler's log-probs; rows that bring
-none, since they were sampled under a hint, against the policy's own of this step. The loss (clip, KL, MoE terms) and
+Invariant: one optimizer step per rollout batch, on the sampled ids, against the sampler's log-probs. These are at
+temperature 1: rows that were sampled at another one, or that bring none, since they were sampled under a hint, are held
+against the policy's own of this step. The loss (clip, KL, MoE terms) and
 the training loop are TRL's. Three seams of TRL are replaced: `training_step`, so that constant groups enter neither the
 loss nor its normaliser, rollouts may have several rows, and padding stays small (docs/decisions/trainer.md); the
 log-probs of tokens (logps.py); and the writing of checkpoints, so that they are whole (saving.py)."""
@@ -34,7 +35,7 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         self._step_metrics: dict[str, float] = {}
         self._update_started = 0.0
         self._micro: dict[str, torch.Tensor] = {}
-        self._logps = torch.empty(0)
+        self._at_one, self._gap = torch.empty(0), 0.0
         # In half precision TRL's forward computes under autocast.
         self._sampled = None if self.args.bf16 else SampledLogps(self.model.get_base_model())
 
@@ -54,14 +55,14 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
             part = self.compute_loss(model, micro)
             self.accelerator.backward(part)
             loss += part.detach()
-            gap += ((self._logps - micro["old_per_token_logps"]).abs() * micro["tool_mask"]).sum().item()
+            gap += self._gap
         if not math.isfinite(loss.item()):
             raise Diverged(f"loss {loss.item()} at step {self.state.global_step + 1}; lower learning_rate")
         self._step_metrics = {
             **batch.metrics,
             "rows": len(batch.rows),
             "loss_tokens": batch.tokens,
-            "logprob_gap": gap / max(batch.known_tokens, 1),
+            **({} if math.isnan(gap) else {"logprob_gap": gap / max(batch.known_tokens, 1)}),
             "rollouts_seconds": self._update_started - started,
         }
         return loss
@@ -92,19 +93,32 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
     ) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
         """Log-probs of the micro-batch's last `completion` columns, entropies (nobody asks for them) and MoE loss."""
         if self._sampled is None or not self._sampled.usable:
-            return super()._get_per_token_logps_and_entropies(model, ids, mask, completion, **kwargs)
+            result = super()._get_per_token_logps_and_entropies(model, ids, mask, completion, **kwargs)
+            # TRL's are at the sampling temperature alone: at another one than 1 they tell nothing of the gap.
+            self._at_one = result[0].detach() if self.temperature == 1 else torch.full_like(result[0], math.nan)
+            return result
         wanted = torch.zeros_like(ids)
         wanted[:, -completion:] = self._micro["tool_mask"]
-        logps = self._sampled(ids, lengths=mask.sum(1), prompts=self._micro["prompt_lengths"], wanted=wanted)
+        prompts = self._micro["prompt_lengths"]
+        logps, at_one = self._sampled(
+            ids, lengths=mask.sum(1), prompts=prompts, wanted=wanted, temperature=self.temperature
+        )
+        self._at_one = at_one[:, -completion:]
         return logps[:, -completion:], torch.zeros_like(logps[:, -completion:]), None
 
     def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> tuple:
         result = self._scored(*args, **kwargs)
-        self._logps = result[0].detach()  # for logprob_gap, without a second forward
+        self._compare(self._at_one)
         # The loss reads the old log-probs next.
+        unknown = self._micro["old_is_unknown"] | (self.temperature != 1)
         old = self._micro["old_per_token_logps"]
-        old.copy_(torch.where(self._micro["old_is_unknown"], self._logps, old))
+        old.copy_(torch.where(unknown, result[0].detach(), old))
         return result
+
+    def _compare(self, at_one: torch.Tensor) -> None:
+        """Keeps the micro-batch's sum of differences to the sampler's log-probs; `at_one`: the policy's own."""
+        known = self._micro["tool_mask"] * ~self._micro["old_is_unknown"]
+        self._gap = ((at_one - self._micro["old_per_token_logps"])[known.bool()]).abs().sum().item()
 
     def metrics_of_step(self) -> dict[str, float]:
         return {**self._step_metrics, "update_seconds": time.perf_counter() - self._update_started}

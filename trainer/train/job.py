@@ -104,9 +104,9 @@ class Job(LoraJob):
 
     @field_validator("temperature")
     @classmethod
-    def _is_the_samplers(cls, temperature: float) -> float:
-        if temperature != 1:
-            raise ValueError("the sampler's log-probs are those at temperature 1; use 1")
+    def _draws(cls, temperature: float) -> float:
+        if not temperature > 0:
+            raise ValueError("greedy rollouts of a group are all the same; use a number above 0")
         return temperature
 
 

@@ -45,11 +45,19 @@ class SampledLogps:
             self.usable = self._holds(causal)
 
     def __call__(
-        self, ids: torch.Tensor, *, lengths: torch.Tensor, prompts: torch.Tensor, wanted: torch.Tensor
-    ) -> torch.Tensor:
+        self,
+        ids: torch.Tensor,
+        *,
+        lengths: torch.Tensor,
+        prompts: torch.Tensor,
+        wanted: torch.Tensor,
+        temperature: float = 1.0,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """ids [rows, width], padded on the right; how long rows and their prompts are; wanted [rows, width]: the tokens
-        that are asked for, none of them first in its row. Returns log-probs [rows, width], elsewhere 0."""
+        that are asked for, none of them first in its row. Returns log-probs [rows, width], elsewhere 0: at the
+        temperature, and without gradient at 1."""
         found = torch.zeros(ids.shape, device=ids.device)
+        plain = torch.zeros(ids.shape, device=ids.device)
         for members, shared in self._pieces(ids, lengths.tolist(), prompts.tolist()):
             width = int(lengths[members].max())
             part, on = ids[members, :width], wanted[members, :width].bool()
@@ -60,9 +68,10 @@ class SampledLogps:
             else:
                 # No mask: what follows a row never reaches it.
                 states = self._decoder(input_ids=part, use_cache=False).last_hidden_state[row, place - 1]
-            logps = _OfTokens.apply(states, part[row, place], self._ahead, self._back)
+            logps, at_one = _OfTokens.apply(states, part[row, place], self._ahead, self._back, temperature)
             found = found.index_put((members[row], place), logps)
-        return found
+            plain[members[row], place] = at_one
+        return found, plain
 
     def _pieces(self, ids: torch.Tensor, lengths: list[int], prompts: list[int]) -> Iterator[tuple[torch.Tensor, int]]:
         """Rows that are computed together and the length of what they share; 0: nothing, they are padded."""
@@ -111,8 +120,8 @@ class SampledLogps:
             logits = causal(input_ids=ids, use_cache=False).logits[:, :-1].float()
             plain = logits.log_softmax(-1).gather(-1, ids[:, 1:, None])[..., 0]
             for prompts in ([6, 6], [5, 6]):  # as a tree, and padded
-                found = self(ids, lengths=lengths, prompts=torch.tensor(prompts), wanted=wanted)[:, 1:]
-                if not ((found - plain) * wanted[:, 1:]).abs().max() <= PROBE_LIMIT:
+                found, _ = self(ids, lengths=lengths, prompts=torch.tensor(prompts), wanted=wanted)
+                if not ((found[:, 1:] - plain) * wanted[:, 1:]).abs().max() <= PROBE_LIMIT:
                     return False
             return True
         except Exception:  # a model whose forward takes none of this
@@ -159,20 +168,31 @@ def _reorder_frozen(decoder: torch.nn.Module) -> None:
 
 
 class _OfTokens(torch.autograd.Function):
-    """Log-probs of tokens from the states before them, by a head that is not trained."""
+    """Log-probs of tokens from the states before them, by a head that is not trained: at a temperature, and at 1."""
 
     @staticmethod
-    def forward(ctx: Any, states: torch.Tensor, tokens: torch.Tensor, ahead: Product, back: Product) -> torch.Tensor:
+    def forward(
+        ctx: Any, states: torch.Tensor, tokens: torch.Tensor, ahead: Product, back: Product, temperature: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         logits = ahead(states)
+        plain = _log_probs(logits, logits.logsumexp(-1), tokens)
+        if temperature != 1:
+            logits.div_(temperature)
         total = logits.logsumexp(-1)
         ctx.save_for_backward(logits, total, tokens)
-        ctx.back = back
-        return logits.gather(1, tokens[:, None])[:, 0] - total
+        ctx.back, ctx.temperature = back, temperature
+        ctx.mark_non_differentiable(plain)
+        return _log_probs(logits, total, tokens), plain
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:
+    def backward(ctx: Any, gradient: torch.Tensor, _: Any) -> tuple[torch.Tensor, None, None, None, None]:
         logits, total, tokens = ctx.saved_tensors
+        gradient = gradient / ctx.temperature
         # The gradient of a log-prob: 1 at its token, less the probability everywhere.
         logits.sub_(total[:, None]).exp_().mul_(-gradient[:, None])
         logits.scatter_add_(1, tokens[:, None], gradient[:, None])
-        return ctx.back(logits), None, None, None
+        return ctx.back(logits), None, None, None, None
+
+
+def _log_probs(logits: torch.Tensor, total: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    return logits.gather(1, tokens[:, None])[:, 0] - total
