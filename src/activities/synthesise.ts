@@ -15,7 +15,7 @@ import type { AnalysisActivities, ControlActivities } from './types';
 /** As JavaScript ends comments: what follows one would be the module's code. */
 const LINE_END = /[\n\r\u2028\u2029]/g;
 /** Changes whenever the same rewards would be judged otherwise. */
-const CALIBRATION_VERSION = '3';
+const CALIBRATION_VERSION = '4';
 
 export function createSynthesis({
   store,
@@ -48,17 +48,19 @@ export function createSynthesis({
         seed,
         ...asking({ ...payer, store, title: `synthesize ${candidate.name}, round ${round}` }),
       };
+      const { attempts: played, ...told } = previous ?? { findings: [] };
+      const attempts = played && (await readScored({ store, ref: played }));
       const { source, rationale } = previous
         ? await synthesizer.revise({
             ...input,
             round,
-            previous: { ...previous, source: await text(previous.module) },
+            previous: { ...told, source: await text(previous.module), ...(attempts && { attempts }) },
           })
         : await synthesizer.write(input);
       return store.put({
         key,
         producer: 'synthesize',
-        inputs: [ref, ...(previous ? [previous.module] : [])],
+        inputs: [ref, ...(previous ? [previous.module] : []), ...(played ? [played] : [])],
         mediaType: 'text/javascript',
         body: `${source}\n// Rationale: ${rationale.replace(LINE_END, ' ')}\n`,
       });

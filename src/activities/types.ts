@@ -186,7 +186,8 @@ export interface AnalysisActivities {
       others: Lacking[];
       round: number;
       /** The round before, which is revised. */
-      previous?: RoundFeedback & { module: ArtifactRef };
+      /** `attempts`: the rollouts that its last calibration judged. */
+      previous?: RoundFeedback & { module: ArtifactRef; attempts?: ArtifactRef };
       seed: number;
     },
   ): Promise<ArtifactRef>;

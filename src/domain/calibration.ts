@@ -57,7 +57,8 @@ export function calibrate({
   const branches = Object.fromEntries(names.map((name) => [name, of([name])]));
   const everyHas = groups.every(({ branch }) => branch !== undefined);
   const judged = everyHas ? judgedApart({ all, branches, bands, of }) : undefined;
-  const { verdict, reasons } = judge(judged?.measures ?? all, bands);
+  const apart = judged ? judged.branches : names;
+  const { verdict, reasons } = judge(judged?.measures ?? all, bands, pick(branches, apart));
   return {
     accepted: verdict === 'accepted',
     verdict,
@@ -90,7 +91,7 @@ function judgedApart(o: {
   of: (branches: readonly string[]) => Measures;
 }): CalibrationReport['judged'] {
   const { all, branches, bands, of } = o;
-  const { verdict } = judge(all, bands);
+  const { verdict } = judge(all, bands, branches);
   if (verdict !== 'too_easy' && verdict !== 'too_little_contrast') return undefined;
   const mastered = Object.keys(branches).filter((name) => branches[name]!.successRate > bands.successRate[1]);
   const others = Object.keys(branches).filter((name) => !mastered.includes(name));
@@ -101,7 +102,11 @@ function judgedApart(o: {
 }
 
 /** All bands that are missed, and which way the environment has to move. */
-function judge(measured: Measures, bands: CalibrationBands): Pick<CalibrationReport, 'verdict' | 'reasons'> {
+function judge(
+  measured: Measures,
+  bands: CalibrationBands,
+  branches: Record<string, Measures>,
+): Pick<CalibrationReport, 'verdict' | 'reasons'> {
   const easy: string[] = [];
   const hard: string[] = [];
   const flat: string[] = [];
@@ -113,6 +118,9 @@ function judge(measured: Measures, bands: CalibrationBands): Pick<CalibrationRep
     if (value > high) easy.push(`${name} ${show(value)} is above ${high}`);
     if (value < low) hard.push(`${name} ${show(value)} is below ${low}`);
   }
+  for (const [name, { successRate: of }] of Object.entries(branches))
+    if (of < bands.minBranchSuccess)
+      hard.push(`success rate ${show(of)} over the instances of \`${name}\` is below ${bands.minBranchSuccess}`);
   const above = (list: string[], name: string, value: number, limit: number): void => {
     if (value > limit) list.push(`${show(value)} of the groups are ${name}, above ${limit}`);
   };
@@ -135,5 +143,8 @@ export function wantsAid(report: CalibrationReport, { successRate: [low, high] }
   const { successRate } = report.judged?.measures ?? report;
   return report.verdict === 'too_hard' || (report.verdict === 'too_little_contrast' && successRate < (low + high) / 2);
 }
+
+const pick = (branches: Record<string, Measures>, names: readonly string[]): Record<string, Measures> =>
+  Object.fromEntries(Object.entries(branches).filter(([name]) => names.includes(name)));
 
 const show = (value: number): string => value.toFixed(3);

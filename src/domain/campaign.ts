@@ -75,6 +75,8 @@ export const calibrationBandsSchema = z
     maxRounds: count.default(5),
     meanReward: band.default([0.2, 0.6]),
     successRate: band.default([0.2, 0.6]),
+    /** Of the instances of each branch that is judged: what is never solved there is not learned, however often its twin is. */
+    minBranchSuccess: fraction.default(0),
     maxAllSuccess: fraction.default(0.2),
     maxAllZero: fraction.default(0.2),
     maxConstant: fraction.default(0.5),

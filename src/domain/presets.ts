@@ -48,13 +48,13 @@ export const presets: Record<PresetName, PresetValues> = {
     policyServer: { kind: 'embedded', threads: 2 },
     selection: { passes: 3, votes: 2 },
     // Samples of such a model at temperature 1 are often no language: by them nearly every environment is too hard.
-    calibration: { seeds: 24, rolloutsPerSeed: 8, temperature: 0.7 },
+    calibration: { seeds: 24, rolloutsPerSeed: 8, temperature: 0.7, minBranchSuccess: 0.1 },
     training: {
       groupsPerStep: 4,
       groupSize: 8,
-      steps: 8,
-      learningRate: 3e-4,
-      checkpointEvery: 4,
+      steps: 10,
+      learningRate: 1e-3,
+      checkpointEvery: 5,
       threads: 2,
       tokensPerForward: 1024,
     },

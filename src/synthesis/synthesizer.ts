@@ -25,8 +25,8 @@ export interface WriteInput extends Work {
 export interface ReviseInput extends WriteInput {
   /** Number of the round that is asked for, from 2 on. */
   round: number;
-  /** The round before: its module and what was found of it. */
-  previous: RoundFeedback & { source: string };
+  /** The round before: its module, what was found of it, and the rollouts that its last calibration judged. */
+  previous: RoundFeedback & { source: string; attempts?: readonly ScoredRollout[] };
 }
 
 export interface SynthesizedModule {

@@ -97,7 +97,7 @@ async function write(
         others,
         round,
         seed,
-        ...(last && { previous: { module: last.module, ...feedbackOf(last) } }),
+        ...(last && { previous: { module: last.module, ...feedbackOf(last), ...attemptsOf(last) } }),
       }),
     );
     return { module };
@@ -119,6 +119,12 @@ function feedbackOf({ selfTest, calibration, aided, decision }: SynthesisRound):
     ...(calibration && { calibration }),
     ...(aided && { aided: aided.map((one) => ({ ...aidsIn(one), calibration: one.calibration })) }),
   };
+}
+
+/** Of the last calibration, whatever aids it was made with. */
+function attemptsOf({ calibrationRollouts, aided }: SynthesisRound): { attempts?: ArtifactRef } {
+  const last = aided?.at(-1)?.calibrationRollouts ?? calibrationRollouts;
+  return last ? { attempts: last.ref } : {};
 }
 
 /** How those that were accepted with hints, or with easier instances, are trained on. */

@@ -119,6 +119,31 @@ describe('calibrate', () => {
       expect([report.judged, report.verdict]).toEqual([undefined, verdict]);
     });
 
+    it('holds each branch that is judged against its own floor, where there is one', () => {
+      const floored = { ...bands, minBranchSuccess: 0.1 };
+      const at = (special: number[][], twin: number[][]) =>
+        calibrateAt({
+          groups: [...groupsOf(special, 'special'), ...groupsOf(twin, 'twin')],
+          bands: floored,
+          confidence: 0.95,
+        });
+      const [seldom, often] = [repeat(6, group(1)), repeat(6, group(8))];
+      expect(of(seldom, often)).toMatchObject({ accepted: true });
+      expect(at(seldom, often)).toMatchObject({
+        verdict: 'too_hard',
+        reasons: ['success rate 0.063 over the instances of `special` is below 0.1'],
+      });
+      expect(wantsAid(at(seldom, often), floored)).toBe(true);
+      expect(at(repeat(6, group(2)), often)).toMatchObject({ accepted: true });
+      // A twin that is mastered is not judged; the special ones are, by both.
+      const mastered = at(seldom, repeat(6, group(16)));
+      expect(mastered.judged?.mastered).toEqual(['twin']);
+      expect(mastered.reasons.slice(0, 2)).toEqual([
+        'success rate 0.063 is below 0.2',
+        'success rate 0.063 over the instances of `special` is below 0.1',
+      ]);
+    });
+
     it('judges all of it where some instances are of no branch', () => {
       const groups = [...groupsOf(repeat(6, group(4)), 'special'), ...groupsOf(repeat(6, group(16)), 'twin')];
       const report = calibrateAt({ groups: [...groups, { rewards: group(4) }], bands, confidence: 0.95 });

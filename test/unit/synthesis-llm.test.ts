@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { calibrate } from '../../src/domain/calibration';
 import { calibrationBandsSchema } from '../../src/domain/campaign';
+import type { ScoredRollout } from '../../src/domain/rollout';
 import { openPrompts } from '../../src/language-model/prompts';
 import type { Question } from '../../src/language-model/types';
 import { attackLine, attacksIn, MOST_ATTACKS } from '../../src/sandbox/attacks';
@@ -14,6 +15,7 @@ import { ownCode } from '../../src/synthesis/llm/read-module';
 import type { ReviseInput, WriteInput } from '../../src/synthesis/synthesizer';
 import { question } from '../fixtures/synthesis/generate';
 import { readFixtureRollouts } from '../support/fixture-rollouts';
+import { scoredRollout } from '../support/scored-rollout';
 
 jest.setTimeout(60_000);
 
@@ -387,6 +389,42 @@ describe('a revision', () => {
     expect(found).toMatch(/Over the instances of `complete`: success rate \d+%/);
     expect(found).toMatch(advice);
     expect(found).not.toContain('take hints out');
+  });
+
+  it('shows which instances were solved, in what words they ask, and some of the attempts', async () => {
+    const play = (seed: number, attempt: number, reward: number) => ({
+      ...(scoredRollout({
+        name: `${seed}-${attempt}`,
+        task: `seed-${seed}`,
+        reward,
+        branch: ['kept', 'barred'][seed % 2]!,
+      }) as ScoredRollout),
+      attempt,
+      messages: [
+        { role: 'user' as const, content: `Write about owls. Demand ${seed}.` },
+        { role: 'assistant' as const, content: `Attempt ${attempt} at ${seed}.` },
+      ],
+    });
+    const attempts = Array.from({ length: 26 }, (_, seed) => [play(seed, 1, 0), play(seed, 0, seed < 2 ? 1 : 0.25)]);
+    const { found } = await revised({ findings: [], attempts: attempts.flat() });
+    expect(found).toContain('- seed-0, `kept`: 1 of 2, mean reward 0.50: "Write about owls. Demand 0."');
+    expect(found).toContain('- seed-2, `kept`: 0 of 2, mean reward 0.13: "Write about owls. Demand 2."');
+    expect(found).toContain('- and 2 more');
+    expect(found).not.toContain('Demand 25');
+    // Of each branch two that failed, of different instances, and one that did not.
+    const shown = [...found.matchAll(/^\[r\d+\] task (seed-\d+), attempt \d: (\w+)/gm)].map(
+      ([, task, how]) => `${task} ${how}`,
+    );
+    expect(shown).toEqual([
+      'seed-1 FAILED',
+      'seed-3 FAILED',
+      'seed-1 PASSED',
+      'seed-0 FAILED',
+      'seed-2 FAILED',
+      'seed-0 PASSED',
+    ]);
+    expect(found).toContain('agent: Attempt 1 at 1.');
+    expect((await revised({ findings: ['x'] })).found).not.toContain('how often they were solved');
   });
 
   it('is held against the attacks of all rounds before', async () => {

@@ -259,6 +259,7 @@ describe('of environments', () => {
         module: artifact(`${CHILD}-1`),
         findings: [],
         rejection: 'the user gives the order id unasked',
+        attempts: artifact(`${CHILD}: calibration, round 1`),
         calibration: calibration(true),
       },
     ]);

@@ -308,7 +308,8 @@ test('what calibration with hints came to goes back to the synthesizer beside th
   const { activities } = fakeActivities({
     selfTest: async () => ({ passed: true, findings: [], hints: true }),
     synthesize: async ({ candidate, round, previous }) => {
-      if (previous) given.push(previous);
+      if (previous)
+        given.push({ ...previous, module: undefined, attempts: previous.attempts?.uri.replace(candidate.name, '') });
       return artifact(`${candidate.name}-${round}`);
     },
     calibrate: async ({ rollouts }) => (rollouts.uri.endsWith('with hints') ? calibration(false) : hard),
@@ -316,7 +317,9 @@ test('what calibration with hints came to goes back to the synthesizer beside th
   const campaign = named({ calibration: { maxRounds: 2 }, arms: [] });
   await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
   const feedback = { findings: [], calibration: hard, aided: [{ hints: 0.5, calibration: calibration(false) }] };
-  expect(given.map((previous) => ({ ...(previous as object), module: undefined }))).toEqual(Array(2).fill(feedback));
+  // The attempts that were judged last.
+  const attempts = artifact(': calibration, round 1, with hints').uri;
+  expect(given).toEqual(Array(2).fill({ ...feedback, attempts }));
 });
 
 test('findings of the self-test go back to the synthesizer within the rounds', async () => {

@@ -1,9 +1,11 @@
 const targetTools = {};
+// History:
+// Round 1: too hard (19% solved, 5% of `forbidden`): one element and mostly one text, no least length, words that can be done without, more letters, easier ones more direct, more levels of credit, a shorter hint for each request.
 /*
  * Trains `exclude_forbidden_elements`: what the request forbids (commas, a word, a letter) occurs nowhere in the text.
- * Even seed (special): the request forbids an element that ordinary prose nearly always holds.
+ * Even seed (special): the request forbids an element that ordinary prose often holds.
  * Odd seed (twin): same subject, same element, but it must occur. Writing as usual does that; keeping it out is wrong.
- * Some instances have two elements at once, some a second text (in other words, or with one thing more).
+ * A few instances have a second text (in other words, or with one thing more).
  */
 const policy = "Follow the user's instructions exactly.";
 const PLURAL = (
@@ -15,10 +17,10 @@ const MASS = (
   'snow honey coffee music glass salt thunder sleep painting dancing chocolate silk paper pottery kindness ' +
   'patience laughter gold rice swimming cooking courage'
 ).split(' ');
-const SMALL_WORDS = ['and', 'the', 'of', 'to', 'in'];
-const LETTERS = ['k', 'v', 'b'];
-const KINDS = ['comma', 'comma', 'word', 'word', 'letter'];
-const PLANS = ['one', 'one', 'one', 'one', 'both', 'again', 'again', 'more'];
+const SMALL_WORDS = ['and', 'to', 'in', 'for', 'with', 'that'];
+const LETTERS = ['k', 'v', 'b']; // the rarest first
+const KINDS = ['comma', 'comma', 'word', 'word', 'letter', 'letter'];
+const PLANS = ['one', 'one', 'one', 'one', 'one', 'one', 'one', 'one', 'again', 'more'];
 const OPENING = [
   (topic) => `Write a short text about ${topic}.`,
   (topic) => `Tell me about ${topic}.`,
@@ -36,7 +38,6 @@ const DEMAND = {
   word: [(value) => `The word "${value}" must appear in it.`, (value) => `Include the word "${value}".`],
   letter: [(value) => `The letter "${value}" must appear in it.`, (value) => `Use the letter "${value}".`],
 };
-const LENGTH = [(least) => `Use at least ${least} words.`, (least) => `Write ${least} words or more.`];
 const AGAIN = [
   'Now say it in other words. Keep to everything that I asked.',
   'Thank you. Can you put it differently? All that I asked before still holds.',
@@ -60,40 +61,40 @@ function randomOf(seed) {
 
 export const describe = () => ({ policy, tools: [], maxSteps: 4 });
 
+/* The part of the topic that a text about it holds: 'kite' of 'kites', 'danc' of 'dancing'. */
+function stemOf(topic) {
+  if (PLURAL.includes(topic)) return topic.slice(0, -1);
+  return topic.endsWith('ing') ? topic.slice(0, -3) : topic;
+}
+
 function instance(seed, fewer) {
   const special = seed % 2 === 0;
   const below = randomOf(Math.floor(seed / 2)); // both of a pair draw the same
   const pick = (list) => list[below(list.length)];
   const topic = pick([...PLURAL, ...MASS]);
-  const plural = PLURAL.includes(topic);
-  const word = pick([...SMALL_WORDS, plural ? 'are' : 'is']);
-  const letter = pick(LETTERS.filter((each) => !topic.includes(each)));
-  const values = { comma: ',', word, letter };
+  const word = pick(SMALL_WORDS);
+  const letters = LETTERS.filter((each) => !topic.includes(each));
+  const drawnLetter = pick(letters);
+  const values = { comma: ',', word, letter: fewer ? letters[0] : drawnLetter };
   const kind = pick(KINDS);
   const otherKind = pick(KINDS.filter((each) => each !== kind));
   const drawnPlan = pick(PLANS);
-  const [opening, wordingA, wordingB, second, lengthWording] = [below(5), below(2), below(2), below(3), below(2)];
-  const [drawnLeast, withLength, lengthFirst, style] = [10 + below(7), below(3) === 0, below(2) === 0, below(1000000)];
+  const [opening, wordingA, wordingB, second] = [below(5), below(2), below(2), below(3)];
+  const style = below(1000000);
 
   const plan = fewer ? 'one' : drawnPlan;
-  const kindA = fewer && kind === 'letter' ? 'comma' : kind;
-  const a = { kind: kindA, value: values[kindA] };
+  const a = { kind, value: values[kind] };
   const b = { kind: otherKind, value: values[otherKind] };
-  const least = withLength && !fewer ? drawnLeast : 0;
   const phrase = (element, n) => (special ? FORBID : DEMAND)[element.kind][n](element.value);
 
-  const rules = [phrase(a, wordingA), ...(plan === 'both' ? [phrase(b, wordingB)] : [])];
-  const length = least > 0 ? [LENGTH[lengthWording](least)] : [];
-  const parts = lengthFirst ? [...length, ...rules] : [...rules, ...length];
-  const request = [OPENING[fewer ? 0 : opening](topic), ...parts].join(' ');
+  const request = `${OPENING[fewer ? 0 : opening](topic)} ${phrase(a, fewer ? 1 : wordingA)}`;
   const follow = plan === 'again' ? AGAIN[second] : plan === 'more' ? MORE[second](phrase(b, wordingB)) : '';
   /* What is in force at each of the texts. */
-  const due = { one: [[a]], both: [[a, b]], again: [[a], [a]], more: [[a], [a, b]] }[plan];
-  const stem = plural ? topic.slice(0, -1) : topic;
-  return { special, plan, topic, stem, least, due, request, follow, style, texts: [], wasted: 0, done: false };
+  const due = { one: [[a]], again: [[a], [a]], more: [[a], [a, b]] }[plan];
+  return { special, plan, topic, stem: stemOf(topic), due, request, follow, style, texts: [], wasted: 0, done: false };
 }
 export const make = (seed) => instance(seed, false);
-/* One text, one element (a comma or a small word), no length. */
+/* One text, one element in the most direct wording, the rarest letter. */
 export const easier = (seed) => instance(seed, true);
 
 export const start = ({ request }) => [
@@ -121,21 +122,17 @@ export function step(before, message) {
 
 const wordsOf = (text) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
-/* On the subject, in words of its own, no copy of the request, not the same words over and over. */
-function isAnswer(text, { stem, request, follow }) {
+/* 1: on the subject, in words of its own, no copy of the request, not the same words over and over. 0.5: nearly so. */
+function answers(text, { stem, request, follow }) {
   const words = wordsOf(text);
   const asked = wordsOf(`${request} ${follow}`);
   const different = new Set(words);
   const own = [...different].filter((each) => !asked.includes(each) && !each.startsWith(stem));
   const line = ` ${asked.join(' ')} `;
   const copied = words.some((_, n) => n + 6 <= words.length && line.includes(` ${words.slice(n, n + 6).join(' ')} `));
-  return (
-    words.length >= 8 &&
-    words.some((each) => each.startsWith(stem)) &&
-    own.length >= 6 &&
-    different.size * 2 >= Math.min(words.length, 100) &&
-    !copied
-  );
+  if (copied || own.length < 3 || !words.some((each) => each.startsWith(stem))) return 0;
+  const full = words.length >= 7 && own.length >= 5 && different.size * 2 >= Math.min(words.length, 100);
+  return full ? 1 : 0.5;
 }
 
 /* How often an element occurs. */
@@ -147,14 +144,14 @@ function hits(text, { kind, value }) {
 
 function check(state, n) {
   const text = state.texts[n];
-  if (text === undefined || !isAnswer(text, state)) return { answer: 0, kept: 0, form: 0 };
+  const answer = text === undefined ? 0 : answers(text, state);
+  if (answer < 1) return { answer, kept: 0, form: 0 };
   const shares = state.due[n].map((element) => {
     const found = hits(text, element);
     return state.special ? 1 / (1 + found) : Number(found > 0);
   });
-  const long = wordsOf(text).length >= state.least;
   const fresh = n === 0 || state.plan !== 'again' || wordsOf(text).join(' ') !== wordsOf(state.texts[0]).join(' ');
-  return { answer: 1, kept: shares.reduce((sum, each) => sum + each, 0) / shares.length, form: Number(long && fresh) };
+  return { answer, kept: shares.reduce((sum, each) => sum + each, 0) / shares.length, form: Number(fresh) };
 }
 
 export function reward(state) {
@@ -162,7 +159,7 @@ export function reward(state) {
   const mean = (field) => checks.reduce((sum, each) => sum + each[field], 0) / checks.length;
   const right = state.done && checks.every(({ answer, kept, form }) => answer === 1 && kept === 1 && form === 1);
   return {
-    reward: right ? 1 : 0.05 * mean('answer') + 0.15 * mean('kept'),
+    reward: right ? 1 : 0.1 * mean('answer') + 0.2 * mean('kept'),
     branch: state.special ? 'forbidden' : 'wanted',
     breakdown: { answer: mean('answer'), kept: mean('kept'), form: mean('form'), done: Number(state.done) },
   };
@@ -190,16 +187,16 @@ const MIDDLE = [
   'Rain or sun means no great change.',
 ];
 const LAST = [
-  'That alone seems enough.',
+  'This alone seems enough.',
   'I hope others notice it as well.',
   'Tomorrow I shall write more.',
   'Such small joys stay near us.',
 ];
 /* ... and sentences that hold each of them. */
 const USUAL = [
-  'In the end, many people are glad to keep a love of such things, and that is the best of it.',
-  'To be honest, the value of such moments is in the back of the mind, and many are kept there.',
-  'Back home, the talk of the village is never far, and we are glad to share in it.',
+  'In the end, many of us are glad to keep a love for such things, and with time that is the best of it.',
+  'To be honest, the value of that lies in the back of the mind, and with luck it is kept for years.',
+  'Back home, the talk of that village is never far, and with friends we are glad to share in it for hours.',
 ];
 
 function compose({ topic, style }, turn, without) {
@@ -218,9 +215,10 @@ export const shortcuts = (seed, state = make(seed)) => ({
   'always keep it out': script(state, true),
   'write as usual': script(state, false),
 });
-export const hint = () =>
-  'See whether the request wants something kept out of the text or wants it in there: the two sound much alike. ' +
-  'What must stay out may not stand anywhere, not even in a remark on the request, so write a few short plain sentences and look over each one. ' +
-  'What must be there comes by itself when you write as usual. ' +
-  'If a second text is asked for, all of this holds again.';
-// Rationale: In the failed attempts the text is on the subject but the usual style brings in the banned comma, or the agent writes about the quoted word that it should leave out, while the passing one uses short plain sentences; the instances here put the same requests on elements that usual prose nearly always holds, so that only phrasing around them succeeds. The twins want the same element in the text, so the agent must read whether the request forbids it, and does not learn to clip its style everywhere.
+export const hint = ({ special, topic }) =>
+  special
+    ? `Something must stay out of this text altogether. Write only two short plain sentences about ${topic}, of six to eight words each, and nothing about the request itself. ` +
+      'Where a word or a sign that is not wanted would come, end the sentence or say it in another way.'
+    : `Something must be in this text. Write two or three full sentences about ${topic} as you usually do, and nothing about the request itself. ` +
+      'Look whether it is in there before you stop.';
+// Rationale: In the failed attempts the agent writes in its usual style and the banned comma turns up in a list or after a place, or it writes about the banned word instead of the subject; here the same short requests put the same elements before it, and only the texts that keep them out, on the subject and without a remark on the request, are fully rewarded. The twins that want the very same element keep it from learning a reflex, so that it learns to read what is forbidden and to write short plain sentences around it, as the passed attempt does.

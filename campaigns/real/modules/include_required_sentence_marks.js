@@ -1,69 +1,64 @@
 const targetTools = {};
+// History:
+// Round 1: special instances solved 7%, twins 39%. Second messages and word limits made rarer, roundabout wordings replaced
+//   by ones with an example, subjects that suit the sign, a hint about the instance's own demand, an easier `easier`.
 /*
  * Trains `include_required_sentence_marks`: the text holds (or ends with) the question, exclamation or digits asked for.
  * Even seed: the request demands such a sentence or sign. Odd seed (twin): the same request in the same words, but it
  * demands the ordinary kind there (statements, periods, numbers in words), so that the special sign would break it.
  */
 const policy = "Follow the user's instructions exactly.";
-const TOPICS = [
-  'rivers', 'trains', 'libraries', 'bread', 'owls', 'castles', 'coffee', 'clouds', 'forests', 'kites', 'lighthouses',
-  'umbrellas', 'violins', 'turtles', 'islands', 'horses', 'puppets', 'clocks', 'candles', 'carpets', 'ferries',
-  'pianos', 'lemons', 'carrots', 'windmills', 'whales', 'museums', 'bakeries', 'snow', 'chocolate', 'football',
-  'tigers', 'spiders', 'butterflies', 'elephants', 'dolphins', 'mirrors', 'pencils', 'tunnels', 'a waterfall',
-  'a thunderstorm', 'the ocean', 'the desert', 'a campfire', 'courage', 'patience', 'mushrooms', 'onions', 'pumpkins',
-  'shoes', 'gloves', 'balloons', 'telescopes', 'backpacks', 'fountains', 'towers', 'villages', 'orchards',
-];
+/* Subjects by the family of the sign: the sign comes up there easily, and in the twin it is the lure. */
+const TOPICS_OF = {
+  question: [
+    'dreams', 'ghosts', 'happiness', 'luck', 'courage', 'patience', 'kindness', 'dinosaurs', 'the ocean', 'owls',
+    'whales', 'dolphins', 'elephants', 'spiders', 'turtles', 'clouds', 'snow', 'homework', 'secrets', 'memories',
+    'shadows', 'pyramids', 'mirrors', 'libraries', 'breakfast', 'islands', 'coffee', 'forests',
+  ],
+  exclamation: [
+    'fireworks', 'a carnival', 'the circus', 'a festival', 'a parade', 'a picnic', 'a birthday', 'a wedding', 'pizza',
+    'pancakes', 'chocolate', 'puppies', 'kittens', 'balloons', 'presents', 'holidays', 'a playground', 'a campfire',
+    'football', 'adventures', 'sunshine', 'surfing', 'a treasure', 'butterflies', 'lemonade', 'a concert', 'cookies',
+  ],
+  number: [
+    'trains', 'castles', 'museums', 'towers', 'rivers', 'planets', 'marathons', 'skyscrapers', 'railways', 'ships',
+    'submarines', 'rockets', 'telescopes', 'calendars', 'tigers', 'whales', 'turtles', 'tunnels', 'lighthouses',
+    'pyramids', 'elephants', 'horses', 'trucks', 'dinosaurs', 'elevators', 'stadiums', 'basketball', 'villages',
+  ],
+};
+const TOPICS = [...new Set(Object.values(TOPICS_OF).flat())];
+const DIRECT = (topic) => `Write a short text about ${topic}.`;
 const OPENINGS = [
+  ...[DIRECT, DIRECT],
   (topic) => `Write about ${topic}.`,
   (topic) => `Please write about ${topic}.`,
-  (topic) => `Write a short text about ${topic}.`,
   (topic) => `Tell me about ${topic}.`,
   (topic) => `I would like to read something about ${topic}.`,
 ];
 /* For each kind of demand: the wordings of the special instance, and those of the twin in the same order. */
 const DEMANDS = {
-  question: [
-    ['Ask at least one question in it.', 'There must be a question in it.', 'At least one sentence must be a question.'],
-    ['Use only statements in it.', 'There must be only statements in it.', 'Every sentence must be a statement.'],
-  ],
-  exclamation: [
-    [
-      'Use at least one exclamation mark.',
-      'There must be an exclamation mark in it.',
-      'At least one sentence must end with an exclamation mark.',
-    ],
-    [
-      'Use a period after every sentence.',
-      'There must be a period after every sentence in it.',
-      'Every sentence must end with a period.',
-    ],
-  ],
-  number: [
-    [
-      'Include at least one number, written in digits.',
-      'There must be a number in it, written in digits.',
-      'At least one number in it must be written in digits.',
-    ],
-    [
-      'Include only numbers that are written in words.',
-      'If there is a number in it, it must be written in words.',
-      'Every number in it must be written in words.',
-    ],
-  ],
-  last_question: [
-    ['The last sentence must be a question.', 'End with a question.', 'It must end with a question.'],
-    ['The last sentence must be a statement.', 'End with a statement.', 'It must end with a statement.'],
-  ],
-  last_exclamation: [
-    [
-      'The last sentence must end with an exclamation mark.',
-      'End with an exclamation mark.',
-      'It must end with an exclamation mark.',
-    ],
-    ['The last sentence must end with a period.', 'End with a period.', 'It must end with a period.'],
-  ],
+  question: [['Ask at least one question in it.', 'There must be a question in it.'],
+    ['Use only statements in it.', 'There must be only statements in it.']],
+  exclamation: [['Use at least one exclamation mark.', 'There must be an exclamation mark in it.'],
+    ['Use a period after every sentence.', 'There must be a period after every sentence in it.']],
+  number: [['Include at least one number, written in digits.', 'There must be a number in it, written in digits.'],
+    ['Include only numbers that are written in words.', 'If there is a number in it, it must be written in words.']],
+  last_question: [['The last sentence must be a question.', 'End with a question.'],
+    ['The last sentence must be a statement.', 'End with a statement.']],
+  last_exclamation: [['The last sentence must end with an exclamation mark.', 'End with an exclamation mark.'],
+    ['The last sentence must end with a period.', 'End with a period.']],
+};
+/* The third wording is the first with an example: those of the special instance, and those of the twin. */
+const EXAMPLES = {
+  question: [['"Why is that?"', '"Do you agree?"', '"Who knows?"', '"Is it true?"'],
+    ['"That is why."', '"I agree."', '"Nobody knows."', '"It is true."']],
+  exclamation: [['in "What fun!"', 'in "How nice!"', 'in "I love it!"', 'in "What a day!"'],
+    ['in "That is fun."', 'in "That is nice."', 'in "I like it."', 'in "It was a day."']],
+  number: [['12.', '3.', '40.', '100.'], ['twelve.', 'three.', 'forty.', 'one hundred.']],
 };
 const KINDS = Object.keys(DEMANDS);
+/* A sign anywhere is asked for more often than one at the end. */
+const DRAWN = [...KINDS, 'question', 'question', 'exclamation', 'exclamation', 'number', 'last_question'];
 const isLast = (kind) => kind.startsWith('last_');
 const familyOf = (kind) => kind.replace('last_', '');
 const LIMITS = [(n) => `Use at most ${n} words.`, (n) => `It must not be longer than ${n} words.`];
@@ -94,39 +89,37 @@ function instance(seed, fewer) {
   const special = seed % 2 === 0;
   const below = randomOf(Math.floor(seed / 2)); // both of a pair draw the same
   const pick = (from) => from[below(from.length)];
-  const [topic, opening, kind] = [pick(TOPICS), pick(OPENINGS), pick(KINDS)];
-  const [wording, wording2, plan] = [below(3), below(3), below(5)];
-  const [limited, limitText, number, limitFirst] = [below(3) === 0, pick(LIMITS), 60 + 5 * below(9), below(2) === 0];
+  const drawn = pick(DRAWN);
+  const kind = fewer ? familyOf(drawn) : drawn;
+  const [topic, opening] = [pick(TOPICS_OF[familyOf(drawn)]), pick(OPENINGS)];
+  const [wording, wording2, example, plan] = [below(3), below(3), below(4), below(16)];
+  const [limited, limitText, number, limitFirst] = [below(5) === 0, pick(LIMITS), 80 + 5 * below(9), below(2) === 0];
   const [again, more, style, count] = [pick(AGAIN), pick(MORE), below(1000), 11 + below(80)];
   /* What a second message may add: another family, and not two demands on the last sentence. */
-  const second = pick(
-    KINDS.filter((each) => familyOf(each) !== familyOf(kind) && !(isLast(each) && isLast(kind))),
-  );
-  const demandOf = (each, n) => DEMANDS[each][special ? 0 : 1][n];
-  const turnsTwice = !fewer && plan >= 3;
+  const second = pick(KINDS.filter((each) => familyOf(each) !== familyOf(drawn) && !(isLast(each) && isLast(drawn))));
+  const side = special ? 0 : 1;
+  const demandOf = (each, n) => {
+    const demands = DEMANDS[each][side];
+    return n < 2 ? demands[n] : `${demands[0].slice(0, -1)}, such as ${EXAMPLES[familyOf(each)][side][example]}`;
+  };
+  const turnsTwice = !fewer && plan >= 14;
   const limit = !fewer && !turnsTwice && limited ? number : 0;
-  const demands = [demandOf(kind, wording)];
+  const demands = [demandOf(kind, fewer ? 2 : wording)];
   if (limit > 0) demands.splice(limitFirst ? 0 : 1, 0, limitText(limit));
-  const turns = [[opening(topic), ...demands].join(' ')];
+  const turns = [[(fewer ? DIRECT : opening)(topic), ...demands].join(' ')];
   const wanted = [[kind]]; // the kinds that hold for each text
-  const rephrase = turnsTwice && plan === 3;
-  if (rephrase) {
-    turns.push(again);
-    wanted.push([kind]);
-  } else if (turnsTwice) {
-    turns.push(more(demandOf(second, wording2)));
-    wanted.push([kind, second]);
+  const rephrase = turnsTwice && plan === 14;
+  if (turnsTwice) {
+    turns.push(rephrase ? again : more(demandOf(second, wording2)));
+    wanted.push(rephrase ? [kind] : [kind, second]);
   }
   return { special, topic, limit, turns, wanted, rephrase, style, count, texts: [], calls: 0, done: false };
 }
 export const make = (seed) => instance(seed, false);
-/* One text, and no word limit. */
+/* One text, no word limit, no place in the text, and an example in the request. */
 export const easier = (seed) => instance(seed, true);
 
-export const start = ({ turns }) => [
-  { role: 'system', content: policy },
-  { role: 'user', content: turns[0] },
-];
+export const start = ({ turns }) => [{ role: 'system', content: policy }, { role: 'user', content: turns[0] }];
 
 export function step(before, message) {
   const state = JSON.parse(JSON.stringify(before)); // never change what was handed in
@@ -177,10 +170,8 @@ function isAnswer({ topic, turns }, text, turn) {
   const refused = /^\W*(i'?m sorry|i am sorry|sorry|i (cannot|can't|can’t|am unable to) (help|write|do|assist))/i.test(text);
   const others = TOPICS.filter((each) => each !== topic && names(each)).length;
   const ended = marksOf(text).some((mark) => mark !== '');
-  return (
-    said.length >= 8 && own.size >= 6 && varied(said.slice(0, 80)) && varied(said.slice(-80)) &&
-    names(topic) && !copied && !refused && others <= 5 && ended
-  );
+  const long = said.length >= 8 && own.size >= 6 && varied(said.slice(0, 80)) && varied(said.slice(-80));
+  return long && names(topic) && !copied && !refused && others <= 5 && ended;
 }
 
 function judge(state, turn) {
@@ -210,17 +201,17 @@ export function reward(state) {
 const OPEN = [
   (topic) => `Many people are fond of ${topic}.`,
   (topic) => `My grandmother often talked of ${topic} after dinner.`,
-  (topic) => `Some of our best memories have to do with ${topic}.`,
+  (topic) => `Some of our best stories have to do with ${topic}.`,
   (topic) => `Few things please me more than ${topic}.`,
 ];
 const MIDDLE = [
   'A calm hour is enough to notice small details.',
-  'Children love to hear such stories at bedtime.',
+  'Children love to hear such tales at bedtime.',
   'Poets have found plenty of ideas there.',
   'Each season brings another surprise.',
   'Old photographs show how much has changed.',
 ];
-const CLOSE = ['That makes an ordinary day brighter.', 'We still talk of it now and then.', 'It stays with us for years.'];
+const CLOSE = ['That makes an ordinary week brighter.', 'We still talk of it now and then.', 'It stays with us for years.'];
 const SPECIAL = {
   question: () => 'Who would not enjoy that with a good friend?',
   exclamation: () => 'How wonderful this can be!',
@@ -229,13 +220,9 @@ const SPECIAL = {
 function compose({ topic, style, count }, kinds, turn) {
   const at = style + turn;
   const made = (kind) => SPECIAL[familyOf(kind)](count);
-  const ends = kinds.filter(isLast).map(made);
-  return [
-    OPEN[at % OPEN.length](topic),
-    ...kinds.filter((kind) => !isLast(kind)).map(made),
-    MIDDLE[at % MIDDLE.length],
-    ...(ends.length > 0 ? ends : [CLOSE[at % CLOSE.length]]),
-  ].join(' ');
+  const inside = kinds.filter((kind) => !isLast(kind)).map(made);
+  const ends = kinds.some(isLast) ? kinds.filter(isLast).map(made) : [CLOSE[at % CLOSE.length]];
+  return [OPEN[at % OPEN.length](topic), ...inside, MIDDLE[at % MIDDLE.length], ...ends].join(' ');
 }
 const script = (state, kindsOf) =>
   state.wanted.map((kinds, turn) => ({ role: 'assistant', content: compose(state, kindsOf(kinds), turn) }));
@@ -249,6 +236,14 @@ export const shortcuts = (seed, state = make(seed)) => ({
   'a question at the end': script(state, () => ['last_question']),
   'an exclamation at the end': script(state, () => ['exclamation', 'number', 'last_exclamation']),
 });
-export const hint = () =>
-  'Read closely which kind of sentence or sign is asked for, and where it has to stand. Some requests want a question, an exclamation or digits, and a text of ordinary statements then misses it; others look alike and want just ordinary sentences. Write a text on the subject that has exactly that, and check it before you send it, also when you write it again.';
-// Rationale: In the failed attempts the agent writes one or two ordinary declarative sentences on the subject although a closing question or an exclamation mark was demanded, while the passed attempt simply ends with a question; the instances here set the same kind of request before the same first text (and a rewriting), and only a text with the demanded sign at its place earns the reward. The twins, alike but for the demanded kind of sentence, keep it from becoming a reflex, so what is learned is to read the demand and write that very sign.
+/* What to watch for with each kind: in the special instance, in the twin. */
+const HINTS = {
+  question: ['Ask the reader something in one of them, with a question mark.', 'None of them may be a question.'],
+  exclamation: ['Sound excited in one of them, with an exclamation mark.', 'Each of them has to end with a period.'],
+  number: ['Say how many, how old or how long something is, in digits.', 'Spell numbers out, or do without them.'],
+  last_question: ['The last one has to ask the reader something.', 'The last one may not be a question.'],
+  last_exclamation: ['The last one has to end with an exclamation mark.', 'The last one has to end with a period.'],
+};
+export const hint = ({ topic, wanted, special }) =>
+  `Write a few sentences about ${topic}. ${HINTS[wanted[0][0]][special ? 0 : 1]}`;
+// Rationale: In the failed attempts the agent wrote only declarative sentences ending in full stops, once where the last sentence had to be a question and once where an exclamation mark was demanded, while the passed attempt simply asked the reader something at the end; the special instances here put the same demands in the same kind of request, and only a text with that sign at its place pays. The twins ask for ordinary sentences in nearly the same words, so the agent learns to read which sign is demanded rather than to sprinkle signs everywhere.

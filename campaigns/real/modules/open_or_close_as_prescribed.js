@@ -2,11 +2,12 @@ const targetTools = {};
 /*
  * Trains `open_or_close_as_prescribed`: the prescribed words stand at exactly the prescribed place of the text.
  * Even seed: the text must begin with given words. Odd seed (twin): the same topic and request, but the text must not
- * begin with them; in one pair of five they belong at the end (or a last line must begin with "P.S."). Opening with the
- * words is wrong in all twins. Some users bring the prescription only with a second message, some want another version.
+ * begin with them, so that opening with the words is wrong. Some users bring the prescription only with a second
+ * message, some want another version.
  */
 // History:
 // Round 1: success 7% (opening 13%, closing 2%), easier ones no better. Most twins are now 'do not begin with' in place of an ending; opening words are common ones; fewer second turns and minimum lengths; hint by instance; a level for a later sentence that begins with the words.
+// Round 3: success 25% (opening 19%, not_opening 34%), but closing 0%; openings with function words ('Many', 'It is') 0 of 8. Endings are left out, all twins are 'do not begin with'; all opening words are adverbial ones, a longer list, in easier instances too.
 const policy = "Follow the user's instructions exactly.";
 const TOPICS = (
   'otters,owls,lighthouses,windmills,kites,coffee,bread,pumpkins,trains,ferries,tunnels,puppets,violins,clocks,candles,' +
@@ -14,29 +15,12 @@ const TOPICS = (
   'the lake,the library,the kitchen,the circus,the forest,a campfire,a picnic,a snowman,painting,dancing,fishing,hiking,' +
   'camels,museums,teachers,postcards,carpets,noodles,chocolate,lanterns,tea'
 ).split(',');
-/* Words that texts often begin with, and how a first sentence may go on after them. */
-const COMMON = {
-  When: (topic) => ` evening comes, somebody in our street sings a song about ${topic}.`,
-  There: (topic) => ` was once a famous song about ${topic} in our street.`,
-  In: (topic) => ` our street, somebody sings a song about ${topic}.`,
-  As: (topic) => ` evening comes, somebody in our street sings a song about ${topic}.`,
-  It: (topic) => ` makes everybody happy to hear a song about ${topic}.`,
-  If: (topic) => ` we listen closely, somebody sings a song about ${topic}.`,
-};
-const STARTS = {
-  ...COMMON,
-  'There is': (topic) => ` a famous song about ${topic} in our street.`,
-  'In a': (topic) => ` street near us, somebody sings a song about ${topic}.`,
-  'It is': (topic) => ` a joy to hear somebody sing a song about ${topic}.`,
-  'When I': (topic) => ` come home, somebody in our street sings a song about ${topic}.`,
-  Many: (topic) => ` singers in our street know a song about ${topic}.`,
-  My: (topic) => ` uncle sings a song about ${topic} in our street.`,
-};
-const ADVERBS = (
+/* Words that a text can begin with, whatever it is about. */
+const OPENERS = (
   'One day,Today,Years ago,Last summer,In the morning,At night,Sometimes,Once upon a time,As a child,Yesterday,' +
-  'After school,At home,Last night,In spring,Once again,Tonight'
+  'After school,At home,Last night,In spring,Once again,Tonight,One morning,One evening,Many years ago,For centuries,' +
+  'In many countries,All over the world,In the past,This morning,Last week,On Sunday,In summer,Nowadays,Often'
 ).split(',');
-const OPENERS = [...Object.keys(STARTS), ...ADVERBS];
 const LEADS = [
   (topic) => `Write a short text about ${topic}.`,
   (topic) => `Tell me about ${topic}.`,
@@ -49,7 +33,6 @@ const OPENING = [
   (mark, not) => `${not ? 'Do not begin' : 'Begin'} with "${mark}".`,
   (mark, not) => `It must ${not ? 'not ' : ''}begin with "${mark}".`,
 ];
-const POSTSCRIPT = ['Add a postscript at the end that begins with "P.S."', 'Close with a last line that begins with "P.S."'];
 const LEAST = [(n) => `Write ${n} words or more.`, (n) => `Use at least ${n} words.`];
 const AGAIN = [
   'Thank you. Now say it in other words. Keep to everything that I asked.',
@@ -76,24 +59,19 @@ export const describe = () => ({ policy, tools: [], maxSteps: 4 });
 function instance(seed, fewer) {
   const below = randomOf(Math.floor(seed / 2)); // both of a pair draw the same
   const one = (list) => list[below(list.length)];
-  const topic = one(TOPICS);
-  const [swap, postscript] = [below(5) === 0, below(2) === 0];
-  const [opener, adverb, common] = [one(OPENERS), one(ADVERBS), one(Object.keys(COMMON))];
-  const [lead, opening, closer] = [one(LEADS), one(OPENING), one(POSTSCRIPT)];
+  const [topic, mark] = [one(TOPICS), one(OPENERS)];
+  const [lead, opening] = [one(LEADS), one(OPENING)];
   const [again, later, turns] = [one(AGAIN), one(LATER), below(16)];
   const [limited, number, limit, limitFirst] = [below(6) === 0, 8 + below(8), one(LEAST), below(2) === 0];
   const pick = below(5);
-  const kind = seed % 2 === 0 ? 'opening' : swap ? 'closing' : 'not_opening';
+  const kind = seed % 2 === 0 ? 'opening' : 'not_opening';
   const mode = fewer || turns > 1 ? 'single' : turns === 1 ? 'later' : 'again';
   const least = limited && !fewer ? number : 0;
-  const words = swap ? adverb : fewer ? common : opener;
-  const mark = kind !== 'closing' ? words : postscript ? 'P.S.' : words.toLowerCase();
-  const ending = postscript ? closer : `End with the words "${mark}".`;
-  const clause = kind === 'closing' ? ending : opening(mark, kind === 'not_opening');
+  const clause = opening(mark, kind === 'not_opening');
   const clauses = mode === 'later' ? [] : [clause];
   if (least > 0) clauses.splice(limitFirst ? 0 : clauses.length, 0, limit(least));
   return {
-    ...{ kind, postscript, mode, topic, mark, least, pick },
+    ...{ kind, mode, topic, mark, least, pick },
     stem: topic.split(' ').pop().replace(/(ies|ing|s|y)$/, '').slice(0, 5),
     first: [(fewer ? LEADS[0] : lead)(topic), ...clauses].join(' '),
     second: mode === 'single' ? '' : mode === 'again' ? again : later(clause),
@@ -102,7 +80,7 @@ function instance(seed, fewer) {
   };
 }
 export const make = (seed) => instance(seed, false);
-/* One short text, no minimum of words, and one of the commonest first words. */
+/* One short text, no minimum of words, and no second message. */
 export const easier = (seed) => instance(seed, true);
 
 export const start = ({ first }) => [{ role: 'system', content: policy }, { role: 'user', content: first }];
@@ -123,35 +101,23 @@ function isAnswer({ stem, first, second }, turn, text) {
   return own >= 7 && varied && !copied && !refuses && words.some((word) => word.startsWith(stem));
 }
 
-function strip(text, lead, tail) {
-  let [from, to] = [0, text.length];
-  while (from < to && lead.includes(text[from])) from += 1;
-  while (to > from && tail.includes(text[to - 1])) to -= 1;
-  return text.slice(from, to);
+/* The text from its first letter on, without quotation marks or bold type before it. */
+function bare(text) {
+  let from = 0;
+  while (from < text.length && ' "\'“”‘’*_#(>'.includes(text[from])) from += 1;
+  return text.slice(from);
 }
-const LEAD = ' "\'“”‘’*_#(>';
 const apart = (letter) => letter === undefined || !/[a-z0-9]/.test(letter);
 const opens = (text, mark) => text.startsWith(mark) && apart(text[mark.length]);
-const closes = (text, mark) => text.endsWith(mark) && apart(text[text.length - mark.length - 1]);
 
-/* Where the words are: 3 as prescribed, 2 nearly (in quotation marks, at both ends, a later sentence), 1 somewhere. */
-function placeOf({ kind, postscript, mark: written }, text) {
+/* Where the words are: 3 as prescribed, 2 nearly (in quotation marks, in a later sentence's place), 1 somewhere. */
+function placeOf({ kind, mark: written }, text) {
   const mark = written.toLowerCase();
   const lower = text.trim().toLowerCase().replace(/\s+/g, ' ');
-  const held = ` ${wordsOf(lower).join(' ')} `.includes(` ${wordsOf(mark).join(' ')} `) ? 1 : 0;
-  if (kind === 'closing' && postscript) {
-    const lines = text.toLowerCase().split('\n').map((line) => line.trim()).filter((line) => line !== '');
-    const last = lines.pop() ?? '';
-    const body = wordsOf(lines.join(' ')).length >= 5 && !lines.some((line) => line.startsWith(mark));
-    if (body && last.startsWith(mark) && wordsOf(last.slice(mark.length)).length >= 2) return 3;
-    return lower.lastIndexOf(mark) > 0 ? 2 : held;
-  }
-  const loose = strip(lower, LEAD, ' .!?…"\'“”‘’*_)');
-  const [atStart, atEnd] = [opens(loose, mark), closes(loose, mark)];
-  if (kind === 'not_opening') return atStart ? 0 : 3;
-  if (kind === 'closing') return !atEnd ? held : closes(strip(lower, '', ' .!?…'), mark) && !atStart ? 3 : 2;
-  if (opens(lower, mark) && !atEnd) return 3;
-  return lower.split(/[.!?:]\s/).some((sentence) => opens(strip(sentence, LEAD, ''), mark)) ? 2 : held;
+  if (kind === 'not_opening') return opens(bare(lower), mark) ? 0 : 3;
+  if (opens(lower, mark)) return 3;
+  if (lower.split(/[.!?:]\s/).some((sentence) => opens(bare(sentence), mark))) return 2;
+  return ` ${wordsOf(lower).join(' ')} `.includes(` ${wordsOf(mark).join(' ')} `) ? 1 : 0;
 }
 
 /* 0 no answer, 1 an answer, 2 with the words, 3 nearly at their place, 4 as prescribed, 5 all is right. */
@@ -212,34 +178,28 @@ const BODY = [
   (topic) => `Nobody in our family gets tired of talking about ${topic}.`,
 ];
 
-function compose({ topic, mark, pick, postscript, kind }, turn, atStart, atEnd) {
+function compose({ topic, mark, pick }, turn, atStart, atEnd) {
   const middle = [0, 1].map((n) => BODY[(pick + 2 * turn + n) % BODY.length](topic)).join(' ');
-  const goesOn = STARTS[mark] ?? ((about) => `, somebody in our street sang a song about ${about}.`);
-  const note = `\n\nP.S. Ask my aunt about ${topic}, she knows a lot.`;
-  const close = ` So we sit together and chat about ${topic}, ${mark.toLowerCase()}.`;
-  const last = kind === 'closing' && postscript ? note : close;
-  return { role: 'assistant', content: `${atStart ? `${mark}${goesOn(topic)} ` : ''}${middle}${atEnd ? last : ''}` };
+  const open = atStart ? `${mark}, somebody sang a lovely song about ${topic}. ` : '';
+  const close = atEnd ? ` So we sit together and chat about ${topic}, ${mark.toLowerCase()}.` : '';
+  return { role: 'assistant', content: `${open}${middle}${close}` };
 }
 const script = (state, atStart, atEnd) =>
   Array.from({ length: needed(state) }, (_, turn) =>
     compose(state, turn, demanded(state, turn) && atStart, demanded(state, turn) && atEnd),
   );
 
-export const solve = (seed, state = make(seed)) => script(state, state.kind === 'opening', state.kind === 'closing');
+export const solve = (seed, state = make(seed)) => script(state, state.kind === 'opening', false);
 export const shortcuts = (seed, state = make(seed)) => ({
   'always open with the words': script(state, true, false),
   'always close with the words': script(state, false, true),
   'both ends': script(state, true, true),
   'at no end': script(state, false, false),
 });
-export function hint({ kind, postscript, mode, mark }) {
-  if (mode === 'later') return 'See whether a request says how the text starts or stops, and keep to it from the first word to the last.';
+export function hint({ kind, mode, mark }) {
+  if (mode === 'later') return 'See whether a request says how the text starts, and keep to it from the first word on.';
   if (kind === 'opening')
-    return `The request says how the text starts. Let "${mark}" be the very first of your answer, without quotation marks, before anything else, and let the first sentence go on from there.`;
-  if (kind === 'not_opening')
-    return `The request says how the text does not start. Start with anything but "${mark}", and write about the topic.`;
-  return postscript
-    ? 'The request says how the text stops. Write a sentence or two, then begin a new line with "P.S." and say one thing more there.'
-    : `The request says how the text stops. Write a sentence or two, let the last one stop with "${mark}", and write nothing after it.`;
+    return `The request says how the text starts. Let "${mark}" be the very first of your answer, without quotation marks, before anything else, and let the first sentence go on from there about the topic.`;
+  return `The request says how the text does not start. Start with the topic itself and not with "${mark}", and write about the topic.`;
 }
-// Rationale: In the failed attempts the agent read a request that prescribed the first words and still began with the subject ("The ..."), or stopped without the prescribed last line; these instances put the same short requests before the same first word, with words from many values, and only the text that has them there (or, in the twin, avoids them there or puts them last) is rewarded. Since attempts at one such request ended both ways in the target, as they do on common first words here, the comparison of attempts teaches the agent to take its first and last words from the request in place of its own habit.
+// Rationale: In two of the failed attempts the agent was told which words to begin with and opened with the topic instead, while another attempt at the same kind of request passed simply by letting the given words be the first of its sentence; the instances here put that same choice at the first word of the answer, in the same wording, and the twins with the opposite demand keep it from becoming a reflex. The failed attempt about a closing line is not covered directly, since the base model never gets there; what carries over is reading where the request wants its words.

@@ -10,6 +10,7 @@ import type { ScoredRollout } from '../../domain/rollout';
 import type { Prompts } from '../../language-model/prompts';
 import type { ChatMessage } from '../../language-model/types';
 import type { ReviseInput, WriteInput } from '../synthesizer';
+import { attemptsText } from './attempts';
 import { evidenceText } from './evidence';
 import { adviceText, foundText } from './feedback';
 import { ownCode } from './read-module';
@@ -102,7 +103,7 @@ export const revisionOf = (
   { role: 'assistant', content: `\`\`\`javascript\n${ownCode(previous.source)}\n\`\`\`` },
   ...prompts.render('environment-revision', {
     round: String(round),
-    found: foundText(previous),
+    found: [foundText(previous), ...(previous.attempts ? [attemptsText(previous.attempts)] : [])].join('\n\n'),
     advice: adviceText(previous),
   }),
 ];
