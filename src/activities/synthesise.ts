@@ -10,7 +10,10 @@ import { openModule } from '../sandbox/module';
 import { selfTest, SELF_TEST_VERSION, TESTED_SEEDS } from '../sandbox/self-test';
 import { asking, keptJson, readJson, working, type Dependencies } from './context';
 import { forbiddenOf } from './left-out';
+import type { ReviseInput } from '../synthesis/synthesizer';
 import type { AnalysisActivities, ControlActivities } from './types';
+
+type Previous = NonNullable<Parameters<AnalysisActivities['synthesize']>[0]['previous']>;
 
 /** As JavaScript ends comments: what follows one would be the module's code. */
 const LINE_END = /[\n\r\u2028\u2029]/g;
@@ -23,6 +26,14 @@ export function createSynthesis({
   kinds,
 }: Dependencies): Pick<AnalysisActivities, 'synthesize'> & Pick<ControlActivities, 'selfTest' | 'calibrate'> {
   const text = async (ref: ArtifactRef): Promise<string> => (await store.read(ref)).toString('utf8');
+
+  async function readBack({ module, attempts, ...feedback }: Previous): Promise<ReviseInput['previous']> {
+    return {
+      ...feedback,
+      source: await text(module),
+      ...(attempts && { attempts: await readScored({ store, ref: attempts }) }),
+    };
+  }
 
   return {
     async synthesize({ target, synthesizer: spec, rollouts: ref, candidate, others, round, previous, seed, ...payer }) {
@@ -48,19 +59,13 @@ export function createSynthesis({
         seed,
         ...asking({ ...payer, store, title: `synthesize ${candidate.name}, round ${round}` }),
       };
-      const { attempts: played, ...told } = previous ?? { findings: [] };
-      const attempts = played && (await readScored({ store, ref: played }));
       const { source, rationale } = previous
-        ? await synthesizer.revise({
-            ...input,
-            round,
-            previous: { ...told, source: await text(previous.module), ...(attempts && { attempts }) },
-          })
+        ? await synthesizer.revise({ ...input, round, previous: await readBack(previous) })
         : await synthesizer.write(input);
       return store.put({
         key,
         producer: 'synthesize',
-        inputs: [ref, ...(previous ? [previous.module] : []), ...(played ? [played] : [])],
+        inputs: [ref, ...(previous ? [previous.module] : []), ...(previous?.attempts ? [previous.attempts] : [])],
         mediaType: 'text/javascript',
         body: `${source}\n// Rationale: ${rationale.replace(LINE_END, ' ')}\n`,
       });

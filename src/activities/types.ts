@@ -185,8 +185,7 @@ export interface AnalysisActivities {
       /** The other selected capabilities: no instance should need one of them. */
       others: Lacking[];
       round: number;
-      /** The round before, which is revised. */
-      /** `attempts`: the rollouts that its last calibration judged. */
+      /** The round before, which is revised; `attempts`: the rollouts that its last calibration judged. */
       previous?: RoundFeedback & { module: ArtifactRef; attempts?: ArtifactRef };
       seed: number;
     },

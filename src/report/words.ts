@@ -49,8 +49,13 @@ export const compositeText = ({
   coverage,
 }: Pick<ReportedCapability, 'parts' | 'coverage'>): string | undefined =>
   parts &&
-  `of ${pairsText(parts)}; ${coverage.value === undefined ? 'the pairs were given' : `${valueText(coverage)} of ${coverage.n} failures need two capabilities at once`}; ` +
-    'calibrated with, and trained from, the sum of their adapters';
+  [
+    `of ${pairsText(parts)}`,
+    coverage.value === null
+      ? 'the pairs were given'
+      : `${valueText(coverage)} of ${coverage.n} failures need two capabilities at once`,
+    'calibrated with, and trained from, the sum of their adapters',
+  ].join('; ');
 
 /** What validation says of an adapter: `helps`, `gamed`, `no gain`. */
 export const adapterVerdict = ({ validation }: Pick<ReportedCapability, 'validation'>): string =>

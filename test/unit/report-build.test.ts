@@ -388,6 +388,14 @@ test('a composite says of which pairs it is and from what it started; its row co
       .join(),
   ).toContain('before as the sum of its parts');
 
+  // Of given pairs nothing was counted.
+  const selection = { ...record.selection!, composite: { candidate } };
+  const given = await buildReport({ store, record: { ...combined, selection }, tasks: [], spent: [] });
+  expect(given.capabilities!.at(-1)).toMatchObject({ coverage: { value: null, n: 0 } });
+  expect(renderReport({ report: given }).html).toContain(
+    `of ${one} with ${two} (100%); the pairs were given; calibrated with, and trained from, the sum of their adapters`,
+  );
+
   // One that was not started is a row with its reason.
   const reason = `no pair of it has two adapters: ${two} ended without one`;
   const capabilities: CampaignRecord['capabilities'] = [

@@ -1,6 +1,7 @@
 /**
- * The given analyst: capabilities that somebody else found, in a file, with the labels of their passes, or the pairs that are needed together, or neither. Invariant: its identity
- * holds digests of what the files hold, so that an edited file is another analyst and a moved one is not.
+ * The given analyst: capabilities that somebody else found, in a file, with the labels of their passes, or the pairs that are needed
+ * together, or neither. Invariant: its identity holds what the files hold, or digests of it, so that an edited file is another analyst and a
+ * moved one is not.
  */
 import { z } from 'zod';
 import { digest } from '../../artifacts/hash';
