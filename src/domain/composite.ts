@@ -11,7 +11,7 @@ export const COMPOSITE = 'combined_capabilities';
 /** Of the failures that count for a pair: rarer ones are left out. */
 const LEAST_SHARE = 0.1;
 
-/** Of the failures: what more of them than this need goes with everything, and is no part of a pair. */
+/** Of the failures: what more of them than this need goes with everything, and so with nothing that they need less often in particular. */
 const MOST_NEEDED = 0.9;
 
 export const compositeSchema = z.object({
@@ -47,10 +47,12 @@ export function compositeOf({
 }): Combined {
   const unsuited = unsuitedFor(selected);
   if (unsuited !== undefined) return { none: unsuited };
-  const names = selected.flatMap(({ name }) => (needOf(passes, name) > MOST_NEEDED ? [] : [name]));
-  if (names.length < 2) return { none: 'nearly every failure needs all selected capabilities but one' };
+  const common = new Set(selected.flatMap(({ name }) => (needOf(passes, name) > MOST_NEEDED ? [name] : [])));
+  const apart = pairsOf(selected.map(({ name }) => name)).filter(([a, b]) => common.has(a) === common.has(b));
+  if (apart.length === 0)
+    return { none: `nearly every failure needs ${[...common].join()}, with whatever else it needs` };
   const failed = new Set(passes.flatMap((pass) => Object.values(pass.labels).flatMap(failedIn)));
-  const pairs = pairsOf(names).map((pair) => ({ names: pair, ids: lackingWithin(passes, pair) }));
+  const pairs = apart.map((pair) => ({ names: pair, ids: lackingWithin(passes, pair) }));
   const lacking = new Set(pairs.flatMap(({ ids }) => ids));
   const counted = `${lacking.size} of ${failed.size} failures need two selected capabilities at once and lack one`;
   if (lacking.size === 0 || lacking.size < rho * failed.size)

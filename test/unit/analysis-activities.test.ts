@@ -285,8 +285,7 @@ describe('a composite', () => {
     const found = await run(activities().combine, input);
     expect(found).toMatchObject({
       composite: {
-        failures: 2,
-        of: 2,
+        counted: { failures: 2, of: 2 },
         candidate: { parts: [{ names, share: 1 }], examples: keys.slice(0, 1) },
       },
     });

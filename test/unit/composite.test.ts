@@ -134,8 +134,8 @@ describe('which capabilities are needed together', () => {
   });
 
   test('what nearly every failure needs goes with everything, and is no part of a pair', () => {
-    const all = (needs: string) =>
-      Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`f${String(n).padStart(2, '0')}`, [needs]]));
+    const all = (...needs: string[]) =>
+      Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`f${String(n).padStart(2, '0')}`, needs]));
     const needed: Needed = {
       ...all(tell),
       f00: [tell, noRefuse],
@@ -148,7 +148,13 @@ describe('which capabilities are needed together', () => {
     // Two of twenty do without.
     const often = { ...needed, f18: [], f19: [] };
     expect(partNames(candidateIn(composite([pass(often)])))).toContain(tell);
-    expect(composite([pass(needed)], [tell, ask])).toEqual(none('nearly every failure needs all'));
+    expect(composite([pass(needed)], [tell, ask])).toEqual(
+      none(`nearly every failure needs ${tell}, with whatever else`),
+    );
+    // Two that all of them need are needed together.
+    expect(composite([pass(all(tell, noRefuse))])).toMatchObject({
+      composite: { candidate: { parts: [{ names: [tell, refuse], share: 1 }] }, counted: { failures: 20, of: 20 } },
+    });
   });
 
   test('none is made of too few failures, of one capability, or of what has its name; the reason is said', () => {
