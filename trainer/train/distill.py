@@ -82,7 +82,7 @@ class DistillingTrainer(CapabilityTrainer):
         with torch.no_grad(), self._taught():
             taught = self._log_distributions(model, inputs, on)
         sampled = own.detach().gather(1, inputs["completion_ids"][on].unsqueeze(1)).squeeze(1)
-        self._compare(torch.zeros_like(inputs["old_per_token_logps"]).masked_scatter(on, sampled))
+        self._compare(inputs, torch.zeros_like(inputs["old_per_token_logps"]).masked_scatter(on, sampled))
         return (own.exp() * (own - taught)).sum() / inputs["num_items_in_batch"]
 
     def _log_distributions(self, model: Any, inputs: dict[str, torch.Tensor], on: torch.Tensor) -> torch.Tensor:

@@ -108,17 +108,17 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
 
     def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> tuple:
         result = self._scored(*args, **kwargs)
-        self._compare(self._at_one)
+        self._compare(self._micro, self._at_one)
         # The loss reads the old log-probs next.
         unknown = self._micro["old_is_unknown"] | (self.temperature != 1)
         old = self._micro["old_per_token_logps"]
         old.copy_(torch.where(unknown, result[0].detach(), old))
         return result
 
-    def _compare(self, at_one: torch.Tensor) -> None:
+    def _compare(self, micro: dict[str, torch.Tensor], at_one: torch.Tensor) -> None:
         """Keeps the micro-batch's sum of differences to the sampler's log-probs; `at_one`: the policy's own."""
-        known = self._micro["tool_mask"] * ~self._micro["old_is_unknown"]
-        self._gap = ((at_one - self._micro["old_per_token_logps"])[known.bool()]).abs().sum().item()
+        known = micro["tool_mask"].bool() & ~micro["old_is_unknown"]
+        self._gap = (at_one - micro["old_per_token_logps"])[known].abs().sum().item()
 
     def metrics_of_step(self) -> dict[str, float]:
         return {**self._step_metrics, "update_seconds": time.perf_counter() - self._update_started}
