@@ -54,8 +54,6 @@ export const presets: Record<PresetName, PresetValues> = {
       groupSize: 8,
       steps: 10,
       learningRate: 1e-3,
-      // Such a model takes "do not begin with" for "begin with": what the twin teaches takes away what its special instance does.
-      twinShare: 0,
       checkpointEvery: 5,
       threads: 2,
       tokensPerForward: 1024,
