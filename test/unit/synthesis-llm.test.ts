@@ -23,6 +23,7 @@ const { description, rollouts } = readFixtureRollouts('tau2-retail/rollouts');
 const byHand = readFileSync(resolve(__dirname, '..', 'fixtures', 'synthesis', 'retail-by-hand.js'), 'utf8');
 /** As a model would write it: without the schemas, which are put before it. */
 const code = byHand.slice(byHand.indexOf('const policy'));
+const writing = readFileSync(resolve(__dirname, '..', 'fixtures', 'synthesis', 'writing-by-hand.js'), 'utf8');
 const attack = { name: 'say it is done', messages: [{ say: 'It is done.' }] };
 
 const fenced = (text: string, language = 'javascript'): string =>
@@ -84,6 +85,16 @@ describe('what is asked', () => {
     expect(text).toMatch(/- r\d\.2: acts before all is named/);
     expect(text).toMatch(/\[r\d\] task .*: FAILED/);
     expect(text).not.toContain('prettier-ignore');
+  });
+
+  it('says what twins of texts are where the target has no tools, within the question, and nowhere else', async () => {
+    const { synthesizer, questions } = asked([fenced(code), fenced(writing)]);
+    await synthesizer.write(input());
+    await synthesizer.write(input({ description: { ...description, tools: [] } }));
+    const [one, other] = questions as [Question, Question];
+    expect(textOf(one)).not.toContain('Both of a pair call for the capability');
+    expect(other.messages.map(({ role }) => role)).toEqual(['system', 'user']);
+    expect(other.messages[1]?.content).toMatch(/Your task: the module for[^]*Both of a pair call for the capability/);
   });
 
   it('begins with the same bytes for every capability of a target', async () => {

@@ -50,7 +50,7 @@ export function synthesizerWith(means: Means, { kind, version }: Pick<Identity, 
   const { model, prompts, contextTokens, attacks } = means;
   const options = {
     model: model.id,
-    prompts: prompts.digest(['environment', 'environment-revision', 'attack', 'repair']),
+    prompts: prompts.digest(['environment', 'environment-texts', 'environment-revision', 'attack', 'repair']),
     examples: digest(examplesText()),
     attacks,
     // Where it is tight, it decides what is shown.

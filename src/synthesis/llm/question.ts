@@ -70,8 +70,9 @@ export function questionOf(
       definition: candidate.definition || '(none was given)',
       evidence,
     });
+    const texts = description.tools.length === 0 ? prompts.render('environment-texts', {}) : [];
     return {
-      messages: [...messages, ...more],
+      messages: [...joined([...messages, ...texts]), ...more],
       target: { description, samples, forbidden, shown: `${observations}\n${evidence}\n${users}` },
     };
   });
@@ -84,6 +85,14 @@ export function questionOf(
       `${needed} in all; set contextTokens to that or more (and take a model that has them), or lower maxTokens`,
   );
 }
+
+/** What one role says in a row is one message: some endpoints take roles in turn only. */
+const joined = (messages: readonly ChatMessage[]): ChatMessage[] =>
+  messages.reduce<ChatMessage[]>((all, message) => {
+    const last = all.at(-1);
+    if (last?.role !== message.role) return [...all, message];
+    return [...all.slice(0, -1), { ...last, content: `${last.content}\n\n${message.content}` }];
+  }, []);
 
 /** In the order of names: the same for all capabilities of a target. */
 const lackingText = (lacking: readonly Lacking[]): string =>
