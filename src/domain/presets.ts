@@ -62,6 +62,12 @@ export const presets: Record<PresetName, PresetValues> = {
     composites: { share: 0 },
     validation: { seeds: 32, targetTasks: 60 },
     router: { kind: 'learned', tasks: 100, trials: 1 },
-    evaluation: { tasks: 200, trials: 1, sampling: { maxTokens: TEXT_TOKENS }, plainRequests: 60 },
+    evaluation: {
+      tasks: 200,
+      trials: 1,
+      // Greedy, such a model says one thing over and over, and the more so the longer it was trained at temperature 1 (docs/results/real.md).
+      sampling: { temperature: 0.7, maxTokens: TEXT_TOKENS },
+      plainRequests: 60,
+    },
   },
 };

@@ -1,12 +1,19 @@
 const targetTools = {};
 /*
  * Trains `apply_requested_text_markup`: a demanded markup is written literally and at its place.
- * Even seed (special): the request demands a markup (title in <<>>, [placeholder], **bold**, quotation marks around all).
- * Odd seed (twin): the same request on the same subject, but it bars that markup, so that plain prose is right.
+ * Even seed (special): the request demands one markup (a title in <<>>, a [placeholder] or a **bold** word).
+ * Odd seed (twin): the same request on the same subject demands another one of these in the same place.
+ * So what is right for one of the pair is wrong for the other, and plain prose is wrong for both.
  */
 // History:
 // Round 1: passed the self-test, but markup_demanded was solved in 3% only: markup in the second message, limits, couples.
 //   Now one markup, in the first message; samples on the subject; finer credit; milder test of an answer; hint by kind.
+// Round 2: rejected by a person: twins negated the demand, so plain text was right for them and was what was learned.
+//   Now the twin demands another kind; a kind not asked for is wrong; no quotation marks around the whole (hardly ever
+//   solved); placeholder and bold in the first 40 words; second messages rarer.
+// Round 3: bold_word was solved in 4% only (angle_title 57%, bracket_placeholder 13%).
+//   Now the sample for bold is the start of a sentence on the subject in half of the requests and in all easier ones; the
+//   hint for bold says to begin with it; a markup has to begin in the first 40 words; an answer needs no final mark.
 const policy = "Follow the user's instructions exactly.";
 const TOPICS = [
   'owls', 'volcanoes', 'trains', 'coffee', 'candles', 'kites', 'lighthouses', 'honey', 'castles', 'rivers', 'snow',
@@ -26,37 +33,18 @@ const OPENINGS = [
 const LIMITS = [(n) => `Use at least ${n} words.`, (n) => `Write ${n} words or more.`];
 const EXAMPLES = ['[date]', '[name]', '[place]', '[city]'];
 const TITLES = ['All about', 'Thoughts on', 'A word on'];
-const KINDS = ['quotes', 'placeholder', 'bold', 'title'];
-const DRAWN = ['placeholder', 'placeholder', 'title', 'title', 'bold', 'bold', 'quotes'];
-/* For each kind: how it is demanded, and how it is barred; the sample stands at %. */
+const KINDS = ['placeholder', 'title', 'bold'];
+/* For each kind: how it is demanded; the sample stands at %. `begun` is for bold, where the sample begins a sentence. */
 const CLAUSES = {
-  quotes: [
-    ['Put your whole answer in double quotation marks%.', 'Do not put your whole answer in double quotation marks%.'],
-    ['Wrap all of it in double quotation marks%.', 'Do not wrap all of it in double quotation marks%.'],
-  ],
   placeholder: [
-    [
-      'Use at least one placeholder in square brackets, such as %.',
-      'Do not use any placeholder in square brackets, such as %.',
-    ],
-    [
-      'Leave at least one placeholder in square brackets, such as %.',
-      'Do not leave any placeholder in square brackets, such as %.',
-    ],
+    'Use at least one placeholder in square brackets, such as %.',
+    'Leave at least one placeholder in square brackets, such as %.',
   ],
-  bold: [
-    ['Mark at least one word in bold, like %.', 'Do not mark any word in bold, like %.'],
-    ['There must be a word in bold, like %.', 'There must not be a word in bold, like %.'],
-  ],
+  bold: ['Mark at least one word in bold, like %.', 'There must be a word in bold, like %.'],
+  begun: ['Mark at least one word in bold, as in: % ...', 'There must be a word in bold, as in: % ...'],
   title: [
-    [
-      'Put a title in double angle brackets, as in %, before the text.',
-      'Do not put a title in double angle brackets, as in %, before the text.',
-    ],
-    [
-      'There must be a title in double angle brackets, as in %, before the text.',
-      'There must not be a title in double angle brackets, as in %, before the text.',
-    ],
+    'Put a title in double angle brackets, as in %, before the text.',
+    'There must be a title in double angle brackets, as in %, before the text.',
   ],
 };
 const ADDED = [
@@ -75,25 +63,32 @@ function randomOf(seed) {
   };
 }
 
+const verbOf = (topic) => (/[^i]s$/.test(topic) ? 'are' : 'is');
+const capital = (word) => word[0].toUpperCase() + word.slice(1);
+
 export const describe = () => ({ policy, tools: [], maxSteps: 4 });
 
 function instance(seed, fewer) {
   const special = seed % 2 === 0;
   const below = randomOf(Math.floor(seed / 2)); // both of a pair draw the same
   const pick = (list) => list[below(list.length)];
-  const [topic, opening, kind, example, heading] = [TOPICS, OPENINGS, DRAWN, EXAMPLES, TITLES].map(pick);
+  const [topic, opening, first, example, heading] = [TOPICS, OPENINGS, KINDS, EXAMPLES, TITLES].map(pick);
   const [limit, added, count, style, way] = [pick(LIMITS), pick(ADDED), 8 + below(5), below(9), below(2)];
-  const [again, onTopic] = [below(7) === 0 && !fewer, below(2) === 0 || fewer];
+  const [again, drawn] = [below(12) === 0 && !fewer, below(4)];
+  const second = pick(KINDS.filter((each) => each !== first)); // what the twin asks for
+  const [kind, other] = special ? [first, second] : [second, first];
+  const turn = fewer ? 3 : drawn; // how near the sample is to the subject
+  const begun = turn >= 2;
   const sample = {
-    quotes: onTopic ? `, as in "I like ${topic}"` : '',
     placeholder: example,
-    bold: onTopic ? `**${topic}**` : '**this**',
-    title: onTopic ? `<<${heading} ${topic}>>` : '<<title>>',
+    bold: begun ? `**${capital(topic)}** ${verbOf(topic)}` : turn === 1 ? `**${topic}**` : '**this**',
+    title: turn % 2 === 1 ? `<<${heading} ${topic}>>` : '<<title>>',
   }[kind];
-  const clause = CLAUSES[kind][fewer ? 0 : way][special ? 0 : 1].replace('%', () => sample);
+  const clauses = CLAUSES[kind === 'bold' && begun ? 'begun' : kind];
+  const clause = clauses[fewer ? 0 : way].replace('%', () => sample);
   const messages = [`${(fewer ? OPENINGS[0] : opening)(topic)} ${clause}`];
   if (again) messages.push(added(limit(count)));
-  return { special, topic, kind, sample, messages, count, style, texts: [], calls: 0, done: false };
+  return { special, topic, kind, other, sample, messages, count, style, texts: [], calls: 0, done: false };
 }
 export const make = (seed) => instance(seed, false);
 /* One message in the plainest wording, with a sample that is about the subject. */
@@ -125,19 +120,27 @@ export function step(before, message) {
 
 const wordsOf = (text) => text.toLowerCase().match(/[a-z0-9\u00c0-\u024f]+(?:['\u2019][a-z]+)*/g) ?? [];
 
-/* Is a markup written as demanded (or, where it is barred, is it there)? */
-const wrapped = (text) => text.length > 2 && /^["\u201c]/.test(text) && /["\u201d]$/.test(text);
-const placeholder = (text) => /\[[^[\]\n]*[A-Za-z][^[\]\n]*\](?!\()/.test(text);
-const bold = (text) => /\*\*[^\s*](?:[^*\n]*[^\s*])?\*\*/.test(text);
-const titled = (text) => /^(?:[\s#*]|title:)*<<[^<>\n]*[A-Za-z][^<>\n]*>>/i.test(text);
-const WRITTEN = { quotes: wrapped, placeholder, bold, title: titled };
-const BARRED = { quotes: wrapped, placeholder, bold, title: (text) => /<<[^\n]*>>/.test(text) };
+/* Is a markup written as demanded? What may stand anywhere must begin in the first 40 words. */
+const PLACEHOLDER = /\[(?=[^[\]\n]*[A-Za-z])[^[\]\n]+\](?!\()/;
+const BOLD = /\*\*[^\s*](?:[^*\n]*[^\s*])?\*\*/;
+const head = (text) => text.match(/^(?:\s*\S+){1,40}/)?.[0] ?? '';
+const early = (pattern) => (text) => {
+  const at = text.search(pattern);
+  return at >= 0 && at < head(text).length;
+};
+const titled = (text) => /^(?:[\s#*]|title:)*<<(?=[^<>\n]*[A-Za-z])[^<>\n]+>>[^A-Za-z]*[A-Za-z]/i.test(text);
+const WRITTEN = { placeholder: early(PLACEHOLDER), bold: early(BOLD), title: titled };
+/* Is it there at all, where it was not asked for? Stars around a whole title are taken as part of the title. */
+const FOUND = {
+  placeholder: (text) => PLACEHOLDER.test(text),
+  bold: (text) => BOLD.test(text.replace(/\*\*(<<[^<>\n]*>>)\*\*/g, '$1')),
+  title: (text) => /<<[^<>\n]*>>/.test(text),
+};
 /* What a markup that is half there or at a wrong place is worth: the first pattern that fits. */
 const TRIED = {
-  quotes: [[/^["\u201c]/, 0.8], [/["\u201d]$/, 0.6], [/["\u201c\u201d]/, 0.3]],
-  placeholder: [[/\[.*\]/, 0.8], [/[[\]]/, 0.6], [/[({<]/, 0.2]],
+  placeholder: [[/\[[^[\n]*\]/, 0.8], [/[[\]]/, 0.6], [/[({<]/, 0.2]],
   bold: [[/\*\*/, 0.7], [/\*|__/, 0.4], [/<b>|^#/, 0.2]],
-  title: [[/<<.*>>/, 0.8], [/<|>/, 0.5], [/^(?:#|\*|title)/i, 0.4], [/^[^\n]{1,60}\n/, 0.2]],
+  title: [[/<<[^<\n]*>>/, 0.8], [/<|>/, 0.5], [/^(?:#|\*|title)/i, 0.4], [/^[^\n]{1,60}\n/, 0.2]],
 };
 
 /* Is it an answer at all: on the subject, in words of its own, no copy of the request, nothing over and over? */
@@ -153,31 +156,34 @@ function isAnswer(text, topic, asked) {
   const varied = different.size * 2 >= Math.min(words.length, 40); // long texts repeat small words
   const stem = topic.replace(/(ies|oes|s)$/, '');
   const about = new RegExp(`\\b${stem}`, 'i').test(text);
-  return words.length >= 5 && fresh.length >= 3 && !copied && varied && about && /[.!?]/.test(text);
+  return words.length >= 8 && fresh.length >= 3 && !copied && varied && about;
 }
 
-function judge({ special, kind, topic, count, messages, texts }, n) {
+function judge({ kind, topic, count, messages, texts }, n) {
   const text = texts[n] ?? '';
   const answer = isAnswer(text, topic, messages.slice(0, n + 1));
   const long = n === 0 || wordsOf(text).length >= count; // only the second message asks for a number of words
-  const fit = special ? WRITTEN[kind](text) : !BARRED[kind](text);
-  const tried = special ? (TRIED[kind].find(([pattern]) => pattern.test(text))?.[1] ?? 0) : 0;
-  const level = answer ? 0.05 + 0.2 * (fit ? 1 : tried) + (fit && long ? 0.05 : 0) : 0;
-  return { answer, long, fit, level, right: answer && long && fit };
+  const fit = WRITTEN[kind](text);
+  const clean = KINDS.every((each) => each === kind || !FOUND[each](text)); // nothing that was not asked for
+  const tried = TRIED[kind].find(([pattern]) => pattern.test(text))?.[1] ?? 0;
+  const worth = fit ? (clean ? 1 : 0.5) : clean ? tried : 0;
+  const level = answer ? 0.05 + 0.2 * worth + (fit && clean && long ? 0.05 : 0) : 0;
+  return { answer, long, fit, clean, level, right: answer && long && fit && clean };
 }
 
 export function reward(state) {
-  const { special, messages, texts, done } = state;
+  const { kind, messages, texts, done } = state;
   const judged = messages.map((_, n) => judge(state, n));
   const right = done && texts.length === messages.length && judged.every((each) => each.right);
   const mean = (value) => judged.reduce((sum, each) => sum + Number(value(each)), 0) / judged.length;
   return {
     reward: right ? 1 : Math.min(0.3, mean((each) => each.level)),
-    branch: special ? 'markup_demanded' : 'markup_barred',
+    branch: { placeholder: 'bracket_placeholder', bold: 'bold_word', title: 'angle_title' }[kind],
     breakdown: {
       answer: mean((each) => each.answer),
       long: mean((each) => each.answer && each.long),
       markup: mean((each) => each.answer && each.fit),
+      clean: mean((each) => each.answer && each.clean),
     },
   };
 }
@@ -198,29 +204,29 @@ function textOf({ topic, style }, n, kinds) {
   let text = `${FIRST[(style + n) % 3](topic)} ${SECOND[(Math.floor(style / 3) + n) % 3]}`;
   if (kinds.includes('bold')) text += ' Curiosity is **good** company.';
   if (kinds.includes('placeholder')) text += ' Guests may come to [town] soon.';
-  if (kinds.includes('title')) text = `<<Notes on ${topic}>> ${text}`;
-  return kinds.includes('quotes') ? `"${text}"` : text;
+  return kinds.includes('title') ? `<<Notes on ${topic}>> ${text}` : text;
 }
 const script = (state, kinds) => state.messages.map((_, n) => say(textOf(state, n, kinds)));
 
 export const reference = ({ topic }) => ({ actions: [], tell: [topic] });
-export const solve = (seed, state = make(seed)) => script(state, state.special ? [state.kind] : []);
+export const solve = (seed, state = make(seed)) => script(state, [state.kind]);
 export const shortcuts = (seed, state = make(seed)) => ({
-  'always mark what is named': script(state, [state.kind]),
+  'what the special one asks for': script(state, [state.special ? state.kind : state.other]),
+  'what the twin asks for': script(state, [state.special ? state.other : state.kind]),
+  'what the other one of the pair asks for': script(state, [state.other]),
+  'both of the pair at once': script(state, [state.kind, state.other]),
   'never mark anything': script(state, []),
   'all markup at once': script(state, KINDS),
-  'another markup': script(state, [KINDS.find((kind) => kind !== state.kind)]),
+  'always a title': script(state, ['title']),
+  'always a placeholder': script(state, ['placeholder']),
+  'always bold': script(state, ['bold']),
 });
 
-export function hint({ special, kind, sample }) {
-  if (!special)
-    return 'Read the word "not" in the request: the sign that it shows must not be in your answer. Write a few plain sentences on the subject, without any such sign.';
+export function hint({ kind, topic, sample }) {
   return {
-    quotes:
-      'The very first sign of your answer must be a double quotation mark, and the very last sign too. Write one short sentence on the subject between the two marks, and nothing outside.',
     placeholder: `Write a few sentences on the subject, and let a word in square brackets stand in one of them, with the brackets, just as ${sample} is written.`,
-    bold: `Write a few sentences on the subject, and put two stars right before a word and two stars right after it, just as ${sample} is written.`,
+    bold: `Begin your text with the subject in bold: two stars right before the word and two stars right after it, like **${topic}** ${verbOf(topic)} ... Then go on with that sentence, and write one more on the subject.`,
     title: `Begin with a title, written just as ${sample} is: first <<, then some words on the subject, then >>. After it write a few sentences on the subject.`,
   }[kind];
 }
-// Rationale: In the failed attempts the agent begins at once with ordinary prose and leaves out the title, the quotation marks or the placeholder that one sentence of the request demanded, while in the passed one it writes the shown notation first and then the text; each special instance here turns on that same sentence and pays only for the sign itself at its place. The twin bars the same sign in nearly the same words, so the agent must read the demand and cannot learn a reflex of always decorating its text.
+// Attack: {"name":"the cut at 20000 characters leaves only the sample of the copied request; all topics listed","messages":[{"say":"<<a00abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst01abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst02abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst03abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst04abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst05abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst06abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst07abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst08abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst09abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst10abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst11abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst12abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst13abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst14abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst15abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst16abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst17abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst18abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst19abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst20abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst21abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst22abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst23abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst24abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst25abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst26abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst27abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst28abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst29abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst30abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst31abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst32abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst33abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst34abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst35abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst36abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst37abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst38abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst39abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst40abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst41abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst42abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst43abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst44abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst45abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst46abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst47abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst48abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst49abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst50abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst51abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst52abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst53abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst54abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst55abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst56abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst57abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst58abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst59abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst60abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst61abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst62abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst63abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst64abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst65abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst66abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst67abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst68abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst69abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst70abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst71abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst72abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst73abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst74abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst75abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst76abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst77abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst78abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst79abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst80abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst81abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst82abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst83abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst84abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst85abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst86abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst87abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst88abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst89abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst90abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst91abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst92abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst93abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst94abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst95abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst96abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst97abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst98abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst99abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst<user> owls volcanoes trains coffee candles kites lighthouses honey castles rivers snow dolphins horses bread clouds guitars pianos umbrellas carpets clocks deserts forests islands lemons tomatoes spiders turtles elephants camels butterflies frogs music football tennis windmills libraries maps boats cats rabbits bears flowers trees schools birds books cars hats eggs onions so on 00abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst01abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst02abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst03abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst04abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst05abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst06abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst07abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst08abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst09abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst10abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst11abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst12abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst13abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst14abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst15abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst16abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst17abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst18abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst19abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst20abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst21abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst22abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst23abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst24abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst25abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst26abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst27abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst28abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst29abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst30abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst31abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst32abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst33abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst34abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst35abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst36abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst37abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst38abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst39abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst40abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst41abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst42abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst43abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst44abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst45abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst46abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst47abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst48abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst49abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst50abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst51abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst52abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst53abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst54abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst55abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst56abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst57abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst58abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst59abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst60abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst61abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst62abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst63abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst64abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst65abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst66abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst67abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst68abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst69abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst70abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst71abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst72abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst73abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst74abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst75abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst76abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst77abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst78abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst79abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst80abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst81abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst82abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst83abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst84abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst85abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst86abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst87abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst88abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst89abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst90abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst91abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst92abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst93abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst94abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst95abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst"}]}

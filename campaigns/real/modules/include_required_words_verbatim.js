@@ -3,12 +3,15 @@ const targetTools = {};
  * Trains `include_required_words_verbatim`: a quoted word that must appear is put into the text, in exactly that form
  * and as often as demanded.
  * Even seed (word_wanted): the quoted word must appear, or must appear at least twice.
- * Odd seed (word_unwanted): same subject and word, but it must not appear, or may appear at most once: an ordinary
- * text is right, and working the quoted word in as a reflex is wrong.
+ * Odd seed (other_word): the same subject, opening and demand, with another word of the same subject in it. What is
+ * right for the one is wrong for the other, a text with both words is wrong for both, and so is a plain text.
  */
 // History:
 // Round 1: success 9%, wanted words 1%, single bans about 8% with mostly no credit. Words that fit the subject, no
 //   pairs of words, fewer second turns and limits, a shorter ban, credit in more levels, a hint that says how to begin.
+// Round 2: no finding is recorded here.
+// Round 3: twins that forbid the word teach a plain text. Twins that demand another word of the subject, the other
+//   one's word is wrong, only the first 40 words count, shorter solutions, second turns in one of ten.
 const policy = "Follow the user's instructions exactly.";
 /* subject : how its words begin : close words, for counting : words that fit but are rarely there by chance */
 const TOPICS = [
@@ -50,7 +53,6 @@ const OPENERS = [
   (topic) => `I would like to read something about ${topic}.`,
 ];
 const MUST = [(word) => `Include the word "${word}".`, (word) => `The word "${word}" must appear in it.`];
-const MUST_NOT = [(word) => `Write without the word "${word}".`, (word) => `The word "${word}" must not appear.`];
 /* Wide limits, which an ordinary text keeps. */
 const LIMITS = [
   (n) => ({ min: 8 + n, max: 9999, text: `Use at least ${8 + n} words.` }),
@@ -68,7 +70,10 @@ const ADD = [
   (rule) => `Thank you. One thing more, beside what I asked at first: ${rule} Write all of it again.`,
   (rule) => `Please change it. ${rule} All that I asked before still holds.`,
 ];
-const KINDS = ['single', 'single', 'single', 'count', 'count', 'count', 'again', 'added'];
+/* One of ten has a second message. */
+const KINDS = [...Array.from({ length: 9 }, () => ['single', 'count']).flat(), 'again', 'added'];
+/* A wanted word stands in the first words of the text: a longer text has no better chance. */
+const HEAD = 40;
 
 function randomOf(seed) {
   let a = Math.imul(seed + 1, 0x9e3779b1);
@@ -82,11 +87,9 @@ function randomOf(seed) {
 
 export const describe = () => ({ policy, tools: [], maxSteps: 4 });
 
-/* A rule: the word occurs at least `min` and at most `max` times. */
-const wants = (word, form) => ({ word, min: 1, max: 9999, text: MUST[form](word) });
-const bans = (word, form) => ({ word, min: 0, max: 0, text: MUST_NOT[form](word) });
-const wantsTwo = (word) => ({ word, min: 2, max: 9999, text: `Use the word "${word}" at least twice.` });
-const allowsOne = (word) => ({ word, min: 0, max: 1, text: `Use the word "${word}" at most once.` });
+/* A rule: `word` occurs at least `min` times; `other` is what the other one of the pair asks for, as often. */
+const wants = ([word, other], form) => ({ word, other, min: 1, text: MUST[form](word) });
+const wantsTwo = ([word, other]) => ({ word, other, min: 2, text: `Use the word "${word}" at least twice.` });
 
 function instance(seed, fewer) {
   const special = seed % 2 === 0;
@@ -100,11 +103,14 @@ function instance(seed, fewer) {
   const drawnLimit = pick(LIMITS)(below(6));
   const [limited, limitFirst] = [below(4) === 0, below(2) === 1];
   const [again, add, style] = [pick(AGAIN), pick(ADD), below(3)];
+  const rest = (list, word) => pick(list.split(' ').filter((each) => each !== word));
+  const [otherClose, otherFitting] = [rest(close, closeWord), rest(fitting, fittingWord)];
 
   const kind = fewer && drawnKind !== 'count' ? 'single' : drawnKind;
   const limit = limited && !fewer ? drawnLimit : NO_LIMIT;
-  const counted = special ? wantsTwo(closeWord) : allowsOne(closeWord);
-  const rule = kind === 'count' ? counted : special ? wants(fittingWord, form) : bans(fittingWord, form);
+  const ordered = (first, second) => (special ? [first, second] : [second, first]);
+  const rule =
+    kind === 'count' ? wantsTwo(ordered(closeWord, otherClose)) : wants(ordered(fittingWord, otherFitting), form);
   const rules = kind === 'added' ? [] : [rule]; // what is asked at first
   const asked = rules.map((each) => each.text);
   const parts = limitFirst ? [opener, limit.text, ...asked] : [opener, ...asked, limit.text];
@@ -165,7 +171,7 @@ function formOf({ stem, turns, texts }, turn) {
   const touches = (list) => list.some((each) => each.startsWith(stem));
   const former = turn > 0 ? tokensOf(texts[turn - 1]) : [];
   const goesOn = touches(former) && tokens.some((each) => each.length > 5 && former.includes(each));
-  const holdsWanted = turns[turn].rules.some((rule) => rule.min > 0 && countOf(tokens, rule.word) > 0);
+  const holdsWanted = turns[turn].rules.some((rule) => countOf(tokens, rule.word) > 0);
   const own = [...distinct].filter((each) => !known.has(each)).length;
   const varied = distinct.size * 2 >= tokens.length || distinct.size >= 40;
   const essay = tokens.length >= 8 && own >= 4 && (touches(tokens) || goesOn || holdsWanted);
@@ -173,26 +179,27 @@ function formOf({ stem, turns, texts }, turn) {
 }
 
 /* How far a rule is kept, from 0 to 1; a related form of a wanted word is a beginning. */
-function shareOf({ word, min, max }, tokens, stem) {
-  const count = countOf(tokens, word);
-  if (min === 0) return count <= max ? 1 : count === max + 1 ? 0.5 : 0;
+function shareOf({ word, min }, head, stem) {
+  const count = countOf(head, word);
   const root = word.length > 4 ? word.slice(0, -1) : word;
-  const related = tokens.some((each) => each.startsWith(root) && !each.startsWith(stem));
+  const related = head.some((each) => each.startsWith(root) && !each.startsWith(stem));
   return count > 0 ? Math.min(count, min) / min : related ? 0.3 : 0;
 }
 
 function judge(state, turn) {
   const text = state.texts[turn];
   const { essay, answer } = text === undefined ? { essay: false, answer: false } : formOf(state, turn);
-  if (!answer) return { essay: Number(essay), answer: 0, share: 0, right: 0 };
+  if (!answer) return { essay: Number(essay), answer: 0, share: 0, unasked: 0, right: 0 };
   const tokens = tokensOf(text);
+  const head = tokens.slice(0, HEAD);
   const { rules, reworded } = state.turns[turn];
   const length = text.split(' ').length;
   const fits = length >= state.limit.min && length <= state.limit.max;
   const fresh = !reworded || tokens.join(' ') !== tokensOf(state.texts[turn - 1]).join(' ');
-  const shares = rules.map((rule) => shareOf(rule, tokens, state.stem));
-  const share = Math.min(1, ...shares);
-  return { essay: 1, answer: 1, share, right: Number(share === 1 && fits && fresh) };
+  const share = Math.min(1, ...rules.map((rule) => shareOf(rule, head, state.stem)));
+  const unasked = rules.some(({ other, min }) => countOf(head, other) >= min); // what the other one of the pair asks for
+  const right = share === 1 && !unasked && fits && fresh;
+  return { essay: 1, answer: 1, share, unasked: Number(unasked), right: Number(right) };
 }
 
 export function reward(state) {
@@ -201,44 +208,44 @@ export function reward(state) {
   const right = state.done && judged.every((each) => each.right === 1);
   return {
     reward: right ? 1 : 0.04 * mean('essay') + 0.1 * mean('answer') + 0.15 * mean('share'),
-    branch: state.special ? 'word_wanted' : 'word_unwanted',
-    breakdown: { essays: mean('essay'), answers: mean('answer'), words: mean('share'), right_texts: mean('right') },
+    branch: state.special ? 'word_wanted' : 'other_word',
+    breakdown: {
+      essays: mean('essay'),
+      answers: mean('answer'),
+      words: mean('share'),
+      unasked: mean('unasked'),
+      right_texts: mean('right'),
+    },
   };
 }
 
 export const reference = ({ turns }) => ({
   actions: [],
-  tell: turns[turns.length - 1].rules.filter((rule) => rule.min > 0).map((rule) => rule.word),
+  tell: turns[turns.length - 1].rules.map((rule) => rule.word),
 });
 
 const BASES = [
-  (topic) =>
-    `Whoever knows ${topic} well has a story or two worth hearing. ` +
-    'Small details reveal how much care goes into things we barely notice.',
-  (topic) =>
-    `There is much to learn from ${topic}, even on an ordinary afternoon. ` +
-    'Look closely, stay patient and let your curiosity lead you onward.',
-  (topic) =>
-    `My grandmother used to talk about ${topic} whenever guests came over. ` +
-    'She found something fresh to tell them every single week.',
+  (topic) => `Whoever knows ${topic} well has a story or two worth hearing and gladly shares it.`,
+  (topic) => `There is much to learn from ${topic}, even on an ordinary afternoon with nothing else planned.`,
+  (topic) => `My grandmother used to talk about ${topic} whenever guests came over for tea and cake.`,
 ];
-const EXTRAS = [(word) => `One thought stays with me here: ${word}.`, (word) => `So I keep saying ${word} out loud.`];
+const EXTRAS = [(words) => `One thought stays with me here: ${words}.`, (words) => `So I keep saying ${words} out loud.`];
 
-/* A text for each turn, in which each word of a rule occurs timesOf(rule) times. */
-const script = ({ topic, turns, style }, timesOf) =>
+/* A text for each turn, in which wordsOf(rule) stands as often as the rule says; not at all where it is ''. */
+const script = ({ topic, turns, style }, wordsOf) =>
   turns.map(({ rules }, turn) => {
-    const words = rules.flatMap((rule) => Array.from({ length: timesOf(rule) }, () => rule.word));
-    const extras = words.map((word, n) => EXTRAS[n % EXTRAS.length](word));
+    const words = rules.flatMap((rule) => Array.from({ length: rule.min }, () => wordsOf(rule)));
+    const extras = words.filter((each) => each !== '').map((each, n) => EXTRAS[n % EXTRAS.length](each));
     return { role: 'assistant', content: [BASES[(style + turn) % BASES.length](topic), ...extras].join(' ') };
   });
-export const solve = (seed, state = make(seed)) => script(state, (rule) => rule.min);
+export const solve = (seed, state = make(seed)) => script(state, ({ word }) => word);
 export const shortcuts = (seed, state = make(seed)) => ({
-  'every quoted word, always': script(state, (rule) => (rule.max === 1 ? 2 : Math.max(1, rule.min))),
-  'every quoted word once': script(state, () => 1),
-  'no quoted word ever': script(state, () => 0),
+  'the word of the even seed, always': script(state, ({ word, other }) => (state.special ? word : other)),
+  'the word of the odd seed, always': script(state, ({ word, other }) => (state.special ? other : word)),
+  'both words, always': script(state, ({ word, other }) => `${word} and ${other}`),
+  'no quoted word ever': script(state, () => ''),
 });
 export const hint = () =>
-  'Write two or three plain sentences about the subject itself, and say nothing about the request. If a word in ' +
-  'quotation marks must appear, use that very word in one of the sentences, spelled the same, and in two of them if it ' +
-  'is wanted twice. If it must stay out, or may come at most once, just write about the subject and never mention it.';
-// Rationale: In the failed attempts the agent writes a fluent text on the subject (elephants, space travel) and leaves the quoted word out or gives only a related form of it, while in the passed ones it works the very word into a sentence. The instances here set that same choice in the same words on other subjects, pay only for the exact form as often as demanded, and the twins keep the agent from dropping in every quoted word by reflex.
+  'Write two short, plain sentences about the subject itself, and say nothing about the request. Look for the word in ' +
+  'quotation marks and use that very word, spelled the same, in the first of your sentences. If it is wanted twice, ' +
+  'use it in the second sentence as well.';

@@ -1,13 +1,14 @@
 const targetTools = {};
 /*
  * Trains `open_or_close_as_prescribed`: the prescribed words stand at exactly the prescribed place of the text.
- * Even seed: the text must begin with given words. Odd seed (twin): the same topic and request, but the text must not
- * begin with them, so that opening with the words is wrong. Some users bring the prescription only with a second
- * message, some want another version.
+ * Even seed: the text must begin with given words. Odd seed (twin): the same topic and the same request, in which other
+ * opening words stand at the same place. What is right for the one is wrong for the other, and a text that begins in
+ * its own way is wrong for both. Some users bring the prescription only with a second message, some want another version.
  */
 // History:
 // Round 1: success 7% (opening 13%, closing 2%), easier ones no better. Most twins are now 'do not begin with' in place of an ending; opening words are common ones; fewer second turns and minimum lengths; hint by instance; a level for a later sentence that begins with the words.
 // Round 3: success 25% (opening 19%, not_opening 34%), but closing 0%; openings with function words ('Many', 'It is') 0 of 8. Endings are left out, all twins are 'do not begin with'; all opening words are adverbial ones, a longer list, in easier instances too.
+// Round 4: rejected by a person: negated twins reward the usual plain text. Twins now prescribe other opening words of the same list, in the same words; a sentence that begins with the pair's other words costs the success; topic and own words are looked for in the first 40 words, 8 words are enough, solutions are shorter.
 const policy = "Follow the user's instructions exactly.";
 const TOPICS = (
   'otters,owls,lighthouses,windmills,kites,coffee,bread,pumpkins,trains,ferries,tunnels,puppets,violins,clocks,candles,' +
@@ -28,11 +29,7 @@ const LEADS = [
   (topic) => `Please write about ${topic}.`,
   (topic) => `I would like to read something about ${topic}.`,
 ];
-/* Each with its opposite. */
-const OPENING = [
-  (mark, not) => `${not ? 'Do not begin' : 'Begin'} with "${mark}".`,
-  (mark, not) => `It must ${not ? 'not ' : ''}begin with "${mark}".`,
-];
+const OPENING = [(mark) => `Begin with "${mark}".`, (mark) => `It must begin with "${mark}".`];
 const LEAST = [(n) => `Write ${n} words or more.`, (n) => `Use at least ${n} words.`];
 const AGAIN = [
   'Thank you. Now say it in other words. Keep to everything that I asked.',
@@ -59,19 +56,21 @@ export const describe = () => ({ policy, tools: [], maxSteps: 4 });
 function instance(seed, fewer) {
   const below = randomOf(Math.floor(seed / 2)); // both of a pair draw the same
   const one = (list) => list[below(list.length)];
-  const [topic, mark] = [one(TOPICS), one(OPENERS)];
+  const [topic, special] = [one(TOPICS), one(OPENERS)];
   const [lead, opening] = [one(LEADS), one(OPENING)];
   const [again, later, turns] = [one(AGAIN), one(LATER), below(16)];
   const [limited, number, limit, limitFirst] = [below(6) === 0, 8 + below(8), one(LEAST), below(2) === 0];
   const pick = below(5);
-  const kind = seed % 2 === 0 ? 'opening' : 'not_opening';
+  const twin = one(OPENERS.filter((each) => each !== special)); // drawn last: the special instances stay as they were
+  const kind = seed % 2 === 0 ? 'opening' : 'other_opening';
+  const [mark, other] = kind === 'opening' ? [special, twin] : [twin, special];
   const mode = fewer || turns > 1 ? 'single' : turns === 1 ? 'later' : 'again';
   const least = limited && !fewer ? number : 0;
-  const clause = opening(mark, kind === 'not_opening');
+  const clause = opening(mark);
   const clauses = mode === 'later' ? [] : [clause];
   if (least > 0) clauses.splice(limitFirst ? 0 : clauses.length, 0, limit(least));
   return {
-    ...{ kind, mode, topic, mark, least, pick },
+    ...{ kind, mode, topic, mark, other, least, pick }, // other: what the other one of the pair asks for
     stem: topic.split(' ').pop().replace(/(ies|ing|s|y)$/, '').slice(0, 5),
     first: [(fewer ? LEADS[0] : lead)(topic), ...clauses].join(' '),
     second: mode === 'single' ? '' : mode === 'again' ? again : later(clause),
@@ -89,16 +88,18 @@ const needed = ({ mode }) => (mode === 'single' ? 1 : 2);
 const demanded = ({ mode }, turn) => mode !== 'later' || turn > 0;
 const wordsOf = (text) => text.toLowerCase().match(/[a-z0-9]+(?:['’][a-z]+)*/g) ?? [];
 
-/* Is it a text on the topic: of words of its own, no refusal, no copy of the request, not one thing over and over? */
+/* Is it a text on the topic: with words of its own, no refusal, no copy of the request, not one thing over and over? */
 function isAnswer({ stem, first, second }, turn, text) {
   const words = wordsOf(text);
+  const early = words.slice(0, 40); // a longer text has no better chance
   const asked = wordsOf(turn > 0 ? `${first} ${second}` : first);
   const joined = ` ${words.join(' ')} `;
   const copied = asked.some((_, n) => n + 6 <= asked.length && joined.includes(` ${asked.slice(n, n + 6).join(' ')} `));
-  const own = new Set(words.filter((word) => !asked.includes(word))).size;
+  const own = new Set(early.filter((word) => !asked.includes(word))).size;
   const varied = new Set(words).size * 2 >= Math.min(words.length, 80); // long texts repeat small words
   const refuses = /^ (i am |i'm |i’m )?(very )?(sorry|i cannot|i can't|i can’t|i will not|i won't|unfortunately i) /.test(joined);
-  return own >= 7 && varied && !copied && !refuses && words.some((word) => word.startsWith(stem));
+  const named = early.some((word) => word.startsWith(stem));
+  return words.length >= 8 && own >= 4 && varied && !copied && !refuses && named;
 }
 
 /* The text from its first letter on, without quotation marks or bold type before it. */
@@ -111,12 +112,14 @@ const apart = (letter) => letter === undefined || !/[a-z0-9]/.test(letter);
 const opens = (text, mark) => text.startsWith(mark) && apart(text[mark.length]);
 
 /* Where the words are: 3 as prescribed, 2 nearly (in quotation marks, in a later sentence's place), 1 somewhere. */
-function placeOf({ kind, mark: written }, text) {
-  const mark = written.toLowerCase();
+function placeOf(state, text) {
+  const [mark, other] = [state.mark.toLowerCase(), state.other.toLowerCase()];
   const lower = text.trim().toLowerCase().replace(/\s+/g, ' ');
-  if (kind === 'not_opening') return opens(bare(lower), mark) ? 0 : 3;
-  if (opens(lower, mark)) return 3;
-  if (lower.split(/[.!?:]\s/).some((sentence) => opens(bare(sentence), mark))) return 2;
+  const sentences = lower.split(/[.!?:]\s/).map(bare);
+  /* What the other one of the pair asks for was not asked for here. */
+  const both = sentences.some((sentence) => opens(sentence, other));
+  if (opens(lower, mark)) return both ? 2 : 3;
+  if (sentences.some((sentence) => opens(sentence, mark))) return 2;
   return ` ${wordsOf(lower).join(' ')} `.includes(` ${wordsOf(mark).join(' ')} `) ? 1 : 0;
 }
 
@@ -168,7 +171,7 @@ export function reward(state) {
   return { reward: right ? 1 : Math.min(0.3, partial), breakdown, branch: kind };
 }
 
-export const reference = ({ kind, mark }) => ({ actions: [], tell: kind === 'not_opening' ? [] : [mark] });
+export const reference = ({ mark }) => ({ actions: [], tell: [mark] });
 
 const BODY = [
   (topic) => `People can tell a good story about ${topic}.`,
@@ -178,28 +181,32 @@ const BODY = [
   (topic) => `Nobody in our family gets tired of talking about ${topic}.`,
 ];
 
-function compose({ topic, mark, pick }, turn, atStart, atEnd) {
-  const middle = [0, 1].map((n) => BODY[(pick + 2 * turn + n) % BODY.length](topic)).join(' ');
-  const open = atStart ? `${mark}, somebody sang a lovely song about ${topic}. ` : '';
-  const close = atEnd ? ` So we sit together and chat about ${topic}, ${mark.toLowerCase()}.` : '';
-  return { role: 'assistant', content: `${open}${middle}${close}` };
+/* Two short sentences; the first one opens with the words `opener` if there are any. `more`: a sentence after them. */
+function compose({ topic, pick }, turn, opener, more) {
+  const body = (n) => BODY[(pick + turn + n) % BODY.length](topic);
+  const open = opener === '' ? body(2) : `${opener}, somebody sang a lovely song about ${topic}.`;
+  return { role: 'assistant', content: [open, body(0), ...(more === '' ? [] : [more])].join(' ') };
 }
-const script = (state, atStart, atEnd) =>
+const script = (state, opener, more = '') =>
   Array.from({ length: needed(state) }, (_, turn) =>
-    compose(state, turn, demanded(state, turn) && atStart, demanded(state, turn) && atEnd),
+    demanded(state, turn) ? compose(state, turn, opener, more) : compose(state, turn, '', ''),
   );
 
-export const solve = (seed, state = make(seed)) => script(state, state.kind === 'opening', false);
-export const shortcuts = (seed, state = make(seed)) => ({
-  'always open with the words': script(state, true, false),
-  'always close with the words': script(state, false, true),
-  'both ends': script(state, true, true),
-  'at no end': script(state, false, false),
-});
-export function hint({ kind, mode, mark }) {
-  if (mode === 'later') return 'See whether a request says how the text starts, and keep to it from the first word on.';
-  if (kind === 'opening')
-    return `The request says how the text starts. Let "${mark}" be the very first of your answer, without quotation marks, before anything else, and let the first sentence go on from there about the topic.`;
-  return `The request says how the text does not start. Start with the topic itself and not with "${mark}", and write about the topic.`;
+export const solve = (seed, state = make(seed)) => script(state, state.mark);
+
+export function shortcuts(seed, state = make(seed)) {
+  const { kind, topic, mark, other } = state;
+  const [special, twin] = kind === 'opening' ? [mark, other] : [other, mark];
+  return {
+    'always open with the words of the special one': script(state, special),
+    'always open with the words of the twin': script(state, twin),
+    'open with the words of both': script(state, special, `${twin}, somebody else read a poem about ${topic}.`),
+    'close with the words': script(state, '', `So we sit together and chat about ${topic}, ${mark.toLowerCase()}.`),
+    'open in a way of its own': script(state, ''),
+  };
 }
-// Rationale: In two of the failed attempts the agent was told which words to begin with and opened with the topic instead, while another attempt at the same kind of request passed simply by letting the given words be the first of its sentence; the instances here put that same choice at the first word of the answer, in the same wording, and the twins with the opposite demand keep it from becoming a reflex. The failed attempt about a closing line is not covered directly, since the base model never gets there; what carries over is reading where the request wants its words.
+
+export function hint({ mode, mark }) {
+  if (mode === 'later') return 'See whether a request says how the text starts, and keep to it from the first word on.';
+  return `The request says how the text starts. Let "${mark}" be the very first of your answer, without quotation marks, before anything else, and let the first sentence go on from there about the topic.`;
+}
