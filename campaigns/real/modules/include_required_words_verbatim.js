@@ -249,3 +249,4 @@ export const hint = () =>
   'Write two short, plain sentences about the subject itself, and say nothing about the request. Look for the word in ' +
   'quotation marks and use that very word, spelled the same, in the first of your sentences. If it is wanted twice, ' +
   'use it in the second sentence as well.';
+// Rationale: In the failed attempts the agent writes a fluent text on the subject in which the quoted word is missing or stands only in a related form, while the passed ones work the very word into an early sentence; here each request has the same openings and demands, and both of a pair name a word of their own, so the usual plain text, a related form or another word of the subject never succeeds. What pays is to read the quoted word and to place exactly it near the beginning, once or twice as asked, and that is what the target's requests ask for.
