@@ -42,6 +42,6 @@ export const capabilitySentence = (capability: ReportedCapability): VerdictSente
   const told = gamed(validation.branches);
   if (told !== undefined)
     return gamedSentence(name, { ...told, target: `${change}${sure}`, behind: difference ?? after });
-  const helped = validation.verdict === 'helps' ? 'helped' : 'did not help';
+  const helped = validation.verdict === 'helps' ? 'helped' : 'shows no gain beyond chance';
   return say(`Adapter ${name} ${helped}: ${change}${sure}.`, difference ?? after);
 };

@@ -208,13 +208,13 @@ describe('verdict', () => {
     expect(texts(draft)).toContain('The router failed on 3 test rollouts.');
   });
 
-  test('tells adapters that did not help, failed arms, leakage and how far the campaign came', () => {
+  test('tells adapters that show no gain, failed arms, leakage and how far the campaign came', () => {
     const draft = reportFixture();
     draft.leakage!.passed = false;
     draft.leakage!.hits = [{ where: 'definition of x', task: 'test-3' }];
     draft.arms!.push(failedArm('gepa', 'budget spent'));
     const all = texts(draft).join('\n');
-    expect(all).toMatch(/Adapter choose_among_candidates did not help/);
+    expect(all).toMatch(/Adapter choose_among_candidates shows no gain beyond chance/);
     expect(all).toMatch(/compute_required_values has no adapter \(not calibrated after 3 rounds\)/);
     expect(all).toMatch(/Arm gepa failed: budget spent/);
     expect(all).toMatch(/Leakage: 1 text contains a test task/);
