@@ -13,7 +13,7 @@ import type { CampaignRecord, SelectionResult } from '../domain/results';
 import { acceptedWith } from '../domain/synthesis-round';
 import type { ReportDraft } from '../domain/report';
 import { isDistinctive, messageHash, normalised, spelledOut } from '../sandbox/leakage';
-import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, spanOf, TRAINING_SEEDS } from '../sandbox/seeds';
+import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '../sandbox/seeds';
 import { readRollouts } from '../rollout/read';
 import type { EnvironmentPool } from './environments';
 import { leftOut } from './left-out';
@@ -59,12 +59,11 @@ export async function checkLeakage(o: {
   const out = new Set<string>();
   for (const { name, module, ranges, hinted } of played(record)) {
     const tasks: string[] = [];
-    for (const { easier, twins, ...used } of ranges) {
-      const range = { ...used, count: spanOf({ count: used.count, twins }) };
+    for (const { easier, ...range } of ranges) {
       const { seeds, ref } = await leftOut({ ...o, progress }, { module, unlike: campaign.target, range });
       for (const seed of seeds) out.add(`${module.sha256}/${seed}`);
       if (ref && seeds.length > 0) from.push(ref);
-      tasks.push(...seedTasks({ ...used, without: seeds, easier, twins }));
+      tasks.push(...seedTasks({ ...range, without: seeds, easier }));
     }
     const unread = tasks.filter((task) => !read.has(`${module.sha256}/${task}`));
     if (unread.length === 0) continue;
@@ -110,14 +109,13 @@ interface Played {
   /** Of the capability or the arm. */
   name: string;
   module: ArtifactRef;
-  ranges: { from: number; count: number; easier?: number | undefined; twins?: number }[];
+  ranges: { from: number; count: number; easier?: number | undefined }[];
   hinted: boolean;
 }
 
 /** The modules that were played, each with its tasks: those of the capabilities, as far as these came, then what arms trained on. */
 function played({ campaign, capabilities = [], arms = [] }: CampaignRecord): Played[] {
   const { calibration, training, validation } = campaign;
-  const { twinShare: twins } = training;
   const own = capabilities.flatMap(({ name, rounds, trained }): Played[] => {
     // What failed its self-test was never played, and may not even load.
     const round = rounds.findLast(({ selfTest }) => selfTest.passed);
@@ -127,9 +125,7 @@ function played({ campaign, capabilities = [], arms = [] }: CampaignRecord): Pla
     const tried = (round.aided ?? []).flatMap((one) => (one.easier === undefined ? [] : [one.easier]));
     const ranges = [
       ...(round.calibrationRollouts ? [calibrated, ...tried.map((share) => ({ ...calibrated, easier: share }))] : []),
-      ...(trained
-        ? [{ from: TRAINING_SEEDS, count: trained.training.steps * training.groupsPerStep, easier, twins }]
-        : []),
+      ...(trained ? [{ from: TRAINING_SEEDS, count: trained.training.steps * training.groupsPerStep, easier }] : []),
       ...(trained ? [{ from: HELD_OUT_SEEDS, count: validation.seeds }] : []),
     ];
     return [{ name, module: round.module, ranges, hinted: hints !== undefined }];
@@ -137,7 +133,7 @@ function played({ campaign, capabilities = [], arms = [] }: CampaignRecord): Pla
   const hinted = new Set(own.flatMap((one) => (one.hinted ? [one.module.sha256] : [])));
   const ofArms = arms.flatMap(({ name, trainedOn = [] }) =>
     trainedOn.map(({ module, seeds, easier }): Played => {
-      const ranges = [{ from: TRAINING_SEEDS, count: seeds, easier, twins }];
+      const ranges = [{ from: TRAINING_SEEDS, count: seeds, easier }];
       return { name, module, ranges, hinted: hinted.has(module.sha256) };
     }),
   );

@@ -4,7 +4,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import { modulesOf } from '../domain/environment-spec';
 import type { Work } from '../domain/progress';
 import { planSchema } from '../environments/split';
-import { mixedTasks, seedsOfEach, seedTasks, spanOf } from '../sandbox/seeds';
+import { mixedTasks, seedsOfEach, seedTasks } from '../sandbox/seeds';
 import { readJson } from './context';
 import type { EnvironmentPool } from './environments';
 import { leftOut } from './left-out';
@@ -18,14 +18,12 @@ export async function resolveTasks(
 ): Promise<string[]> {
   if (set.kind === 'plan') return (await readJson(o.store, set.plan, planSchema))[set.part];
   if (set.kind === 'plain') return seedTasks({ from: 0, count: set.count });
-  const { from, count, unlike, twins } = set;
+  const { from, count, unlike } = set;
   const modules = modulesOf(environment);
   const progress = o.progress ?? (() => undefined);
   const without = async (module: ArtifactRef | undefined, needed: number): Promise<number[]> => {
     if (!module || !unlike) return [];
-    return (
-      await leftOut({ ...o, progress }, { module, unlike, range: { from, count: spanOf({ count: needed, twins }) } })
-    ).seeds;
+    return (await leftOut({ ...o, progress }, { module, unlike, range: { from, count: needed } })).seeds;
   };
   if (set.kind === 'mixed') {
     const each = seedsOfEach(modules.length, count);
@@ -34,12 +32,11 @@ export async function resolveTasks(
         from,
         without: await without(module, each),
         easier: set.easier[n] ?? 0,
-        twins,
       })),
     );
     return mixedTasks({ of, count });
   }
-  return seedTasks({ from, count, without: await without(modules[0], count), easier: set.easier, twins });
+  return seedTasks({ from, count, without: await without(modules[0], count), easier: set.easier });
 }
 
 /** What a batch of rollouts derives from besides its policy: the environment's modules, the plan. */

@@ -20,14 +20,14 @@ import type { FixedPolicy, Hints, Policy, Sampling } from '../domain/rollout';
 
 /**
  * Which tasks: a part of the campaign's plan, seeds of a synthesized environment, or seeds of several, as many of each. `easier`: share of the
- * instances that are the easier ones, of each environment; null for one without. `twins`: share of the instances that are twins; half without it.
+ * instances that are the easier ones, of each environment; null for one without.
  */
 export type TaskSet =
   | { kind: 'plan'; plan: ArtifactRef; part: PlanPart }
   /** Plain requests, the first so many. */
   | { kind: 'plain'; count: number }
-  | (SeedSet & { kind: 'seeds'; easier?: number; twins?: number })
-  | (SeedSet & { kind: 'mixed'; easier: (number | null)[]; twins?: number });
+  | (SeedSet & { kind: 'seeds'; easier?: number })
+  | (SeedSet & { kind: 'mixed'; easier: (number | null)[] });
 
 export interface SeedSet {
   from: number;

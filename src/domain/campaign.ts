@@ -51,8 +51,6 @@ const trainingSchema = z
     advantage: z.enum(['group', 'batch']).default('group'),
     /** Of a group's rollouts, on environments that were accepted with hints. */
     hintShare: fraction.default(0.5),
-    /** Of the instances of a synthesized environment that are trained on; calibration and held-out seeds are special and twin by halves. */
-    twinShare: z.number().min(0).max(0.5).default(0.5),
     /** Turns that only read carry no loss. */
     maskReadOnlyTurns: z.boolean().default(true),
     /** A checkpoint every so many steps; each is a candidate for the best iteration. */

@@ -1,8 +1,7 @@
 /**
  * Seeds of synthesized environments. Invariant: the ranges are disjoint, so that no instance that an adapter was trained on is used to
  * calibrate its environment or to choose and validate its best iteration. A task id is `seed-<n>`, or `seed-<n>-easier` for the easier
- * instance of that seed; every n below 2^31 is a task. Seeds that belong together are left out together, and are easier together: an even one,
- * which calls for the capability, and the odd one after it, its twin.
+ * instance of that seed; every n below 2^31 is a task. Seeds that belong together are left out together, and are easier together.
  */
 export const CALIBRATION_SEEDS = 0;
 export const TRAINING_SEEDS = 10_000;
@@ -20,8 +19,6 @@ export interface Seeds {
   without?: readonly number[];
   /** Share of instances that are the easier ones. */
   easier?: number | undefined;
-  /** Share of instances that are twins, at most half (as without it): a pair whose twin is left out gives its special instance alone. */
-  twins?: number | undefined;
 }
 
 /** `count` task ids from seed `from` on: `seedTasks({ from: TRAINING_SEEDS, count: 400 })`. */
@@ -29,29 +26,13 @@ export const seedTasks = ({ easier = 0, ...seeds }: Seeds): string[] =>
   seedsOf(seeds).map((seed) => taskOf({ seed, easier: isEasier(seed, easier) }));
 
 /** The `count` seeds from `from` on that may be used. */
-export function seedsOf({ from, count, without = [], twins = HALF }: Omit<Seeds, 'easier'>): number[] {
+export function seedsOf({ from, count, without = [] }: Omit<Seeds, 'easier'>): number[] {
   const pairOf = (seed: number): number => Math.floor(seed / TOGETHER);
   const out = new Set(without.map(pairOf));
-  const pairsWithTwin = twins / (1 - twins);
   const seeds: number[] = [];
-  for (let seed = from, pairs = -1; seeds.length < count; seed += 1) {
-    if (out.has(pairOf(seed))) continue;
-    const twin = seed % TOGETHER === 1;
-    if (!twin) pairs += 1;
-    if (!twin || crosses(pairs, pairsWithTwin)) seeds.push(seed);
-  }
+  for (let seed = from; seeds.length < count; seed += 1) if (!out.has(pairOf(seed))) seeds.push(seed);
   return seeds;
 }
-
-/** Share of twins where nothing says otherwise. */
-const HALF = 0.5;
-
-/** True for `share` of all n, evenly: n = 0 among them, if any. */
-const crosses = (n: number, share: number): boolean => Math.ceil((n + 1) * share) > Math.ceil(n * share);
-
-/** How many seeds in a row hold `count` of them, with the twins between them that are left out. */
-export const spanOf = ({ count, twins }: Pick<Seeds, 'count' | 'twins'>): number =>
-  (seedsOf({ from: 0, count, twins }).at(-1) ?? -1) + 1;
 
 /** Multiples of it fill the unit interval evenly and never repeat: in any row of pairs about the share is easier, whatever takes turns in it. */
 const GOLDEN = (Math.sqrt(5) - 1) / 2;

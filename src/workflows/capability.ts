@@ -50,7 +50,7 @@ async function trainAndValidate(
   { module, hints, easier }: Synthesized,
   status: ChildStatus,
 ): Promise<NonNullable<CapabilityResult['trained']>> {
-  const { groupsPerStep, twinShare: twins } = campaign.training;
+  const { groupsPerStep } = campaign.training;
   const { seeds, trials } = campaign.validation;
   const { name } = candidate;
   const environment = sandboxSpec(module);
@@ -62,7 +62,7 @@ async function trainAndValidate(
     name,
     maker: { kind: 'capability', version: '1', options: {} },
     environment,
-    tasks: seedsOf(campaign, { from: TRAINING_SEEDS, count: steps * groupsPerStep, easier, twins }),
+    tasks: seedsOf(campaign, { from: TRAINING_SEEDS, count: steps * groupsPerStep, easier }),
     heldOut,
     steps,
     from: start.adapters,

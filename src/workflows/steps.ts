@@ -43,10 +43,10 @@ export const gpu = ({ workers }: Campaign, summary: string) =>
   proxyActivities<GpuActivities>(withSummary(trainOptions(workers.heartbeatSeconds), summary));
 
 export const basePolicy = (base: string): FixedPolicy => ({ base, adapters: [] });
-/** Seeds of a synthesized environment, without those that say a test task's text. `easier`, `twins`: shares of the instances. */
+/** Seeds of a synthesized environment, without those that say a test task's text. `easier`: share of the instances. */
 export const seeds = (
   { target }: Campaign,
-  { easier, ...range }: { from: number; count: number; easier?: number | undefined; twins?: number },
+  { easier, ...range }: { from: number; count: number; easier?: number | undefined },
 ): TaskSet => ({ kind: 'seeds', ...range, unlike: target, ...(easier !== undefined && { easier }) });
 export const part = (plan: ArtifactRef, name: PlanPart): TaskSet => ({ kind: 'plan', plan, part: name });
 

@@ -121,12 +121,12 @@ describe('tasks', () => {
     const { apples, pears } = await counters();
     const modules = [apples, pears, apples].map((module) => ({ module, hints: false }));
     const environments = new EnvironmentPool(store, registry.environments);
-    const resolved = (easier: (number | null)[], twins?: number) =>
+    const resolved = (easier: (number | null)[]) =>
       resolveTasks(
         { store, environments },
         {
           environment: mixtureSpec(modules),
-          tasks: { kind: 'mixed', from: TRAINING_SEEDS, count: 24, easier, ...(twins !== undefined && { twins }) },
+          tasks: { kind: 'mixed', from: TRAINING_SEEDS, count: 24, easier },
         },
       );
     const tasks = await resolved([null, null, null]);
@@ -149,10 +149,6 @@ describe('tasks', () => {
     // One of them was accepted with easier instances.
     const aided = await resolved([null, 1, null]);
     expect(aided).toEqual(tasks.map((task) => (task.startsWith('1/') ? `${task}-easier` : task)));
-    // Without twins the special instances alone, as many of each environment.
-    const special = await resolved([null, null, null], 0);
-    expect(special.slice(0, 4).map((task) => task.replace('/seed-1000', ':'))).toEqual(['0:0', '0:2', '1:0', '1:2']);
-    expect(new Set(special).size).toBe(24);
   });
 
   test('of another form, or of an environment that is not there, are refused by name', () => {

@@ -51,6 +51,19 @@ it('the pairs of campaigns/real.yaml are those that the labels give', async () =
   expect(shares(given.composite.candidate)).toEqual(shares(found.composite.candidate));
 });
 
+it.each(['trained', 'two'])(
+  'campaigns/real/%s.yaml holds capabilities as they were found, each with its module',
+  async (some) => {
+    const real = join(recordedFolder, '..', '..', 'campaigns', 'real');
+    const { capabilities: all } = await readGivenFile(join(real, 'capabilities.yaml'));
+    const { capabilities } = await readGivenFile(join(real, `${some}.yaml`));
+    expect(all).toEqual(expect.arrayContaining(capabilities));
+    expect(readdirSync(join(real, 'modules'))).toEqual(
+      expect.arrayContaining(capabilities.map(({ name }) => `${name}.js`)),
+    );
+  },
+);
+
 const modulesOf = (set: string): string => join(recordedFolder, set, 'modules');
 
 it.each(['shop-base', 'tau2-retail', 'toolsandbox'])(

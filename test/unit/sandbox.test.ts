@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { openModule, type EnvironmentModule } from '../../src/sandbox/module';
 import { openSandbox, SandboxError, type Sandbox } from '../../src/sandbox/sandbox';
 import { sandboxEnvironment } from '../../src/sandbox/sandbox-environment';
-import { instanceOf, isEasier, seedsOf, seedTasks, spanOf } from '../../src/sandbox/seeds';
+import { instanceOf, isEasier, seedsOf, seedTasks } from '../../src/sandbox/seeds';
 
 const open: { close(): Promise<void> }[] = [];
 const sandboxOf = (source: string, options: object = {}): Sandbox => {
@@ -213,19 +213,5 @@ describe('sandbox environment', () => {
           expect(new Set(Array.from({ length: 16 }, (_, n) => isEasier(at + 24 * n, share))).size).toBe(2);
     }
     expect(seedsOf({ from: 0, count: 6, without: [3, 4] })).toEqual([0, 1, 6, 7, 8, 9]);
-  });
-
-  it('leaves twins out evenly, where fewer than half of the instances are to be twins', () => {
-    expect(seedsOf({ from: 10, count: 8, twins: 0.5 })).toEqual(seedsOf({ from: 10, count: 8 }));
-    expect(seedsOf({ from: 10, count: 4, twins: 0 })).toEqual([10, 12, 14, 16]);
-    expect(seedsOf({ from: 10, count: 8, twins: 0.25 })).toEqual([10, 11, 12, 14, 16, 17, 18, 20]);
-    expect(seedsOf({ from: 0, count: 6, twins: 0.25, without: [1, 7] })).toEqual([2, 3, 4, 8, 10, 11]);
-    for (const twins of [0.1, 0.2, 0.4]) {
-      const seeds = seedsOf({ from: 10_000, count: 1_000, twins });
-      expect(seeds.filter((seed) => seed % 2 === 1).length / 1_000).toBeCloseTo(twins, 2);
-      expect(seeds.at(-1)).toBeLessThan(10_000 + spanOf({ count: 1_000, twins }));
-    }
-    expect([0, 5, 6].map((count) => spanOf({ count }))).toEqual([0, 5, 6]);
-    expect(spanOf({ count: 3, twins: 0 })).toBe(5);
   });
 });

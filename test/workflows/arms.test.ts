@@ -90,7 +90,7 @@ test('joint trains one adapter on all calibrated environments, whether they came
       { module: artifact(`${refuse}-1`), hints: false },
       { module: artifact(`${tell}-1`), hints: true },
     ]),
-    tasks: { kind: 'mixed', easier: [null, null], from: TRAINING_SEEDS, count: 8 * 32, twins: 0.5 },
+    tasks: { kind: 'mixed', easier: [null, null], from: TRAINING_SEEDS, count: 8 * 32 },
     hints: { share: 0.5 },
     training: { steps: 8 },
   });

@@ -228,7 +228,7 @@ test.each([
       });
       const campaign = named({
         calibration: { maxRounds: 1, easierShare: 0.75 },
-        training: { steps: 4, hintShare: 0.25, twinShare: 0.125 },
+        training: { steps: 4, hintShare: 0.25 },
         arms: [],
         ...fields,
       });
@@ -252,11 +252,9 @@ test.each([
     );
     expect([...accepted.aided].sort()).toEqual([...tried, ...tried].map((each) => ['calibration', ...each]).sort());
     // Of the instances as many as it was accepted with; held-out ones are full.
-    expect(accepted.seen.trainings.map((one) => [one.hints, one.easier, one.twins])).toEqual(
-      Array(2).fill([{ share: 0.25 }, easier, 0.125]),
+    expect(accepted.seen.trainings.map((one) => [one.hints, one.easier])).toEqual(
+      Array(2).fill([{ share: 0.25 }, easier]),
     );
-    const halves = accepted.seen.rollOuts.filter(({ tasks }) => tasks.kind === 'seeds' && tasks.twins !== undefined);
-    expect(halves).toEqual([]);
 
     const notEven = await run({ calibrate: async () => hard });
     const reason = 'success rate 0.01 is below 0.2';

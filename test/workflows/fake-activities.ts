@@ -68,7 +68,6 @@ export interface Seen {
     steps: number;
     hints?: Hints | undefined;
     easier?: number | undefined;
-    twins?: number | undefined;
     from?: FixedPolicy['adapters'] | undefined;
   }[];
   searches: { name: string; rollouts: number; seed: number; searchSeed: number }[];
@@ -110,10 +109,7 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
       const { steps, groupsPerStep, groupSize, checkpointEvery } = input.training;
       Context.current().heartbeat({ kind: 'train', step: 1, steps });
       const { name, hints, from, tasks } = input;
-      const aids = {
-        ...(hints && { hints }),
-        ...(tasks.kind === 'seeds' && { easier: tasks.easier, twins: tasks.twins }),
-      };
+      const aids = { ...(hints && { hints }), ...(tasks.kind === 'seeds' && tasks.easier && { easier: tasks.easier }) };
       seen.trainings.push({ name, steps, ...aids, ...(from && { from }) });
       const saved = Array.from({ length: steps }, (_, n) => n + 1).filter(
         (step) => step % checkpointEvery === 0 || step === steps,

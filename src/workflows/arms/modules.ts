@@ -36,8 +36,7 @@ export async function trainOnModules(
   const steps = stepsWithin(campaign, budget);
   const [first, ...others] = modules;
   if (!first) throw new Error('there is no module to train on');
-  const { groupsPerStep, twinShare: twins } = campaign.training;
-  const seeds = { from: TRAINING_SEEDS, count: steps * groupsPerStep, twins };
+  const seeds = { from: TRAINING_SEEDS, count: steps * campaign.training.groupsPerStep };
   const mixed = others.length > 0;
   const trained = await train({
     campaign,
