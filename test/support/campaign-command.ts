@@ -3,9 +3,11 @@ import { Command } from 'commander';
 import { approvalCommands } from '../../src/cli/commands/approval';
 import { reportCommand } from '../../src/cli/commands/report';
 import { watchCommands } from '../../src/cli/commands/watch';
+import { setColumns } from './columns';
 
 export async function campaignCommand(home: string, ...argv: string[]): Promise<{ text: string; code: number }> {
   const lines: string[] = [];
+  const restoreColumns = setColumns(undefined);
   const log = jest.spyOn(console, 'log').mockImplementation((text: string) => void lines.push(text));
   const write = jest
     .spyOn(process.stdout, 'write')
@@ -23,5 +25,6 @@ export async function campaignCommand(home: string, ...argv: string[]): Promise<
   } finally {
     log.mockRestore();
     write.mockRestore();
+    restoreColumns();
   }
 }

@@ -17,6 +17,7 @@ import { purposes, type Purpose } from '../../src/domain/purposes';
 import type { Report } from '../../src/domain/report';
 import { registry } from '../../src/registry';
 import { completeReport } from '../../src/report/render';
+import { setColumns } from '../support/columns';
 import { figure, reportFixture } from '../support/report-fixture';
 
 const shipped = (name: string) =>
@@ -249,12 +250,16 @@ test('a target that is not there leaves the file’s counts, and says so', async
 /** Runs the program in this process; what it prints, on a terminal of so many columns. */
 async function planned(file: string, columns?: number): Promise<{ code: number; text: string }> {
   const lines: string[] = [];
-  Object.assign(process.stdout, { columns });
+  const restore = setColumns(columns);
   const log = jest.spyOn(console, 'log').mockImplementation((text: string) => void lines.push(text));
-  const code = await main(['--home', home.root, 'plan', file]);
-  log.mockRestore();
-  process.exitCode = 0;
-  return { code, text: lines.join('\n') };
+  try {
+    const code = await main(['--home', home.root, 'plan', file]);
+    return { code, text: lines.join('\n') };
+  } finally {
+    log.mockRestore();
+    restore();
+    process.exitCode = 0;
+  }
 }
 
 test('what analyst and synthesizer need and the target lacks: an error, and a warning', async () => {
