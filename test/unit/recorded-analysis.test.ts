@@ -90,10 +90,10 @@ test('the modules of campaigns/real.yaml are what recorded replies hold', () => 
   const kept = readdirSync(modules);
   expect(kept.length).toBeGreaterThan(0);
   for (const file of kept) {
-    // The target's tools are put before it; its rationale and the scripts that a second look came up with, after it.
+    // Its rationale and the target's tools are put before it, the scripts that a second look came up with after it.
     const lines = readFileSync(join(modules, file), 'utf8').trimEnd().split('\n');
-    const [tools, ...rest] = lines.filter((line) => !line.startsWith('// Attack: '));
-    const [written, rationale] = [rest.slice(0, -1).join('\n').trim(), rest.at(-1)];
+    const [rationale, tools, ...rest] = lines.filter((line) => !line.startsWith('// Attack: '));
+    const written = rest.join('\n').trim();
     expect([tools, rationale]).toEqual([
       expect.stringMatching(/^const targetTools = /),
       expect.stringMatching(/^\/\/ Rationale: /),

@@ -1,3 +1,4 @@
+// Rationale: In the failed attempts the agent wrote an ordinary text on the subject in which the demanded word was missing or stood only in a related form, and in the passed ones it worked the exact word into one of its first sentences; here, too, only the very word that this request quotes is right, as often as demanded, and the twin demands another word of the same subject. Since a text that says one thing over and over now earns nothing, what is learned is to put the word into an ordinary text, as in the passed attempts.
 const targetTools = {};
 /*
  * Trains `include_required_words_verbatim`: a quoted word that must appear is put into the text, in exactly that form
@@ -12,37 +13,27 @@ const targetTools = {};
 // Round 2: no finding is recorded here.
 // Round 3: twins that forbid the word teach a plain text. Twins that demand another word of the subject, the other
 //   one's word is wrong, only the first 40 words count, shorter solutions, second turns in one of ten.
+// Round 4: no finding is recorded here.
+// Round 5: the test of an answer took a line or phrase that comes again and again. A line or sentence that comes twice,
+//   under four in five different runs of three words, or under 8 words beside the demanded one is no answer; a text
+//   that repeats earns nothing, and line breaks are kept so that lines can be told apart.
 const policy = "Follow the user's instructions exactly.";
 /* subject : how its words begin : close words, for counting : words that fit but are rarely there by chance */
 const TOPICS = [
-  'lighthouses:lighthouse:sea light:harbor storm island',
-  'kites:kite:wind sky:string beach summer',
-  'libraries:librar:books knowledge:silence letter teacher',
-  'trains:train:travel station:village ticket valley',
-  'candles:candle:light flame:evening kitchen dinner',
-  'violins:violin:music sound:concert dance memory',
-  'owls:owl:night forest:silence branch feather',
-  'deserts:desert:sand heat:camel river night',
-  'pancakes:pancake:breakfast butter:morning kitchen friend',
-  'umbrellas:umbrella:weather storm:pocket street yellow',
-  'horses:horse:strength farm:meadow saddle friend',
-  'islands:island:ocean beach:boat summer secret',
-  'clocks:clock:time hour:tower school morning',
-  'pottery:pott:clay art:table flower village',
-  'honey:honey:sweet nature:flower spoon breakfast',
-  'volcanoes:volcan:lava earth:ash village smoke',
-  'dolphins:dolphin:ocean water:friend boat dance',
-  'glaciers:glacier:ice water:valley river blue',
-  'snails:snail:shell slow:leaf morning kitchen',
-  'whales:whale:ocean song:boat giant journey',
-  'carpets:carpet:floor color:home pattern dance',
-  'castles:castle:stone history:king tower secret',
-  'spiders:spider:web silk:corner morning shadow',
-  'chocolate:chocolat:sweet cocoa:gift dinner memory',
-  'tunnels:tunnel:dark light:valley city secret',
-  'lemons:lemon:yellow fruit:kitchen summer sugar',
-  'tigers:tiger:forest power:river shadow silence',
-  'tractors:tractor:farm work:farmer mud morning',
+  'lighthouses:lighthouse:sea light:harbor storm island', 'kites:kite:wind sky:string beach summer',
+  'libraries:librar:books knowledge:silence letter teacher', 'trains:train:travel station:village ticket valley',
+  'candles:candle:light flame:evening kitchen dinner', 'violins:violin:music sound:concert dance memory',
+  'owls:owl:night forest:silence branch feather', 'deserts:desert:sand heat:camel river night',
+  'pancakes:pancake:breakfast butter:morning kitchen friend', 'umbrellas:umbrella:weather storm:pocket street yellow',
+  'horses:horse:strength farm:meadow saddle friend', 'islands:island:ocean beach:boat summer secret',
+  'clocks:clock:time hour:tower school morning', 'pottery:pott:clay art:table flower village',
+  'honey:honey:sweet nature:flower spoon breakfast', 'volcanoes:volcan:lava earth:ash village smoke',
+  'dolphins:dolphin:ocean water:friend boat dance', 'glaciers:glacier:ice water:valley river blue',
+  'snails:snail:shell slow:leaf morning kitchen', 'whales:whale:ocean song:boat giant journey',
+  'carpets:carpet:floor color:home pattern dance', 'castles:castle:stone history:king tower secret',
+  'spiders:spider:web silk:corner morning shadow', 'chocolate:chocolat:sweet cocoa:gift dinner memory',
+  'tunnels:tunnel:dark light:valley city secret', 'lemons:lemon:yellow fruit:kitchen summer sugar',
+  'tigers:tiger:forest power:river shadow silence', 'tractors:tractor:farm work:farmer mud morning',
   'waterfalls:waterfall:water nature:valley journey music',
 ].map((each) => each.split(':'));
 const OPENERS = [
@@ -123,17 +114,15 @@ export const make = (seed) => instance(seed, false);
 /* One turn, no limit. */
 export const easier = (seed) => instance(seed, true);
 
-export const start = ({ turns }) => [
-  { role: 'system', content: policy },
-  { role: 'user', content: turns[0].say },
-];
+export const start = ({ turns }) => [{ role: 'system', content: policy }, { role: 'user', content: turns[0].say }];
 
 /* Whatever text comes is the text that was asked for; then the user asks once more, or says thanks. */
 export function step(before, message) {
   const state = JSON.parse(JSON.stringify(before)); // never change what was handed in
   const calls = Array.isArray(message?.toolCalls) ? message.toolCalls : [];
   const content = typeof message?.content === 'string' ? message.content : '';
-  const text = content.replace(/[\s\u0000-\u001f\u007f]+/g, ' ').trim().slice(0, 8000);
+  const lines = content.split(/[\r\n\u2028\u2029]+/).map((line) => line.replace(/[\s\u0000-\u001f\u007f]+/g, ' ').trim());
+  const text = lines.filter((line) => line !== '').join('\n').slice(0, 8000);
   if (calls.length > 0) {
     state.idle += 1;
     state.done = state.done || state.idle >= 3;
@@ -159,23 +148,38 @@ const COMMENT = (
 ).split(' ');
 const tokensOf = (text) => text.toLowerCase().replace(/’/g, "'").match(/[a-z0-9]+(?:'[a-z]+)*/g) ?? [];
 const countOf = (tokens, word) => tokens.filter((each) => each === word || each.startsWith(`${word}'`)).length;
-const runsOf = (tokens) => tokens.slice(5).map((_, at) => tokens.slice(at, at + 6).join(' '));
+const runsOf = (tokens, n) => tokens.slice(n - 1).map((_, at) => tokens.slice(at, at + n).join(' '));
 
-/* Is it a text on the subject in words of its own (essay), neither a copy nor one thing over and over (answer)? */
+/* Does a line or sentence come twice, or are fewer than four in five runs of three words different? */
+const ABBREVIATION = /\b(mr|mrs|ms|dr|st|mt|prof|vs|[a-z])\./gi;
+const plainOf = (part) => part.replace(/^\s*\d+\s*[):-]/, '').toLowerCase().replace(/[^\p{L}\p{N}]+/gu, ' ').trim();
+function repeats(text) {
+  const whole = text.replace(ABBREVIATION, '$1 ');
+  const twice = [/[\n.!?…]+/, /[.!?…]+/].some((end) => { // a sentence may go on in the next line
+    const parts = whole.split(end).map(plainOf).filter((part) => /\p{L}/u.test(part));
+    return new Set(parts).size < parts.length;
+  });
+  const runs = runsOf(tokensOf(text), 3);
+  return twice || new Set(runs).size * 5 < runs.length * 4;
+}
+
+/* Is it a text on the subject in words of its own (essay), long enough and no copy (answer)? Never one that repeats. */
 function formOf({ stem, turns, texts }, turn) {
   const tokens = tokensOf(texts[turn]);
   const distinct = new Set(tokens);
   const requests = turns.slice(0, turn + 1).map(({ say }) => tokensOf(say));
   const known = new Set([...requests.flat(), ...COMMENT]);
-  const copied = new Set(requests.flatMap(runsOf));
+  const copied = new Set(requests.flatMap((each) => runsOf(each, 6)));
   const touches = (list) => list.some((each) => each.startsWith(stem));
   const former = turn > 0 ? tokensOf(texts[turn - 1]) : [];
   const goesOn = touches(former) && tokens.some((each) => each.length > 5 && former.includes(each));
   const holdsWanted = turns[turn].rules.some((rule) => countOf(tokens, rule.word) > 0);
   const own = [...distinct].filter((each) => !known.has(each)).length;
   const varied = distinct.size * 2 >= tokens.length || distinct.size >= 40;
-  const essay = tokens.length >= 8 && own >= 4 && (touches(tokens) || goesOn || holdsWanted);
-  return { essay, answer: essay && varied && !runsOf(tokens).some((run) => copied.has(run)) };
+  const beside = turns[turn].rules.reduce((left, { word }) => left - countOf(tokens, word), tokens.length);
+  const onSubject = touches(tokens) || goesOn || holdsWanted;
+  const essay = tokens.length >= 8 && own >= 4 && onSubject && !repeats(texts[turn]);
+  return { essay, answer: essay && beside >= 8 && varied && !runsOf(tokens, 6).some((run) => copied.has(run)) };
 }
 
 /* How far a rule is kept, from 0 to 1; a related form of a wanted word is a beginning. */
@@ -193,7 +197,7 @@ function judge(state, turn) {
   const tokens = tokensOf(text);
   const head = tokens.slice(0, HEAD);
   const { rules, reworded } = state.turns[turn];
-  const length = text.split(' ').length;
+  const length = text.split(/\s+/).length;
   const fits = length >= state.limit.min && length <= state.limit.max;
   const fresh = !reworded || tokens.join(' ') !== tokensOf(state.texts[turn - 1]).join(' ');
   const share = Math.min(1, ...rules.map((rule) => shareOf(rule, head, state.stem)));
@@ -210,19 +214,14 @@ export function reward(state) {
     reward: right ? 1 : 0.04 * mean('essay') + 0.1 * mean('answer') + 0.15 * mean('share'),
     branch: state.special ? 'word_wanted' : 'other_word',
     breakdown: {
-      essays: mean('essay'),
-      answers: mean('answer'),
-      words: mean('share'),
-      unasked: mean('unasked'),
-      right_texts: mean('right'),
+      essays: mean('essay'), answers: mean('answer'), words: mean('share'),
+      unasked: mean('unasked'), right_texts: mean('right'),
     },
   };
 }
 
-export const reference = ({ turns }) => ({
-  actions: [],
-  tell: turns[turns.length - 1].rules.map((rule) => rule.word),
-});
+const wordsIn = ({ rules }) => rules.map((rule) => rule.word);
+export const reference = ({ turns }) => ({ actions: [], tell: wordsIn(turns[turns.length - 1]) });
 
 const BASES = [
   (topic) => `Whoever knows ${topic} well has a story or two worth hearing and gladly shares it.`,
@@ -249,4 +248,3 @@ export const hint = () =>
   'Write two short, plain sentences about the subject itself, and say nothing about the request. Look for the word in ' +
   'quotation marks and use that very word, spelled the same, in the first of your sentences. If it is wanted twice, ' +
   'use it in the second sentence as well.';
-// Rationale: In the failed attempts the agent writes a fluent text on the subject in which the quoted word is missing or stands only in a related form, while the passed ones work the very word into an early sentence; here each request has the same openings and demands, and both of a pair name a word of their own, so the usual plain text, a related form or another word of the subject never succeeds. What pays is to read the quoted word and to place exactly it near the beginning, once or twice as asked, and that is what the target's requests ask for.

@@ -1,3 +1,4 @@
+// Rationale: In the failed attempts the agent was told with which words to begin and began with the topic itself instead, as it usually does, and in another attempt at one of these requests it did begin with the word; here both of a pair make that same demand in the same words, each with other opening words, so its usual beginning never pays and only taking the words from the request and building the first sentence around them does. The attempt that left out its prescribed last line shows the same neglect of a prescribed place, and reading the request for such a prescription before writing is what is rewarded on every instance.
 const targetTools = {};
 /*
  * Trains `open_or_close_as_prescribed`: the prescribed words stand at exactly the prescribed place of the text.
@@ -210,4 +211,3 @@ export function hint({ mode, mark }) {
   if (mode === 'later') return 'See whether a request says how the text starts, and keep to it from the first word on.';
   return `The request says how the text starts. Let "${mark}" be the very first of your answer, without quotation marks, before anything else, and let the first sentence go on from there about the topic.`;
 }
-// Rationale: In the failed attempts the agent was told with which words to begin and began with the topic itself instead, as it usually does, and in another attempt at one of these requests it did begin with the word; here both of a pair make that same demand in the same words, each with other opening words, so its usual beginning never pays and only taking the words from the request and building the first sentence around them does. The attempt that left out its prescribed last line shows the same neglect of a prescribed place, and reading the request for such a prescription before writing is what is rewarded on every instance.

@@ -1,3 +1,4 @@
+// Rationale: In the failed attempts the agent wrote its usual one or two sentences of prose where another number of sentences, or separate bullet points, was demanded, while in the passed ones its count happened to be as demanded. Here the same short requests come in pairs that differ only in the number, so that neither habit nor one fixed length pays and the agent has to write as many units as are asked for, in the demanded form, and stop.
 const targetTools = {};
 /*
  * Trains `produce_exact_unit_count`: the request fixes how many sentences, bullet points, list items or
@@ -247,4 +248,3 @@ export function hint({ mode, form, n, topic }) {
   const gap = n === 1 ? 'Leave no empty line in it.' : 'Put an empty line between them.';
   return `Write just ${counted(n, 'short paragraph')} about ${topic}, and then stop. ${gap}`;
 }
-// Rationale: In the failed attempts the agent wrote its usual one or two sentences of prose where another number of sentences, or separate bullet points, was demanded, while in the passed ones its count happened to be as demanded. Here the same short requests come in pairs that differ only in the number, so that neither habit nor one fixed length pays and the agent has to write as many units as are asked for, in the demanded form, and stop.
