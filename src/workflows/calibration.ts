@@ -8,23 +8,27 @@ import { sandboxSpec } from '../domain/environment-spec';
 import type { RolloutSummary } from '../domain/rollout-summary';
 import { aidNames, type Aids, type SynthesisRound } from '../domain/synthesis-round';
 import { CALIBRATION_SEEDS } from '../sandbox/seeds';
-import type { ChildStatus } from './child-status';
+import { percent, type ChildStatus } from './child-status';
 import { control, rollOut, seeds } from './steps';
 import type { SynthesisInput } from './synthesis';
 
 /** Puts what it finds into the round's record. */
 export async function calibrate(input: SynthesisInput, record: SynthesisRound, status: ChildStatus): Promise<void> {
   const { calibration: bands, evaluation } = input.campaign;
-  const judged = (rollouts: RolloutSummary): Promise<CalibrationReport> =>
-    status.gate.step(() =>
+  const judged = async (rollouts: RolloutSummary, aids: Aids): Promise<CalibrationReport> => {
+    const report = await status.gate.step(() =>
       control(input.campaign, 'hold the rewards against the bands').calibrate({
         bands,
         rollouts: rollouts.ref,
         confidence: evaluation.confidence,
       }),
     );
+    const names = aidNames(aids);
+    status.calibrated(`${names && `with ${names} `}${percent(report.successRate)}`);
+    return report;
+  };
   record.calibrationRollouts = await status.gate.step(() => rolledOut(input, record, {}));
-  record.calibration = await judged(record.calibrationRollouts);
+  record.calibration = await judged(record.calibrationRollouts, {});
   let last = record.calibration;
   let kept: Aids = {};
   for (const aid of aidsFor(input, record)) {
@@ -32,7 +36,7 @@ export async function calibrate(input: SynthesisInput, record: SynthesisRound, s
     const aids = { ...kept, ...aid };
     const calibrationRollouts = await status.gate.step(() => rolledOut(input, record, aids));
     const before = last.successRate;
-    last = await judged(calibrationRollouts);
+    last = await judged(calibrationRollouts, aids);
     record.aided = [...(record.aided ?? []), { ...aids, calibrationRollouts, calibration: last }];
     // Over all instances: which of them are judged may differ between the two.
     if (last.successRate >= before) kept = aids;

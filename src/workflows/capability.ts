@@ -9,7 +9,7 @@ import type { CapabilityResult } from '../domain/results';
 import type { RolloutSummary } from '../domain/rollout-summary';
 import { sandboxSpec } from '../domain/environment-spec';
 import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../sandbox/seeds';
-import { ChildStatus } from './child-status';
+import { ChildStatus, percent } from './child-status';
 import { resultingReason } from './failure';
 import { part, rollOut, seeds as seedsOf } from './steps';
 import { synthesize, type Synthesized, type SynthesisInput } from './synthesis';
@@ -96,5 +96,3 @@ async function trainAndValidate(
     target: { before: targetBefore, after: targetAfter },
   };
 }
-
-const percent = (x: number): string => `${(100 * x).toFixed(0)}%`;

@@ -46,17 +46,28 @@ export class ChildStatus {
   }
 
   set(phase: ChildProgress['phase'], detail: string, round = this.progress.round): void {
+    if (round !== this.progress.round) delete this.progress.calibration;
     Object.assign(this.progress, { phase, detail, round });
     this.show();
   }
 
+  /** One more calibration of this round. */
+  calibrated(text: string): void {
+    const { calibration } = this.progress;
+    this.progress.calibration = calibration ? `${calibration}, ${text}` : text;
+    this.show();
+  }
+
   private show(): void {
-    const { name, phase, detail, paused } = this.progress;
+    const { name, phase, detail, paused, calibration } = this.progress;
     const waits = this.waits();
     const lines = [`**${name}**: ${paused ? 'paused, ' : ''}${phase}${detail ? ` (${detail})` : ''}`];
+    if (calibration) lines.push(`Success in calibration: ${calibration}`);
     setCurrentDetails([...lines, ...(waits ? [`**${waits}**`] : [])].join('\n\n'));
   }
 }
+
+export const percent = (x: number): string => `${(100 * x).toFixed(0)}%`;
 
 /** By the workflow's clock: what is shown in Temporal's UI does not count on. */
 export const sinceText = ({ since }: Waiting): string =>

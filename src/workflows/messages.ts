@@ -45,6 +45,8 @@ export interface ChildProgress {
   round: number;
   detail: string;
   paused: boolean;
+  /** Of this round: "18%, with hints 21%". */
+  calibration?: string;
   /** Its environment, while that waits for approval. */
   waiting?: Waiting;
 }

@@ -106,6 +106,15 @@ describe('the tree on a terminal', () => {
     );
   });
 
+  it('shows what the calibration of a child came to', () => {
+    const trained = structuredClone(snapshot);
+    const [child] = trained.children;
+    if (child?.progress) child.progress.calibration = '18%, with hints 21%';
+    expect(frame({ snapshot: trained, columns: 140 })[4]).toMatch(
+      /^▸   ask +train · step 12\/24 .* · calibration 18%, with hints 21%$/,
+    );
+  });
+
   it('shows what waits for approval, since when and how to approve it', () => {
     const waiting = { of: 'a', since: now - 2.5 * 3_600_000, reminded: false };
     const asked = structuredClone(snapshot);

@@ -239,7 +239,11 @@ describe('of environments', () => {
       const { waiting, environment } = await asked(child);
       expect(waiting).toMatchObject({ what: 'environment', of: `${CHILD}-1`, names: [CHILD], round: 1 });
       expect(environment?.rounds).toMatchObject([{ round: 1, calibration: { accepted: true } }]);
-      expect(await child.query<ChildProgress>('progress')).toMatchObject({ phase: 'approval', waiting: { round: 1 } });
+      expect(await child.query<ChildProgress>('progress')).toMatchObject({
+        phase: 'approval',
+        calibration: '40%',
+        waiting: { round: 1 },
+      });
       const parent = async () => (await handle.query<CampaignProgress>('progress')).children[0]?.detail ?? '';
       while (!/^waits for approval of its environment, round 1, since /.test(await parent())) await pause();
       expect(await refused(approve(child, { capabilities: [{ name: CHILD, definition: 'd' }] }))).toMatch(

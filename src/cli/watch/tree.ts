@@ -91,6 +91,7 @@ function childLines({ snapshot, rates, now }: Tree, children: CampaignProgress['
           : '',
         // What its activities report is newer than what the workflow knows of them.
         ...(waits ? [waits] : reported.length > 0 ? reported : [phase?.detail ?? child.detail]),
+        phase?.calibration ? `calibration ${phase.calibration}` : '',
       ]),
     };
   });
