@@ -150,14 +150,21 @@ export async function startCampaign(
     : workflow.start('campaign', options);
 }
 
-/** Pauses or resumes a campaign and, through it, its children. */
-export async function signalCampaign(
-  { client }: Temporal,
-  name: string,
-  signal: keyof typeof signalNames,
-): Promise<void> {
+const statusText = (name: string): string => name.toLowerCase().replaceAll('_', ' ');
+
+/** What can be done to a campaign that runs; through it, its children hear of it. */
+export type CampaignCommand = keyof typeof signalNames | 'cancel';
+
+/** @throws UserError if no campaign of this name is running. */
+export async function commandCampaign({ client }: Temporal, name: string, command: CampaignCommand): Promise<void> {
+  const handle = client.workflow.getHandle(workflowIds.campaign(name));
   try {
-    await client.workflow.getHandle(workflowIds.campaign(name)).signal(signalNames[signal]);
+    if (command !== 'cancel') return await handle.signal(signalNames[command]);
+    // To cancel what has ended is no error for the server.
+    const { status } = await handle.describe();
+    if (status.name !== 'RUNNING')
+      throw new UserError(`campaign ${name} is not running: it has ended (${statusText(status.name)})`);
+    await handle.cancel();
   } catch (error) {
     if (error instanceof WorkflowNotFoundError)
       throw new UserError(`no campaign ${name} is running here; \`campaign status\` lists those that are`);
@@ -175,7 +182,7 @@ export async function listCampaigns({
   })) {
     if (found.some(({ name }) => name === workflowId)) continue;
     const paused = status.name === 'RUNNING' && (memo as Memo | undefined)?.paused;
-    const said = paused ? 'paused' : status.name.toLowerCase().replaceAll('_', ' ');
+    const said = paused ? 'paused' : statusText(status.name);
     found.push({ name: workflowId, status: said, startedAt: startTime.getTime() });
   }
   return found;

@@ -158,6 +158,7 @@ it('help names every command', () => {
     'status',
     'pause',
     'resume',
+    'cancel',
     'report',
     'lineage',
     'select',

@@ -191,3 +191,19 @@ test('all that are selected can be rejected; without a worker nothing can be dec
   });
   expect(seen.record?.selection).toMatchObject({ selected: [], decision: { kind: 'reject', reason: 'no skills' } });
 });
+
+test('one that waits can be cancelled, with its children, and not twice', async () => {
+  const { activities } = fakeActivities(await stored());
+  const name = 'dropped';
+  await withWorkers(env, activities, async () => {
+    const handle = await start(env, { campaign: config({ name, arms: [], approval: { environments: true } }) });
+    const children = async () => (await handle.query<CampaignProgress>('progress')).children;
+    const child = (await until(async () => (await children()).find(({ detail }) => detail.startsWith('waits'))))!;
+    expect(await ran('cancel', name)).toMatch(/^campaign dropped: ends as soon as a worker hears of it/);
+    await expect(handle.result()).rejects.toMatchObject({ cause: { name: 'CancelledFailure' } });
+    expect((await env.client.workflow.getHandle(child.workflowId).describe()).status.name).toBe('CANCELLED');
+    expect((await ran('status', name)).split('\n')[0]).toMatch(/cancelled/);
+    await expect(run('cancel', name)).rejects.toThrow(/^campaign dropped is not running: it has ended \(cancelled\)/);
+  });
+  await expect(run('cancel', 'unknown')).rejects.toThrow(/^no campaign unknown is running here/);
+});

@@ -1,4 +1,4 @@
-/** `campaign watch`, `status`, `pause` and `resume`. Invariant: how a campaign ended is what these tell, not their exit code. */
+/** `campaign watch`, `status`, `pause`, `resume` and `cancel`. Invariant: how a campaign ended is what these tell, not their exit code. */
 import type { Command } from 'commander';
 import { UserError } from '../errors';
 import { lazy } from '../lazy';
@@ -42,22 +42,27 @@ export function watchCommands(program: Command): void {
       });
     });
 
-  for (const [signal, what] of [
-    ['pause', 'let a campaign finish its running steps and begin no other'],
-    ['resume', 'go on with a paused campaign'],
+  for (const [what, description, done] of [
+    ['pause', 'let a campaign finish its running steps and begin no other', 'pausing after the steps that run now'],
+    ['resume', 'go on with a paused campaign', 'goes on'],
+    [
+      'cancel',
+      'end a campaign; what is done stays, for it or another one to go on from',
+      'ends as soon as a worker hears of it; what is done stays',
+    ],
   ] as const)
     program
-      .command(`${signal} <name>`)
-      .description(what)
+      .command(`${what} <name>`)
+      .description(description)
       .action(async (name: string, _options: unknown, command: Command) => {
-        const { connect, signalCampaign } = lazy.temporal();
+        const { connect, commandCampaign } = lazy.temporal();
         const temporal = await connect(temporalOf(allOptions(command)));
         try {
-          await signalCampaign(temporal, name, signal);
+          await commandCampaign(temporal, name, what);
         } finally {
           await temporal.close();
         }
-        console.log(`campaign ${name}: ${signal === 'pause' ? 'pausing after the steps that run now' : 'goes on'}`);
+        console.log(`campaign ${name}: ${done}`);
       });
 }
 
