@@ -111,7 +111,7 @@ describe('the tree on a terminal', () => {
     const [child] = trained.children;
     if (child?.progress) child.progress.calibration = '18%, with hints 21%';
     expect(frame({ snapshot: trained, columns: 140 })[4]).toMatch(
-      /^▸   ask +train · step 12\/24 .* · calibration 18%, with hints 21%$/,
+      /^▸ {3}ask +train · step 12\/24 .* · calibration 18%, with hints 21%$/,
     );
   });
 
