@@ -210,6 +210,8 @@ export const campaignFields = z.strictObject({
   evaluation: z
     .strictObject({
       tasks: count.default(200),
+      /** Test tasks that are left out, from the target's first: those that were read while the campaign was made. */
+      skip: z.number().int().min(0).default(0),
       trials: count.default(1),
       sampling: sampling(0),
       maxSteps,

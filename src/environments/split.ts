@@ -11,7 +11,7 @@ export type Plan = z.infer<typeof planSchema>;
 
 /**
  * Parts of the plan: the held-out tasks and the discovery tasks are disjoint parts of the train split; the router's are drawn from both;
- * the evaluation's from the test split. Counts of the campaign file are upper limits: a small target gives what it has.
+ * the evaluation's from the test split, but for its first `evaluation.skip`. Counts of the campaign file are upper limits: a small target gives what it has.
  */
 export function splitTasks({ campaign, train, test }: { campaign: Campaign; train: string[]; test: string[] }): Plan {
   const { validation, rollouts, router, evaluation, seed } = campaign;
@@ -24,12 +24,16 @@ export function splitTasks({ campaign, train, test }: { campaign: Campaign; trai
       `the target has ${train.length} train and ${test.length} test tasks: it needs at least 2 and 1`,
     );
   }
+  if (evaluation.skip >= test.length) {
+    const problem = `evaluation.skip is ${evaluation.skip}, but the target has ${test.length} test tasks`;
+    throw new OutsideFailure('BadInput', `${problem}; lower it to ${test.length - 1} or less`);
+  }
   checkGroups(campaign, discovery.length);
   return {
     discovery,
     heldOut,
     router: shuffle([...heldOut, ...discovery], `${seed}/router`).slice(0, router.tasks),
-    evaluation: shuffle(test, `${seed}/test`).slice(0, evaluation.tasks),
+    evaluation: shuffle(test.slice(evaluation.skip), `${seed}/test`).slice(0, evaluation.tasks),
   };
 }
 

@@ -3,7 +3,7 @@ import { campaignSchema } from '../../src/domain/campaign';
 import { splitTasks } from '../../src/environments/split';
 
 const ids = (prefix: string, n: number) => Array.from({ length: n }, (_, i) => `${prefix}-${i}`);
-const split = (o: { train: number; groupsPerStep: number; arms?: object[] }) =>
+const split = (o: { train: number; groupsPerStep: number; arms?: object[]; skip?: number }) =>
   splitTasks({
     campaign: campaignSchema.parse({
       name: 'split',
@@ -12,6 +12,7 @@ const split = (o: { train: number; groupsPerStep: number; arms?: object[] }) =>
       validation: { targetTasks: 10 },
       training: { groupsPerStep: o.groupsPerStep },
       arms: o.arms ?? [{ kind: 'grpo_target' }],
+      evaluation: { skip: o.skip },
     }),
     train: ids('train', o.train),
     test: ids('test', 4),
@@ -21,6 +22,14 @@ test('held-out and discovery tasks are disjoint parts of the train split', () =>
   const { discovery, heldOut, evaluation } = split({ train: 30, groupsPerStep: 20 });
   expect([discovery.length, heldOut.length, evaluation.length]).toEqual([20, 10, 4]);
   expect(new Set([...discovery, ...heldOut]).size).toBe(30);
+});
+
+test('test tasks that were read already are left out', () => {
+  const setting = { train: 30, groupsPerStep: 4 };
+  expect(split({ ...setting, skip: 2 }).evaluation.toSorted()).toEqual(['test-2', 'test-3']);
+  expect(() => split({ ...setting, skip: 4 })).toThrow(
+    'evaluation.skip is 4, but the target has 4 test tasks; lower it to 3 or less',
+  );
 });
 
 test('a step takes no task twice: fewer tasks than groups are refused where an arm trains on the target', () => {
