@@ -156,6 +156,7 @@ lint: install ## ESLint, prettier, ruff
 	npx eslint .
 	npx prettier --check --log-level warn .
 	$(VENV) -m ruff check trainer bridges bench
+	$(VENV) -m ruff format --check -q trainer bridges bench
 
 .PHONY: typecheck
 typecheck: install ## TypeScript types, tests included
@@ -165,6 +166,7 @@ typecheck: install ## TypeScript types, tests included
 format: install ## Rewrite all files in the project's format
 	npx prettier --write --log-level warn .
 	$(VENV) -m ruff check --fix trainer bridges bench
+	$(VENV) -m ruff format -q trainer bridges bench
 
 .PHONY: lock
 lock: ## Pin the Python packages of .venv in trainer/requirements.lock
