@@ -5,7 +5,7 @@
 import { mean } from '../src/domain/statistics';
 import type { Arm } from '../src/domain/reported-arms';
 import type { Run } from '../src/report/compare/comparison';
-import { estimateOver, sharedOutcomes, type Span } from '../src/report/compare/outcomes';
+import { estimateOver, rateOver, sharedOutcomes, type Span } from '../src/report/compare/outcomes';
 import type { McNemar } from '../src/domain/paired-statistics';
 import { matrixOf, type Finished } from './campaigns';
 import type { Outcomes } from './lab';
@@ -66,7 +66,7 @@ export function rowsOf(o: { runs: readonly Run[]; names: readonly string[]; agai
     const spent = (of: 'trainingRollouts' | 'allRollouts') => meanOf(arms.map((arm) => arm[of].value));
     return {
       name,
-      success: estimateOver({ rows: own.map(({ values }) => values.map(([value]) => value as number)), level: LEVEL }),
+      success: rateOver({ own, level: LEVEL }),
       trainingRollouts: spent('trainingRollouts'),
       allRollouts: spent('allRollouts'),
       differences: against.map((other) => differenceOf({ runs, name, other })),

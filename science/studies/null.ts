@@ -4,6 +4,7 @@ import { labelPassSchema, type LabelPass } from '../../src/domain/capability';
 import { seededRandom } from '../../src/domain/random';
 import type { Report } from '../../src/domain/report';
 import type { Campaigns, CampaignSpec, Finished, Source } from '../campaigns';
+import { direction } from '../../src/report/direction';
 import { labelsOf, storeIn } from '../lab';
 import { rowsTable, shareText, sourcesText, table } from '../markdown';
 import { armsSpecs, atFirst, specsOf } from '../places';
@@ -61,7 +62,7 @@ async function gains(campaigns: Campaigns, specs: readonly CampaignSpec[]): Prom
 function verdicts(reports: readonly Report[]): string {
   const compared = reports.flatMap(({ arms = [] }) =>
     arms.flatMap(({ role, differenceToBase }) =>
-      role !== 'bound' && differenceToBase?.interval ? [differenceToBase.interval.low > 0] : [],
+      role !== 'bound' && differenceToBase?.interval ? [direction(differenceToBase) === 'up'] : [],
     ),
   );
   const judged = reports.flatMap(({ capabilities = [] }) =>

@@ -1,7 +1,7 @@
 /** What rewards grouped by seed come to. Invariant: seeds are the units of every interval, and a share never leaves [0, 1]. */
 import { z } from 'zod';
 import { SUCCESS, type Group } from './rollout';
-import { mean, meanInterval, passAtK, populationStd, wilsonInterval, type Estimate } from './statistics';
+import { mean, meanInterval, passAtK, populationStd, successRate, wilsonInterval, type Estimate } from './statistics';
 
 export const share = z.number().min(0).max(1);
 export const interval = z.object({ low: z.number(), high: z.number(), level: z.number().gt(0).lt(1) });
@@ -37,8 +37,10 @@ const isConstant = (rewards: readonly number[]): boolean => new Set(rewards.map(
 const succeeds = (reward: number): boolean => reward >= SUCCESS;
 const successesIn = (rewards: readonly number[]): number => rewards.filter(succeeds).length;
 
+const RESAMPLES = 2_000;
+
 const estimate = (values: readonly number[], confidence: number): Estimate =>
-  meanInterval({ values, confidence, resamples: 2_000 });
+  meanInterval({ values, confidence, resamples: RESAMPLES });
 
 export function measure(groups: readonly Group[], confidence: number): Measures {
   const shareOf = (is: (rewards: readonly number[]) => boolean): Estimate => {
@@ -52,7 +54,11 @@ export function measure(groups: readonly Group[], confidence: number): Measures 
     );
   const estimates = {
     meanReward: over(mean),
-    successRate: over((rewards) => successesIn(rewards) / rewards.length),
+    successRate: successRate({
+      taskMeans: groups.map(({ rewards }) => successesIn(rewards) / rewards.length),
+      trials: Math.max(...groups.map(({ rewards }) => rewards.length)),
+      ...{ confidence, resamples: RESAMPLES },
+    }),
     allSuccess: shareOf((rewards) => rewards.every(succeeds)),
     allZero: shareOf((rewards) => rewards.every((r) => r === 0)),
     constant: shareOf(isConstant),

@@ -126,26 +126,28 @@ export function percentiles(means: Float64Array, confidence: number): { low: num
   return { low: at((1 - confidence) / 2), high: at((1 + confidence) / 2) };
 }
 
-/** Rate of success of an arm: Wilson's interval where every task was tried once with outcome 0 or 1, else the bootstrap over tasks. */
+/**
+ * Rate of success over units that were tried several times each, or once: Wilson's interval where no unit is solved in part and each was tried
+ * once, or all came out alike (a bootstrap of equal values would say that it is sure); else the bootstrap over the units.
+ */
 export function successRate({
   taskMeans,
   trials,
   confidence = 0.95,
-  seed = 1,
+  ...more
 }: {
   taskMeans: readonly number[];
   trials: number;
   confidence?: number;
   seed?: number;
-}): Estimate {
+  resamples?: number;
+}): Estimate & { method: 'wilson' | 'bootstrap' } {
+  const successes = taskMeans.filter((value) => value === 1).length;
   const binary = taskMeans.every((value) => value === 0 || value === 1);
-  return binary && trials === 1
-    ? wilsonInterval({
-        successes: taskMeans.filter((value) => value === 1).length,
-        trials: taskMeans.length,
-        confidence,
-      })
-    : meanInterval({ values: taskMeans, confidence, seed });
+  const alike = successes === 0 || successes === taskMeans.length;
+  return binary && (trials === 1 || alike)
+    ? { ...wilsonInterval({ successes, trials: taskMeans.length, confidence }), method: 'wilson' }
+    : { ...meanInterval({ values: taskMeans, confidence, ...more }), method: 'bootstrap' };
 }
 
 /** Unbiased estimate of the chance that at least one of k attempts succeeds, from `successes` of `trials` attempts at one task. */

@@ -52,7 +52,7 @@ ${campaign.reason !== undefined && markup`<dt>Reason</dt><dd class="bad">${campa
 ${baseCheck !== undefined && markup`<dt>Base rollouts</dt>${baseCheck.findings.map((finding) => markup`<dd class="bad">${finding}</dd>`)}<dd>${sourceView({ from: baseCheck.from, campaign: campaign.name })}</dd>`}</dl>`;
 
 export const verdictSection = ({ verdict, campaign }: Report): Markup => markup`<h2>Verdict</h2>
-<p class="small quiet">Computed from the figures below by fixed rules. A difference counts only if its interval excludes zero.</p>
+<p class="small quiet">Computed from the figures below by fixed rules. A difference counts only if its interval excludes zero and, where each task was tried once, McNemar’s exact test agrees.</p>
 <ul class="verdict">${verdict.map(
   ({ text, behind }) =>
     markup`<li>${text} ${behind.map(

@@ -17,15 +17,20 @@ const solvedBy = (matrix: SolverMatrix): Map<string, Column> =>
     ]),
   );
 
-/** What the router may choose. */
-const isOption = ({ role, routable }: Arm): boolean =>
-  role === 'base' || role === 'adapter' || role === 'sum' || routable === true;
+/** What the router may choose, but for what it could not try. */
+const optionsOf = ({ router }: ReportDraft): ((arm: Arm) => boolean) => {
+  const untried = new Set(router?.failed?.map(({ name }) => name));
+  return ({ name, role, routable }) =>
+    !untried.has(name) && (role === 'base' || role === 'adapter' || role === 'sum' || routable === true);
+};
 
 /**
- * Splits the tasks that the routed policy fails: those that an option alone solves (the router's loss), and those that none solves (a
+ * Splits the tasks that the routed policy fails: those that an option alone solves (another choice, or another sample), and those that none solves (a
  * capability that is lacking still, or several at once), with what each other baseline does on the latter. Empty without an inline matrix.
  */
-export const whereRoutingFails = ({ solverMatrix, arms = [] }: ReportDraft): VerdictSentence[] => {
+export const whereRoutingFails = (report: ReportDraft): VerdictSentence[] => {
+  const { solverMatrix, arms = [] } = report;
+  const isOption = optionsOf(report);
   const routed = arms.find(({ role }) => role === 'routed');
   if (solverMatrix?.inline === undefined || routed === undefined) return [];
   const columns = solvedBy(solverMatrix.inline);
@@ -44,7 +49,7 @@ export const whereRoutingFails = ({ solverMatrix, arms = [] }: ReportDraft): Ver
   const words = [...named('base'), ...any('adapter', 'an adapter'), ...any('sum', 'a sum'), ...named('baseline')];
   const anyOf = [words.slice(0, -1).join(', '), words.at(-1)].filter(Boolean).join(' or ');
   const split =
-    `Of ${failed.length} tasks that ${routed.name} fails, ${anyOf} alone solves ${failed.length - beyond.length} (lost by routing) ` +
+    `Of ${failed.length} tasks that ${routed.name} fails, ${anyOf} alone solves ${failed.length - beyond.length} (lost by the choice, or by chance where answers are sampled) ` +
     `and ${beyond.length} are solved by none of them (no adapter for what they need).`;
   const others = withColumn((arm) => arm.role === 'baseline' && !isOption(arm)).flatMap(({ name, solved }) => {
     const taken = beyond.filter((task) => solved[task]).length;

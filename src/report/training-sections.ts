@@ -57,7 +57,7 @@ ${training.rewardCurve !== undefined && markup`<div class="small quiet">metrics 
 };
 
 const FORMS =
-  'All forms on the same folds of the train split. constant: the best single option, chosen within the folds. Another form is kept only if it gains more than 1.645 standard errors of its gain over constant.';
+  'All forms on the same folds of the train split. constant: the best single option, chosen within the folds. Another form is kept only if its gain over constant is more than that of the best form in each of 19 shuffles of the outcomes over the texts.';
 
 export const routerSection = ({ router, arms = [], campaign }: Report): Markup | undefined => {
   if (router === undefined) return undefined;

@@ -1,11 +1,12 @@
 /**
  * The verdict: plain sentences that follow from the figures by fixed rules. Invariant: "above", "below", "ahead" and "behind" are said
- * only where the interval excludes zero; nothing here is judged by a person or a model.
+ * only where the difference counts (direction.ts); nothing here is judged by a person or a model.
  */
 import type { Figure } from '../domain/figure';
 import type { ReportDraft, VerdictSentence } from '../domain/report';
 import type { Arm } from '../domain/reported-arms';
 import { valueText, wholeNumber } from './format';
+import { direction } from './direction';
 import { mcnemarText } from './paired';
 import { level, say } from './sentence';
 import { capabilitySentence } from './capability-sentence';
@@ -15,13 +16,6 @@ import { failedPassesText, faultsText, trainingText } from './words';
 const points = (difference: number): string => {
   const text = Math.abs(100 * difference).toFixed(1);
   return `${text} point${text === '1.0' ? '' : 's'}`;
-};
-
-/** Which way a difference points, or undefined if its interval does not exclude zero (or there is none). */
-const direction = (difference: Figure): 'up' | 'down' | undefined => {
-  if (difference.interval === undefined) return undefined;
-  if (difference.interval.low > 0) return 'up';
-  return difference.interval.high < 0 ? 'down' : undefined;
 };
 
 const compare = (
@@ -143,8 +137,12 @@ const routerSentence = (router: ReportDraft['router']): VerdictSentence[] => {
 
 const regretSentence = ({ regret }: NonNullable<ReportDraft['router']>): VerdictSentence[] => {
   if (!regret || regret.value === null) return [];
-  const most = `With the best option for every test task the routed policy would be at most ${points(regret.value)} higher`;
-  return [say(`${most} (${level(regret)}, n ${regret.n}).`, regret)];
+  const way = direction(regret);
+  const best =
+    way === undefined
+      ? `The routed policy cannot be told from the best option for every test task: ${valueText(regret)} to that`
+      : `With the best option for every test task success would be ${points(regret.value)} ${way === 'up' ? 'higher' : 'lower'}`;
+  return [say(`${best} (${level(regret)}, n ${regret.n}).`, regret)];
 };
 
 const reservations = ({ campaign, leakage, rollouts }: ReportDraft): VerdictSentence[] => {

@@ -59,6 +59,29 @@ const three = () => {
   return compareReports({ home, named: ['demo', 'demo-s2', 'demo-s3'] });
 };
 
+test('runs on other test tasks are compared on those that they share, and that is said', async () => {
+  const other = matrixOf(32, 20);
+  keep(draftOf({ name: 'demo', matrix: matrixOf(30, 28) }));
+  keep(
+    draftOf({
+      name: 'demo-2',
+      matrix: { ...other, tasks: other.tasks.map((task, i) => (i < 30 ? `more-${i}` : task)) },
+    }),
+  );
+  const some = await compareReports({ home, named: ['demo', 'demo-2'] });
+  expect(some.arms.map(({ successRate }) => ('tasks' in successRate ? successRate.tasks : 0))).toEqual([10, 10, 10]);
+  // None of these ten is solved by any: that is no certainty.
+  const [base] = some.arms;
+  expect(base!.successRate).toMatchObject({ value: 0, low: 0, high: expect.closeTo(0.213, 3) });
+  expect(comparisonText(some).replaceAll(/\s+/g, ' ')).toContain(
+    'success and differences are over the 10 test tasks that are evaluated in all runs (demo 40, demo-2 40)',
+  );
+  keep(draftOf({ name: 'demo-3', matrix: { ...other, tasks: other.tasks.map((task) => `more-${task}`) } }));
+  const none = await compareReports({ home, named: ['demo', 'demo-3'] });
+  expect(none.differences).toEqual([]);
+  expect(comparisonText(none).replaceAll(/\s+/g, ' ')).toContain('no test task is evaluated in all runs');
+});
+
 test('means over runs and tasks, with every run beside them', async () => {
   const { arms, differences, runs, level } = await three();
   expect(level).toBe(0.9);

@@ -62,7 +62,17 @@ test('what a learned router compared, its regret and its latency are on the page
   const texts = report.verdict.map(({ text }) => text).join('\n');
   expect(texts).toContain('Routing, by ridge, helps in cross-validation');
   expect(texts).toContain(
-    'With the best option for every test task the routed policy would be at most 2.5 points higher (',
+    'With the best option for every test task success would be 2.5 points higher (95% interval +0.5 to +5.0, n 200).',
+  );
+});
+
+test('a routed policy that another sample of the best options does not beat has its regret with its sign', () => {
+  const draft = summed();
+  const { regret } = draft.router!;
+  regret!.value = -0.03;
+  Object.assign(regret!.interval!, { low: -0.08, high: 0.02 });
+  expect(verdict(draft).map(({ text }) => text)).toContain(
+    'The routed policy cannot be told from the best option for every test task: -3.0 pt to that (95% interval -8.0 to +2.0, n 200).',
   );
 });
 

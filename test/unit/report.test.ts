@@ -131,6 +131,19 @@ describe('verdict', () => {
     expect(texts(draft)).toContain('trace cannot be told from base: +2.0 pt (95% interval -4.0 to +8.0, n 200).');
   });
 
+  test('does not say "above" of few tasks, where the exact test says that it may be chance', () => {
+    const draft = reportFixture();
+    const { differenceToBase } = draft.arms!.find(({ role }) => role === 'routed')!;
+    differenceToBase!.value = 0.02;
+    Object.assign(differenceToBase!.interval!, { low: 0.005, high: 0.04 });
+    differenceToBase!.mcnemar = { better: 4, worse: 0, p: 0.125 };
+    expect(texts(draft)).toContain(
+      'trace cannot be told from base: +2.0 pt (95% interval +0.5 to +4.0, n 200; better on 4 tasks, worse on 0, p 0.125).',
+    );
+    differenceToBase!.mcnemar = { better: 6, worse: 0, p: 0.031 };
+    expect(texts(draft).join('\n')).toContain('trace is 2.0 points above base');
+  });
+
   test('names the arm that is ahead first, with the interval turned round', () => {
     const draft = reportFixture();
     const { difference } = draft.comparisons![0]!;
@@ -157,16 +170,20 @@ describe('verdict', () => {
     };
     draft.arms![1]!.name = 'skill_one';
     expect(texts(draft)).toContain(
-      'Of 3 tasks that trace fails, base or an adapter alone solves 1 (lost by routing) and 2 are solved by none of them ' +
-        '(no adapter for what they need).',
+      'Of 3 tasks that trace fails, base or an adapter alone solves 1 (lost by the choice, or by chance where answers ' +
+        'are sampled) and 2 are solved by none of them (no adapter for what they need).',
     );
     expect(texts(draft)).toContain('grpo_target solves 1 of these 2.');
 
     const routable = structuredClone(draft);
     routable.arms!.find(({ role }) => role === 'baseline')!.routable = true;
     const all = texts(routable).join('\n');
-    expect(all).toContain('base, an adapter or grpo_target alone solves 2 (lost by routing) and 1 are solved by none');
+    expect(all).toContain('base, an adapter or grpo_target alone solves 2 (lost by the choice');
     expect(all).not.toContain('grpo_target solves');
+
+    const untried = structuredClone(draft);
+    untried.router!.failed = [{ name: 'skill_one', reason: 'it broke' }];
+    expect(texts(untried).join('\n')).toContain('Of 3 tasks that trace fails, base alone solves 0');
   });
 
   test('knows no arm by its name', () => {

@@ -63,9 +63,9 @@ test('the nucleus of the calibrated labels is a sum; the base model, where it is
   expect(choice(model, [-6, -1, null]).option).toBe('cancels');
 });
 
-test('without a sum of the nucleus, the likeliest of it; without any label, nothing', () => {
+test('without a sum of the nucleus, the likeliest of it; without any label, base', () => {
   expect(choice({ ...model, options: names }, [-6, -1, -3.1]).option).toBe('cancels');
-  expect(() => choice(model, [null, null, null])).toThrow('none of the labels');
+  expect(choice(model, [null, null, null])).toEqual({ option: 'base', probabilities: {} });
   expect(() => choice({ ...model, prior: [] }, [-1, -1, -1])).toThrow('do not match');
 });
 

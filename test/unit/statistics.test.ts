@@ -92,8 +92,15 @@ describe('bootstrap', () => {
 
   it('takes the Wilson interval for single trials and the bootstrap over tasks for several', () => {
     const once = [1, 0, 1, 1];
-    expect(successRate({ taskMeans: once, trials: 1 })).toEqual(wilsonInterval({ successes: 3, trials: 4 }));
-    expect(successRate({ taskMeans: once, trials: 4 })).toEqual(meanInterval({ values: once }));
+    const wilson = (successes: number) => ({ ...wilsonInterval({ successes, trials: 4 }), method: 'wilson' });
+    expect(successRate({ taskMeans: once, trials: 1 })).toEqual(wilson(3));
+    expect(successRate({ taskMeans: once, trials: 4 })).toEqual({
+      ...meanInterval({ values: once }),
+      method: 'bootstrap',
+    });
+    // All alike says nothing of how sure it is to a bootstrap.
+    expect(successRate({ taskMeans: [0, 0, 0, 0], trials: 4 })).toEqual(wilson(0));
+    expect(successRate({ taskMeans: [1, 1, 1, 1], trials: 4 })).toEqual(wilson(4));
   });
 });
 

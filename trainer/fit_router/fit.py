@@ -96,10 +96,7 @@ def _cross_validated(
     routed = np.empty(len(texts))
     for train, test in splits:
         fitted = form.fit([texts[i] for i in train], rates[train], seed=seed, tried=tried)
-        predicted = fitted.predictions([texts[i] for i in test])
-        # What can't be routed is broken, and solves nothing.
-        known = np.isfinite(predicted).all(axis=1)
-        routed[test] = np.where(known, rates[test, choices(np.nan_to_num(predicted))], 0.0)
+        routed[test] = rates[test, choices(fitted.predictions([texts[i] for i in test]))]
     return routed
 
 

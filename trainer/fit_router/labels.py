@@ -1,6 +1,6 @@
 """The base model as classifier: calibrated probabilities of labels, and the sum of those that are in the nucleus.
-Invariants: src/routing/learned/labels.ts chooses the same of the same log-probs; a text that the base model could not
-label has no prediction (NaN), and is a failure wherever successes are counted."""
+Invariants: src/routing/learned/labels.ts chooses the same of the same log-probs; a text to which the base model names
+no label is left to the base model."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Labels:
             for nucleus in NUCLEI:
                 fitted = FittedLabels(self, index, temperature, prior, nucleus)
                 chosen = fitted.chosen(heard)
-                solved = float(np.where(chosen < 0, 0, rates[np.arange(len(texts)), chosen]).mean())
+                solved = float(rates[np.arange(len(texts)), chosen].mean())
                 if solved > most + TIE:
                     best, most = fitted, solved
             tried()
@@ -82,9 +82,9 @@ class FittedLabels:
         self.temperature, self.prior, self.nucleus = temperature, prior, nucleus
 
     def chosen(self, heard: np.ndarray) -> np.ndarray:
-        """Of each row the option; -1 where it can't be said."""
+        """Of each row the option."""
         names = self.form.asked.names
-        chosen = np.full(len(heard), -1)
+        chosen = np.full(len(heard), self.form.options.index(BASE))
         known = ~np.isnan(heard).any(axis=1)
         likely = softmax(heard[known] / self.temperature + self.prior, axis=1)
         order = np.argsort(-np.round(likely, 9), axis=1, kind="stable")
@@ -104,8 +104,7 @@ class FittedLabels:
     def predictions(self, texts: list[str]) -> np.ndarray:
         chosen = self.chosen(self.form.heard(texts, self.index))
         predicted = np.zeros((len(texts), len(self.form.options)))
-        predicted[np.arange(len(texts)), chosen.clip(min=0)] = 1
-        predicted[chosen < 0] = np.nan
+        predicted[np.arange(len(texts)), chosen] = 1
         return predicted
 
     def to_json(self, options: list[str]) -> dict[str, Any]:

@@ -65,10 +65,8 @@ function seenErrors(trajectory: Trajectory): ReadonlySet<ErrorClass> {
 /** Kinds of identifiers that were needed and that no look-up could give without asking the user. */
 function unreachableKinds({ comparison, knowledge }: Trajectory): ReadonlySet<string> {
   const reachable = knowledge.reachableKinds(comparison.firstRequest);
-  const used = [...comparison.calls, ...comparison.needed].flatMap(({ name }) =>
-    knowledge.identifierArguments(name).map(({ kind }) => kind),
-  );
-  return new Set(used.filter((kind) => !reachable.has(kind)));
+  const used = [...comparison.calls, ...comparison.needed].flatMap((action) => identifiersOf(action, knowledge));
+  return new Set(used.flatMap(({ kind }) => (reachable.has(kind) ? [] : [kind])));
 }
 
 /** An identifier used before anybody had said one of its kind. After that a wrong one is a slip. */
@@ -76,12 +74,19 @@ function inventedIdentifier(trajectory: Trajectory): boolean {
   const { comparison, knowledge } = trajectory;
   const unreachable = unreachableKinds(trajectory);
   return comparison.calls.some((call) =>
-    knowledge.identifierArguments(call.name).some(({ argument, kind }) => {
-      const value = spell(call.arguments[argument]);
-      return unreachable.has(kind) && !knowledge.holdsKind(call.userBefore, kind) && !mentions(call.before, value);
-    }),
+    identifiersOf(call, knowledge).some(
+      ({ value, kind }) =>
+        unreachable.has(kind) && !knowledge.holdsKind(call.userBefore, kind) && !mentions(call.before, value),
+    ),
   );
 }
+
+/** The identifiers that it was given: an argument that was left out is none. */
+const identifiersOf = ({ name, arguments: given }: Action, knowledge: ToolKnowledge) =>
+  knowledge.identifierArguments(name).flatMap(({ argument, kind }) => {
+    const value = given[argument];
+    return value === undefined || value === null ? [] : [{ kind, value: spell(value) }];
+  });
 
 /** The records that the needed writes act on or that the user named. */
 function wantedRecords({ comparison, knowledge }: Trajectory): ObservedRecord[] {

@@ -10,6 +10,7 @@ import { argumentFields, isIdentifier, kindOf, outputFields } from './schemas';
 export interface IdentifierArgument {
   argument: string;
   kind: string;
+  required: boolean;
 }
 
 export interface ToolKnowledge {
@@ -30,7 +31,11 @@ export function toolKnowledge(tools: readonly ToolSchema[]): ToolKnowledge {
     const fields = argumentFields(tool).filter(isIdentifier);
     identifiers.set(
       tool.name,
-      fields.map((field) => ({ argument: field[0], kind: kindOf(field) })),
+      fields.map((field) => ({
+        argument: field[0],
+        kind: kindOf(field),
+        required: tool.parameters.required?.includes(field[0]) ?? false,
+      })),
     );
     for (const [, { pattern }] of fields) if (pattern !== undefined) patterns.set(pattern, new RegExp(pattern));
   }
@@ -39,7 +44,7 @@ export function toolKnowledge(tools: readonly ToolSchema[]): ToolKnowledge {
   const lookUps = tools
     .filter((tool) => !writes.has(tool.name))
     .map((tool) => ({
-      needs: identifierArguments(tool.name).map(({ kind }) => kind),
+      needs: identifierArguments(tool.name).flatMap(({ kind, required }) => (required ? [kind] : [])),
       // Without an output schema a look-up may show anything.
       shows: tool.outputSchema
         ? outputFields(tool)

@@ -10,6 +10,7 @@ import type { CampaignRecord, CapabilityResult } from '../../domain/results';
 import type { RolloutSummary } from '../../domain/rollout-summary';
 import { acceptedWith, type SynthesisRound } from '../../domain/synthesis-round';
 import { calibrationsOf } from '../calibrations';
+import { direction } from '../direction';
 import { gamed } from '../gamed';
 import { calibrationFigures } from './calibration';
 import { byBranch, taskMeans, type TaskMeans } from './evidence';
@@ -171,6 +172,6 @@ async function validation(o: {
     synthesized: compare('synthesized', ...seeds),
     ...(branches.length > 0 && { branches }),
     target,
-    verdict: gamed(branches) ? 'gamed' : (target.difference.interval?.low ?? 0) > 0 ? 'helps' : 'no_gain',
+    verdict: gamed(branches) ? 'gamed' : direction(target.difference) === 'up' ? 'helps' : 'no_gain',
   };
 }

@@ -41,7 +41,7 @@ export function rateFigure({ id, means, level }: { id: string; means: TaskMeans;
   const taskMeans = [...means.success.values()];
   if (taskMeans.length === 0) return nothing(id);
   const estimate = successRate({ taskMeans, trials: means.trials, ...level });
-  const method = means.trials === 1 ? 'wilson' : 'bootstrap over tasks';
+  const method = estimate.method === 'wilson' ? 'wilson' : 'bootstrap over tasks';
   return intervalFigure({ id, estimate, unit: 'fraction', method, level, from: means.from });
 }
 

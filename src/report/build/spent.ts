@@ -208,7 +208,10 @@ const trainedForRouting = (record: CampaignRecord): Trained[] => [
 
 /** What the iterations of baselines were held to. */
 export function budgetOf(record: CampaignRecord) {
-  const from = (record.capabilities ?? []).flatMap(({ trained }) => (trained ? [trained.training.metrics] : []));
+  const from = [
+    ...(record.capabilities ?? []).flatMap(({ trained }) => (trained ? [trained.training.metrics] : [])),
+    ...routableArms(record).flatMap(({ training }) => (training ? [training.metrics] : [])),
+  ];
   const value = rolloutsOfTrace(record);
   return plainFigure({ id: 'budget.training_rollouts', value, n: value, unit: 'count', from });
 }

@@ -6,7 +6,7 @@
 import type { McNemar } from '../../domain/paired-statistics';
 import type { Report } from '../../domain/report';
 import type { Arm, Role, SolverMatrix } from '../../domain/reported-arms';
-import { estimateOver, sharedOutcomes, type Span } from './outcomes';
+import { estimateOver, rateOver, sharedOutcomes, type Span } from './outcomes';
 
 export interface Run {
   /** What it is called in the comparison. */
@@ -50,7 +50,8 @@ export interface Comparison {
   target: Report['campaign']['target'];
   baseModel: string;
   level: number;
-  runs: { name: string; campaign: string; seed: number; trainingSeed: number; configSha256: string }[];
+  /** `tasks`: that it evaluated on. */
+  runs: { name: string; campaign: string; seed: number; trainingSeed: number; configSha256: string; tasks: number }[];
   arms: ComparedArm[];
   /** The routed policy minus base and each baseline. */
   differences: ComparedPair[];
@@ -76,12 +77,13 @@ export function comparisonOf({ runs, level }: { runs: readonly Run[]; level: num
     target,
     baseModel,
     level,
-    runs: runs.map(({ name, report: { campaign } }) => ({
+    runs: runs.map(({ name, report: { campaign }, matrix }) => ({
       name,
       campaign: campaign.name,
       seed: campaign.seed,
       trainingSeed: campaign.trainingSeed ?? campaign.seed,
       configSha256: campaign.configSha256,
+      tasks: matrix.tasks.length,
     })),
     arms: found.flatMap(({ name, evaluated }) => (evaluated[0] ? [armOf({ runs, name, evaluated, base, level })] : [])),
     differences: found
@@ -119,7 +121,7 @@ function armOf(o: {
     trainingRollouts: trainingRollouts.value ?? 0,
     allRollouts: allRollouts.value ?? 0,
   }));
-  const successRate = estimateOver({ rows: own.map(({ values }) => values.map(([value]) => value as number)), level });
+  const successRate = rateOver({ own, level });
   return {
     name,
     role: arm.role,

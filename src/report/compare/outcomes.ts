@@ -1,5 +1,6 @@
 /** Outcomes of arms task by task, run by run, as tables without gaps. Invariant: every run's row is over the same tasks, in the same order. */
 import { crossedInterval, mcnemar, type McNemar } from '../../domain/paired-statistics';
+import { successRate } from '../../domain/statistics';
 import type { SolverMatrix } from '../../domain/reported-arms';
 import type { Run } from './comparison';
 
@@ -46,6 +47,16 @@ export function sharedOutcomes(
 
 const isOnce = ({ report }: Run, arms: readonly string[]): boolean =>
   arms.every((arm) => report.arms?.find(({ name }) => name === arm)?.trials === 1);
+
+/** Success of one arm. */
+export function rateOver({ own, level }: { own: ReturnType<typeof sharedOutcomes>; level: number }): Span | undefined {
+  const rows = own.map(({ values }) => values.map(([value]) => value as number));
+  const [first = []] = rows;
+  const alike = rows.flat().every((value) => value === first[0]);
+  if (first.length === 0 || !alike || (first[0] !== 0 && first[0] !== 1)) return estimateOver({ rows, level });
+  const { mean: value, low, high } = successRate({ taskMeans: first, trials: rows.length, confidence: level });
+  return { value, low, high, runs: rows.length, tasks: first.length };
+}
 
 /** Undefined where there is nothing to estimate. */
 export function estimateOver({ rows, level }: { rows: readonly number[][]; level: number }): Span | undefined {

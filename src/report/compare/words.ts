@@ -28,10 +28,24 @@ export function notesOf({ runs, arms, level }: Comparison): string[] {
   return [
     `runs: ${seeds.join(', ')}`,
     `${shortPercent(level)} intervals. ${METHOD}${few}`,
+    ...sharedText({ runs, arms }),
     ...arms.flatMap(({ name, missing }) =>
       missing.length > 0 ? [`${name} was not evaluated in ${missing.join(', ')}`] : [],
     ),
   ];
+}
+
+/** Runs of other seeds evaluate on other tasks of a large target. */
+function sharedText({ runs, arms }: Pick<Comparison, 'runs' | 'arms'>): string[] {
+  const most = Math.max(...runs.map(({ tasks }) => tasks));
+  const shared = Math.max(0, ...arms.map(({ successRate }) => ('tasks' in successRate ? successRate.tasks : 0)));
+  if (shared === most) return [];
+  const each = runs.map(({ name, tasks }) => `${name} ${tasks}`).join(', ');
+  const what =
+    shared === 0
+      ? 'no test task is evaluated in all runs: there is neither interval nor difference'
+      : `success and differences are over the ${shared} test tasks that are evaluated in all runs`;
+  return [`${what} (${each}); runs that differ in --training-seed alone evaluate on the same`];
 }
 
 /** `trace to grpo_target: +3.5 pt (-1.0 to +8.0); by run demo +2.0 pt, better on 20 tasks, worse on 16, p 0.618; ...`. */

@@ -46,7 +46,7 @@ interface LearnedOptions {
 
 export const learned: RouterKind = defineKind({
   kind: 'learned',
-  version: '2',
+  version: '3',
   options,
   open(given, identity, context: RouterContext) {
     const models = new WeakMap<FittedRouter, Model>();

@@ -1,7 +1,7 @@
 /**
  * The base model as classifier (step 4 of the method): it is shown the adapters that similar train tasks needed, each under a label of one
  * token, and the probabilities of the labels say which of them a conversation gets. Invariants: the same arithmetic as
- * trainer/fit_router/labels.py; where it names no label, nothing is chosen.
+ * trainer/fit_router/labels.py; where it names no label, the conversation is left to the base model.
  */
 import { z } from 'zod';
 import type { Message } from '../../domain/messages';
@@ -79,10 +79,10 @@ const label = (n: number): string => String.fromCharCode('A'.charCodeAt(0) + n);
 /** So many labels there are. */
 export const MOST_NAMES = 26;
 
-/** By name its calibrated probability, and the option. Throws where no label was heard. */
+/** By name its calibrated probability, and the option: base where no label was heard. */
 export function choice(model: LabelsModel, heard: Heard): { option: string; probabilities: Record<string, number> } {
   const { names, options, temperature, prior, nucleus } = model;
-  if (heard.every((one) => one === null)) throw new Error('the base model answers with none of the labels');
+  if (heard.every((one) => one === null)) return { option: base, probabilities: {} };
   const scores = heard.map((one, n) => (one === null ? -Infinity : one / temperature + (prior[n] ?? NaN)));
   const most = Math.max(...scores);
   const total = scores.reduce((sum, score) => sum + Math.exp(score - most), 0);
