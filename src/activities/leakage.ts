@@ -8,8 +8,10 @@ import type { Candidate } from '../domain/capability';
 import { sandboxSpec } from '../domain/environment-spec';
 import type { Environment, ResetResult } from '../domain/environment';
 import { isFailure } from '../domain/failures';
+import { openingOf } from '../domain/messages';
 import type { Work } from '../domain/progress';
 import type { CampaignRecord, SelectionResult } from '../domain/results';
+import type { ScoredRollout } from '../domain/rollout';
 import { acceptedWith } from '../domain/synthesis-round';
 import type { ReportDraft } from '../domain/report';
 import { isDistinctive, messageHash, normalised, spelledOut } from '../sandbox/leakage';
@@ -17,7 +19,7 @@ import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '..
 import { readRollouts } from '../rollout/read';
 import type { EnvironmentPool } from './environments';
 import { leftOut } from './left-out';
-import { firstText, startOf, taskText, testTexts } from './test-texts';
+import { startOf, taskText, testTexts } from './test-texts';
 
 /** The test task whose whole text stands in `text`, if there is one. */
 export function leaked(tests: Map<string, string>, text: string): string | undefined {
@@ -83,10 +85,8 @@ export async function checkLeakage(o: {
         texts.push({ where: `${name}, ${task}, hint`, text: normalised(start.hint), among: distinctive });
     }
   }
-  for (const task of await exemplars(o.store, record)) {
-    texts.push({ where: `exemplar ${task}`, text: await firstText(target, task) });
-    progress(texts.length, texts.length);
-  }
+  for (const { task, messages } of await exemplars(o.store, record))
+    texts.push({ where: `exemplar ${task}`, text: taskText(openingOf(messages)) });
   const hits = texts.flatMap(({ where, text, among = tests }) => {
     const task = leaked(among, text);
     return task === undefined ? [] : [{ where, task }];
@@ -140,10 +140,11 @@ function played({ campaign, capabilities = [], arms = [] }: CampaignRecord): Pla
   return [...own, ...ofArms];
 }
 
-/** Train tasks whose rollouts stand as examples in the candidates. */
-async function exemplars(store: ArtifactStore, { selection, baseRollouts }: CampaignRecord): Promise<string[]> {
+/** The rollouts of train tasks that stand as examples in the candidates: of them their text is what was read, however a user may word it anew. */
+async function exemplars(store: ArtifactStore, { selection, baseRollouts }: CampaignRecord): Promise<ScoredRollout[]> {
   const keys = new Set(selection && candidatesIn(selection).flatMap(({ examples }) => examples));
-  const tasks = new Set<string>();
-  for await (const { key, task } of readRollouts({ store, ref: baseRollouts.ref })) if (keys.has(key)) tasks.add(task);
-  return [...tasks];
+  const found: ScoredRollout[] = [];
+  for await (const rollout of readRollouts({ store, ref: baseRollouts.ref }))
+    if (keys.has(rollout.key) && rollout.status === 'scored') found.push(rollout);
+  return found;
 }

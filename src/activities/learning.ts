@@ -4,10 +4,11 @@
  */
 import { Context } from '@temporalio/activity';
 import { join } from 'node:path';
-import { OutsideFailure, type FailureType } from '../domain/failures';
+import type { FailureType } from '../domain/failures';
 import type { TrainHeartbeat } from '../domain/progress';
 import type { TrainingResult } from '../domain/iterations';
 import type { FixedPolicy } from '../domain/rollout';
+import { brokenFailure } from '../rollout/broken';
 import { rollOut, type RolloutBatch, type RollOutOptions } from '../rollout/engine';
 import { writeTrainingBatch } from '../rollout/training-batch';
 import { asideIn, fail, type PolicyDependencies } from './context';
@@ -46,7 +47,7 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store'> {
 }
 
 /** What a learner may say of its own end; anything else is a TrainerDied. */
-const OWN_ERRORS: readonly string[] = ['BadJob', 'DiskFull'] satisfies FailureType[];
+const OWN_ERRORS: readonly string[] = ['BadJob', 'Diverged', 'DiskFull'] satisfies FailureType[];
 
 export class Learning {
   private readonly record: TrainingRecord;
@@ -168,10 +169,10 @@ export class Learning {
         this.beat();
       },
     });
-    const { broken } = made.summary;
-    if (broken === 0) return made;
-    const problem = `${broken} rollouts of step ${request.step + 1} are broken`;
-    throw new OutsideFailure('RolloutsBroken', `${problem}; a group is never trained on in part`);
+    // A group is never trained on in part.
+    const failure = brokenFailure(made.records, `step ${request.step + 1}`);
+    if (failure) throw failure;
+    return made;
   }
 
   private waitsFor(what: string | undefined): void {

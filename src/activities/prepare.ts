@@ -20,7 +20,8 @@ const CHUNK_BYTES = 1 << 22;
 export function createPrepare({ store, environments, kinds }: Dependencies): Pick<ControlActivities, 'prepare'> {
   return {
     async prepare({ campaign }) {
-      const base = await baseModelId(campaign.baseModel.path, working('hash the base model'));
+      const model = await baseModelId(campaign.baseModel.path, working('hash the base model'));
+      const base = servedModel(model, campaign);
       const environment = await environments.get(campaign.target);
       const description = await environment.describe();
       const { name, version } = description;
@@ -58,7 +59,11 @@ async function checkParts(kinds: Registry, campaign: Campaign, description: Envi
   if (problem !== undefined) throw fail('BadInput', problem);
 }
 
-/** `<folder>@<hash of all files>`: another base is another policy, whatever its folder is called. */
+/** What a server cuts off at its context decides rollouts. The embedded one has the model's own. */
+const servedModel = (model: string, { policyServer }: Campaign): string =>
+  policyServer.kind === 'vllm' ? `${model}, ${policyServer.contextTokens} tokens` : model;
+
+/** `<folder>@<hash of all files>`: another base is another policy, also in a folder of the same name. */
 async function baseModelId(path: string, { progress, signal }: Work): Promise<string> {
   const isModel = await stat(join(path, 'config.json')).then(
     (s) => s.isFile(),

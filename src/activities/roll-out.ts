@@ -1,12 +1,19 @@
 /** One batch of rollouts: the engine, with heartbeats on every finished rollout and cancellation that keeps what is done. */
 import { Context } from '@temporalio/activity';
 import type { RolloutHeartbeat } from '../domain/progress';
+import { brokenFailure } from '../rollout/broken';
 import { rollOut, type RollOutProgress } from '../rollout/engine';
 import { createResolver } from '../rollout/resolve';
 import type { RolloutActivities } from './types';
 import type { PolicyDependencies } from './context';
 import { inputsOf, resolveTasks } from './tasks';
 import { tellingOfMerges } from './telling';
+
+/**
+ * A short outage (a server that is too busy for a few seconds) breaks rollouts whose absence would choose a checkpoint or shrink the test set: up
+ * to this attempt the step is tried again for those that may succeed, a quarter of a minute in all.
+ */
+const LAST_FOR_BROKEN = 5;
 
 export function createRollOut({
   store,
@@ -28,7 +35,7 @@ export function createRollOut({
       ]);
       let last: RollOutProgress = { done: 0, total: tasks.length * input.attempts, broken: 0, turns: 0 };
       const beat = () => context.heartbeat({ kind: 'rollouts', title, ...last } satisfies RolloutHeartbeat);
-      const { summary } = await rollOut({
+      const { summary, records } = await rollOut({
         ...input,
         environment,
         tasks,
@@ -42,6 +49,8 @@ export function createRollOut({
           beat();
         },
       });
+      const failure = brokenFailure(records, title);
+      if (failure?.retryable && context.info.attempt < LAST_FOR_BROKEN) throw failure;
       return summary;
     },
   };

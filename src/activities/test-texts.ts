@@ -52,24 +52,36 @@ async function keptTexts({
 }: Asked & Pick<Work, 'progress'>): Promise<Map<string, string>> {
   const { name, version } = await environment.describe();
   const key = `test-texts/${digest({ version: VERSION, environment: [name, version] })}`;
-  const ref = await keptJson(store, { key, producer: 'testTexts', inputs: [] }, async () => [
-    ...(await readTestTexts(environment, progress)),
-  ]);
+  const ref = await keptJson(store, { key, producer: 'testTexts', inputs: [] }, () =>
+    readTestTexts({ store, environment, progress }, key),
+  );
+  await store.removeJournal(key);
   return new Map(await readJson(store, ref, z.array(z.tuple([z.string(), z.string()]))));
 }
 
-async function readTestTexts(environment: Environment, progress: Work['progress']): Promise<Map<string, string>> {
+/** What was asked for before a failure is not asked for again. */
+async function readTestTexts(
+  { store, environment, progress }: Asked & Pick<Work, 'progress'>,
+  key: string,
+): Promise<[text: string, task: string][]> {
   const tasks = await environment.tasks('test');
-  const texts = new Map<string, string>();
-  await forEachBounded({
-    items: tasks,
-    concurrency: AT_ONCE,
-    work: async ({ id }) => {
-      texts.set(id, await firstText(environment, id));
-      progress(texts.size, tasks.length);
-    },
-  });
-  return new Map(tasks.map(({ id }) => [texts.get(id)!, id]));
+  const journal = await store.journal(key);
+  try {
+    const texts = new Map(journal.records() as ReadonlyMap<string, string>);
+    await forEachBounded({
+      items: tasks.filter(({ id }) => !texts.has(id)),
+      concurrency: AT_ONCE,
+      work: async ({ id }) => {
+        const text = taskText((await startOf(environment, id)).messages);
+        await journal.append(id, text);
+        texts.set(id, text);
+        progress(texts.size, tasks.length);
+      },
+    });
+    return [...new Map(tasks.map(({ id }) => [texts.get(id)!, id]))];
+  } finally {
+    await journal.close();
+  }
 }
 
 /** The first messages of a task, of an episode that ends there. */
@@ -78,6 +90,3 @@ export async function startOf(environment: Environment, task: string): Promise<R
   await episode.close();
   return episode.start;
 }
-
-export const firstText = async (environment: Environment, task: string): Promise<string> =>
-  taskText((await startOf(environment, task)).messages);

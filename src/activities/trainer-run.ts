@@ -30,7 +30,7 @@ export async function runTrainer(deps: GpuDependencies, run: TrainerRun): Promis
   const { store, home, python, gpus } = deps;
   const { name, id, program, limits } = run;
   const key = `training/${id}`;
-  const known = await wholeResult(store, key);
+  const { result: known, next } = await wholeResult(store, key);
   if (known) return known;
 
   const folder = resolve(home, 'trainings', `${name}-${id.slice(0, 12)}`);
@@ -51,7 +51,7 @@ export async function runTrainer(deps: GpuDependencies, run: TrainerRun): Promis
           result.metrics,
           ...result.checkpoints.flatMap(({ policy }) => policy.adapters.map(({ ref }) => ref)),
         ];
-        await keptJson(store, { key, producer: 'train', inputs }, () => result);
+        await keptJson(store, { key: next, producer: 'train', inputs }, () => result);
         return result;
       } finally {
         await process.stop();
@@ -64,11 +64,15 @@ export async function runTrainer(deps: GpuDependencies, run: TrainerRun): Promis
   }
 }
 
-async function wholeResult(store: ArtifactStore, key: string): Promise<TrainingResult | undefined> {
-  const known = await store.find(key);
-  if (!known) return undefined;
-  const result = await readJson(store, known, trainingResultSchema);
-  const refs = result.checkpoints.flatMap(({ policy }) => policy.adapters.map(({ ref }) => ref));
-  for (const ref of [result.metrics, ...refs]) if (!(await isWhole(store, ref))) return undefined;
-  return result;
+/** What it came to, and the key for what it comes to where that is not there: one that was made anew came to others, and stands after the first. */
+async function wholeResult(store: ArtifactStore, key: string): Promise<{ result?: TrainingResult; next: string }> {
+  for (let n = 1; ; n++) {
+    const next = n === 1 ? key : `${key}/${n}`;
+    const known = await store.find(next);
+    if (!known) return { next };
+    const result = await readJson(store, known, trainingResultSchema);
+    const refs = result.checkpoints.flatMap(({ policy }) => policy.adapters.map(({ ref }) => ref));
+    const whole = await Promise.all([result.metrics, ...refs].map((ref) => isWhole(store, ref)));
+    if (whole.every(Boolean)) return { result, next };
+  }
 }

@@ -76,13 +76,14 @@ export class TrainingRecord {
       throw this.lost(
         `what was rolled out for step ${missing} was never asked for, or is lost in the journal and the store`,
       );
+    const body = withBranches(await metricsIn(folder), batches);
     const metrics = await store.put({
-      // A learner whose worker stops answering ends early, and may go further another time.
-      key: `training/${id}/metrics/${steps}`,
+      // A learner whose worker stops answering ends early, and may go further another time; one that is made anew comes to others.
+      key: `training/${id}/metrics/${steps}/${sha256(body)}`,
       producer: 'train',
       inputs: [...(given ? [given] : []), ...batches.map((batch) => batch.ref)],
       mediaType: 'application/jsonl',
-      body: withBranches(await metricsIn(folder), batches),
+      body,
     });
     const sum = (count: (batch: BatchRecord) => number) => batches.reduce((total, batch) => total + count(batch), 0);
     return {

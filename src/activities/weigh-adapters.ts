@@ -16,7 +16,6 @@ import { runPython } from '../policy/python';
 import { readScored } from '../rollout/read';
 import { working, type GpuDependencies } from './context';
 import type { GpuActivities } from './types';
-import { isWhole } from './whole';
 
 /** Changes whenever the same job would come to another policy. */
 const WEIGHING_VERSION = '2';
@@ -41,7 +40,7 @@ export function createWeighAdapters({
       const decisive = { base, parts: parts.map(contentOf), outcomes, seed, dtype, ...(gate && { gate }) };
       const key = `${gate ? 'gated' : 'weighted'}/${digest({ version: WEIGHING_VERSION, ...decisive })}`;
       const known = await store.find(key);
-      if (known && (await isWhole(store, known))) return { base, adapters: [{ ref: known, weight: 1 }] };
+      if (known) return { base, adapters: [{ ref: known, weight: 1 }] };
 
       const { signal, progress } = working(gate ? 'train a gate' : 'weigh the adapters');
       const onWork = (): void => progress(0, 1);

@@ -71,6 +71,8 @@ export const failureTypes = {
   TrainerHung: { retryable: true },
   /** The trainer says that its job is wrong. */
   BadJob: { retryable: false },
+  /** The loss is no number any more: from the same checkpoint, on the same rollouts, it would be so again. */
+  Diverged: { retryable: false },
   /** The worker is going down in order; another one goes on. */
   WorkerShutdown: { retryable: true },
   /** The worker was killed; `campaign run` gives what it did to another one. */
@@ -78,6 +80,10 @@ export const failureTypes = {
 } as const;
 
 export type FailureType = keyof typeof failureTypes;
+
+/** Whether what failed so may succeed at another time; false of what is no FailureType. */
+export const isRetryable = (type: string): boolean =>
+  type in failureTypes && failureTypes[type as FailureType].retryable;
 
 export class OutsideFailure extends Error {
   override readonly name = 'OutsideFailure';

@@ -52,7 +52,7 @@ async function child<R extends CapabilityResult | ArmResult>(
     const options = { ...childOptions(config, { workflowId, kind, name }), args };
     result = await status.gate.step(() => {
       status.child(workflowId, kind, name, 'running', '');
-      return afterItsEarlierRun(() => executeChild(kind, options) as Promise<R>);
+      return afterItsEarlierRun(() => status.gate.step(() => executeChild(kind, options) as Promise<R>));
     });
   } catch (error) {
     status.child(workflowId, kind, name, 'failed', reasonOf(error));

@@ -16,27 +16,36 @@ import { controlOptions, rolloutOptions, searchOptions, trainOptions } from './a
 
 const withSummary = (options: ActivityOptions, summary: string): ActivityOptions => ({ ...options, summary });
 
-/** A language model may be silent for its timeoutSeconds, and then it is that which ends the wait. */
+/** A language model or an environment may be silent for so long as it is given, and then it is that which ends the wait. */
 const AFTER_TIMEOUT_SECONDS = 60;
 const silenceOf = ({ workers, analyst, synthesizer }: Campaign): number => {
-  const limits = [analyst, synthesizer].flatMap(({ timeoutSeconds }) =>
-    typeof timeoutSeconds === 'number' ? [timeoutSeconds + AFTER_TIMEOUT_SECONDS] : [],
-  );
-  return Math.max(workers.heartbeatSeconds, ...limits);
+  return longest(workers, [analyst.timeoutSeconds, synthesizer.timeoutSeconds]);
 };
+/** The models that play the user and the judge are asked within rollouts. */
+const silenceInRollouts = ({ workers, target }: Campaign): number => {
+  const asked = ['user', 'judge'].map(
+    (role) => (target[role] as { timeoutSeconds?: unknown } | undefined)?.timeoutSeconds,
+  );
+  return longest(workers, [...asked, target.silenceSeconds]);
+};
+const longest = ({ heartbeatSeconds }: Campaign['workers'], limits: readonly unknown[]): number =>
+  Math.max(
+    heartbeatSeconds,
+    ...limits.flatMap((limit) => (typeof limit === 'number' ? [limit + AFTER_TIMEOUT_SECONDS] : [])),
+  );
 
 export const control = ({ workers }: Campaign, summary: string) =>
   proxyActivities<ControlActivities>(withSummary(controlOptions(workers.heartbeatSeconds), summary));
 export const analysis = (campaign: Campaign, summary: string) =>
   proxyActivities<AnalysisActivities>(withSummary(controlOptions(silenceOf(campaign)), summary));
-export const rollouts = ({ workers }: Campaign, summary: string) =>
-  proxyActivities<RolloutActivities>(withSummary(rolloutOptions(workers.heartbeatSeconds), summary));
+export const rollouts = (campaign: Campaign, summary: string) =>
+  proxyActivities<RolloutActivities>(withSummary(rolloutOptions(silenceInRollouts(campaign)), summary));
 /** A search is told to stop as a training is, and waits for replies as an analyst does. */
 export const promptSearch = (
   { workers }: Campaign,
   { name, timeoutSeconds }: { name: string; timeoutSeconds: number },
 ) => {
-  const silence = Math.max(workers.heartbeatSeconds, timeoutSeconds + AFTER_TIMEOUT_SECONDS);
+  const silence = longest(workers, [timeoutSeconds]);
   return proxyActivities<RolloutActivities>(withSummary(searchOptions(silence), `search for a prompt: ${name}`));
 };
 export const gpu = ({ workers }: Campaign, summary: string) =>

@@ -2,6 +2,7 @@
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { Candidate, Lacking } from '../domain/capability';
+import type { FailureType } from '../domain/failures';
 import type { CapabilityResult, Prepared } from '../domain/results';
 import {
   acceptedWith,
@@ -38,6 +39,9 @@ export interface Synthesized {
   easier?: number;
 }
 
+/** What a rollout breaks with where the module throws or does not keep its contract. */
+const MODULE_FAILED = 'BadEnvironment' satisfies FailureType;
+
 type Ended = { status: Extract<CapabilityResult['status'], `not_${string}`>; reason: string };
 
 /** Every round is put into `rounds` as it ends. */
@@ -65,8 +69,9 @@ export async function synthesize(
     rounds.push(record);
     if (!selfTest.passed) continue;
     show('calibrate');
-    await calibrate(input, record, status);
-    if (!isCalibrated(record)) continue;
+    const broke = await brokeInPlay(input, record, status);
+    if (broke !== undefined) record.selfTest = { ...selfTest, passed: false, findings: [...selfTest.findings, broke] };
+    if (broke !== undefined || !isCalibrated(record)) continue;
     // Whoever edited it has approved it.
     const verdict = own ? 'take' : await environmentVerdict({ ...input, rounds, status });
     if (verdict === 'take') return { module, ...aidsOf(input.campaign, record) };
@@ -74,6 +79,24 @@ export async function synthesize(
     edited = verdict.edited;
   }
   return endedWithout(rounds);
+}
+
+/** Calibrates. A module that fails in play, where its self-test saw nothing, would fail its training too: what it is told of it. */
+async function brokeInPlay(
+  input: SynthesisInput,
+  record: SynthesisRound,
+  status: ChildStatus,
+): Promise<string | undefined> {
+  try {
+    await calibrate(input, record, status);
+  } catch (error) {
+    const broke = failedWith(error, MODULE_FAILED);
+    if (broke === undefined) throw error;
+    return `in play, by the agent: ${broke}`;
+  }
+  const made = [record.calibrationRollouts, ...(record.aided ?? []).map((one) => one.calibrationRollouts)];
+  const broken = made.reduce((sum, batch) => sum + (batch?.errors[MODULE_FAILED] ?? 0), 0);
+  return broken > 0 ? `in play, by the agent: ${broken} attempts ended with ${MODULE_FAILED}` : undefined;
 }
 
 /** The next version of the module; or why the synthesizer has none. */

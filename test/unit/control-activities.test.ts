@@ -75,6 +75,13 @@ test('preparing: every piece of the base model that was hashed, every list of ta
   expect(beats).toContainEqual({ kind: 'analysis', title: 'read the tasks', done: 2, total: 2 });
 });
 
+test('the context of a server that is not ours is part of what the base model is', async () => {
+  const base = async (policyServer: object) =>
+    (await run(activities.prepare, { campaign: campaignSchema.parse({ ...campaign, policyServer }) })).result.base;
+  const vllm = { kind: 'vllm', url: 'http://127.0.0.1:1' };
+  expect(await base({ ...vllm, contextTokens: 8192 })).toBe(`${await base({ kind: 'embedded' })}, 8192 tokens`);
+});
+
 test('calibrating and the self-test', async () => {
   const { calibration: bands } = campaign;
   const calibrated = await run(activities.calibrate, { bands, rollouts: await rollouts(), confidence: 0.95 });

@@ -160,14 +160,28 @@ test('what an arm trained on is compared, too, and what a capability was trained
   expect(found.hits).toEqual([{ where: 'environments, its code', task: task!.id }]);
 });
 
-test('a failure of the target is no reason to leave a text out', async () => {
+test('an example is compared by what its rollout began with', async () => {
+  expect(await check({ task: 'some task' })).toMatchObject({ passed: true, textsChecked: 2 });
+});
+
+test('a failure of the target is no reason to leave a text out, and what was read before it is not asked for again', async () => {
   const shop = createShop();
-  const [task] = await shop.tasks('train');
-  expect(await check({ task: task!.id })).toMatchObject({ passed: true, textsChecked: 2 });
-  const gone = new OutsideFailure('BadEnvironment', 'gone');
+  const tests = await shop.tasks('test');
+  const asked: string[] = [];
+  let away = true;
   const target: Environment = {
     ...shop,
-    reset: (asked) => (asked.id === task!.id ? Promise.reject(gone) : shop.reset(asked)),
+    describe: async () => ({ ...(await shop.describe()), version: 'that fails once' }),
+    reset: (task) => {
+      asked.push(task.id);
+      return away && task.id === tests.at(-1)!.id ? Promise.reject(gone) : shop.reset(task);
+    },
   };
-  await expect(check({ task: task!.id, pool: { get: async () => target } })).rejects.toBe(gone);
+  const gone = new OutsideFailure('EnvironmentDied', 'gone');
+  const pool: Pick<EnvironmentPool, 'get'> = { get: async () => target };
+  await expect(check({ pool })).rejects.toBe(gone);
+  const before = [...new Set(asked.splice(0))].filter((id) => id !== tests.at(-1)!.id);
+  away = false;
+  expect(await check({ pool })).toMatchObject({ passed: true, testTasks: tests.length });
+  expect(asked.filter((id) => before.includes(id))).toEqual([]);
 });

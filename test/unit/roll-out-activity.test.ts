@@ -6,6 +6,9 @@ import { join } from 'node:path';
 import { createRolloutActivities } from '../../src/activities';
 import type { EnvironmentPool } from '../../src/activities/environments';
 import { openFolderStore } from '../../src/artifacts/folder-store';
+import { OutsideFailure, type FailureType } from '../../src/domain/failures';
+import type { RolloutSummary } from '../../src/domain/rollout-summary';
+import type { TurnRequest } from '../../src/policy/turn';
 import { registry } from '../../src/registry';
 import type { RollOutProgress } from '../../src/rollout/engine';
 import { countingEnvironment, countingPolicy } from '../support/counting-environment';
@@ -13,7 +16,9 @@ import { countingEnvironment, countingPolicy } from '../support/counting-environ
 const home = mkdtempSync(join(tmpdir(), 'roll-out-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-test('what makes the policy ready to serve is a heartbeat, with what is done by then', async () => {
+/** One attempt of the activity at two rollouts of a task. */
+async function rolledOut(o: { seed: number; attempt?: number; beforeTurn?: (request: TurnRequest) => void }) {
+  const { seed, attempt = 1, beforeTurn } = o;
   const store = openFolderStore(join(home, 'artifacts'));
   const plan = await store.put({
     key: 'plan',
@@ -27,20 +32,50 @@ test('what makes the policy ready to serve is a heartbeat, with what is done by 
     home,
     python: '',
     kinds: registry,
-    client: countingPolicy(({ onWork }) => onWork?.()),
+    client: countingPolicy(beforeTurn),
     environments: { get: async () => countingEnvironment() } as unknown as EnvironmentPool,
   });
-  const activity = new MockActivityEnvironment();
+  const activity = new MockActivityEnvironment({ attempt });
   const beats: RollOutProgress[] = [];
   activity.on('heartbeat', (beat: RollOutProgress) => beats.push(beat));
-  await activity.run(rollOut, {
-    ...{ purpose: 'test' as const, title: 'arm', seed: 1, maxSteps: 8, concurrency: 1, maxAttempts: 1, attempts: 2 },
+  const summary = (await activity.run(rollOut, {
+    ...{ purpose: 'test' as const, title: 'arm', seed, maxSteps: 8, concurrency: 1, maxAttempts: 1, attempts: 2 },
     environment: { kind: 'builtin', name: 'shop' },
     policy: { base: 'base@1', adapters: [] },
     tasks: { kind: 'plan' as const, plan, part: 'discovery' as const },
     sampling: { temperature: 1, topP: 1, maxTokens: 8 },
-  });
+  })) as RolloutSummary;
+  return { summary, beats };
+}
+
+test('what makes the policy ready to serve is a heartbeat, with what is done by then', async () => {
+  const { beats } = await rolledOut({ seed: 1, beforeTurn: ({ onWork }) => onWork?.() });
   const told = beats.map(({ done, total, turns }) => [done, total, turns]);
   expect(told[0]).toEqual([0, 2, 0]);
   expect(told.filter((one) => String(one) === String(told[1]))).toHaveLength(2); // a turn's own, and the next one's
+});
+
+test('rollouts that broke in a short outage are tried again with the step, and stand as broken in the end', async () => {
+  const seeds = new Set<number>();
+  let type: FailureType = 'PolicyServerBusy';
+  // The first rollout is scored, the other one is not.
+  const busy = ({ seed }: TurnRequest): void => {
+    seeds.add(seed);
+    if (seeds.size > 3) throw new OutsideFailure(type, 'come back later');
+  };
+  const failure = {
+    type: 'RolloutsBroken',
+    nonRetryable: false,
+    message: '1 of 2 rollouts of arm are broken (PolicyServerBusy 1), task n-1: come back later',
+  };
+  await expect(rolledOut({ seed: 2, beforeTurn: busy })).rejects.toMatchObject(failure);
+  await expect(rolledOut({ seed: 2, attempt: 4, beforeTurn: busy })).rejects.toMatchObject(failure);
+  const { summary } = await rolledOut({ seed: 2, attempt: 5, beforeTurn: busy });
+  expect(summary).toMatchObject({ scored: 1, broken: 1 });
+  // What would come again is not waited for.
+  type = 'PolicyAnswerInvalid';
+  seeds.clear();
+  expect((await rolledOut({ seed: 3, beforeTurn: busy })).summary).toMatchObject({ scored: 1, broken: 1 });
+  // The server is back.
+  expect((await rolledOut({ seed: 2 })).summary).toMatchObject({ scored: 2, broken: 0 });
 });

@@ -314,6 +314,38 @@ test('an attempt that is cancelled before its trainer starts starts none', async
   expect(readdirSync(folder())).toEqual(['job.json']);
 });
 
+test('a step with broken rollouts says what broke them; what would break again, and a loss that is no number, are not tried again', async () => {
+  const rejecting = countingPolicy(({ seed }) => {
+    if (seed % 2 === 0) throw new OutsideFailure('PolicyAnswerInvalid', 'no such tool call');
+  });
+  await expect((await train(rejecting)).ended).rejects.toMatchObject({
+    type: 'PolicyAnswerInvalid',
+    nonRetryable: true,
+    message: expect.stringMatching(/^(none of the first|\d of 2 rollouts of step 1 are broken)/) as string,
+  });
+  process.env['SAYS'] =
+    '{"type":"error","error":{"type":"Diverged","message":"loss nan at step 7; lower learning_rate"}}';
+  await expect((await train()).ended).rejects.toMatchObject({ type: 'Diverged', nonRetryable: true });
+});
+
+test('a training that is made anew and comes to others is found by what it came to then', async () => {
+  const result = await (await train()).ended;
+  rmSync(folder(), { recursive: true });
+  for (const { key } of [...result.checkpoints.map(({ step }) => ({ key: adapterOf(result, step).sha256 }))])
+    damage(key);
+  rmSync(join(home, 'artifacts', 'journals'), { recursive: true });
+  const learner = readFileSync(trainer, 'utf8')
+    .replace('weights of', 'other weights of')
+    .replace('step / 2', 'step / 3');
+  writeFileSync(join(home, 'other.mjs'), learner);
+  writeFileSync(python, `#!/bin/sh\nexec "${process.execPath}" "${join(home, 'other.mjs')}" "$5" "$SAYS"\n`);
+  const anew = await (await train()).ended;
+  expect(anew.metrics.sha256).not.toBe(result.metrics.sha256);
+  expect(adapterOf(anew, 2).sha256).not.toBe(adapterOf(result, 2).sha256);
+  expect(await (await train()).ended).toEqual(anew);
+  expect(starts()).toBe(1);
+});
+
 test('a full disk that the trainer tells of is waited for by the next attempts', async () => {
   process.env['SAYS'] = '{"type":"error","error":{"type":"DiskFull","message":"no room to save"}}';
   const failure = { type: 'DiskFull', message: 'no room to save', nonRetryable: false };

@@ -343,6 +343,35 @@ test('findings of the self-test go back to the synthesizer within the rounds', a
   ]);
 });
 
+test('a module that breaks in play goes back to the synthesizer within the rounds', async () => {
+  const given: (readonly string[] | undefined)[] = [];
+  const broken = (type: FailureType) => ApplicationFailure.nonRetryable('make is not a function', type);
+  let type: FailureType = 'BadEnvironment';
+  const { activities, seen } = fakeActivities({
+    synthesize: async ({ candidate, round, previous }) => {
+      given.push(previous?.findings);
+      return artifact(`${candidate.name}-${round}`);
+    },
+    rollOut: async (input) => {
+      if (input.title.endsWith('calibration, round 1')) throw broken(type);
+      const errors = input.title.endsWith('calibration, round 2') ? { BadEnvironment: 3 } : {};
+      return { ...summary(input), errors };
+    },
+  });
+  await withWorkers(env, activities, async () => (await start(env, { campaign: named({ arms: [] }) })).result());
+  expect(given.filter((findings) => findings?.[0] === 'in play, by the agent: make is not a function')).toHaveLength(2);
+  expect(given.filter((findings) => findings?.[0]?.includes('3 attempts ended with BadEnvironment'))).toHaveLength(2);
+  expect(seen.record?.capabilities?.map((c) => [c.status, c.rounds.map((r) => r.selfTest.passed)])).toEqual([
+    ['trained', [false, false, true]],
+    ['trained', [false, false, true]],
+  ]);
+  type = 'PolicyAnswerInvalid';
+  const second = await withWorkers(env, activities, async () =>
+    (await start(env, { campaign: named({ arms: [] }) })).result().then(() => seen.record?.capabilities),
+  );
+  expect(second?.map(({ status }) => status)).toEqual(['failed', 'failed']);
+});
+
 test('a synthesizer that has nothing to give ends a capability as not synthesized, or as not calibrated after a calibration', async () => {
   const cannot = (message: string) =>
     ApplicationFailure.create({ type: 'CannotSynthesize', message, nonRetryable: true });
