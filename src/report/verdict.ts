@@ -5,6 +5,7 @@
 import type { Figure } from '../domain/figure';
 import type { ReportDraft, VerdictSentence } from '../domain/report';
 import type { Arm } from '../domain/reported-arms';
+import { isLearned } from '../domain/policy-names';
 import { valueText, wholeNumber } from './format';
 import { direction } from './direction';
 import { mcnemarText } from './paired';
@@ -119,13 +120,16 @@ const faultsSentence = (selection: NonNullable<ReportDraft['selection']>): Verdi
   return text === undefined ? [] : [say(`${text}.`, environment, user)];
 };
 
+/** Learned weights and gates were fitted on the tasks that they are then compared on: what is said of them there is too good. */
+const learnedOn = (option: string): string => (isLearned(option) ? ', which learned on these very tasks' : '');
+
 const routerSentence = (router: ReportDraft['router']): VerdictSentence[] => {
   if (router === undefined) return [];
   const { routed, bestSingle } = router.crossValidation;
   const form = router.crossValidation.forms?.find(({ kept }) => kept && router.helps)?.form;
   const by = form === undefined ? '' : `, by ${form},`;
   const verb = router.helps ? `Routing${by} helps` : 'Routing does not help';
-  const text = `${verb} in cross-validation: ${valueText(routed)} against ${valueText(bestSingle.successRate)} for ${bestSingle.option} alone.`;
+  const text = `${verb} in cross-validation: ${valueText(routed)} against ${valueText(bestSingle.successRate)} for ${bestSingle.option} alone${learnedOn(bestSingle.option)}.`;
   const errors = router.errors?.value ?? 0;
   return [
     say(text, routed, bestSingle.successRate),
