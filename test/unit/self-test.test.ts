@@ -251,6 +251,16 @@ describe('the audit', () => {
     expect(await findingsOf(forbidden(50))).toBe('');
   });
 
+  it('finds a branch that follows from what the agent did, once, and takes one that follows from the seed', async () => {
+    const branch = (text: string): Partial<typeof parts> => ({
+      reward: parts.reward.replace('breakdown: {}', `breakdown: {}, branch: ${text}`),
+    });
+    expect(await findingsOf(branch(`s.house < 'h50' ? 'low' : 'high'`))).toBe('');
+    expect(await findingsOf(branch(`right(s) ? 'solved' : undefined`))).toMatch(
+      /^reward: seed \d+ is of branch none after doing nothing, and of branch "solved" after its solution: take the branch from the seed alone, whatever the agent does$/,
+    );
+  });
+
   it('takes solutions that ask once more in the same words for one branch: to do so everywhere is no shortcut', async () => {
     const changes = {
       make: parts.make.replace('looked: false', 'looked: false, hesitates: seed % 2 === 0, agreed: false'),
