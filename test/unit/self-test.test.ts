@@ -218,6 +218,11 @@ describe('the audit', () => {
       /make: \d+ distinct instances/,
     ],
     [
+      'what training shows',
+      { make: parts.make.replace('(seed) =>', '(n, seed = mix(n) % 300) =>') },
+      /^make: \d+ of 34 held-out seeds give an instance of one of 100 training seeds, e\.g\. seed 10000\d\d that of seed 100\d\d: draw/,
+    ],
+    [
       'unanswered calls',
       { step: parts.step.replace('toolCallId: id', `toolCallId: 'z'`) },
       /"z", which is no open call/,
