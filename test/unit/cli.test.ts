@@ -47,6 +47,12 @@ describe('a failure is one line and an exit code:', () => {
     ],
     ['a port', ['serve', '--ui-port', '70000'], 2, /It must be a whole number from 0 to 65535\.$/],
     [
+      'a cluster that is to be served',
+      ['--temporal-address', 'h:7233', 'serve'],
+      1,
+      /^campaign: `campaign serve` starts the home's own Temporal; leave out --temporal-address h:7233, /,
+    ],
+    [
       'a file',
       ['run', 'x.yaml'],
       1,
