@@ -1,6 +1,7 @@
 /** The command line. Invariant: every failure is one line on stderr that names cause and fix, with exit code 1 (usage: 2). */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, CommanderError } from 'commander';
+import { isCode } from '../artifacts/durable-file';
 import { approvalCommands } from './commands/approval';
 import { analyseCommand } from './commands/analyse';
 import { compareCommand } from './commands/compare';
@@ -52,9 +53,15 @@ function createProgram(): Command {
 
 /** Runs one command line. @returns the exit code, once everything that was written has been taken: whoever calls may exit. */
 export async function main(argv: string[]): Promise<number> {
+  for (const stream of [process.stdout, process.stderr]) stream.off('error', leaveUnread).on('error', leaveUnread);
   const code = await exitCodeOf(argv);
   await Promise.all([written(process.stdout), written(process.stderr)]);
   return code;
+}
+
+/** A pipe's reader that has gone, or a terminal, ends no command: one that supervises services has them to stop. */
+function leaveUnread(error: Error): void {
+  if (!isCode(error, 'EPIPE', 'EIO')) throw error;
 }
 
 /** Resolves when a stream has nothing left to write: a pipe takes 64 KiB, and more as it is read. A reader that has gone takes nothing. */

@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import { approvalRuleSchema } from './approval';
+import { keyedUrl } from './endpoint-fields';
 import { kindSpecSchema } from './kind';
 import { budgetSchema } from './language-model';
 import { moeGatesSchema } from './moe-gate';
@@ -141,7 +142,7 @@ export const campaignFields = z.strictObject({
       }),
       z.strictObject({
         kind: z.literal('vllm'),
-        url: z.url(),
+        url: keyedUrl('POLICY_SERVER_API_KEY holds the key'),
         /** What it calls the base model. A server of another one is refused. */
         model: z.string().min(1).optional(),
         /** Tokens of a whole conversation: vLLM's --max-model-len. A server with another limit is refused. */

@@ -1,6 +1,6 @@
 /** A model behind any OpenAI-compatible endpoint, as a campaign file names it. Invariant: the key itself is never in a file. */
 import { z } from 'zod';
-import { apiKeyEnvField, urlField } from './endpoint-fields';
+import { apiKeyEnvField, silenceField, urlField } from './endpoint-fields';
 
 const count = z.number().int().positive();
 
@@ -15,6 +15,6 @@ export const chatModelSchema = z.strictObject({
   maxTokens: count.default(1024),
   /** Requests at once. */
   concurrency: count.default(32),
-  timeoutSeconds: count.default(120),
+  timeoutSeconds: silenceField.default(120),
 });
 export type ChatModel = z.infer<typeof chatModelSchema>;

@@ -3,7 +3,7 @@
  * Invariant: the key itself is never in a file.
  */
 import { z } from 'zod';
-import { apiKeyEnvField, urlField } from './endpoint-fields';
+import { apiKeyEnvField, silenceField, urlField } from './endpoint-fields';
 
 const count = z.number().int().positive();
 const dollars = z.number().min(0);
@@ -26,7 +26,7 @@ export const languageModelFields = {
   concurrency: count.default(8),
   requestsPerMinute: count.optional(),
   /** Without a word of the reply. */
-  timeoutSeconds: count.default(300),
+  timeoutSeconds: silenceField.default(300),
   /** Dollars for a million tokens. Without it tokens are counted and money is not. */
   price: z.strictObject({ input: dollars, cachedInput: dollars.optional(), output: dollars }).optional(),
   /** Folder with prompts of your own, NAME.md: each takes the place of the one of that name in `prompts`. */

@@ -3,21 +3,19 @@ import { z } from 'zod';
 import { chatModelSchema, type ChatModel } from '../domain/chat-model';
 import type { Environment } from '../domain/environment';
 import type { EnvironmentSpec } from '../domain/environment-spec';
+import { silenceField } from '../domain/endpoint-fields';
 import { defineKind } from '../domain/kind';
 import { openPartners } from '../partners/open';
 import { SILENCE_SECONDS, type ProcessCommand } from './connection';
 import type { EnvironmentContext, EnvironmentKind } from './kinds';
 import { openProcessEnvironment } from './process';
 
-/** A day; no request is waited for as long. */
-const MAX_SILENCE_SECONDS = 86_400;
-
 /** How the processes of an environment are run. */
 export const processLimits = {
   /** Side by side; episodes are spread over them. */
   processes: z.number().int().positive().default(1),
   /** Without any answer while requests are open, after which a process counts as hung. */
-  silenceSeconds: z.number().int().positive().max(MAX_SILENCE_SECONDS).default(SILENCE_SECONDS),
+  silenceSeconds: silenceField.default(SILENCE_SECONDS),
 };
 /** Models that play other parties of an episode: not the policy, and never trained. */
 export const partnerModels = {

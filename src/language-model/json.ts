@@ -8,13 +8,16 @@ const THOUGHT = '</think>';
 /** Brackets that may turn out to open nothing, as in prose, are followed for so many characters in all. */
 const FOLLOWED = 20_000_000;
 
+/** From a line on that begins with a bracket: within the line, as blank ones would be gone through again from each of them. */
+const BEGUN = /^[^\S\r\n\u2028\u2029]*[[{][\s\S]*/m;
+
 /** The reply's JSON object or array: in a fence or else bare, the longest where there are several. */
 export function jsonIn(text: string): { value: unknown } | { defect: string } {
   const reply = withoutThought(text);
   const fenced = blocksIn(reply).flatMap(({ language, body }) => (language === 'json' ? [body] : []));
   const found = longest(fenced.flatMap(valuesIn)) ?? longest(valuesIn(reply));
   if (found) return { value: found.value };
-  const begun = fenced.find((body) => /^\s*[[{]/.test(body)) ?? /^\s*[[{][\s\S]*/m.exec(reply)?.[0];
+  const begun = fenced.find((body) => /^\s*[[{]/.test(body)) ?? BEGUN.exec(reply)?.[0];
   if (begun === undefined) return { defect: 'there is no JSON in it; give the answer as one JSON value' };
   return { defect: `its JSON can't be parsed: ${problemOf(begun)}; give the whole answer as one valid JSON value` };
 }
@@ -43,8 +46,8 @@ function blocksIn(text: string): Block[] {
     open = undefined;
   };
   for (const line of text.split(/\r?\n/)) {
-    const [, fence = '', info = ''] = /^ {0,3}(`{3,})\s*([^`]*)$/.exec(line) ?? [];
-    if (!open && fence) open = { fence, language: (/^\S*/.exec(info)?.[0] ?? '').toLowerCase(), lines: [] };
+    const [, fence = '', info = ''] = /^ {0,3}(`{3,})([^`]*)$/.exec(line) ?? [];
+    if (!open && fence) open = { fence, language: (/^\S*/.exec(info.trimStart())?.[0] ?? '').toLowerCase(), lines: [] };
     else if (open && fence.length >= open.fence.length && info.trim() === '') close();
     else open?.lines.push(line);
   }

@@ -1,6 +1,6 @@
 /**
  * A model behind an OpenAI-compatible endpoint, asked one turn at a time. Invariants: one call, one request, and no more of them at once
- * than the file allows; whatever goes wrong leaves as an OutsideFailure; the key is known here only.
+ * than the file allows; an answer is whole; whatever goes wrong leaves as an OutsideFailure; the key is known here only.
  */
 import { z } from 'zod';
 import type { ChatModel } from '../domain/chat-model';
@@ -21,7 +21,7 @@ const replySchema = z.object({
     )
     .min(1),
 });
-export type Reply = { content: string; calls: z.infer<typeof callSchema>[]; cutOff: boolean };
+export type Reply = { content: string; calls: z.infer<typeof callSchema>[] };
 
 export interface ChatRequest {
   messages: Message[];
@@ -60,7 +60,10 @@ export function openChatModel(role: Role, model: ChatModel): OpenChatModel {
             seed,
           };
           const own = AbortSignal.any(signal ? [signal, deadline] : [deadline]);
-          return replyOf(await openai.chat.completions.create(body, { signal: own }));
+          const { cutOff, ...reply } = replyOf(await openai.chat.completions.create(body, { signal: own }));
+          if (cutOff)
+            throw unusable(partner, `an answer cut off at ${model.maxTokens} tokens: raise target.${role}.maxTokens`);
+          return reply;
         } catch (error) {
           signal?.throwIfAborted();
           if (deadline.aborted) throw lateAnswer(partner);
@@ -70,7 +73,7 @@ export function openChatModel(role: Role, model: ChatModel): OpenChatModel {
   };
 }
 
-function replyOf(answer: unknown): Reply {
+function replyOf(answer: unknown): Reply & { cutOff: boolean } {
   const parsed = replySchema.safeParse(answer);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;

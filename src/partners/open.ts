@@ -2,7 +2,7 @@
 import type { ChatModel } from '../domain/chat-model';
 import type { Message } from '../domain/messages';
 import { toAssistantMessage } from '../policy/wire';
-import { openChatModel, type Reply } from './chat-model';
+import { openChatModel } from './chat-model';
 import type { Judge, Partners, SimulatedUser } from './types';
 
 type Models = { user?: ChatModel | undefined; judge?: ChatModel | undefined };
@@ -30,7 +30,7 @@ function openUser(spec: ChatModel): SimulatedUser {
       if ((toolCalls?.length ?? 0) < reply.calls.length) {
         throw model.unusable('a call with arguments that are no JSON object');
       }
-      if (!toolCalls && !content.trim()) throw model.unusable(nothing(reply));
+      if (!toolCalls && !content.trim()) throw model.unusable(NOTHING);
       return { role: 'user', content, ...(toolCalls && { toolCalls: named(toolCalls, turn.messages) }) };
     },
   };
@@ -45,14 +45,13 @@ function openJudge(spec: ChatModel): Judge {
     id: idOf(spec),
     async answer(question, signal) {
       const reply = await model.ask({ messages: question, tools: [], seed: JUDGE_SEED, signal });
-      if (!reply.content.trim()) throw model.unusable(nothing(reply));
+      if (!reply.content.trim()) throw model.unusable(NOTHING);
       return reply.content;
     },
   };
 }
 
-const nothing = ({ cutOff }: Reply) =>
-  cutOff ? 'an empty answer, cut off by its maxTokens; raise it' : 'an empty answer: no words and no calls';
+const NOTHING = 'an empty answer: no words and no calls';
 
 /** Servers may give every turn's first call the same id; and the agent's calls are named `call_n` in the same conversation. */
 function named<Call extends { id: string }>(calls: Call[], before: Message[]): Call[] {

@@ -9,7 +9,10 @@ interface Segment {
   bytes: Uint8Array;
 }
 
-/** Longer runs of zeros are left out: the C stack, which holds nothing between calls, and the end, which the allocator has not given out. */
+/**
+ * Left out are the first run of zeros that is longer, which is the C stack (it lies below the heap, and holds nothing between calls), and the
+ * end, which the allocator has not given out. Other zeros are a module's: a buffer that it has not filled.
+ */
 const GAP = 1_048_576;
 const BLOCK = 4_096;
 
@@ -22,7 +25,7 @@ export function memoryImage({ buffer }: Memory): () => void {
   const close = (): void => void segments.push({ offset: start, bytes: new Uint8Array(buffer).slice(start, end) });
   for (let at = BLOCK; at < all.length; at += BLOCK) {
     if (all.compare(zeros, 0, BLOCK, at, at + BLOCK) === 0) continue;
-    if (at - end >= GAP) {
+    if (segments.length === 0 && at - end >= GAP) {
       close();
       start = at;
     }

@@ -16,7 +16,7 @@ import { SandboxError } from './sandbox';
 import { policyFindings } from './policy-findings';
 import type { ScriptedEpisode } from './scripted-episode';
 import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, TRAINING_SEEDS } from './seeds';
-import { diversityFindings, failed, observationFindings, solutionFindings } from './solution-checks';
+import { diversityFindings, failed, observationFindings, repeatFindings, solutionFindings } from './solution-checks';
 import { branchPolicies, changedSolutions } from './solution-policies';
 import { OutOfTime, openStage, type Stage, type Tested, type TestProgress } from './stage';
 import { quoted } from './text';
@@ -24,7 +24,7 @@ import { schemaFindings } from './tool-schemas';
 import { blindPolicies, copyingPolicies } from './trivial-policies';
 
 /** Part of the key of a stored result: changes whenever a module could be judged otherwise. */
-export const SELF_TEST_VERSION = '9';
+export const SELF_TEST_VERSION = '10';
 
 /** Seeds from each of the three ranges. */
 const FROM_EACH = 34;
@@ -33,6 +33,8 @@ const seedsFrom = (each: number): number[] =>
     [CALIBRATION_SEEDS, TRAINING_SEEDS, HELD_OUT_SEEDS].map((from) => from + n),
   ).flat();
 export const TESTED_SEEDS = seedsFrom(FROM_EACH);
+/** Training seeds after those, which are solved only: a small table of instances repeats there. */
+const MORE_TRAINING = Array.from({ length: 66 }, (_, n) => TRAINING_SEEDS + FROM_EACH + n);
 /**
  * Of easier instances fewer: they are a part of what is trained on, and never what an adapter is judged by. What takes turns in a composite comes
  * as often in any 24 in a row.
@@ -97,11 +99,18 @@ async function* examine({ source, module, progress, cpuMs }: Tested & { source: 
   const of = { source, names, tools, maxSteps };
   let [done, total] = [0, 0];
   const first = (...played: [number, number]): void => progress(...([done, total] = played));
-  const solved = yield* instanceFindings({ ...of, seeds: TESTED_SEEDS, module, progress: first, cpuMs });
+  const solved = yield* instanceFindings({
+    ...of,
+    seeds: TESTED_SEEDS,
+    training: MORE_TRAINING,
+    module,
+    progress: first,
+    cpuMs,
+  });
   // What is wrong with all instances is told of these.
   if (!names.includes('easier') || failed(solved).length > 0) return;
   const then = (more: number, of: number): void => progress(done + more, total + of);
-  const easier = { ...of, seeds: EASIER_SEEDS, module: easierOf(module), progress: then, cpuMs };
+  const easier = { ...of, seeds: EASIER_SEEDS, training: [], module: easierOf(module), progress: then, cpuMs };
   const findings = instanceFindings(easier);
   let next = await findings.next();
   for (; !next.done; next = await findings.next()) yield `easier instances: ${next.value}`;
@@ -114,16 +123,24 @@ interface Instances extends Tested {
   tools: readonly ToolSchema[];
   maxSteps: number;
   seeds: readonly number[];
+  /** More training seeds, to be held against the held-out ones; none where nothing is judged by held-out ones. */
+  training: readonly number[];
 }
 
 /** What is wrong with these instances; returns their solutions as they were played. */
 async function* instanceFindings(o: Instances): AsyncGenerator<string, ScriptedEpisode[]> {
-  const { source, names, tools, maxSteps, seeds, module } = o;
-  const stage = openStage({ ...o, episodes: seeds.length + TWICE });
-  const solved = await stage.each(seeds, async (seed) => stage.play(seed, await module.solve(seed)));
+  const { source, names, tools, maxSteps, seeds, training, module } = o;
+  const stage = openStage({ ...o, episodes: seeds.length + TWICE + training.length });
+  const solve = async (seed: number): Promise<ScriptedEpisode> => stage.play(seed, await module.solve(seed));
+  const solved = await stage.each(seeds, solve);
   yield* solutionFindings(solved, maxSteps);
-  yield* determinismFindings(solved.slice(0, TWICE), async (seed) => stage.play(seed, await module.solve(seed)));
+  yield* determinismFindings(solved.slice(0, TWICE), solve);
   yield* diversityFindings(solved);
+  if (training.length > 0) {
+    const heldOut = solved.filter(({ seed }) => seed >= HELD_OUT_SEEDS);
+    const trained = solved.filter(({ seed }) => seed >= TRAINING_SEEDS && seed < HELD_OUT_SEEDS);
+    yield* repeatFindings(heldOut, [...trained, ...(await stage.each(training, solve))]);
+  }
   yield* observationFindings(solved, tools);
   if (names.includes('hint')) yield* hintFindings({ module, stage, solved, tools });
   // Policies are judged by a reward that is right on the solutions.
@@ -143,7 +160,7 @@ async function* instanceFindings(o: Instances): AsyncGenerator<string, ScriptedE
     ...changedSolutions(audited, { without: SHORTCUT, changed: CHANGED }),
   ];
   stage.plan(policies.length * seeds.length);
-  for (const policy of policies) yield* policyFindings(policy, { solved, stage, maxSteps });
+  yield* policyFindings(policies, { solved, stage, maxSteps });
   return solved;
 }
 

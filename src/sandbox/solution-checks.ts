@@ -9,6 +9,8 @@ import type { ScriptedEpisode } from './scripted-episode';
 import { quoted } from './text';
 
 const DISTINCT = 0.8;
+/** Of the held-out instances, which are to tell what an adapter has learned by heart from what it can do. */
+const REPEATED = 0.1;
 
 /** Solutions score 1, end the episode and fit into its steps. */
 export function* solutionFindings(solved: readonly ScriptedEpisode[], maxSteps: number): Generator<string> {
@@ -35,14 +37,31 @@ export const failed = (solved: readonly ScriptedEpisode[]): ScriptedEpisode[] =>
 
 /** Instances differ in what an agent is told and has to do: a number in the state that nobody sees makes no other instance. */
 export function* diversityFindings(solved: readonly ScriptedEpisode[]): Generator<string> {
-  const hash = (messages: Message[]): string => createHash('sha256').update(JSON.stringify(messages)).digest('hex');
-  const distinct = new Set(solved.map(({ messages }) => hash(messages))).size;
+  const distinct = new Set(solved.map(instanceHash)).size;
   if (distinct < DISTINCT * solved.length)
     yield (
       `make: ${distinct} distinct instances of ${solved.length}, by what is said in their solutions: draw more of the ` +
       `instance from the seed (80% must differ)`
     );
 }
+
+/** A module with a few hundred instances has most of them in training. */
+export function* repeatFindings(
+  heldOut: readonly ScriptedEpisode[],
+  training: readonly ScriptedEpisode[],
+): Generator<string> {
+  const trained = new Map(training.map((episode) => [instanceHash(episode), episode.seed]));
+  const repeated = heldOut.filter((episode) => trained.has(instanceHash(episode)));
+  const [first] = repeated;
+  if (first && repeated.length > REPEATED * heldOut.length)
+    yield (
+      `make: ${repeated.length} of ${heldOut.length} held-out seeds give an instance of one of ${training.length} training seeds, e.g. seed ` +
+      `${first.seed} that of seed ${trained.get(instanceHash(first))}: draw more of the instance from the seed (10% may be alike)`
+    );
+}
+
+const instanceHash = ({ messages }: ScriptedEpisode): string =>
+  createHash('sha256').update(JSON.stringify(messages)).digest('hex');
 
 /** Observations have the shape of their tool's outputSchema; without one, none is broken JSON. */
 export function* observationFindings(

@@ -18,7 +18,7 @@ const methods = {
     maxSteps: 6,
     hasReference: false,
   }),
-  tasks: ({ split }) => ({ tasks: [{ id: `${split}-0`, split }] }),
+  tasks: ({ split }) => ({ tasks: [0, 1].map((n) => ({ id: `${split}-${n}`, split })) }),
   reset: ({ task }) => {
     const episode = `${task.id}/${episodes.size}`;
     episodes.set(episode, { data: false });

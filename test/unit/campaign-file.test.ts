@@ -343,6 +343,15 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
     expect(problems(text)).toEqual([line]);
   });
 
+  it('a wait that no timer can hold', () => {
+    const model = "url: 'http://h/v1', model: m, timeoutSeconds: 2147484";
+    const target = `target: { kind: process, command: [x], user: { ${model} } }\nbaseModel: { path: b }\n`;
+    expect(problems(`name: mine\n${target}analyst: { kind: llm, ${model} }\n`)).toEqual([
+      expect.stringContaining('target.user.timeoutSeconds is 2147484; it must be at most 86400'),
+      expect.stringContaining('analyst.timeoutSeconds is 2147484; it must be at most 86400'),
+    ]);
+  });
+
   it('several mistakes are several lines', () => {
     expect(problems(`${base}trainning: {}\nseed: -1\n`)).toHaveLength(2);
   });
@@ -370,6 +379,16 @@ describe('a key where none belongs', () => {
     const text = lines(`url: 'https://me:${key}@h/v1'`);
     expect(text).toMatch(/analyst\.url is \(not shown\); it must be a URL without user and password/);
     expect(text).not.toContain(key);
+  });
+
+  it('is refused in the urls of a policy server and of embeddings, and not repeated', () => {
+    const text = problems(
+      `${base}policyServer: { kind: vllm, url: 'http://me:${key}@h' }\n` +
+        `router: { kind: learned, labels: true, embeddings: { url: 'http://me:${key}@h', model: m } }\n`,
+    );
+    for (const field of ['policyServer', 'router.embeddings'])
+      expect(text.join('\n')).toContain(`${field}.url is (not shown); it must be a URL without user and password`);
+    expect(text.join('\n')).not.toContain(key);
   });
 
   it('is not repeated by what is wrong beside it', () => {

@@ -47,6 +47,18 @@ describe('a failure is one line and an exit code:', () => {
     ],
     ['a port', ['serve', '--ui-port', '70000'], 2, /It must be a whole number from 0 to 65535\.$/],
     [
+      'a silence that no timer can wait for',
+      ['env', 'check', '--silence', '2147484', 'shop'],
+      2,
+      /^campaign: .*'2147484' is invalid\. It must be a whole number from 1 to 86400\.$/,
+    ],
+    [
+      'a cluster that is to be served',
+      ['--temporal-address', 'h:7233', 'serve'],
+      1,
+      /^campaign: `campaign serve` starts the home's own Temporal; leave out --temporal-address h:7233, /,
+    ],
+    [
       'a file',
       ['run', 'x.yaml'],
       1,

@@ -298,6 +298,13 @@ describe('one run a training seed', () => {
     expect(run).toHaveBeenCalledTimes(2);
   });
 
+  test('a damaged database is moved aside before the first alone', async () => {
+    const given: RunOptions[] = [];
+    const run = async (_file: string, one: RunOptions) => given.push(one) && 0;
+    await runSeeds(file(), { ...options, home, until: 'selection', recover: true, trainingSeeds: [1, 2, 3] }, run);
+    expect(given.map(({ recover }) => recover)).toEqual([true, undefined, undefined]);
+  });
+
   test('one name for all is refused', async () => {
     await expect(runSeeds(file(), { ...options, home, name: 'x', trainingSeeds: [1, 2] })).rejects.toThrow(
       '--name is "x", and each of the runs has a name of its own',

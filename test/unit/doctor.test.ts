@@ -138,10 +138,24 @@ describe('a campaign’s needs', () => {
     ]);
   });
 
+  it('a target that has fewer tasks than the file asks for', async () => {
+    const { evaluation, training } = campaign();
+    const detail = async (over: Partial<Campaign>) => (await checkTarget(campaign(over), homeAt(temporary())))[0];
+    expect(await detail({ evaluation: { ...evaluation, skip: 100_000 } })).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(/^evaluation\.skip is 100000, but the target has \d+ test tasks; lower it to/),
+    });
+    const arms = [{ kind: 'grpo_target' }];
+    expect(await detail({ arms, training: { ...training, groupsPerStep: 100_000 } })).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(/^training\.groupsPerStep is 100000, but the target has \d+ discovery tasks/),
+    });
+  });
+
   it('a target that its analyst can not work on is a lack, one that no environment can be synthesized for is none', async () => {
     const command = [process.execPath, resolve('test/support/two-party.mjs')];
     const [target, analyst, synthesizer] = await checkTarget(
-      campaign({ target: { kind: 'process', command } }),
+      campaign({ target: { kind: 'process', command }, arms: [] }),
       homeAt(temporary()),
     );
     expect(target).toMatchObject({
@@ -206,7 +220,12 @@ describe('a campaign’s needs', () => {
   it('a target has as long to answer as the campaign gives it', async () => {
     const command = ['/bin/sh', '-c', `sleep 2; exec ${process.execPath} test/support/two-party.mjs`];
     const check = async (silenceSeconds: number) =>
-      (await checkTarget(campaign({ target: { kind: 'process', command, silenceSeconds } }), homeAt(temporary())))[0];
+      (
+        await checkTarget(
+          campaign({ target: { kind: 'process', command, silenceSeconds }, arms: [] }),
+          homeAt(temporary()),
+        )
+      )[0];
     expect(await check(1)).toMatchObject({
       ok: false,
       detail: expect.stringMatching(/has not answered describe for 1 s and was killed; .* set silenceSeconds higher/),

@@ -10,6 +10,7 @@ test.each<[string, string, unknown]>([
   ['after prose', 'Here is [the] answer {as asked}:\n\n{"a": 1}\nThat is all.', { a: 1 }],
   ['in a fence', `Sure!\n${fence}json\n{"a": 1}\n${fence}\nDone.`, { a: 1 }],
   ['in a fence without a language', `${fence}\n[1, 2]\n${fence}`, [1, 2]],
+  ['in a fence whose language stands apart', `${fence}  json \n{"a": 1}\n${fence}`, { a: 1 }],
   ['in a fence that is not closed', `${fence}json\n{"a": 1}`, { a: 1 }],
   ['in a fence, with Windows line breaks', `${fence}JSON\r\n{"a": 1}\r\n${fence}\r\n`, { a: 1 }],
   ['with brackets and quotes in texts', '{"a": "x } ] \\" {", "b": "[[["}', { a: 'x } ] " {', b: '[[[' }],
@@ -36,6 +37,7 @@ test.each<[string, string, RegExp]>([
     'So:\n{"a": [1, 2',
     /^its JSON can't be parsed: it breaks off before it is closed.*; give the whole/,
   ],
+  ['what breaks off after blank lines', ' \n\n  {"a": 1', /^its JSON can't be parsed: it breaks off/],
   ['a missing comma', '{"a": 1 "b": 2}', /^its JSON can't be parsed: Expected ',' or '}'.*position/],
   ['a comma too many', `${fence}json\n{"a": 1,}\n${fence}`, /^its JSON can't be parsed: .*position 8/],
 ])('a defect for %s', (_, text, defect) => {
@@ -53,9 +55,13 @@ test('any JSON is found between any words', () => {
   );
 });
 
-test('a reply of brackets alone takes no time', () => {
+test.each([
+  ['brackets', '[{'.repeat(200_000)],
+  ['blank lines', '\n'.repeat(300_000)],
+  ['spaces after a fence', `${fence}${' '.repeat(300_000)}\``],
+])('a reply of %s alone takes no time', (_, text) => {
   const before = process.cpuUsage();
-  expect(jsonIn('[{'.repeat(200_000))).toHaveProperty('defect');
+  expect(jsonIn(text)).toHaveProperty('defect');
   expect(process.cpuUsage(before).user).toBeLessThan(5e6);
 });
 

@@ -82,13 +82,23 @@ test.each([
   });
 });
 
-test('what was cut off before the first word says which field to raise', async () => {
+test.each([
+  ['before the first word', { content: '' }],
+  ['in the middle of a text', { content: 'I would rather not' }],
+  ['after a call', { content: '', tool_calls: [{ id: 'a', function: { name: 'toggle_data', arguments: '{}' } }] }],
+])('what was cut off %s is no answer, and says which field to raise', async (_, message) => {
   server.play = (_, response) =>
     void response
       .writeHead(200, { 'content-type': 'application/json' })
-      .end('{"choices":[{"message":{"content":""},"finish_reason":"length"}]}') as undefined;
-  await expect(user().speak(turn)).rejects.toThrow('maxTokens');
-  await expect(judge().answer([])).rejects.toMatchObject({ type: 'JudgeFailed' });
+      .end(JSON.stringify({ choices: [{ message, finish_reason: 'length' }] })) as undefined;
+  await expect(user().speak(turn)).rejects.toMatchObject({
+    type: 'UserSimulatorFailed',
+    message: expect.stringContaining('an answer cut off at 1024 tokens: raise target.user.maxTokens'),
+  });
+  await expect(judge({ maxTokens: 9 }).answer([])).rejects.toMatchObject({
+    type: 'JudgeFailed',
+    message: expect.stringContaining('an answer cut off at 9 tokens: raise target.judge.maxTokens'),
+  });
 });
 
 test('what is not JSON is no answer', async () => {

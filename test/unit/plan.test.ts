@@ -247,6 +247,14 @@ test('a target that is not there leaves the file’s counts, and says so', async
   });
 });
 
+test('a file that asks for more than the target has is refused, not estimated', async () => {
+  const campaign = shipped('demo');
+  const skipping = { ...campaign, evaluation: { ...campaign.evaluation, skip: 100_000 } };
+  await expect(targetTasks(skipping, home)).rejects.toThrow(
+    /^evaluation\.skip is 100000, but the target has \d+ test tasks; lower it to \d+ or less$/,
+  );
+});
+
 /** Runs the program in this process; what it prints, on a terminal of so many columns. */
 async function planned(file: string, columns?: number): Promise<{ code: number; text: string }> {
   const lines: string[] = [];

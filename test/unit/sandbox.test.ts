@@ -95,6 +95,17 @@ describe('sandbox', () => {
     await expect(sandbox.call('b', [])).rejects.toThrow(/closed/);
   });
 
+  it('forgets what a call writes into large buffers that the module left empty', async () => {
+    const sandbox = sandboxOf(`
+      const [first, second] = [new Uint8Array(4 << 20), new Uint8Array(2 << 20)];
+      export const f = () => [++first[2e6], ++second[1e6]];
+      export const g = () => { const fresh = new Uint8Array(4 << 20); return ++fresh[2e6]; };`);
+    for (let n = 0; n < 3; n += 1) {
+      expect(await sandbox.call('f', [])).toEqual([1, 1]);
+      expect(await sandbox.call('g', [])).toBe(1);
+    }
+  });
+
   it('forgets everything between calls: module variables, globals, prototypes, used memory', async () => {
     const sandbox = sandboxOf(`
       let calls = 0; const seen = new Map();

@@ -218,6 +218,11 @@ describe('the audit', () => {
       /make: \d+ distinct instances/,
     ],
     [
+      'what training shows',
+      { make: parts.make.replace('(seed) =>', '(n, seed = mix(n) % 300) =>') },
+      /^make: \d+ of 34 held-out seeds give an instance of one of 100 training seeds, e\.g\. seed 10000\d\d that of seed 100\d\d: draw/,
+    ],
+    [
       'unanswered calls',
       { step: parts.step.replace('toolCallId: id', `toolCallId: 'z'`) },
       /"z", which is no open call/,
@@ -249,6 +254,16 @@ describe('the audit', () => {
     const found = await findingsOf(forbidden(90));
     expect(found).toMatch(/always the branch "get_house, "no \.""? succeeds on \d+%/);
     expect(await findingsOf(forbidden(50))).toBe('');
+  });
+
+  it('finds a branch that follows from what the agent did, once, and takes one that follows from the seed', async () => {
+    const branch = (text: string): Partial<typeof parts> => ({
+      reward: parts.reward.replace('breakdown: {}', `breakdown: {}, branch: ${text}`),
+    });
+    expect(await findingsOf(branch(`s.house < 'h50' ? 'low' : 'high'`))).toBe('');
+    expect(await findingsOf(branch(`right(s) ? 'solved' : undefined`))).toMatch(
+      /^reward: seed \d+ is of branch none after doing nothing, and of branch "solved" after its solution: take the branch from the seed alone, whatever the agent does$/,
+    );
   });
 
   it('takes solutions that ask once more in the same words for one branch: to do so everywhere is no shortcut', async () => {

@@ -1,9 +1,9 @@
 /** The supervisor with real child processes: tiny scripts that behave as services do. */
 import { ApplicationFailure } from '@temporalio/common';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import fs, { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { UserError } from '../../src/cli/errors';
 import { homeAt, type Home } from '../../src/cli/project';
 import { decide } from '../../src/cli/run/decide';
@@ -450,6 +450,31 @@ describe('a supervised command', () => {
     await expect(running).rejects.toThrow('the database is damaged');
     output.mockRestore();
     expect({ ended, locked: existsSync(home.lock) }).toEqual({ ended: true, locked: false });
+  });
+
+  it('whose reader has gone stops its services in order, and gives the home back', () => {
+    const home = newHome();
+    const sources = resolve(__dirname, '../../src/cli');
+    const spec = service('server', steady);
+    const script = `const { main } = require('${sources}/main.ts');
+      const { supervised } = require('${sources}/run/supervised-run.ts');
+      const work = async ({ output, supervisor, interruption }) => {
+        await supervisor.start([{ ...${JSON.stringify(spec)}, isReady: (output) => output.includes('ready') }]);
+        const notes = setInterval(() => output.note('services', 'more'), 20);
+        await interruption.first;
+        clearInterval(notes);
+        return 130;
+      };
+      void main(['--help'])
+        .then(() => supervised({ options: { home: ${JSON.stringify(home.root)} }, work }))
+        .then((code) => process.stderr.write(\`code \${code}\`));`;
+    const node = [process.execPath, '-r', resolve(__dirname, '../support/register.cjs'), '-e', script];
+    const { stderr } = spawnSync('sh', ['-c', '"$@" | head -c 1', 'sh', ...node], { encoding: 'utf8' });
+    expect(stderr).toBe('code 130');
+    expect({ state: readRunState(home), locked: existsSync(home.lock) }).toEqual({
+      state: { processes: [] },
+      locked: false,
+    });
   });
 
   it('removes what killed processes left in the store', async () => {

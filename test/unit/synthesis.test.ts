@@ -10,7 +10,6 @@ import { openModule, type EnvironmentModule } from '../../src/sandbox/module';
 import { play } from '../../src/sandbox/scripted-episode';
 import { selfTest } from '../../src/sandbox/self-test';
 import { startKnobs, turn } from '../../src/synthesis/generators/params';
-import { knobsOf } from '../../src/synthesis/generators/source';
 import { wordingOf } from '../../src/synthesis/generators/wording';
 import { worldOf } from '../../src/synthesis/generators/world';
 import { capabilityNames, generate, openGenerators, regenerate, shopTarget } from '../fixtures/synthesis/generate';
@@ -293,7 +292,6 @@ describe('after calibration', () => {
     const made = () => regenerate('compute_action_values', shop, { previous });
     expect(await made()).toEqual(await made());
     expect((await made()).rationale).toMatch(/Round 2, after "mean reward .*": .* accounts hold 2 to 3 records/);
-    expect(() => knobsOf('export const x = 1;\n')).toThrow(/not made by the generators/);
   });
 });
 
@@ -306,6 +304,20 @@ test('what a self-test finds is mended by no knob', async () => {
   await expect(revised).rejects.toMatchObject({
     type: 'CannotSynthesize',
     message: expect.stringMatching(/still: first finding; second; third; synthesizer: {kind: given/),
+  });
+});
+
+test.each([
+  ['another first line', 'export const x = 1;\n'],
+  ['a first line that is no JSON', 'export const params = { records };\n'],
+  ['other params', 'export const params = {"knobs":1};\n'],
+])('what a person wrote is mended by no knob: %s', async (_, source) => {
+  const previous = { source, findings: ['it pays for nothing'] };
+  await expect(regenerate('refuse_forbidden_actions', shop, { previous })).rejects.toMatchObject({
+    type: 'CannotSynthesize',
+    message: expect.stringMatching(
+      /not made by the generators .* still: it pays for nothing; synthesizer: {kind: given/,
+    ),
   });
 });
 

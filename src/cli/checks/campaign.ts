@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { openFolderStore } from '../../artifacts/folder-store';
 import type { Campaign } from '../../domain/campaign';
 import type { Environment, EnvironmentDescription } from '../../domain/environment';
+import { isFailure } from '../../domain/failures';
 import { kindOf } from '../../domain/kind';
 import { describeSpec, openEnvironment } from '../../environments/open';
+import { splitTasks } from '../../environments/split';
 import { registry as allKinds, type Registry } from '../../registry';
 import { messageOf } from '../errors';
 import { homeAt, type Home } from '../project';
@@ -12,7 +14,7 @@ import { checkTemplate } from './base-model';
 import { failed, passed, type Check } from './check';
 import { checkParts, toldBy } from './parts';
 
-/** Opens the target and lets it describe itself, for which it has as long as in the campaign; opens the parts that work on it and asks them whether they can. */
+/** Opens the target and lets it describe itself and list its tasks, for which it has as long as in the campaign; opens the parts that work on it and asks them whether they can. */
 export async function checkTarget(
   campaign: Campaign,
   home: Home = homeAt('.campaigns'),
@@ -24,10 +26,11 @@ export async function checkTarget(
 }
 
 async function describe(
-  { target }: Campaign,
+  campaign: Campaign,
   home: Home,
   kinds: Registry['environments'],
 ): Promise<{ target: Check; description?: EnvironmentDescription }> {
+  const { target } = campaign;
   let opened: Environment | undefined;
   try {
     const store = openFolderStore(join(home.root, 'artifacts'));
@@ -35,6 +38,12 @@ async function describe(
     opened = await openEnvironment(target, { store, partners: {}, kinds });
     const description = await opened.describe();
     const { name, version } = description;
+    const wrong = await wrongCounts(campaign, opened);
+    if (wrong !== undefined)
+      return {
+        target: failed('target environment', wrong, 'correct the campaign file, or give the target more tasks'),
+        description,
+      };
     return { target: passed('target environment', `${name} ${version}: ${toldBy(description)}`), description };
   } catch (error) {
     const problem = `${describeSpec(target, kinds).label} does not describe itself: ${messageOf(error)}`;
@@ -42,5 +51,17 @@ async function describe(
     return { target: failed('target environment', problem, fix) };
   } finally {
     await opened?.close().catch(() => undefined);
+  }
+}
+
+/** What the campaign asks for and the target's tasks don't give. */
+async function wrongCounts(campaign: Campaign, opened: Environment): Promise<string | undefined> {
+  const [train, test] = await Promise.all([opened.tasks('train'), opened.tasks('test')]);
+  try {
+    splitTasks({ campaign, train: train.map(({ id }) => id), test: test.map(({ id }) => id) });
+    return undefined;
+  } catch (error) {
+    if (isFailure(error, 'BadInput')) return error.message;
+    throw error;
   }
 }

@@ -1,6 +1,7 @@
 /** `campaign env check` and `campaign env serve`: environments, outside of any campaign. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { MAX_SILENCE_SECONDS } from '../../domain/endpoint-fields';
 import type { EnvironmentSpec } from '../../domain/environment-spec';
 import type { Environment } from '../../domain/environment';
 import type { EnvironmentContext } from '../../environments/kinds';
@@ -29,7 +30,12 @@ export function environmentCommands(program: Command): void {
         'self-test of a module of a synthesized environment (FILE.js, FILE.ts)',
     )
     .option('--json', 'print findings as JSON')
-    .option('--silence <seconds>', 'how long it may leave a request unanswered', wholeNumber(1), SILENCE_SECONDS)
+    .option(
+      '--silence <seconds>',
+      'how long it may leave a request unanswered',
+      wholeNumber(1, MAX_SILENCE_SECONDS),
+      SILENCE_SECONDS,
+    )
     .action(async (target: string[], _options: unknown, command: Command) => {
       const options = allOptions<{ silence: number }>(command);
       const say = (line: string) => void process.stderr.write(`${plain(line)}\n`);

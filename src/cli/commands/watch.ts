@@ -26,7 +26,13 @@ export function watchCommands(program: Command): void {
     .option('--json', 'JSON lines instead of a live tree')
     .action(async (name: string | undefined, _options: unknown, command: Command) => {
       const options = allOptions(command);
-      await watch(options, name ?? (await withServer(options, (temporal) => onlyCampaign(temporal, options))));
+      // It would go on for nobody, and holds nothing.
+      process.stdout.once('error', leave);
+      try {
+        await watch(options, name ?? (await withServer(options, (temporal) => onlyCampaign(temporal, options))));
+      } finally {
+        process.stdout.off('error', leave);
+      }
     });
 
   program
@@ -65,6 +71,8 @@ export function watchCommands(program: Command): void {
         console.log(`campaign ${name}: ${done}`);
       });
 }
+
+const leave = (): never => process.exit();
 
 /** Follows a campaign that runs; of one that has ended, or that no server knows, the last frame. */
 async function watch(options: CommonOptions, name: string): Promise<void> {

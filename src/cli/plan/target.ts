@@ -1,10 +1,11 @@
 /** How many tasks a campaign will take from its target. Invariant: the split is the campaign's own (activities/prepare.ts). */
 import { join } from 'node:path';
-import { splitTasks } from '../../environments/split';
+import { splitTasks, type Plan } from '../../environments/split';
 import type { Campaign } from '../../domain/campaign';
 import type { EnvironmentDescription } from '../../domain/environment';
+import { isFailure } from '../../domain/failures';
 import type { Prepared } from '../../domain/results';
-import { messageOf } from '../errors';
+import { messageOf, UserError } from '../errors';
 import { lazy } from '../lazy';
 import type { Home } from '../project';
 
@@ -22,7 +23,7 @@ export interface TargetTasks {
   userModel?: string;
 }
 
-/** Asks the target; one that can't be opened gives the file's own counts, which are upper limits. */
+/** Asks the target; one that can't be opened gives the file's own counts, which are upper limits. @throws UserError if the file asks for more than it has. */
 export async function targetTasks(campaign: Campaign, home: Home): Promise<TargetTasks> {
   const { target } = campaign;
   const { describeSpec, openEnvironment } = lazy.environments();
@@ -30,20 +31,13 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
   const known = { isPublished, ...(user && { userModel: user.model }) };
   const store = lazy.folderStore().openFolderStore(join(home.root, 'artifacts'));
   let description: EnvironmentDescription | undefined;
+  let ids: { train: string[]; test: string[] };
   try {
     const environment = await openEnvironment(target, { store, partners: {} });
     try {
-      const { name, version } = (description = await environment.describe());
+      description = await environment.describe();
       const [train, test] = await Promise.all([environment.tasks('train'), environment.tasks('test')]);
-      const plan = splitTasks({ campaign, train: train.map(({ id }) => id), test: test.map(({ id }) => id) });
-      const tasks = {
-        discovery: plan.discovery.length,
-        heldOut: plan.heldOut.length,
-        router: plan.router.length,
-        evaluation: plan.evaluation.length,
-      };
-      const note = `target ${name} ${version}: ${train.length} train and ${test.length} test tasks`;
-      return { name, tasks, note, description, ...known };
+      ids = { train: train.map(({ id }) => id), test: test.map(({ id }) => id) };
     } finally {
       await environment.close();
     }
@@ -61,5 +55,24 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
       ...(description && { description }),
       ...known,
     };
+  }
+  const { name, version } = description;
+  const plan = planOf(campaign, ids);
+  const tasks = {
+    discovery: plan.discovery.length,
+    heldOut: plan.heldOut.length,
+    router: plan.router.length,
+    evaluation: plan.evaluation.length,
+  };
+  const note = `target ${name} ${version}: ${ids.train.length} train and ${ids.test.length} test tasks`;
+  return { name, tasks, note, description, ...known };
+}
+
+function planOf(campaign: Campaign, ids: { train: string[]; test: string[] }): Plan {
+  try {
+    return splitTasks({ campaign, ...ids });
+  } catch (error) {
+    if (isFailure(error, 'BadInput')) throw new UserError(error.message);
+    throw error;
   }
 }

@@ -14,6 +14,7 @@ import { checkKeys } from '../checks/language-models';
 import { checkPartners } from '../checks/partners';
 import { checkPolicyServer } from '../checks/policy-server';
 import { checkPython } from '../checks/python';
+import { UserError } from '../errors';
 import { homeOf, namespace } from '../options';
 import { isTerminal } from '../watch/progress-output';
 import { policyServerService, workerNames, workerService } from './services';
@@ -70,6 +71,10 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
 
 /** The Temporal server and UI of a home, until Ctrl-C. @returns the exit code. */
 export async function serveHome(options: ServeOptions): Promise<number> {
+  if (options.temporalAddress)
+    throw new UserError(
+      `\`campaign serve\` starts the home's own Temporal; leave out --temporal-address ${options.temporalAddress}, whose server has a UI of its own`,
+    );
   requireAll([checkHome(homeOf(options)), await checkTemporal()]);
   const work = async (run: SupervisedRun) => {
     const { temporal, link } = await startTemporal(run);

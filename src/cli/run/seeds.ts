@@ -30,8 +30,11 @@ export async function runSeeds(
   const named = trainingSeeds.map(
     (trainingSeed) => loadCampaign({ file, overrides: { ...options, trainingSeed } }).name,
   );
+  const { recover, ...others } = options;
   for (const trainingSeed of trainingSeeds) {
-    const code = await run(file, { ...options, trainingSeed, exit: true });
+    // The runs share a database: after the first it is the new one.
+    const first = trainingSeed === trainingSeeds[0];
+    const code = await run(file, { ...others, trainingSeed, exit: true, ...(first && recover && { recover }) });
     if (code !== 0) return code;
   }
   if (until !== undefined && until !== 'evaluation') return 0;

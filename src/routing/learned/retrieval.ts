@@ -3,13 +3,14 @@
  * equally similar ones the first; cosines are compared to nine digits.
  */
 import { z } from 'zod';
+import { apiKeyEnvField, urlField } from '../../domain/endpoint-fields';
 
 export const embeddingsSchema = z.strictObject({
   /** An OpenAI-compatible endpoint, without /v1/embeddings. */
-  url: z.url(),
+  url: urlField,
   model: z.string().min(1),
   /** Environment variable that holds its key. */
-  apiKeyEnv: z.string().min(1).optional(),
+  apiKeyEnv: apiKeyEnvField,
 });
 export type Endpoint = z.output<typeof embeddingsSchema>;
 

@@ -82,11 +82,16 @@ function write(
 /** The knobs of the next round, and what they answer. */
 function revised({ round, previous }: ReviseInput): { knobs: Knobs; why: string } {
   const { source, findings, rejection, calibration } = previous;
-  const before = knobsOf(source);
   // No knob mends what a self-test finds, or what a person does not like.
   const against = rejection === undefined ? findings : [...findings, `a person rejected it: ${rejection}`];
-  const after = against.length === 0 && calibration ? turn(before, calibration) : before;
   const found = (against.length === 0 ? calibration?.reasons : against.slice(0, 3))?.join('; ') ?? '';
+  const before = knobsOf(source);
+  if (!before)
+    throw new OutsideFailure(
+      'CannotSynthesize',
+      `the module was not made by the generators (its first line holds no params of theirs), so they can't mend it, and there is still: ${found}; ${BY_HAND}`,
+    );
+  const after = against.length === 0 && calibration ? turn(before, calibration) : before;
   if (JSON.stringify(after) !== JSON.stringify(before))
     return { knobs: after, why: ` Round ${round}, after "${found}":` };
   throw new OutsideFailure(

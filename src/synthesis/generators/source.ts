@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { jsonText } from '../../domain/json-text';
 import { knobsSchema, type Knobs, type Params } from './params';
 
 /** Each uses only those before it. */
@@ -30,12 +31,11 @@ export function moduleSource(params: Params): string {
   return `${FIRST_LINE}${JSON.stringify(params)};\n${(fixedText ??= readFixedText())}${LAST_LINE}\n`;
 }
 
-/** The knobs that a generated module was made with. */
-export function knobsOf(source: string): Knobs {
+/** The knobs that a generated module was made with; undefined for a module of somebody else, which a person may put in a generated one's place. */
+export function knobsOf(source: string): Knobs | undefined {
   const line = source.slice(0, source.indexOf('\n'));
-  if (!line.startsWith(FIRST_LINE))
-    throw new Error('the module was not made by the generators: its first line holds no params');
-  return knobsSchema.parse(JSON.parse(line.slice(FIRST_LINE.length, -1)));
+  if (!line.startsWith(FIRST_LINE)) return undefined;
+  return jsonText.pipe(knobsSchema).safeParse(line.slice(FIRST_LINE.length, -1)).data;
 }
 
 let fixedText: string | undefined;
