@@ -86,6 +86,7 @@ class Batch:
 
     def _drop_cancelled(self) -> None:
         for row in [row for row in self._rows if row is not None and row.generation.cancelled]:
+            self._runner.pool.wipe(row.slot, len(row.tokens))  # nobody has seen yet whether its values are finite
             self._leave(row, RequestError("cancelled"))
         for generation in [g for g in self._waiting if g.cancelled]:
             self._waiting.remove(generation)
@@ -167,6 +168,7 @@ class Batch:
         for number, (row, token, logprob) in enumerate(zip(rows, tokens, logprobs, strict=True)):
             if not math.isfinite(logprob):
                 model = row.generation.request.model
+                self._runner.pool.wipe(row.slot, len(row.tokens))
                 self._leave(
                     row, RequestError(f"model {model!r}: its log-probs are not finite; its weights are unusable")
                 )

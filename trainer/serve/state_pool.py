@@ -91,6 +91,10 @@ class StatePool:
             self.conv[:, slot] = 0
         self.embedded[slot] = 0
 
+    def wipe(self, slot: int, length: int) -> None:
+        """Empties a slot that may hold values that are not finite: a later row would be harmed where it masks them."""
+        self.kv[:, :, slot, :, :length] = 0
+
     def save(self, slot: int, length: int) -> Snapshot:
         """Copies out a slot that has been fed `length` tokens."""
         convolution = None if self.conv is None else self.conv[:, slot].clone()
