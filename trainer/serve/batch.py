@@ -110,7 +110,7 @@ class Batch:
             prompt = generation.request.prompt
             snapshot = self.cache.longest(generation.key, below=len(prompt))
             start = 0 if snapshot is None else snapshot.length
-            row = Row(generation, free[0], list(prompt), start, start, self._prefix_ends(prompt, start))
+            row = Row(generation, free[0], list(prompt), start, start, self._prefix_ends(generation, start))
             generation.waits_for = row.prefix_key()
             if generation.waits_for in computing:
                 held.append(generation)
@@ -124,14 +124,15 @@ class Batch:
                 self._runner.pool.restore(row.slot, snapshot)
         self._waiting.extendleft(reversed(held))
 
-    def _prefix_ends(self, prompt: list[int], start: int) -> list[int]:
+    def _prefix_ends(self, generation: Generation, start: int) -> list[int]:
         """
         Where a prompt's state is kept for others: after its first turn (the system's, the same in all tasks of an
         environment) and before its last token (the whole prompt of a task). A resumed conversation has nothing new in
         common with others.
         """
+        prompt = generation.request.prompt
         first_turn = next((i + 1 for i, token in enumerate(prompt) if token in self._eos), 0)
-        if start > first_turn:
+        if start > first_turn or not self.cache.keeps(generation.adapter):
             return []
         fits = self._runner.pool.snapshot_bytes
         return [
