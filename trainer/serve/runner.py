@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 import torch
+from transformers import PretrainedConfig
 
 from trainer.serve import packed
 from trainer.serve.adapters import Adapter
@@ -46,6 +47,7 @@ class ModelRunner:
 
     def _prepare(self) -> None:
         config = self.model.config
+        _check_attention(config)
         probes = [[(7 * i + n) % config.vocab_size for i in range(n)] for n in (11, 7)]
         with torch.inference_mode():
             plain = [self.model(torch.tensor([p], device=self.device)).logits[0].log_softmax(-1) for p in probes]
@@ -85,6 +87,14 @@ class ModelRunner:
                 logits_to_keep=batch.last,
                 packed=batch,
             ).logits[0]
+
+
+def _check_attention(config: PretrainedConfig) -> None:
+    """Raises ValueError for a sliding window: the probes are too short to show it."""
+    window = getattr(config, "sliding_window", None) if getattr(config, "use_sliding_window", True) else None
+    kinds = getattr(config, "layer_types", None)
+    if "sliding_attention" in kinds if kinds else window and window < config.max_position_embeddings:
+        raise ValueError(f"its layers attend to the last {window} tokens (sliding_window), here to all before them")
 
 
 def _eos_ids(model: torch.nn.Module) -> frozenset[int]:

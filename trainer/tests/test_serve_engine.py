@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import torch
 
 from trainer.serve.errors import RequestError, Unavailable
 from trainer.serve.generation import GenerationRequest, Outcome
+from trainer.serve.packed import attend
+from trainer.serve.runner import ModelRunner
 from trainer.tests.conftest import save_tiny_model
 from trainer.tests.serving import EOS, assert_logprobs, generate, running_engine, words
 
@@ -99,13 +102,32 @@ def test_a_failed_step_fails_its_requests_and_nothing_else(tiny_model_dir, monke
         assert len(generate(engine, [request])[0].token_ids) > 0
 
 
-def test_a_model_that_the_packed_forward_gets_wrong_is_refused(tmp_path):
+def test_a_model_that_the_packed_forward_gets_wrong_is_refused(tiny_llama_dir, monkeypatch):
+    monkeypatch.setattr("trainer.serve.packed.attend", lambda *args, **kwargs: (2 * attend(*args, **kwargs)[0], None))
+    said = "llama cannot run packed .its log-probs differ from the plain forward by .* serve it with vLLM"
+    with pytest.raises(ValueError, match=said), running_engine(tiny_llama_dir):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("kind", "window", "served"),
+    [
+        ("mistral", {"sliding_window": 255}, False),
+        ("mistral", {"sliding_window": 256}, True),
+        ("mistral", {"sliding_window": None}, True),
+        ("qwen2", {"sliding_window": 200, "use_sliding_window": False}, True),
+        ("qwen2", {"sliding_window": 200, "use_sliding_window": True, "max_window_layers": 4}, True),
+        ("qwen2", {"sliding_window": 200, "use_sliding_window": True, "max_window_layers": 3}, False),
+    ],
+)
+def test_a_window_that_is_shorter_than_the_context_is_refused(tmp_path, kind, window, served):
     folder = save_tiny_model(tmp_path / "model", kind="llama")
     config = json.loads((folder / "config.json").read_text())
-    config |= {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 4}
+    config |= {"model_type": kind, "architectures": [f"{kind.capitalize()}ForCausalLM"], **window}
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match="mistral cannot run packed"), running_engine(folder):
-        pass
+    said = rf"{kind} cannot run packed .its layers attend to the last \d+ tokens .sliding_window.* serve it with vLLM"
+    with nullcontext() if served else pytest.raises(ValueError, match=said):
+        ModelRunner(folder, slots=2)
 
 
 def test_the_likeliest_tokens_are_those_of_the_plain_model(setting):
