@@ -11,7 +11,7 @@ import { runTrainer } from './trainer-run';
 import type { GpuActivities } from './types';
 
 /** Changes whenever the same job would come to other weights. */
-const SFT_VERSION = '1';
+const SFT_VERSION = '2';
 
 export function createFineTune(deps: GpuDependencies): Pick<GpuActivities, 'fineTune'> {
   const { store, home } = deps;

@@ -38,6 +38,8 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store'> {
   > & {
     maxSteps: number;
     maskReadOnlyTurns: boolean;
+    /** Whether a step plays its tasks anew where an earlier one has played them with the same policy. */
+    everyStepAnew: boolean;
     /** Of a learner that distills: who teaches in each conversation. */
     teacher?: Teacher;
   };
@@ -154,6 +156,7 @@ export class Learning {
     const title = `${name}: training step ${request.step + 1}`;
     const made = await rollOut({
       ...batch,
+      ...(batch.everyStepAnew && { step: request.step }),
       purpose: 'training',
       title,
       policy,

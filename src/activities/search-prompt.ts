@@ -66,7 +66,7 @@ export function createSearchPrompt(deps: PolicyDependencies): Pick<RolloutActivi
         const inputs = inputsOf(input);
         const batch = {
           ...{ environment, sampling, seed, maxSteps, concurrency, maxAttempts, inputs },
-          maskReadOnlyTurns: false,
+          ...{ maskReadOnlyTurns: false, everyStepAnew: false },
         };
         const services = {
           permit: (request: Parameters<RolloutCap['permit']>[0]) => cap.permit(request),

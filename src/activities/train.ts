@@ -12,7 +12,7 @@ import { runTrainer } from './trainer-run';
 import type { GpuActivities, LoraTraining, TeacherSpec, TrainInput } from './types';
 
 /** Changes whenever the same job would come to other weights. */
-const TRAINER_VERSION = '4';
+const TRAINER_VERSION = '5';
 
 export function createTrain(deps: GpuDependencies): Pick<GpuActivities, 'train'> {
   const { store, kinds, python, client } = deps;
@@ -58,6 +58,7 @@ export function createTrain(deps: GpuDependencies): Pick<GpuActivities, 'train'>
             ...{ base, from, steps, checkpointEvery },
             batch: {
               ...{ environment, sampling, maxSteps, seed, concurrency, maxAttempts, inputs, maskReadOnlyTurns },
+              everyStepAnew: true,
               ...(input.hints && { hints: input.hints }),
               ...(teacher && { teacher: openTeacher({ store, resolve, teacher, tools, signal }) }),
             },

@@ -43,7 +43,7 @@ export function createAdapters({
   capacity?: number;
 }): Adapters {
   /** In the order of use, oldest first; the base model is under its undefined name. */
-  let loaded = new Map<string | undefined, Loaded>();
+  const loaded = new Map<string | undefined, Loaded>();
 
   async function load(policy: FixedPolicy, name: string | undefined, hearing: Set<() => void>): Promise<string> {
     const models = await server.models();
@@ -62,17 +62,20 @@ export function createAdapters({
 
   function use(policy: FixedPolicy): Loaded {
     const name = modelName(policy);
-    const generation = loaded;
-    let entry = generation.get(name);
+    let entry = loaded.get(name);
     if (!entry) {
       const hearing = new Set<() => void>();
       const fresh: Loaded = { name: load(policy, name, hearing), users: 0, hearing };
-      fresh.name.catch(() => generation.get(name) === fresh && generation.delete(name));
+      fresh.name.catch(() => forget(name, fresh));
       entry = fresh;
     }
-    generation.delete(name);
-    generation.set(name, entry);
+    loaded.delete(name);
+    loaded.set(name, entry);
     return entry;
+  }
+
+  function forget(name: string | undefined, entry: Loaded): void {
+    if (loaded.get(name) === entry) loaded.delete(name);
   }
 
   async function unloadIdle(): Promise<void> {
@@ -114,8 +117,8 @@ export function createAdapters({
         return await once(entry, work, onWork);
       } catch (error) {
         if (!isFailure(error, 'PolicyNotLoaded')) throw error;
-        // The server was restarted, or another worker unloaded the model. Of all who notice, the first forgets what was loaded.
-        if (loaded.get(modelName(policy)) === entry) loaded = new Map();
+        // The server was restarted, or another worker unloaded the model. What else was loaded may be there still: whoever asks for it finds out.
+        forget(modelName(policy), entry);
         return once(use(policy), work, onWork);
       }
     },

@@ -34,6 +34,8 @@ export interface RollOutOptions {
   seed: number;
   /** A lower limit than the environment's own. */
   maxSteps?: number;
+  /** The step of a training that the batch is for, where every step plays its own rollouts. */
+  step?: number;
   /** Rollouts at once. */
   concurrency: number;
   /** What the batch is for: no part of its key. */

@@ -17,6 +17,8 @@ export interface BatchInputs {
   sampling: Sampling;
   seed: number;
   maxSteps?: number;
+  /** Of a training: so that a task that is drawn again is played anew, also where no step since has changed the policy. */
+  step?: number;
 }
 
 export interface PlannedRollout {
@@ -41,7 +43,7 @@ export function planBatch({
   hints,
   ...inputs
 }: BatchInputs & { tasks: string[]; attempts: number; hints?: Hints }): BatchPlan {
-  const { environment, policy, sampling, seed, maxSteps } = inputs;
+  const { environment, policy, sampling, seed, maxSteps, step } = inputs;
   const setting = digest({
     format: ENGINE_FORMAT,
     environment: [environment.name, environment.version],
@@ -49,6 +51,7 @@ export function planBatch({
     sampling: [sampling.temperature, sampling.topP, sampling.maxTokens],
     seed,
     maxSteps,
+    step,
   });
   const hintedAttempts = Math.round((hints?.share ?? 0) * attempts);
   const planned = (task: string, attempt: number): PlannedRollout => {

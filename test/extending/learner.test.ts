@@ -63,6 +63,7 @@ function learningOf(o: { command: string[]; store: ArtifactStore; journal: Journ
       maxSteps: 8,
       inputs: [],
       maskReadOnlyTurns: true,
+      everyStepAnew: false,
     },
     steps: 2,
     checkpointEvery: 2,

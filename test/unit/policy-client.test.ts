@@ -312,6 +312,16 @@ test('after a restart of the server everything is loaded again, once', async () 
   expect(calls().filter((call) => call === 'POST load_lora_adapter')).toHaveLength(2);
 });
 
+test('of what was loaded, the one that the server does not know any more is forgotten alone', async () => {
+  const worker = connect({ maxLoadedAdapters: 2 });
+  const [a, b, c] = [await adapter('a'), await adapter('b'), await adapter('c')].map((one) => mixOf(one));
+  for (const policy of [a!, b!]) await worker.sample(request({ policy }));
+  server.adapters.delete(modelName(a!)!);
+  for (const policy of [a!, c!, base, a!]) await worker.sample(request({ policy }));
+  expect([...server.adapters.keys()].sort()).toEqual([a!, c!].map((p) => modelName(p)).sort());
+  expect(calls().filter((call) => call === 'POST load_lora_adapter')).toHaveLength(4);
+});
+
 test('of more adapters than fit, the least recently used idle ones are unloaded', async () => {
   const worker = connect({ maxLoadedAdapters: 2 });
   const [a, b, c] = [await adapter('a'), await adapter('b'), await adapter('c')].map((one) => ({

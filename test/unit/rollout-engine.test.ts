@@ -161,6 +161,8 @@ test('whatever determines a rollout is in its key', () => {
     { sampling: { temperature: 1, topP: 1, maxTokens: 9 } },
     { seed: 2 },
     { maxSteps: 3 },
+    { step: 0 },
+    { step: 1 },
     { tasks: ['u'] },
   ];
   const keys = [{}, ...changed].map((change) => planBatch({ ...inputs, ...change }).rollouts[0]!.key);

@@ -137,6 +137,18 @@ test('a training leaves its files whole and nothing beside them; found again, it
   expect(starts()).toBe(1);
 });
 
+test('a step plays its tasks anew, also with the policy of the step before; begun again, it finds its own rollouts', async () => {
+  const [client, again] = [countingPolicy(), countingPolicy()];
+  const result = await (await train(client)).ended;
+  // Four turns a rollout.
+  expect([result.rollouts, client.turns]).toEqual([4, 16]);
+  damage(result.metrics.sha256);
+  for (const name of ['metrics.jsonl', 'checkpoint-1', 'checkpoint-2'])
+    rmSync(join(folder(), name), { recursive: true });
+  expect(await (await train(again)).ended).toEqual(result);
+  expect([starts(), again.turns]).toEqual([2, 0]);
+});
+
 test('a training that starts from adapters starts from their sum, merged once, which its own adapters lead back to', async () => {
   const adapter = (name: string) => {
     const folder = mkdtempSync(join(home, name));

@@ -113,7 +113,10 @@ class Worker:
         )
         if answer["type"] == "spent":
             raise SearchEnded
-        rollouts = _read(Path(answer["file"]), tasks)
+        try:
+            rollouts = _read(Path(answer["file"]), tasks)
+        except ProtocolError as error:
+            raise SearchEnded(error) from error
         self._known.update(((prompt, task), rollout) for task, rollout in zip(tasks, rollouts, strict=True))
         self.step += 1
         self._told = False
@@ -136,6 +139,8 @@ def _read(path: Path, tasks: list[str]) -> list[Rollout]:
     """The rollouts of a batch file, in the order of `tasks`. Raises ProtocolError for anything else."""
     try:
         groups = _Batch.model_validate_json(path.read_bytes()).groups
+    except OSError as error:
+        raise ProtocolError(f"batch file {path}: {error.strerror}") from error
     except ValidationError as error:
         raise ProtocolError(first_problem(error, f"batch file {path}").line) from error
     if [group.task for group in groups] != tasks:

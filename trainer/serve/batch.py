@@ -86,6 +86,7 @@ class Batch:
 
     def _drop_cancelled(self) -> None:
         for row in [row for row in self._rows if row is not None and row.generation.cancelled]:
+            self._runner.pool.wipe(row.slot, len(row.tokens))  # nobody has seen yet whether its values are finite
             self._leave(row, RequestError("cancelled"))
         for generation in [g for g in self._waiting if g.cancelled]:
             self._waiting.remove(generation)
@@ -109,7 +110,7 @@ class Batch:
             prompt = generation.request.prompt
             snapshot = self.cache.longest(generation.key, below=len(prompt))
             start = 0 if snapshot is None else snapshot.length
-            row = Row(generation, free[0], list(prompt), start, start, self._prefix_ends(prompt, start))
+            row = Row(generation, free[0], list(prompt), start, start, self._prefix_ends(generation, start))
             generation.waits_for = row.prefix_key()
             if generation.waits_for in computing:
                 held.append(generation)
@@ -123,14 +124,15 @@ class Batch:
                 self._runner.pool.restore(row.slot, snapshot)
         self._waiting.extendleft(reversed(held))
 
-    def _prefix_ends(self, prompt: list[int], start: int) -> list[int]:
+    def _prefix_ends(self, generation: Generation, start: int) -> list[int]:
         """
         Where a prompt's state is kept for others: after its first turn (the system's, the same in all tasks of an
         environment) and before its last token (the whole prompt of a task). A resumed conversation has nothing new in
         common with others.
         """
+        prompt = generation.request.prompt
         first_turn = next((i + 1 for i, token in enumerate(prompt) if token in self._eos), 0)
-        if start > first_turn:
+        if start > first_turn or not self.cache.keeps(generation.adapter):
             return []
         fits = self._runner.pool.snapshot_bytes
         return [
@@ -167,6 +169,7 @@ class Batch:
         for number, (row, token, logprob) in enumerate(zip(rows, tokens, logprobs, strict=True)):
             if not math.isfinite(logprob):
                 model = row.generation.request.model
+                self._runner.pool.wipe(row.slot, len(row.tokens))
                 self._leave(
                     row, RequestError(f"model {model!r}: its log-probs are not finite; its weights are unusable")
                 )

@@ -36,17 +36,20 @@ class Plan:
     products: Mapping[str, Product]
     """In place of the modules' own."""
     factors: Factors
-    mask: torch.Tensor | None
-    """[T, total rank], 1 on the columns of the token's adapter, or what a gate makes of it in the layer."""
+    others: torch.Tensor | None = None
+    """[T, total rank], true on the columns that are not of the token's adapter."""
+    mask: torch.Tensor | None = None
+    """[T, total rank], what the gates of the layer make of the columns; without gates there is none."""
 
 
 @dataclass(frozen=True)
 class _Wide:
-    """The factors of several adapters side by side; adapter i owns row i + 1 of `blocks`, row 0 is the base's."""
+    """The factors of several adapters side by side; in row i + 1 of `others` are the columns that are not adapter i's,
+    in row 0 all of them."""
 
     adapters: tuple[Adapter, ...]
     factors: Factors
-    blocks: torch.Tensor
+    others: torch.Tensor
     columns: Mapping[Adapter, slice]
 
 
@@ -56,6 +59,7 @@ class LoraMix:
     def __init__(self, model: torch.nn.Module) -> None:
         head = model.get_output_embeddings()
         self.linears = {n: m for n, m in model.named_modules() if type(m) is torch.nn.Linear and m is not head}
+        self._dtype = model.dtype
         self._plan: Plan | None = None
         self._wide: _Wide | None = None
         self._alone: Adapter | None = None
@@ -76,7 +80,7 @@ class LoraMix:
             self._plan = None
         elif len(distinct) == 1 and (adapter := adapters[0]).gate is None:
             merged = self._merged(adapter)
-            self._plan = Plan({}, adapter.factors, None) if merged is None else Plan(merged, {}, None)
+            self._plan = Plan({}, adapter.factors) if merged is None else Plan(merged, {})
         else:
             distinct.discard(None)
             if (
@@ -87,14 +91,15 @@ class LoraMix:
                 self._wide = self._side_by_side(tuple(distinct))
             row = {adapter: i for i, adapter in enumerate(self._wide.adapters, start=1)}
             rows = np.array([0 if adapter is None else row[adapter] for adapter in adapters])
-            tokens = torch.from_numpy(np.repeat(rows, counts)).to(self._wide.blocks.device)
-            self._plan = Plan({}, self._wide.factors, self._wide.blocks[tokens])
-            self._gating.mask = self._plan.mask
+            tokens = torch.from_numpy(np.repeat(rows, counts)).to(self._wide.others.device)
+            others = self._wide.others[tokens]
             self._gating.rows = [
                 GatedRows(adapter, self._wide.columns[adapter], (tokens == row[adapter]).nonzero()[:, 0])
                 for adapter in distinct
                 if adapter.gate is not None
             ]
+            self._gating.mask = (~others).to(self._dtype) if self._gating.rows else None
+            self._plan = Plan({}, self._wide.factors, others, self._gating.mask)
 
     def forget(self, adapter: Adapter) -> None:
         """Drops what is kept of an adapter that was unloaded."""
@@ -128,6 +133,8 @@ class LoraMix:
                 return out
             a, b = pair
             inner = F.linear(x, a)
+            if plan.others is not None:
+                inner.masked_fill_(plan.others, 0)  # a product with 0 would keep what overflows in another's columns
             return out + F.linear(inner if plan.mask is None else inner * plan.mask, b)
 
         return forward
@@ -138,5 +145,5 @@ class LoraMix:
         columns = {one: slice(end - width, end) for one, width, end in zip(adapters, widths, ends, strict=True)}
         first = next(iter(factors.values()))[0]
         ownership = np.repeat(np.arange(1, len(adapters) + 1), widths)
-        blocks = ownership[None, :] == np.arange(len(adapters) + 1)[:, None]
-        return _Wide(adapters, factors, torch.from_numpy(blocks).to(first.device, first.dtype), columns)
+        others = ownership[None, :] != np.arange(len(adapters) + 1)[:, None]
+        return _Wide(adapters, factors, torch.from_numpy(others).to(first.device), columns)

@@ -2,13 +2,15 @@
 States of token prefixes, kept for requests that begin with the same ids.
 
 Invariant: an entry is found only by the same adapter object and exactly its ids, so a hit never changes a result
-beyond round-off. Least recently used entries go first; the sum of the snapshots stays within `limit` bytes.
+beyond round-off. Least recently used entries go first; the sum of the snapshots stays within `limit` bytes. Nothing is
+kept of an adapter that was unloaded, whoever still runs with it.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections import Counter, OrderedDict
+from weakref import WeakSet
 
 from trainer.serve.adapters import Adapter
 from trainer.serve.state_pool import Snapshot
@@ -29,12 +31,17 @@ class PrefixCache:
         self.bytes = 0
         self._entries: OrderedDict[Key, Snapshot] = OrderedDict()
         self._lengths: dict[Adapter | None, Counter[int]] = {}
+        self._unloaded: WeakSet[Adapter] = WeakSet()
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def __contains__(self, key: Key) -> bool:
         return key in self._entries
+
+    def keeps(self, adapter: Adapter | None) -> bool:
+        """Whether anything of the adapter is kept."""
+        return adapter is None or adapter not in self._unloaded
 
     def longest(self, key: Key, below: int) -> Snapshot | None:
         """The snapshot of the longest kept prefix of the key's ids that is shorter than `below` tokens."""
@@ -50,7 +57,7 @@ class PrefixCache:
 
     def put(self, key: Key, snapshot: Snapshot) -> None:
         """Keeps a snapshot if it fits at all, and drops the entries that were not used for longest."""
-        if key in self._entries or snapshot.bytes > self.limit:
+        if key in self._entries or snapshot.bytes > self.limit or not self.keeps(key[0]):
             return
         self._entries[key] = snapshot
         self._lengths.setdefault(key[0], Counter())[snapshot.length] += 1
@@ -59,7 +66,8 @@ class PrefixCache:
             self._drop(next(iter(self._entries)))
 
     def forget(self, adapter: Adapter) -> None:
-        """Drops all entries of an adapter that was unloaded."""
+        """Drops all entries of an adapter that was unloaded, and takes no others."""
+        self._unloaded.add(adapter)
         for key in [key for key in self._entries if key[0] is adapter]:
             self._drop(key)
 

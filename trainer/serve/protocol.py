@@ -56,6 +56,11 @@ class Tool(Strict):
     function: Function
 
 
+def for_template(messages: list[Message]) -> list[dict]:
+    """Messages as chat templates take them: content as text, arguments of calls as objects. Raises BadRequest."""
+    return [_for_template(message, n) for n, message in enumerate(messages)]
+
+
 class ChatRequest(Strict):
     model: str
     messages: list[Message] = Field(min_length=1)
@@ -79,8 +84,8 @@ class ChatRequest(Strict):
         return self.max_completion_tokens if self.max_completion_tokens is not None else self.max_tokens
 
     def template_messages(self) -> list[dict]:
-        """The messages as chat templates take them: content as text, arguments of calls as objects."""
-        return [_for_template(message, n) for n, message in enumerate(self.messages)]
+        """The messages as chat templates take them."""
+        return for_template(self.messages)
 
     def offered_tools(self) -> list[dict]:
         """The tools that the model may call, in OpenAI's shape."""

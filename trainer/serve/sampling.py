@@ -69,6 +69,7 @@ def sample(
         # Rounding can lift the target to the total: the last token that has any probability is the limit.
         last = torch.searchsorted(cumulative, total)
         tokens = torch.minimum(torch.searchsorted(cumulative, target, right=True), last)[:, 0]
+        tokens = tokens.clamp(max=logits.shape[1] - 1)  # a row that is not finite has none; its log-prob tells
         if greedy.any():
             tokens = torch.where(torch.from_numpy(greedy).to(device), logits.argmax(-1), tokens)
     for row, token in enumerate(forced):

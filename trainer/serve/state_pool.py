@@ -74,6 +74,14 @@ class StatePool:
         held = (layers * kinds * heads * size * length + state) * self.kv.element_size()
         return held + self.embedded[0].nbytes
 
+    @property
+    def largest_slot(self) -> int:
+        """The most memory that a slot ever takes: while its room grows for the last time, the old one included."""
+        before, capacity = 0, min(FIRST_CAPACITY, self.context)
+        while capacity < self.context:
+            before, capacity = capacity, min(2 * capacity, self.context)
+        return self.snapshot_bytes(before) + self.snapshot_bytes(capacity)
+
     def reserve(self, length: int) -> None:
         """Makes room for rows of `length` tokens."""
         capacity = self.kv.shape[4]
@@ -90,6 +98,10 @@ class StatePool:
         if self.conv is not None:
             self.conv[:, slot] = 0
         self.embedded[slot] = 0
+
+    def wipe(self, slot: int, length: int) -> None:
+        """Empties a slot that may hold values that are not finite: a later row would be harmed where it masks them."""
+        self.kv[:, :, slot, :, :length] = 0
 
     def save(self, slot: int, length: int) -> Snapshot:
         """Copies out a slot that has been fed `length` tokens."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from pydantic import Field, ValidationError, field_validator
 
 from trainer.inputs import Strict, first_problem, read_input
+from trainer.serve.protocol import Message
 from trainer.train.job import BadJob, LoraJob
 
 
@@ -35,7 +36,7 @@ class Conversation(Strict):
     """A line of the file: messages and tools as docs/policy-server.md has them."""
 
     id: str
-    messages: list[dict[str, Any]]
+    messages: list[Message]
     tools: list[dict[str, Any]] | None
 
 

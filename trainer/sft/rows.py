@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from trainer.serve.chat import ChatFormat
 from trainer.serve.errors import BadRequest
+from trainer.serve.protocol import for_template
 from trainer.train.job import BadJob
 
 from .job import Conversation, SftJob, read_conversations
@@ -52,12 +53,12 @@ def _rows(conversation: Conversation, chat: ChatFormat, eos: frozenset[int], con
 
     rows: list[Row] = []
     for turn, message in enumerate(conversation.messages):
-        if message.get("role") != "assistant":
+        if message.role != "assistant":
             continue
-        before = conversation.messages[:turn]
         try:
+            *before, said = for_template(conversation.messages[: turn + 1])
             prompt = chat.prompt_ids(before, conversation.tools)
-            answer = chat.answer_ids(before, message, conversation.tools)
+            answer = chat.answer_ids(before, said, conversation.tools)
         except BadRequest as error:
             raise bad(turn, f"can't be rendered: {error}; correct or leave out the conversation") from error
         end = next((n for n, token in enumerate(answer) if token in eos), None)

@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 from trainer.gepa.examples import examples
-from trainer.gepa.worker import Rollout
+from trainer.gepa.job import Job
+from trainer.gepa.worker import Rollout, SearchEnded
+from trainer.gepa.worker import Worker as SearchWorker
+from trainer.train.channel import ProtocolError
 
 ROOT = Path(__file__).resolve().parents[2]
 Message = dict[str, Any]
@@ -156,6 +159,22 @@ def test_search_ends_with_its_best_prompt_when_the_rollouts_are_spent(tmp_path: 
     # The tasks that prompts are written from are not those that they are chosen by.
     train = {task for request in worker.of_type("rollouts")[1:2] for task in request["tasks"]}
     assert train <= set(TASKS[:5])
+
+
+@pytest.mark.parametrize("text", [None, '{"groups": [', '{"groups": []}'])
+def test_a_damaged_batch_ends_the_search(tmp_path: Path, text: str | None) -> None:
+    batch = tmp_path / "batch.json"
+    if text is not None:
+        batch.write_text(text)
+
+    class Answers:
+        send = staticmethod(lambda message: None)
+        ask = staticmethod(lambda request, fields: {"type": "rollouts", "file": str(batch)})
+
+    with pytest.raises(SearchEnded) as ended:
+        SearchWorker(Job.model_validate(make_job(tmp_path)), Answers()).rollouts("", TASKS[:1])
+    assert isinstance(ended.value.reason, ProtocolError)
+    assert str(batch) in str(ended.value.reason)
 
 
 @pytest.mark.parametrize("merges", [0, 3])

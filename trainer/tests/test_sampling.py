@@ -38,3 +38,13 @@ def test_a_sample_never_has_probability_zero():
     edges = np.array([0.0, 1 - 2.0**-53])
     tokens, _ = sample(logits, temperature=np.ones(2), top_p=np.ones(2), uniform=edges)
     assert tokens == [2, 3]
+
+
+def test_a_row_that_is_not_finite_leaves_the_others_their_samples():
+    logits = torch.tensor([[float("nan")] * 3, [0.0, 1.0, 2.0]])
+    for temperature, top_p in ((1.0, 1.0), (0.5, 0.9), (0.0, 1.0)):
+        tokens, logprobs = sample(
+            logits, temperature=np.full(2, temperature), top_p=np.full(2, top_p), uniform=np.array([0.5, 0.999])
+        )
+        assert tokens[1] == 2
+        assert [np.isfinite(one) for one in logprobs] == [False, True]

@@ -15,9 +15,11 @@ from transformers import AutoModelForCausalLM
 from trainer.merge.cat import merge
 from trainer.merge.job import MergeJob, Part
 from trainer.serve.adapters import AdapterRegistry
-from trainer.serve.errors import BadRequest, NotFound
+from trainer.serve.errors import BadRequest, NotFound, RequestError
 from trainer.serve.generation import GenerationRequest, Outcome
 from trainer.serve.lora_mix import LoraMix
+from trainer.serve.row import Generation
+from trainer.serve.worker import build
 from trainer.tests.serving import assert_logprobs, generate, running_engine, words
 
 
@@ -101,6 +103,60 @@ def test_a_running_request_keeps_the_adapter_that_is_unloaded_and_replaced(setti
         second = generate(engine, [request])[0]
         assert_logprobs(plain["one"], request, first.get(timeout=60))
     assert_logprobs(plain["two"], request, second)
+
+
+@pytest.fixture
+def overflowing(setting, tmp_path):
+    """An adapter that is finite, and whose products with the hidden states are not."""
+    _, paths, _ = setting
+    shutil.copytree(paths["one"], tmp_path / "bad")
+    weights = load_file(tmp_path / "bad/adapter_model.safetensors")
+    huge = {name: torch.full_like(value, 3e38) for name, value in weights.items() if "lora_A" in name}
+    save_file({**weights, **huge}, tmp_path / "bad/adapter_model.safetensors")
+    return tmp_path / "bad"
+
+
+def test_rows_beside_an_adapter_that_overflows_are_as_alone(setting, overflowing):
+    model, paths, plain = setting
+    requests = [GenerationRequest(words(n, 20 + n), name, 8, seed=n) for n, name in enumerate(["bad", "base", "one"])]
+    results: SimpleQueue = SimpleQueue()
+    with running_engine(model) as engine:
+        engine.registry.load("bad", str(overflowing))
+        engine.registry.load("one", str(paths["one"]))
+        for request in requests:
+            engine.submit(request, lambda result, request=request: results.put((request.model, result)))
+        ended = dict(results.get(timeout=60) for _ in requests)
+    assert "not finite" in str(ended["bad"])
+    for request in requests[1:]:
+        assert_logprobs(plain[request.model], request, ended[request.model])
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_a_row_that_is_not_finite_leaves_nothing_in_its_slot(setting, overflowing, monkeypatch, cancelled):
+    model, _, plain = setting
+    monkeypatch.setattr("trainer.serve.batch.PREFILL_TOKENS", 50)
+    engine = build(str(model), model_name="base", max_batch=2, threads=1, prefix_cache_mb=0, device="cpu")
+    engine.registry.load("bad", str(overflowing))
+    ended: list[Outcome | RequestError] = []
+
+    def row(name: str, length: int) -> Generation:
+        request = GenerationRequest(words(length, length), name, 8, seed=1)
+        return Generation(request, engine.registry.get(name), ended.append)
+
+    bad, short, long = row("bad", 100), row("base", 10), row("base", 95)
+    with torch.inference_mode():
+        engine._batch.add(bad)
+        while len(ended) < 1:
+            engine._batch.step()
+            bad.cancelled = cancelled
+        # Attention looks at as much of the short row's slot as the long one has.
+        for one in (short, long):
+            engine._batch.add(one)
+        while len(ended) < 3:
+            engine._batch.step()
+    assert ("cancelled" if cancelled else "not finite") in str(ended[0])
+    assert_logprobs(plain["base"], short.request, ended[1])
+    assert_logprobs(plain["base"], long.request, ended[2])
 
 
 def test_bad_adapters_are_refused_with_their_cure(setting, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from queue import SimpleQueue
+
 import torch
 
 from trainer.serve.generation import GenerationRequest
@@ -55,6 +57,18 @@ def test_unloading_frees_the_prefixes_of_the_adapter(setting):
         engine.unload("one")
         generate(engine, [GenerationRequest(words(1, 40), "base", 3, seed=1)])
         assert engine.gauges()["prefix_cache_bytes"] == before // 2
+
+
+def test_what_still_runs_with_an_unloaded_adapter_leaves_no_prefix(setting):
+    model, paths, _ = setting
+    ended: SimpleQueue = SimpleQueue()
+    with running_engine(model, max_batch=1) as engine:
+        engine.registry.load("one", str(paths["one"]))
+        for n in range(2):  # one runs, the other waits
+            engine.submit(GenerationRequest(words(n, 40), "one", 200, forced=tuple(words(n, 200))), ended.put)
+        engine.unload("one")
+        assert [len(ended.get(timeout=60).token_ids) for _ in range(2)] == [200, 200]
+        assert engine.gauges()["prefix_cache_bytes"] == 0
 
 
 def test_the_prefix_cache_keeps_to_its_limit_and_drops_the_oldest():

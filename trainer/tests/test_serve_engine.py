@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import torch
 
 from trainer.serve.errors import RequestError, Unavailable
 from trainer.serve.generation import GenerationRequest, Outcome
+from trainer.serve.packed import attend
+from trainer.serve.runner import ModelRunner
 from trainer.tests.conftest import save_tiny_model
 from trainer.tests.serving import EOS, assert_logprobs, generate, running_engine, words
 
@@ -99,13 +102,52 @@ def test_a_failed_step_fails_its_requests_and_nothing_else(tiny_model_dir, monke
         assert len(generate(engine, [request])[0].token_ids) > 0
 
 
-def test_a_model_that_the_packed_forward_gets_wrong_is_refused(tmp_path):
+def test_a_model_that_the_packed_forward_gets_wrong_is_refused(tiny_llama_dir, monkeypatch):
+    monkeypatch.setattr("trainer.serve.packed.attend", lambda *args, **kwargs: (2 * attend(*args, **kwargs)[0], None))
+    said = "llama cannot run packed .its log-probs differ from the plain forward by .* serve it with vLLM"
+    with pytest.raises(ValueError, match=said), running_engine(tiny_llama_dir):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("kind", "window", "served"),
+    [
+        ("mistral", {"sliding_window": 255}, False),
+        ("mistral", {"sliding_window": 256}, True),
+        ("mistral", {"sliding_window": None}, True),
+        ("qwen2", {"sliding_window": 200, "use_sliding_window": False}, True),
+        ("qwen2", {"sliding_window": 200, "use_sliding_window": True, "max_window_layers": 4}, True),
+        ("qwen2", {"sliding_window": 200, "use_sliding_window": True, "max_window_layers": 3}, False),
+    ],
+)
+def test_a_window_that_is_shorter_than_the_context_is_refused(tmp_path, kind, window, served):
     folder = save_tiny_model(tmp_path / "model", kind="llama")
     config = json.loads((folder / "config.json").read_text())
-    config |= {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 4}
+    config |= {"model_type": kind, "architectures": [f"{kind.capitalize()}ForCausalLM"], **window}
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match="mistral cannot run packed"), running_engine(folder):
-        pass
+    said = rf"{kind} cannot run packed .its layers attend to the last \d+ tokens .sliding_window.* serve it with vLLM"
+    with nullcontext() if served else pytest.raises(ValueError, match=said):
+        ModelRunner(folder, slots=2)
+
+
+def test_of_rows_there_are_as_many_as_fit_into_half_of_the_memory(tiny_llama_dir, monkeypatch, caplog):
+    # Keys and values: 4 layers, 2 heads of 8 numbers, so 512 bytes a token.
+    token = 4 * 2 * 2 * 8 * 4
+    slot = (256 + 128) * token
+
+    def slots(memory: int) -> int:
+        monkeypatch.setattr("trainer.serve.runner.memory_of", lambda device: memory)
+        runner = ModelRunner(tiny_llama_dir, slots=8)
+        before = runner.pool.kv.nbytes
+        runner.pool.reserve(256)
+        assert runner.slots == runner.pool.slots == 1 or before + runner.pool.kv.nbytes <= memory / 2
+        return runner.slots
+
+    assert slots(2 * 9 * slot) == 8
+    assert caplog.text == ""
+    assert slots(2 * 5 * slot + slot) == 5
+    assert "5 rows at once in place of 8: 8 of 256 tokens could come to" in caplog.text
+    assert slots(slot) == 1
 
 
 def test_the_likeliest_tokens_are_those_of_the_plain_model(setting):

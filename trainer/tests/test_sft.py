@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
+from trainer.serve.chat import ChatFormat
+from trainer.serve.protocol import ChatRequest
 from trainer.sft.job import SftJob
 from trainer.sft.rows import NO_LOSS, rows_of
 from trainer.sft.run import order
@@ -18,7 +20,7 @@ from trainer.train.job import BadJob
 
 STEPS = 5
 
-CALL = {"id": "c0", "type": "function", "function": {"name": "get_account", "arguments": {"user": "u17"}}}
+CALL = {"id": "c0", "type": "function", "function": {"name": "get_account", "arguments": '{"user": "u17"}'}}
 TALK: list[Message] = [
     {"role": "system", "content": "you are a help desk ."},
     {"role": "user", "content": "cancel my lamp please"},
@@ -75,17 +77,30 @@ def test_loss_is_on_the_assistants_turns_with_their_ends_alone(tiny_model_dir: P
     assert row.input_ids[: row.labels.index(learned[0])] == tokenizer.encode(prompt, add_special_tokens=False)
 
 
+def with_template(base: Path, folder: Path, old: str, new: str) -> Path:
+    """A copy of the model with something else in its chat template."""
+    folder.mkdir()
+    for file in base.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    template = (folder / "chat_template.jinja").read_text()
+    assert old in template
+    (folder / "chat_template.jinja").write_text(template.replace(old, new))
+    return folder
+
+
+def test_calls_are_rendered_as_the_policy_server_renders_them(tiny_model_dir: Path, tmp_path: Path) -> None:
+    shown = "{{ m.content or '' }} {{ m.tool_calls | tojson if m.tool_calls }}"
+    base = with_template(tiny_model_dir, tmp_path / "base", "{{ m.content or '' }}", shown)
+    [row] = rows_of(SftJob.model_validate(make_job(base, tmp_path, [{"messages": TALK}])))
+    *before, last = ChatRequest.model_validate({"model": "base", "messages": TALK[:5]}).template_messages()
+    chat = ChatFormat(base, frozenset())
+    assert row.input_ids == chat.prompt_ids(before, None) + chat.answer_ids(before, last, None)
+
+
 def test_a_history_that_is_rendered_otherwise_later_begins_a_new_row(tiny_model_dir: Path, tmp_path: Path) -> None:
-    base = tmp_path / "base"
-    base.mkdir()
-    for file in tiny_model_dir.iterdir():
-        (base / file.name).write_bytes(file.read_bytes())
     # As models that think: earlier answers are shown without their first word.
-    template = (base / "chat_template.jinja").read_text()
-    shown = "{{ m.content or '' if loop.last else (m.content or '')[5:] }}"
-    (base / "chat_template.jinja").write_text(
-        template.replace("<|assistant|> {{ m.content or '' }}", f"<|assistant|> {shown}")
-    )
+    shown = "<|assistant|> {{ m.content or '' if loop.last else (m.content or '')[5:] }}"
+    base = with_template(tiny_model_dir, tmp_path / "base", "<|assistant|> {{ m.content or '' }}", shown)
     messages = [*TALK[:2], {"role": "assistant", "content": "done . bye"}, TALK[-1], TALK[4]]
     rows = rows_of(SftJob.model_validate(make_job(base, tmp_path, [{"messages": messages}])))
     assert len(rows) == 2
@@ -101,6 +116,16 @@ def test_a_history_that_is_rendered_otherwise_later_begins_a_new_row(tiny_model_
             {"messages": [*TALK[:1], {"role": "assistant", "content": "bye " * 300}]},
             r"conversation t0: message 1 ends after 3\d\d tokens, .* has room for 256",
         ),
+        (
+            {
+                "messages": [
+                    *TALK[:2],
+                    {**TALK[2], "tool_calls": [{**CALL, "function": {"name": "f", "arguments": "[]"}}]},
+                ]
+            },
+            r"message 2 can't be rendered: .*2.tool_calls.0.function.arguments '\[\]': must be a JSON object",
+        ),
+        ({"messages": [*TALK[:2], {"role": "robot"}]}, r"conversations.jsonl:1 messages.2.role \"robot\": must be .*"),
     ],
 )
 def test_what_can_not_be_learned_from_is_said(

@@ -13,7 +13,7 @@ from peft import PeftModel
 from transformers import AutoModelForCausalLM
 
 from trainer.tests.conftest import save_adapter
-from trainer.tests.train_harness import TARGETS, Message, Worker, make_job, terminate
+from trainer.tests.train_harness import LORA, TARGETS, Message, Worker, make_job, terminate
 from trainer.train.channel import Channel
 from trainer.train.distill import DistillingTrainer, taught_batch
 from trainer.train.job import BadJob, parse_job
@@ -21,6 +21,8 @@ from trainer.train.rollouts import Rollout
 from trainer.train.run import make_trainer
 
 STEPS = 5
+DROPPING = {**LORA, "dropout": 0.25}
+"""With dropout the weights depend on every random number that is drawn."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +49,7 @@ class Taught(Worker):
 
 @pytest.fixture(scope="module")
 def uninterrupted(tiny_model_dir: Path, teachers: list[str], tmp_path_factory: pytest.TempPathFactory) -> Worker:
-    return Taught(tiny_model_dir, tmp_path_factory.mktemp("distill"), teachers).run()
+    return Taught(tiny_model_dir, tmp_path_factory.mktemp("distill"), teachers, lora=DROPPING).run()
 
 
 def adapter_bytes(run: Worker) -> bytes:
@@ -108,19 +110,20 @@ def test_the_student_comes_nearer_to_its_teachers(tiny_model_dir: Path, tmp_path
     assert run.of_type("step")[0]["metrics"]["teachers"] == 2
 
 
+@pytest.mark.parametrize("step", [0, 3])
 def test_stopped_it_goes_on_to_the_same_bytes(
-    tiny_model_dir: Path, tmp_path: Path, teachers: list[str], uninterrupted: Worker
+    tiny_model_dir: Path, tmp_path: Path, teachers: list[str], uninterrupted: Worker, step: int
 ) -> None:
     def stop(message: Message, process: subprocess.Popen) -> bool | None:
-        if message["type"] == "rollouts" and message["step"] == 3:
+        if message["type"] == "rollouts" and message["step"] == step:
             terminate(process)
             return False
         return None
 
-    run = Taught(tiny_model_dir, tmp_path, teachers).run(on_message=stop)
-    assert run.messages[-1] == {"type": "interrupted", "step": 3}, run.stderr
-    again = Taught(tiny_model_dir, tmp_path, teachers).run()
-    assert again.messages[0] == {"type": "ready", "step": 3}
+    run = Taught(tiny_model_dir, tmp_path, teachers, lora=DROPPING).run(on_message=stop)
+    assert run.messages[-1] == {"type": "interrupted", "step": step}, run.stderr
+    again = Taught(tiny_model_dir, tmp_path, teachers, lora=DROPPING).run()
+    assert again.messages[0] == {"type": "ready", "step": step}
     assert adapter_bytes(again) == adapter_bytes(uninterrupted)
     saved = json.loads((tmp_path / "out" / f"checkpoint-{STEPS}" / "manifest.json").read_text())["files"]
     assert not [name for name in saved if "teacher" in name]

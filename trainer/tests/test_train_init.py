@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from trainer.merge import main as merge
 from trainer.peft_folder import read_peft_folder
 from trainer.tests.conftest import save_adapter, save_tiny_model
-from trainer.tests.train_harness import LORA, TARGETS, Message, Worker, make_job
+from trainer.tests.train_harness import LORA, ROOT, TARGETS, Message, Worker, make_job
 from trainer.train.job import BadJob, parse_job
 from trainer.train.model import build_model
 
@@ -142,6 +144,26 @@ def test_dropout_is_the_jobs(tiny_model_dir: Path, parts_sum: Path, tmp_path: Pa
     model = build_model(parse_job(job))
     assert {module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)} == {0.25}
     assert model.peft_config["default"].lora_dropout == 0.25
+
+
+def test_what_is_saved_is_the_same_bytes_in_every_process(
+    tiny_model_dir: Path, parts_sum: Path, tmp_path: Path
+) -> None:
+    program = """
+import sys
+from pathlib import Path
+from trainer.train.job import read_job
+from trainer.train.model import build_model
+from trainer.train.saving import save_adapter
+save_adapter(build_model(read_job(sys.argv[1])), Path(sys.argv[2]))
+"""
+    job = tmp_path / "job.json"
+    job.write_text(json.dumps(make_job(tiny_model_dir, tmp_path / "out", init_adapter=str(parts_sum))))
+    for hash_seed in ("1", "2"):
+        command = [sys.executable, "-c", program, str(job), str(tmp_path / hash_seed)]
+        subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": hash_seed}, check=True)
+    for name in (WEIGHTS, CONFIG):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
 
 
 def without_weights(adapter: Path) -> None:

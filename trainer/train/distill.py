@@ -116,7 +116,9 @@ class DistillingTrainer(CapabilityTrainer):
         """What the adapter is called in the model, where it has this weight from now on."""
         if folder not in self._names:
             name = f"teacher_{len(self._names)}"
-            self.model.load_adapter(folder, name)
+            # PEFT initialises what it then reads; a resumed training, which loads it later, is to drop out the same.
+            with torch.random.fork_rng():
+                self.model.load_adapter(folder, name)
             self._names[folder] = name
         for module in self.model.modules():
             if isinstance(module, LoraLayer):

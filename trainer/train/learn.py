@@ -52,7 +52,8 @@ def _learn(job: LoraJob, channel: Channel, output: Path, steps: int, make: Calla
     if step < steps:
         trainer = make(output)
         _announce(channel, step, checkpoint)
-        if not _train(trainer, checkpoint):
+        # What checkpoint-0 holds follows from the job, and resuming it, transformers would make one draw twice.
+        if not _train(trainer, checkpoint if step > 0 else None):
             channel.send({"type": "interrupted", "step": trainer.state.global_step})
             return
     else:

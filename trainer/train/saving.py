@@ -5,6 +5,7 @@ nothing behind."""
 
 from __future__ import annotations
 
+import copy
 import math
 import shutil
 from collections.abc import Callable
@@ -80,7 +81,8 @@ class TellsAndSaves:
 
 
 def save_adapter(model: Any, folder: Path) -> None:
-    """Writes the LoRA as a PEFT folder: adapter_config.json and adapter_model.safetensors, nothing else."""
+    """Writes the LoRA as a PEFT folder: adapter_config.json and adapter_model.safetensors, nothing else. The same LoRA,
+    the same bytes: rollouts are known by them."""
     from peft import get_peft_model_state_dict
 
     shutil.rmtree(folder, ignore_errors=True)
@@ -88,7 +90,8 @@ def save_adapter(model: Any, folder: Path) -> None:
     weights = get_peft_model_state_dict(model, save_embedding_layers=False)
     weights = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
     save_file(weights, folder / "adapter_model.safetensors", metadata={"format": "pt"})
-    config = model.peft_config["default"]
-    training, config.inference_mode = config.inference_mode, True
+    config = copy.copy(model.peft_config["default"])
+    config.inference_mode = True
+    if isinstance(config.target_modules, set):  # PEFT would list it in the order of this process
+        config.target_modules = sorted(config.target_modules)
     config.save_pretrained(str(folder))
-    config.inference_mode = training
