@@ -7,7 +7,6 @@ Invariant: what `forward` returns equals the plain transformers forward of each 
 
 from __future__ import annotations
 
-import logging
 import os
 from pathlib import Path
 
@@ -24,18 +23,8 @@ from trainer.serve.state_pool import StatePool
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 
-log = logging.getLogger(__name__)
-
-
-def memory_of(device: torch.device) -> int:
-    """Bytes of memory that a device has."""
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[1]
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
 class ModelRunner:
-    """A causal LM with room for `slots` rows, or for as many as fit into half of the memory."""
+    """A causal LM with room for `slots` rows."""
 
     def __init__(self, folder: Path, *, slots: int, device: str = "auto") -> None:
         from transformers import AutoModelForCausalLM
@@ -62,24 +51,12 @@ class ModelRunner:
         probes = [[(7 * i + n) % config.vocab_size for i in range(n)] for n in (11, 7)]
         with torch.inference_mode():
             plain = [self.model(torch.tensor([p], device=self.device)).logits[0].log_softmax(-1) for p in probes]
-        self.pool = self._pool()
-        most = memory_of(self.device) // 2  # the weights, the prefixes and others need some as well
-        if self.slots > (fitting := max(1, most // self.pool.largest_slot)):
-            log.warning(
-                f"{fitting} rows at once in place of {self.slots}: {self.slots} of {self.context} tokens could come to "
-                f"{self.slots * self.pool.largest_slot / 1e9:.1f} GB, and half of the memory is {most / 1e9:.1f} GB; "
-                f"for more rows lower max_position_embeddings in the model's config.json, or serve it where there is "
-                f"more memory; --max-batch {fitting} asks for no more"
-            )
-            self.slots = fitting
-            self.pool = self._pool()
+        self.pool = StatePool(
+            config, slots=self.slots, context=self.context, dtype=self.model.dtype, device=self.device
+        )
         packed.install(self.model)
         self.mix = LoraMix(self.model)
         self._check(probes, plain)
-
-    def _pool(self) -> StatePool:
-        config, dtype = self.model.config, self.model.dtype
-        return StatePool(config, slots=self.slots, context=self.context, dtype=dtype, device=self.device)
 
     def _check(self, probes: list[list[int]], plain: list[torch.Tensor]) -> None:
         """Feeds the probes in unequal parts, the second joining late, and compares with what the plain model gave."""

@@ -74,14 +74,6 @@ class StatePool:
         held = (layers * kinds * heads * size * length + state) * self.kv.element_size()
         return held + self.embedded[0].nbytes
 
-    @property
-    def largest_slot(self) -> int:
-        """The most memory that a slot ever takes: while its room grows for the last time, the old one included."""
-        before, capacity = 0, min(FIRST_CAPACITY, self.context)
-        while capacity < self.context:
-            before, capacity = capacity, min(2 * capacity, self.context)
-        return self.snapshot_bytes(before) + self.snapshot_bytes(capacity)
-
     def reserve(self, length: int) -> None:
         """Makes room for rows of `length` tokens."""
         capacity = self.kv.shape[4]

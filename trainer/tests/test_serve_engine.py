@@ -130,26 +130,6 @@ def test_a_window_that_is_shorter_than_the_context_is_refused(tmp_path, kind, wi
         ModelRunner(folder, slots=2)
 
 
-def test_of_rows_there_are_as_many_as_fit_into_half_of_the_memory(tiny_llama_dir, monkeypatch, caplog):
-    # Keys and values: 4 layers, 2 heads of 8 numbers, so 512 bytes a token.
-    token = 4 * 2 * 2 * 8 * 4
-    slot = (256 + 128) * token
-
-    def slots(memory: int) -> int:
-        monkeypatch.setattr("trainer.serve.runner.memory_of", lambda device: memory)
-        runner = ModelRunner(tiny_llama_dir, slots=8)
-        before = runner.pool.kv.nbytes
-        runner.pool.reserve(256)
-        assert runner.slots == runner.pool.slots == 1 or before + runner.pool.kv.nbytes <= memory / 2
-        return runner.slots
-
-    assert slots(2 * 9 * slot) == 8
-    assert caplog.text == ""
-    assert slots(2 * 5 * slot + slot) == 5
-    assert "5 rows at once in place of 8: 8 of 256 tokens could come to" in caplog.text
-    assert slots(slot) == 1
-
-
 def test_the_likeliest_tokens_are_those_of_the_plain_model(setting):
     model, _, plain = setting
     asked = GenerationRequest(words(3, 9), "base", 2, temperature=0, likeliest=5)
