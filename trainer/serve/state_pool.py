@@ -8,12 +8,18 @@ any slot, and it is whole: attention state can be cut to a shorter prefix, convo
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 import torch
 from transformers import PretrainedConfig
 
+log = logging.getLogger(__name__)
+
 FIRST_CAPACITY = 128
+
+MUCH = 4_000_000_000
+"""Bytes of room for which others may be missing them: from then on every growth is said."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,12 @@ class StatePool:
             return
         while capacity < length:
             capacity = min(2 * capacity, self.context)
+        # Said before it is taken: where there is not so much, it is the last line of the log.
+        if (size := self.slots * self.snapshot_bytes(capacity)) > MUCH:
+            log.warning(
+                f"a row of {length} tokens: room for {self.slots} rows of {capacity} takes {size / 1e9:.1f} GB, "
+                f"half as much more while it grows; a lower policyServer.maxBatch takes less"
+            )
         larger = self.kv.new_zeros(*self.kv.shape[:4], capacity, self.kv.shape[5])
         larger[:, :, :, :, : self.kv.shape[4]] = self.kv
         self.kv = larger

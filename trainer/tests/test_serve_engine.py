@@ -143,3 +143,14 @@ def test_the_likeliest_tokens_are_those_of_the_plain_model(setting):
     assert [token for token, _ in outcome.likeliest[0]] == expected.indices.tolist()
     np.testing.assert_allclose([p for _, p in outcome.likeliest[0]], expected.values.tolist(), atol=1e-4)
     assert outcome.likeliest[0][0] == (outcome.token_ids[0], pytest.approx(outcome.logprobs[0]))
+
+
+def test_room_that_may_not_be_there_is_said_before_it_is_taken(tiny_llama_dir, monkeypatch, caplog):
+    pool = ModelRunner(tiny_llama_dir, slots=4).pool
+    pool.reserve(129)
+    assert caplog.messages == []
+    monkeypatch.setattr("trainer.serve.state_pool.MUCH", 0)
+    pool.kv = pool.kv[..., :128, :]
+    pool.reserve(129)
+    assert "a row of 129 tokens: room for 4 rows of 256 takes" in caplog.text
+    assert "a lower policyServer.maxBatch takes less" in caplog.text
