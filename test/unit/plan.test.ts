@@ -181,6 +181,9 @@ test('what nothing has measured takes longer with a larger base model', () => {
   const [rollout, training] = seconds(0.538);
   expect(rollout).toEqual([expect.closeTo(0.225, 2), expect.closeTo(0.44, 2)]);
   expect(training).toEqual([expect.closeTo(0.475, 2), expect.closeTo(0.93, 2)]);
+  const campaign = shipped('real');
+  const { completionTokens } = ratesOf({ campaign, reports: [], gigabytes: 0.538 }).rollout;
+  expect(completionTokens).toMatchObject({ low: 20, high: campaign.rollouts.sampling.maxTokens, basis: 'assumed' });
 });
 
 test('a plan from the rates of a finished campaign gives its wall time back', () => {

@@ -103,7 +103,7 @@ type Assumed = Record<Kind, Record<Quantity, Range & { source: string }>>;
 const perGigabyte = { rollout: 0.4, training: 0.86 };
 const DEMO_GIGABYTES = 0.004;
 
-function assumptions({ policyServer, workers }: Campaign, gigabytes: number): Assumed {
+function assumptions({ policyServer, workers, rollouts }: Campaign, gigabytes: number): Assumed {
   if (policyServer.kind === 'embedded') {
     const demo = 'the demo, seed 2 (docs/results/demo.md): its model, its environment, two cores';
     const weights = `${gigabytes.toFixed(2)} GB of weights, as docs/results/bench.md has it for 0.54 GB and 64 tokens; two cores`;
@@ -113,7 +113,15 @@ function assumptions({ policyServer, workers }: Campaign, gigabytes: number): As
       source: more > value ? weights : demo,
     });
     const larger = Math.max(0, gigabytes - DEMO_GIGABYTES);
-    const tokens = { promptTokens: of(340), completionTokens: of(20) };
+    const chat =
+      'no measurement: between the demo and SmolLM2-135M on instructions (docs/results/real.md), one answer as long as may be';
+    const tokens =
+      larger === 0
+        ? { promptTokens: of(340), completionTokens: of(20) }
+        : {
+            promptTokens: { low: 50, high: 340, source: chat },
+            completionTokens: { low: 20, high: Math.max(20, rollouts.sampling.maxTokens), source: chat },
+          };
     return {
       rollout: { seconds: of(0.011, larger * perGigabyte.rollout), ...tokens },
       training: { seconds: of(0.016, larger * perGigabyte.training), ...tokens },
