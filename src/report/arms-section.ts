@@ -72,11 +72,10 @@ const armsTable = (arms: readonly Arm[], view: View): Markup =>
     ]),
   });
 
-const whatIs = ({ role, kind, routable, conversations, builtOn = [] }: Arm): string => {
-  const of = builtOn.length > 0 ? ` of ${builtOn.join(', ')}` : '';
-  return role === 'baseline'
-    ? `baseline ${kind ?? ''}${of}${conversations === undefined ? '' : `, ${conversations} conversations`}${routable ? ', routable' : ''}`
-    : `${role}${of}`;
+const whatIs = ({ role, kind, routable, conversations, builtOn = [] }: Arm): Markup => {
+  const more = `${conversations === undefined ? '' : `, ${conversations} conversations`}${routable ? ', routable' : ''}`;
+  const of = builtOn.length > 0 && markup`<div class="quiet small">of ${builtOn.join(', ')}</div>`;
+  return markup`${role === 'baseline' ? `baseline ${kind ?? ''}${more}` : role}${of}`;
 };
 
 const training = (arm: Arm, view: View): Markup => {
