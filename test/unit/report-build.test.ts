@@ -313,7 +313,7 @@ test('a baseline that takes over environments or adapters names the capabilities
   expect((await built(20)).arm.allRollouts.value).toBe(own + 6 + 5);
   const { draft, arm } = await built(40);
   expect(arm.allRollouts.value).toBe(own + 6 + 5 + 5);
-  expect(renderReport({ report: draft }).html).toContain(`baseline grpo_target of ${one}`);
+  expect(renderReport({ report: draft }).html).toContain(`baseline grpo_target<div class="quiet small">of ${one}`);
   expect(armOf(report, 'theirs').builtOn).toBeUndefined();
 });
 
@@ -379,7 +379,7 @@ test('a composite says of which pairs it is and from what it started; its row co
   const { html } = renderReport({ report: draft });
   const said = `of ${one} with ${two} (100%); 25.0% of 48 failures need two capabilities at once`;
   expect(html).toContain(said);
-  expect(html).toContain(`adapter of ${one}, ${two}`);
+  expect(html).toContain(`adapter<div class="quiet small">of ${one}, ${two}</div>`);
   const terminal = terminalTable(completeReport(draft));
   expect(terminal).toMatch(new RegExp(`${name} +pairs +25`));
   expect(
