@@ -130,6 +130,26 @@ test('trace_then_target trains on the target from the sum of the adapters, and i
   expect(training('all_at_first')?.training.steps).toBe(4);
 });
 
+test('trace_then_joint trains on the environments mixed from the sum of the adapters, on seeds that these have not seen', async () => {
+  const { training, arm, target } = await run([{ kind: 'trace_then_joint', share: 1 / 3 }]);
+  const from = [refuse, tell].map((name) => ({ ref: artifact(`${name}-2`), weight: 1 }));
+  expect(training('trace_then_joint')).toMatchObject({
+    environment: mixtureSpec([refuse, tell].map((name) => ({ module: artifact(`${name}-1`), hints: false }))),
+    // The adapters' own trainings take the first 4 steps' seeds.
+    tasks: { kind: 'mixed', unlike: target, from: TRAINING_SEEDS + 4 * 32, count: 4 * 32 },
+    training: { steps: 4 },
+    from,
+  });
+  const { iterations, builtOn, trainedOn } = arm('trace_then_joint');
+  expect(iterations?.map(({ step, rollouts }) => [step, rollouts / STEP])).toEqual([
+    [0, 4],
+    [2, 6],
+    [4, 8],
+  ]);
+  expect(builtOn).toEqual([refuse, tell].map((capability) => ({ capability, rollouts: 2 * STEP })));
+  expect(trainedOn).toMatchObject([{ seeds: 4 * 32 + 2 * 32 }, { seeds: 4 * 32 + 2 * 32 }]);
+});
+
 test('distill teaches one adapter what the router chooses, with the adapters that a part of the budget comes to', async () => {
   let order: string[] = [];
   const { training, arm, target, seen } = await run([{ kind: 'distill', share: 1 / 3, learningRate: 0.5 }], {

@@ -7,13 +7,14 @@ import { grpoSingle } from './grpo-single';
 import { grpoTarget } from './grpo-target';
 import { joint } from './joint';
 import { sft } from './sft';
-import { traceThenTarget } from './trace-then-target';
+import { traceThenJoint, traceThenTarget } from './trace-then';
 
 export const arms: readonly ArmKind[] = [
   grpoTarget,
   grpoSingle,
   joint,
   traceThenTarget,
+  traceThenJoint,
   distill,
   sft,
   environments,

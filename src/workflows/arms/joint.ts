@@ -1,7 +1,7 @@
 /** One LoRA on the environments of all capabilities, mixed: what `trace` trains apart. */
 import { defineKind } from '../../domain/kind';
 import { plannedWhole, type Arm, type ArmKind } from './arm';
-import { moduleOf, trainOnModules } from './modules';
+import { calibratedModules, trainOnModules } from './modules';
 
 export const joint: ArmKind = {
   ...defineKind<Record<never, never>, Arm>({
@@ -9,11 +9,7 @@ export const joint: ArmKind = {
     version: '1',
     options: {},
     open: (_options, maker) => async (context) => {
-      const calibrated = context.capabilities.flatMap((capability) => {
-        const module = moduleOf(capability);
-        return module ? [{ ...module, capability: capability.name }] : [];
-      });
-      if (calibrated.length === 0) throw new Error('no capability has a calibrated environment to train on');
+      const calibrated = calibratedModules(context);
       const outcome = await trainOnModules(context, { modules: calibrated, maker });
       return { ...outcome, builtOn: calibrated.map(({ capability }) => ({ capability, rollouts: 0 })) };
     },

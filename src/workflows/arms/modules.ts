@@ -6,6 +6,7 @@ import type { ArtifactRef } from '../../domain/artifacts';
 import { mixtureSpec, sandboxSpec } from '../../domain/environment-spec';
 import type { Identity } from '../../domain/kind';
 import type { ArmOutcome, CapabilityResult } from '../../domain/results';
+import type { FixedPolicy } from '../../domain/rollout';
 import { acceptedWith, isCalibrated } from '../../domain/synthesis-round';
 import { seedsOfEach, TRAINING_SEEDS } from '../../sandbox/seeds';
 import { part, seeds as seedsOf } from '../steps';
@@ -28,15 +29,38 @@ export function moduleOf({ rounds }: CapabilityResult): TrainedModule | undefine
   return { module: round.module, hints: hints !== undefined, ...(easier !== undefined && { easier }) };
 }
 
-/** One LoRA on all of them, with the whole budget: as many seeds of each, two in a row. */
+/** Of all capabilities that have one. Throws if none has. */
+export function calibratedModules({ capabilities }: Pick<ArmContext, 'capabilities'>): (TrainedModule & {
+  capability: string;
+})[] {
+  const calibrated = capabilities.flatMap((capability) => {
+    const module = moduleOf(capability);
+    return module ? [{ ...module, capability: capability.name }] : [];
+  });
+  if (calibrated.length === 0) throw new Error('no capability has a calibrated environment to train on');
+  return calibrated;
+}
+
+interface OnModules {
+  modules: readonly TrainedModule[];
+  maker: Identity;
+  /** The adapters whose sum it starts from. They have seen the first training seeds: it takes the next ones. */
+  from?: FixedPolicy['adapters'];
+  /** Training rollouts that the arm has cost already. */
+  spent?: number;
+}
+
+/** One LoRA on all of them, with what is left of the budget: as many seeds of each, two in a row. */
 export async function trainOnModules(
   { campaign, prepared, name, budget, status }: ArmContext,
-  { modules, maker }: { modules: readonly TrainedModule[]; maker: Identity },
+  { modules, maker, from, spent = 0 }: OnModules,
 ): Promise<ArmOutcome> {
-  const steps = stepsWithin(campaign, budget);
+  const steps = stepsWithin(campaign, budget - spent);
   const [first, ...others] = modules;
   if (!first) throw new Error('there is no module to train on');
-  const seeds = { from: TRAINING_SEEDS, count: steps * campaign.training.groupsPerStep };
+  const { groupsPerStep } = campaign.training;
+  const seen = from ? campaign.training.steps * groupsPerStep : 0;
+  const seeds = { from: TRAINING_SEEDS + seen, count: steps * groupsPerStep };
   const mixed = others.length > 0;
   const trained = await train({
     campaign,
@@ -53,13 +77,16 @@ export async function trainOnModules(
     heldOut: part(prepared.plan, 'heldOut'),
     heldOutOn: campaign.target,
     steps,
+    ...(from && { from }),
     ...(modules.some(({ hints }) => hints) && { hints: { share: campaign.training.hintShare } }),
   });
   return {
     ...trained,
+    iterations: trained.iterations.map((one) => ({ ...one, rollouts: spent + one.rollouts })),
     trainedOn: modules.map(({ module, easier }) => ({
       module,
-      seeds: seedsOfEach(modules.length, seeds.count),
+      // The adapters' own count as well.
+      seeds: seen + seedsOfEach(modules.length, seeds.count),
       ...(easier !== undefined && { easier }),
     })),
   };
