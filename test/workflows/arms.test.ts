@@ -150,6 +150,22 @@ test('trace_then_joint trains on the environments mixed from the sum of the adap
   expect(trainedOn).toMatchObject([{ seeds: 4 * 32 + 2 * 32 }, { seeds: 4 * 32 + 2 * 32 }]);
 });
 
+test('trace_then_joint counts the environment of a capability that came to no adapter', async () => {
+  const { activities } = fakeActivities();
+  const { arm } = await run([{ kind: 'trace_then_joint' }], {
+    train: async (input) => {
+      if (input.name !== tell) return activities.train(input);
+      throw ApplicationFailure.create({ type: 'Diverged', message: 'not this one', nonRetryable: true });
+    },
+  });
+  const { builtOn, trainedOn } = arm('trace_then_joint');
+  expect(builtOn?.map(({ capability, rollouts }) => [capability, rollouts > 0])).toEqual([
+    [refuse, true],
+    [tell, false],
+  ]);
+  expect(trainedOn).toHaveLength(2);
+});
+
 test('distill teaches one adapter what the router chooses, with the adapters that a part of the budget comes to', async () => {
   let order: string[] = [];
   const { training, arm, target, seen } = await run([{ kind: 'distill', share: 1 / 3, learningRate: 0.5 }], {

@@ -29,18 +29,6 @@ export function moduleOf({ rounds }: CapabilityResult): TrainedModule | undefine
   return { module: round.module, hints: hints !== undefined, ...(easier !== undefined && { easier }) };
 }
 
-/** Of all capabilities that have one. Throws if none has. */
-export function calibratedModules({ capabilities }: Pick<ArmContext, 'capabilities'>): (TrainedModule & {
-  capability: string;
-})[] {
-  const calibrated = capabilities.flatMap((capability) => {
-    const module = moduleOf(capability);
-    return module ? [{ ...module, capability: capability.name }] : [];
-  });
-  if (calibrated.length === 0) throw new Error('no capability has a calibrated environment to train on');
-  return calibrated;
-}
-
 interface OnModules {
   modules: readonly TrainedModule[];
   maker: Identity;
@@ -90,4 +78,15 @@ export async function trainOnModules(
       ...(easier !== undefined && { easier }),
     })),
   };
+}
+
+/** The same on the environments of all capabilities that have a calibrated one. Throws if none has. */
+export async function trainOnCapabilities(context: ArmContext, rest: Omit<OnModules, 'modules'>): Promise<ArmOutcome> {
+  const calibrated = context.capabilities.flatMap((capability) => {
+    const module = moduleOf(capability);
+    return module ? [{ ...module, capability: capability.name }] : [];
+  });
+  if (calibrated.length === 0) throw new Error('no capability has a calibrated environment to train on');
+  const outcome = await trainOnModules(context, { ...rest, modules: calibrated });
+  return { ...outcome, builtOn: calibrated.map(({ capability }) => ({ capability, rollouts: 0 })) };
 }

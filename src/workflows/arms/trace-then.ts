@@ -9,7 +9,7 @@ import type { FixedPolicy } from '../../domain/rollout';
 import { part, rollOut } from '../steps';
 import { plannedAfterAdapters, takenOver } from './adapters';
 import type { Arm, ArmContext, ArmKind, PlanContext } from './arm';
-import { calibratedModules, trainOnModules } from './modules';
+import { trainOnCapabilities } from './modules';
 import { trainOnTarget } from './target';
 
 /** The same options for both: of the budget, what is the arm's own at least; the rest is the adapters'. */
@@ -41,7 +41,9 @@ const traceThen = (o: {
           const outcome = await o.rest(context, { maker, from, spent: cost });
           const { policy, heldOut } = await evaluated(context, { base: context.prepared.base, adapters: from });
           const sum = { step: 0, rollouts: cost, policy, heldOut };
-          return { ...outcome, iterations: [sum, ...outcome.iterations], builtOn };
+          // An environment whose capability came to no adapter has cost its calibration all the same.
+          const others = (outcome.builtOn ?? []).filter((one) => !builtOn.some((b) => b.capability === one.capability));
+          return { ...outcome, iterations: [sum, ...outcome.iterations], builtOn: [...builtOn, ...others] };
         },
     }),
     routable: false,
@@ -55,7 +57,7 @@ export const traceThenTarget = traceThen({ kind: 'trace_then_target', share: 1 /
 export const traceThenJoint = traceThen({
   kind: 'trace_then_joint',
   share: 1 / 2,
-  rest: (context, rest) => trainOnModules(context, { ...rest, modules: calibratedModules(context) }),
+  rest: trainOnCapabilities,
 });
 
 /** The sum itself, before it is trained. */
