@@ -36,6 +36,8 @@ export interface Analyst {
   unsuited?(description: EnvironmentDescription, rule: SelectionRule): string | undefined;
   /** `outright`: all candidates are selected as they are, and label() is never called. */
   readonly selects: 'by labels' | 'outright';
+  /** How many capabilities are selected, where that is known before any rollout: `campaign plan` counts with it. */
+  readonly selected?: number;
   /** At most `rule.maxCandidates` candidates. */
   discover(input: DiscoverInput): Promise<Discovery>;
   /** One pass over all candidates: per candidate, lists that partition the trajectories it looked at. */

@@ -291,6 +291,12 @@ test('what analyst and synthesizer need and the target lacks: an error, and a wa
   expect(shop.text).not.toMatch(/^(error|warning): /m);
 });
 
+test('capabilities that are given outright are counted', async () => {
+  const { text } = await planned(resolve('campaigns/real.yaml'));
+  expect(text).toMatch(/^real: planned for the 6 capabilities that it is given /);
+  expect((await planned(resolve('campaigns/demo.yaml'))).text).toMatch(/^demo: planned for 4 capabilities; how many /);
+});
+
 test('on a terminal sentences are folded, and neither words nor tables', async () => {
   const [whole, folded] = [
     await planned(resolve('campaigns/demo.yaml')),

@@ -28,7 +28,7 @@ async function openGiven(file: string, { kind, version }: Identity): Promise<Ana
   return {
     identity: { kind, version, options },
     ignoresSeed: true,
-    selects: labels ? 'by labels' : 'outright',
+    ...(labels ? { selects: 'by labels' } : { selects: 'outright', selected: capabilities.length }),
 
     unsuited(_, { maxCandidates, passes }) {
       const { length } = capabilities;

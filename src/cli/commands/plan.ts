@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { parse } from 'yaml';
 import type { Campaign } from '../../domain/campaign';
 import type { Report } from '../../domain/report';
+import { kindOf } from '../../domain/kind';
 import { messageOf, UserError } from '../errors';
 import { foldText } from '../fold';
 import { lazy } from '../lazy';
@@ -18,7 +19,7 @@ import { publishedRun } from '../../domain/published';
 import { allReports } from './report-files';
 
 interface PlanOptions {
-  capabilities: number;
+  capabilities?: number;
   rates?: string;
 }
 
@@ -28,7 +29,11 @@ export function planCommand(program: Command): void {
     .description(
       'stages, rollouts, tokens, GPU-hours and wall time of a campaign, from measured rates where there are any',
     )
-    .option('--capabilities <n>', 'capabilities that are selected', wholeNumber(0, 100), publishedRun.capabilities)
+    .option(
+      '--capabilities <n>',
+      `capabilities that are selected (default: what the analyst is given outright, else ${publishedRun.capabilities}, as published)`,
+      wholeNumber(0, 100),
+    )
     .option('--rates <file>', 'rates for what no report of this home has measured (docs/plan.md)')
     .option('--json', 'print JSON')
     .action(async (path: string, _options: unknown, command: Command) => {
@@ -43,11 +48,13 @@ export function planCommand(program: Command): void {
       const reports = allReports(home.root).filter((report) => isLike(report, campaign, target.name));
       const gigabytes = weightBytes(campaign.baseModel.path) / 1e9;
       const rates = ratesOf({ campaign, reports, gigabytes, ...(file && { file }) });
-      const plan = estimate({ campaign, tasks: target.tasks, capabilities: options.capabilities, rates });
+      const given = await selectedBefore(campaign);
+      const capabilities = options.capabilities ?? given ?? publishedRun.capabilities;
+      const plan = estimate({ campaign, tasks: target.tasks, capabilities, rates });
       const languageModels = lazy.languageModelPlan().plannedQuestions({
         campaign,
         rollouts: target.tasks.discovery * campaign.rollouts.perTask,
-        capabilities: options.capabilities,
+        capabilities,
         description: target.description,
         trajectory: await trajectoryTokens(reports, home),
       });
@@ -61,11 +68,20 @@ export function planCommand(program: Command): void {
               ...plan,
               languageModels,
             })
-          : foldText(planText({ campaign, target, parts, plan, languageModels }), process.stdout.columns),
+          : foldText(planText({ campaign, target, parts, plan, given, languageModels }), process.stdout.columns),
       );
       if (parts.some(({ ok }) => !ok)) process.exitCode = 1;
     });
 }
+
+/** What `analyst` of a kind that can't be opened would select is not known either: the checks say why. */
+const selectedBefore = async ({ analyst }: Campaign): Promise<number | undefined> => {
+  try {
+    return (await kindOf(lazy.registry().analysts, analyst).open(analyst, undefined)).selected;
+  } catch {
+    return undefined;
+  }
+};
 
 /** Whether a report is of the same base model and target: then a rollout costs the same. */
 const isLike = ({ campaign }: Report, { baseModel }: Campaign, target: string): boolean =>

@@ -74,6 +74,8 @@ export function planText(o: {
   /** Analyst and synthesizer, held against the target. */
   parts: readonly Check[];
   plan: CampaignPlan;
+  /** Capabilities that are selected whatever the rollouts show. */
+  given?: number | undefined;
   languageModels: LanguageModelPlan;
 }): string {
   const { campaign, target, parts, plan, languageModels } = o;
@@ -88,7 +90,9 @@ export function planText(o: {
     ...(withGpus ? ['GPU-hours'] : []),
   ];
   return [
-    `${campaign.name}: planned for ${plan.capabilities} capabilities; how many are selected is known after the stage selection (--capabilities N)`,
+    plan.capabilities === o.given
+      ? `${campaign.name}: planned for the ${o.given} capabilities that it is given (--capabilities N for another number)`
+      : `${campaign.name}: planned for ${plan.capabilities} capabilities; how many are selected is known after the stage selection (--capabilities N)`,
     target.note + (target.description ? `, ${toldBy(target.description)}` : ''),
     ...lacks(parts),
     `tasks: ${tasks.discovery} for base rollouts, ${tasks.heldOut} held out, ${tasks.router} for the router, ${tasks.evaluation} test`,
