@@ -17,6 +17,7 @@ from transformers import PretrainedConfig
 log = logging.getLogger(__name__)
 
 FIRST_CAPACITY = 128
+FIRST_ROWS = 8
 
 MUCH = 4_000_000_000
 """Bytes of room for which others may be missing them: from then on every growth is said."""
@@ -42,7 +43,10 @@ class Snapshot:
 
 
 class StatePool:
-    """State of `slots` rows for the model of `config`; the room per row grows by doubling up to `context` tokens."""
+    """
+    State of up to `slots` rows for the model of `config`. Keys and values have room for as many rows as have run at a
+    time and as many tokens as the longest had; both grow by doubling, up to `slots` and `context`.
+    """
 
     def __init__(
         self, config: PretrainedConfig, *, slots: int, context: int, dtype: torch.dtype, device: torch.device
@@ -54,7 +58,8 @@ class StatePool:
         heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
         size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         capacity = min(FIRST_CAPACITY, context)
-        self.kv = torch.zeros(len(self._attention), 2, slots, heads, capacity, size, dtype=dtype, device=device)
+        rows = min(FIRST_ROWS, slots)
+        self.kv = torch.zeros(len(self._attention), 2, rows, heads, capacity, size, dtype=dtype, device=device)
         self.conv: torch.Tensor | None = None
         self.conv_past = 0
         if self._convolution:
@@ -64,7 +69,7 @@ class StatePool:
         self.embedded = torch.zeros(slots, config.hidden_size, device=device)
 
     def attention_state(self, layer: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keys and values of a layer, each [slots, kv_heads, capacity, d], to be written in place."""
+        """Keys and values of a layer, each [rows, kv_heads, capacity, d], to be written in place."""
         state = self.kv[self._attention[layer]]
         return state[0], state[1]
 
@@ -80,21 +85,22 @@ class StatePool:
         held = (layers * kinds * heads * size * length + state) * self.kv.element_size()
         return held + self.embedded[0].nbytes
 
-    def reserve(self, length: int) -> None:
-        """Makes room for rows of `length` tokens."""
-        capacity = self.kv.shape[4]
-        if length <= capacity:
+    def reserve(self, length: int, rows: int) -> None:
+        """Makes room for the first `rows` slots with `length` tokens each."""
+        held, capacity = self.kv.shape[2], self.kv.shape[4]
+        if length <= capacity and rows <= held:
             return
-        while capacity < length:
-            capacity = min(2 * capacity, self.context)
+        wanted_rows = _doubled(held, rows, self.slots)
+        wanted = _doubled(capacity, length, self.context)
         # Said before it is taken: where there is not so much, it is the last line of the log.
-        if (size := self.slots * self.snapshot_bytes(capacity)) > MUCH:
+        if (size := wanted_rows * self.snapshot_bytes(wanted)) > MUCH:
             log.warning(
-                f"a row of {length} tokens: room for {self.slots} rows of {capacity} takes {size / 1e9:.1f} GB, "
-                f"half as much more while it grows; a lower policyServer.maxBatch takes less"
+                f"{rows} rows of up to {length} tokens: room for {wanted_rows} rows of {wanted} takes {size / 1e9:.1f} "
+                f"GB, half as much more while it grows; a lower policyServer.maxBatch takes less"
             )
-        larger = self.kv.new_zeros(*self.kv.shape[:4], capacity, self.kv.shape[5])
-        larger[:, :, :, :, : self.kv.shape[4]] = self.kv
+        layers, kinds, _, heads, _, d = self.kv.shape
+        larger = self.kv.new_zeros(layers, kinds, wanted_rows, heads, wanted, d)
+        larger[:, :, :held, :, :capacity] = self.kv
         self.kv = larger
 
     def clear(self, slot: int) -> None:
@@ -105,7 +111,7 @@ class StatePool:
 
     def wipe(self, slot: int, length: int) -> None:
         """Empties a slot that may hold values that are not finite: a later row would be harmed where it masks them."""
-        self.kv[:, :, slot, :, :length] = 0
+        self.kv[:, :, slot : slot + 1, :, :length] = 0  # a slot that was never fed may have no room yet
 
     def save(self, slot: int, length: int) -> Snapshot:
         """Copies out a slot that has been fed `length` tokens."""
@@ -114,8 +120,15 @@ class StatePool:
 
     def restore(self, slot: int, snapshot: Snapshot) -> None:
         """Puts a slot into the state of a snapshot."""
-        self.reserve(snapshot.length)
+        self.reserve(snapshot.length, slot + 1)
         self.kv[:, :, slot, :, : snapshot.length] = snapshot.attention
         if self.conv is not None:
             self.conv[:, slot] = snapshot.convolution
         self.embedded[slot] = snapshot.embedded
+
+
+def _doubled(now: int, wanted: int, limit: int) -> int:
+    """`now`, doubled until it holds `wanted`, at most `limit`."""
+    while now < wanted:
+        now = min(2 * now, limit)
+    return now

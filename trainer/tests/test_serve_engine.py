@@ -145,12 +145,23 @@ def test_the_likeliest_tokens_are_those_of_the_plain_model(setting):
     assert outcome.likeliest[0][0] == (outcome.token_ids[0], pytest.approx(outcome.logprobs[0]))
 
 
+def test_room_is_made_for_the_rows_that_run(tiny_llama_dir):
+    pool = ModelRunner(tiny_llama_dir, slots=64).pool
+    assert pool.kv.shape[2] == 8
+    pool.kv.fill_(1)
+    pool.wipe(slot=63, length=128)
+    pool.reserve(129, rows=9)
+    assert (pool.kv.shape[2], pool.kv.shape[4]) == (16, 256)
+    assert pool.kv[:, :, :8, :, :128].min() == 1
+    assert pool.kv.sum() == pool.kv[:, :, :8, :, :128].numel()
+
+
 def test_room_that_may_not_be_there_is_said_before_it_is_taken(tiny_llama_dir, monkeypatch, caplog):
     pool = ModelRunner(tiny_llama_dir, slots=4).pool
-    pool.reserve(129)
+    pool.reserve(129, rows=4)
     assert caplog.messages == []
     monkeypatch.setattr("trainer.serve.state_pool.MUCH", 0)
     pool.kv = pool.kv[..., :128, :]
-    pool.reserve(129)
-    assert "a row of 129 tokens: room for 4 rows of 256 takes" in caplog.text
+    pool.reserve(129, rows=4)
+    assert "4 rows of up to 129 tokens: room for 4 rows of 256 takes" in caplog.text
     assert "a lower policyServer.maxBatch takes less" in caplog.text
