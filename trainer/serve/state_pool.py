@@ -45,7 +45,7 @@ class Snapshot:
 class StatePool:
     """
     State of up to `slots` rows for the model of `config`. Keys and values have room for as many rows as have run at a
-    time and as many tokens as the longest had; both grow by doubling, up to `slots` and `context`.
+    time and as many tokens as the longest had, with some to spare, up to `slots` and `context`.
     """
 
     def __init__(
@@ -57,9 +57,10 @@ class StatePool:
         self._convolution = {layer: n for n, layer in enumerate(i for i, k in enumerate(kinds) if k == "conv")}
         heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
         size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-        capacity = min(FIRST_CAPACITY, context)
-        rows = min(FIRST_ROWS, slots)
-        self.kv = torch.zeros(len(self._attention), 2, rows, heads, capacity, size, dtype=dtype, device=device)
+        self.rows, self.capacity = min(FIRST_ROWS, slots), min(FIRST_CAPACITY, context)
+        room = (2, self.rows, heads, self.capacity, size)
+        # A tensor a layer: growing takes the room of one twice, not of all.
+        self.kv = [torch.zeros(room, dtype=dtype, device=device) for _ in self._attention]
         self.conv: torch.Tensor | None = None
         self.conv_past = 0
         if self._convolution:
@@ -80,28 +81,26 @@ class StatePool:
 
     def snapshot_bytes(self, length: int) -> int:
         """Memory of a snapshot after `length` tokens."""
-        layers, kinds, _, heads, _, size = self.kv.shape
-        state = 0 if self.conv is None else self.conv[:, 0].numel()
-        held = (layers * kinds * heads * size * length + state) * self.kv.element_size()
-        return held + self.embedded[0].nbytes
+        held = sum(layer[:, 0, :, 0].nbytes for layer in self.kv) * length
+        return held + (0 if self.conv is None else self.conv[:, 0].nbytes) + self.embedded[0].nbytes
 
     def reserve(self, length: int, rows: int) -> None:
         """Makes room for the first `rows` slots with `length` tokens each."""
-        held, capacity = self.kv.shape[2], self.kv.shape[4]
-        if length <= capacity and rows <= held:
+        if length <= self.capacity and rows <= self.rows:
             return
-        wanted_rows = _doubled(held, rows, self.slots)
-        wanted = _doubled(capacity, length, self.context)
+        held, capacity = self.rows, self.capacity
+        self.rows = _grown(held, rows, self.slots)
+        self.capacity = _grown(capacity, length, self.context)
         # Said before it is taken: where there is not so much, it is the last line of the log.
-        if (size := wanted_rows * self.snapshot_bytes(wanted)) > MUCH:
+        if (size := self.rows * self.snapshot_bytes(self.capacity)) > MUCH:
             log.warning(
-                f"{rows} rows of up to {length} tokens: room for {wanted_rows} rows of {wanted} takes {size / 1e9:.1f} "
-                f"GB, half as much more while it grows; a lower policyServer.maxBatch takes less"
+                f"room for {self.rows} rows of {self.capacity} tokens takes {size / 1e9:.1f} GB; "
+                f"a lower policyServer.maxBatch takes less"
             )
-        layers, kinds, _, heads, _, d = self.kv.shape
-        larger = self.kv.new_zeros(layers, kinds, wanted_rows, heads, wanted, d)
-        larger[:, :, :held, :, :capacity] = self.kv
-        self.kv = larger
+        for layer, old in enumerate(self.kv):
+            two, _, heads, _, d = old.shape
+            self.kv[layer] = old.new_zeros(two, self.rows, heads, self.capacity, d)
+            self.kv[layer][:, :held, :, :capacity] = old
 
     def clear(self, slot: int) -> None:
         """Prepares a slot for a row that starts at its first token."""
@@ -111,24 +110,25 @@ class StatePool:
 
     def wipe(self, slot: int, length: int) -> None:
         """Empties a slot that may hold values that are not finite: a later row would be harmed where it masks them."""
-        self.kv[:, :, slot : slot + 1, :, :length] = 0  # a slot that was never fed may have no room yet
+        for layer in self.kv:
+            layer[:, slot : slot + 1, :, :length] = 0  # a slot that was never fed may have no room yet
 
     def save(self, slot: int, length: int) -> Snapshot:
         """Copies out a slot that has been fed `length` tokens."""
+        attention = torch.stack([layer[:, slot, :, :length] for layer in self.kv])
         convolution = None if self.conv is None else self.conv[:, slot].clone()
-        return Snapshot(length, self.kv[:, :, slot, :, :length].clone(), convolution, self.embedded[slot].clone())
+        return Snapshot(length, attention, convolution, self.embedded[slot].clone())
 
     def restore(self, slot: int, snapshot: Snapshot) -> None:
         """Puts a slot into the state of a snapshot."""
         self.reserve(snapshot.length, slot + 1)
-        self.kv[:, :, slot, :, : snapshot.length] = snapshot.attention
+        for layer, kept in zip(self.kv, snapshot.attention, strict=True):
+            layer[:, slot, :, : snapshot.length] = kept
         if self.conv is not None:
             self.conv[:, slot] = snapshot.convolution
         self.embedded[slot] = snapshot.embedded
 
 
-def _doubled(now: int, wanted: int, limit: int) -> int:
-    """`now`, doubled until it holds `wanted`, at most `limit`."""
-    while now < wanted:
-        now = min(2 * now, limit)
-    return now
+def _grown(now: int, wanted: int, limit: int) -> int:
+    """`now` where that is enough, else a quarter more at least and a multiple of 8: few copies, and little to spare."""
+    return now if wanted <= now else min(-(-max(wanted, now * 5 // 4) // 8) * 8, limit)

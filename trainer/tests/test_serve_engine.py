@@ -147,13 +147,17 @@ def test_the_likeliest_tokens_are_those_of_the_plain_model(setting):
 
 def test_room_is_made_for_the_rows_that_run(tiny_llama_dir):
     pool = ModelRunner(tiny_llama_dir, slots=64).pool
-    assert pool.kv.shape[2] == 8
-    pool.kv.fill_(1)
+    assert (pool.rows, pool.capacity) == (8, 128)
+    for layer in pool.kv:
+        layer.fill_(1)
     pool.wipe(slot=63, length=128)
     pool.reserve(129, rows=9)
-    assert (pool.kv.shape[2], pool.kv.shape[4]) == (16, 256)
-    assert pool.kv[:, :, :8, :, :128].min() == 1
-    assert pool.kv.sum() == pool.kv[:, :, :8, :, :128].numel()
+    assert (pool.rows, pool.capacity) == (16, 160)
+    pool.reserve(161, rows=64)
+    for layer in pool.kv:
+        assert (layer.shape[1], layer.shape[3]) == (64, 200)
+        assert layer[:, :8, :, :128].min() == 1
+        assert layer.sum() == layer[:, :8, :, :128].numel()
 
 
 def test_room_that_may_not_be_there_is_said_before_it_is_taken(tiny_llama_dir, monkeypatch, caplog):
@@ -161,7 +165,6 @@ def test_room_that_may_not_be_there_is_said_before_it_is_taken(tiny_llama_dir, m
     pool.reserve(129, rows=4)
     assert caplog.messages == []
     monkeypatch.setattr("trainer.serve.state_pool.MUCH", 0)
-    pool.kv = pool.kv[..., :128, :]
-    pool.reserve(129, rows=4)
-    assert "4 rows of up to 129 tokens: room for 4 rows of 256 takes" in caplog.text
+    pool.reserve(161, rows=4)
+    assert "room for 4 rows of 200 tokens takes" in caplog.text
     assert "a lower policyServer.maxBatch takes less" in caplog.text
