@@ -10,7 +10,7 @@ import type { FixedPolicy } from '../../domain/rollout';
 import { acceptedWith, isCalibrated } from '../../domain/synthesis-round';
 import { seedsOfEach, TRAINING_SEEDS } from '../../sandbox/seeds';
 import { part, seeds as seedsOf } from '../steps';
-import { train } from '../training';
+import { train, type TrainInput } from '../training';
 import { stepsWithin, type ArmContext } from './arm';
 
 export interface TrainedModule {
@@ -36,12 +36,13 @@ interface OnModules {
   from?: FixedPolicy['adapters'];
   /** Training rollouts that the arm has cost already. */
   spent?: number;
+  otherwise?: TrainInput['otherwise'];
 }
 
 /** One LoRA on all of them, with what is left of the budget: as many seeds of each, two in a row. */
 export async function trainOnModules(
   { campaign, prepared, name, budget, status }: ArmContext,
-  { modules, maker, from, spent = 0 }: OnModules,
+  { modules, maker, from, spent = 0, otherwise = {} }: OnModules,
 ): Promise<ArmOutcome> {
   const steps = stepsWithin(campaign, budget - spent);
   const [first, ...others] = modules;
@@ -65,6 +66,7 @@ export async function trainOnModules(
     heldOut: part(prepared.plan, 'heldOut'),
     heldOutOn: campaign.target,
     steps,
+    otherwise,
     ...(from && { from }),
     ...(modules.some(({ hints }) => hints) && { hints: { share: campaign.training.hintShare } }),
   });

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { defineKind, type Identity } from '../../domain/kind';
+import type { Training } from '../../domain/campaign';
 import type { ArmOutcome } from '../../domain/results';
 import type { FixedPolicy } from '../../domain/rollout';
 import { part, rollOut } from '../steps';
@@ -12,13 +13,19 @@ import type { Arm, ArmContext, ArmKind, PlanContext } from './arm';
 import { trainOnCapabilities } from './modules';
 import { trainOnTarget } from './target';
 
-/** The same options for both: of the budget, what is the arm's own at least; the rest is the adapters'. */
-const optionsOf = (share: number) => ({ share: z.number().gt(0).lt(1).default(share) });
+/** The same options for both. */
+const optionsOf = (share: number) => ({
+  /** Of the budget, what is the arm's own at least; the rest is the adapters'. */
+  share: z.number().gt(0).lt(1).default(share),
+  /** Without it, `training.learningRate`. */
+  learningRate: z.number().positive().optional(),
+});
 
 interface Rest {
   maker: Identity;
   from: FixedPolicy['adapters'];
   spent: number;
+  otherwise: Partial<Training>;
 }
 
 const traceThen = (o: {
@@ -34,11 +41,16 @@ const traceThen = (o: {
       version: '1',
       options,
       open:
-        ({ share }, maker) =>
+        ({ share, learningRate }, maker) =>
         async (context) => {
           const { taken, cost, builtOn } = takenOver(context, share);
           const from = taken.flatMap(({ best }) => best.policy.adapters);
-          const outcome = await o.rest(context, { maker, from, spent: cost });
+          const outcome = await o.rest(context, {
+            maker,
+            from,
+            spent: cost,
+            otherwise: learningRate === undefined ? {} : { learningRate },
+          });
           const { policy, heldOut } = await evaluated(context, { base: context.prepared.base, adapters: from });
           const sum = { step: 0, rollouts: cost, policy, heldOut };
           // An environment whose capability came to no adapter has cost its calibration all the same.
