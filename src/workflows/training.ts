@@ -22,7 +22,10 @@ export interface TrainInput {
   /** Where the held-out tasks are, if elsewhere than what it trains on. */
   heldOutOn?: EnvironmentSpec;
   steps: number;
-  /** The adapters whose weighted sum it starts from; without it a fresh one. */
+  /**
+   * The adapters whose weighted sum it starts from; without it a fresh one. A step changes each of them as much as it would change one adapter,
+   * and their sum by as much as all of these together: so the learning rate is divided by their number.
+   */
   from?: FixedPolicy['adapters'] | undefined;
   /** Whom it learns from at every token, in place of rewards. */
   teacher?: TeacherSpec;
@@ -36,7 +39,8 @@ export interface TrainInput {
 export async function train(input: TrainInput): Promise<{ training: TrainingResult; iterations: Iteration[] }> {
   const { campaign, prepared, status, name, maker, environment, tasks, steps, from, hints, teacher } = input;
   const { heldOutOn = environment, otherwise = {} } = input;
-  const settings = { ...campaign.training, ...otherwise, steps };
+  const learningRate = campaign.training.learningRate / Math.max(1, from?.length ?? 0);
+  const settings = { ...campaign.training, learningRate, ...otherwise, steps };
   status.set('train', `${steps} steps`);
   const training = await status.gate.interruptible(() =>
     gpu(campaign, `train a LoRA: ${name}`).train({

@@ -104,7 +104,7 @@ test('joint trains one adapter on all calibrated environments, whether they came
 test('trace_then_target trains on the target from the sum of the adapters, and its iterations count what these cost', async () => {
   const { training, arm, target, seen } = await run([
     { kind: 'trace_then_target', share: 1 / 3 },
-    { kind: 'trace_then_target', name: 'all_at_first', share: 0.01 },
+    { kind: 'trace_then_target', name: 'all_at_first', share: 0.01, learningRate: 0.03 },
   ]);
   const part = (step: number) => [refuse, tell].map((name) => ({ ref: artifact(`${name}-${step}`), weight: 1 }));
   // Two thirds of 8 steps for two adapters: checkpoints are after 2 and 4.
@@ -127,7 +127,7 @@ test('trace_then_target trains on the target from the sum of the adapters, and i
     tasks: { part: 'heldOut' },
   });
   // Its own share is what no checkpoint of an adapter takes.
-  expect(training('all_at_first')?.training.steps).toBe(4);
+  expect(training('all_at_first')?.training).toMatchObject({ steps: 4, learningRate: 0.03 });
 });
 
 test('trace_then_joint trains on the environments mixed from the sum of the adapters, on seeds that these have not seen', async () => {
@@ -137,7 +137,8 @@ test('trace_then_joint trains on the environments mixed from the sum of the adap
     environment: mixtureSpec([refuse, tell].map((name) => ({ module: artifact(`${name}-1`), hints: false }))),
     // The adapters' own trainings take the first 4 steps' seeds.
     tasks: { kind: 'mixed', unlike: target, from: TRAINING_SEEDS + 4 * 32, count: 4 * 32 },
-    training: { steps: 4 },
+    // Of two adapters each is changed by half as much as one alone would be.
+    training: { steps: 4, learningRate: (training(refuse)?.training.learningRate ?? NaN) / 2 },
     from,
   });
   const { iterations, builtOn, trainedOn } = arm('trace_then_joint');

@@ -17,7 +17,7 @@ import { trainOnTarget } from './target';
 const optionsOf = (share: number) => ({
   /** Of the budget, what is the arm's own at least; the rest is the adapters'. */
   share: z.number().gt(0).lt(1).default(share),
-  /** Without it, `training.learningRate`. */
+  /** Without it, `training.learningRate` divided by the number of adapters summed. */
   learningRate: z.number().positive().optional(),
 });
 
