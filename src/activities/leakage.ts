@@ -113,7 +113,7 @@ interface Played {
   hinted: boolean;
 }
 
-/** The modules that were played, each with its tasks: those of the capabilities, as far as these came, then what arms trained on. */
+/** The modules that were played, each with its tasks: those of the capabilities, as far as these came, then what a mixed composite and arms trained on. */
 function played({ campaign, capabilities = [], arms = [] }: CampaignRecord): Played[] {
   const { calibration, training, validation } = campaign;
   const own = capabilities.flatMap(({ name, rounds, trained }): Played[] => {
@@ -131,13 +131,13 @@ function played({ campaign, capabilities = [], arms = [] }: CampaignRecord): Pla
     return [{ name, module: round.module, ranges, hinted: hints !== undefined }];
   });
   const hinted = new Set(own.flatMap((one) => (one.hinted ? [one.module.sha256] : [])));
-  const ofArms = arms.flatMap(({ name, trainedOn = [] }) =>
+  const ofOthers = [...capabilities, ...arms].flatMap(({ name, trainedOn = [] }) =>
     trainedOn.map(({ module, seeds, easier }): Played => {
       const ranges = [{ from: TRAINING_SEEDS, count: seeds, easier }];
       return { name, module, ranges, hinted: hinted.has(module.sha256) };
     }),
   );
-  return [...own, ...ofArms];
+  return [...own, ...ofOthers];
 }
 
 /** The rollouts of train tasks that stand as examples in the candidates: of them their text is what was read, however a user may word it anew. */

@@ -182,6 +182,8 @@ export const campaignFields = z.strictObject({
         .min(0)
         .lt(1)
         .default(1 / 3),
+      /** `written`: one for what failures need together; `mixed`: those of all selected capabilities, in turns. */
+      environment: z.enum(['written', 'mixed']).default('written'),
     })
     .prefault({}),
   validation: z

@@ -22,6 +22,10 @@ export type Citation = z.infer<typeof citationSchema>;
 export const pairSchema = z.object({ names: z.tuple([z.string(), z.string()]), share: z.number() });
 export type Pair = z.infer<typeof pairSchema>;
 
+/** Of a composite: a pair, or all of them where their environments are mixed. */
+export const partSchema = z.object({ names: z.array(z.string()).min(2), share: z.number() });
+export type Part = z.infer<typeof partSchema>;
+
 export const candidateSchema = z.object({
   name: capabilityNameSchema,
   definition: z.string(),
@@ -30,7 +34,9 @@ export const candidateSchema = z.object({
   /** Steps that show it, of both outcomes; for analysts that cite. */
   citations: z.array(citationSchema).optional(),
   /** Of a composite. */
-  parts: z.array(pairSchema).optional(),
+  parts: z.array(partSchema).optional(),
+  /** Of a composite: nothing is written for it, it is trained on its parts' environments in turns. */
+  mixed: z.literal(true).optional(),
 });
 export type Candidate = z.infer<typeof candidateSchema>;
 /** A capability in words. */

@@ -1,10 +1,10 @@
 /**
- * The composite: one more candidate, of the selected capabilities that failures need together. Invariants: pure functions;
+ * The composite: one more candidate, of the selected capabilities that failures need together, or of all of them. Invariants: pure functions;
  * nothing depends on the order of passes or ids; the shares of its pairs sum to 1; the steps of all trainings do not change with it.
  */
 import { z } from 'zod';
 import type { SelectionRule } from './campaign';
-import { candidateSchema, type Candidate, type Lacking, type LabelPass, type Pair } from './capability';
+import { candidateSchema, type Candidate, type Lacking, type LabelPass, type Pair, type Part } from './capability';
 
 export const COMPOSITE = 'combined_capabilities';
 
@@ -82,6 +82,21 @@ export function statedComposite({
   return candidate ? { composite: { candidate } } : { none: 'of no given pair both capabilities are selected' };
 }
 
+/** Of all of them, where it is trained on their environments mixed: nothing is written for it. */
+export function mixtureOf(selected: readonly Lacking[]): Combined {
+  const unsuited = unsuitedFor(selected);
+  if (unsuited !== undefined) return { none: unsuited };
+  const definitions = selected.map(({ name, definition }) => `${name}: ${definition}`);
+  const candidate: Candidate = {
+    name: COMPOSITE,
+    definition: `Several capabilities, each in conversations of its own. ${definitions.join(' ')}`,
+    examples: [],
+    parts: [{ names: selected.map(({ name }) => name), share: 1 }],
+    mixed: true,
+  };
+  return { composite: { candidate } };
+}
+
 function unsuitedFor(selected: readonly Lacking[]): string | undefined {
   if (selected.length < 2) return 'fewer than two capabilities are selected';
   if (selected.some(({ name }) => name === COMPOSITE)) return `a selected capability is called ${COMPOSITE} already`;
@@ -104,10 +119,10 @@ export const partNames = ({ parts = [] }: Pick<Candidate, 'parts'>): string[] =>
 ];
 
 /** `refuse with tell (62%), refuse with complete (38%)`. */
-export const pairsText = (parts: readonly Pair[]): string =>
+export const pairsText = (parts: readonly Part[]): string =>
   parts.map(({ names, share }) => `${names.join(' with ')} (${Math.round(100 * share)}%)`).join(', ');
 
-function candidateOf(o: { pairs: readonly Pair[]; known: readonly Lacking[]; examples: string[] }): Candidate {
+function candidateOf(o: { pairs: readonly Part[]; known: readonly Lacking[]; examples: string[] }): Candidate {
   const total = o.pairs.reduce((sum, { share }) => sum + share, 0);
   const parts = o.pairs.map(({ names, share }) => ({ names, share: share / total }));
   const definitions = partNames({ parts }).map(

@@ -30,7 +30,7 @@ const branchComparisonSchema = z.strictObject({
 });
 export type BranchComparison = z.infer<typeof branchComparisonSchema>;
 
-const partsSchema = z.array(z.strictObject({ names: z.tuple([z.string(), z.string()]), share: z.number() }));
+const partsSchema = z.array(z.strictObject({ names: z.array(z.string()).min(2), share: z.number() }));
 
 const reportedCandidateSchema = z.strictObject({
   name: z.string(),
@@ -66,10 +66,12 @@ export type ReportedRound = z.infer<typeof reportedRoundSchema>;
 export const reportedCapabilitySchema = z.strictObject({
   ...reportedCandidateSchema.shape,
   /**
-   * Of a composite: the pairs that its instances need, by how often failures need them. No pass labels it: its coverage is the share of the
+   * Of a composite: the pairs that its instances need, by how often failures need them, or all whose environments are mixed. No pass labels it: its coverage is the share of the
    * failures that need two at once. It is calibrated with, and trained from, the sum of their adapters, which `before` is of as well.
    */
   parts: partsSchema.optional(),
+  /** It was trained on its parts' environments in turns: none was written for it, and none calibrated. */
+  mixed: z.literal(true).optional(),
   /** The last one of the last round that was calibrated: the accepted one, if one was. */
   calibration: calibrationFiguresSchema.optional(),
   rounds: z.array(reportedRoundSchema).optional(),

@@ -56,11 +56,20 @@ export interface CapabilityResult {
   rounds: SynthesisRound[];
   /** Of a composite: its pairs. Its training starts from the sum of their adapters, not from the base model. */
   parts?: Candidate['parts'];
+  /** Of a composite whose environment is those of its parts. */
+  trainedOn?: TrainedOn[];
   trained?: Trained & {
     /** Before: what its training starts from, on the same tasks. */
     synthesized: { before: RolloutSummary; after: RolloutSummary };
     target: { before: RolloutSummary; after: RolloutSummary };
   };
+}
+
+/** A synthesized environment of others that was trained on, how many of its training seeds, and which share of the instances were easier ones. */
+export interface TrainedOn {
+  module: ArtifactRef;
+  seeds: number;
+  easier?: number;
 }
 
 /** What an arm came to. */
@@ -71,8 +80,7 @@ export interface ArmOutcome {
   training?: TrainingResult;
   /** Capabilities whose environments or adapters it takes over, and training rollouts of theirs that its iterations count. */
   builtOn?: { capability: string; rollouts: number }[];
-  /** Synthesized environments that it trained on, how many of their training seeds, and which share of the instances were easier ones. */
-  trainedOn?: { module: ArtifactRef; seeds: number; easier?: number }[];
+  trainedOn?: TrainedOn[];
   /** How many conversations that somebody brought it trained on. */
   conversations?: number;
 }

@@ -1,7 +1,7 @@
 /** What is said of arms, of the selection and of adapters in the same words on the page, the terminal and in the verdict. */
 import type { Arm } from '../domain/reported-arms';
 import type { BranchComparison, ReportedCapability, ReportedSelection } from '../domain/reported-capability';
-import { pairsText } from '../domain/composite';
+import { pairsText, partNames } from '../domain/composite';
 import { MISSING, valueText } from './format';
 import { gamed } from './gamed';
 
@@ -39,15 +39,21 @@ export const faultsText = ({ faults }: ReportedSelection): string | undefined =>
 
 /** Votes out of all passes; what the analyst selects outright has none, nor has a composite. */
 export const votesText = (
-  { votes, passes, parts }: Pick<ReportedCapability, 'votes' | 'passes' | 'parts'>,
+  { votes, passes, parts, mixed }: Pick<ReportedCapability, 'votes' | 'passes' | 'parts' | 'mixed'>,
   of: string,
-): string => (parts ? 'pairs' : passes === 0 ? 'given' : `${votes}${of}${passes}`);
+): string => (mixed ? 'mixed' : parts ? 'pairs' : passes === 0 ? 'given' : `${votes}${of}${passes}`);
 
 /** `of refuse with tell (62%), ...; 45 of 255 failures need two capabilities at once`; undefined of what is no composite. */
 export const compositeText = ({
   parts,
   coverage,
-}: Pick<ReportedCapability, 'parts' | 'coverage'>): string | undefined =>
+  mixed,
+}: Pick<ReportedCapability, 'parts' | 'coverage' | 'mixed'>): string | undefined =>
+  mixed
+    ? `of ${partNames({ parts }).join(', ')}: on their environments in turns, trained from the sum of their adapters`
+    : pairsOf({ parts, coverage });
+
+const pairsOf = ({ parts, coverage }: Pick<ReportedCapability, 'parts' | 'coverage'>): string | undefined =>
   parts &&
   [
     `of ${pairsText(parts)}`,

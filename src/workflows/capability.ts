@@ -7,17 +7,19 @@ import { workflowInfo } from '@temporalio/workflow';
 import { bestIteration } from '../domain/iterations';
 import type { CapabilityResult } from '../domain/results';
 import type { RolloutSummary } from '../domain/rollout-summary';
-import { sandboxSpec } from '../domain/environment-spec';
-import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../sandbox/seeds';
+import type { Hints } from '../domain/rollout';
 import { ChildStatus, percent } from './child-status';
 import { resultingReason } from './failure';
-import { part, rollOut, seeds as seedsOf } from './steps';
+import { part, rollOut } from './steps';
 import { synthesize, type Synthesized, type SynthesisInput } from './synthesis';
+import { practiceOn, type Practice, type TrainedModules } from './trained-module';
 import { train } from './training';
 
 export interface CapabilityInput extends SynthesisInput {
   /** Of its training. */
   steps: number;
+  /** Of a composite whose environment is those of its parts: these, and the steps of its parts' own trainings on them. */
+  mixes?: { modules: TrainedModules; afterSteps: number };
   /** What it starts from on the held-out part of the target's train split, where that is known already. */
   startHeldOut?: RolloutSummary;
 }
@@ -28,9 +30,11 @@ export async function capability(input: CapabilityInput): Promise<CapabilityResu
   const ended = { name, workflowId: workflowInfo().workflowId, ...(parts && { parts }) };
   const result: CapabilityResult = { ...ended, status: 'failed', rounds: [] };
   try {
-    const environment = await synthesize(input, result.rounds, status);
-    if ('module' in environment) {
-      result.trained = await trainAndValidate(input, environment, status);
+    const environment = input.mixes ?? (await synthesize(input, result.rounds, status));
+    if (!('reason' in environment)) {
+      const practice = practiceFor(input, environment);
+      if (input.mixes) result.trainedOn = practice.trainedOn;
+      result.trained = await trainAndValidate(input, practice, status);
       result.status = 'trained';
       const { before, after } = result.trained.synthesized;
       status.set('done', `success ${percent(before.successRate)} -> ${percent(after.successRate)}`);
@@ -45,16 +49,34 @@ export async function capability(input: CapabilityInput): Promise<CapabilityResu
   return result;
 }
 
+interface OwnPractice extends Practice {
+  hints?: Hints;
+}
+
+/** On the environment that was written for it, or on those of its parts. */
+function practiceFor(
+  { campaign, steps }: CapabilityInput,
+  on: Synthesized | NonNullable<CapabilityInput['mixes']>,
+): OwnPractice {
+  const { groupsPerStep, hintShare } = campaign.training;
+  const count = steps * groupsPerStep;
+  if ('module' in on) {
+    const { module, hints, easier } = on;
+    const trained = { module, hints: hints !== undefined, ...(easier !== undefined && { easier }) };
+    return { ...practiceOn(campaign, [trained], { seen: 0, count }), ...(hints && { hints }) };
+  }
+  const { modules, afterSteps } = on;
+  const practice = practiceOn(campaign, modules, { seen: afterSteps * groupsPerStep, count });
+  return modules.some(({ hints }) => hints) ? { ...practice, hints: { share: hintShare } } : practice;
+}
+
 async function trainAndValidate(
   { campaign, prepared, candidate, start, startHeldOut, steps }: CapabilityInput,
-  { module, hints, easier }: Synthesized,
+  { environment, tasks, heldOut, hints }: OwnPractice,
   status: ChildStatus,
 ): Promise<NonNullable<CapabilityResult['trained']>> {
-  const { groupsPerStep } = campaign.training;
-  const { seeds, trials } = campaign.validation;
+  const { trials } = campaign.validation;
   const { name } = candidate;
-  const environment = sandboxSpec(module);
-  const heldOut = seedsOf(campaign, { from: HELD_OUT_SEEDS, count: seeds });
   const { training, iterations } = await train({
     campaign,
     prepared,
@@ -62,7 +84,7 @@ async function trainAndValidate(
     name,
     maker: { kind: 'capability', version: '1', options: {} },
     environment,
-    tasks: seedsOf(campaign, { from: TRAINING_SEEDS, count: steps * groupsPerStep, easier }),
+    tasks,
     heldOut,
     steps,
     from: start.adapters,

@@ -5,13 +5,14 @@
 import { workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Candidate, Lacking, Pair } from '../domain/capability';
-import { partNames, restrictedTo, statedComposite, type Combined } from '../domain/composite';
+import { mixtureOf, partNames, restrictedTo, statedComposite, type Combined } from '../domain/composite';
 import type { CapabilityResult, SelectionResult } from '../domain/results';
 import type { CapabilityInput } from './capability';
 import { workflowIds } from './messages';
 import { required, type Run } from './run';
 import { startCapability } from './start-child';
 import { control } from './steps';
+import { moduleOf, type TrainedModule } from './trained-module';
 
 /** The selection with the composite of what was selected, or with why there is none; as it is where none is wanted. */
 export async function withComposite(
@@ -22,7 +23,11 @@ export async function withComposite(
   const { selected, labels } = selection;
   if (run.config.composites.share === 0 || selected.length === 0) return selection;
   const lacking = selected.map(({ candidate: { name, definition } }) => ({ name, definition }));
-  const combined = pairs ? statedComposite({ pairs, selected: lacking }) : await combinedBy(run, labels, lacking);
+  const combined = await (run.config.composites.environment === 'mixed'
+    ? mixtureOf(lacking)
+    : pairs
+      ? statedComposite({ pairs, selected: lacking })
+      : combinedBy(run, labels, lacking));
   return 'none' in combined
     ? { ...selection, noComposite: combined.none }
     : { ...selection, composite: combined.composite };
@@ -71,17 +76,34 @@ export async function startComposite(
   const own = parts.filter((part) => names.includes(part.candidate.name));
   const ended = await Promise.all(own.map(async (part) => ({ ...part, ...(await part.ended) })));
   const known: Lacking[] = ended.flatMap(({ trained, candidate }) => (trained ? [candidate] : []));
-  const candidate = restrictedTo(composite, known);
+  const candidate = composite.mixed ? mixtureWith(known) : restrictedTo(composite, known);
   if (!candidate) {
     const missing = ended.filter(({ trained }) => !trained).map((part) => part.name);
-    return notStarted(`no pair of it has two adapters: ${missing.join(', ')} ended without one`);
+    const less = composite.mixed ? 'fewer than two of it have an adapter' : 'no pair of it has two adapters';
+    return notStarted(`${less}: ${missing.join(', ')} ended without one`);
   }
-  const needed = partNames(candidate);
-  const adapters = ended.flatMap((part) =>
-    needed.includes(part.name) ? (part.trained?.best.policy.adapters ?? []) : [],
-  );
+  const needed = ended.filter((part) => partNames(candidate).includes(part.name));
+  const adapters = needed.flatMap((part) => part.trained?.best.policy.adapters ?? []);
   const others = parts.flatMap(({ candidate: { name: other, definition } }) =>
-    needed.includes(other) ? [] : [{ name: other, definition }],
+    needed.some((part) => part.name === other) ? [] : [{ name: other, definition }],
   );
-  return startCapability(run, { ...input, candidate, others, start: { base: prepared.base, adapters } });
+  return startCapability(run, {
+    ...input,
+    candidate,
+    others,
+    start: { base: prepared.base, adapters },
+    ...(composite.mixed && { mixes: mixedFrom(needed) }),
+  });
+}
+
+function mixtureWith(known: readonly Lacking[]): Candidate | undefined {
+  const combined = mixtureOf(known);
+  return 'composite' in combined ? combined.composite.candidate : undefined;
+}
+
+/** The environments of its parts, and how many steps these have trained on them. */
+function mixedFrom(parts: readonly CapabilityResult[]): NonNullable<CapabilityInput['mixes']> {
+  const modules = parts.flatMap((part) => moduleOf(part) ?? []);
+  const steps = Math.max(...parts.map(({ trained }) => trained?.training.steps ?? 0));
+  return { modules: modules as [TrainedModule, ...TrainedModule[]], afterSteps: steps };
 }

@@ -160,6 +160,13 @@ test('what an arm trained on is compared, too, and what a capability was trained
   expect(found.hits).toEqual([{ where: 'environments, its code', task: task!.id }]);
 });
 
+test('what a composite trained on is compared, where it is the environments of its parts', async () => {
+  const module = await moduleOf({});
+  expect(await check({ rounds: [], trained, trainedOn: [{ module, seeds: 7 }] })).toMatchObject({
+    textsChecked: 1 + 1 + 7,
+  });
+});
+
 test('an example is compared by what its rollout began with', async () => {
   expect(await check({ task: 'some task' })).toMatchObject({ passed: true, textsChecked: 2 });
 });

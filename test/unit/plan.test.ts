@@ -99,11 +99,13 @@ describe('counts', () => {
 
 test('a composite is counted in the upper ends, with the training rollouts of trace as they are', () => {
   const demo = shipped('demo');
-  const ranges = (share: number, capabilities = 3) =>
+  const ranges = (share: number, capabilities = 3, environment: 'written' | 'mixed' = 'written') =>
     Object.fromEntries(
-      plannedRollouts({ campaign: { ...demo, composites: { share } }, tasks: demoTasks, capabilities }).map(
-        ({ purpose, rollouts }) => [purpose, rollouts],
-      ),
+      plannedRollouts({
+        campaign: { ...demo, composites: { environment, share } },
+        tasks: demoTasks,
+        capabilities,
+      }).map(({ purpose, rollouts }) => [purpose, rollouts]),
     );
   const [without, third] = [ranges(0), ranges(1 / 3)];
   for (const [purpose, { low }] of Object.entries(without)) expect(third[purpose]!.low).toBe(low);
@@ -114,6 +116,8 @@ test('a composite is counted in the upper ends, with the training rollouts of tr
   // Three trainings of 16 steps and one of 24, on 48 seeds each at every eighth and before; two evaluations on the target.
   expect(more('held_out')).toBe((3 * 3 + 4 - 3 * 4) * 48 + 2 * 60);
   expect(ranges(1 / 3, 1)).toEqual(ranges(0, 1));
+  // On environments that are there nothing is calibrated.
+  expect(ranges(1 / 3, 3, 'mixed')).toEqual({ ...third, calibration: without['calibration'] });
 });
 
 test('of each arm what its kind says is counted, within the budget of trace', () => {

@@ -396,6 +396,14 @@ test('a composite says of which pairs it is and from what it started; its row co
     `of ${one} with ${two} (100%); the pairs were given; calibrated with, and trained from, the sum of their adapters`,
   );
 
+  const onAll = { ...record.selection!, composite: { candidate: { ...candidate, mixed: true as const } } };
+  const mixed = await buildReport({ store, record: { ...combined, selection: onAll }, tasks: [], spent: [] });
+  expect(mixed.capabilities!.at(-1)).toMatchObject({ mixed: true, parts });
+  expect(renderReport({ report: mixed }).html).toContain(
+    `of ${one}, ${two}: on their environments in turns, trained from the sum of their adapters`,
+  );
+  expect(terminalTable(completeReport(mixed))).toMatch(new RegExp(`${name} +mixed +`));
+
   // One that was not started is a row with its reason.
   const reason = `no pair of it has two adapters: ${two} ended without one`;
   const capabilities: CampaignRecord['capabilities'] = [

@@ -2,9 +2,11 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { Campaign } from '../../src/domain/campaign';
-import type { Candidate } from '../../src/domain/capability';
+import type { Candidate, Pair } from '../../src/domain/capability';
 import { COMPOSITE } from '../../src/domain/composite';
+import { mixtureSpec } from '../../src/domain/environment-spec';
 import type { CapabilityResult } from '../../src/domain/results';
+import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../../src/sandbox/seeds';
 import type { CampaignProgress } from '../../src/workflows/messages';
 import { quiet, start, timeSkipping, withWorkers } from './environment';
 import { artifact, calibration, config, fakeActivities, type Activities, type Seen } from './fake-activities';
@@ -217,7 +219,7 @@ test('none is looked for where its share is 0, nor without labels, nor where not
 });
 
 test('of given pairs it is made without labels', async () => {
-  const { parts: pairs = [] } = both;
+  const pairs: Pair[] = [{ names: [refuse, tell], share: 1 }];
   const given = activitiesWith({
     discover: async () => ({ ref: artifact('candidates'), selects: 'outright', pairs }),
   });
@@ -227,6 +229,64 @@ test('of given pairs it is made without labels', async () => {
   expect(given.seen.record?.selection?.composite).toMatchObject({ candidate: { name: COMPOSITE, parts: pairs } });
   expect(given.seen.record?.selection?.composite).not.toHaveProperty('counted');
   expect(stepsOf(given.seen)).toEqual({ [refuse]: 8, [tell]: 8, [ask]: 8, [COMPOSITE]: 12 });
+});
+
+describe('on the environments mixed', () => {
+  const mixed = { composites: { share: 1 / 3, environment: 'mixed' } };
+
+  test('nothing is written or calibrated for it: it takes turns in what its parts have trained on, on the seeds after theirs', async () => {
+    const faked = activitiesWith();
+    const combine = jest.spyOn(faked.activities, 'combine');
+    const train = jest.spyOn(faked.activities, 'train');
+    const { results } = await run(faked, named(mixed));
+    const { seen, happened } = faked;
+    expect(combine).not.toHaveBeenCalled();
+    expect(happened).not.toContain(`begin ${COMPOSITE}`);
+    const parts = [{ names: [refuse, tell, ask], share: 1 }];
+    expect(seen.record?.selection?.composite?.candidate).toMatchObject({ name: COMPOSITE, parts, mixed: true });
+
+    expect(stepsOf(seen)).toEqual({ [refuse]: 8, [tell]: 8, [ask]: 8, [COMPOSITE]: 12 });
+    const input = train.mock.calls.map(([one]) => one).find(({ name }) => name === COMPOSITE)!;
+    const { groupsPerStep, learningRate } = seen.record!.campaign.training;
+    const modules = [refuse, tell, ask].map((name) => ({ module: artifact(`${name}-1`), hints: false }));
+    const without = { unlike: seen.record!.campaign.target, easier: [null, null, null] };
+    expect(input).toMatchObject({
+      environment: mixtureSpec(modules),
+      tasks: { kind: 'mixed', from: TRAINING_SEEDS + 8 * groupsPerStep, count: 12 * groupsPerStep, ...without },
+      from: [refuse, tell, ask].map((name) => ({ ref: artifact(`${name}-2`), weight: 1 })),
+      training: { learningRate: learningRate / 3 },
+    });
+    const heldOut = seen.rollOuts.find(({ title }) => title === `${COMPOSITE}: held out, the sum of its parts`);
+    const { seeds } = seen.record!.campaign.validation;
+    expect(heldOut).toMatchObject({
+      environment: mixtureSpec(modules),
+      tasks: { kind: 'mixed', from: HELD_OUT_SEEDS, count: seeds, ...without },
+    });
+    expect(results.at(-1)).toMatchObject({ name: COMPOSITE, status: 'trained', rounds: [], parts });
+    // Two of each in a row: its own, after those that each part has trained on.
+    const each = 8 * groupsPerStep + seedsOfEach(3, 12 * groupsPerStep);
+    expect(results.at(-1)?.trainedOn).toEqual(modules.map(({ module }) => ({ module, seeds: each })));
+    expect(seen.record?.router?.options).toContain(COMPOSITE);
+  });
+
+  test('a part that came to no adapter is left out, its environment too', async () => {
+    const faked = activitiesWith({
+      selfTest: async ({ module }) => ({ passed: !module.sha256.startsWith(ask), findings: ['no reward'] }),
+    });
+    const { results } = await run(faked, named(mixed));
+    expect(results.at(-1)).toMatchObject({
+      status: 'trained',
+      parts: [{ names: [refuse, tell], share: 1 }],
+      trainedOn: [{ module: artifact(`${refuse}-1`) }, { module: artifact(`${tell}-1`) }],
+    });
+    const alone = activitiesWith({
+      selfTest: async ({ module }) => ({ passed: module.sha256.startsWith(tell), findings: ['no reward'] }),
+    });
+    expect((await run(alone, named(mixed))).results.at(-1)).toMatchObject({
+      status: 'not_started',
+      reason: `fewer than two of it have an adapter: ${refuse}, ${ask} ended without one`,
+    });
+  });
 });
 
 test('where there is none, the steps are as without, and the record says why', async () => {

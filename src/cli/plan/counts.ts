@@ -71,7 +71,10 @@ export function plannedRollouts({
       ...counted('capabilities', 'calibration', 0),
       rollouts: {
         low: capabilities * round,
-        high: (capabilities + combined) * (round + hinted + easier) * calibration.maxRounds,
+        high:
+          (capabilities + writtenComposites(campaign, capabilities)) *
+          (round + hinted + easier) *
+          calibration.maxRounds,
       },
     },
     { ...counted('capabilities', 'training', budget + sum('training')), kind: 'training' },
@@ -100,6 +103,10 @@ export function compositesOf({ composites, training }: Campaign, capabilities: n
   const { composite } = sharedSteps({ ...training, selected: capabilities, share: composites.share });
   return capabilities > 1 && composite > 0 ? 1 : 0;
 }
+
+/** Those of them that an environment is written and calibrated for. */
+export const writtenComposites = (campaign: Campaign, capabilities: number): number =>
+  campaign.composites.environment === 'written' ? compositesOf(campaign, capabilities) : 0;
 
 /** A trainer saves every so many steps and at its end. */
 const checkpoints = (steps: number, every: number): number => Math.ceil(steps / every);

@@ -53,8 +53,8 @@ export async function capabilitiesOf(o: {
 function compositeCandidate(
   { candidate, counted }: Composite,
   labels: ArtifactRef[],
-): ReportedCandidate & Pick<ReportedCapability, 'parts'> {
-  const { name, definition, parts } = candidate;
+): ReportedCandidate & Pick<ReportedCapability, 'parts' | 'mixed'> {
+  const { name, definition, parts, mixed } = candidate;
   const id = `selection.${slug(name)}`;
   return {
     name,
@@ -70,6 +70,7 @@ function compositeCandidate(
     delta: nothing(`${id}.delta`),
     selected: true,
     ...(parts && { parts }),
+    ...(mixed && { mixed }),
   };
 }
 

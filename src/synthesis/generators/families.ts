@@ -94,7 +94,7 @@ export function familiesOf(parts: NonNullable<Candidate['parts']>, world: World)
 }
 
 /** What instances of a pair are: each part is there as in its special case, or not, as in its twin. */
-function together(names: readonly [string, string], world: World): Omit<Family, 'share'> {
+function together(names: readonly string[], world: World): Omit<Family, 'share'> {
   const [first, second] = names.map(generatorNamed) as [Generator, Generator];
   const plans = {
     both: merged(first.special, second.special),

@@ -2,7 +2,8 @@
 import { defineKind } from '../../domain/kind';
 import type { CapabilityResult } from '../../domain/results';
 import { plannedWhole, type Arm, type ArmKind } from './arm';
-import { moduleOf, trainOnModules } from './modules';
+import { moduleOf } from '../trained-module';
+import { trainOnModules } from './modules';
 import { singles } from './adapters';
 
 export const grpoSingle: ArmKind = {

@@ -2,32 +2,13 @@
  * What an arm trains on where it is modules: those of the capabilities or others, one or several mixed. Invariant: held out are train tasks
  * of the target, whatever it trains on.
  */
-import type { ArtifactRef } from '../../domain/artifacts';
-import { mixtureSpec, sandboxSpec } from '../../domain/environment-spec';
 import type { Identity } from '../../domain/kind';
-import type { ArmOutcome, CapabilityResult } from '../../domain/results';
+import type { ArmOutcome } from '../../domain/results';
 import type { FixedPolicy } from '../../domain/rollout';
-import { acceptedWith, isCalibrated } from '../../domain/synthesis-round';
-import { seedsOfEach, TRAINING_SEEDS } from '../../sandbox/seeds';
-import { part, seeds as seedsOf } from '../steps';
+import { part } from '../steps';
+import { moduleOf, practiceOn, type TrainedModule } from '../trained-module';
 import { train, type TrainInput } from '../training';
 import { stepsWithin, type ArmContext } from './arm';
-
-export interface TrainedModule {
-  module: ArtifactRef;
-  /** It is within the bands only with hints. */
-  hints: boolean;
-  /** Only with this share of easier instances. */
-  easier?: number;
-}
-
-/** The version of a capability's environment that is within the bands, if one is. */
-export function moduleOf({ rounds }: CapabilityResult): TrainedModule | undefined {
-  const round = rounds.findLast(isCalibrated);
-  if (!round) return undefined;
-  const { hints, easier } = acceptedWith(round);
-  return { module: round.module, hints: hints !== undefined, ...(easier !== undefined && { easier }) };
-}
 
 interface OnModules {
   modules: readonly TrainedModule[];
@@ -49,20 +30,18 @@ export async function trainOnModules(
   if (!first) throw new Error('there is no module to train on');
   const { groupsPerStep } = campaign.training;
   const seen = from ? campaign.training.steps * groupsPerStep : 0;
-  const seeds = { from: TRAINING_SEEDS + seen, count: steps * groupsPerStep };
-  const mixed = others.length > 0;
+  const { environment, tasks, trainedOn } = practiceOn(campaign, [first, ...others], {
+    seen,
+    count: steps * groupsPerStep,
+  });
   const trained = await train({
     campaign,
     prepared,
     status,
     name,
     maker,
-    environment: mixed
-      ? mixtureSpec(modules.map(({ module, hints }) => ({ module, hints })))
-      : sandboxSpec(first.module),
-    tasks: mixed
-      ? { kind: 'mixed', ...seeds, unlike: campaign.target, easier: modules.map(({ easier = null }) => easier) }
-      : seedsOf(campaign, { ...seeds, easier: first.easier }),
+    environment,
+    tasks,
     heldOut: part(prepared.plan, 'heldOut'),
     heldOutOn: campaign.target,
     steps,
@@ -73,12 +52,7 @@ export async function trainOnModules(
   return {
     ...trained,
     iterations: trained.iterations.map((one) => ({ ...one, rollouts: spent + one.rollouts })),
-    trainedOn: modules.map(({ module, easier }) => ({
-      module,
-      // The adapters' own count as well.
-      seeds: seen + seedsOfEach(modules.length, seeds.count),
-      ...(easier !== undefined && { easier }),
-    })),
+    trainedOn,
   };
 }
 
