@@ -7,6 +7,7 @@ import { passed, warned } from '../../src/cli/checks/check';
 import { loadCampaign } from '../../src/cli/campaign-file';
 import { main } from '../../src/cli/main';
 import { plannedRollouts } from '../../src/cli/plan/counts';
+import { plannedDisk } from '../../src/cli/plan/disk';
 import { estimate } from '../../src/cli/plan/estimate';
 import { plannedQuestions } from '../../src/cli/plan/language-models';
 import { measured, ratesOf } from '../../src/cli/plan/rates';
@@ -238,6 +239,61 @@ test('the text names the layout, the published budget and every rate', async () 
     languageModels,
   });
   expect(unpublished).not.toMatch(/published:|arms \(/);
+});
+
+describe('the disk', () => {
+  /** A folder with the header of a base model's weights alone. */
+  function baseOf(tensors: Record<string, { shape: number[] }>): string {
+    const path = mkdtempSync(join(tmpdir(), 'plan-base-'));
+    const header = Buffer.from(JSON.stringify({ __metadata__: { format: 'pt' }, ...tensors }));
+    const size = Buffer.alloc(8);
+    size.writeBigUInt64LE(BigInt(header.length));
+    writeFileSync(join(path, 'model.safetensors'), Buffer.concat([size, header]));
+    return path;
+  }
+  const planned = (path: string) => {
+    const campaign = { ...shipped('demo'), baseModel: { path } };
+    const rates = ratesOf({ campaign, reports: [], gigabytes: 0 });
+    const plan = estimate({ campaign, tasks: demoTasks, capabilities: 3, rates });
+    return { campaign, plan, disk: plannedDisk({ campaign, plan, home: join(home.root, 'there/later') }) };
+  };
+
+  test('every step has its adapter twice, every checkpoint three times; of the trained modules alone', () => {
+    const { campaign, plan, disk } = planned(
+      baseOf({
+        'model.layers.0.self_attn.q_proj.weight': { shape: [30, 20] },
+        'model.layers.0.self_attn.v_proj.weight': { shape: [20, 80] },
+        'model.layers.0.self_attn.v_proj.bias': { shape: [20] },
+        'model.layers.0.mlp.down_proj.weight': { shape: [20, 80] },
+        'model.embed_tokens.weight': { shape: [500, 20] },
+        'model.norm.weight': { shape: [20] },
+      }),
+    );
+    const { r } = campaign.training.lora;
+    const { groupsPerStep, groupSize, checkpointEvery } = campaign.training;
+    const training = plan.purposes.find(({ purpose }) => purpose === 'training')!.rollouts.high;
+    const steps = training / (groupsPerStep * groupSize);
+    const adapterBytes = (50 + 100) * r * 4;
+    expect(disk).toMatchObject({ adapterBytes, bytes: adapterBytes * (2 * steps + (3 * steps) / checkpointEvery) });
+    expect(disk!.freeBytes).toBeGreaterThan(0);
+  });
+
+  test('is not told where the base model is not there', () => {
+    expect(planned(join(home.root, 'nowhere')).disk).toBeUndefined();
+  });
+
+  test('too little is a warning', async () => {
+    const { campaign, plan } = planned(baseOf({}));
+    const target = await targetTasks(campaign, home);
+    const textOf = (freeBytes: number) =>
+      planText({
+        ...{ campaign, target, parts: [], plan },
+        disk: { adapterBytes: 19.5e6, bytes: 11e9, freeBytes },
+        languageModels: plannedQuestions({ campaign, rollouts: 340, capabilities: 3, trajectory }),
+      });
+    expect(textOf(12e9)).toContain(`\ndisk: 11.0 GB for adapters (19.5 MB; every step's is kept), 12.0 GB are free\n`);
+    expect(textOf(9e9)).toContain('\nwarning: disk: 11.0 GB for adapters');
+  });
 });
 
 test('a target that is not there leaves the file’s counts, and says so', async () => {

@@ -12,6 +12,7 @@ import { failed, passed, type Check } from './check';
 const NAME = 'base model';
 const MAX_HEADER_BYTES = 64 * 1024 * 1024;
 const weightMapSchema = z.object({ weight_map: z.record(z.string(), z.string()) });
+const matrixSchema = z.object({ shape: z.tuple([z.number(), z.number()]) });
 const templatesSchema = z.object({
   chat_template: z.union([z.string(), z.array(z.object({ template: z.string() }))]).optional(),
 });
@@ -56,6 +57,22 @@ function weightNames(path: string): string[] {
     return readdirSync(path)
       .filter((file) => file.endsWith('.safetensors'))
       .flatMap((file) => Object.keys(JSON.parse(headerOf(join(path, file))) as object));
+  } catch {
+    return []; // whoever loads it says what is wrong
+  }
+}
+
+/** The matrices of a base model, by the module that they are the weight of; none where the folder does not tell. */
+export function weightShapes(path: string): { module: string; shape: [number, number] }[] {
+  try {
+    return readdirSync(path)
+      .filter((file) => file.endsWith('.safetensors'))
+      .flatMap((file) => Object.entries(JSON.parse(headerOf(join(path, file))) as Record<string, unknown>))
+      .flatMap(([name, tensor]) => {
+        const { data } = matrixSchema.safeParse(tensor);
+        const module = /^(.+)\.weight$/.exec(name)?.[1];
+        return data && module ? [{ module, shape: data.shape }] : [];
+      });
   } catch {
     return []; // whoever loads it says what is wrong
   }

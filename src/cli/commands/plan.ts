@@ -10,6 +10,7 @@ import { messageOf, UserError } from '../errors';
 import { foldText } from '../fold';
 import { lazy } from '../lazy';
 import { allOptions, homeOf, wholeNumber } from '../options';
+import { plannedDisk } from '../plan/disk';
 import { estimate } from '../plan/estimate';
 import { ratesFileSchema, ratesOf, type RatesFile } from '../plan/rates';
 import { targetTasks } from '../plan/target';
@@ -51,6 +52,7 @@ export function planCommand(program: Command): void {
       const given = await selectedBefore(campaign);
       const capabilities = options.capabilities ?? given ?? publishedRun.capabilities;
       const plan = estimate({ campaign, tasks: target.tasks, capabilities, rates });
+      const disk = plannedDisk({ campaign, plan, home: home.root });
       const languageModels = lazy.languageModelPlan().plannedQuestions({
         campaign,
         rollouts: target.tasks.discovery * campaign.rollouts.perTask,
@@ -66,9 +68,10 @@ export function planCommand(program: Command): void {
               note: target.note,
               parts,
               ...plan,
+              disk,
               languageModels,
             })
-          : foldText(planText({ campaign, target, parts, plan, given, languageModels }), process.stdout.columns),
+          : foldText(planText({ campaign, target, parts, plan, disk, given, languageModels }), process.stdout.columns),
       );
       if (parts.some(({ ok }) => !ok)) process.exitCode = 1;
     });

@@ -6,6 +6,7 @@ import { duration, MISSING, shortPercent, wholeNumber } from '../../report/forma
 import type { Check } from '../checks/check';
 import { toldBy } from '../checks/parts';
 import { compositesOf } from './counts';
+import type { DiskPlan } from './disk';
 import type { CampaignPlan, StageCost } from './estimate';
 import { kinds, quantities, type Quantity, type Rate } from './rates';
 import { languageModelLines } from './language-model-text';
@@ -70,12 +71,25 @@ const lacks = (parts: readonly Check[]): string[] =>
     ok ? (warning ? [`warning: ${name}: ${detail}`] : []) : [`error: ${name}: ${detail}; ${fix}`],
   );
 
+/** The other files of a campaign are small beside its adapters. */
+function diskLines(disk: DiskPlan | undefined): string[] {
+  if (!disk) return [];
+  const { adapterBytes, bytes, freeBytes } = disk;
+  const text =
+    `disk: ${gigabytes(bytes)} for adapters (${(adapterBytes / 1e6).toFixed(1)} MB; every step's is kept), ` +
+    `${gigabytes(freeBytes)} are free`;
+  return [bytes > freeBytes ? `warning: ${text}; free some, or choose another folder with --home` : text];
+}
+
+const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;
+
 export function planText(o: {
   campaign: Campaign;
   target: TargetTasks;
   /** Analyst and synthesizer, held against the target. */
   parts: readonly Check[];
   plan: CampaignPlan;
+  disk?: DiskPlan | undefined;
   /** Capabilities that are selected whatever the rollouts show. */
   given?: number | undefined;
   languageModels: LanguageModelPlan;
@@ -110,6 +124,7 @@ export function planText(o: {
     ...composites(campaign, plan.capabilities),
     ...arms(campaign),
     ...published(campaign, target, plan.capabilities),
+    ...diskLines(o.disk),
     ...languageModelLines(languageModels),
     '',
     'rates, of one rollout:',
