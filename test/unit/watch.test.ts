@@ -83,7 +83,7 @@ describe('the tree on a terminal', () => {
       '▸ capabilities',
       '▸   ask                train · step 12/24 · reward 0.61 · rollouts 20/64',
       '✗   tell               not calibrated',
-      '▸   grpo_target (arm)  train · beginning to train · silent for 1 min · attempt 2: the trainer is gone',
+      '▸   grpo_target (arm)  train · beginning to train · silent for 1 min · attempt 2 after: the trainer is gone',
       '· router',
       '· evaluation',
       '  2000 rollouts scored, 1 broken',
@@ -151,7 +151,7 @@ describe('the tree on a terminal', () => {
       '✓ selection',
       '▸ capabilities',
       '▸   ask                step 12/24 · reward 0.61 · rollouts 20/64',
-      '▸   grpo_target (arm)  beginning to train · silent for 1 min · attempt 2: the trainer is gone',
+      '▸   grpo_target (arm)  beginning to train · silent for 1 min · attempt 2 after: the trainer is gone',
       '· router',
       '· evaluation',
       '  no worker answers: `campaign run FILE` starts them',
@@ -319,13 +319,13 @@ describe('an activity says what it does or waits for:', () => {
 
   it('one that waits is never silent, and shows no rollouts of the attempt before', () => {
     const waits = { ...scheduled, attempt: 2, heartbeat, heartbeatAt: now - 900_000, lastFailure: lost };
-    expect(text(waits)).toEqual([`step 3/24 · reward 0.50 · waits for a gpu slot · attempt 2: ${lost}`]);
+    expect(text(waits)).toEqual([`step 3/24 · reward 0.50 · waits for a gpu slot · attempt 2 after: ${lost}`]);
   });
 
   it('one that is tried again later', () => {
     const later = { ...scheduled, attempt: 3, nextAttemptAt: now + 12_000, lastFailure: 'no room' };
     expect(text(later)).toEqual(['attempt 3 in 12 s: no room']);
-    expect(text({ ...later, nextAttemptAt: now - 1 })).toEqual(['waits for a gpu slot · attempt 3: no room']);
+    expect(text({ ...later, nextAttemptAt: now - 1 })).toEqual(['waits for a gpu slot · attempt 3 after: no room']);
   });
 
   it('one that has begun is silent from its own beginning', () => {

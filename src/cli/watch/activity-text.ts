@@ -74,7 +74,8 @@ function activityText(one: One): string {
     // Whole minutes: silence is not news every second.
     if (quiet > QUIET_SECONDS) parts.push(`silent for ${Math.floor(quiet / 60)} min`);
   }
-  if (attempt > 1) parts.push(`attempt ${attempt}${reason}`);
+  // Why there is another one: it is not about the one that runs.
+  if (attempt > 1) parts.push(`attempt ${attempt}${lastFailure ? ` after: ${oneLine(lastFailure)}` : ''}`);
   return parts.join(' · ');
 }
 
