@@ -88,9 +88,9 @@ export const reportedCapabilitySchema = z.strictObject({
       target: beforeAfterSchema,
       /**
        * `gamed`: it gains on one branch by losing another, whatever the target says; `helps`: what it was trained for shows on the held-out
-       * tasks of the target, beyond chance.
+       * tasks of the target, beyond chance. Absent where these tasks chose the iteration: they can't judge it as well.
        */
-      verdict: z.enum(['helps', 'gamed', 'no_gain']),
+      verdict: z.enum(['helps', 'gamed', 'no_gain']).optional(),
     })
     .optional(),
   adapter: artifactRefSchema.optional(),

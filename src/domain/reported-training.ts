@@ -44,7 +44,7 @@ const reportedIterationSchema = z.strictObject({
   step,
   /** Training rollouts spent until here. */
   rollouts: figureSchema,
-  /** On held-out seeds of the synthesized environment for a capability, on held-out train tasks of the target for an arm. */
+  /** On held-out seeds of the synthesized environment for a capability; on held-out train tasks of the target for an arm, and for what trained on several environments mixed. */
   successRate: figureSchema,
   meanReward: figureSchema,
   /** Where instances have branches. */

@@ -42,6 +42,11 @@ export const capabilitySentence = (capability: ReportedCapability): VerdictSente
   const told = gamed(validation.branches);
   if (told !== undefined)
     return gamedSentence(name, { ...told, target: `${change}${sure}`, behind: difference ?? after });
+  if (validation.verdict === undefined)
+    return say(
+      `Adapter ${name} was chosen among its iterations by held-out target tasks: ${change}${sure}; they can't judge it as well.`,
+      difference ?? after,
+    );
   const helped = validation.verdict === 'helps' ? 'helped' : 'shows no gain beyond chance';
   return say(`Adapter ${name} ${helped}: ${change}${sure}.`, difference ?? after);
 };

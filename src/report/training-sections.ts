@@ -23,7 +23,7 @@ export const trainingSection = ({ capabilities = [], arms = [], campaign }: Repo
 <p class="small quiet">Line: mean reward of the training rollouts by step; thin lines: the same by branch of the instances, where there are
 branches. ${runs.some(({ training }) => aidsText(training) !== undefined) && 'Where it was trained with hints or easier instances, the lines count these rollouts, too, and lie above what the policy does alone; held-out rollouts are never hinted, and on full instances. '}Dots: held-out mean reward of the iterations, with its interval;
 the filled one is the best and was kept. What picks it: ${BEST_BY}; of a baseline, among those within its budget. Held out are seeds of
-a capability’s own environment, and train tasks of the target for a baseline. All plots share their scales; rewards of different
+a capability’s own environment, and train tasks of the target for a baseline or what trains on several environments mixed. All plots share their scales; rewards of different
 environments do not compare.</p>
 <div class="runs">${runs.map(
     ({ name, training, validation }) => markup`<div><h3>${[name, aidsText(training)].filter(Boolean).join(', ')}</h3>

@@ -65,7 +65,7 @@ const pairsOf = ({ parts, coverage }: Pick<ReportedCapability, 'parts' | 'covera
 
 /** What validation says of an adapter: `helps`, `gamed`, `no gain`. */
 export const adapterVerdict = ({ validation }: Pick<ReportedCapability, 'validation'>): string =>
-  validation === undefined ? MISSING : validation.verdict.replace('_', ' ');
+  validation?.verdict?.replace('_', ' ') ?? MISSING;
 
 /** `special +93.8 pt (0.0% to 93.8%), twin -92.9 pt (100.0% to 7.1%) on held-out seeds`; undefined of an adapter that is not gamed. */
 export const gamedText = ({ validation }: Pick<ReportedCapability, 'validation'>): string | undefined => {

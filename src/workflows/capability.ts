@@ -18,7 +18,10 @@ import { train } from './training';
 export interface CapabilityInput extends SynthesisInput {
   /** Of its training. */
   steps: number;
-  /** Of a composite whose environment is those of its parts: these, and the steps of its parts' own trainings on them. */
+  /**
+   * Of a composite whose environment is those of its parts: these, and the steps of its parts' own trainings on them. It stands for all that the
+   * target asks for, so that held-out tasks of the target choose its iteration, as they choose that of an arm on the same environments.
+   */
   mixes?: { modules: TrainedModules; afterSteps: number };
   /** What it starts from on the held-out part of the target's train split, where that is known already. */
   startHeldOut?: RolloutSummary;
@@ -71,12 +74,13 @@ function practiceFor(
 }
 
 async function trainAndValidate(
-  { campaign, prepared, candidate, start, startHeldOut, steps }: CapabilityInput,
+  { campaign, prepared, candidate, start, startHeldOut, steps, mixes }: CapabilityInput,
   { environment, tasks, heldOut, hints }: OwnPractice,
   status: ChildStatus,
 ): Promise<NonNullable<CapabilityResult['trained']>> {
   const { trials } = campaign.validation;
   const { name } = candidate;
+  const onTarget = part(prepared.plan, 'heldOut');
   const { training, iterations } = await train({
     campaign,
     prepared,
@@ -85,7 +89,7 @@ async function trainAndValidate(
     maker: { kind: 'capability', version: '1', options: {} },
     environment,
     tasks,
-    heldOut,
+    ...(mixes ? { heldOut: onTarget, heldOutOn: campaign.target } : { heldOut }),
     steps,
     from: start.adapters,
     hints,
@@ -95,26 +99,22 @@ async function trainAndValidate(
   status.set('validate', `step ${best.step} is the best iteration`);
   const startName = start.adapters.length > 0 ? 'the sum of its parts' : 'base';
   const batch = { purpose: 'held_out', attempts: trials } as const;
-  const target = { ...batch, environment: campaign.target, tasks: part(prepared.plan, 'heldOut') };
-  const onTarget = `${name}: held out on the target`;
-  const [before, targetBefore, targetAfter] = await status.gate.step(() =>
+  const own = { ...batch, environment, tasks: heldOut };
+  const target = { ...batch, environment: campaign.target, tasks: onTarget };
+  const title = `${name}: held out`;
+  const [before, after, targetBefore, targetAfter] = await status.gate.step(() =>
     Promise.all([
-      rollOut(campaign, {
-        ...batch,
-        title: `${name}: held out, ${startName}`,
-        environment,
-        policy: start,
-        tasks: heldOut,
-      }),
-      startHeldOut ?? rollOut(campaign, { ...target, title: `${onTarget}, ${startName}`, policy: start }),
-      rollOut(campaign, { ...target, title: onTarget, policy: best.policy }),
+      rollOut(campaign, { ...own, title: `${title}, ${startName}`, policy: start }),
+      mixes ? rollOut(campaign, { ...own, title, policy: best.policy }) : best.heldOut,
+      startHeldOut ?? rollOut(campaign, { ...target, title: `${title} on the target, ${startName}`, policy: start }),
+      mixes ? best.heldOut : rollOut(campaign, { ...target, title: `${title} on the target`, policy: best.policy }),
     ]),
   );
   return {
     training,
     iterations,
     best,
-    synthesized: { before, after: best.heldOut },
+    synthesized: { before, after },
     target: { before: targetBefore, after: targetAfter },
   };
 }

@@ -118,7 +118,10 @@ test('a composite is counted in the upper ends, with the training rollouts of tr
   expect(more('held_out')).toBe((3 * 3 + 4 - 3 * 4) * 48 + 2 * 60);
   expect(ranges(1 / 3, 1)).toEqual(ranges(0, 1));
   // On environments that are there nothing is calibrated.
-  expect(ranges(1 / 3, 3, 'mixed')).toEqual({ ...third, calibration: without['calibration'] });
+  const mixed = ranges(1 / 3, 3, 'mixed');
+  expect({ ...mixed, held_out: third['held_out'] }).toEqual({ ...third, calibration: without['calibration'] });
+  // The composite's four iterations and what it starts from on the target; the best and that on the environments' seeds.
+  expect(mixed['held_out']!.high - without['held_out']!.high).toBe((3 * 3 - 3 * 4 + 2) * 48 + (3 + 1) * 60);
 });
 
 test('of each arm what its kind says is counted, within the budget of trace', () => {

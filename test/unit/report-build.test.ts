@@ -404,6 +404,22 @@ test('a composite says of which pairs it is and from what it started; its row co
   );
   expect(terminalTable(completeReport(mixed))).toMatch(new RegExp(`${name} +mixed +`));
 
+  // What chose its iteration can't judge it.
+  const { trained: ofMixed, ...rest } = combined.capabilities!.at(-1)!;
+  const chosenOnTarget = { ...ofMixed!, target: { ...ofMixed!.target, after: ofMixed!.best.heldOut } };
+  const onTarget = {
+    ...combined,
+    capabilities: [...combined.capabilities!.slice(0, -1), { ...rest, trained: chosenOnTarget }],
+  };
+  const chosen = completeReport(
+    await buildReport({ store, record: { ...onTarget, selection: onAll }, tasks: [], spent: [] }),
+  );
+  expect(mixed.capabilities!.at(-1)!.validation).toHaveProperty('verdict');
+  expect(chosen.capabilities!.at(-1)!.validation).not.toHaveProperty('verdict');
+  expect(chosen.verdict.map(({ text }) => text).join(' ')).toMatch(
+    new RegExp(`Adapter ${name} was chosen among its iterations by held-out target tasks: .* can't judge it as well`),
+  );
+
   // One that was not started is a row with its reason.
   const reason = `no pair of it has two adapters: ${two} ended without one`;
   const capabilities: CampaignRecord['capabilities'] = [

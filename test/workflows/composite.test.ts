@@ -263,6 +263,19 @@ describe('on the environments mixed', () => {
       tasks: { kind: 'mixed', from: HELD_OUT_SEEDS, count: seeds, ...without },
     });
     expect(results.at(-1)).toMatchObject({ name: COMPOSITE, status: 'trained', rounds: [], parts });
+    // It stands for the whole target, whose held-out tasks choose its iteration.
+    const { target } = seen.record!.campaign;
+    const iterations = seen.rollOuts.filter(({ title }) => title.startsWith(`${COMPOSITE}: held out at step`));
+    expect(iterations.length).toBeGreaterThan(1);
+    for (const { environment, tasks } of iterations) {
+      expect(environment).toEqual(target);
+      expect(tasks).toEqual(seen.rollOuts.find(({ title }) => title.startsWith('base on the held-out'))!.tasks);
+    }
+    const { best, synthesized, target: onTarget } = results.at(-1)!.trained!;
+    expect(onTarget.after).toEqual(best.heldOut);
+    const own = seen.rollOuts.find(({ title }) => title === `${COMPOSITE}: held out`);
+    expect(own).toMatchObject({ environment: mixtureSpec(modules), policy: best.policy });
+    expect(synthesized.after).not.toEqual(best.heldOut);
     // Two of each in a row: its own, after those that each part has trained on.
     const each = 8 * groupsPerStep + seedsOfEach(3, 12 * groupsPerStep);
     expect(results.at(-1)?.trainedOn).toEqual(modules.map(({ module }) => ({ module, seeds: each })));

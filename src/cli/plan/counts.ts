@@ -57,9 +57,13 @@ export function plannedRollouts({
   const heldOut = (capabilities * onSeeds(training.steps) + onTarget * tasks.heldOut) * validation.trials;
   const combined = compositesOf(campaign, capabilities);
   const shared = sharedSteps({ ...training, selected: capabilities, share: campaign.composites.share });
+  // Of a composite on environments mixed the target's tasks choose the iteration.
+  const ofComposite =
+    campaign.composites.environment === 'mixed'
+      ? 2 * validation.seeds + (checkpoints(shared.composite, training.checkpointEvery) + 1) * tasks.heldOut
+      : onSeeds(shared.composite) + 2 * tasks.heldOut;
   const combinedHeldOut =
-    (capabilities * onSeeds(shared.each) + onSeeds(shared.composite) + (onTarget + 2) * tasks.heldOut) *
-    validation.trials;
+    (capabilities * onSeeds(shared.each) + onTarget * tasks.heldOut + ofComposite) * validation.trials;
   const policies = 1 + capabilities;
   const sums = countSums(capabilities);
   const learned = capabilities > 1 ? Number(router.learnedWeights) + router.moeGates.length : 0;

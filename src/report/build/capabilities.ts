@@ -169,10 +169,13 @@ async function validation(o: {
     ...compare(`synthesized.${branch}`, before!, after!),
   }));
   const target = compare('target', ...(await both(trained.target)));
+  const isJudge = trained.best.heldOut.ref.sha256 !== trained.target.after.ref.sha256;
+  const onTarget = isJudge ? (direction(target.difference) === 'up' ? 'helps' : 'no_gain') : undefined;
+  const verdict = gamed(branches) ? 'gamed' : onTarget;
   return {
     synthesized: compare('synthesized', ...seeds),
     ...(branches.length > 0 && { branches }),
     target,
-    verdict: gamed(branches) ? 'gamed' : direction(target.difference) === 'up' ? 'helps' : 'no_gain',
+    ...(verdict && { verdict }),
   };
 }

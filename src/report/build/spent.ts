@@ -44,7 +44,12 @@ const ofCapability = ({ rounds, trained, parts }: CapabilityResult): Part[] => [
     ? [
         trainingPart(trained.training),
         ...batches(trained.iterations.map(({ heldOut }) => heldOut)),
-        ...batches([trained.synthesized.before, parts && trained.target.before, trained.target.after]),
+        ...batches([
+          trained.synthesized.before,
+          trained.synthesized.after,
+          parts && trained.target.before,
+          trained.target.after,
+        ]),
       ]
     : []),
 ];

@@ -41,7 +41,7 @@ export function batchesByPurpose(record: CampaignRecord): Batches[] {
       ...works.flatMap((work) => work?.iterations?.map(({ heldOut }) => heldOut)),
       ...capabilities.flatMap(({ trained: t, parts }) =>
         // Of the base, the target is held out for all of them at once.
-        t ? [t.synthesized.before, parts && t.target.before, t.target.after] : [],
+        t ? [t.synthesized.before, t.synthesized.after, parts && t.target.before, t.target.after] : [],
       ),
     ]),
     of('outcome_matrix', router?.outcomes.map((o) => o.rollouts) ?? []),
