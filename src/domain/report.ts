@@ -13,6 +13,7 @@ import { reportedCapabilitySchema, reportedSelectionSchema } from './reported-ca
 import { stages } from './stages';
 
 const count = z.number().int().nonnegative();
+const seconds = z.number().nonnegative();
 
 /** Figures of others on the same target (published.ts): not measured here, so none is a `Figure`. */
 const publishedSchema = z.strictObject({
@@ -174,7 +175,9 @@ const reportShape = z.strictObject({
   cost: z
     .strictObject({
       /** From the workflow's history: not measured on rollouts. */
-      wallSeconds: z.array(z.strictObject({ stage: z.enum(stages), seconds: z.number().nonnegative() })),
+      wallSeconds: z.array(z.strictObject({ stage: z.enum(stages), seconds })),
+      /** Wall time of one rollout, without and with its gradient, for plans; absent where none was played, or timed. */
+      secondsPerRollout: z.strictObject({ rollout: seconds.optional(), training: seconds.optional() }).optional(),
       rollouts: figureSchema,
       promptTokens: figureSchema,
       completionTokens: figureSchema,

@@ -16,6 +16,8 @@ export interface RolloutSummary {
   title: string;
   scored: number;
   broken: number;
+  /** Those that were found, in this batch or others, and not played for it; absent where there were none. */
+  reused?: number;
   meanReward: number;
   /** Share of the scored rollouts with reward >= 1. */
   successRate: number;

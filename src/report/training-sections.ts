@@ -12,6 +12,8 @@ import { rewardCurve } from './plots/reward-curve';
 import { routerPlot } from './plots/router';
 import { plotFigure, table } from './sections';
 
+type Cost = NonNullable<Report['cost']>;
+
 export const trainingSection = ({ capabilities = [], arms = [], campaign }: Report): Markup | undefined => {
   const runs = [...capabilities, ...arms].flatMap(({ name, training, ...row }) =>
     training === undefined ? [] : [{ name, training, validation: 'validation' in row ? row.validation : undefined }],
@@ -136,9 +138,16 @@ ${
     rows: [
       ...cost.wallSeconds.map(({ stage, seconds }) => [`wall time, ${stage}`, duration(seconds)]),
       ['wall time, sum of the stages', duration(cost.wallSeconds.reduce((sum, w) => sum + w.seconds, 0))],
+      ...perRolloutRows(cost.secondsPerRollout),
       ['rollouts', view(cost.rollouts)],
     ],
   })
 }
 ${languageModelSection(cost)}`;
 };
+
+const perRolloutRows = ({ rollout, training }: NonNullable<Cost['secondsPerRollout']> = {}): string[][] =>
+  [
+    ['wall time of a rollout that was played', rollout] as const,
+    ['wall time of a training rollout with its gradient', training] as const,
+  ].flatMap(([what, seconds]) => (seconds === undefined ? [] : [[what, `${seconds.toPrecision(2)} s`]]));

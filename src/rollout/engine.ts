@@ -81,7 +81,8 @@ export async function rollOut(options: RollOutOptions): Promise<RolloutBatch> {
   const plan = planBatch({ ...options, environment: await environment.describe() });
   const { ref, records, reused } = (await findBatch(options, plan)) ?? (await makeInTurn(options, plan));
   const seconds = (performance.now() - started) / 1000;
-  return { summary: { ref, purpose, title, ...summarise(records), seconds }, records, reused };
+  const found = reused > 0 ? { reused } : {};
+  return { summary: { ref, purpose, title, ...summarise(records), ...found, seconds }, records, reused };
 }
 
 function checkOptions({ tasks, attempts, hints, concurrency, maxAttempts }: RollOutOptions): void {

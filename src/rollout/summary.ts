@@ -2,7 +2,7 @@
 import type { BranchSummary, RolloutSummary } from '../domain/rollout-summary';
 import { isSuccess, type Rollout, type ScoredRollout } from '../domain/rollout';
 
-export type Counts = Omit<RolloutSummary, 'ref' | 'purpose' | 'title' | 'seconds'>;
+export type Counts = Omit<RolloutSummary, 'ref' | 'purpose' | 'title' | 'reused' | 'seconds'>;
 
 export function summarise(records: Rollout[]): Counts {
   const scored = records.filter((record): record is ScoredRollout => record.status === 'scored');

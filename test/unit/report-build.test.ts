@@ -65,6 +65,9 @@ const moduleOf = (source: string, rationale: string): Promise<ArtifactRef> =>
 
 const policy = (ref: ArtifactRef): FixedPolicy => ({ base: 'base@1', adapters: [{ ref, weight: 1 }] });
 
+/** The first step waits for what is done before it. */
+const times = (step: number) => ({ rollouts_seconds: step === 1 ? 60 : 6, update_seconds: 4 });
+
 /** Trained for 4 steps of 10 rollouts, saved at 2 and 4; `heldOut` are the successes of 5 at each. */
 async function trained(name: string, heldOut: [number, number]) {
   const metrics = await store.put({
@@ -72,7 +75,7 @@ async function trained(name: string, heldOut: [number, number]) {
     producer: 'train',
     inputs: [],
     mediaType: 'application/jsonl',
-    body: [1, 2, 3, 4].map((step) => `${JSON.stringify({ step, reward: step / 10, name })}\n`).join(''),
+    body: [1, 2, 3, 4].map((step) => `${JSON.stringify({ step, reward: step / 10, name, ...times(step) })}\n`).join(''),
   });
   const adapter = await json(`adapter ${name}`, name);
   const training: TrainingResult = {
@@ -496,6 +499,30 @@ test('an arm that no trainer made has spent the rollouts that it says, and those
   );
   const prompted = await buildReport({ store, record: { ...record, arms } as CampaignRecord, tasks: [], spent: [] });
   expect(prompted.arms!.find(({ name }) => name === 'theirs')!.allRollouts.value).toBe(40 + 5 + 5);
+});
+
+describe('what a rollout took', () => {
+  const secondsOf = async (of: CampaignRecord) => (await built(of)).cost?.secondsPerRollout;
+
+  test('a stage by the rollouts that were played in it, a training by its own clock and those beside it', async () => {
+    const { groupsPerStep, groupSize } = record.campaign.training;
+    const stageSeconds = { rollouts: 14, selection: 99, capabilities: 99, router: 6, evaluation: 9 };
+    const training = 10 / (groupsPerStep * groupSize);
+    // 7 base rollouts, 6 of the outcome matrix, 16 of the test.
+    expect(await secondsOf({ ...record, stageSeconds })).toEqual({ rollout: expect.closeTo(29 / 29), training });
+    const workers = { ...record.campaign.workers, gpuSlots: 8 };
+    const beside = { ...record, campaign: { ...record.campaign, workers } };
+    expect(await secondsOf(beside)).toMatchObject({ training: training / 2 });
+  });
+
+  test('what was found counts for nothing; where all was, nothing is said', async () => {
+    const stageSeconds = { rollouts: 0, router: 6, evaluation: 16 };
+    const found = { ...record.baseRollouts, reused: 7 };
+    expect(await secondsOf({ ...record, stageSeconds, baseRollouts: found })).toMatchObject({ rollout: 1 });
+    const { campaign, workflowId, startedAt, finishedAt, prepared } = record;
+    const early = { campaign, workflowId, startedAt, finishedAt, prepared, stageSeconds, baseRollouts: found };
+    expect(await secondsOf(early)).toBeUndefined();
+  });
 });
 
 test('metrics that are no JSON are named with their line', async () => {

@@ -28,7 +28,8 @@ test('a batch takes what finished ones of its setting hold, plays the rest, and 
   const second = await rollOut(options({ tasks: ['n-4', 'n-5'], attempts: 1 }));
   const client = countingPolicy();
   const third = await rollOut(options({ tasks: ['n-1', 'n-3', 'n-4'], purpose: 'outcome_matrix', client }));
-  expect(third).toMatchObject({ reused: 3, summary: { scored: 6, broken: 0 } });
+  expect(third).toMatchObject({ reused: 3, summary: { scored: 6, broken: 0, reused: 3 } });
+  expect(second.summary).not.toHaveProperty('reused');
   expect(client.turns).toBe(turnsOf(2, 3) + turnsOf(1, 4));
   const shared = third.records.filter(({ task }) => task === 'n-1');
   expect(shared).toEqual(first.records.filter(({ task }) => task === 'n-1'));

@@ -7,7 +7,6 @@ import type { Campaign } from '../../domain/campaign';
 import { publishedRun } from '../../domain/published';
 import type { Purpose } from '../../domain/purposes';
 import type { Report } from '../../domain/report';
-import type { Stage } from '../../domain/stages';
 import type { PlannedRollouts, Range } from './counts';
 
 export type Kind = PlannedRollouts['kind'];
@@ -61,30 +60,21 @@ type Measured = Record<Kind, Partial<Record<Quantity, number>>>;
 /** What one report tells of the cost of a rollout. */
 export function measured({ rollouts, cost }: Report): Measured {
   const purposes = rollouts?.byPurpose ?? [];
-  const made = (...names: Purpose[]) =>
-    purposes.filter(({ purpose }) => names.includes(purpose)).reduce((n, p) => n + p.scored.n, 0);
+  const perRollout = cost?.secondsPerRollout ?? {};
   const tokens = (field: 'promptTokens' | 'completionTokens', wanted: (purpose: Purpose) => boolean) => {
     const counted = purposes.filter((p) => wanted(p.purpose) && p[field] !== undefined);
     const n = counted.reduce((sum, p) => sum + p.scored.n, 0);
     return n === 0 ? undefined : counted.reduce((sum, p) => sum + (p[field]?.value ?? 0), 0) / n;
   };
-  const stage = (name: Stage) => cost?.wallSeconds.find((w) => w.stage === name)?.seconds ?? 0;
-  const plain = made('base_rollouts', 'outcome_matrix', 'test');
-  const perRollout = plain === 0 ? undefined : (stage('rollouts') + stage('router') + stage('evaluation')) / plain;
-  const trained = made('training');
-  const beside = made('calibration', 'held_out');
-  // The stage's other rollouts are taken off at the cost of a plain one; if they were cheaper there, all of the stage's cost the same.
-  const rest = stage('capabilities') - beside * (perRollout ?? 0);
-  const perTraining = trained === 0 ? undefined : Math.max(rest / trained, stage('capabilities') / (trained + beside));
   const training = (purpose: Purpose) => purpose === 'training';
   return {
     rollout: present({
-      seconds: perRollout,
+      seconds: perRollout.rollout,
       promptTokens: tokens('promptTokens', (p) => !training(p)),
       completionTokens: tokens('completionTokens', (p) => !training(p)),
     }),
     training: present({
-      seconds: perTraining,
+      seconds: perRollout.training,
       promptTokens: tokens('promptTokens', training),
       completionTokens: tokens('completionTokens', training),
     }),

@@ -1,6 +1,6 @@
 /**
  * Builds the report of a campaign from its record. Invariant: rates, rewards, differences, calibration, selection, what the router did and
- * numbers of rollouts and tokens are computed here from the artifacts; of trainings, of seconds and of what language models cost, it is what
+ * numbers of rollouts and tokens are computed here from the artifacts; of trainings, of stages' seconds and of what language models cost, it is what
  * the activities returned.
  */
 import { digest } from '../../artifacts/hash';
@@ -18,6 +18,7 @@ import { capabilitiesOf } from './capabilities';
 import { languageModelCost } from './language-model';
 import { plainOf } from './plain';
 import { routerOf } from './router';
+import { secondsPerRollout } from './seconds';
 import { selectionOf } from './selection';
 import { batchesToRead, totals } from './totals';
 
@@ -55,7 +56,7 @@ export async function buildReport(o: {
     },
     ...baseCheckOf(record),
     ...all,
-    cost: { ...all.cost, ...languageModelCost(spent, campaign) },
+    cost: { ...all.cost, ...(await secondsPerRollout(store, record)), ...languageModelCost(spent, campaign) },
     ...selection,
     ...(await capabilitiesOf({ store, record, candidates: selection.selection?.candidates ?? [], level })),
     ...(await routerOf({ store, record, level })),

@@ -20,11 +20,14 @@ interface Batches {
   counted?: Count;
 }
 
+export const trainingsOf = ({ capabilities = [], arms = [] }: CampaignRecord): TrainingResult[] =>
+  [...capabilities.map(({ trained }) => trained), ...arms].flatMap((work) => work?.training ?? []);
+
 /** Every batch of the campaign under what it was for. */
 export function batchesByPurpose(record: CampaignRecord): Batches[] {
   const { baseRollouts, baseHeldOut, capabilities = [], arms = [], router, evaluation, plain } = record;
   const works = [...capabilities.map(({ trained }) => trained), ...arms];
-  const trainings = works.flatMap((work) => work?.training ?? []);
+  const trainings = trainingsOf(record);
   const of = (purpose: Purpose, batches: (RolloutSummary | undefined)[]): Batches => ({
     purpose,
     batches: distinct(batches.filter((batch) => batch !== undefined)),

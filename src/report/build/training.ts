@@ -16,8 +16,11 @@ const metricsLine = jsonText.pipe(
     step: z.number().int(),
     reward: z.number(),
     reward_by_branch: z.record(branchSchema, z.number()).default({}),
+    rollouts_seconds: z.number().optional(),
+    update_seconds: z.number().optional(),
   }),
 );
+type MetricsLine = z.output<typeof metricsLine>;
 
 interface Work {
   iterations: Iteration[];
@@ -81,23 +84,27 @@ async function rewards(
   store: ArtifactStore,
   metrics: ArtifactRef,
 ): Promise<Omit<NonNullable<ReportedTraining['rewardCurve']>, 'from'>> {
-  const lines = (await store.read(metrics)).toString('utf8').split('\n').filter(Boolean);
+  const lines = await readMetrics(store, metrics);
   const branches = new Map<string, Curve>();
-  const points = lines.map((line, n) => {
-    const parsed = metricsLine.safeParse(line);
-    if (parsed.success) {
-      const { step, reward, reward_by_branch } = parsed.data;
-      for (const [branch, mean] of Object.entries(reward_by_branch))
-        branches.set(branch, [...(branches.get(branch) ?? []), { step, reward: mean }]);
-      return { step, reward };
-    }
-    const problem = z.prettifyError(parsed.error);
+  for (const { step, reward_by_branch } of lines)
+    for (const [branch, mean] of Object.entries(reward_by_branch))
+      branches.set(branch, [...(branches.get(branch) ?? []), { step, reward: mean }]);
+  const named = [...branches]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([branch, curve]) => ({ branch, points: curve }));
+  const points = lines.map(({ step, reward }) => ({ step, reward }));
+  return { points, ...(named.length > 0 && { branches: named }) };
+}
+
+/** A line for every step. */
+export async function readMetrics(store: ArtifactStore, metrics: ArtifactRef): Promise<MetricsLine[]> {
+  const lines = (await store.read(metrics)).toString('utf8').split('\n').filter(Boolean);
+  return lines.map((line, n) => {
+    const { data, error } = metricsLine.safeParse(line);
+    if (data) return data;
+    const problem = z.prettifyError(error);
     throw new Error(
       `${metrics.uri}, line ${n + 1}: ${problem}; a learner's metrics have step and reward in every line`,
     );
   });
-  const named = [...branches]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([branch, curve]) => ({ branch, points: curve }));
-  return { points, ...(named.length > 0 && { branches: named }) };
 }
