@@ -104,7 +104,7 @@ export class CampaignStatus {
     const lines = [
       ...all.map((s) => `- ${s.name}: ${s.status}${s.detail ? ` (${s.detail})` : ''}`),
       ...children.map((c) => `  - ${c.name}: ${c.status}${c.detail ? ` (${c.detail})` : ''}`),
-      `- rollouts: ${rollouts.scored} scored, ${rollouts.broken} broken`,
+      `- rollouts: ${rollouts.scored} scored, ${rollouts.broken} broken${children.length > 0 ? ' (children not counted)' : ''}`,
     ];
     setCurrentDetails((paused ? '**paused**\n\n' : '') + waits + lines.join('\n'));
   }

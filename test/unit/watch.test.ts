@@ -86,7 +86,7 @@ describe('the tree on a terminal', () => {
       '▸   grpo_target (arm)  train · beginning to train · silent for 1 min · attempt 2 after: the trainer is gone',
       '· router',
       '· evaluation',
-      '  2000 rollouts scored, 1 broken',
+      '  2000 rollouts scored, 1 broken (children not counted)',
       'http://localhost:8233/x',
     ]);
   });
@@ -171,7 +171,7 @@ describe('the tree on a terminal', () => {
       ...frame().slice(4, 7),
       '▸ router',
       '· evaluation',
-      '  2000 rollouts scored, 1 broken',
+      '  2000 rollouts scored, 1 broken (children not counted)',
       '  no worker answers: `campaign run FILE` starts them; finished steps as of 1970-01-01 00:15:40 UTC',
     ]);
     expect(withKnown({ ...silent, runId: 'another' }, { snapshot, at: now }).progress).toBeUndefined();

@@ -1,5 +1,5 @@
 /** The tree on a terminal: colours, width, and drawing over what was drawn before. */
-import type { StepStatus } from '../../workflows/messages';
+import type { CampaignProgress, StepStatus } from '../../workflows/messages';
 import { plain } from '../plain';
 import { failuresIn, failureText } from './failures';
 import { durationText, timeText } from './format';
@@ -44,12 +44,18 @@ export function frameLines({ snapshot, rates, now, columns, link, colour = true 
     if (!colour) return text;
     return paint(text, code, status === 'waiting' ? text.length : mark.length);
   });
-  const counts = progress ? [`  ${progress.rollouts.scored} rollouts scored, ${progress.rollouts.broken} broken`] : [];
+  const counts = progress ? [cut(`  ${countsText(progress)}`, columns)] : [];
   const why = failure ? wrapped(`why: ${plain(failure)}`, columns - 2).map((line) => `  ${line}`) : [];
   const away = awayLines(snapshot).map((line) => cut(line, columns));
   return [cut(head, columns), ...lines, ...counts, ...why, ...away, ...(link ? [link] : [])].map((line) =>
     line.trimEnd(),
   );
+}
+
+/** Capabilities and arms play rollouts of their own, which only the report counts. */
+function countsText({ rollouts: { scored, broken }, children }: CampaignProgress): string {
+  const without = children.length > 0 ? ' (children not counted)' : '';
+  return `${scored} rollouts scored, ${broken} broken${without}`;
 }
 
 /** What is missing in the tree while no worker answers, or while workers can't go on. */
