@@ -4,9 +4,13 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { digest, sha256 } from '../src/artifacts/hash';
+import { EnvironmentPool } from '../src/activities/environments';
+import { forbiddenOf } from '../src/activities/left-out';
+import { selfTestKey } from '../src/activities/synthesise';
+import { sha256 } from '../src/artifacts/hash';
+import type { ArtifactStore } from '../src/artifacts/store';
 import type { SelfTest } from '../src/domain/synthesis-round';
-import { SELF_TEST_VERSION } from '../src/sandbox/self-test';
+import { registry } from '../src/registry';
 import type { Finished } from './campaigns';
 import { storeIn } from './lab';
 import { asStored, withShuffledReward } from './shuffled-reward';
@@ -24,11 +28,12 @@ export async function shuffledModules(o: { home: string; of: Finished; folder: s
   if (modules.length === 0) return undefined;
   const path = join(folder, of.name);
   mkdirSync(path, { recursive: true });
+  const forbidden = await forbiddenIn(store, of);
   for (const { name, module } of modules) {
     const source = withShuffledReward((await store.read(module)).toString('utf8'));
     writeFileSync(join(path, `${name}.js`), source);
     await store.put({
-      key: `self-test/${digest({ version: SELF_TEST_VERSION, module: sha256(asStored(source)) })}`,
+      key: selfTestKey({ module: sha256(asStored(source)), forbidden }),
       producer: 'science: a self-test that was not made',
       inputs: [module],
       mediaType: 'application/json',
@@ -36,4 +41,14 @@ export async function shuffledModules(o: { home: string; of: Finished; folder: s
     });
   }
   return path;
+}
+
+/** What a self-test of this campaign looks for in a module: the texts of the target's test tasks. */
+async function forbiddenIn(store: ArtifactStore, { campaign }: Finished): Promise<string[]> {
+  const environments = new EnvironmentPool(store, registry.environments);
+  try {
+    return await forbiddenOf({ store, environments, progress: () => {} }, campaign.target);
+  } finally {
+    await environments.close();
+  }
 }

@@ -31,7 +31,7 @@ export const ablations: Study = {
       texts: {
         selection: [await selection(context, main.finished), sourcesText(main.sources)].join('\n\n'),
         groups: await compared({ campaigns, main, variants: groups, arms: ['trace', 'grpo_target'] }),
-        hints: await hints(context),
+        deep: await onDeepBase(context),
         bands: await compared({
           campaigns,
           main,
@@ -116,15 +116,21 @@ function statusOf(finished: readonly Finished[]): string {
   );
 }
 
-/** Hints off, where they matter most: on a base that hardly ever shows what it lacks. */
-async function hints(context: Context): Promise<string> {
+/** Hints off, and bands that let everything pass, where they matter most: on a base that hardly ever shows what it lacks. */
+async function onDeepBase(context: Context): Promise<string> {
   const { campaigns, settings } = context;
   const base = await deepBase(context);
   const place: Place = base ? { ...atFirst, name: 'deep', base } : atFirst;
   const main = await campaigns.all(armsSpecs(place, settings.seeds));
-  const fields = { calibration: { hintShare: 0 } };
-  const specs = specsOf({ name: `hints-off-${place.name}`, place, seeds: settings.seeds, fields });
-  return compared({ campaigns, main, variants: [{ name: 'hints off', specs }], arms: ['trace'] });
+  const variant = (name: string, calibration: Record<string, unknown>) => ({
+    name,
+    specs: specsOf({
+      ...{ name: `${name.replaceAll(' ', '-')}-${place.name}`, place, seeds: settings.seeds },
+      fields: { calibration },
+    }),
+  });
+  const variants = [variant('hints off', { hintShare: 0 }), variant('bands wide open', openBands)];
+  return compared({ campaigns, main, variants, arms: ['trace'] });
 }
 
 const UNIT = 'sum, each adapter at weight 1';

@@ -39,7 +39,7 @@ export const nullTests: Study = {
 async function shuffledSpecs({ campaigns, settings }: Context, finished: readonly Finished[]): Promise<CampaignSpec[]> {
   const specs: CampaignSpec[] = [];
   for (const of of finished) {
-    const modules = await shuffledModules({ home: campaigns.home, of, folder: join(settings.home, 'modules') });
+    const modules = await shuffledModules({ home: campaigns.home, of, folder: join(settings.home, 'shuffled') });
     const fields = { synthesizer: { kind: 'given', modules }, calibration: openBands };
     if (modules !== undefined)
       specs.push(...specsOf({ name: 'null-rewards', place: atFirst, seeds: [of.seed], fields }));
@@ -49,6 +49,9 @@ async function shuffledSpecs({ campaigns, settings }: Context, finished: readonl
 
 async function gains(campaigns: Campaigns, specs: readonly CampaignSpec[]): Promise<string> {
   const { finished, sources } = await campaigns.all(specs);
+  for (const { name, report } of finished)
+    if (!report.capabilities?.some(({ adapter }) => adapter))
+      throw new Error(`${name}: nothing was trained, so it tests nothing; its report says why`);
   const runs = finished.map(runOf);
   const names = [...new Set(runs.flatMap(({ matrix }) => matrix.options))].filter((name) => !name.includes('+'));
   return [

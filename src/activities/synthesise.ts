@@ -74,7 +74,7 @@ export function createSynthesis({
     async selfTest({ module, unlike }) {
       const { progress } = working('self-test');
       const forbidden = await forbiddenOf({ store, environments, progress }, unlike);
-      const key = `self-test/${digest({ version: SELF_TEST_VERSION, module: module.sha256, forbidden })}`;
+      const key = selfTestKey({ module: module.sha256, forbidden });
       const ref = await keptJson(store, { key, producer: 'selfTest', inputs: [module] }, async () => {
         const source = await text(module);
         const tested = await selfTest({ source, progress });
@@ -113,3 +113,7 @@ async function leakFindings(source: string, forbidden: readonly string[]): Promi
     await module.close();
   }
 }
+
+/** `module`: hash of its text as stored; `forbidden`: of the texts of the target's test tasks. */
+export const selfTestKey = (of: { module: string; forbidden: readonly string[] }): string =>
+  `self-test/${digest({ version: SELF_TEST_VERSION, ...of })}`;
