@@ -9,7 +9,7 @@ const REST = 0.25;
 
 /** What the generators end a module's code with; what follows is a comment. */
 const EXPORTS = /^export const \{([^}]*)\breward\b([^}]*)\} = environmentOf\(params\);$/m;
-const RATIONALE = 'The reward is a hash of the state: a null test.';
+const RATIONALE = 'The reward is a hash of the final state: a null test.';
 
 /** Throws where the text is no module of the generators. */
 export function withShuffledReward(source: string): string {

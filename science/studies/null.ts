@@ -39,7 +39,7 @@ export const nullTests: Study = {
 async function shuffledSpecs({ campaigns, settings }: Context, finished: readonly Finished[]): Promise<CampaignSpec[]> {
   const specs: CampaignSpec[] = [];
   for (const of of finished) {
-    const modules = await shuffledModules({ home: campaigns.home, of, folder: join(settings.home, 'shuffled') });
+    const modules = await shuffledModules({ home: campaigns.home, of, folder: join(settings.home, 'null-rewards') });
     const fields = { synthesizer: { kind: 'given', modules }, calibration: openBands };
     if (modules !== undefined)
       specs.push(...specsOf({ name: 'null-rewards', place: atFirst, seeds: [of.seed], fields }));
