@@ -120,7 +120,7 @@ test-plantings: install build ## Bases with other planted lacks (made if missing
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/plantings/**/*.ts'
 
 .PHONY: science
-science: install build ## Many campaigns and docs/results/science.md of them: hours (ONLY=regexp of studies, SEEDS=1,2,3, SCIENCE_HOME=.science, SMALL=1 minutes)
+science: install build ## Many campaigns and docs/results/science.md of them: two hours (ONLY=regexp of studies, SEEDS=1,2,3, SCIENCE_HOME=.science, SMALL=1 minutes)
 	ONLY='$(ONLY)' SEEDS='$(SEEDS)' SCIENCE_HOME='$(SCIENCE_HOME)' SMALL='$(SMALL)' node -r ./test/support/register.cjs science/run.ts
 
 .PHONY: record-histories
