@@ -48,6 +48,10 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store'> {
   services?: Services;
 }
 
+/** The base model as it is, on tasks and under keys of the base rollouts: no weights were changed by then, and no prompt given. */
+const isBaseRollouts = ({ everyStepAnew }: { everyStepAnew: boolean }, { adapters, prompt }: FixedPolicy): boolean =>
+  !everyStepAnew && adapters.length === 0 && prompt === undefined;
+
 /** What a learner may say of its own end; anything else is a TrainerDied. */
 const OWN_ERRORS: readonly string[] = ['BadJob', 'Diverged', 'DiskFull'] satisfies FailureType[];
 
@@ -116,7 +120,7 @@ export class Learning {
     await this.patiently(async (progressed) => {
       const policy = await this.record.policy(request);
       const { summary, records } = await this.rollOut({ batch, request, policy, progressed });
-      await this.record.addBatch(request.step, summary);
+      await this.record.addBatch(request.step, summary, { shared: isBaseRollouts(batch, policy) });
       const { tasks, group_size: groupSize, content } = request;
       const { maskReadOnlyTurns, teacher } = batch;
       const taught = teacher && { teachers: await teacher(records, this.beat) };

@@ -19,6 +19,8 @@ const batchSchema = z.object({
   broken: count,
   promptTokens: count,
   completionTokens: count,
+  /** Its rollouts are the campaign's base rollouts. */
+  shared: z.literal(true).optional(),
   rewardByBranch: z.record(z.string(), z.number()).optional(),
 });
 const checkpointSchema = z.object({

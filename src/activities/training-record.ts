@@ -58,11 +58,13 @@ export class TrainingRecord {
     });
   }
 
-  async addBatch(step: number, summary: RolloutSummary): Promise<void> {
+  /** `shared`: its rollouts are the campaign's base rollouts. */
+  async addBatch(step: number, summary: RolloutSummary, { shared = false } = {}): Promise<void> {
     const { ref, scored, broken, promptTokens, completionTokens, branches } = summary;
     const rewards = Object.entries(branches ?? {}).map(([branch, { meanReward }]) => [branch, meanReward]);
     await this.log.append({
       ...{ kind: 'batch', step, ref, scored, broken, promptTokens, completionTokens },
+      ...(shared && { shared }),
       ...(rewards.length > 0 && { rewardByBranch: Object.fromEntries(rewards) }),
     });
   }
@@ -85,13 +87,12 @@ export class TrainingRecord {
       mediaType: 'application/jsonl',
       body,
     });
-    const sum = (count: (batch: BatchRecord) => number) => batches.reduce((total, batch) => total + count(batch), 0);
+    const shared = batches.filter((batch) => batch.shared);
     return {
       steps,
-      rollouts: sum((batch) => batch.scored),
-      brokenRollouts: sum((batch) => batch.broken),
-      promptTokens: sum((batch) => batch.promptTokens),
-      completionTokens: sum((batch) => batch.completionTokens),
+      ...countIn(batches),
+      brokenRollouts: batches.reduce((sum, { broken }) => sum + broken, 0),
+      ...(shared.length > 0 && { shared: countIn(shared) }),
       metrics,
       checkpoints: await this.checkpoints(steps),
     };
@@ -148,6 +149,17 @@ export class TrainingRecord {
   private async batches(step: number): Promise<BatchRecord[]> {
     return (await this.log.batches()).filter((batch) => batch.step < step);
   }
+}
+
+function countIn(
+  batches: readonly BatchRecord[],
+): Pick<TrainingResult, 'rollouts' | 'promptTokens' | 'completionTokens'> {
+  const sum = (count: (batch: BatchRecord) => number) => batches.reduce((total, batch) => total + count(batch), 0);
+  return {
+    rollouts: sum(({ scored }) => scored),
+    promptTokens: sum(({ promptTokens }) => promptTokens),
+    completionTokens: sum(({ completionTokens }) => completionTokens),
+  };
 }
 
 /** The steps of a training, from 1. */

@@ -14,6 +14,8 @@ export const trainingResultSchema = z.object({
   brokenRollouts: count,
   promptTokens: count,
   completionTokens: count,
+  /** Of these, what the campaign's base rollouts are: a search plays the base model as it is on the same tasks, and finds them. */
+  shared: z.object({ rollouts: count, promptTokens: count, completionTokens: count }).optional(),
   /** metrics.jsonl: one line per optimizer step; its provenance names the batches trained on. */
   metrics: artifactRefSchema,
   checkpoints: z.array(checkpointSchema),

@@ -3,15 +3,16 @@
 const openBands =
   'meanReward: [0, 1], successRate: [0, 1], maxAllSuccess: 1, maxAllZero: 1, maxConstant: 1, minInformative: 0, minRewardStd: 0';
 
-/** About 45 s on two quiet cores: one capability and grpo_target. */
-const small = `rollouts: { tasks: 60, perTask: 4 }
+/** About 45 s on two quiet cores: one capability and grpo_target. `groupSize`: rollouts of a training step. */
+const smallWith = (groupSize: number) => `rollouts: { tasks: 60, perTask: 4 }
 selection: { maxCandidates: 1, passes: 4, votes: 1, rho: 0, delta: 0 }
 calibration: { seeds: 6, rolloutsPerSeed: 8, ${openBands} }
-training: { groupsPerStep: 1, groupSize: 8, steps: 6, checkpointEvery: 2 }
+training: { groupsPerStep: 1, groupSize: ${groupSize}, steps: 6, checkpointEvery: 2 }
 validation: { seeds: 6, targetTasks: 8 }
 router: { tasks: 12, folds: 3 }
 evaluation: { tasks: 12 }
 `;
+const small = smallWith(8);
 
 export const campaignFiles = {
   small: `${small}workers: { heartbeatSeconds: 20 }\n`,
@@ -31,6 +32,8 @@ router: { tasks: 12, folds: 3 }
 evaluation: { tasks: 4 }
 workers: { heartbeatSeconds: 20 }
 `,
+  /** A search's budget is what is trained: here of 96 rollouts. The arm is added to it. */
+  search: `${smallWith(16)}workers: { heartbeatSeconds: 20 }\n`,
   /** About 90 s: two capabilities. */
   reduced: `rollouts: { tasks: 120, perTask: 4 }
 selection: { maxCandidates: 2, passes: 6, votes: 1, rho: 0, delta: 0 }

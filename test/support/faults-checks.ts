@@ -122,11 +122,12 @@ function playedTwice(home: Home, report: Report, { madeAgain }: Allowances): str
 
 function trainedTwice(home: Home): string[] {
   return trainingsOf(home).flatMap((training) => {
-    const { steps } = JSON.parse(readFileSync(join(training, 'job.json'), 'utf8')) as { steps: number };
+    const { steps } = JSON.parse(readFileSync(join(training, 'job.json'), 'utf8')) as { steps?: number };
     const done = stepsOf(training).map(({ step }) => step);
-    const wanted = Array.from({ length: steps }, (_, n) => n + 1);
+    // A search ends with its rollouts.
+    const wanted = Array.from({ length: steps ?? done.length }, (_, n) => n + 1);
     if (done.join() === wanted.join()) return [];
-    return [`${basename(training)}/metrics.jsonl has the steps ${done.join()} instead of 1 to ${steps}`];
+    return [`${basename(training)}/metrics.jsonl has the steps ${done.join()} instead of 1 to ${wanted.length}`];
   });
 }
 

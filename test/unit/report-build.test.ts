@@ -852,6 +852,20 @@ test('rollouts are counted by purpose; tokens as they were returned', () => {
   expect(report.rollouts!.brokenByError).toMatchObject([{ errorType: 'RouterFailed', rollouts: { value: 1 } }]);
 });
 
+test('base rollouts that a search found again count once, and are spent by its arm all the same', async () => {
+  const [capability, ...others] = record.capabilities!;
+  const { training } = capability!.trained!;
+  const found = { ...training, shared: { rollouts: 10, promptTokens: 100, completionTokens: 20 } };
+  const capabilities = [{ ...capability!, trained: { ...capability!.trained!, training: found } }, ...others];
+  const once = await built({ ...record, capabilities });
+  const of = ({ rollouts }: Report) => rollouts!.byPurpose.find(({ purpose }) => purpose === 'training')!;
+  expect(of(once).scored.value).toBe(of(report).scored.value! - 10);
+  expect(once.rollouts!.scored.value).toBe(report.rollouts!.scored.value! - 10);
+  expect(once.cost!.promptTokens.value).toBe(report.cost!.promptTokens.value! - 100);
+  expect(once.cost!.completionTokens.value).toBe(report.cost!.completionTokens.value! - 20);
+  expect(armOf(once, 'trace').trainingRollouts.value).toBe(armOf(report, 'trace').trainingRollouts.value);
+});
+
 test('a policy that could not be evaluated is a failed row, and a bound over it is not known', async () => {
   const { policies } = record.evaluation!;
   const failed = [

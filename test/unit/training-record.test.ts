@@ -69,6 +69,15 @@ test('where a step was done again and again, the last one counts, whatever it wa
   expect(lines()).toHaveLength(3);
 });
 
+test('batches that are the base rollouts are counted, and counted apart', async () => {
+  const made = await record();
+  await made.addBatch(0, await batch('base', 2), { shared: true });
+  await made.addBatch(1, await batch('own', 3));
+  for (const step of [1, 2]) await made.addCheckpoint({ step, policy: { adapter: checkpoint(step) } });
+  const shared = { rollouts: 2, promptTokens: 2, completionTokens: 2 };
+  expect(await made.result(2)).toMatchObject({ rollouts: 5, promptTokens: 5, shared });
+});
+
 test.each([0, 1, 2, 3])('a torn line %i of the journal changes nothing, and is whole again', async (number) => {
   const before = await trained();
   tear(number);

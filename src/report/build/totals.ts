@@ -54,13 +54,16 @@ export function batchesByPurpose(record: CampaignRecord): Batches[] {
   return found.filter(({ batches }) => batches.length > 0);
 }
 
+/** Without what counts as base rollouts. */
 const countOf = (trainings: TrainingResult[]): Count => {
   const sum = (count: (training: TrainingResult) => number) => trainings.reduce((total, one) => total + count(one), 0);
+  const own = (field: 'rollouts' | 'promptTokens' | 'completionTokens') =>
+    sum(({ shared, ...all }) => all[field] - (shared?.[field] ?? 0));
   return {
-    scored: sum(({ rollouts }) => rollouts),
+    scored: own('rollouts'),
     broken: sum(({ brokenRollouts }) => brokenRollouts),
-    promptTokens: sum(({ promptTokens }) => promptTokens),
-    completionTokens: sum(({ completionTokens }) => completionTokens),
+    promptTokens: own('promptTokens'),
+    completionTokens: own('completionTokens'),
     errors: {},
   };
 };

@@ -8,11 +8,13 @@ import { kills } from './kills';
 import { mixtures } from './mixture';
 import { paidFor } from './paid';
 import { policyServers } from './policy-server';
+import { searches } from './search';
 import { stops } from './stops';
 
 export const scenarios: Scenario[] = [
   ...kills,
   ...paidFor,
+  ...searches,
   ...stops,
   ...interrupts,
   ...policyServers,
