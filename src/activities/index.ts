@@ -3,6 +3,7 @@ import { createAnalysis } from './analyse';
 import { createApproval } from './approval';
 import { createCheckBase } from './check-base';
 import { mapped, type Dependencies, type GpuDependencies, type PolicyDependencies } from './context';
+import { createFindGains } from './find-gains';
 import { createFineTune } from './fine-tune';
 import { createFitRouter } from './fit-router';
 import { createMeasurePlain } from './measure-plain';
@@ -26,6 +27,7 @@ export const createControlActivities = (deps: Dependencies): ControlActivities &
       ...createTakeModules(deps),
       ...createTakeConversations(deps),
       ...createApproval(deps),
+      ...createFindGains(deps),
       ...createWriteReport(deps),
     },
     deps,

@@ -146,6 +146,17 @@ export interface ControlActivities {
   /** What was decided before of this thing of this workflow; null if nothing was. */
   recallDecision(input: { about: string; of: string }): Promise<Decision | null>;
   keepDecision(input: { about: string; of: string; decision: Decision }): Promise<void>;
+  /**
+   * Which adapters are above what they started from on the held-out seeds of their own environments, or above base on the router's tasks
+   * (`outcomes`; `base`: its own there).
+   */
+  findGains(input: {
+    base: ArtifactRef;
+    adapters: { name: string; ownBefore: ArtifactRef; ownAfter: ArtifactRef; outcomes: ArtifactRef }[];
+    confidence: number;
+    /** Of the bootstraps. */
+    seed: number;
+  }): Promise<{ gaining: string[] }>;
   writeReport(input: { record: CampaignRecord }): Promise<{ report: ArtifactRef; html: ArtifactRef }>;
 }
 

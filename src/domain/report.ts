@@ -50,6 +50,8 @@ const reportedRouterSchema = z.strictObject({
     forms: z.array(z.strictObject({ form: z.string(), successRate: figureSchema, kept: z.boolean() })).optional(),
   }),
   helps: z.boolean(),
+  /** Why adapters were not added up, where there are several. */
+  noSums: z.string().optional(),
   /** Options that it can't choose, since their rollouts could not be made. */
   failed: z.array(z.strictObject({ name: z.string(), reason: z.string() })).optional(),
   /**

@@ -106,6 +106,8 @@ export interface RouterResult {
   options: string[];
   /** Those of the options that are sums of adapters: their parts. */
   sums: string[][];
+  /** Why adapters were not added up, where there are several. */
+  noSums?: string;
   /** All adapters with learned weights or behind a gate, where these are options. */
   learned?: { name: string; policy: FixedPolicy }[];
   /** Also of sums that were tried and are no options. */

@@ -84,7 +84,7 @@ function subsets(names: readonly string[]): string[][] {
 const firstDifference = (a: readonly number[], b: readonly number[]): number =>
   a.map((value, i) => value - (b[i] ?? 0)).find((difference) => difference !== 0) ?? 0;
 
-/** How many sums of so many adapters are tried, and how many become options. */
+/** How many sums of so many adapters are tried, and how many become options. None where no adapter gains anything. */
 export function countSums(adapters: number): Record<'tried' | 'options', { low: number; high: number }> {
   if (adapters > ALL_SUMS_OF)
     return {

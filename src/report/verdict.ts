@@ -134,6 +134,7 @@ const routerSentence = (router: ReportDraft['router']): VerdictSentence[] => {
   return [
     say(text, routed, bestSingle.successRate),
     ...regretSentence(router),
+    ...(router.noSums === undefined ? [] : [say(`No adapters were added up: ${router.noSums}.`)]),
     ...(router.failed ?? []).map(({ name, reason }) => say(`The router can not choose ${name}: ${reason}.`)),
     ...(errors > 0 ? [say(`The router failed on ${wholeNumber(errors)} test rollouts.`, router.errors)] : []),
   ];

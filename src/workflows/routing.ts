@@ -20,7 +20,7 @@ import {
   type Option,
   type Run,
 } from './run';
-import { gpu, rollouts } from './steps';
+import { control, gpu, rollouts } from './steps';
 
 type Outcome = Option & { rollouts: RolloutSummary };
 type Failed = { name: string; reason: string };
@@ -31,8 +31,9 @@ export async function routerStage(run: Run): Promise<void> {
     run,
     options(run).filter((option) => option.routable),
   );
-  const { sums, tried } = await trySums(run, single);
-  const learned = await learn(run, [...single, ...tried]);
+  const noSums = await whyNoSums(run, single);
+  const { sums, tried } = noSums === undefined ? await trySums(run, single) : { sums: [], tried: [] };
+  const learned = noSums === undefined ? await learn(run, [...single, ...tried]) : [];
   const ended = [...single, ...tried, ...learned];
   const outcomes = ended.flatMap((one) => ('rollouts' in one ? [one] : []));
   const failed = ended.flatMap((one) => ('reason' in one ? [one] : []));
@@ -43,10 +44,38 @@ export async function routerStage(run: Run): Promise<void> {
     ...(await fit(run, choices)),
     options: choices.map(({ name }) => name),
     sums,
+    ...(noSums !== undefined && { noSums }),
     ...learnedOf(learned),
     outcomes: outcomes.map(({ name, rollouts: batch }) => ({ option: name, rollouts: batch })),
     ...(failed.length > 0 && { failed }),
   };
+}
+
+/**
+ * A sum is a combination of what its parts have learned. Where none of them has learned anything it is another policy by drift, and what it
+ * solves more on the router's tasks says nothing of the capabilities: then there are none. Nothing is said of one adapter or none.
+ */
+async function whyNoSums(run: Run, single: readonly Ended[]): Promise<string | undefined> {
+  const { config, status, found } = run;
+  const { confidence } = config.evaluation;
+  const outcomes = new Map(single.flatMap((one) => ('rollouts' in one ? [[one.name, one.rollouts.ref] as const] : [])));
+  const adapters = singleAdapters(run).flatMap((name) => {
+    const own = found.capabilities?.find((one) => one.name === name)?.trained?.synthesized;
+    const ref = outcomes.get(name);
+    return own && ref ? [{ name, ownBefore: own.before.ref, ownAfter: own.after.ref, outcomes: ref }] : [];
+  });
+  if (adapters.length < 2) return undefined;
+  const { gaining } = await status.gate.step(() =>
+    control(config, 'which adapters gain').findGains({
+      base: required(outcomes.get(policyNames.base)),
+      ...{ adapters, confidence, seed: config.seed },
+    }),
+  );
+  if (gaining.length > 0) return undefined;
+  return (
+    `none of the ${adapters.length} adapters gains beyond chance, on held-out seeds of its own environment or on the router's tasks; ` +
+    'if these are too few to show it, raise validation.seeds'
+  );
 }
 
 /** Round by round: what to try next may depend on what came of those before. */

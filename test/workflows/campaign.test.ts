@@ -52,6 +52,42 @@ test('goes through every stage and reports it', async () => {
   );
 });
 
+test('where no adapter gains anything none are added up, learned weights neither, and it is said why', async () => {
+  const { activities, seen } = fakeActivities({ findGains: async () => ({ gaining: [] }) });
+  const findGains = jest.spyOn(activities, 'findGains');
+  const campaign = named({ arms: [], router: { learnedWeights: true } });
+  await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
+  const singles = ['base', 'refuse_what_is_forbidden', 'tell_what_is_asked'];
+  const { router, evaluation } = seen.record!;
+  expect(router).toMatchObject({ options: singles, sums: [] });
+  expect(router!.noSums).toMatch(/^none of the 2 adapters gains beyond chance, .* raise validation.seeds$/);
+  expect(router!.outcomes.map(({ option }) => option)).toEqual(singles);
+  expect(evaluation!.policies.map(({ name }) => name)).toEqual([...singles, 'trace']);
+  const name = singles[1]!;
+  const { before, after } = seen.record!.capabilities!.find((one) => one.name === name)!.trained!.synthesized;
+  expect(findGains.mock.calls[0]![0]).toMatchObject({
+    ...{ base: artifact('outcome matrix: base'), confidence: 0.95 },
+    adapters: [
+      { name, ownBefore: before.ref, ownAfter: after.ref, outcomes: artifact(`outcome matrix: ${name}`) },
+      { name: singles[2] },
+    ],
+  });
+});
+
+test('nothing is asked of a single adapter', async () => {
+  const { activities, seen } = fakeActivities();
+  const { select } = activities;
+  activities.select = async (input) => ({
+    ...(await select(input)),
+    selected: (await select(input)).selected.slice(1),
+  });
+  const findGains = jest.spyOn(activities, 'findGains');
+  await withWorkers(env, activities, async () => (await start(env, { campaign: named({ arms: [] }) })).result());
+  expect(findGains).not.toHaveBeenCalled();
+  expect(seen.record!.router).toMatchObject({ sums: [] });
+  expect(seen.record!.router!.noSums).toBeUndefined();
+});
+
 test('learned weights are one more option, learned on the outcomes of all others', async () => {
   const { activities, seen } = fakeActivities();
   let given: Parameters<typeof activities.weighAdapters>[0] | undefined;

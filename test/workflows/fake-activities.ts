@@ -146,6 +146,7 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
         found,
       };
     },
+    findGains: async ({ adapters }) => ({ gaining: adapters.map(({ name }) => name) }),
     fitRouter: async () => ({ router: artifact('router') }),
     measurePlain: async () => artifact('measures of plain answers'),
     recallDecision: async () => null,

@@ -17,6 +17,7 @@ const steps: Record<string, { doing: string; waitsFor?: string }> = {
   checkBase: { doing: 'looking at the base model', waitsFor: 'a rollouts worker' },
   rollOut: { doing: 'beginning rollouts', waitsFor: 'a rollouts worker' },
   searchPrompt: { doing: 'beginning to search for a prompt', waitsFor: 'a rollouts worker' },
+  findGains: { doing: 'comparing the adapters' },
   fitRouter: { doing: 'fitting the router', waitsFor: 'a rollouts worker' },
   train: { doing: 'beginning to train', waitsFor: 'a gpu slot' },
   writeReport: { doing: 'writing the report' },

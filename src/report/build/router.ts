@@ -23,7 +23,7 @@ export async function routerOf(o: {
   const { store, record, level } = o;
   // One that was not fitted is the routed policy's reason (evaluation.failed).
   if (!record.router?.router) return {};
-  const { router: ref, options, failed } = record.router;
+  const { router: ref, options, failed, noSums } = record.router;
   const fitted = await readArtifact({ store, ref, schema: fittedRouterSchema, what: 'a fitted router' });
   const { crossValidation: cv, maker, constant } = fitted;
   const width = quantileOf(level.confidence);
@@ -55,6 +55,7 @@ export async function routerOf(o: {
         }),
       },
       helps: cv.helps,
+      ...(noSums !== undefined && { noSums }),
       ...(failed && { failed }),
       ...(tested && (await routedOf({ store, ref: tested.rollouts.ref, options, level }))),
       ...(await regretOf({ store, record, level })),

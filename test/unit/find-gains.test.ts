@@ -1,0 +1,43 @@
+/** Which adapters gain anything: on their own environments, or on the router's tasks, beyond chance. */
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createFindGains } from '../../src/activities/find-gains';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import type { ArtifactRef } from '../../src/domain/artifacts';
+import { ROLLOUTS_MEDIA_TYPE } from '../../src/rollout/read';
+import { scoredRollout } from '../support/scored-rollout';
+
+const home = mkdtempSync(join(tmpdir(), 'gains-'));
+const store = openFolderStore(home);
+afterAll(() => rmSync(home, { recursive: true }));
+
+/** One rollout of each of 40 tasks, of which so many succeed, from the first on or from the last. */
+function batch(name: string, successes: number, from: 'first' | 'last' = 'first'): Promise<ArtifactRef> {
+  const body = Array.from({ length: 40 }, (_, n) => {
+    const succeeds = from === 'first' ? n < successes : n >= 40 - successes;
+    return `${JSON.stringify(scoredRollout({ name: `${name} ${n}`, task: `t${n}`, reward: succeeds ? 1 : 0 }))}\n`;
+  }).join('');
+  return store.put({ key: name, producer: 'test', inputs: [], mediaType: ROLLOUTS_MEDIA_TYPE, body });
+}
+
+test('a gain on either counts, a loss never, and what may be chance does not', async () => {
+  const base = await batch('base', 10);
+  const [low, much, little] = [await batch('own low', 8), await batch('own much', 20), await batch('own little', 12)];
+  const [better, worse] = [await batch('matrix better', 20), await batch('matrix worse', 2)];
+  const elsewhere = await batch('matrix elsewhere', 10, 'last');
+  const adapters = [
+    { name: 'on_its_own', ownBefore: low, ownAfter: much, outcomes: worse },
+    { name: 'on_the_target', ownBefore: much, ownAfter: low, outcomes: better },
+    // Four of forty, none lost: p 0.125, though a bootstrap's interval is above 0.
+    { name: 'by_chance', ownBefore: low, ownAfter: little, outcomes: elsewhere },
+    { name: 'nowhere', ownBefore: low, ownAfter: low, outcomes: base },
+    { name: 'worse', ownBefore: much, ownAfter: low, outcomes: worse },
+  ];
+  const { findGains } = createFindGains({ store });
+  const input = { base, adapters, confidence: 0.95, seed: 1 };
+  expect(await new MockActivityEnvironment().run(findGains, input)).toEqual({
+    gaining: ['on_its_own', 'on_the_target'],
+  });
+});
