@@ -20,7 +20,7 @@ export const selectionNotes = (selection: ReportedSelection): string[] => {
 /** `router: ridge, cross-validated 80.5% against 78.0% of a+b alone; regret on test +2.5 pt (+0.5 to +5.0); 0.21 ms a conversation`. */
 export const routerNotes = ({ router }: Report): string[] => {
   if (router === undefined) return [];
-  const { crossValidation, helps, constant, regret, latency } = router;
+  const { crossValidation, helps, constant, regret, latency, noSums } = router;
   const { routed, bestSingle, forms } = crossValidation;
   const kept = forms?.find((one) => one.kept)?.form ?? router.kind;
   const scored = `cross-validated ${valueText(routed)}`;
@@ -31,7 +31,7 @@ export const routerNotes = ({ router }: Report): string[] => {
     ...(regret ? [`regret on test ${valueText(regret)} (${spreadText(regret) ?? MISSING})`] : []),
     ...(latency ? [`${valueText(latency)} a conversation`] : []),
   ];
-  return [`router: ${parts.join('; ')}`];
+  return [`router: ${parts.join('; ')}`, ...(noSums === undefined ? [] : [`no sums of adapters: ${noSums}`])];
 };
 
 /** Sums that have no line in the table. */

@@ -63,10 +63,11 @@ const FORMS =
 
 export const routerSection = ({ router, arms = [], campaign }: Report): Markup | undefined => {
   if (router === undefined) return undefined;
-  const { crossValidation, choices, errors, regret, latency } = router;
+  const { crossValidation, choices, errors, regret, latency, noSums } = router;
   const view = (figure: Figure): Markup => figureView({ figure, campaign: campaign.name });
   const roles = new Map(arms.map(({ name, role }) => [name, role]));
   return markup`<h2>Router</h2><p>Kind: ${router.kind}${router.constant !== undefined && `, gives every conversation to ${router.constant}`}. In cross-validation on the train split it ${router.helps ? 'helps' : 'does not help'}.</p>
+${noSums !== undefined && markup`<p>No adapters were added up: ${noSums}.</p>`}
 ${table({
   head: ['policy', 'cross-validated success'],
   rows: [

@@ -21,6 +21,16 @@ test('an option that it can not choose is said with the reason', () => {
   expect(texts).toContain('The router can not choose tell_the_price: BadInput: another rank.');
 });
 
+test('why nothing was added up is said by verdict, page and terminal', () => {
+  const draft = reportFixture();
+  draft.router!.noSums = 'none of the 3 adapters gains';
+  const sentence = 'No adapters were added up: none of the 3 adapters gains.';
+  expect(verdict(draft).map(({ text }) => text)).toContain(sentence);
+  const report = completeReport(draft);
+  expect(renderReport({ report }).html.split(sentence)).toHaveLength(3);
+  expect(terminalTable(report).replaceAll(/\s+/g, ' ')).toContain('no sums of adapters: none of the 3 adapters gains');
+});
+
 /** With sums of four adapters, of which one is routed to, and all that a learned router says of itself. */
 function summed(): ReportDraft {
   const draft = reportFixture();
