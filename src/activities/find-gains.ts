@@ -1,7 +1,8 @@
-/** Which adapters gain anything, beyond chance. Invariant: the differences are those of the report, and count when it says that they do. */
-import { direction } from '../report/direction';
+/** Which adapters gain anything, beyond chance. Invariant: the differences are those of the report, and count where they count there. */
+import type { ArtifactRef } from '../domain/artifacts';
 import { taskMeans } from '../report/build/evidence';
 import { differenceFigure } from '../report/build/figures';
+import { direction } from '../report/direction';
 import { working, type Dependencies } from './context';
 import type { ControlActivities } from './types';
 
@@ -9,18 +10,14 @@ export function createFindGains({ store }: Pick<Dependencies, 'store'>): Pick<Co
   return {
     async findGains({ adapters, base, ...level }) {
       const { progress } = working('compare the adapters');
+      const isAbove = async (treatment: ArtifactRef, control: ArtifactRef): Promise<boolean> => {
+        const [after, before] = [await taskMeans(store, treatment), await taskMeans(store, control)];
+        return direction(differenceFigure({ id: 'gain', treatment: after, control: before, level })) === 'up';
+      };
       const gaining: string[] = [];
       for (const [n, { name, ownBefore, ownAfter, outcomes }] of adapters.entries()) {
         progress(n, adapters.length);
-        const pairs = [
-          { control: ownBefore, treatment: ownAfter },
-          { control: base, treatment: outcomes },
-        ];
-        for (const { control, treatment } of pairs) {
-          const [before, after] = [await taskMeans(store, control), await taskMeans(store, treatment)];
-          const difference = differenceFigure({ id: name, treatment: after, control: before, level });
-          if (direction(difference) === 'up' && !gaining.includes(name)) gaining.push(name);
-        }
+        if ((await isAbove(ownAfter, ownBefore)) || (await isAbove(outcomes, base))) gaining.push(name);
       }
       return { gaining };
     },
