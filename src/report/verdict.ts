@@ -123,7 +123,7 @@ const faultsSentence = (selection: NonNullable<ReportDraft['selection']>): Verdi
 /** Learned weights and gates were fitted on the tasks that they are then compared on: what is said of them there is too good. */
 const learnedOn = (option: string): string => (isLearned(option) ? ', which learned on these very tasks' : '');
 
-const routerSentence = (router: ReportDraft['router']): VerdictSentence[] => {
+const routerSentence = ({ router, capabilities = [] }: ReportDraft): VerdictSentence[] => {
   if (router === undefined) return [];
   const { routed, bestSingle } = router.crossValidation;
   const form = router.crossValidation.forms?.find(({ kept }) => kept && router.helps)?.form;
@@ -131,10 +131,13 @@ const routerSentence = (router: ReportDraft['router']): VerdictSentence[] => {
   const verb = router.helps ? `Routing${by} helps` : 'Routing does not help';
   const text = `${verb} in cross-validation: ${valueText(routed)} against ${valueText(bestSingle.successRate)} for ${bestSingle.option} alone${learnedOn(bestSingle.option)}.`;
   const errors = router.errors?.value ?? 0;
+  const gains = capabilities.flatMap(({ validation: v }) =>
+    v ? [v.synthesized.difference ?? v.synthesized.after] : [],
+  );
   return [
     say(text, routed, bestSingle.successRate),
     ...regretSentence(router),
-    ...(router.noSums === undefined ? [] : [say(`No adapters were added up: ${router.noSums}.`)]),
+    ...(router.noSums === undefined ? [] : [say(`No adapters were added up: ${router.noSums}.`, ...gains)]),
     ...(router.failed ?? []).map(({ name, reason }) => say(`The router can not choose ${name}: ${reason}.`)),
     ...(errors > 0 ? [say(`The router failed on ${wholeNumber(errors)} test rollouts.`, router.errors)] : []),
   ];
@@ -180,7 +183,7 @@ export const verdict = (report: ReportDraft): VerdictSentence[] => [
   ...armSentences(report.arms ?? []),
   ...comparisonSentences(report),
   ...whereRoutingFails(report),
-  ...routerSentence(report.router),
+  ...routerSentence(report),
   ...selectionSentence(report.selection),
   ...(report.capabilities ?? []).flatMap((c) => capabilitySentence(c) ?? []),
   ...reservations(report),
