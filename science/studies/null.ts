@@ -1,10 +1,10 @@
 /** Where nothing can be learned nothing may be found: learning rate 0, rewards that mean nothing, labels that mean nothing. */
 import { join } from 'node:path';
 import { labelPassSchema, type LabelPass } from '../../src/domain/capability';
+import { direction } from '../../src/domain/paired-statistics';
 import { seededRandom } from '../../src/domain/random';
 import type { Report } from '../../src/domain/report';
 import type { Campaigns, CampaignSpec, Finished, Source } from '../campaigns';
-import { direction } from '../../src/report/direction';
 import { labelsOf, storeIn } from '../lab';
 import { rowsTable, shareText, sourcesText, table } from '../markdown';
 import { armsSpecs, atFirst, specsOf } from '../places';

@@ -1,8 +1,7 @@
 /** Which adapters gain anything, beyond chance. Invariant: the differences are those of the report, and count where they count there. */
 import type { ArtifactRef } from '../domain/artifacts';
-import { taskMeans } from '../report/build/evidence';
-import { differenceFigure } from '../report/build/figures';
-import { direction } from '../report/direction';
+import { direction, successDifference } from '../domain/paired-statistics';
+import { taskMeans } from '../rollout/read';
 import { working, type Dependencies } from './context';
 import type { ControlActivities } from './types';
 
@@ -12,7 +11,10 @@ export function createFindGains({ store }: Pick<Dependencies, 'store'>): Pick<Co
       const { progress } = working('compare the adapters');
       const isAbove = async (treatment: ArtifactRef, control: ArtifactRef): Promise<boolean> => {
         const [after, before] = [await taskMeans(store, treatment), await taskMeans(store, control)];
-        return direction(differenceFigure({ id: 'gain', treatment: after, control: before, level })) === 'up';
+        const difference = successDifference({ treatment: after, control: before, level });
+        if (!difference) return false;
+        const { estimate, mcnemar } = difference;
+        return direction({ interval: { ...estimate, level: level.confidence }, mcnemar }) === 'up';
       };
       const gaining: string[] = [];
       for (const [n, { name, ownBefore, ownAfter, outcomes }] of adapters.entries()) {

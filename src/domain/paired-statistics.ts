@@ -2,6 +2,8 @@
  * Comparisons of two arms over the same tasks. Invariants: a task counts once, by its mean over trials, and never for one arm only; everything
  * is deterministic.
  */
+import type { ArtifactRef } from './artifacts';
+import type { Figure } from './figure';
 import { seededRandom } from './random';
 import { mean, meanInterval, percentiles, type Estimate } from './statistics';
 
@@ -60,6 +62,48 @@ function signTest(a: number, b: number): number {
   }
   return Math.min(1, 2 * tail);
 }
+
+/** Means over the trials, by task. */
+export interface TaskMeans {
+  success: Map<string, number>;
+  reward: Map<string, number>;
+  /** Of the tasks that are of one. */
+  branch: Map<string, string>;
+  /** Most trials that a task has. */
+  trials: number;
+  from: ArtifactRef[];
+}
+
+/** The difference of two success rates over the tasks that both have; undefined where there are none. */
+export function successDifference(o: {
+  treatment: Pick<TaskMeans, 'success' | 'trials'>;
+  control: Pick<TaskMeans, 'success' | 'trials'>;
+  level: { confidence: number; seed: number };
+  /** One is a bound over options of which the other is one: that it wins more tasks is no finding. */
+  bound?: boolean | undefined;
+}): { estimate: Estimate; mcnemar?: McNemar } | undefined {
+  const { treatment, control, level, bound = false } = o;
+  const shared = (a: typeof treatment, b: typeof treatment) =>
+    new Map([...a.success].filter(([task]) => b.success.has(task)));
+  const pairs = { treatment: shared(treatment, control), control: shared(control, treatment) };
+  if (pairs.treatment.size === 0) return undefined;
+  const once = treatment.trials === 1 && control.trials === 1 && !bound;
+  const test = once ? mcnemar(pairs) : undefined;
+  return { estimate: pairedDifference({ ...pairs, ...level }), ...(test && { mcnemar: test }) };
+}
+
+/**
+ * Which way a difference points; undefined if it may be chance, or has no interval. It counts where its interval excludes zero and, where each
+ * task was tried once, McNemar's exact test says the same: of few tasks that only one side solves a bootstrap is too sure (4 of 60 against
+ * none: +1.7 to +13.3 points, p 0.125).
+ */
+export const direction = ({ interval, mcnemar }: Counted): 'up' | 'down' | undefined => {
+  if (interval === undefined) return undefined;
+  if (mcnemar !== undefined && mcnemar.p >= 1 - interval.level) return undefined;
+  if (interval.low > 0) return 'up';
+  return interval.high < 0 ? 'down' : undefined;
+};
+type Counted = Pick<Figure, 'mcnemar'> & { interval?: Omit<Figure['interval'] & object, 'method'> | undefined };
 
 /**
  * Percentile bootstrap of the mean of a table, one row a run, one column a task, over both: runs and tasks are drawn anew each time, so that

@@ -1,13 +1,13 @@
 /**
  * The verdict: plain sentences that follow from the figures by fixed rules. Invariant: "above", "below", "ahead" and "behind" are said
- * only where the difference counts (direction.ts); nothing here is judged by a person or a model.
+ * only where the difference counts (`direction`); nothing here is judged by a person or a model.
  */
 import type { Figure } from '../domain/figure';
 import type { ReportDraft, VerdictSentence } from '../domain/report';
 import type { Arm } from '../domain/reported-arms';
+import { direction } from '../domain/paired-statistics';
 import { isLearned } from '../domain/policy-names';
 import { valueText, wholeNumber } from './format';
-import { direction } from './direction';
 import { mcnemarText } from './paired';
 import { level, say } from './sentence';
 import { capabilitySentence } from './capability-sentence';

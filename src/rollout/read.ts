@@ -6,7 +6,9 @@ import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { breathing } from '../domain/breath';
 import { jsonText } from '../domain/json-text';
-import { rolloutSchema, type Group, type Rollout, type ScoredRollout } from '../domain/rollout';
+import type { TaskMeans } from '../domain/paired-statistics';
+import { rolloutSchema, SUCCESS, type Group, type Rollout, type ScoredRollout } from '../domain/rollout';
+import { mean } from '../domain/statistics';
 
 export const ROLLOUTS_MEDIA_TYPE = 'application/jsonl';
 const lineSchema = jsonText.pipe(rolloutSchema);
@@ -48,6 +50,18 @@ export async function outcomes(batch: ReadRollouts): Promise<Map<string, Group>>
     else groups.set(task, { rewards: [reward], ...(branch !== undefined && { branch }) });
   }
   return groups;
+}
+
+/** Task means of one batch. A task whose rollouts are all broken is not there. */
+export async function taskMeans(store: ArtifactStore, ref: ArtifactRef): Promise<TaskMeans> {
+  const means: TaskMeans = { success: new Map(), reward: new Map(), branch: new Map(), trials: 0, from: [ref] };
+  for (const [task, { rewards, branch }] of await outcomes({ store, ref })) {
+    if (branch !== undefined) means.branch.set(task, branch);
+    means.success.set(task, mean(rewards.map((reward) => (reward >= SUCCESS ? 1 : 0))));
+    means.reward.set(task, mean(rewards));
+    means.trials = Math.max(means.trials, rewards.length);
+  }
+  return means;
 }
 
 /** The scored rollouts of a batch. */

@@ -1,4 +1,4 @@
-/** Which adapters gain anything: on their own environments, or on the router's tasks, beyond chance. */
+/** Which adapters gain anything: on their own environments, or on the router's tasks, beyond chance, as the report's figures say it. */
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { createFindGains } from '../../src/activities/find-gains';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
-import { ROLLOUTS_MEDIA_TYPE } from '../../src/rollout/read';
+import { differenceFigure } from '../../src/report/build/figures';
+import { ROLLOUTS_MEDIA_TYPE, taskMeans } from '../../src/rollout/read';
 import { scoredRollout } from '../support/scored-rollout';
 
 const home = mkdtempSync(join(tmpdir(), 'gains-'));
@@ -36,7 +37,22 @@ test('a gain on either counts, a loss never, and what may be chance does not', a
     { name: 'worse', ownBefore: much, ownAfter: low, outcomes: worse },
   ];
   const { findGains } = createFindGains({ store });
-  const input = { base, adapters, confidence: 0.95, seed: 1 };
+  const level = { confidence: 0.95, seed: 1 };
+  const figure = async (treatment: ArtifactRef, control: ArtifactRef) => {
+    const [after, before] = [await taskMeans(store, treatment), await taskMeans(store, control)];
+    return differenceFigure({ id: 'gain', treatment: after, control: before, level });
+  };
+  expect(await figure(much, low)).toMatchObject({
+    value: 0.3,
+    interval: { low: 0.175, high: 0.45 },
+    mcnemar: { better: 12, worse: 0, p: 0.0004882812500000003 },
+  });
+  expect(await figure(little, low)).toMatchObject({
+    value: 0.1,
+    interval: { low: 0.025, high: 0.2 },
+    mcnemar: { better: 4, worse: 0, p: 0.125 },
+  });
+  const input = { base, adapters, ...level };
   expect(await new MockActivityEnvironment().run(findGains, input)).toEqual({
     gaining: ['on_its_own', 'on_the_target'],
   });

@@ -1,6 +1,6 @@
 /** Paired differences of outcomes 0 and 1: McNemar's test in report.json, in the verdict, on the page and on the terminal. */
 import { reportSchema } from '../../src/domain/report';
-import type { TaskMeans } from '../../src/report/build/evidence';
+import type { TaskMeans } from '../../src/domain/paired-statistics';
 import { differenceFigure } from '../../src/report/build/figures';
 import { completeReport, renderReport } from '../../src/report/render';
 import { terminalTable } from '../../src/report/terminal';

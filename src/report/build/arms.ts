@@ -2,13 +2,14 @@
 import { digest } from '../../artifacts/hash';
 import type { ArtifactStore } from '../../artifacts/store';
 import type { Task } from '../../domain/environment';
+import type { TaskMeans } from '../../domain/paired-statistics';
 import type { ReportDraft } from '../../domain/report';
 import { MAX_INLINE_TASKS, type Arm, type SolverMatrix } from '../../domain/reported-arms';
 import { policyNames } from '../../domain/policy-names';
 import type { CampaignRecord } from '../../domain/results';
+import { taskMeans } from '../../rollout/read';
 import { rowsOf, type Row } from './arm-rows';
 import type { Contents } from './counted';
-import { taskMeans, type TaskMeans } from './evidence';
 import { differenceFigure, plainFigure, rateFigure, slug, type Level } from './figures';
 import { groupsOf } from './groups';
 import { budgetOf } from './spent';

@@ -1,39 +1,14 @@
-/** Reads the rollouts behind a report. Invariant: only scored rollouts count; a task that has none is not there. */
+/** What a report is read from: batches, their parts, JSON artifacts. */
 import { z } from 'zod';
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
 import { jsonText } from '../../domain/json-text';
-import { SUCCESS } from '../../domain/rollout';
-import { mean } from '../../domain/statistics';
-import { outcomes } from '../../rollout/read';
-
-/** Means over the trials, by task. */
-export interface TaskMeans {
-  success: Map<string, number>;
-  reward: Map<string, number>;
-  /** Of the tasks that are of one. */
-  branch: Map<string, string>;
-  /** Most trials that a task has. */
-  trials: number;
-  from: ArtifactRef[];
-}
+import type { TaskMeans } from '../../domain/paired-statistics';
 
 /** Each batch once: equal policies (a training that found nothing to learn) share their batches. */
 export const distinct = <Batch extends { ref: ArtifactRef }>(batches: readonly Batch[]): Batch[] => [
   ...new Map(batches.map((batch) => [batch.ref.sha256, batch])).values(),
 ];
-
-/** Task means of one batch. */
-export async function taskMeans(store: ArtifactStore, ref: ArtifactRef): Promise<TaskMeans> {
-  const means: TaskMeans = { success: new Map(), reward: new Map(), branch: new Map(), trials: 0, from: [ref] };
-  for (const [task, { rewards, branch }] of await outcomes({ store, ref })) {
-    if (branch !== undefined) means.branch.set(task, branch);
-    means.success.set(task, mean(rewards.map((reward) => (reward >= SUCCESS ? 1 : 0))));
-    means.reward.set(task, mean(rewards));
-    means.trials = Math.max(means.trials, rewards.length);
-  }
-  return means;
-}
 
 /** The branches of several batches' tasks, in order of name, each with its part of every batch. */
 export function byBranch(...batches: TaskMeans[]): { branch: string; parts: TaskMeans[] }[] {

@@ -1,9 +1,8 @@
 /** Makes the figures of a report: value, n, interval and origin together, or an empty figure where nothing was measured. */
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { Figure } from '../../domain/figure';
-import { mcnemar, pairedDifference } from '../../domain/paired-statistics';
+import { successDifference, type TaskMeans } from '../../domain/paired-statistics';
 import { meanInterval, successRate, type Estimate } from '../../domain/statistics';
-import type { TaskMeans } from './evidence';
 
 /** A name as a part of a figure's id. */
 export const slug = (name: string): string =>
@@ -62,18 +61,14 @@ export function differenceFigure(o: {
   /** One is a bound over options of which the other is one: that it wins more tasks is no finding. */
   bound?: boolean;
 }): Figure {
-  const { id, treatment, control, level, bound = false } = o;
-  const shared = (a: TaskMeans, b: TaskMeans) => new Map([...a.success].filter(([task]) => b.success.has(task)));
-  const both = shared(treatment, control);
-  if (both.size === 0) return nothing(id);
-  const pairs = { treatment: both, control: shared(control, treatment) };
-  const estimate = pairedDifference({ ...pairs, ...level });
+  const { id, treatment, control, level } = o;
+  const difference = successDifference(o);
+  if (!difference) return nothing(id);
+  const { estimate, mcnemar } = difference;
   const from = [...treatment.from, ...control.from];
-  const once = treatment.trials === 1 && control.trials === 1 && !bound;
-  const test = once ? mcnemar(pairs) : undefined;
   return {
     ...intervalFigure({ id, estimate, unit: 'difference', method: 'paired bootstrap over tasks', level, from }),
-    ...(test && { mcnemar: test }),
+    ...(mcnemar && { mcnemar }),
   };
 }
 

@@ -3,10 +3,10 @@
  * names no groups has none of these tables.
  */
 import type { Task } from '../../domain/environment';
+import type { TaskMeans } from '../../domain/paired-statistics';
 import { OVERALL, publishedRun, type PublishedArm } from '../../domain/published';
 import type { ReportDraft } from '../../domain/report';
 import type { TaskGroup } from '../../domain/reported-arms';
-import type { TaskMeans } from './evidence';
 import { rateFigure, rewardFigure, slug, type Level } from './figures';
 
 export function groupsOf(o: {

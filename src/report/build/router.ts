@@ -3,14 +3,15 @@ import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { ReportDraft } from '../../domain/report';
 import type { FailureType } from '../../domain/failures';
+import type { TaskMeans } from '../../domain/paired-statistics';
 import { policyNames } from '../../domain/policy-names';
 import type { CampaignRecord } from '../../domain/results';
 import { isSuccess, type Choice } from '../../domain/rollout';
 import { mean, median, quantileOf } from '../../domain/statistics';
 import { fittedRouterSchema, type CrossValidated } from '../../routing/router';
-import { readRollouts } from '../../rollout/read';
+import { readRollouts, taskMeans } from '../../rollout/read';
 import { unionOf } from './arms';
-import { readArtifact, taskMeans, type TaskMeans } from './evidence';
+import { readArtifact } from './evidence';
 import { differenceFigure, plainFigure, rateFigure, slug, type Level } from './figures';
 
 const NOT_ROUTED: FailureType = 'RouterFailed';

@@ -7,7 +7,8 @@ import { jsonText } from '../../domain/json-text';
 import type { Iteration, TrainingResult } from '../../domain/iterations';
 import type { Aids } from '../../domain/synthesis-round';
 import type { Curve, ReportedIteration, ReportedTraining } from '../../domain/reported-training';
-import { byBranch, taskMeans } from './evidence';
+import { taskMeans } from '../../rollout/read';
+import { byBranch } from './evidence';
 import { plainFigure, rateFigure, rewardFigure, type Level } from './figures';
 
 /** A line of the trainer's metrics.jsonl, to which the worker has added the branches. */
