@@ -77,17 +77,19 @@ function isPattern(pattern: string): boolean {
   }
 }
 
-/** What is wrong with arguments, `field: ...`; undefined where nothing is, and where the schema is beyond what can be checked. */
-export function argumentsProblem(schema: JsonSchema, values: Record<string, unknown>): string | undefined {
-  const known = schema.properties ?? {};
-  const open = Object.keys(known).length === 0 || 'additionalProperties' in schema || 'patternProperties' in schema;
-  const stranger = open ? undefined : Object.keys(values).find((name) => !(name in known));
-  if (stranger !== undefined) return `${stranger}: is not among the properties`;
-  const missing = schema.required?.find((name) => !(name in values));
-  if (missing !== undefined) return `${missing}: is required and missing`;
+/** What is wrong with arguments or a record, `field: ...`; undefined where nothing is, and where the schema is beyond what can be checked. */
+export function valueProblem(schema: JsonSchema, value: unknown): string | undefined {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    const known = schema.properties ?? {};
+    const open = Object.keys(known).length === 0 || 'additionalProperties' in schema || 'patternProperties' in schema;
+    const stranger = open ? undefined : Object.keys(value).find((name) => !(name in known));
+    if (stranger !== undefined) return `${stranger}: is not among the properties`;
+    const missing = schema.required?.find((name) => !(name in value));
+    if (missing !== undefined) return `${missing}: is required and missing`;
+  }
   try {
-    const [issue] = z.fromJSONSchema(schema as never).safeParse(values).error?.issues ?? [];
-    return issue && `${issue.path.join('.') || '(all of them)'}: ${issue.message}`;
+    const [issue] = z.fromJSONSchema(schema as never).safeParse(value).error?.issues ?? [];
+    return issue && `${issue.path.join('.') || '(all of it)'}: ${issue.message}`;
   } catch {
     return undefined;
   }

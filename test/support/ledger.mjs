@@ -28,6 +28,23 @@ if (is('malformed type')) tools[1].parameters.properties.amount = { type: 'money
 if (is('required is not described')) tools[1].parameters.required = ['account', 'sum'];
 if (is('tool listed twice')) tools.push(tools[1]);
 
+/** What look_up answers is a record of these, as JSON or as text. */
+const asJson = is('JSON records', 'JSON record lacks a field', 'JSON record holds a text');
+const asText = is('text records', 'text record lacks a field', 'observation is no record');
+if (asJson || asText)
+  tools[0].outputSchema = {
+    type: 'object',
+    properties: { account: properties.account, money: { type: 'integer', minimum: 0, maximum: 50 } },
+    required: ['account', 'money'],
+  };
+function record(account, money) {
+  if (is('observation is no record')) return `there are ${money}`;
+  if (asText) return [account, is('text record lacks a field') ? 'plenty' : money].join(' ');
+  const fields = { account, money: is('JSON record holds a text') ? `${money}` : money };
+  if (is('JSON record lacks a field')) delete fields.money;
+  return JSON.stringify(fields);
+}
+
 const size = { train: 6, test: 3 };
 const wanted = (id) => {
   const n = Number(/^(?:train|test)-([0-5])$/.exec(id)?.[1] ?? NaN);
@@ -53,6 +70,7 @@ function use(state, { name, arguments: given }) {
   }
   if (!(given.account in state.money)) return `error : account ${given.account} is unknown`;
   if (name === 'pay') state.money[given.account] -= given.amount;
+  if (name === 'look_up' && (asJson || asText)) return record(given.account, state.money[given.account]);
   return is('state shared without a word') ? 'ok' : String(state.money[given.account]);
 }
 
@@ -87,7 +105,11 @@ const methods = {
   reset: ({ task }) => {
     const { account, amount } = wanted(task.id);
     if (is('silent')) return new Promise(() => {});
-    const episode = is('episode id used twice') ? 'e' : `e${++count}`;
+    const episode = is('episode id used twice')
+      ? 'e'
+      : is('episode id counts what is open')
+        ? `${episodes.size}`
+        : `e${++count}`;
     const state = {
       task: task.id,
       money: is('shared state', 'state shared without a word') ? shared : money(),
@@ -128,6 +150,7 @@ const methods = {
     if (is('reference fails in the test split') && state.task.startsWith('test')) action.arguments.account = 'a9';
     let reward = paid;
     if (is('reward out of range')) reward = 2;
+    if (is('reward for doing nothing') && !state.said) reward = 1;
     if (is('reward is the number said'))
       reward = Math.min(1, Math.max(0, Number(/0\.\d+/.exec(state.said)?.[0] ?? reward)));
     if (is('reward for a claim') && /success/.test(state.said)) reward = 1;
@@ -140,7 +163,7 @@ const methods = {
         : { reference: { actions: [action], tell: is('reference depends on the process') ? [`${process.pid}`] : [] } }),
     };
   },
-  close: () => ({}),
+  close: ({ episode }) => (episodes.delete(episode), {}),
 };
 
 createInterface({ input: process.stdin }).on('line', async (line) => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Environment } from '../../src/domain/environment';
 import { checkAloud } from '../../src/cli/checks/environment';
 import { checkEnvironment, type Finding } from '../../src/environments/conformance';
-import { argumentsProblem, exampleOf, schemaProblem } from '../../src/environments/json-schema';
+import { valueProblem, exampleOf, schemaProblem } from '../../src/environments/json-schema';
 import { openProcessEnvironment } from '../../src/environments/process';
 import { countingEnvironment, type CountingOptions } from '../support/counting-environment';
 
@@ -26,9 +26,12 @@ async function check(open: () => Promise<Environment>): Promise<{ findings: Find
   }
 }
 
-test('an honest environment passes, with nothing to note', async () => {
-  expect(await check(ledger('none'))).toEqual({ findings: [], notes: [] });
-});
+test.each(['none', 'JSON records', 'text records'])(
+  'an honest environment passes, with nothing to note: %s',
+  async (kind) => {
+    expect(await check(ledger(kind))).toEqual({ findings: [], notes: [] });
+  },
+);
 
 const MESSAGES = /messages\.\d\.toolCallId|messages: call/;
 const PROCESS = /differs in a second process/;
@@ -51,6 +54,7 @@ const table: [violation: string, method: string, problem: RegExp][] = [
     /the start of task train-0 differs in a second process: messages\.1\.content/,
   ],
   ['episode id used twice', 'reset', /episode: "e" is the id of an episode that is still open/],
+  ['episode id counts what is open', 'reset', /episode: "1" is the id of an episode that is still open/],
   ['maxSteps out of range', 'reset', /maxSteps: Too small/],
   ['hint names a call', 'reset', /hint names the tool pay/],
   ['silent', 'reset', /has not answered reset for 3 s/],
@@ -73,6 +77,26 @@ const table: [violation: string, method: string, problem: RegExp][] = [
   ['described tool is unknown', 'step: a valid call of pay', /messages\.0\.content is "error : unknown tool pay"/],
   ['dies in a step', 'step', /ended with exit code 3/],
   ['prints on stdout', 'step', /not JSON: stepping/],
+  [
+    'JSON record lacks a field',
+    'step: a valid call of look_up',
+    /is "\{"account":"a0"\}", .* outputSchema says: money: is required and missing/,
+  ],
+  [
+    'JSON record holds a text',
+    'step: a valid call of look_up',
+    /outputSchema says: money: .*expected (number|int), received string/,
+  ],
+  [
+    'text record lacks a field',
+    'step: a valid call of look_up',
+    /is "a0 plenty", .* outputSchema says: record 1: money: no value of \{"type":"integer",/,
+  ],
+  [
+    'observation is no record',
+    'step: a valid call of look_up',
+    /is "there are 10", .* outputSchema says: record 1: account: no value of/,
+  ],
   ['write never succeeds', 'evaluate', /a reference action was answered "error : the ledger is closed"/],
   ['reference is missing', 'evaluate', /reference is missing for task train-0/],
   ['reference names no tool', 'evaluate', /reference\.actions\.0\.name of task train-0 is "transfer", no tool/],
@@ -86,6 +110,7 @@ const table: [violation: string, method: string, problem: RegExp][] = [
   ],
   ['reference depends on the process', 'evaluate', PROCESS],
   ['reward out of range', 'evaluate', /reward: Too big/],
+  ['reward for doing nothing', 'evaluate', /an agent that does nothing has reward 1 on 7 of 7 sampled tasks/],
   ['reward is the number said', 'evaluate', /reward is the number that the agent says \("0\.3721"\)/],
   ['reward for a claim', 'evaluate', /reward is 1 on 3 sampled tasks for an agent that only says "success"/],
   ['reward depends on the process', 'evaluate', /train-0, left alone, differs in a second process: reward/],
@@ -103,7 +128,7 @@ test.each(table)(
   40_000,
 );
 
-test('noted: errors that name no field, a write that nobody saw succeed, an idle agent that is right', async () => {
+test('noted: errors that name no field, a write that nobody saw succeed, an idle agent that is right in some tasks', async () => {
   const { findings, notes } = await check(ledger('errors without a field'));
   expect(findings).toEqual([]);
   expect(notes).toMatchObject([{ check: 'step', problem: expect.stringContaining('pay without "account"') }]);
@@ -111,8 +136,8 @@ test('noted: errors that name no field, a write that nobody saw succeed, an idle
   expect((await check(open)).notes.map(({ problem }) => problem).join()).toContain(
     'no call of a tool that writes was seen',
   );
-  const idle = await checkNotes({ reward: () => 1 });
-  expect(idle.join()).toContain('an agent that does nothing has reward 1 on 2 of 2 sampled tasks');
+  const idle = await checkNotes({ reward: (_count, wanted) => (wanted === 1 ? 1 : 0) });
+  expect(idle.join()).toContain('an agent that does nothing has reward 1 on 1 of 2 sampled tasks');
 }, 30_000);
 
 async function checkNotes(options: CountingOptions): Promise<string[]> {
@@ -231,13 +256,13 @@ describe('JSON schemas', () => {
     { type: 'object' },
   ])('%j is one, and has a value that fits', (schema) => {
     expect(schemaProblem(schema)).toBeUndefined();
-    expect(argumentsProblem(schema as never, exampleOf({ schema: schema as never }) as never)).toBeUndefined();
+    expect(valueProblem(schema as never, exampleOf({ schema: schema as never }) as never)).toBeUndefined();
   });
 
   test('arguments that do not fit', () => {
     const schema = { type: 'object', properties: { n: { type: 'integer', maximum: 3 } }, required: ['n'] };
-    expect(argumentsProblem(schema, {})).toBe('n: is required and missing');
-    expect(argumentsProblem(schema, { n: 4 })).toMatch(/^n: /);
-    expect(argumentsProblem(schema, { n: 1, m: 1 })).toBe('m: is not among the properties');
+    expect(valueProblem(schema, {})).toBe('n: is required and missing');
+    expect(valueProblem(schema, { n: 4 })).toMatch(/^n: /);
+    expect(valueProblem(schema, { n: 1, m: 1 })).toBe('m: is not among the properties');
   });
 });

@@ -1,4 +1,5 @@
 /** Episodes that share nothing: in turn, in each other's midst, and side by side. */
+import type { Environment, Episode } from '../../domain/environment';
 import type { Checked } from './checked';
 import { firstDifference } from './difference';
 import { play, playIn, SEED, type Played } from './playing';
@@ -20,6 +21,7 @@ export async function checkIndependence(checked: Checked): Promise<void> {
     return difference === undefined;
   };
 
+  await attempt('reset', () => beginAmongOpen(environment, task));
   await attempt('step (episodes in turn)', async () => {
     const first = await played();
     if (!compare('played twice in turn, is answered differently', first, await played())) return;
@@ -37,4 +39,18 @@ export async function checkIndependence(checked: Checked): Promise<void> {
     const together = await Promise.all(Array.from({ length: times }, played));
     together.every((one) => compare(`played ${times} times side by side`, first, one));
   });
+}
+
+/** An id that counts the open episodes is given again once one before the last is closed. Whoever speaks to its process refuses it. */
+async function beginAmongOpen(environment: Environment, task: string): Promise<void> {
+  const open: Episode[] = [];
+  const begin = async () => void open.push(await environment.reset({ id: task, seed: SEED }));
+  try {
+    await begin();
+    await begin();
+    await open.shift()!.close();
+    await begin();
+  } finally {
+    for (const episode of open) await episode.close().catch(() => undefined);
+  }
 }

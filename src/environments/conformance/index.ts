@@ -8,6 +8,7 @@ import { BUDGET_MS, SAMPLES, type Checked, type Sample } from './checked';
 import { checkDescription } from './description';
 import { CannotGoOn, collectFindings, type Finding } from './finding';
 import { checkIndependence } from './independence';
+import { checkObservations } from './observations';
 import { checkReferences } from './reference';
 import { checkClaims } from './reward';
 import { checkSecondProcess } from './second-process';
@@ -70,6 +71,7 @@ const checks: (readonly [name: string, check: (checked: Checked) => Promise<void
   ['several calls in one message', checkSeveralCalls],
   ['mistakes of the agent', checkBadCalls],
   ['valid calls', checkValidCalls],
+  ['observations', checkObservations],
   ['reference actions', checkReferences],
   ['rewards for words', checkClaims],
 ];

@@ -1,7 +1,7 @@
 /** Reference actions: tools and arguments as described, and reward 1 for who does them. */
 import type { Environment, Reference } from '../../domain/environment';
 import type { AssistantMessage } from '../../domain/messages';
-import { argumentsProblem } from '../json-schema';
+import { valueProblem } from '../json-schema';
 import { quoted } from '../trouble';
 import type { Checked, Sample } from './checked';
 import { callsOf, isError, observed, play, say } from './playing';
@@ -40,7 +40,7 @@ function fits({ description, add }: Checked, { task }: Sample, { actions }: Refe
       add('evaluate', `${path}.name ${of} is "${quoted(name, 60)}", no tool`, 'name a tool that describe lists');
       return false;
     }
-    const problem = argumentsProblem(tool.parameters, values);
+    const problem = valueProblem(tool.parameters, values);
     if (problem !== undefined) {
       const fix = `make the reference and the parameters of ${name} agree`;
       add('evaluate', `${path}.arguments.${quoted(problem)} (${name}, ${of})`, fix);

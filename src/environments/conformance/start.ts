@@ -8,7 +8,7 @@ import {
 } from '../../domain/environment';
 import { holdsWords } from '../../sandbox/hint-checks';
 import { firstIssue } from '../protocol';
-import type { Checked, Sample } from './checked';
+import type { Checked } from './checked';
 import { firstDifference } from './difference';
 import { SEED, valued, withEpisode } from './playing';
 import { quoted } from '../trouble';
@@ -110,17 +110,18 @@ export async function checkUntouched(checked: Checked): Promise<void> {
       `${judged} of ${samples.length} sampled tasks need a judge, which the checks have not`,
       'look at their rewards in a run',
     );
-  noteIdle(checked, samples);
+  checkIdle(checked, judged);
 }
 
 export const untouched = (o: { environment: Environment; task: string }): Promise<Evaluation | undefined> =>
   withEpisode(o, (episode) => valued(episode, 'agent_stop'));
 
-function noteIdle({ note }: Checked, samples: readonly Sample[]): void {
+/** Where doing nothing is right in every task, no agent fails and there is nothing to learn. */
+function checkIdle({ add, note, samples }: Checked, judged: number): void {
   const rewards = samples.flatMap((sample) => (sample.untouched ? [sample.untouched.reward] : []));
   const perfect = rewards.filter((reward) => reward === 1).length;
   if (perfect > 0)
-    note(
+    (judged === 0 && perfect === rewards.length ? add : note)(
       'evaluate',
       `an agent that does nothing has reward 1 on ${perfect} of ${rewards.length} sampled tasks`,
       'see that something is wanted of the agent in most tasks',

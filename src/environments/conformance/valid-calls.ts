@@ -1,7 +1,7 @@
 /** Calls that an environment's own schemas and reference actions allow. Invariant: the arguments fit the tool's parameters. */
 import type { Action } from '../../domain/environment';
 import type { AssistantMessage, ToolSchema } from '../../domain/messages';
-import { argumentsProblem, exampleOf } from '../json-schema';
+import { valueProblem, exampleOf } from '../json-schema';
 import type { Checked, Sample } from './checked';
 import { callsOf, say } from './playing';
 
@@ -21,7 +21,7 @@ function knownValues(actions: readonly Action[]): Map<string, unknown> {
 export function validCall(tool: ToolSchema, actions: readonly Action[] = []): Action | undefined {
   const own = actions.find(({ name }) => name === tool.name);
   const fits = (values: unknown): values is Action['arguments'] =>
-    typeof values === 'object' && values !== null && argumentsProblem(tool.parameters, values as never) === undefined;
+    typeof values === 'object' && values !== null && valueProblem(tool.parameters, values) === undefined;
   for (const known of [knownValues(actions), new Map<string, unknown>()]) {
     const values = own?.arguments ?? exampleOf({ schema: tool.parameters, known });
     if (fits(values)) return { name: tool.name, arguments: values };
