@@ -103,7 +103,7 @@ soak: install build ## Campaigns again and again under random disturbances (SECO
 	FAULT_SEED=$(or $(FAULT_SEED),1) node -r ./test/support/register.cjs test/faults/soak.ts $(or $(SECONDS),3600)
 
 .PHONY: test-bridges
-test-bridges: install build bridges ## tau2-bench whole: every reference solution, wrong actions, rewards against its own evaluator
+test-bridges: install build bridges ## tau2-bench whole: every reference solution, wrong actions, rewards against its own evaluator (TAU2_CHECKOUT=folder: of that checkout)
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/bridges/**/*.ts'
 
 .PHONY: test-toolsandbox

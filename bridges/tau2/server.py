@@ -1,5 +1,7 @@
 """The protocol's methods over tau2-bench. Invariant: all state is in `episodes`; the domains are never changed."""
 
+import hashlib
+import json
 from typing import Any
 
 from tau2.config import DEFAULT_MAX_STEPS
@@ -9,6 +11,13 @@ from ..rpc import BadParams, Episodes, Methods
 from .domain import Domain
 from .episode import Episode
 from .evaluation import evaluate
+from .library import PACKAGE
+
+# What release 1.0.1 has otherwise than the package. Telecom's tasks are the same in both.
+OUTDATED = {
+    "airline": "27 of 50 airline tasks (13 of the 20 in `test`)",
+    "retail": "27 of 114 retail tasks (6 of the 40 in `test`) and judges retail by assertions in natural language, too",
+}
 
 
 def methods_of(names: list[str], version: str) -> Methods:
@@ -22,7 +31,8 @@ def methods_of(names: list[str], version: str) -> Methods:
     def describe(_: dict[str, Any]) -> dict[str, Any]:
         return {
             "name": "tau2-bench",
-            "version": f"{version}: {', '.join(domains)}",
+            "version": f"{version}, tasks {digest_of(domains)}: {', '.join(domains)}",
+            "notes": notes_of(version, names),
             "policy": policy_of(list(domains.values())),
             "tools": list(tools.values()),
             "maxSteps": DEFAULT_MAX_STEPS,
@@ -52,6 +62,28 @@ def methods_of(names: list[str], version: str) -> Methods:
         "evaluate": lambda params: evaluate(episodes.of(params), params["reason"], params.get("judgements") or []),
         "close": episodes.close,
     }
+
+
+def digest_of(domains: dict[str, Domain]) -> str:
+    """Of all tasks with their solutions, by split; without what tau2 fills in by itself, such as a message's time."""
+    tasks = {
+        domain.name: {
+            split: [task.model_dump(mode="json", exclude_unset=True) for task in of.values()]
+            for split, of in domain.splits.items()
+        }
+        for domain in domains.values()
+    }
+    return hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def notes_of(version: str, names: list[str]) -> list[str]:
+    outdated = [OUTDATED[name] for name in names if name in OUTDATED] if version.startswith(PACKAGE) else []
+    if not outdated:
+        return []
+    return [
+        f"the tasks are those of June 2025, as packaged; release 1.0.1 corrected {', '.join(outdated)}; "
+        "name a clone of it in target.checkout"
+    ]
 
 
 def policy_of(domains: list[Domain]) -> str:

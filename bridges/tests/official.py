@@ -1,9 +1,12 @@
 """What tau2-bench itself says of recorded rollouts, without the bridge: JSON lines on stdin, the rewards on stdout.
 
-Invariant: its own registry, environments and evaluator; the bridge shares no code but the one that finds the package.
+Invariant: its own registry, environments and evaluator; the bridge shares no code but the one that finds the package,
+or the checkout that TAU2_CHECKOUT names. The first line holds the judge's answers by question: a question that the
+bridge did not ask is an error.
 """
 
 import json
+import os
 import sys
 
 from bridges.rpc import protocol_streams
@@ -12,8 +15,19 @@ from bridges.tau2.library import load
 
 def main() -> None:
     with protocol_streams() as (rollouts, answers):
-        load(None)
+        load(os.environ.get("TAU2_CHECKOUT"))
+        judge(json.loads(next(rollouts)))
         json.dump([verdict(json.loads(line)) for line in rollouts], answers)
+
+
+def judge(judgements: dict[str, str]) -> None:
+    from tau2.data_model.message import AssistantMessage
+    from tau2.evaluator import evaluator_nl_assertions
+
+    def generate(messages, **_):
+        return AssistantMessage(role="assistant", content=judgements[messages[-1].content])
+
+    evaluator_nl_assertions.generate = generate
 
 
 def verdict(rollout: dict) -> dict:

@@ -1,6 +1,7 @@
 """python -m bridges.tests.reference DOMAIN...: prints each task's solution as tau2-bench holds it."""
 
 import json
+import os
 import sys
 
 from bridges.rpc import protocol_streams
@@ -9,7 +10,7 @@ from bridges.tau2.library import load
 
 def main() -> None:
     with protocol_streams() as (_, answers):
-        load(None)
+        load(os.environ.get("TAU2_CHECKOUT"))
         from tau2.registry import registry
 
         solutions = {}
@@ -27,7 +28,11 @@ def main() -> None:
                     }
                     for action in criteria.actions or []
                 ]
-                solutions[f"{domain}/{task.id}"] = {"actions": actions, "tell": criteria.communicate_info or []}
+                solutions[f"{domain}/{task.id}"] = {
+                    "actions": actions,
+                    "tell": criteria.communicate_info or [],
+                    "assertions": criteria.nl_assertions or [],
+                }
         json.dump(solutions, answers)
 
 

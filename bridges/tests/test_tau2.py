@@ -67,6 +67,18 @@ def test_prompts_are_those_of_the_benchmark():
     assert begun["tools"][0]["parameters"] == environment.get_tools()[0].openai_schema["function"]["parameters"]
 
 
+def test_the_version_holds_a_digest_of_the_tasks():
+    from bridges.tau2.domain import Domain
+    from bridges.tau2.server import digest_of
+
+    domain = Domain("mock")
+    before = digest_of({"mock": domain})
+    assert before in methods("mock")["describe"]({})["version"]
+    task = next(iter(domain.splits["test"].values()))
+    task.evaluation_criteria.communicate_info = ["another fact to tell"]
+    assert digest_of({"mock": domain}) != before
+
+
 def test_a_task_with_a_history_goes_on_from_it():
     begun = methods("mock")["reset"]({"task": {"id": "mock/update_task_with_message_history", "seed": 1}})
     assert [message["role"] for message in begun["messages"]] == ["system", "user", "assistant", "tool", "assistant"]
@@ -120,7 +132,8 @@ def test_a_checkout_with_a_judge():
         process.stdin.flush()
         return json.loads(process.stdout.readline())
 
-    assert call("describe")["result"]["version"].startswith("tau2-bench ")
+    described = call("describe")["result"]
+    assert described["version"].startswith("tau2-bench ") and described["notes"] == []
     for task in call("tasks", split="train")["result"]["tasks"]:
         episode = call("reset", task={"id": task["id"], "seed": 1})["result"]["episode"]
         call("step", episode=episode, message=STOP)

@@ -24,7 +24,7 @@ export function createPrepare({ store, environments, kinds }: Dependencies): Pic
       const base = servedModel(model, campaign);
       const environment = await environments.get(campaign.target);
       const description = await environment.describe();
-      const { name, version } = description;
+      const { name, version, notes = [] } = description;
       await checkParts(kinds, campaign, description);
       const { progress } = working('read the tasks');
       progress(0, 2);
@@ -36,7 +36,12 @@ export function createPrepare({ store, environments, kinds }: Dependencies): Pic
       const key = `plan/${digest({ name, version, seed: campaign.seed, plan })}`;
       const ref = await keptJson(store, { key, producer: 'prepare', inputs: [] }, () => plan);
       const sizes = Object.fromEntries(Object.entries(plan).map(([part, ids]) => [part, ids.length]));
-      return { base, target: { name, version }, plan: ref, tasks: sizes as Prepared['tasks'] };
+      return {
+        base,
+        target: { name, version, ...(notes.length > 0 && { notes }) },
+        plan: ref,
+        tasks: sizes as Prepared['tasks'],
+      };
     },
   };
 }

@@ -36,6 +36,8 @@ export const environmentDescriptionSchema = z.object({
   policy: z.string(),
   tools: z.array(toolSchema),
   maxSteps: z.number().int().positive(),
+  /** What who reads its figures has to know, such as that a newer release corrected its tasks: the report says it. */
+  notes: z.array(z.string().min(1)).optional(),
   /** True if evaluate() tells the reference actions. */
   hasReference: z.boolean(),
   /** Machine-readable form of the written policy's rules, for parts that work by rules (environments/policy-rules.ts has the known ones). */

@@ -109,7 +109,7 @@ const reportShape = z.strictObject({
     trainingSeed: count.optional(),
     configSha256: z.string(),
     baseModel: z.string(),
-    target: z.strictObject({ name: z.string(), version: z.string() }),
+    target: z.strictObject({ name: z.string(), version: z.string(), notes: z.array(z.string()).optional() }),
     startedAt: z.iso.datetime(),
     finishedAt: z.iso.datetime().optional(),
     status: z.enum(['running', 'stopped_at_stage', 'completed', 'failed']),

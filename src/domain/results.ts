@@ -15,7 +15,7 @@ import type { SynthesisRound } from './synthesis-round';
 export interface Prepared {
   /** Base model id: folder name and hash of its files. */
   base: string;
-  target: { name: string; version: string };
+  target: { name: string; version: string; notes?: string[] };
   /** Task ids by part: `discovery`, `heldOut`, `router` (train split), `evaluation` (test split). */
   plan: ArtifactRef;
   tasks: { discovery: number; heldOut: number; router: number; evaluation: number };

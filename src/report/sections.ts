@@ -45,6 +45,7 @@ const statusWords = {
 export const headerSection = ({ campaign, baseCheck }: Report): Markup => markup`<h1>${campaign.name}</h1>
 <p class="quiet">Campaign on ${campaign.target.name} ${campaign.target.version}, seed ${campaign.seed}${campaign.trainingSeed !== undefined && `, training seed ${campaign.trainingSeed}`}:
 ${statusWords[campaign.status]}, stage ${campaign.stage}</p>
+${(campaign.target.notes ?? []).map((note) => markup`<p>Of the target: ${note}</p>`)}
 <dl><dt>Base model</dt><dd>${campaign.baseModel}</dd><dt>Config</dt><dd><code>${campaign.configSha256}</code></dd>
 <dt>Started</dt><dd>${campaign.startedAt}</dd>${campaign.finishedAt !== undefined && markup`<dt>Finished</dt><dd>${campaign.finishedAt}</dd>`}
 ${campaign.workflowId !== undefined && markup`<dt>Workflow</dt><dd><code>${campaign.workflowId}</code></dd>`}

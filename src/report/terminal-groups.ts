@@ -22,6 +22,7 @@ export function groupRows(report: Report, measure: Measure, width: number): stri
 /** What has to be said under the tables. */
 export const groupNotes = ({ groups = [], published, campaign }: Report, width: number): string[] => [
   `scored by ${campaign.target.name} ${campaign.target.version}`,
+  ...(campaign.target.notes ?? []).map((note) => `of the target: ${note}`),
   ...(groups.length > shownIn(width)
     ? [`groups left out here, all of them in the page: ${groups.length - shownIn(width)}`]
     : []),

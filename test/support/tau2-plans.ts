@@ -11,6 +11,8 @@ export interface Action {
 export interface Solution {
   actions: (Action & { requestor: 'assistant' | 'user'; writes: boolean })[];
   tell: string[];
+  /** In natural language, for a judge. */
+  assertions: string[];
 }
 
 export const solutionsOf = (...domains: Domain[]): Map<string, Solution> =>

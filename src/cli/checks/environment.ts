@@ -52,6 +52,7 @@ export async function checkAloud(o: {
           `note: ${method}: took ${seconds.toFixed(1)} s, and a campaign kills the process after ${silenceSeconds} s without an answer; set target.silenceSeconds to ${Math.ceil(2 * seconds)} in the campaign file, or make it faster`,
         );
     for (const { check, problem, fix } of notes) say(`note: ${check}: ${problem}; ${fix}`);
+    for (const note of description?.notes ?? []) say(`note: ${note}`);
     if (description && findings.length === 0)
       for (const lack of lacksOf(description, registry)) say(`note: it keeps the contract, but ${lack}`);
     return findings;
