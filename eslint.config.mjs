@@ -45,7 +45,7 @@ const mayImport = {
     'environments',
     'report',
     'registry',
-    'policy/check-tokens',
+    'policy/base-model',
     'analyst/label-files',
     'type analyst/analyst',
     'workflows/messages',

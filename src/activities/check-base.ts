@@ -7,7 +7,7 @@ import { CHECKED_TASKS, judgeBase } from '../domain/base-check';
 import type { Environment } from '../domain/environment';
 import type { RolloutHeartbeat } from '../domain/progress';
 import { openingsOf } from '../environments/openings';
-import { checkTokens } from '../policy/check-tokens';
+import { checkTokens } from '../policy/base-model';
 import { rollOut } from '../rollout/engine';
 import type { PolicyDependencies } from './context';
 import { inputsOf, resolveTasks } from './tasks';

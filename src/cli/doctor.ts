@@ -14,7 +14,7 @@ import { checkTokens } from './checks/tokens';
 import { UserError } from './errors';
 import { foldLine } from './fold';
 import { temporalPort, uiPort, type PortOptions } from './ports';
-import type { Home } from './project';
+import { pythonPath, type Home } from './project';
 import { Service } from './run/service';
 import type { ServiceSpec } from './run/service-spec';
 import { policyServerService } from './run/services';
@@ -46,8 +46,8 @@ export async function examine({ home, ports, campaign }: DoctorOptions): Promise
     await checkPort({ port: uiPort, asked: ports.uiPort }),
   ];
   if (!campaign) return machine;
-  const model = checkModel(campaign);
   const pythonRuns = python.every(({ ok }) => ok);
+  const model = await checkModel(campaign, pythonRuns ? pythonPath() : undefined);
   const tokens = model.ok && pythonRuns ? await checkTokens({ campaign, home }) : undefined;
   const gpus = await checkGpus(campaign);
   const parts = [

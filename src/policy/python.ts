@@ -55,7 +55,9 @@ export async function runPython(program: Program): Promise<void> {
   });
   if (code === 0) return;
   const how = killedBy ? `was killed by ${killedBy}` : `ended with code ${code}`;
-  const type = code === REFUSED ? 'BadInput' : NO_ROOM.test(said) ? 'DiskFull' : 'PythonFailed';
+  // A refusal is for whoever has to change the input: its words are enough.
+  if (code === REFUSED) throw new OutsideFailure('BadInput', `trainer ${said}`);
+  const type = NO_ROOM.test(said) ? 'DiskFull' : 'PythonFailed';
   throw new OutsideFailure(type, `trainer ${args[0]} ${how}: ${said}`);
 }
 

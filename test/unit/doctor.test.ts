@@ -1,5 +1,6 @@
 /** What is missing is named with the way to get it. */
-import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -16,7 +17,7 @@ import { checkPython } from '../../src/cli/checks/python';
 import { checkTokens } from '../../src/cli/checks/tokens';
 import { doctorLines } from '../../src/cli/doctor';
 import { freePort } from '../../src/cli/ports';
-import { homeAt } from '../../src/cli/project';
+import { homeAt, pythonPath } from '../../src/cli/project';
 import type { Campaign } from '../../src/domain/campaign';
 import type { EnvironmentDescription } from '../../src/domain/environment';
 import { defineKind } from '../../src/domain/kind';
@@ -73,33 +74,67 @@ describe('Python', () => {
 });
 
 describe('a campaign’s needs', () => {
-  it('a model folder that is not there', () => {
-    expect(checkModel(campaign({ model: '/no/model' }))).toMatchObject({
+  it('a model folder that is not there', async () => {
+    expect(await checkModel(campaign({ model: '/no/model' }))).toMatchObject({
       ok: false,
       detail: 'there is no folder /no/model',
       fix: 'make one with `make base-model` or `make real-model`, or correct baseModel.path in the campaign file',
     });
   });
 
-  it('a model folder that is not whole', () => {
+  it('a model folder that is not whole', async () => {
     const model = temporary();
     writeFileSync(join(model, 'config.json'), '{}');
-    expect(checkModel(campaign({ model })).detail).toBe(`${model} lacks weights (*.safetensors), a tokenizer`);
+    expect((await checkModel(campaign({ model }))).detail).toBe(`${model} lacks weights (*.safetensors), a tokenizer`);
     for (const file of ['model.safetensors', 'tokenizer.json']) writeFileSync(join(model, file), '');
-    expect(checkModel(campaign({ model })).ok).toBe(true);
+    expect((await checkModel(campaign({ model }))).ok).toBe(true);
   });
 
-  it('a LoRA on modules that the base has', () => {
-    const lora = (targetModules: string[]) =>
-      ({ training: { lora: { targetModules } } }) as unknown as Partial<Campaign>;
+  const lora = (targetModules: string[]) => ({ training: { lora: { targetModules } } }) as unknown as Partial<Campaign>;
+
+  it('a LoRA on modules that the base has', async () => {
     const model = resolve('models/base');
-    expect(checkModel(campaign({ model, ...lora(['q_proj', 'conv.in_proj']) }))).toEqual(passed('base model', model));
-    expect(checkModel(campaign({ model, ...lora(['q_proj', 'gate_proj', 'proj']) }))).toEqual({
+    const check = (modules: string[]) => checkModel(campaign({ model, ...lora(modules) }), pythonPath());
+    expect(await check(['q_proj', 'conv.in_proj'])).toEqual(passed('base model', model));
+    expect(await check(['q_proj', 'gate_proj', 'conv'])).toEqual({
       name: 'base model',
       ok: false,
-      detail: `training.lora.targetModules: ${model} has no module gate_proj, proj`,
-      fix: 'name modules of this base: conv, in_proj, k_proj, out_proj, q_proj, v_proj, w1, w2, w3',
+      detail: `training.lora.targetModules: ${model} has no module gate_proj, conv that a LoRA can train`,
+      fix: 'name modules of this base: in_proj, k_proj, out_proj, q_proj, v_proj, w1, w2, w3',
     });
+  });
+
+  it('a mixture of experts, whose checkpoint has a gate_proj for each expert and whose model has none', async () => {
+    const model = temporary();
+    const make =
+      'import sys, pathlib; from trainer.tests.conftest import save_tiny_moe; save_tiny_moe(pathlib.Path(sys.argv[1]))';
+    execFileSync(pythonPath(), ['-c', make, model]);
+    expect(readFileSync(join(model, 'model.safetensors')).includes('experts.0.gate_proj.weight')).toBe(true);
+    const { lora: paper } = campaign().training;
+    expect(await checkModel(campaign({ model }), pythonPath())).toMatchObject({
+      ok: false,
+      detail: `training.lora.targetModules: ${model} has no module gate_proj, up_proj, down_proj that a LoRA can train`,
+      fix: 'name modules of this base: k_proj, o_proj, q_proj, v_proj',
+    });
+    const attention = paper.targetModules.slice(0, 4);
+    expect(await checkModel(campaign({ model, ...lora(attention) }), pythonPath())).toEqual(
+      passed('base model', model),
+    );
+  });
+
+  it('weights that were not downloaded, or not to their end', async () => {
+    const model = temporary();
+    cpSync(resolve('models/base'), model, { recursive: true });
+    const weights = join(model, 'model.safetensors');
+    truncateSync(weights, 1000);
+    expect(await checkModel(campaign({ model }), pythonPath())).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(`^trainer check-model: ${weights} is not whole: .*; download it anew$`),
+    });
+    writeFileSync(weights, 'version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 4\n');
+    expect((await checkModel(campaign({ model }), pythonPath())).detail).toContain(
+      `${weights} is a git-lfs pointer and not the file itself; run \`git lfs pull\` in ${model}`,
+    );
   });
 
   it('a chat template that shows the target’s tools', async () => {
@@ -292,7 +327,7 @@ describe('the base’s tokenizer', () => {
     writeFileSync(join(model, 'tokenizer.json'), '{');
     expect(await checkTokens({ campaign: campaign({ model }), home })).toMatchObject({
       ok: false,
-      detail: expect.stringMatching(/trainer check-tokens .*tokenizer\.json/),
+      detail: expect.stringMatching(/^trainer check-tokens: .*tokenizer\.json/),
     });
     expect(
       await checkTokens({ campaign: campaign({ target: { kind: 'process', command: ['/no/target'] } }), home }),

@@ -15,6 +15,7 @@ import socket
 import sys
 from pathlib import Path
 
+from trainer.check_model import check_files
 from trainer.serve.errors import RequestError
 
 
@@ -67,6 +68,7 @@ def _check_folder(folder: Path) -> None:
         raise ValueError(
             f"--model {folder}: no model there (config.json is missing); run `make base-model` or name its folder"
         )
+    check_files(folder)
 
 
 def _bind(host: str, port: int) -> socket.socket:

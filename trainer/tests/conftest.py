@@ -103,6 +103,29 @@ def save_tiny_model(
     return folder
 
 
+def save_tiny_moe(folder: Path) -> Path:
+    """Writes a random Qwen3-MoE of two layers with four experts each to `folder`."""
+    import torch
+    from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
+
+    config = Qwen3MoeConfig(
+        vocab_size=save_tokenizer(folder),
+        hidden_size=32,
+        intermediate_size=64,
+        moe_intermediate_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=8,
+        num_experts=4,
+        num_experts_per_tok=2,
+        tie_word_embeddings=False,
+    )
+    torch.manual_seed(7)
+    Qwen3MoeForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
 def save_adapter(
     folder: Path,
     model_dir: Path,

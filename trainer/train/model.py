@@ -12,6 +12,7 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import AutoModelForCausalLM
 
+from trainer.check_model import BadModel, check_files, lora_modules
 from trainer.peft_folder import BadAdapter, Factors, read_peft_folder
 
 from .job import BadJob, Job
@@ -19,6 +20,10 @@ from .job import BadJob, Job
 
 def build_model(job: Job) -> Any:
     """The base model with its LoRA. Raises BadJob."""
+    try:
+        check_files(Path(job.base_model))
+    except BadModel as error:
+        raise BadJob(f"base_model {error}") from error
     # Where there are GPUs, the layers are spread over all that this trainer may see.
     spread = {"device_map": "auto"} if torch.cuda.is_available() else {}
     base = AutoModelForCausalLM.from_pretrained(job.base_model, dtype=getattr(torch, job.dtype), **spread)
@@ -42,16 +47,12 @@ def build_model(job: Job) -> Any:
 
 def target_modules(job: Job, base: Any) -> dict[str, torch.nn.Linear]:
     """The modules that the job trains, by their whole names. Raises BadJob."""
-    linear = {name: module for name, module in base.named_modules() if isinstance(module, torch.nn.Linear)}
-    found: dict[str, torch.nn.Linear] = {}
-    for wanted in job.lora.target_modules:
-        matches = {name: module for name, module in linear.items() if f".{name}".endswith(f".{wanted}")}
-        if not matches:
-            known = sorted({name.rsplit(".", 1)[-1] for name in linear} - {"lm_head"})
-            raise BadJob(
-                f"lora.target_modules {wanted!r}: no such module in {job.base_model}; choose from {', '.join(known)}"
-            )
-        found |= matches
+    found, unknown, choices = lora_modules(base, job.lora.target_modules)
+    if unknown:
+        names = ", ".join(map(repr, unknown))
+        raise BadJob(
+            f"lora.target_modules {names}: no such module in {job.base_model}; choose from {', '.join(choices)}"
+        )
     return found
 
 

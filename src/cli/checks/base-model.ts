@@ -1,23 +1,21 @@
-/**
- * What the folder of a base model has to hold for a campaign. Invariant: names in it are read, weights are not; what a folder does not tell
- * is not held against it.
- */
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
+/** What the folder of a base model has to hold for a campaign. Invariant: its weights are not read. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Campaign } from '../../domain/campaign';
 import type { EnvironmentDescription } from '../../domain/environment';
+import { loraModules } from '../../policy/base-model';
+import { messageOf } from '../errors';
 import { failed, passed, type Check } from './check';
 
 const NAME = 'base model';
-const MAX_HEADER_BYTES = 64 * 1024 * 1024;
-const weightMapSchema = z.object({ weight_map: z.record(z.string(), z.string()) });
-const matrixSchema = z.object({ shape: z.tuple([z.number(), z.number()]) });
 const templatesSchema = z.object({
   chat_template: z.union([z.string(), z.array(z.object({ template: z.string() }))]).optional(),
 });
 
-export function checkModel({ baseModel, policyServer, training }: Campaign): Check {
+/** Without a Python that runs, files alone are looked at. */
+export async function checkModel(campaign: Campaign, python?: string): Promise<Check> {
+  const { baseModel, policyServer } = campaign;
   const { path } = baseModel;
   const get =
     policyServer.kind === 'vllm'
@@ -32,63 +30,24 @@ export function checkModel({ baseModel, policyServer, training }: Campaign): Che
     ...(files.some((file) => /^tokenizer/.test(file)) ? [] : ['a tokenizer']),
   ];
   if (missing.length > 0) return failed(NAME, `${path} lacks ${missing.join(', ')}`, fix);
-  return checkModules(path, training.lora.targetModules) ?? passed(NAME, path);
+  return python === undefined ? passed(NAME, path) : checkModules(python, campaign);
 }
 
 /** A LoRA on modules that a base does not have would be refused by the trainer, once the base rollouts are spent. */
-function checkModules(path: string, wanted: readonly string[]): Check | undefined {
-  const modules = weightNames(path).flatMap((name) => /^(.+)\.weight$/.exec(name)?.[1] ?? []);
-  const foreign = wanted.filter((one) => !modules.some((name) => `.${name}`.endsWith(`.${one}`)));
-  if (modules.length === 0 || foreign.length === 0) return undefined;
-  // Modules of numbered layers that are no norms.
-  const own = new Set(modules.flatMap((name) => /\.\d+\.(?:.*\.)?((?!.*norm)[^.]+)$/.exec(name)?.[1] ?? []));
-  return failed(
-    NAME,
-    `training.lora.targetModules: ${path} has no module ${foreign.join(', ')}`,
-    `name modules of this base: ${[...own].sort().join(', ')}`,
-  );
-}
-
-function weightNames(path: string): string[] {
+async function checkModules(python: string, { baseModel, training }: Campaign): Promise<Check> {
+  const { path } = baseModel;
+  const { targetModules } = training.lora;
   try {
-    const index = join(path, 'model.safetensors.index.json');
-    if (existsSync(index))
-      return Object.keys(weightMapSchema.parse(JSON.parse(readFileSync(index, 'utf8'))).weight_map);
-    return readdirSync(path)
-      .filter((file) => file.endsWith('.safetensors'))
-      .flatMap((file) => Object.keys(JSON.parse(headerOf(join(path, file))) as object));
-  } catch {
-    return []; // whoever loads it says what is wrong
-  }
-}
-
-/** The matrices of a base model, by the module that they are the weight of; none where the folder does not tell. */
-export function weightShapes(path: string): { module: string; shape: [number, number] }[] {
-  try {
-    return readdirSync(path)
-      .filter((file) => file.endsWith('.safetensors'))
-      .flatMap((file) => Object.entries(JSON.parse(headerOf(join(path, file))) as Record<string, unknown>))
-      .flatMap(([name, tensor]) => {
-        const { data } = matrixSchema.safeParse(tensor);
-        const module = /^(.+)\.weight$/.exec(name)?.[1];
-        return data && module ? [{ module, shape: data.shape }] : [];
-      });
-  } catch {
-    return []; // whoever loads it says what is wrong
-  }
-}
-
-/** The JSON at the beginning of a safetensors file, after its length in 8 bytes. */
-function headerOf(file: string): string {
-  const handle = openSync(file, 'r');
-  try {
-    const size = Buffer.alloc(8);
-    readSync(handle, size, 0, 8, 0);
-    const header = Buffer.alloc(Number(size.readBigUInt64LE()) % MAX_HEADER_BYTES);
-    readSync(handle, header, 0, header.length, 8);
-    return header.toString('utf8');
-  } finally {
-    closeSync(handle);
+    const { unknown, choices } = await loraModules({ python, model: path, targetModules });
+    return unknown.length === 0
+      ? passed(NAME, path)
+      : failed(
+          NAME,
+          `training.lora.targetModules: ${path} has no module ${unknown.join(', ')} that a LoRA can train`,
+          `name modules of this base: ${choices.join(', ')}`,
+        );
+  } catch (error) {
+    return failed(NAME, messageOf(error), 'or correct baseModel.path in the campaign file');
   }
 }
 

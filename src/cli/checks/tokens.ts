@@ -6,7 +6,7 @@ import type { Campaign } from '../../domain/campaign';
 import type { Environment } from '../../domain/environment';
 import { openEnvironment } from '../../environments/open';
 import { openingsOf } from '../../environments/openings';
-import { checkTokens as countTokens } from '../../policy/check-tokens';
+import { checkTokens as countTokens } from '../../policy/base-model';
 import { registry as allKinds, type Registry } from '../../registry';
 import { messageOf } from '../errors';
 import { pythonPath, type Home } from '../project';

@@ -52,7 +52,7 @@ export function planCommand(program: Command): void {
       const given = await selectedBefore(campaign);
       const capabilities = options.capabilities ?? given ?? publishedRun.capabilities;
       const plan = estimate({ campaign, tasks: target.tasks, capabilities, rates });
-      const disk = plannedDisk({ campaign, plan, home: home.root });
+      const disk = await plannedDisk({ campaign, plan, home: home.root });
       const languageModels = lazy.languageModelPlan().plannedQuestions({
         campaign,
         rollouts: target.tasks.discovery * campaign.rollouts.perTask,

@@ -1,8 +1,9 @@
-/** What a campaign's adapters will take on disk. Invariant: headers of the base model are read, its weights are not. */
+/** What a campaign's adapters will take on disk. Invariant: the base model's weights are not read. */
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Campaign } from '../../domain/campaign';
-import { weightShapes } from '../checks/base-model';
+import { loraModules } from '../../policy/base-model';
+import { pythonPath } from '../project';
 import type { CampaignPlan } from './estimate';
 
 export interface DiskPlan {
@@ -20,14 +21,18 @@ const COPIES = 2;
 /** A checkpoint has the adapter and Adam's two moments of it. */
 const CHECKPOINT = 3;
 
-/** Undefined where the base model's folder does not tell the sizes of the modules that are trained. */
-export function plannedDisk(o: { campaign: Campaign; plan: CampaignPlan; home: string }): DiskPlan | undefined {
+/** Undefined where the base model, or the Python that would look at it, is not there yet. */
+export async function plannedDisk(o: {
+  campaign: Campaign;
+  plan: CampaignPlan;
+  home: string;
+}): Promise<DiskPlan | undefined> {
   const { baseModel, training } = o.campaign;
   const { r, targetModules } = training.lora;
-  const adapterBytes = weightShapes(baseModel.path)
-    .filter(({ module }) => targetModules.some((target) => `.${module}`.endsWith(`.${target}`)))
-    .reduce((sum, { shape: [rows = 0, columns = 0] }) => sum + (rows + columns) * r * BYTES, 0);
-  if (adapterBytes === 0) return undefined;
+  const asked = { python: pythonPath(), model: baseModel.path, targetModules };
+  const found = existsSync(baseModel.path) ? await loraModules(asked).catch(() => undefined) : undefined;
+  if (!found || found.modules.length === 0) return undefined;
+  const adapterBytes = found.modules.reduce((sum, module) => sum + (module.in + module.out) * r * BYTES, 0);
   const rollouts = o.plan.purposes.find(({ purpose }) => purpose === 'training')?.rollouts.high ?? 0;
   const steps = rollouts / (training.groupsPerStep * training.groupSize);
   const bytes = adapterBytes * steps * (COPIES + CHECKPOINT / training.checkpointEvery);

@@ -16,6 +16,7 @@ import { checkPolicyServer } from '../checks/policy-server';
 import { checkPython } from '../checks/python';
 import { UserError } from '../errors';
 import { homeOf, namespace } from '../options';
+import { pythonPath } from '../project';
 import { isTerminal } from '../watch/progress-output';
 import { policyServerService, workerNames, workerService } from './services';
 import { readSummary } from './summary';
@@ -37,12 +38,13 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
   const campaign = loadCampaign({ file, overrides: options });
   const home = homeOf(options);
   refuseNameOfAnalysis({ home, name: campaign.name });
+  const python = await checkPython();
   const checks = [
     checkHome(home),
     checkBuild(),
-    ...(await checkPython()),
+    ...python,
     ...(options.temporalAddress ? [] : [await checkTemporal()]),
-    checkModel(campaign),
+    await checkModel(campaign, python.every(({ ok }) => ok) ? pythonPath() : undefined),
     await checkPolicyServer(campaign),
     ...checkBridge(campaign),
     ...(await checkTarget(campaign, home)),
