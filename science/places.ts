@@ -53,7 +53,7 @@ export async function placesOf(context: Context): Promise<Place[]> {
   ];
 }
 
-export const armsHere = ['grpo_target', 'joint', 'grpo_single', 'trace_then_target', 'distill'];
+export const armsHere = ['grpo_target', 'joint', 'grpo_single'];
 
 /** Campaigns of a place, one a seed. Without arms unless `fields` name some. */
 export const specsOf = (o: {

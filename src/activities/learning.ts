@@ -15,7 +15,6 @@ import { asideIn, fail, type PolicyDependencies } from './context';
 import type { ReplyRequest, RolloutsRequest } from './learner-messages';
 import type { LearnerProcess } from './learner-process';
 import { patiently } from './patience';
-import type { Teacher } from './teacher';
 import { tellingOfMerges } from './telling';
 import { TrainingRecord, type TrainingRecordOptions } from './training-record';
 
@@ -40,8 +39,6 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store'> {
     maskReadOnlyTurns: boolean;
     /** Whether a step plays its tasks anew where an earlier one has played them with the same policy. */
     everyStepAnew: boolean;
-    /** Of a learner that distills: who teaches in each conversation. */
-    teacher?: Teacher;
   };
   /** Absent where nobody knows how many it will take. */
   steps?: number;
@@ -122,10 +119,9 @@ export class Learning {
       const { summary, records } = await this.rollOut({ batch, request, policy, progressed });
       await this.record.addBatch(request.step, summary, { shared: isBaseRollouts(batch, policy) });
       const { tasks, group_size: groupSize, content } = request;
-      const { maskReadOnlyTurns, teacher } = batch;
-      const taught = teacher && { teachers: await teacher(records, this.beat) };
+      const { maskReadOnlyTurns } = batch;
       const aside = asideIn(deps.home);
-      await writeTrainingBatch({ records, tasks, groupSize, content, maskReadOnlyTurns, ...taught, file, aside });
+      await writeTrainingBatch({ records, tasks, groupSize, content, maskReadOnlyTurns, file, aside });
     });
     return { type: 'rollouts', file };
   }

@@ -1,22 +1,19 @@
-/** Trains one LoRA on rollouts, with GRPO or by a teacher: the trainer as a learner. A training that has ended is found by its key. */
+/** Trains one LoRA on rollouts: the trainer as a learner. A training that has ended is found by its key. */
 import { Context } from '@temporalio/activity';
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { TrainHeartbeat } from '../domain/progress';
 import { contentOf, partsOf, plainAdapter, type Part } from '../policy/parts';
-import { createResolver } from '../rollout/resolve';
 import type { GpuDependencies } from './context';
 import { inputsOf, resolveTasks } from './tasks';
-import { openTeacher } from './teacher';
 import { runTrainer } from './trainer-run';
-import type { GpuActivities, LoraTraining, TeacherSpec, TrainInput } from './types';
+import type { GpuActivities, LoraTraining, TrainInput } from './types';
 
 /** Changes whenever the same job would come to other weights. */
 const TRAINER_VERSION = '5';
 
 export function createTrain(deps: GpuDependencies): Pick<GpuActivities, 'train'> {
-  const { store, kinds, python, client } = deps;
-  const resolve = createResolver({ store, routers: kinds.routers, context: { python, client } });
+  const { store } = deps;
   return {
     async train(input) {
       const context = Context.current();
@@ -24,10 +21,10 @@ export function createTrain(deps: GpuDependencies): Pick<GpuActivities, 'train'>
       const tasks = await resolveTasks({ ...deps, progress: () => context.heartbeat(beat) }, input);
       const job = jobOf(input, tasks);
       const start = partsOf(input.from ?? []);
-      const { name, maker, base, maxSteps, maxTokens, teacher } = input;
+      const { name, maker, base, maxSteps, maxTokens } = input;
       const { maskReadOnlyTurns, steps, temperature, checkpointEvery } = input.training;
       const environment = await deps.environments.get(input.environment);
-      const { name: environmentName, version, tools } = await environment.describe();
+      const { name: environmentName, version } = await environment.describe();
       const id = digest({
         version: TRAINER_VERSION,
         maker,
@@ -39,7 +36,6 @@ export function createTrain(deps: GpuDependencies): Pick<GpuActivities, 'train'>
         maskReadOnlyTurns,
         hints: input.hints,
         ...(start.length > 0 && { from: contentOf(start) }),
-        ...(teacher && { teacher: contentOfTeacher(teacher) }),
       });
       let from: ArtifactRef | undefined;
       return runTrainer(deps, {
@@ -52,15 +48,13 @@ export function createTrain(deps: GpuDependencies): Pick<GpuActivities, 'train'>
         async learning() {
           const { seed, concurrency, maxAttempts } = input;
           const sampling = { temperature, topP: 1, maxTokens };
-          const signal = context.cancellationSignal;
-          const inputs = [...inputsOf(input), ...(teacher ? [teacher.router] : [])];
+          const inputs = inputsOf(input);
           return {
             ...{ base, from, steps, checkpointEvery },
             batch: {
               ...{ environment, sampling, maxSteps, seed, concurrency, maxAttempts, inputs, maskReadOnlyTurns },
               everyStepAnew: true,
               ...(input.hints && { hints: input.hints }),
-              ...(teacher && { teacher: openTeacher({ store, resolve, teacher, tools, signal }) }),
             },
           };
         },
@@ -68,11 +62,6 @@ export function createTrain(deps: GpuDependencies): Pick<GpuActivities, 'train'>
     },
   };
 }
-
-const contentOfTeacher = ({ router, instead }: TeacherSpec): object => ({
-  router: router.sha256,
-  instead: instead.map(({ adapter, adapters }) => [adapter, contentOf(partsOf(adapters))]),
-});
 
 /** The adapter that it starts from, merged if there are several; undefined for a fresh one. */
 async function initialAdapter(
@@ -104,14 +93,14 @@ export const loraJob = (training: LoraTraining) => ({
 });
 
 /** job.json without its folders: what decides the weights, wherever it lies. */
-const jobOf = ({ training, seed, teacher }: TrainInput, tasks: string[]): object => ({
+const jobOf = ({ training, seed }: TrainInput, tasks: string[]): object => ({
   ...loraJob(training),
   seed,
   tasks,
   steps: training.steps,
   groups_per_step: training.groupsPerStep,
   group_size: training.groupSize,
-  loss: teacher ? 'distill' : 'grpo',
+  loss: 'grpo',
   clip: training.clip,
   kl: training.kl,
   temperature: training.temperature,

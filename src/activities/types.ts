@@ -66,8 +66,6 @@ export interface TrainInput {
   from?: FixedPolicy['adapters'];
   tasks: TaskSet;
   training: Training;
-  /** Whom it learns from at every token; without one, it learns from rewards. */
-  teacher?: TeacherSpec;
   /** Which rollouts of a group are hinted; without it none is. */
   hints?: Hints;
   seed: number;
@@ -79,13 +77,6 @@ export interface TrainInput {
   heartbeatSeconds: number;
   /** A trainer that has the turn and says nothing for so long hangs, and is replaced. */
   stallSeconds: number;
-}
-
-/** The policy that a router chooses for a conversation. */
-export interface TeacherSpec {
-  router: ArtifactRef;
-  /** By sha256 of each adapter that the router may choose: the adapters whose sum stands for it. */
-  instead: { adapter: string; adapters: FixedPolicy['adapters'] }[];
 }
 
 /** Of `Training` what every training of a LoRA needs. */

@@ -11,6 +11,7 @@ import { kindOf, type Kind, type KindSpec } from '../domain/kind';
 import { presetNames, presets, type PresetName } from '../domain/presets';
 import { registry as allKinds, type Registry } from '../registry';
 import { describeIssue } from './campaign-issues';
+import { findRemoved } from './campaign-removed';
 import { campaignFileSchema, campaignJsonSchema } from './campaign-schema';
 import { UserError, messageOf } from './errors';
 import { changePaths } from './option-paths';
@@ -38,14 +39,17 @@ export function loadCampaign(o: { file: string; overrides?: CampaignOverrides; r
     throw new UserError(
       `${file}:${lineOf(['preset'])} preset is ${JSON.stringify(preset)}; allowed: ${presetNames.join(', ')}`,
     );
+  const refuse = (problems: { path: PropertyKey[]; text: string }[]): never => {
+    const [first, ...others] = problems.map(({ path, text }) => `${file}:${lineOf(path)} ${text}`);
+    throw new UserError(first ?? `${file}: not a campaign file`, others);
+  };
+  const gone = findRemoved(own);
+  if (gone.length > 0) refuse(gone);
   const merged = merge(merge(presets[preset as PresetName], own), renamed(own, overrides)) as Fields;
   const parsed = campaignFileSchema(registry).safeParse(merged);
   if (!parsed.success) {
     const schema = campaignJsonSchema(registry);
-    const problems = parsed.error.issues.flatMap((issue) =>
-      describeIssue({ issue, file: merged, schema }).map(({ path, text }) => `${file}:${lineOf(path)} ${text}`),
-    );
-    throw new UserError(problems[0] ?? `${file}: not a campaign file`, problems.slice(1));
+    return refuse(parsed.error.issues.flatMap((issue) => describeIssue({ issue, file: merged, schema })));
   }
   if (isReservedName(parsed.data.name))
     throw new UserError(

@@ -78,8 +78,8 @@ export interface ArmOutcome {
   iterations: Iteration[];
   /** Where it trained. */
   training?: TrainingResult;
-  /** Capabilities whose environments or adapters it takes over, and training rollouts of theirs that its iterations count. */
-  builtOn?: { capability: string; rollouts: number }[];
+  /** Capabilities whose environments it takes over. */
+  builtOn?: string[];
   trainedOn?: TrainedOn[];
   /** How many conversations that somebody brought it trained on. */
   conversations?: number;

@@ -37,11 +37,9 @@ export function splitTasks({ campaign, train, test }: { campaign: Campaign; trai
   };
 }
 
-/** Kinds of arms that train on the discovery tasks: each of their steps takes `groupsPerStep` different ones. */
-const TRAINING_ON_TARGET = ['grpo_target', 'trace_then_target'];
-
+/** The arm that trains on the discovery tasks takes `groupsPerStep` different ones in each step. */
 function checkGroups({ arms, training: { groupsPerStep } }: Campaign, tasks: number): void {
-  if (groupsPerStep <= tasks || !arms.some(({ kind }) => TRAINING_ON_TARGET.includes(kind))) return;
+  if (groupsPerStep <= tasks || !arms.some(({ kind }) => kind === 'grpo_target')) return;
   const problem = `training.groupsPerStep is ${groupsPerStep}, but the target has ${tasks} discovery tasks`;
   throw new OutsideFailure('BadInput', `${problem}; lower it to ${tasks}`);
 }

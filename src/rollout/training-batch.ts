@@ -16,13 +16,6 @@ export interface TrainingBatchOptions {
   content: 'rows' | 'messages';
   /** In rows: no loss on turns that only call tools which change nothing. */
   maskReadOnlyTurns: boolean;
-  /** In rows for a learner that distills: by rollout's key, the folders of the adapters whose weighted sum teaches. */
-  teachers?: ReadonlyMap<string, TeacherPart[]>;
-}
-
-export interface TeacherPart {
-  adapter: string;
-  weight: number;
 }
 
 export interface TrainingBatch {
@@ -33,14 +26,13 @@ export interface RowsRollout {
   /** `logprobs` is null in a rollout that was hinted: they were sampled under the hint, and the prompt is without it. */
   rows: { prompt_ids: number[]; completion_ids: number[]; logprobs: number[] | null; mask: (0 | 1)[] }[];
   reward: number;
-  teacher?: TeacherPart[];
 }
 
 /** What analysts are told, and no more: the names in a reward's breakdown may say what only the checker is to know. */
 export type MessagesRollout = Omit<Told, 'key' | 'task' | 'attempt'>;
 
 export function trainingBatch(options: TrainingBatchOptions): TrainingBatch {
-  const { records, tasks, groupSize, content, ...inRow } = options;
+  const { records, tasks, groupSize, content, maskReadOnlyTurns } = options;
   const byTask = new Map<string, ScoredRollout[]>(tasks.map((task) => [task, []]));
   for (const rollout of records) if (rollout.status === 'scored') byTask.get(rollout.task)?.push(rollout);
   const groups = tasks.map((task) => {
@@ -51,17 +43,13 @@ export function trainingBatch(options: TrainingBatchOptions): TrainingBatch {
     }
     return {
       task,
-      rollouts: rollouts.map((one) => (content === 'rows' ? inRows(one, inRow) : whole(one))),
+      rollouts: rollouts.map((one) => (content === 'rows' ? inRows(one, maskReadOnlyTurns) : whole(one))),
     };
   });
   return { groups };
 }
 
-function inRows(
-  { key, rows, reward, task, attempt, hinted }: ScoredRollout,
-  { maskReadOnlyTurns, teachers }: Pick<TrainingBatchOptions, 'maskReadOnlyTurns' | 'teachers'>,
-): RowsRollout {
-  const teacher = teachers?.get(key);
+function inRows({ rows, reward, task, attempt, hinted }: ScoredRollout, maskReadOnlyTurns: boolean): RowsRollout {
   if (rows.length === 0) {
     const problem = `rollout ${attempt} of task ${task} holds no sampled token: its first prompt is longer than the context`;
     throw new OutsideFailure('BadInput', `${problem}; train on shorter tasks`);
@@ -74,7 +62,6 @@ function inRows(
       mask: maskOf(row, maskReadOnlyTurns),
     })),
     reward,
-    ...(teacher && { teacher }),
   };
 }
 

@@ -5,7 +5,7 @@
 import { workflowInfo } from '@temporalio/workflow';
 import { armName, type Campaign } from '../domain/campaign';
 import { kindOf } from '../domain/kind';
-import type { ArmResult, CapabilityResult, Prepared, RouterResult } from '../domain/results';
+import type { ArmResult, CapabilityResult, Prepared } from '../domain/results';
 import type { ArmKind } from './arms/arm';
 import { ChildStatus } from './child-status';
 import { resultingReason } from './failure';
@@ -16,7 +16,6 @@ export interface ArmInput {
   spec: Campaign['arms'][number];
   budget: number;
   capabilities: CapabilityResult[];
-  router?: RouterResult;
 }
 
 /** The workflow over the kinds that there are. */

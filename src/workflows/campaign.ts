@@ -1,6 +1,6 @@
 /**
  * A campaign: base rollouts -> discover -> label x N -> select -> one child per capability and per arm, side by side -> fit the router
- * -> arms that build on it -> final evaluation -> report. Invariant: what a step found is in the artifact store; the workflow holds references and summaries.
+ * -> final evaluation -> report. Invariant: what a step found is in the artifact store; the workflow holds references and summaries.
  */
 import { workflowInfo } from '@temporalio/workflow';
 import type { CampaignRecord } from '../domain/results';
@@ -8,7 +8,7 @@ import { stages, type Stage } from '../domain/stages';
 import type { ArmKind } from './arms/arm';
 import { rolloutsStage, selectionStage } from './analysis';
 import { CampaignStatus } from './campaign-status';
-import { armsAfterRouter, capabilitiesStage } from './children';
+import { capabilitiesStage } from './children';
 import type { CampaignInput, CampaignResult } from './messages';
 import { plainRequests } from './plain';
 import { evaluationStage, routerStage } from './routing';
@@ -19,10 +19,7 @@ const stageOf: Record<Stage, (run: Run) => Promise<void>> = {
   rollouts: rolloutsStage,
   selection: selectionStage,
   capabilities: capabilitiesStage,
-  async router(run) {
-    await routerStage(run);
-    await armsAfterRouter(run);
-  },
+  router: routerStage,
   async evaluation(run) {
     await evaluationStage(run);
     await plainRequests(run);

@@ -71,18 +71,6 @@ export async function capabilitiesStage(run: Run): Promise<void> {
   found.arms = compared(run, [...beside, ...after]);
 }
 
-/** Arms that build on the router: once it was fitted, side by side. */
-export async function armsAfterRouter(run: Run): Promise<void> {
-  const { config: campaign, prepared, found } = run;
-  const [capabilities, router, arms] = [required(found.capabilities), required(found.router), required(found.arms)];
-  const started = campaign.arms.filter((spec) => kindOf(run.arms, spec).starts === 'after_router');
-  if (capabilities.length === 0 || started.length === 0) return;
-  const budget = rolloutsOfTrace({ capabilities });
-  const children = started.map((spec) => startArm(run, { campaign, prepared, spec, budget, capabilities, router }));
-  await Promise.allSettled(children);
-  found.arms = compared(run, [...arms, ...(await Promise.all(children))]);
-}
-
 /** At what trace really spent, in the order of the campaign file. */
 function compared({ config, found }: Run, arms: readonly ArmResult[]): ArmResult[] {
   const spent = rolloutsOfTrace({ ...found, arms: [...arms] });

@@ -1,6 +1,6 @@
 /** Train one LoRA and evaluate its checkpoints: shared by capabilities and by arms that train. */
-import type { TaskSet, TeacherSpec } from '../activities/types';
-import type { Campaign, Training } from '../domain/campaign';
+import type { TaskSet } from '../activities/types';
+import type { Campaign } from '../domain/campaign';
 import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { Identity } from '../domain/kind';
 import type { Iteration, TrainingResult } from '../domain/iterations';
@@ -27,20 +27,16 @@ export interface TrainInput {
    * and their sum by as much as all of these together: so the learning rate is divided by their number.
    */
   from?: FixedPolicy['adapters'] | undefined;
-  /** Whom it learns from at every token, in place of rewards. */
-  teacher?: TeacherSpec;
-  /** Where it trains otherwise than the campaign does. */
-  otherwise?: Partial<Training>;
   /** Of training alone: held-out rollouts are never hinted. */
   hints?: Hints | undefined;
 }
 
 /** Trains for `steps` and evaluates every checkpoint on the held-out tasks. */
 export async function train(input: TrainInput): Promise<{ training: TrainingResult; iterations: Iteration[] }> {
-  const { campaign, prepared, status, name, maker, environment, tasks, steps, from, hints, teacher } = input;
-  const { heldOutOn = environment, otherwise = {} } = input;
+  const { campaign, prepared, status, name, maker, environment, tasks, steps, from, hints } = input;
+  const { heldOutOn = environment } = input;
   const learningRate = campaign.training.learningRate / Math.max(1, from?.length ?? 0);
-  const settings = { ...campaign.training, learningRate, ...otherwise, steps };
+  const settings = { ...campaign.training, learningRate, steps };
   status.set('train', `${steps} steps`);
   const training = await status.gate.interruptible(() =>
     gpu(campaign, `train a LoRA: ${name}`).train({
@@ -52,7 +48,6 @@ export async function train(input: TrainInput): Promise<{ training: TrainingResu
       ...(from && from.length > 0 && { from }),
       tasks,
       training: settings,
-      ...(teacher && { teacher }),
       ...(hints && hints.share > 0 && { hints }),
       seed: campaign.trainingSeed ?? campaign.seed,
       maxTokens: campaign.rollouts.sampling.maxTokens,

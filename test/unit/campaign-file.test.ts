@@ -1,9 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { configDigest, loadCampaign, termsDigest, type CampaignOverrides } from '../../src/cli/campaign-file';
-import { campaignJsonSchema } from '../../src/cli/campaign-schema';
+import { removed } from '../../src/cli/campaign-removed';
+import { campaignFileSchema, campaignJsonSchema } from '../../src/cli/campaign-schema';
 import { UserError } from '../../src/cli/errors';
 import { chatModelSchema } from '../../src/domain/chat-model';
 import { defineKind } from '../../src/domain/kind';
@@ -362,6 +363,33 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
 
   it('a file that is not there', () => {
     expect(() => loadCampaign({ file: 'none.yaml' })).toThrow('there is no campaign file none.yaml');
+  });
+});
+
+describe('what campaign files could say before', () => {
+  const fileWith = (path: string, value: unknown): object =>
+    path.split('.').reduceRight<unknown>((inner, key) => {
+      return key.endsWith('[]') ? { [key.slice(0, -2)]: [inner] } : { [key]: inner };
+    }, value) as object;
+
+  it.each(removed)('$path $value is refused with its line, why it went and what to do', ({ path, value, why }) => {
+    const file = fileWith(path, value ?? true);
+    const name = path.replaceAll('[]', '[0]') + (value === undefined ? '' : ` ${value}`);
+    const fix = path.startsWith('arms') ? 'delete the arm' : 'delete the line';
+    const [[field, inner]] = Object.entries(file) as [[string, unknown]];
+    expect(problems(`${base}${field}: ${JSON.stringify(inner)}\n`)).toEqual([
+      `mine.yaml:7 ${name}: removed in 0.2: ${why}; ${fix}`,
+    ]);
+    expect(campaignFileSchema(registry).safeParse({ ...load(base), ...file }).success).toBe(false);
+    for (const page of why.match(/docs\/\S+\.md/g) ?? []) expect(existsSync(join(repository, page))).toBe(true);
+  });
+
+  it('all of it is told at once, with the place of each', () => {
+    expect(
+      problems(`${base}arms:\n  - kind: grpo_target\n  - kind: distill\n  - kind: trace_then_joint\n`).map((line) =>
+        line.split(':').slice(0, 2).join(':'),
+      ),
+    ).toEqual(['mine.yaml:9 arms[1].kind distill', 'mine.yaml:10 arms[2].kind trace_then_joint']);
   });
 });
 

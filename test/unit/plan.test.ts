@@ -139,10 +139,6 @@ test('of each arm what its kind says is counted, within the budget of trace', ()
   for (const kind of ['grpo_target', 'grpo_single', 'joint']) expect(added({ kind })).toEqual(whole);
   expect(added({ kind: 'environments', modules: 'x' })).toEqual(whole);
   expect(added({ kind: 'joint' }, { kind: 'joint', name: 'again' })).toEqual(whole.map((n) => 2 * n));
-  // Adapters of 16 steps, and 24 steps on the target; the sum, and three checkpoints.
-  expect(added({ kind: 'trace_then_target' })).toEqual([24 * 64, 4 * 60, 200, 0]);
-  // 12 steps for each adapter, and the last checkpoint within them is after 8.
-  expect(added({ kind: 'trace_then_target', share: 0.5 })).toEqual([48 * 64, 7 * 60, 200, 0]);
   const { training, outcome_matrix } = planned([{ kind: 'fixed_prompt' }], [...registry.arms, fixedPrompt]);
   expect([training, outcome_matrix]).toEqual([none.training, none.outcome_matrix! + 200]);
 });

@@ -1,11 +1,10 @@
 /** The arms that spend the budget otherwise: on what they train, where they start, what their iterations count, how they end. */
-import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { FineTuneInput, TrainInput } from '../../src/activities/types';
 import { mixtureSpec, sandboxSpec } from '../../src/domain/environment-spec';
 import type { ArmResult, CapabilityResult } from '../../src/domain/results';
 import { TRAINING_SEEDS } from '../../src/sandbox/seeds';
-import { singles } from '../../src/workflows/arms/adapters';
+import { singles } from '../../src/workflows/arms/grpo-single';
 import { quiet, start, timeSkipping, withWorkers } from './environment';
 import { artifact, calibration, config, fakeActivities, summary, type Activities, type Seen } from './fake-activities';
 
@@ -59,7 +58,7 @@ test('grpo_single trains on the environment of the capability that gains most on
   expect(arm('grpo_single')).toMatchObject({
     status: 'done',
     routable: false,
-    builtOn: [{ capability: tell, rollouts: 0 }],
+    builtOn: [tell],
     trainedOn: [{ module: artifact(`${tell}-1`), seeds: 8 * 32 }],
   });
   expect(arm('grpo_single').iterations?.map(({ rollouts }) => rollouts)).toEqual([2, 4, 6, 8].map((at) => at * STEP));
@@ -96,132 +95,9 @@ test('joint trains one adapter on all calibrated environments, whether they came
   });
   expect(arm('joint')).toMatchObject({
     status: 'done',
-    builtOn: [refuse, tell].map((capability) => ({ capability, rollouts: 0 })),
+    builtOn: [refuse, tell],
     trainedOn: [{ seeds: 4 * 32 }, { seeds: 4 * 32 }],
   });
-});
-
-test('trace_then_target trains on the target from the sum of the adapters, and its iterations count what these cost', async () => {
-  const { training, arm, target, seen } = await run([
-    { kind: 'trace_then_target', share: 1 / 3 },
-    { kind: 'trace_then_target', name: 'all_at_first', share: 0.01, learningRate: 0.03 },
-  ]);
-  const part = (step: number) => [refuse, tell].map((name) => ({ ref: artifact(`${name}-${step}`), weight: 1 }));
-  // Two thirds of 8 steps for two adapters: checkpoints are after 2 and 4.
-  expect(training('trace_then_target')).toMatchObject({
-    environment: target,
-    tasks: { part: 'discovery' },
-    training: { steps: 4 },
-    from: part(2),
-  });
-  const { iterations, builtOn } = arm('trace_then_target');
-  expect(iterations?.map(({ step, rollouts }) => [step, rollouts / STEP])).toEqual([
-    [0, 4],
-    [2, 6],
-    [4, 8],
-  ]);
-  expect(iterations?.[0]?.policy).toEqual({ base: 'base@1', adapters: part(2) });
-  expect(builtOn).toEqual([refuse, tell].map((capability) => ({ capability, rollouts: 2 * STEP })));
-  expect(seen.rollOuts.find(({ title }) => title === 'trace_then_target: held out, the sum')).toMatchObject({
-    environment: target,
-    tasks: { part: 'heldOut' },
-  });
-  // Its own share is what no checkpoint of an adapter takes.
-  expect(training('all_at_first')?.training).toMatchObject({ steps: 4, learningRate: 0.03 });
-});
-
-test('trace_then_joint trains on the environments mixed from the sum of the adapters, on seeds that these have not seen', async () => {
-  const { training, arm, target } = await run([{ kind: 'trace_then_joint', share: 1 / 3 }]);
-  const from = [refuse, tell].map((name) => ({ ref: artifact(`${name}-2`), weight: 1 }));
-  expect(training('trace_then_joint')).toMatchObject({
-    environment: mixtureSpec([refuse, tell].map((name) => ({ module: artifact(`${name}-1`), hints: false }))),
-    // The adapters' own trainings take the first 4 steps' seeds.
-    tasks: { kind: 'mixed', unlike: target, from: TRAINING_SEEDS + 4 * 32, count: 4 * 32 },
-    // Of two adapters each is changed by half as much as one alone would be.
-    training: { steps: 4, learningRate: (training(refuse)?.training.learningRate ?? NaN) / 2 },
-    from,
-  });
-  const { iterations, builtOn, trainedOn } = arm('trace_then_joint');
-  expect(iterations?.map(({ step, rollouts }) => [step, rollouts / STEP])).toEqual([
-    [0, 4],
-    [2, 6],
-    [4, 8],
-  ]);
-  expect(builtOn).toEqual([refuse, tell].map((capability) => ({ capability, rollouts: 2 * STEP })));
-  expect(trainedOn).toMatchObject([{ seeds: 4 * 32 + 2 * 32 }, { seeds: 4 * 32 + 2 * 32 }]);
-});
-
-test('trace_then_joint counts the environment of a capability that came to no adapter', async () => {
-  const { activities } = fakeActivities();
-  const { arm } = await run([{ kind: 'trace_then_joint' }], {
-    train: async (input) => {
-      if (input.name !== tell) return activities.train(input);
-      throw ApplicationFailure.create({ type: 'Diverged', message: 'not this one', nonRetryable: true });
-    },
-  });
-  const { builtOn, trainedOn } = arm('trace_then_joint');
-  expect(builtOn?.map(({ capability, rollouts }) => [capability, rollouts > 0])).toEqual([
-    [refuse, true],
-    [tell, false],
-  ]);
-  expect(trainedOn).toHaveLength(2);
-});
-
-test('distill teaches one adapter what the router chooses, with the adapters that a part of the budget comes to', async () => {
-  let order: string[] = [];
-  const { training, arm, target, seen } = await run([{ kind: 'distill', share: 1 / 3, learningRate: 0.5 }], {
-    fitRouter: async () => {
-      order = ['the router is fitted'];
-      return { router: artifact('router') };
-    },
-    rollOut: async (input) => {
-      order.push(input.title);
-      // Of each capability the last iteration is the best: the router chooses among these.
-      return summary(input, input.title.endsWith('at step 4') ? 0.6 : 0.3);
-    },
-  });
-  expect(training('distill')).toMatchObject({
-    environment: target,
-    tasks: { part: 'discovery' },
-    teacher: {
-      router: artifact('router'),
-      // Two thirds of 8 steps for two adapters: checkpoints are after 2 and 4.
-      instead: [refuse, tell].map((name) => ({
-        adapter: artifact(`${name}-4`).sha256,
-        adapters: [{ ref: artifact(`${name}-2`), weight: 1 }],
-      })),
-    },
-    // There are 4 tasks to discover from.
-    training: { steps: 4, groupsPerStep: 4, groupSize: STEP / 4, kl: 0, maskReadOnlyTurns: false, learningRate: 0.5 },
-  });
-  expect(training('distill')?.from).toBeUndefined();
-  const { iterations, builtOn, best } = arm('distill');
-  expect(iterations?.map(({ step, rollouts }) => [step, rollouts / STEP])).toEqual([
-    [2, 6],
-    [4, 8],
-  ]);
-  expect(best?.step).toBe(4);
-  expect(builtOn).toEqual([refuse, tell].map((capability) => ({ capability, rollouts: 2 * STEP })));
-  expect(order.indexOf('the router is fitted')).toBeLessThan(order.indexOf('distill: held out at step 2'));
-  expect(order).toContain('test: distill');
-  expect(seen.record?.router?.options).not.toContain('distill');
-});
-
-test('without a router there is nothing to distill, and the row says why', async () => {
-  const { arm, seen } = await run([{ kind: 'distill' }, { kind: 'grpo_target' }], {
-    fitRouter: async () => {
-      throw ApplicationFailure.create({ type: 'BadInput', message: 'no task has an outcome', nonRetryable: true });
-    },
-  });
-  expect(arm('distill')).toMatchObject({
-    status: 'failed',
-    reason: 'there is no routed policy to distill: the router was not fitted: BadInput: no task has an outcome',
-  });
-  // In the order of the campaign file, whenever they started.
-  expect(seen.record?.arms?.map(({ name, status }) => [name, status])).toEqual([
-    ['distill', 'failed'],
-    ['grpo_target', 'done'],
-  ]);
 });
 
 test('sft trains on conversations that somebody brings, and spends no rollouts', async () => {
@@ -281,7 +157,7 @@ test('environments are taken from a folder, tested, and trained on beside the ca
 });
 
 test('what there is nothing to build on for, or is unfit, ends as a row with its reason', async () => {
-  const kinds = ['joint', 'grpo_single', 'trace_then_target', 'distill'].map((kind) => ({ kind }));
+  const kinds = ['joint', 'grpo_single'].map((kind) => ({ kind }));
   const reasonsOf = async (arms: { kind: string }[], change: Partial<Activities>) => {
     const { seen } = await run(arms, change);
     return seen.record!.arms!.map(({ status, reason }) => [status, reason]);
@@ -290,15 +166,7 @@ test('what there is nothing to build on for, or is unfit, ends as a row with its
   expect(uncalibrated).toEqual([
     ['failed', 'no capability has a calibrated environment to train on'],
     ['failed', 'no capability came to an adapter'],
-    ['failed', 'no capability came to an adapter'],
-    ['failed', 'no capability came to an adapter'],
   ]);
-  const early = [{ kind: 'trace_then_target', share: 0.9 }];
-  const [one] = await reasonsOf(early, {});
-  // A tenth of 8 steps for two adapters.
-  expect(one?.[1]).toBe(
-    `no adapter has a checkpoint within ${Math.round(0.4 * STEP)} training rollouts; lower share (0.9) of arm trace_then_target, or training.checkpointEvery`,
-  );
   const unfit = {
     selfTest: async ({ module }: { module: { sha256: string } }) => ({
       passed: module.sha256 !== 'two',

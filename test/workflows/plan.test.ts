@@ -30,8 +30,6 @@ test('every purpose, rollout for rollout', async () => {
       { kind: 'grpo_target' },
       { kind: 'grpo_single' },
       { kind: 'joint' },
-      { kind: 'trace_then_target' },
-      { kind: 'trace_then_target', name: 'early', share: 0.6 },
       { kind: 'environments', modules: '/somewhere' },
     ],
   });

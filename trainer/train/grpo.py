@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -48,7 +48,14 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         self._update_started = time.perf_counter()
         model.train()
         loss, gap = torch.zeros((), device=self.args.device), 0.0
-        for micro in self.micro_batches(batch):
+        micros = micro_batches(
+            batch,
+            tokens_per_forward=self._tokens_per_forward,
+            pad_id=self._tokenizer.pad_token_id,
+            device=self.args.device,
+            shares=self._sampled is not None and self._sampled.usable and self._sampled.shares,
+        )
+        for micro in micros:
             self._micro = micro
             if self.beta != 0.0:
                 micro["ref_per_token_logps"] = self._base_logps(micro)
@@ -66,21 +73,6 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
             "rollouts_seconds": self._update_started - started,
         }
         return loss
-
-    def micro_batches(self, batch: Batch) -> Iterable[dict[str, torch.Tensor]]:
-        """Inputs of `compute_loss`, one after the other."""
-        return micro_batches(
-            batch,
-            tokens_per_forward=self._tokens_per_forward,
-            pad_id=self._tokenizer.pad_token_id,
-            device=self.args.device,
-            shares=self.shares_prompts,
-        )
-
-    @property
-    def shares_prompts(self) -> bool:
-        """Whether a prompt is computed once for all rows that begin with it."""
-        return self._sampled is not None and self._sampled.usable and self._sampled.shares
 
     def _base_logps(self, micro: dict[str, torch.Tensor]) -> torch.Tensor:
         ids = torch.cat([micro["prompt_ids"], micro["completion_ids"]], dim=1)
@@ -108,17 +100,14 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
 
     def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> tuple:
         result = self._scored(*args, **kwargs)
-        self._compare(self._micro, self._at_one)
+        # The micro-batch's sum of differences to the sampler's log-probs.
+        known = self._micro["tool_mask"].bool() & ~self._micro["old_is_unknown"]
+        self._gap = (self._at_one - self._micro["old_per_token_logps"])[known].abs().sum().item()
         # The loss reads the old log-probs next.
         unknown = self._micro["old_is_unknown"] | (self.temperature != 1)
         old = self._micro["old_per_token_logps"]
         old.copy_(torch.where(unknown, result[0].detach(), old))
         return result
-
-    def _compare(self, micro: dict[str, torch.Tensor], at_one: torch.Tensor) -> None:
-        """Keeps the micro-batch's sum of differences to the sampler's log-probs; `at_one`: the policy's own."""
-        known = micro["tool_mask"].bool() & ~micro["old_is_unknown"]
-        self._gap = (at_one - micro["old_per_token_logps"])[known].abs().sum().item()
 
     def metrics_of_step(self) -> dict[str, float]:
         return {**self._step_metrics, "update_seconds": time.perf_counter() - self._update_started}

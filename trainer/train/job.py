@@ -81,7 +81,7 @@ class Job(LoraJob):
     steps: int = Field(ge=1)
     groups_per_step: int = Field(ge=1)
     group_size: int
-    loss: Literal["grpo", "distill"]
+    loss: Literal["grpo"]
     clip: float = Field(gt=0)
     kl: float = Field(ge=0)
     temperature: float

@@ -37,18 +37,9 @@ class Row(Strict):
         return self
 
 
-class Taught(Strict):
-    """An adapter of those whose weighted sum teaches."""
-
-    adapter: str
-    weight: float
-
-
 class Rollout(Strict):
     rows: list[Row]
     reward: float
-    teacher: list[Taught] | None = None
-    """Of a job whose loss is distill. Empty: the base model."""
 
 
 class _Group(Strict):

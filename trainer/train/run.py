@@ -19,7 +19,6 @@ from trl import GRPOConfig
 
 from .batch import Batch, training_batch
 from .channel import Channel
-from .distill import DistillingTrainer, taught_batch
 from .grpo import CapabilityTrainer
 from .job import Job
 from .learn import common_settings, learn, telling
@@ -50,7 +49,6 @@ def make_trainer(job: Job, output: Path, channel: Channel) -> CapabilityTrainer:
     """Model, data and TRL trainer of a job; the trainer's every step asks `channel` for its rollouts."""
     model = build_model(job)
     vocabulary = model.get_input_embeddings().num_embeddings
-    distills = job.loss == "distill"
 
     def collect(step: int, tasks: list[str]) -> Batch:
         adapter = output / "weights" / f"step-{step}"
@@ -59,9 +57,9 @@ def make_trainer(job: Job, output: Path, channel: Channel) -> CapabilityTrainer:
         save_adapter(model, adapter)
         file = channel.ask_rollouts(step=step, tasks=tasks, group_size=job.group_size, adapter=adapter)
         groups = read_groups(file, tasks=tasks, group_size=job.group_size, vocabulary=vocabulary)
-        return taught_batch(groups) if distills else training_batch(groups, job.advantage)
+        return training_batch(groups, job.advantage)
 
-    return (DistillingTrainer if distills else CapabilityTrainer)(
+    return CapabilityTrainer(
         model=model,
         args=grpo_config(job, output),
         train_dataset=Dataset.from_dict({"prompt": tasks_of_all_steps(job)}),

@@ -67,7 +67,7 @@ export function rowsOf({ record, contents }: { record: CampaignRecord; contents:
         role: 'baseline',
         kind,
         routable,
-        ...(builtOn && { builtOn: builtOn.map(({ capability }) => capability) }),
+        ...(builtOn && { builtOn }),
         ...(conversations !== undefined && { conversations }),
         spent: spentOn.baseline({ ...on(name), arm, record }),
         ...(best && { heldOut: best.heldOut }),

@@ -92,13 +92,11 @@ function trainedBaseline(arm: ArmResult, budget: number): Trained {
   };
 }
 
-/** What it takes over: the calibration of environments, and the held-out evaluations of adapters whose training it counts as its own. */
+/** What it takes over: the calibration of environments. */
 const takenOver = ({ builtOn = [] }: ArmResult, capabilities: readonly CapabilityResult[] = []): Part[] =>
-  builtOn.flatMap(({ capability, rollouts }) => {
-    const { rounds = [], trained } = capabilities.find(({ name }) => name === capability) ?? {};
-    const counted = trained?.iterations.filter((iteration) => iteration.rollouts <= rollouts) ?? [];
-    return [...batches(calibrationBatches(rounds)), ...batches(counted.map(({ heldOut }) => heldOut))];
-  });
+  capabilities
+    .filter(({ name }) => builtOn.includes(name))
+    .flatMap(({ rounds }) => batches(calibrationBatches(rounds)));
 
 function ofBaseline(arm: ArmResult, record: CampaignRecord): Part[] {
   const budget = rolloutsOfTrace(record);

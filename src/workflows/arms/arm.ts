@@ -2,7 +2,7 @@
 import { armName, type Campaign } from '../../domain/campaign';
 import type { Kind, KindSpec } from '../../domain/kind';
 import type { LanguageModelSpec } from '../../domain/language-model';
-import type { ArmOutcome, CapabilityResult, Prepared, RouterResult } from '../../domain/results';
+import type { ArmOutcome, CapabilityResult, Prepared } from '../../domain/results';
 import type { ChildStatus } from '../child-status';
 
 export interface ArmContext {
@@ -14,8 +14,6 @@ export interface ArmContext {
   budget: number;
   /** Of an arm that starts after them; empty otherwise. */
   capabilities: readonly CapabilityResult[];
-  /** Of an arm that starts after it. */
-  router?: RouterResult;
   status: ChildStatus;
 }
 
@@ -25,8 +23,8 @@ export type Arm = (context: ArmContext) => Promise<ArmOutcome>;
 export interface ArmKind extends Kind<Arm> {
   /** Whether the router may give conversations to it. */
   readonly routable: boolean;
-  /** Beside the capabilities, after them where it builds on what they made, or after the router was fitted to choose among them. */
-  readonly starts: 'beside' | 'after' | 'after_router';
+  /** Beside the capabilities, or after them where it builds on what they made. */
+  readonly starts: 'beside' | 'after';
   /** What `campaign plan` counts of one. */
   readonly planned: (spec: KindSpec, plan: PlanContext) => PlannedArm;
   /** What of it is on the disk: looked at before any work starts. */

@@ -4,7 +4,6 @@ import type { CapabilityResult } from '../../domain/results';
 import { plannedWhole, type Arm, type ArmKind } from './arm';
 import { moduleOf } from '../trained-module';
 import { trainOnModules } from './modules';
-import { singles } from './adapters';
 
 export const grpoSingle: ArmKind = {
   ...defineKind<Record<never, never>, Arm>({
@@ -16,13 +15,22 @@ export const grpoSingle: ArmKind = {
       const module = moduleOf(best);
       if (!module) throw new Error(`${best.name} has an adapter and no calibrated environment`);
       const outcome = await trainOnModules(context, { modules: [module], maker });
-      return { ...outcome, builtOn: [{ capability: best.name, rollouts: 0 }] };
+      return { ...outcome, builtOn: [best.name] };
     },
   }),
   routable: false,
   starts: 'after',
   planned: plannedWhole,
 };
+
+type Trained = CapabilityResult & Required<Pick<CapabilityResult, 'trained'>>;
+
+/** Those with an adapter that was trained from the base model: a composite's holds others already. Throws if there is none. */
+export function singles(capabilities: readonly CapabilityResult[]): [Trained, ...Trained[]] {
+  const [first, ...others] = capabilities.filter((one): one is Trained => one.trained !== undefined && !one.parts);
+  if (!first) throw new Error('no capability came to an adapter');
+  return [first, ...others];
+}
 
 /** By success, then by mean reward; of equals the first stays. */
 function gainsMore(one: CapabilityResult, other: CapabilityResult): boolean {

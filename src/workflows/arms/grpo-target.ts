@@ -1,14 +1,28 @@
 /** GRPO on the target itself. */
 import { defineKind } from '../../domain/kind';
-import { plannedWhole, type Arm, type ArmKind } from './arm';
-import { trainOnTarget } from './target';
+import { part } from '../steps';
+import { train } from '../training';
+import { plannedWhole, stepsWithin, type Arm, type ArmKind } from './arm';
 
 export const grpoTarget: ArmKind = {
   ...defineKind<Record<never, never>, Arm>({
     kind: 'grpo_target',
     version: '1',
     options: {},
-    open: (_options, maker) => (context) => trainOnTarget(context, { maker }),
+    open:
+      (_options, maker) =>
+      ({ campaign, prepared, status, name, budget }) =>
+        train({
+          campaign,
+          prepared,
+          status,
+          name,
+          maker,
+          environment: campaign.target,
+          tasks: part(prepared.plan, 'discovery'),
+          heldOut: part(prepared.plan, 'heldOut'),
+          steps: stepsWithin(campaign, budget),
+        }),
   }),
   routable: false,
   starts: 'beside',

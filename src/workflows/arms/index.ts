@@ -1,22 +1,10 @@
 /** The kinds of arms: a new one is a file beside this and a line here. */
 import type { ArmKind } from './arm';
-import { distill } from './distill';
 import { environments } from './environments';
 import { gepa } from './gepa';
 import { grpoSingle } from './grpo-single';
 import { grpoTarget } from './grpo-target';
 import { joint } from './joint';
 import { sft } from './sft';
-import { traceThenJoint, traceThenTarget } from './trace-then';
 
-export const arms: readonly ArmKind[] = [
-  grpoTarget,
-  grpoSingle,
-  joint,
-  traceThenTarget,
-  traceThenJoint,
-  distill,
-  sft,
-  environments,
-  gepa,
-];
+export const arms: readonly ArmKind[] = [grpoTarget, grpoSingle, joint, sft, environments, gepa];

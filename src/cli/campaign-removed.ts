@@ -1,0 +1,36 @@
+/** What a campaign file could say in earlier versions. A file that still says it gets a line with the reason and the fix. */
+const UNPAID = 'measured without benefit';
+
+/** Paths as in messages, `[]` for any entry of a list; with `value`, one value of the field alone. */
+export const removed: readonly { path: string; value?: string; why: string }[] = [
+  { path: 'arms[].kind', value: 'distill', why: `${UNPAID} (docs/decisions/distill.md)` },
+  { path: 'arms[].kind', value: 'trace_then_target', why: `${UNPAID} (docs/decisions/training-from-a-sum.md)` },
+  {
+    path: 'arms[].kind',
+    value: 'trace_then_joint',
+    why: 'composites.environment: mixed is the same (docs/decisions/training-from-a-sum.md)',
+  },
+];
+
+/** One entry per removed field, or value of a field, in what a file says. */
+export function findRemoved(file: unknown, path: PropertyKey[] = []): { path: PropertyKey[]; text: string }[] {
+  if (typeof file === 'object' && file !== null)
+    return Object.entries(file).flatMap(([key, value]) => {
+      const here = [...path, Array.isArray(file) ? Number(key) : key];
+      return [...describe(here, value), ...findRemoved(value, here)];
+    });
+  return [];
+}
+
+function describe(path: PropertyKey[], value: unknown) {
+  const name = (index: (n: number) => string) =>
+    path
+      .map((key) => (typeof key === 'number' ? index(key) : `.${String(key)}`))
+      .join('')
+      .slice(1);
+  const found = removed.find((one) => one.path === name(() => '[]') && (one.value ?? value) === value);
+  if (!found) return [];
+  const what = name((n) => `[${n}]`) + (found.value === undefined ? '' : ` ${found.value}`);
+  const fix = path[0] === 'arms' ? 'delete the arm' : 'delete the line';
+  return [{ path, text: `${what}: removed in 0.2: ${found.why}; ${fix}` }];
+}
