@@ -4,6 +4,7 @@
  * undefined instead of 0 or 1.
  */
 import type { Label, LabelPass } from './capability';
+import { sumOf } from './statistics';
 
 /** `alpha` is undefined where no trajectory has two labels, or all labels are the same. */
 export interface Agreement {
@@ -72,17 +73,17 @@ function unitsOf(labelings: readonly Map<string, Label>[]): Label[][] {
 export function krippendorffAlpha(units: readonly (readonly string[])[]): Agreement {
   const pairable = units.filter(({ length }) => length >= 2);
   const totals = new Map<string, number>();
-  let disagreement = 0;
+  const disagreements: number[] = [];
   for (const labels of pairable) {
     const counts = countsOf(labels);
     for (const [label, count] of counts) {
-      disagreement += (count * (labels.length - count)) / (labels.length - 1);
+      disagreements.push((count * (labels.length - count)) / (labels.length - 1));
       totals.set(label, (totals.get(label) ?? 0) + count);
     }
   }
   const all = [...totals.values()].reduce((sum, count) => sum + count, 0);
   const expected = [...totals.values()].reduce((sum, count) => sum + count * (all - count), 0) / (all - 1);
-  return { alpha: expected > 0 ? 1 - disagreement / expected : undefined, units: pairable.length };
+  return { alpha: expected > 0 ? 1 - sumOf(disagreements) / expected : undefined, units: pairable.length };
 }
 
 /** Cohen's kappa (1960) of two labelers: (observed - expected) / (1 - expected agreement), each labeler's own frequencies expected. */

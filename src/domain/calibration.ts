@@ -1,11 +1,13 @@
 /**
  * Calibration: is a synthesized environment hard enough, easy enough and varied enough for GRPO with this base model (the method's step 2)?
- * Invariant: a pure function of the rewards and the bands; a group is one seed's rewards, and only scored rollouts are in it.
+ * Invariants: a pure function of the rewards and the bands, in whatever order they come; a group is one seed's rewards, and only scored rollouts
+ * are in it.
  */
 import { z } from 'zod';
 import type { CalibrationBands } from './campaign';
 import { interval, measure, measuresSchema, passRates, share, type Measures } from './measures';
 import type { Group } from './rollout';
+import { comparable } from './statistics';
 
 export const calibrationReportSchema = z.object({
   accepted: z.boolean(),
@@ -112,7 +114,7 @@ function judge(
   const flat: string[] = [];
   const { meanReward, successRate, maxAllSuccess, maxAllZero, maxConstant, minInformative, minRewardStd } = bands;
   for (const [name, value, [low, high]] of [
-    ['mean reward', measured.meanReward, meanReward],
+    ['mean reward', comparable(measured.meanReward), meanReward],
     ['success rate', measured.successRate, successRate],
   ] as const) {
     if (value > high) easy.push(`${name} ${show(value)} is above ${high}`);
@@ -129,7 +131,8 @@ function judge(
   above(flat, 'constant', measured.constant, maxConstant);
   if (measured.informative < minInformative)
     flat.push(`${show(measured.informative)} of the groups inform, below ${minInformative}`);
-  if (measured.rewardStd < minRewardStd) flat.push(`reward std ${show(measured.rewardStd)} is below ${minRewardStd}`);
+  if (comparable(measured.rewardStd) < minRewardStd)
+    flat.push(`reward std ${show(measured.rewardStd)} is below ${minRewardStd}`);
 
   const reasons = [...easy, ...hard, ...flat];
   if (reasons.length === 0) return { verdict: 'accepted', reasons };
@@ -141,7 +144,10 @@ function judge(
 /** Whether hints or easier instances can bring it into the bands: it is too hard, or too few groups inform while few rollouts succeed. */
 export function wantsAid(report: CalibrationReport, { successRate: [low, high] }: CalibrationBands): boolean {
   const { successRate } = report.judged?.measures ?? report;
-  return report.verdict === 'too_hard' || (report.verdict === 'too_little_contrast' && successRate < (low + high) / 2);
+  return (
+    report.verdict === 'too_hard' ||
+    (report.verdict === 'too_little_contrast' && successRate < comparable((low + high) / 2))
+  );
 }
 
 const pick = (branches: Record<string, Measures>, names: readonly string[]): Record<string, Measures> =>

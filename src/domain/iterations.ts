@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { artifactRefSchema } from './artifacts';
 import { fixedPolicySchema, type FixedPolicy } from './rollout';
-import type { BranchSummary, RolloutSummary } from './rollout-summary';
+import type { RolloutSummary } from './rollout-summary';
+import { comparable, mean, meanShare } from './statistics';
 
 const count = z.number().int().nonnegative();
 const checkpointSchema = z.object({ step: count, policy: fixedPolicySchema });
@@ -52,8 +53,12 @@ export function bestIteration(iterations: readonly Iteration[]): Iteration | und
 }
 
 /** Every branch counts the same, however many of its instances were drawn: gains on one can't hide what another lost. */
-function overBranches({ branches, ...all }: RolloutSummary): Pick<BranchSummary, 'meanReward' | 'successRate'> {
+function overBranches({ branches, ...all }: RolloutSummary): { meanReward: number; successRate: number } {
   const each = branches ? Object.values(branches) : [all];
-  const mean = (of: 'meanReward' | 'successRate') => each.reduce((sum, branch) => sum + branch[of], 0) / each.length;
-  return { meanReward: mean('meanReward'), successRate: mean('successRate') };
+  return {
+    meanReward: comparable(mean(each.map(({ meanReward }) => meanReward))),
+    successRate: meanShare(
+      each.map(({ scored, successRate }) => ({ part: Math.round(scored * successRate), of: Math.max(1, scored) })),
+    ),
+  };
 }

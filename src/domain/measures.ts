@@ -1,7 +1,17 @@
 /** What rewards grouped by seed come to. Invariant: seeds are the units of every interval, and a share never leaves [0, 1]. */
 import { z } from 'zod';
 import { SUCCESS, type Group } from './rollout';
-import { mean, meanInterval, passAtK, populationStd, successRate, wilsonInterval, type Estimate } from './statistics';
+import {
+  comparable,
+  mean,
+  meanInterval,
+  meanShare,
+  passAtK,
+  populationStd,
+  successRate,
+  wilsonInterval,
+  type Estimate,
+} from './statistics';
 
 export const share = z.number().min(0).max(1);
 export const interval = z.object({ low: z.number(), high: z.number(), level: z.number().gt(0).lt(1) });
@@ -10,7 +20,7 @@ export const interval = z.object({ low: z.number(), high: z.number(), level: z.n
 export const measuresSchema = z.object({
   seeds: z.number().int().positive(),
   meanReward: share,
-  /** Share of rollouts with reward >= 1. */
+  /** Share of a seed's rollouts with reward >= 1, mean over the seeds. */
   successRate: share,
   /** Share of groups in which every rollout succeeds. */
   allSuccess: share,
@@ -33,7 +43,7 @@ export const measuresSchema = z.object({
 });
 export type Measures = z.infer<typeof measuresSchema>;
 
-const isConstant = (rewards: readonly number[]): boolean => new Set(rewards.map((r) => r.toFixed(8))).size === 1;
+const isConstant = (rewards: readonly number[]): boolean => new Set(rewards.map(comparable)).size === 1;
 const succeeds = (reward: number): boolean => reward >= SUCCESS;
 const successesIn = (rewards: readonly number[]): number => rewards.filter(succeeds).length;
 
@@ -54,11 +64,14 @@ export function measure(groups: readonly Group[], confidence: number): Measures 
     );
   const estimates = {
     meanReward: over(mean),
-    successRate: successRate({
-      taskMeans: groups.map(({ rewards }) => successesIn(rewards) / rewards.length),
-      trials: Math.max(...groups.map(({ rewards }) => rewards.length)),
-      ...{ confidence, resamples: RESAMPLES },
-    }),
+    successRate: {
+      ...successRate({
+        taskMeans: groups.map(({ rewards }) => successesIn(rewards) / rewards.length),
+        trials: Math.max(...groups.map(({ rewards }) => rewards.length)),
+        ...{ confidence, resamples: RESAMPLES },
+      }),
+      mean: meanShare(groups.map(({ rewards }) => ({ part: successesIn(rewards), of: rewards.length }))),
+    },
     allSuccess: shareOf((rewards) => rewards.every(succeeds)),
     allZero: shareOf((rewards) => rewards.every((r) => r === 0)),
     constant: shareOf(isConstant),

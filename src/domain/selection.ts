@@ -1,7 +1,8 @@
 /**
  * Selection of the lacking capabilities (the method's step 1.4), as pure functions over labeling passes. Invariants: lists that do not
  * partition the trajectories are refused; the result does not depend on the order of passes, capabilities or ids; fewer passes than
- * votes select nothing, and the result says so. Rates are compared in doubles as they come, as in the published implementation.
+ * votes select nothing, and the result says so. Rates are held against the thresholds as whole counts; the figures are doubles as they come, as in
+ * the published implementation, where a Delta that is exactly the threshold can miss it by the last bit.
  */
 import type { SelectionRule } from './campaign';
 import type { Candidate, LabelPass, Selection } from './capability';
@@ -119,7 +120,11 @@ export function passStatistics({
   const errorRateFailed = ratio(lackingFailed, lackingFailed + labels.present_failed.length);
   const errorRatePassed = ratio(lackingPassed, lackingPassed + labels.present_passed.length);
   const delta = errorRateFailed - errorRatePassed;
-  return { coverage, errorRateFailed, errorRatePassed, delta, vote: coverage >= rule.rho && delta >= rule.delta };
+  // One division of whole counts: 6 of 10 less 4 of 10 is 0.2, where 0.6 - 0.4 is less.
+  const [failed, passed] = [lackingFailed + labels.present_failed.length, lackingPassed + labels.present_passed.length];
+  const [ofFailed, ofPassed] = [Math.max(1, failed), Math.max(1, passed)];
+  const exactDelta = (lackingFailed * ofPassed - lackingPassed * ofFailed) / (ofFailed * ofPassed);
+  return { coverage, errorRateFailed, errorRatePassed, delta, vote: coverage >= rule.rho && exactDelta >= rule.delta };
 }
 
 const NO_CANDIDATE = 'no candidate: the analyst found none';
@@ -163,9 +168,8 @@ function summarize({ name, passes, rule }: { name: string; passes: readonly Labe
     const own = Object.hasOwn(labels, name) ? labels[name] : undefined;
     return own ? [{ labels: own, statistics: passStatistics({ labels: own, totals, rule }) }] : [];
   });
-  // Sums are taken in sorted order, so that the order of the passes does not show in the last bit.
   const summary = (of: (statistics: PassStatistics) => number) => {
-    const values = containing.map(({ statistics }) => of(statistics)).sort((a, b) => a - b);
+    const values = containing.map(({ statistics }) => of(statistics));
     return { mean: mean(values), std: populationStd(values) };
   };
   const votes = containing.filter(({ statistics }) => statistics.vote).length;

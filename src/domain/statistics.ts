@@ -1,6 +1,7 @@
 /**
  * Intervals and estimates for reports. Invariants: everything is deterministic (bootstraps are seeded); tasks are the unit, so
- * several trials of a task enter as that task's mean and never widen n; an estimate that its inputs do not allow is an error, not NaN.
+ * several trials of a task enter as that task's mean and never widen n; an estimate that its inputs do not allow is an error, not NaN;
+ * no mean depends on the order of its values.
  */
 import { seededRandom } from './random';
 
@@ -12,10 +13,33 @@ export interface Estimate {
   n: number;
 }
 
+/** In sorted order, so that the order of the values does not show in the last bit. */
+export const sumOf = (values: readonly number[]): number =>
+  Float64Array.from(values)
+    .sort()
+    .reduce((sum, value) => sum + value, 0);
+
 export function mean(values: readonly number[]): number {
   if (values.length === 0) throw new Error('mean: no values; give at least one');
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
+  return sumOf(values) / values.length;
 }
+
+/**
+ * The mean of shares, `part` of `of` each, as one division of whole counts: such a rate is equal to a decimal threshold where the counts are. A
+ * sum of rounded shares may miss it by the last bit.
+ */
+export function meanShare(shares: readonly { part: number; of: number }[]): number {
+  const divisor = (a: bigint, b: bigint): bigint => (b === 0n ? a : divisor(b, a % b));
+  const counts = shares.map(({ part, of }) => ({ part: BigInt(part), of: BigInt(of) }));
+  const whole = counts.reduce((multiple, { of }) => (multiple / divisor(multiple, of)) * of, 1n);
+  const parts = counts.reduce((sum, { part, of }) => sum + part * (whole / of), 0n);
+  const all = whole * BigInt(counts.length);
+  const common = divisor(all, parts);
+  return Number(parts / common) / Number(all / common);
+}
+
+/** What is a sum of floats, as it is held against a threshold or another one: to 8 decimals, as rewards count as equal. */
+export const comparable = (value: number): number => Number(value.toFixed(8));
 
 /** The middle value, or the mean of the two in the middle. */
 export function median(values: readonly number[]): number {

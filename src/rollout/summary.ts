@@ -1,6 +1,7 @@
 /** The figures of a batch. Invariant: means are over scored rollouts only; with none of them they are 0 and `scored` says so. */
 import type { BranchSummary, RolloutSummary } from '../domain/rollout-summary';
 import { isSuccess, type Rollout, type ScoredRollout } from '../domain/rollout';
+import { mean } from '../domain/statistics';
 
 export type Counts = Omit<RolloutSummary, 'ref' | 'purpose' | 'title' | 'reused' | 'seconds'>;
 
@@ -21,12 +22,11 @@ export function summarise(records: Rollout[]): Counts {
 }
 
 function averages(scored: readonly ScoredRollout[]): BranchSummary {
-  const mean = (value: (rollout: ScoredRollout) => number) =>
-    scored.reduce((total, rollout) => total + value(rollout), 0) / Math.max(1, scored.length);
+  const { length } = scored;
   return {
-    scored: scored.length,
-    meanReward: mean(({ reward }) => reward),
-    successRate: mean((rollout) => (isSuccess(rollout) ? 1 : 0)),
+    scored: length,
+    meanReward: length === 0 ? 0 : mean(scored.map(({ reward }) => reward)),
+    successRate: scored.filter(isSuccess).length / Math.max(1, length),
   };
 }
 

@@ -3,6 +3,7 @@
  * is played is a function of the rewards before.
  */
 import { SUCCESS } from '../domain/rollout';
+import { comparable, mean } from '../domain/statistics';
 import type { AuditPolicy, Limits } from './audit-policy';
 import { told, type ScriptedEpisode } from './scripted-episode';
 import type { Stage } from './stage';
@@ -62,7 +63,7 @@ async function judged(
   if (rewards.length < FEWEST_EPISODES || !reaches(rewards, policy.limits, 1)) return { moves };
   const pays =
     `reward: ${quoted(policy.name)} succeeds on ${(100 * successOf(rewards)).toFixed(0)}% (below ` +
-    `${(100 * policy.limits.success).toFixed(0)}% allowed) with mean reward ${meanOf(rewards).toFixed(2)} (below ${policy.limits.reward} ` +
+    `${(100 * policy.limits.success).toFixed(0)}% allowed) with mean reward ${mean(rewards).toFixed(2)} (below ${policy.limits.reward} ` +
     `allowed): mix in instances on which it is wrong, or let the reward see what is` +
     (policy.isEvidence && paid ? `; seed ${paid.seed}: ${told(paid.messages, EVIDENCE_CHARS)}` : '');
   return { moves, pays };
@@ -71,6 +72,5 @@ async function judged(
 const branchOf = ({ branch }: ScriptedEpisode): string => (branch === undefined ? 'none' : `"${branch}"`);
 
 const successOf = (rewards: readonly number[]): number => rewards.filter((r) => r >= SUCCESS).length / rewards.length;
-const meanOf = (rewards: readonly number[]): number => rewards.reduce((a, b) => a + b, 0) / rewards.length;
 const reaches = (rewards: readonly number[], limits: Limits, share: number): boolean =>
-  successOf(rewards) >= share * limits.success || meanOf(rewards) >= share * limits.reward;
+  successOf(rewards) >= share * limits.success || comparable(mean(rewards)) >= share * limits.reward;

@@ -82,6 +82,17 @@ describe('the best iteration', () => {
     expect(best({ special: [1], twin: [0] }, { special: [0], twin: [1] })).toBe(1);
   });
 
+  it('does not hang on the order of a sum: equal successes and equal rewards are equal', () => {
+    const tenth = (solved: number): number[] => [
+      ...Array<number>(solved).fill(1),
+      ...Array<number>(10 - solved).fill(0),
+    ];
+    // 0.3 + 0.2 + 0.1 is less than 0.1 + 0.2 + 0.3.
+    expect(best({ a: tenth(3), b: tenth(2), c: tenth(1) }, { a: tenth(1), b: tenth(2), c: tenth(3) })).toBe(1);
+    expect(best({ '': [0.3, 0.2, 0.1] }, { '': [0.1, 0.2, 0.3] })).toBe(1);
+    expect(best({ a: [0.1, 0.3], b: [0] }, { a: [0.4, 0], b: [0] })).toBe(1);
+  });
+
   it('is picked by all rollouts where there are no branches', () => {
     expect(best({ '': [1, 0, 0] }, { '': [1, 1, 0] }, { '': [1, 1, 0] })).toBe(2);
     expect(bestIteration([])).toBeUndefined();

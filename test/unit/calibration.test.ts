@@ -12,6 +12,9 @@ const repeat = <T>(n: number, value: T): T[] => Array.from({ length: n }, () => 
 /** A group of 16 with `s` successes and `z` zeros; the others get 0.2. */
 const group = (s: number, z = 0): number[] => [...repeat(s, 1), ...repeat(z, 0), ...repeat(16 - s - z, 0.2)];
 
+/** One in five in each way of counting them: in this order the rates of the groups add up to less. */
+const AT_THE_BAND = [[0, 1, 0, 0], [0, 0, 0, 0, 1, 0], [0], [1, 1, 0, 0, 0, 0, 0, 0], [1, 0, 0]];
+
 describe('calibrate', () => {
   it('accepts what is inside the bands and measures it', () => {
     const report = calibrate({ groups: [...repeat(8, group(6)), group(16), group(0, 16)], bands });
@@ -182,9 +185,32 @@ describe('calibrate', () => {
         expect(report.accepted).toBe(report.reasons.length === 0);
         expect(report.constant + report.informative).toBeCloseTo(1, 9);
         const turned = calibrate({ groups: groups.map((g) => [...g].reverse()).reverse(), bands });
-        expect([turned.verdict, turned.successRate]).toEqual([report.verdict, expect.closeTo(report.successRate, 9)]);
+        const { verdict, reasons, successRate, meanReward, rewardStd } = report;
+        expect(turned).toMatchObject({ verdict, reasons, successRate, meanReward, rewardStd });
       }),
-      { numRuns: 60 },
+      { numRuns: 60, examples: [[AT_THE_BAND]] },
     );
+  });
+
+  it('accepts what is exactly at a band, in whatever order it comes', () => {
+    for (const groups of [AT_THE_BAND, [...AT_THE_BAND].reverse()])
+      expect(calibrate({ groups, bands })).toMatchObject({ successRate: 0.2, accepted: true });
+    // Whatever is added up: 0.05 and 0.35 come to a mean of 0.19999999999999998 in doubles, 0.4 and 0.5 to a deviation of 0.04999999999999999.
+    const groups = [...repeat(3, [0.05, 0.05]), ...repeat(3, [0.35, 0.35])];
+    const open = { ...bands, successRate: [0, 1] as [number, number] };
+    expect(calibrate({ groups, bands: open }).reasons).not.toContainEqual(expect.stringMatching('mean reward'));
+    expect(calibrate({ groups: repeat(4, [0.4, 0.5]), bands: open })).toMatchObject({ accepted: true, reasons: [] });
+  });
+
+  it('asks for hints below the middle of the band, not at it', () => {
+    const open: [number, number] = [0, 1];
+    const narrow = { ...bands, successRate: [0.1, 0.2] as [number, number], meanReward: open, maxAllZero: 1 };
+    const groups = [...repeat(17, group(0, 16)), ...repeat(3, group(16))];
+    const report = calibrate({ groups, bands: narrow });
+    expect([report.successRate, report.verdict, wantsAid(report, narrow)]).toEqual([
+      0.15,
+      'too_little_contrast',
+      false,
+    ]);
   });
 });

@@ -82,6 +82,14 @@ describe('statistics of one pass', () => {
       return passStatistics({ labels, totals: { total_failed: total, total_passed: 0 }, rule }).vote;
     };
     expect([at(1, 10), at(1, 11)]).toEqual([true, false]);
+    // 6 of 10 less 4 of 10, where 0.6 - 0.4 is 0.19999999999999996.
+    const ids = (outcome: string, count: number) => Array.from({ length: count }, (_, i) => `${outcome}${i}`);
+    const lists = { lacking_failed: ids('a', 6), present_failed: ids('b', 4), lacking_passed: ids('c', 4) };
+    const labels = { ...empty, ...lists, present_passed: ids('d', 6) };
+    expect(passStatistics({ labels, totals: { total_failed: 10, total_passed: 10 }, rule })).toMatchObject({
+      delta: 0.6 - 0.4,
+      vote: true,
+    });
   });
 
   it('stays within bounds', () => {

@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { crossedInterval, mcnemar, pairedDifference } from '../../src/domain/paired-statistics';
 import {
+  comparable,
+  mean,
   meanInterval,
+  meanShare,
   normalQuantile,
   passAtK,
   populationStd,
@@ -22,6 +25,36 @@ describe('normal quantile and standard deviation', () => {
     expect(populationStd([2, 4, 4, 4, 5, 5, 7, 9])).toBe(2);
     expect(populationStd([3])).toBe(0);
     expect(() => populationStd([])).toThrow('no values');
+  });
+});
+
+describe('means', () => {
+  const anyValues = fc.array(fc.double({ min: -1, max: 1, noNaN: true }), { minLength: 1, maxLength: 20 });
+
+  it('do not depend on the order of their values, to the last bit', () => {
+    fc.assert(fc.property(anyValues, (values) => expect(mean([...values].reverse())).toBe(mean(values))));
+    expect(mean([0.3, 0.2, 0.1])).toBe(mean([0.1, 0.2, 0.3]));
+    expect(() => mean([])).toThrow('no values');
+  });
+
+  it('of shares are one division of whole counts', () => {
+    const share = (part: number, of: number) => ({ part, of });
+    expect(meanShare([share(1, 4), share(1, 6), share(0, 1), share(2, 8), share(1, 3)])).toBe(0.2);
+    expect(meanShare([share(0, 3)])).toBe(0);
+    const shares = fc.array(
+      fc.tuple(fc.nat(64), fc.integer({ min: 1, max: 64 })).map(([part, of]) => share(Math.min(part, of), of)),
+      { minLength: 1, maxLength: 100 },
+    );
+    fc.assert(
+      fc.property(shares, (all) => {
+        expect(meanShare([...all].reverse())).toBe(meanShare(all));
+        expect(meanShare(all)).toBeCloseTo(mean(all.map(({ part, of }) => part / of)), 12);
+      }),
+    );
+  });
+
+  it('are held against thresholds to 8 decimals', () => {
+    expect([comparable(0.6 - 0.4), comparable(0.1 + 0.2), comparable(0.19999999)]).toEqual([0.2, 0.3, 0.19999999]);
   });
 });
 
