@@ -79,6 +79,7 @@ export async function openLab(o: { home: string; base: Base; signal: AbortSignal
         maxSteps: evaluation.maxSteps,
         concurrency: rollouts.concurrency,
         maxAttempts: rollouts.maxAttempts,
+        maxBrokenShare: rollouts.maxBrokenShare,
       });
       const outcomes = new Map<string, number | null>();
       for await (const rollout of readRollouts({ store, ref }))

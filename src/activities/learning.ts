@@ -8,7 +8,7 @@ import type { FailureType } from '../domain/failures';
 import type { TrainHeartbeat } from '../domain/progress';
 import type { TrainingResult } from '../domain/iterations';
 import type { FixedPolicy } from '../domain/rollout';
-import { brokenFailure } from '../rollout/broken';
+import { brokenFailure } from '../domain/broken';
 import { rollOut, type RolloutBatch, type RollOutOptions } from '../rollout/engine';
 import { writeTrainingBatch } from '../rollout/training-batch';
 import { asideIn, fail, type PolicyDependencies } from './context';

@@ -1,7 +1,7 @@
 /** One batch of rollouts: the engine, with heartbeats on every finished rollout and cancellation that keeps what is done. */
 import { Context } from '@temporalio/activity';
 import type { RolloutHeartbeat } from '../domain/progress';
-import { brokenFailure } from '../rollout/broken';
+import { brokenFailure } from '../domain/broken';
 import { rollOut, type RollOutProgress } from '../rollout/engine';
 import { createResolver } from '../rollout/resolve';
 import type { RolloutActivities } from './types';

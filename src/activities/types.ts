@@ -52,6 +52,7 @@ export interface RollOutInput {
   seed: number;
   concurrency: number;
   maxAttempts: number;
+  maxBrokenShare: number;
 }
 
 export interface TrainInput {

@@ -68,7 +68,8 @@ export async function configDigest(o: { campaign: Campaign; file: string; regist
   const { campaign, file, registry = allKinds } = o;
   const folder = dirname(resolve(file));
   const relativePaths = withPaths({ campaign, registry, change: (path) => relative(folder, path) });
-  const terms = { budget: undefined, approval: undefined };
+  const rollouts = { ...campaign.rollouts, maxBrokenShare: undefined };
+  const terms = { budget: undefined, approval: undefined, rollouts };
   try {
     const analyst = await kindOf(registry.analysts, campaign.analyst).open(campaign.analyst, undefined);
     const synthesizer = await kindOf(registry.synthesizers, campaign.synthesizer).open(campaign.synthesizer, undefined);
@@ -78,9 +79,13 @@ export async function configDigest(o: { campaign: Campaign; file: string; regist
   }
 }
 
-/** Digest of what may be changed under one name: what may be spent, and what waits for approval. */
-export const termsDigest = ({ budget, approval }: Pick<Campaign, 'budget' | 'approval'>): string =>
-  digest({ budget, approval });
+/** Digest of what may be changed under one name: what may be spent, what waits for approval, and how many rollouts may break. */
+export const termsDigest = ({
+  budget,
+  approval,
+  rollouts,
+}: Pick<Campaign, 'budget' | 'approval' | 'rollouts'>): string =>
+  digest({ budget, approval, maxBrokenShare: rollouts.maxBrokenShare });
 
 function readYaml(file: string): { fields: Fields; lineOf: (path: readonly PropertyKey[]) => number } {
   let text: string;

@@ -162,6 +162,8 @@ export const campaignFields = z.strictObject({
       maxSteps,
       /** Attempts at a rollout that breaks for reasons outside the policy. */
       maxAttempts: count.default(3),
+      /** A batch, whatever it is for, stops once a larger share of it is broken. */
+      maxBrokenShare: fraction.default(0.1),
     })
     .prefault({}),
   selection: selectionRuleSchema,

@@ -44,6 +44,8 @@ export interface RollOutOptions {
   title: string;
   /** How often a rollout is begun before it counts as broken. */
   maxAttempts: number;
+  /** Of the batch's rollouts, the share of broken ones above which it stops; without it, it stops only where nothing is scored. */
+  maxBrokenShare?: number;
   /** Before each attempt at a rollout that the environment has failed every time. */
   pauseMs?: number;
   store: ArtifactStore;

@@ -1,17 +1,16 @@
 /**
- * Plays what a batch lacks. Invariants: a rollout that was scored is durable before it counts as done; a broken one has no reward; as long
- * as nothing is scored, the batch stops at the first few that break, since the rest would break too.
+ * Plays what a batch lacks. Invariants: a rollout that was scored is durable before it counts as done; a broken one has no reward; the batch
+ * stops as soon as too many are broken.
  */
 import type { Journal } from '../artifacts/store';
-import { OutsideFailure } from '../domain/failures';
+import { tooManyBroken, tooManyFailure } from '../domain/broken';
+import { isFailure, OutsideFailure } from '../domain/failures';
 import type { BrokenRollout, ScoredRollout } from '../domain/rollout';
 import { attempt, died, environmentFailed, playAlone, type Attempted, type AttemptOptions } from './attempts';
 import type { RollOutOptions } from './engine';
 import type { BatchPlan } from './keys';
 import { forEachBounded } from './pool';
 
-/** As long as nothing is scored, this many broken rollouts say that the rest would break too. */
-const HOPELESS = 16;
 /** More rollouts than this that died in every attempt broke in an outage, and are for the next run. */
 const MAX_ALONE = 16;
 /** Short of the silence after which a step is given to another worker. */
@@ -27,13 +26,15 @@ interface MakeMissing {
 
 /** Returns the rollouts that stayed broken. */
 export async function makeMissing({ options, plan, journal, held }: MakeMissing): Promise<Map<string, BrokenRollout>> {
-  const { concurrency, signal, onProgress, pauseMs = PAUSE_MS } = options;
+  const { concurrency, signal, onProgress, title, maxBrokenShare: share = 1, pauseMs = PAUSE_MS } = options;
   const total = plan.rollouts.length;
+  const before = held.size;
   const broken = new Map<string, BrokenRollout>();
   const failed: Attempted[] = [];
   const appends: Promise<void>[] = [];
   const flushing = new AbortController();
   const stopping = signal ? AbortSignal.any([signal, flushing.signal]) : flushing.signal;
+  const scored = () => before + appends.length;
   let turns = 0;
   const report = () => onProgress?.({ done: held.size + broken.size, total, broken: broken.size, turns });
   const attempts = (stopped: AbortSignal): AttemptOptions => ({
@@ -61,16 +62,30 @@ export async function makeMissing({ options, plan, journal, held }: MakeMissing)
     appends.push(done);
   }
 
-  /** Whether it was the environment alone that broke them all. */
-  async function stopHopeless({ last, message }: Hopeless): Promise<never> {
-    if (failed.every(environmentFailed)) {
-      keep(await playAlone({ tried: last, options: attempts(stopping), pauseMs }));
-      await Promise.all(appends);
-    }
-    throw new OutsideFailure(last.failures.at(-1)!.type, message);
+  /** Those that died in every attempt are played alone before they count, where they are few and others are scored. */
+  function isTooMany(): boolean {
+    const waiting = failed.filter(died).length;
+    const counted = failed.length - (scored() > 0 && waiting <= MAX_ALONE ? waiting : 0);
+    return tooManyBroken({ broken: counted, scored: scored(), total, share });
   }
 
-  if (held.size > 0) report();
+  /** Throws how many broke of what. Where it was the environment alone, it is tried once more whether that is its own doing. */
+  async function stop(last: Attempted): Promise<never> {
+    const failure = tooManyFailure([...broken.values()], { what: title, scored: scored(), total, share });
+    if (failed.every(environmentFailed)) {
+      const alone = playAlone({ tried: last, options: attempts(stopping), pauseMs });
+      keep(
+        await alone.catch((error: unknown) => {
+          if (!isFailure(error, 'BadEnvironment')) throw error;
+          throw new OutsideFailure(error.type, `${failure.message}; ${error.message}`, error);
+        }),
+      );
+    }
+    await Promise.all(appends);
+    throw failure;
+  }
+
+  if (before > 0) report();
   try {
     await forEachBounded({
       items: plan.rollouts.filter(({ key }) => !held.has(key)),
@@ -81,26 +96,25 @@ export async function makeMissing({ options, plan, journal, held }: MakeMissing)
         keep(tried);
         if (tried.rollout.status === 'scored') return;
         failed.push(tried);
-        if (appends.length === 0 && held.size === 0 && failed.length >= Math.min(HOPELESS, total))
-          throw new Hopeless(tried, failed.length);
+        if (isTooMany()) throw new TooMany(tried);
       },
     });
   } catch (error) {
-    if (error instanceof Hopeless) await stopHopeless(error);
+    if (error instanceof TooMany) await stop(error.last);
     throw error;
   }
   await Promise.all(appends);
   const suspects = failed.filter(died).slice(0, MAX_ALONE);
   for (const tried of suspects) keep(await playAlone({ tried, options: attempts(stopping), pauseMs }));
   await Promise.all(appends);
+  if (tooManyBroken({ broken: broken.size, scored: scored(), total, share }))
+    throw tooManyFailure([...broken.values()], { what: title, scored: scored(), total, share });
   return broken;
 }
 
-class Hopeless extends Error {
-  constructor(
-    readonly last: Attempted,
-    count: number,
-  ) {
-    super(`none of the first ${count} rollouts was scored: ${last.failures.at(-1)?.message}`);
+/** Ends the others. */
+class TooMany extends Error {
+  constructor(readonly last: Attempted) {
+    super('too many rollouts broke');
   }
 }

@@ -69,6 +69,7 @@ export const batchOf = (campaign: Campaign, batch: Batch): RollOutInput => ({
   seed: campaign.seed,
   concurrency: campaign.rollouts.concurrency,
   maxAttempts: campaign.rollouts.maxAttempts,
+  maxBrokenShare: campaign.rollouts.maxBrokenShare,
   ...batch,
 });
 

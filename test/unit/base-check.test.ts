@@ -134,7 +134,15 @@ describe('the step', () => {
     const body = JSON.stringify(plan);
     const ref = await store.put({ key: 'plan', producer: 'test', inputs: [], mediaType: 'application/json', body });
     const rollouts: RollOutInput = {
-      ...{ purpose: 'base_rollouts', title: 'base rollouts', seed: 3, maxSteps: 40, concurrency: 8, maxAttempts: 1 },
+      ...{
+        purpose: 'base_rollouts',
+        title: 'base rollouts',
+        seed: 3,
+        maxSteps: 40,
+        concurrency: 8,
+        maxAttempts: 1,
+        maxBrokenShare: 0.1,
+      },
       environment: { kind: 'counting' },
       policy: { base: 'base@1', adapters: [] },
       tasks: { kind: 'plan', plan: ref, part: 'discovery' },

@@ -184,10 +184,16 @@ arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
     const changed = write(`${base}training: { steps: 21 }\n`);
     expect(await digest(changed)).not.toBe(await digest(one));
     expect(await digest(write(`${base}training: { steps: 20 }\n`))).toBe(await digest(one));
-    // What may be spent, and what waits for approval, is changed under the same name.
-    const raised = write(`${base}budget: { tokens: 1000 }\napproval: { capabilities: true }\n`);
-    expect(await digest(raised)).toBe(await digest(one));
-    expect(termsDigest(loadCampaign({ file: raised }))).not.toBe(termsDigest(loadCampaign({ file: one })));
+    // What may be spent, what waits for approval, and how many rollouts may break, is changed under the same name.
+    for (const term of [
+      'budget: { tokens: 1000 }',
+      'approval: { capabilities: true }',
+      'rollouts: { maxBrokenShare: 0.5 }',
+    ]) {
+      const raised = write(`${base}${term}\n`);
+      expect(await digest(raised)).toBe(await digest(one));
+      expect(termsDigest(loadCampaign({ file: raised }))).not.toBe(termsDigest(loadCampaign({ file: one })));
+    }
   });
 });
 

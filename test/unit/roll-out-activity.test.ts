@@ -39,7 +39,16 @@ async function rolledOut(o: { seed: number; attempt?: number; beforeTurn?: (requ
   const beats: RollOutProgress[] = [];
   activity.on('heartbeat', (beat: RollOutProgress) => beats.push(beat));
   const summary = (await activity.run(rollOut, {
-    ...{ purpose: 'test' as const, title: 'arm', seed, maxSteps: 8, concurrency: 1, maxAttempts: 1, attempts: 2 },
+    ...{
+      purpose: 'test' as const,
+      title: 'arm',
+      seed,
+      maxSteps: 8,
+      concurrency: 1,
+      maxAttempts: 1,
+      maxBrokenShare: 0.1,
+      attempts: 2,
+    },
     environment: { kind: 'builtin', name: 'shop' },
     policy: { base: 'base@1', adapters: [] },
     tasks: { kind: 'plan' as const, plan, part: 'discovery' as const },
@@ -64,9 +73,9 @@ test('rollouts that broke in a short outage are tried again with the step, and s
     if (seeds.size > 3) throw new OutsideFailure(type, 'come back later');
   };
   const failure = {
-    type: 'RolloutsBroken',
+    type: 'PolicyServerBusy',
     nonRetryable: false,
-    message: '1 of 2 rollouts of arm are broken (PolicyServerBusy 1), task n-1: come back later',
+    message: 'arm: 1 of 2 rollouts broke: 1 PolicyServerBusy, as at task n-1: come back later',
   };
   await expect(rolledOut({ seed: 2, beforeTurn: busy })).rejects.toMatchObject(failure);
   await expect(rolledOut({ seed: 2, attempt: 4, beforeTurn: busy })).rejects.toMatchObject(failure);

@@ -81,7 +81,9 @@ test('where nothing is scored, and one is when it is played alone, the batch sta
   const changes = { environment, maxAttempts: 1, concurrency: 1 };
   const error = await reasonFor(changes);
   expect(error).toMatchObject({ type: 'EnvironmentDied', retryable: true });
-  expect((error as Error).message).toContain('none of the first 6 rollouts was scored');
+  expect((error as Error).message).toContain(
+    'a batch: none of the first 6 rollouts was scored: 6 EnvironmentDied, as at',
+  );
   expect(await rollOut(options(changes))).toMatchObject({ reused: 1, summary: { scored: 6 } });
 });
 
@@ -121,6 +123,71 @@ test.each<FailureType>(['ArtifactDamaged', 'DiskFull', 'PythonFailed', 'BadInput
     expect(await rollOut(options())).toMatchObject({ reused: 4, summary: { scored: 6 } });
   },
 );
+
+describe('more broken rollouts than the campaign allows', () => {
+  const tasks = (count: number) =>
+    Array.from({ length: count }, (_, n) => `n-${n % 3}${'0'.repeat(Math.floor(n / 3))}1`);
+  /** As an environment that gives the id of an open episode again: it breaks the task, and would again. */
+  const breaking = (broken: string[]) =>
+    countingEnvironment({
+      maxSteps: 2,
+      beforeStep: (task) => {
+        const type = task === 'n-001' ? 'JudgeRejected' : 'BadEnvironment';
+        if (broken.includes(task))
+          throw new OutsideFailure(type, `"${task.length}" is the id of an episode that is still open`);
+      },
+    });
+  const batch = (broken: number, total: number, changes: Partial<RollOutOptions> = {}) => {
+    const all = tasks(total);
+    const sorted = [...all].sort();
+    // Some are scored first.
+    const environment = breaking(sorted.slice(2, 2 + broken));
+    return {
+      environment,
+      tasks: all,
+      attempts: 1,
+      concurrency: 1,
+      maxBrokenShare: 0.1,
+      title: 'base rollouts',
+      ...changes,
+    };
+  };
+
+  test('stop the batch at once, with how many broke of what and where; what was scored is kept', async () => {
+    const error = (await reasonFor(batch(20, 40))) as OutsideFailure;
+    expect(error).toMatchObject({ type: 'BadEnvironment', retryable: false });
+    expect(error.message).toMatch(
+      /^base rollouts: 5 of the first 7 rollouts broke, more than 10% of 40, which is rollouts\.maxBrokenShare; .*: 5 BadEnvironment, as at task n-0\S+: "\d+" is the id of an episode that is still open$/,
+    );
+    expect(await rollOut(options({ ...batch(0, 40) }))).toMatchObject({ reused: 2, summary: { scored: 40 } });
+  });
+
+  test('below the limit, and as few as say nothing, stay broken', async () => {
+    const scored = (one: Partial<RollOutOptions>) => rollOut(options(one)).then(({ summary }) => summary);
+    expect(await scored(batch(4, 40))).toMatchObject({ scored: 36, broken: 4 });
+    expect(await scored(batch(3, 6, { seed: 8 }))).toMatchObject({ scored: 3, broken: 3 });
+    expect(await reasonFor(batch(4, 7, { seed: 9 }))).toMatchObject({ type: 'BadEnvironment' });
+    expect(await scored(batch(4, 7, { seed: 9, maxBrokenShare: 0.6 }))).toMatchObject({ scored: 3, broken: 4 });
+  });
+
+  test('several causes are told by how many they broke; what may pass is tried again', async () => {
+    const { environment, ...rest } = batch(5, 20);
+    let asked = 0;
+    const client = countingPolicy(() => {
+      if (asked++ % 4 === 0) throw new OutsideFailure('UserSimulatorFailed', 'an empty answer');
+    });
+    const error = (await reasonFor({ ...rest, environment, client, maxAttempts: 1 })) as OutsideFailure;
+    expect(error).toMatchObject({ type: 'RolloutsBroken', retryable: true });
+    expect(error.message).toMatch(/: \d [BU]\w+, as at task n-\d+: .*; \d [BU]\w+, as at task n-\d+: /);
+  });
+
+  test('those that died with others are played alone before they count', async () => {
+    const environment = sharedProcess((_, open) => open > 1);
+    const changes = { environment, maxAttempts: 1, tasks: ['n-0', ...tasks(12)], attempts: 1, maxBrokenShare: 0 };
+    await rollOut(options({ tasks: ['n-0'], attempts: 1 }));
+    expect((await rollOut(options(changes))).summary).toMatchObject({ scored: 13, broken: 0 });
+  });
+});
 
 test('progress counts turns, long before a rollout is done', async () => {
   const heard: RollOutProgress[] = [];

@@ -333,7 +333,7 @@ test('a step with broken rollouts says what broke them; what would break again, 
   await expect((await train(rejecting)).ended).rejects.toMatchObject({
     type: 'PolicyAnswerInvalid',
     nonRetryable: true,
-    message: expect.stringMatching(/^(none of the first|\d of 2 rollouts of step 1 are broken)/) as string,
+    message: expect.stringMatching(/none of the first|^step 1: \d of 2 rollouts broke: /) as string,
   });
   process.env['SAYS'] =
     '{"type":"error","error":{"type":"Diverged","message":"loss nan at step 7; lower learning_rate"}}';

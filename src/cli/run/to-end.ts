@@ -22,7 +22,7 @@ const MAX_ANEW = 3;
 const MAX_CODE_FAILURES = 6;
 
 const OTHER_TERMS =
-  'it runs with the budget and the approval that it was started with; what the file says now holds once it has ended: then it starts again over what is kept';
+  'it runs with the budget, the approval and the limit of broken rollouts that it was started with; what the file says now holds once it has ended: then it starts again over what is kept';
 
 export interface CampaignRun
   extends Digests, Pick<SupervisedRun, 'home' | 'output' | 'disk' | 'interruption'>, Pick<TemporalServer, 'temporal'> {
