@@ -45,7 +45,7 @@ const mayImport = {
     'environments',
     'report',
     'registry',
-    'policy/base-model',
+    'policy',
     'analyst/label-files',
     'type analyst/analyst',
     'workflows/messages',

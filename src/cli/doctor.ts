@@ -19,12 +19,6 @@ import { Service } from './run/service';
 import type { ServiceSpec } from './run/service-spec';
 import { policyServerService } from './run/services';
 
-/**
- * A rollout's record is about 18 bytes a token of its last prompt and answer: some 200 KB at the lengths of a benchmark, times tens of
- * thousands; adapters of every training step come on top.
- */
-const FULL_SIZE_DISK_GIB = 50;
-
 export interface DoctorOptions {
   home: Home;
   ports: PortOptions;
@@ -38,7 +32,7 @@ export async function examine({ home, ports, campaign }: DoctorOptions): Promise
   const machine = [
     checkNode(),
     checkMemory(),
-    checkHome(home, campaign?.policyServer.kind === 'vllm' ? FULL_SIZE_DISK_GIB : undefined),
+    checkHome(home, campaign),
     checkBuild(),
     ...python,
     await checkTemporal(),

@@ -12,7 +12,7 @@ export const hasCredentials = (url: string): boolean => /^[a-z][a-z\d+.-]*:[/\\]
 
 /** A URL whose server's key is elsewhere: `key` says where. */
 export const keyedUrl = (key: string) =>
-  z.url().refine((url) => !hasCredentials(url), `a URL without user and password; ${key}`);
+  z.url({ protocol: /^https?$/ }).refine((url) => !hasCredentials(url), `a URL without user and password; ${key}`);
 
 /** Of the API, e.g. https://api.example.com/v1. */
 export const urlField = keyedUrl('apiKeyEnv names the variable with the key');

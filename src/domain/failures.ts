@@ -26,6 +26,10 @@ export const failureTypes = {
   ContextLengthExceeded: { retryable: false },
   /** Any other 4xx. */
   PolicyRequestRejected: { retryable: false },
+  /** The server refuses an adapter: its rank or modules, its files, or the folder, which it can't see. */
+  AdapterRefused: { retryable: false },
+  /** What answers can't serve a campaign as it was started: it wants another key, or is no policy server. */
+  PolicyServerWrong: { retryable: false },
   /** The answer is not in the dialect (docs/policy-server.md). */
   PolicyAnswerInvalid: { retryable: false },
 

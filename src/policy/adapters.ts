@@ -54,8 +54,8 @@ export function createAdapters({
     try {
       await server.loadAdapter({ name, path });
     } catch (error) {
-      // Another worker may load the same name at the same moment; to some servers that is a bad request.
-      if (!isFailure(error, 'PolicyRequestRejected') || !(await server.models()).adapters.includes(name)) throw error;
+      // Another worker may load the same name at the same moment, which some servers refuse.
+      if (!isFailure(error, 'AdapterRefused') || !(await server.models()).adapters.includes(name)) throw error;
     }
     return name;
   }

@@ -5,7 +5,8 @@
 import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions';
 import { Pool } from 'undici';
 import { z } from 'zod';
-import { failedExchange, invalidAnswer, refusal } from './errors';
+import { jsonText } from '../domain/json-text';
+import { adapterRefusal, failedExchange, invalidAnswer, noPolicyServer, refusal } from './errors';
 import type { ScoreBody } from './wire';
 
 export interface PolicyServerOptions {
@@ -24,10 +25,13 @@ export interface PolicyServer {
   complete(body: ChatCompletionCreateParamsNonStreaming, signal?: AbortSignal): Promise<unknown>;
   /** The body of a completion that only scores the ids that it is given, unchecked. */
   score(body: ScoreBody, signal?: AbortSignal): Promise<unknown>;
-  /** Names of the base model and of what is loaded. */
-  models(): Promise<{ base: string; adapters: string[] }>;
+  /** Names of the base model and of what is loaded, and the context where it tells it. */
+  models(): Promise<{ base: string; contextTokens?: number | undefined; adapters: string[] }>;
+  /** Throws AdapterRefused for one that it does not take, of a name that it has already too. */
   loadAdapter(adapter: { name: string; path: string }): Promise<void>;
   unloadAdapter(name: string): Promise<void>;
+  /** Throws where it is not well, or not there. */
+  health(): Promise<void>;
   reachable(): Promise<boolean>;
   close(): void;
 }
@@ -36,7 +40,11 @@ export interface PolicyServer {
 const ADMIN_TIMEOUT_MS = 60_000;
 const HEALTH_TIMEOUT_MS = 5_000;
 
-const modelsSchema = z.object({ data: z.array(z.object({ id: z.string(), parent: z.string().nullish() })) });
+const modelsAnswer = jsonText.pipe(
+  z.object({
+    data: z.array(z.object({ id: z.string(), parent: z.string().nullish(), max_model_len: z.number().nullish() })),
+  }),
+);
 
 interface Call {
   method: 'GET' | 'POST';
@@ -77,7 +85,7 @@ export function openPolicyServer({
       });
       const text = await answer.text();
       if (statusCode >= 200 && statusCode < 300) return text;
-      throw refusal({ url, status: statusCode, text });
+      throw refusal({ url, path, status: statusCode, text });
     } catch (error) {
       signal?.throwIfAborted();
       throw failedExchange({ url, error });
@@ -93,6 +101,12 @@ export function openPolicyServer({
       throw invalidAnswer({ url, text });
     }
   }
+  const health = async () => void (await call({ method: 'GET', path: '/health', timeoutMs: HEALTH_TIMEOUT_MS }));
+  const reachable = () =>
+    health().then(
+      () => true,
+      () => false,
+    );
   const post = async (path: string, body: object) =>
     void (await call({ method: 'POST', path, body, timeoutMs: ADMIN_TIMEOUT_MS }));
 
@@ -104,22 +118,22 @@ export function openPolicyServer({
       ask({ method: 'POST', path: '/v1/completions', body, timeoutMs: requestTimeoutMs, signal }),
 
     async models() {
-      const { data } = modelsSchema.parse(
-        await ask({ method: 'GET', path: '/v1/models', timeoutMs: ADMIN_TIMEOUT_MS }),
-      );
-      const base = data.find((model) => !model.parent);
-      if (!base) throw new Error(`policy server ${url}: /v1/models names no base model`);
-      return { base: base.id, adapters: data.filter((model) => model.parent).map((model) => model.id) };
+      const text = await call({ method: 'GET', path: '/v1/models', timeoutMs: ADMIN_TIMEOUT_MS });
+      const models = modelsAnswer.safeParse(text).data?.data ?? [];
+      const base = models.find(({ parent }) => !parent);
+      if (!base) throw noPolicyServer({ url, text });
+      const adapters = models.flatMap(({ id, parent }) => (parent ? [id] : []));
+      return { base: base.id, contextTokens: base.max_model_len ?? undefined, adapters };
     },
 
-    loadAdapter: ({ name, path }) => post('/v1/load_lora_adapter', { lora_name: name, lora_path: path }),
+    loadAdapter: ({ name, path }) =>
+      post('/v1/load_lora_adapter', { lora_name: name, lora_path: path }).catch(async (error: unknown) => {
+        throw await adapterRefusal(error, reachable);
+      }),
     unloadAdapter: (name) => post('/v1/unload_lora_adapter', { lora_name: name }),
 
-    reachable: () =>
-      call({ method: 'GET', path: '/health', timeoutMs: HEALTH_TIMEOUT_MS }).then(
-        () => true,
-        () => false,
-      ),
+    health,
+    reachable,
     close: () => void pool.destroy(),
   };
 }

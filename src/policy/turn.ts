@@ -5,7 +5,7 @@ import type { FixedPolicy, Sampling } from '../domain/rollout';
 /** One answer of a policy. */
 export interface Turn {
   message: AssistantMessage;
-  /** `length`: cut off by the sampling's maxTokens or the end of the context. */
+  /** `length`: cut off, by the sampling's maxTokens, the end of the context, or a server that saw it repeat itself. */
   finishReason: 'stop' | 'tool_calls' | 'length';
   promptIds: number[];
   /** The sampled ids, end of turn included. */

@@ -36,6 +36,12 @@ export function toWireTools(tools: ToolSchema[]): ChatCompletionTool[] {
   return wire;
 }
 
+/**
+ * The policy's own distribution. Whatever of it a request leaves out, vLLM takes from the model's generation_config.json; temperature, top_p and
+ * max_tokens, which are the others there, are in every request.
+ */
+const AS_IT_IS = { top_k: -1, min_p: 0, repetition_penalty: 1, presence_penalty: 0, frequency_penalty: 0 };
+
 /** The body of a chat completion in the dialect. */
 export function completionBody(turn: Omit<TurnRequest, 'policy' | 'signal'> & { model: string }) {
   const { model, messages, tools, sampling, seed } = turn;
@@ -46,6 +52,7 @@ export function completionBody(turn: Omit<TurnRequest, 'policy' | 'signal'> & { 
     max_tokens: sampling.maxTokens,
     temperature: sampling.temperature,
     top_p: sampling.topP,
+    ...AS_IT_IS,
     seed,
     logprobs: true,
     /** vLLM's, not OpenAI's: the ids of the prompt and of the sample. */
@@ -60,7 +67,7 @@ const completionSchema = z.object({
   choices: z.tuple([
     z.object({
       message: z.object({ content: z.string().nullish(), tool_calls: z.array(callSchema).nullish() }),
-      finish_reason: z.enum(['stop', 'tool_calls', 'length']),
+      finish_reason: z.enum(['stop', 'tool_calls', 'length', 'repetition', 'abort']),
       logprobs: z.object({ content: z.array(z.object({ logprob: z.number() })) }),
       token_ids: z.array(z.number()),
     }),
@@ -76,12 +83,15 @@ export function parseTurn(body: unknown): Turn {
     throw invalid(`${issue?.path.join('.')}: ${issue?.message}; it must honour return_token_ids and logprobs`);
   }
   const { message, finish_reason, logprobs, token_ids } = parsed.data.choices[0];
+  if (finish_reason === 'abort')
+    throw new OutsideFailure('PolicyServerError', 'policy server: it gave an answer up (finish_reason abort)');
   if (logprobs.content.length !== token_ids.length) {
     throw invalid(`logprobs.content has ${logprobs.content.length} entries for ${token_ids.length} token_ids`);
   }
   return {
     message: toAssistantMessage(message.content ?? '', message.tool_calls ?? []),
-    finishReason: finish_reason,
+    // Cut off in the middle, for whatever reason.
+    finishReason: finish_reason === 'repetition' ? 'length' : finish_reason,
     promptIds: parsed.data.prompt_token_ids,
     tokenIds: token_ids,
     logprobs: logprobs.content.map(({ logprob }) => logprob),

@@ -26,8 +26,15 @@ export interface Attempted {
   failures: OutsideFailure[];
 }
 
-/** What is wrong with what all rollouts of the batch need (its adapters and their merge, the disk, its settings), and with none of its own. */
-const OF_THE_BATCH: readonly FailureType[] = ['ArtifactDamaged', 'DiskFull', 'PythonFailed', 'BadInput'];
+/** What is wrong with what all rollouts of the batch need (its adapters and their merge, who serves them, the disk, its settings), and with none of its own. */
+const OF_THE_BATCH: readonly FailureType[] = [
+  'ArtifactDamaged',
+  'DiskFull',
+  'PythonFailed',
+  'BadInput',
+  'AdapterRefused',
+  'PolicyServerWrong',
+];
 
 /** Plays one rollout, beginning afresh after failures that may pass. Throws what would break all the rest too. */
 export async function attempt(

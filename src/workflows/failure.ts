@@ -25,6 +25,8 @@ export function failedWith(error: unknown, ...types: FailureType[]): string | un
 /** They would meet every step that asks or reads the same: a part that is left out for them would be missing by chance. */
 const OF_THE_CAMPAIGN = [
   'ArtifactDamaged',
+  'AdapterRefused',
+  'PolicyServerWrong',
   'LanguageModelUnavailable',
   'LanguageModelFailed',
   'LanguageModelRejected',

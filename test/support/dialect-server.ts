@@ -14,6 +14,10 @@ export interface DialectServer {
   connections: () => number;
   /** Answers the next completions; may be asynchronous. */
   complete: (body: Record<string, unknown>, response: ServerResponse) => unknown;
+  /** Answers the next requests to load an adapter in place of the server, if it is there. */
+  load?: (body: Record<string, unknown>, response: ServerResponse) => unknown;
+  /** What /health answers. */
+  health: number;
   close(): Promise<void>;
 }
 
@@ -34,6 +38,7 @@ export async function startDialectServer({ port = 0 } = {}): Promise<DialectServ
     adapters: new Map(),
     connections: () => connections,
     complete: () => completion({ role: 'assistant', content: 'hello' }),
+    health: 200,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -54,12 +59,13 @@ export async function startDialectServer({ port = 0 } = {}): Promise<DialectServ
     self.requests.push({ call: `${request.method} ${request.url}`, body });
     switch (request.url) {
       case '/health':
-        return void response.end('ok');
+        return void response.writeHead(self.health).end();
       case '/v1/models': {
         const data = [{ id: 'base' }, ...[...self.adapters.keys()].map((id) => ({ id, parent: 'base' }))];
         return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ data }));
       }
       case '/v1/load_lora_adapter':
+        if (self.load) return void self.load(body, response);
         if (self.adapters.has(name)) return void error(response, 400, `${name} has already been loaded`);
         self.adapters.set(name, String(body['lora_path']));
         return void response.end('ok');
@@ -82,7 +88,7 @@ export async function startDialectServer({ port = 0 } = {}): Promise<DialectServ
   return self;
 }
 
-/** Answers a completion with an error, as the policy server words it. */
+/** Answers with an error, as the policy server words it. */
 export const refuse =
   (status: number, error: object): DialectServer['complete'] =>
   (_, response) =>

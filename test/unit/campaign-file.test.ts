@@ -425,6 +425,12 @@ describe('a key where none belongs', () => {
     expect(text.join('\n')).not.toContain(key);
   });
 
+  it('and an address has http:// before it', () => {
+    expect(problems(`${base}policyServer: { kind: vllm, url: 'localhost:8000' }\n`).join('\n')).toContain(
+      'policyServer.url is "localhost:8000"; it must be a URL such as http://127.0.0.1:8000',
+    );
+  });
+
   it('is not repeated by what is wrong beside it', () => {
     const text = problems(`${base}analyst: [{ kind: llm, apiKeyEnv: ${key}, url: 'https://${key}@h/v1' }]\n`).join(
       '\n',

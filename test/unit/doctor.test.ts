@@ -337,18 +337,16 @@ describe('the base’s tokenizer', () => {
 
 describe('a vLLM server', () => {
   const model = { id: 'qwen', max_model_len: 32_768 };
-  /** Answers as vLLM does; `load`: what the address for adapters answers. */
+  /** Answers as vLLM does. */
   async function serving(
-    o: { models?: object[]; load?: number; status?: number },
+    o: { models?: object[]; status?: number; page?: string },
     check: (url: string) => Promise<void>,
   ) {
     const seen: IncomingMessage[] = [];
     const server = createServer((request, response) => {
       seen.push(request);
-      const { url } = request;
-      if (url === '/v1/models')
-        return void response.writeHead(o.status ?? 200).end(JSON.stringify({ data: o.models ?? [model] }));
-      response.writeHead(url === '/health' ? 200 : (o.load ?? 400)).end('{}');
+      if (request.url === '/health') return void response.end();
+      response.writeHead(o.status ?? 200).end(o.page ?? JSON.stringify({ data: o.models ?? [model] }));
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     try {
@@ -365,33 +363,37 @@ describe('a vLLM server', () => {
     const calls = await serving({ models: [{ id: 'a-1', parent: 'qwen' }, model] }, async (url) =>
       expect(await checkPolicyServer(named(url))).toMatchObject({ ok: true }),
     );
-    expect(calls).toEqual(['GET /health', 'GET /v1/models', 'POST /v1/load_lora_adapter']);
+    expect(calls).toEqual(['GET /health', 'GET /v1/models']);
   });
 
-  const cases: [string, Parameters<typeof serving>[0], RegExp, string][] = [
-    ['of another model', { models: [{ id: 'llama' }] }, /serves llama, not qwen$/, 'policyServer.model'],
+  const cases: [string, Parameters<typeof serving>[0], RegExp][] = [
+    ['of another model', { models: [{ id: 'llama' }] }, /serves llama, not qwen; .*policyServer\.model/],
     [
       'with another context',
       { models: [{ id: 'qwen', max_model_len: 4096 }] },
-      /context is 4096 tokens, not 32768$/,
-      '--max-model-len 32768',
+      /context is 4096 tokens, not 32768; start it with --max-model-len 32768/,
     ],
     [
-      'that loads no adapters',
-      { load: 404 },
-      /does not let adapters be loaded$/,
-      '--max-lora-rank 64 (lora.r times the number of capabilities, here for 4: a sum of adapters has the sum of their ranks)',
+      'that wants a key',
+      { status: 401, page: '{"error": "Unauthorized"}' },
+      /\/v1\/models answers 401 .*; set POLICY_SERVER_API_KEY to its key$/,
     ],
-    ['that wants a key', { status: 401 }, /answers 401$/, 'POLICY_SERVER_API_KEY'],
+    [
+      'that is none',
+      { page: '<html><body>It works!</body></html>' },
+      /no policy server answers there: \/v1\/models says <html><body>It works!.*; name the address of vLLM itself/,
+    ],
+    [
+      'that is not at this address',
+      { status: 404, page: 'Not Found' },
+      /\/v1\/models says Not Found; name the address/,
+    ],
   ];
-  it.each(cases)('%s', async (_what, answers, detail, fix) => {
+  it.each(cases)('%s', async (_what, answers, said) => {
     await serving(answers, async (url) => {
-      const check = await checkPolicyServer(named(url));
-      expect(check).toMatchObject({
-        ok: false,
-        detail: expect.stringMatching(detail),
-        fix: expect.stringContaining(fix),
-      });
+      const { ok, detail, fix } = await checkPolicyServer(named(url));
+      expect(ok).toBe(false);
+      expect([detail, ...(fix ? [fix] : [])].join('; ')).toMatch(said);
     });
   });
 });
@@ -471,6 +473,18 @@ describe('the machine', () => {
     expect(checkHome(homeAt(join(folder, 'file/home')))).toMatchObject({ ok: false });
     mkdirSync(join(folder, 'there'));
     expect(checkHome(homeAt(join(folder, 'there/later'))).ok).toBe(true);
+  });
+
+  it('a home with too little room, and one with too little for the size of the paper', () => {
+    const home = homeAt(temporary());
+    expect(checkHome(home, campaign(), () => 1.5)).toMatchObject({
+      ok: false,
+      fix: expect.stringMatching(/^free 2 GiB/),
+    });
+    expect(checkHome(home, campaign({ url: 'http://gpu:8000' }), () => 44)).toEqual({
+      ...{ name: 'home folder', ok: true, warning: true },
+      detail: `${home.root}, 44.0 GiB free; a campaign of the paper's size takes 50 GiB`,
+    });
   });
 });
 

@@ -120,6 +120,11 @@ test('asks in the dialect, and hands out message, ids and log-probs', async () =
     max_tokens: 12,
     temperature: 0.7,
     top_p: 0.9,
+    top_k: -1,
+    min_p: 0,
+    repetition_penalty: 1,
+    presence_penalty: 0,
+    frequency_penalty: 0,
     seed: 3,
     logprobs: true,
     return_token_ids: true,
@@ -171,7 +176,14 @@ test.each([
     'ContextLengthExceeded',
     false,
   ],
-  [401, { message: 'no key' }, 'PolicyRequestRejected', false],
+  // As vLLM 0.32 says it of a prompt that just fills the context.
+  [
+    400,
+    { message: 'max_tokens must be at least 1, got 0. (parameter=max_tokens, value=0)', param: 'max_tokens' },
+    'ContextLengthExceeded',
+    false,
+  ],
+  [401, { message: 'Unauthorized' }, 'PolicyServerWrong', false],
 ])('a %d %j is a %s', async (status, error, type, retryable) => {
   server.complete = refuse(status, error);
   await expect(client.sample(request())).rejects.toMatchObject({
@@ -205,6 +217,18 @@ test('an answer that is no JSON is the server’s fault, and names what came', a
   });
 });
 
+test('a key that is missing is told by the variable that holds it', async () => {
+  server.complete = refuse(401, { message: 'Unauthorized' });
+  await expect(client.sample(request())).rejects.toThrow(/401 Unauthorized; set POLICY_SERVER_API_KEY/);
+});
+
+test('an answer that the server gave up is asked for again, one that it cut off is an answer', async () => {
+  server.complete = () => completion({ content: 'half' }, 'abort');
+  await expect(client.sample(request())).rejects.toMatchObject({ type: 'PolicyServerError', retryable: true });
+  server.complete = () => completion({ content: 'la la la la' }, 'repetition');
+  expect(await client.sample(request())).toMatchObject({ finishReason: 'length', message: { content: 'la la la la' } });
+});
+
 test('an abort ends the request', async () => {
   const abort = new AbortController();
   server.complete = () => abort.abort();
@@ -229,6 +253,44 @@ test('two workers may load the same adapter at the same moment', async () => {
   const policy = { ...base, adapters: [await adapter('x')] };
   const names = await Promise.all([connect(), connect(), connect()].map((worker) => worker.ensurePolicy(policy)));
   expect(new Set(names)).toEqual(new Set([modelName(policy)]));
+});
+
+/** Bodies of vLLM 0.32 to POST /v1/load_lora_adapter. */
+const addLora = (said: string) => `Call to add_lora method failed: Loading lora a-1 failed: ${said}`;
+const NOT_THERE = 'Loading lora a-1 failed: No adapter found for /home/campaigns/artifacts/folders/x';
+const UNEXPECTED =
+  "While loading /x, expected target modules in {'q_proj'} but received ['model.layers.0.mlp.up_proj']. Please verify that the loaded LoRA module is correct";
+test.each([
+  [500, addLora('LoRA rank 24 is greater than max_lora_rank 16.'), '; start vLLM with --max-lora-rank 32'],
+  [500, addLora('LoRA rank 600 is greater than max_lora_rank 512.'), '; vLLM takes no rank above 512: lower'],
+  [500, addLora('Error while deserializing header: header too large'), 'header too large'],
+  [500, addLora(UNEXPECTED), '; correct training.lora.targetModules, or --lora-target-modules of vLLM'],
+  [500, 'Call to add_lora method failed: LoRA is not enabled.', '; start vLLM with --enable-lora'],
+  [404, NOT_THERE, '; the server has to see the home folder (CAMPAIGN_HOME) under the same path'],
+  [400, NOT_THERE, '; the server has to see the home folder'],
+  [404, 'Not Found', '; start vLLM with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True'],
+  [400, 'lora_path /x: the base model has no linear module conv.1', 'no linear module'],
+])('an adapter that is refused is not waited for: %d %s', async (status, message, said) => {
+  server.load = (_, response) => refuse(status, { message, type: 'Error', param: null, code: status })({}, response);
+  await expect(client.sample(request({ policy: mixOf(await adapter('x')) }))).rejects.toMatchObject({
+    type: 'AdapterRefused',
+    retryable: false,
+    message: expect.stringContaining(said),
+  });
+  expect(calls().filter((call) => call === 'POST load_lora_adapter')).toHaveLength(1);
+});
+
+test.each([
+  [addLora('EngineCore encountered an issue.'), 503],
+  ['EngineCore encountered an issue. See stack trace (above) for the root cause.', 200],
+  [addLora('CUDA out of memory. Tried to allocate 20.00 MiB.'), 200],
+])('an adapter is not to blame for a server that breaks down: %s', async (message, health) => {
+  server.load = (_, response) => refuse(500, { message })({}, response);
+  server.health = health;
+  await expect(client.sample(request({ policy: mixOf(await adapter('x')) }))).rejects.toMatchObject({
+    type: 'PolicyServerError',
+    retryable: true,
+  });
 });
 
 const mixOf = (...adapters: Part[]): FixedPolicy => ({ ...base, adapters });

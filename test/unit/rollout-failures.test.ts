@@ -108,7 +108,10 @@ test('failures of others than the environment leave the batch to be tried again'
   expect(await reasonFor({ client })).toMatchObject({ type: 'PolicyServerError', retryable: true });
 });
 
-test.each<FailureType>(['ArtifactDamaged', 'DiskFull', 'PythonFailed', 'BadInput'])(
+test.each<FailureType>([
+  ...(['ArtifactDamaged', 'DiskFull', 'PythonFailed', 'BadInput'] as const),
+  ...(['AdapterRefused', 'PolicyServerWrong'] as const),
+])(
   'what is wrong with what all rollouts need fails the batch at once, also where some are scored: %s',
   async (type) => {
     let asked = 0;

@@ -619,15 +619,19 @@ describe('what is about the campaign as a whole is nobody’s result: it fails t
     expect(arm.status.name).toBe('CANCELLED');
   });
 
-  test.each(['outcome matrix: tell_what_is_asked', 'test: grpo_target'])('in the batch %s', async (title) => {
+  test.each<[title: string, type: FailureType]>([
+    ['outcome matrix: tell_what_is_asked', 'ArtifactDamaged'],
+    ['outcome matrix: refuse_what_is_forbidden+tell_what_is_asked', 'AdapterRefused'],
+    ['test: grpo_target', 'PolicyServerWrong'],
+  ])('in the batch %s: %s', async (title, type) => {
     const { error } = await failureOf({}, (activities) => {
       const { rollOut } = activities;
       activities.rollOut = async (input) => {
-        if (input.title === title) throw damaged(title);
+        if (input.title === title) throw failure(type, title);
         return rollOut(input);
       };
     });
-    expect(error).toMatchObject({ type: 'ArtifactDamaged', message: title });
+    expect(error).toMatchObject({ type, message: title });
   });
 });
 

@@ -70,6 +70,11 @@ class ChatRequest(Strict):
     max_completion_tokens: int | None = Field(default=None, ge=1)
     temperature: float = Field(default=1.0, ge=0)
     top_p: float = Field(default=1.0, gt=0, le=1)
+    top_k: Literal[-1, 0] | None = None
+    min_p: float | None = Field(default=None, ge=0, le=0)
+    repetition_penalty: float | None = Field(default=None, ge=1, le=1)
+    presence_penalty: float | None = Field(default=None, ge=0, le=0)
+    frequency_penalty: float | None = Field(default=None, ge=0, le=0)
     seed: int | None = None
     logprobs: bool | None = False
     top_logprobs: int | None = Field(default=None, ge=0, le=20)

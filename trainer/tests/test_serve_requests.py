@@ -58,6 +58,11 @@ def test_what_can_not_be_scored_is_refused(url, fields, status, says):
         ({"temperature": -1}, 400, "temperature", "-1"),
         ({"temperature": "warm"}, 400, "temperature", "warm"),
         ({"top_p": 0}, 400, "top_p", "greater than 0"),
+        ({"top_k": 20}, 400, "top_k", "20"),
+        ({"min_p": 0.1}, 400, "min_p", "0.1"),
+        ({"repetition_penalty": 1.05}, 400, "repetition_penalty", "1.05"),
+        ({"presence_penalty": 0.5}, 400, "presence_penalty", "0.5"),
+        ({"frequency_penalty": 0.5}, 400, "frequency_penalty", "0.5"),
         ({"max_tokens": 0}, 400, "max_tokens", "greater than or equal to 1"),
         ({"seed": 1.5}, 400, "seed", "1.5"),
         ({"n": 2}, 400, "n", "2"),
@@ -85,6 +90,12 @@ def test_bad_requests_are_refused_in_openais_shape(url, fields, status, param, s
     assert error["param"] == param and says in error["message"] and "\n" not in error["message"]
     assert error["type"] == ("NotFoundError" if status == 404 else "BadRequestError")
     assert (error["code"] == "context_length_exceeded") == ("context holds" in error["message"])
+
+
+def test_the_models_own_distribution_may_be_asked_for_by_name(url):
+    named = {"top_k": -1, "min_p": 0, "repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0.0}
+    choices = [ask(url, seed=4, temperature=1, **fields).json()["choices"][0] for fields in ({}, named)]
+    assert choices[0] == choices[1]
 
 
 def test_content_parts_are_one_text(url):

@@ -13,7 +13,11 @@ export interface Check {
 }
 
 export const passed = (name: string, detail: string): Check => ({ name, ok: true, detail });
-export const failed = (name: string, detail: string, fix: string): Check => ({ name, ok: false, detail, fix });
+/** `fix` is left out where `detail` says it. */
+export const failed = (name: string, detail: string, fix?: string): Check => ({
+  ...{ name, ok: false, detail },
+  ...(fix !== undefined && { fix }),
+});
 
 export const warned = (name: string, detail: string): Check => ({ name, ok: true, warning: true, detail });
 
@@ -22,6 +26,8 @@ export const warningsOf = (checks: readonly Check[]): string[] =>
 
 /** @throws UserError naming the first thing that is missing, with the others as its evidence. */
 export function requireAll(checks: Check[]): void {
-  const lines = checks.filter(({ ok }) => !ok).map(({ name, detail, fix }) => `${name}: ${detail}; ${fix}`);
+  const lines = checks
+    .filter(({ ok }) => !ok)
+    .map(({ name, detail, fix }) => `${name}: ${[detail, fix].filter(Boolean).join('; ')}`);
   if (lines[0]) throw new UserError(lines[0], lines.slice(1));
 }

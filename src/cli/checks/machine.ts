@@ -4,15 +4,21 @@ import { accessSync, constants, existsSync, statSync, statfsSync } from 'node:fs
 import { totalmem } from 'node:os';
 import { dirname, relative } from 'node:path';
 import { promisify } from 'node:util';
+import type { Campaign } from '../../domain/campaign';
 import { messageOf } from '../errors';
 import { portProblem, type NamedPort } from '../ports';
 import { projectRoot, temporalPath, type Home } from '../project';
 import { workerNames, workerProgram } from '../run/services';
-import { failed, passed, type Check } from './check';
+import { failed, passed, warned, type Check } from './check';
 
 const GiB = 1024 ** 3;
 const NEEDED_MEMORY_GIB = 6;
 const NEEDED_DISK_GIB = 2;
+/**
+ * A rollout's record is about 18 bytes a token of its last prompt and answer: some 200 KB at the lengths of a benchmark, times tens of
+ * thousands; adapters of every training step come on top.
+ */
+const FULL_SIZE_DISK_GIB = 50;
 const NODE = { major: 20, minor: 19 };
 
 export function checkNode(version = process.versions.node): Check {
@@ -53,18 +59,19 @@ export async function checkPort({ port, asked }: { port: NamedPort; asked?: numb
 }
 
 /** The home need not exist yet: then the nearest folder above it must be writable. Nothing is made here. */
-export function checkHome(home: Home, neededGiB = NEEDED_DISK_GIB): Check {
+export function checkHome(home: Home, campaign?: Campaign, freeAt = freeGiB): Check {
   let folder = home.root;
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
   try {
     if (!statSync(folder).isDirectory()) throw new Error(`${folder} is not a folder`);
     accessSync(folder, constants.W_OK);
-    const { bavail, bsize } = statfsSync(folder);
-    const free = (bavail * bsize) / GiB;
+    const free = freeAt(folder);
     const text = `${home.root}, ${free.toFixed(1)} GiB free`;
-    return free >= neededGiB
-      ? passed('home folder', text)
-      : failed('home folder', text, `free ${neededGiB} GiB, or choose another folder with --home`);
+    if (free < NEEDED_DISK_GIB)
+      return failed('home folder', text, `free ${NEEDED_DISK_GIB} GiB, or choose another folder with --home`);
+    return campaign?.policyServer.kind === 'vllm' && free < FULL_SIZE_DISK_GIB
+      ? warned('home folder', `${text}; a campaign of the paper's size takes ${FULL_SIZE_DISK_GIB} GiB`)
+      : passed('home folder', text);
   } catch (error) {
     return failed(
       'home folder',
@@ -72,6 +79,11 @@ export function checkHome(home: Home, neededGiB = NEEDED_DISK_GIB): Check {
       'choose a folder that can be written with --home',
     );
   }
+}
+
+function freeGiB(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return (bavail * bsize) / GiB;
 }
 
 export function checkMemory(bytes = totalmem()): Check {

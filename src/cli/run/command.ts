@@ -40,7 +40,7 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
   refuseNameOfAnalysis({ home, name: campaign.name });
   const python = await checkPython();
   const checks = [
-    checkHome(home),
+    checkHome(home, campaign),
     checkBuild(),
     ...python,
     ...(options.temporalAddress ? [] : [await checkTemporal()]),
