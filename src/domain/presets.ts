@@ -7,7 +7,7 @@ import type { campaignSchema } from './campaign';
 
 type PresetValues = Omit<Partial<z.input<typeof campaignSchema>>, 'name' | 'seed' | 'target' | 'baseModel'>;
 
-export const presetNames = ['paper', 'demo', 'small-model'] as const;
+export const presetNames = ['paper', 'attention-only', 'demo', 'small-model'] as const;
 export type PresetName = (typeof presetNames)[number];
 
 /** Longest turn of the shipped base model, in tokens, with room to spare. */
@@ -19,6 +19,8 @@ const TEXT_TOKENS = 96;
 export const presets: Record<PresetName, PresetValues> = {
   /** The method as published: the schema's own defaults. */
   paper: {},
+  /** The same, with a LoRA on attention alone: all that it can be put on in a mixture of experts, whose experts are no linear modules. */
+  'attention-only': { training: { lora: { targetModules: ['q_proj', 'k_proj', 'v_proj', 'o_proj'] } } },
   /** The same method for a model of a million parameters on two CPU cores. */
   demo: {
     rollouts: { tasks: 340, perTask: 1, concurrency: 64, sampling: { temperature: 1, maxTokens: DEMO_TURN_TOKENS } },

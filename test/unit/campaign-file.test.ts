@@ -177,6 +177,30 @@ arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
     expect(['models', '.cache'].map((folder) => join(repository, folder))).toContain(dirname(campaign.baseModel.path));
   });
 
+  const onGpus = shipped.filter((file) => /qwen3/.test(file));
+  it.each(onGpus)('%s fits the vLLM that it describes, and has time for its steps', (file) => {
+    const path = join(repository, 'campaigns', file);
+    const { policyServer, training, workers } = loadCampaign({ file: path });
+    if (policyServer.kind !== 'vllm') throw new Error('no vLLM');
+    const comment = readFileSync(path, 'utf8').split('\nname: ')[0]!.replaceAll('\n#', '');
+    const flag = (name: string) => new RegExp(` --${name} ([^-]+?) (?:\\\\|--|#)`).exec(`${comment} #`)?.[1]!.trim();
+    expect(comment).toContain(`VLLM_ALLOW_RUNTIME_LORA_UPDATING=True`);
+    expect(comment).toContain(`vllm serve ${policyServer.model} `);
+    expect(comment).toContain('Nothing of this file has been run on a GPU');
+    expect(flag('max-model-len')).toBe(String(policyServer.contextTokens));
+    expect(flag('generation-config')).toBe('vllm');
+    expect(flag('lora-target-modules')!.split(/\s+/)).toEqual(training.lora.targetModules);
+    expect([1, 8, 16, 32, 64, 128, 256, 320, 512]).toContain(Number(flag('max-lora-rank')));
+    // Four capabilities, and a composite that begins as their sum.
+    expect(Number(flag('max-lora-rank'))).toBeGreaterThanOrEqual(8 * training.lora.r);
+    // In a mixture of experts there are no others.
+    if (/A\d+B/.test(policyServer.model!))
+      expect(training.lora.targetModules).toEqual(['q_proj', 'k_proj', 'v_proj', 'o_proj']);
+    expect(workers.stallSeconds).toBeGreaterThanOrEqual(workers.heartbeatSeconds);
+    const tokens = training.groupsPerStep * training.groupSize * policyServer.contextTokens;
+    expect(workers.stallSeconds).toBeGreaterThan(tokens / 1000);
+  });
+
   it('has a digest that changes with any value and not with the place of the checkout', async () => {
     const [one, two] = [write(base), write(base)];
     const digest = (file: string) => configDigest({ campaign: loadCampaign({ file }), file });
@@ -289,7 +313,11 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
       'mine.yaml:1 name is "artifacts"; the home keeps files of its own under that name, choose another',
     ],
     ['a missing field', base.replace(/baseModel[^]*/, ''), 'mine.yaml:1 baseModel is missing; it must be an object'],
-    ['a preset', `preset: dmeo\n${base}`, 'mine.yaml:1 preset is "dmeo"; allowed: paper, demo, small-model'],
+    [
+      'a preset',
+      `preset: dmeo\n${base}`,
+      'mine.yaml:1 preset is "dmeo"; allowed: paper, attention-only, demo, small-model',
+    ],
     [
       'an analyst that does not exist',
       `${base}analyst: { kind: rulez }\n`,

@@ -216,7 +216,7 @@ test('the text names the layout, the published budget and every rate', async () 
   expect(text).toContain('GPUs: 4 policy server, 4 trainers');
   expect(text).toContain('1,280 each, 5,120 in all; published: 5,120 for 4 capabilities, 2 to 4 h per adapter');
   expect(text.match(/; assumed, /g)).toHaveLength(6);
-  expect(text).toMatch(/^all .* 150 - 2500$/m);
+  expect(text).toMatch(/^all .* 150 - 2800$/m);
   expect(text).toMatch(/^router outcome matrix +1,664 - 1,768$/m);
   expect(text).toMatch(/^composite: one more environment and adapter, in the upper ends.* takes about 33.3% of/m);
   expect(text).toContain(

@@ -119,6 +119,8 @@ function assumptions({ policyServer, workers, rollouts }: Campaign, gigabytes: n
   }
   const { source, hoursPerAdapter, gpus, gpu, trainingRollouts, capabilities } = publishedRun;
   const perAdapter = trainingRollouts / capabilities;
+  // Where all of them see the same GPUs, one is taken.
+  const trainers = workers.gpuSlots * workers.gpusPerTrainer || 1;
   const [low, high] = hoursPerAdapter.map((hours) => (hours * 3600) / perAdapter) as [number, number];
   const published = `${source}: ${hoursPerAdapter.join(' to ')} h per adapter, taken as ${perAdapter} rollouts, on ${gpus.join(' to ')} ${gpu}`;
   const tokens = {
@@ -136,9 +138,9 @@ function assumptions({ policyServer, workers, rollouts }: Campaign, gigabytes: n
     },
     training: {
       seconds: {
-        low: low / workers.gpuSlots,
-        high: high / workers.gpuSlots,
-        source: `${published}; ${workers.gpuSlots} at once`,
+        low: low * (gpus[0] / trainers),
+        high: high * (gpus[1] / trainers),
+        source: `${published}; ${trainers} here`,
       },
       ...tokens,
     },
