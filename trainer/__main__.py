@@ -1,7 +1,7 @@
 """Command line of the package. Invariant: a subcommand's imports happen only when that subcommand runs.
 
-`merge`, `weigh-adapters`, `fit-router`, `check-tokens` and `check-model` refuse a bad input with an exit code of its
-own (trainer/refusal.py)."""
+`merge`, `weigh-adapters`, `fit-router`, `base-id`, `check-tokens` and `check-model` refuse a bad input with an exit
+code of its own (trainer/refusal.py)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ COMMANDS = {
     "merge": ("trainer.merge", "make one PEFT adapter out of several weighted ones"),
     "weigh-adapters": ("trainer.weigh_adapters", "learn weights of adapters, or a gate, on successful rollouts"),
     "fit-router": ("trainer.fit_router", "fit the router from an outcome matrix"),
+    "base-id": ("trainer.base_id", "tell which base model a folder holds: its name and a hash of its files"),
     "check-tokens": ("trainer.check_tokens", "count what a tokenizer does not know of some texts"),
     "check-model": ("trainer.check_model", "whether a base model is whole, and which modules a LoRA would train"),
 }

@@ -8,9 +8,11 @@ import type { ArtifactRef } from '../domain/artifacts';
 import { diskFull } from '../artifacts/disk-full';
 import type { ArtifactStore } from '../artifacts/store';
 import { canonical } from '../artifacts/hash';
+import { workerIdentity } from '../artifacts/place';
 import { backoffMs } from '../domain/backoff';
 import { failureTypes, isFailure, OutsideFailure, type FailureType } from '../domain/failures';
 import type { AnalysisHeartbeat, Work } from '../domain/progress';
+import { taskQueues } from '../domain/task-queues';
 import { openLedger } from '../language-model/ledger';
 import type { Ledger } from '../language-model/types';
 import type { PolicyClient } from '../policy/client';
@@ -89,18 +91,30 @@ async function withoutRoom(error: Error, home: string): Promise<unknown> {
   return error;
 }
 
-/** Wraps activities so that whatever they throw goes through `toFailure`. `home`: of the campaigns. */
-export function mapped<A extends object>(activities: A, { home }: Pick<Dependencies, 'home'>): A {
+/**
+ * Wraps activities so that whatever they throw goes through `toFailure`, and a step of another store than this worker's is not begun. `home`: of
+ * the campaigns; `queue`: of the step's workflow, which is that of its store.
+ */
+export function mapped<A extends object>(activities: A, { home, store }: Pick<Dependencies, 'home' | 'store'>): A {
   const wrap =
-    (run: (...args: unknown[]) => Promise<unknown>) =>
-    async (...args: unknown[]): Promise<unknown> => {
+    (run: (input: unknown) => Promise<unknown>) =>
+    async (input: unknown, queue?: string): Promise<unknown> => {
       try {
-        return await run(...args);
+        if (queue !== undefined) await checkStore(queue, { home, store });
+        return await run(input);
       } catch (error) {
         throw await toFailure(error, home);
       }
     };
   return Object.fromEntries(Object.entries(activities).map(([name, run]) => [name, wrap(run)])) as A;
+}
+
+async function checkStore(queue: string, { home, store }: Pick<Dependencies, 'home' | 'store'>): Promise<void> {
+  const own = taskQueues.control(await store.id());
+  if (queue === own) return;
+  const has = `this worker's (${workerIdentity()}), in ${home}, is that of ${own}`;
+  const fix = 'start it with the CAMPAIGN_HOME of that store, or with another CAMPAIGN_POOL';
+  throw new OutsideFailure('WrongStore', `the step is of the store of ${queue}; ${has}; ${fix}`);
 }
 
 /** For a part that may take long: its progress is the activity's heartbeat. */

@@ -6,15 +6,16 @@
  *   objects/<2>/<sha256>            content, read-only          keys/<2>/<sha256 of key>.json   entry of the key
  *   provenance/<2>/<sha256>.json    entry of the first key that led to this content
  *   folders/<sha256>/               materialised folders        journals/<sha256 of key>.jsonl  unfinished work
- *   aside/                          what is being written
+ *   aside/                          what is being written         id                             the store's id
  */
+import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve as absolutePath } from 'node:path';
 import type { ArtifactRef } from '../domain/artifacts';
 import { OutsideFailure } from '../domain/failures';
 import { removeAsides } from './aside';
 import { Checks, markOf } from './checks';
-import { createFile, replaceFile } from './durable-file';
+import { createFile, isCode, replaceFile } from './durable-file';
 import { formatEntry, readEntry, removeEntry, type Entry } from './entries';
 import { listFiles, listingOf, materialise, parseListing, TREE_MEDIA_TYPE, type Listing } from './folder-tree';
 import { sha256 } from './hash';
@@ -94,6 +95,20 @@ export function openFolderStore(root: string): ArtifactStore {
   }
 
   return {
+    async id() {
+      const path = at('id');
+      const read = () => readFile(path, 'utf8');
+      const id = await read().catch(async (error: unknown) => {
+        if (!isCode(error, 'ENOENT')) throw error;
+        await createFile({ path, body: randomBytes(6).toString('hex'), aside });
+        return read();
+      });
+      if (/^[0-9a-f]{12}$/.test(id)) return id;
+      const queues = 'the task queue control-... of its campaigns in Temporal has it';
+      const fix = `write it there again (12 hexadecimal digits: ${queues}), or remove the file where no campaign of it runs`;
+      throw new OutsideFailure('BadInput', `${path} does not hold the id of a store; ${fix}`);
+    },
+
     find,
 
     async read(ref) {

@@ -1,10 +1,20 @@
 /** Starts a campaign on a cluster that is up already. Invariant: the same decision as `campaign run` about a name that is known. */
+import { join } from 'node:path';
+import { openFolderStore } from '../artifacts/folder-store';
 import type { Stage } from '../domain/stages';
+import { taskQueues } from '../domain/task-queues';
 import { refuseNameOfAnalysis } from './analyse/places';
 import { configDigest, loadCampaign, termsDigest, type CampaignOverrides } from './campaign-file';
 import type { Home } from './project';
 import { decide, type Decision } from './run/decide';
-import { campaignState, connect, registerSearchAttributes, startCampaign, type TemporalAddress } from './temporal';
+import {
+  campaignState,
+  connect,
+  hasWorkers,
+  registerSearchAttributes,
+  startCampaign,
+  type TemporalAddress,
+} from './temporal';
 
 export interface StartOptions extends CampaignOverrides {
   until?: Stage;
@@ -21,7 +31,7 @@ export async function startFile({
   at: TemporalAddress;
   home: Home;
   options: StartOptions;
-}): Promise<{ campaign: string; decision: Decision }> {
+}): Promise<{ campaign: string; decision: Decision; waitsFor?: string }> {
   const { name, seed, trainingSeed, until, force } = options;
   const campaign = loadCampaign({
     file,
@@ -33,13 +43,20 @@ export async function startFile({
   });
   refuseNameOfAnalysis({ home, name: campaign.name });
   const digests = { configDigest: await configDigest({ campaign, file }), terms: termsDigest(campaign) };
+  const store = await openFolderStore(join(home.root, 'artifacts')).id();
   const temporal = await connect(at);
   try {
     await registerSearchAttributes(temporal, at);
     const state = await campaignState(temporal, campaign.name);
-    const decision = decide({ name: campaign.name, state, ...digests, until });
-    if (decision === 'start') await startCampaign(temporal, { campaign, ...digests, until, force });
-    return { campaign: campaign.name, decision };
+    const decision = decide({ name: campaign.name, store, state, ...digests, until });
+    if (decision === 'start') await startCampaign(temporal, { campaign, store, ...digests, until, force });
+    const queue = taskQueues.control(store);
+    const waits = decision !== 'show' && !(await hasWorkers(temporal, queue));
+    return {
+      campaign: campaign.name,
+      decision,
+      ...(waits && { waitsFor: `control workers of ${home.root} (${queue})` }),
+    };
   } finally {
     await temporal.close();
   }

@@ -5,19 +5,20 @@ import {
   isGrpcServiceError,
   WorkflowFailedError,
   WorkflowNotFoundError,
-  type WorkflowHandle,
   type WorkflowStartOptions,
 } from '@temporalio/client';
 import { ApplicationFailure, defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
 import type { Campaign } from '../domain/campaign';
 import type { FailureType } from '../domain/failures';
 import type { Stage } from '../domain/stages';
+import { taskQueues } from '../domain/task-queues';
 import type { CampaignInput, Memo } from '../workflows/messages';
-import { searchAttributeNames, signalNames, taskQueues, workflowIds } from '../workflows/messages';
+import { searchAttributeNames, signalNames, workflowIds } from '../workflows/messages';
 import { UserError, messageOf } from './errors';
 
 const CONNECT_TIMEOUT = '3s';
 const KEYWORD = 2;
+const WORKFLOW_QUEUE = 1;
 /** The dev server forgets finished workflows after a day by default. */
 const RETENTION_SECONDS = 365 * 24 * 3600;
 
@@ -98,6 +99,10 @@ type StartMemo = Partial<Digests> & { until?: Stage | null };
 export interface CampaignState {
   status: 'RUNNING' | 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'TERMINATED' | 'TIMED_OUT' | 'OTHER';
   runId: string;
+  /** That of its store. */
+  taskQueue: string;
+  /** Whose workers it waits for, once it is prepared. */
+  pool?: string;
   configDigest?: string;
   /** Digest of its terms: those that it was started with. */
   terms?: string;
@@ -108,12 +113,15 @@ export interface CampaignState {
 /** The latest run of a campaign; undefined if there was none. */
 export async function campaignState({ client }: Temporal, name: string): Promise<CampaignState | undefined> {
   try {
-    const { status, runId, memo = {} } = await client.workflow.getHandle(workflowIds.campaign(name)).describe();
+    const execution = await client.workflow.getHandle(workflowIds.campaign(name)).describe();
+    const { status, runId, taskQueue, memo = {} } = execution;
     const known = ['RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED', 'TERMINATED', 'TIMED_OUT'] as const;
-    const { configDigest, terms, until, paused } = memo as Memo & StartMemo;
+    const { configDigest, terms, until, paused, pool } = memo as Memo & StartMemo;
     return {
       status: known.find((one) => one === status.name) ?? 'OTHER',
       runId,
+      taskQueue,
+      ...(pool ? { pool } : {}),
       ...(configDigest ? { configDigest } : {}),
       ...(terms ? { terms } : {}),
       ...(until ? { until } : {}),
@@ -125,19 +133,23 @@ export async function campaignState({ client }: Temporal, name: string): Promise
   }
 }
 
-/** Starts a campaign's workflow, or takes up the one that runs under its name. One that was paused when it failed starts paused. */
+/**
+ * Starts a campaign's workflow, or takes up the one that runs under its name. One that was paused when it failed starts paused. `store`: the
+ * id of the store that it works in.
+ * @throws UserError if another home has just started one of this name.
+ */
 export async function startCampaign(
   temporal: Temporal,
-  start: Digests & { campaign: Campaign; until?: Stage | undefined; force?: boolean | undefined },
-): Promise<WorkflowHandle> {
-  const { campaign, configDigest, terms, until, force } = start;
+  start: Digests & { campaign: Campaign; store: string; until?: Stage | undefined; force?: boolean | undefined },
+): Promise<void> {
+  const { campaign, store, configDigest, terms, until, force } = start;
   const input: CampaignInput = { campaign, ...(until ? { until } : {}), ...(force ? { force } : {}) };
   const name = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
   const { workflow } = temporal.client;
   const before = await campaignState(temporal, campaign.name);
   const options: WorkflowStartOptions = {
     workflowId: workflowIds.campaign(campaign.name),
-    taskQueue: taskQueues.control,
+    taskQueue: taskQueues.control(store),
     args: [input],
     memo: { configDigest, terms, until: until ?? null },
     typedSearchAttributes: new TypedSearchAttributes([{ key: name, value: campaign.name }]),
@@ -145,10 +157,28 @@ export async function startCampaign(
     workflowIdConflictPolicy: 'USE_EXISTING',
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
   };
-  return before?.status === 'FAILED' && before.paused
+  await (before?.status === 'FAILED' && before.paused
     ? workflow.signalWithStart('campaign', { ...options, signal: signalNames.pause })
-    : workflow.start('campaign', options);
+    : workflow.start('campaign', options));
+  const now = await campaignState(temporal, campaign.name);
+  if (now && now.taskQueue !== options.taskQueue) throw ofAnotherHome(campaign.name, now);
 }
+
+/** Whether somebody takes up workflows there. */
+export async function hasWorkers({ client }: Temporal, queue: string): Promise<boolean> {
+  const { namespace } = client.options;
+  const { pollers } = await client.workflowService.describeTaskQueue({
+    ...{ namespace, taskQueue: { name: queue }, taskQueueType: WORKFLOW_QUEUE },
+  });
+  return (pollers ?? []).length > 0;
+}
+
+/** A server knows one campaign of a name, whichever home it is from. */
+export const ofAnotherHome = (name: string, { status, taskQueue }: CampaignState): UserError =>
+  new UserError(
+    `campaign ${name} ${status === 'RUNNING' ? 'is running' : 'was run'} on this Temporal server from another home (task queue ${taskQueue}); ` +
+      `give this one its own name with --name, for example --name ${name}-2, name that home with --home, or use another TEMPORAL_NAMESPACE`,
+  );
 
 const statusText = (name: string): string => name.toLowerCase().replaceAll('_', ' ');
 

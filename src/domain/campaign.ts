@@ -227,6 +227,14 @@ export const campaignFields = z.strictObject({
     .prefault({}),
   workers: z
     .strictObject({
+      /**
+       * Whose workers make the rollouts and trainings: their CAMPAIGN_POOL. Without it those that `campaign run` starts, a pool of this
+       * store and this base model.
+       */
+      pool: z
+        .string()
+        .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and dashes')
+        .optional(),
       /** Trainers that run at once: one per GPU group. */
       gpuSlots: count.default(1),
       /** GPUs of one trainer: the worker deals out those that it sees. 0: every trainer sees what the worker sees. */

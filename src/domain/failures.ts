@@ -10,6 +10,8 @@ export const failureTypes = {
 
   /** What the store holds under a reference is not what was put there. It is made again when whoever made it is asked again. */
   ArtifactDamaged: { retryable: false },
+  /** The step is of another store than this worker's: a worker that has it takes it. */
+  WrongStore: { retryable: true },
   /** No room left where the home or a temporary folder is: work goes on once there is. */
   DiskFull: { retryable: true },
 
@@ -20,6 +22,8 @@ export const failureTypes = {
   PolicyServerError: { retryable: true },
   /** 429. */
   PolicyServerBusy: { retryable: true },
+  /** It serves another base model than the campaign's: a worker whose server has it takes the step. */
+  PolicyServerWrong: { retryable: true },
   /** The server does not know the model: it was restarted, or the adapter was unloaded. */
   PolicyNotLoaded: { retryable: true },
   /** The prompt is longer than the model's context: the engine makes it a stop reason. */

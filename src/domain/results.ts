@@ -15,6 +15,8 @@ import type { SynthesisRound } from './synthesis-round';
 export interface Prepared {
   /** Base model id: folder name and hash of its files. */
   base: string;
+  /** Whose workers make its rollouts and trainings: what the campaign file names, or one of this store and this base model. */
+  pool: string;
   target: { name: string; version: string; notes?: string[] };
   /** Task ids by part: `discovery`, `heldOut`, `router` (train split), `evaluation` (test split). */
   plan: ArtifactRef;

@@ -1,10 +1,12 @@
-/** What the Python package tells of a base model's folder. Invariant: no weights are read. */
+/** What the Python package tells of a base model's folder, and what follows from which one it is. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { digest } from '../artifacts/hash';
 import { tokenCountsSchema, type TokenCounts } from '../domain/base-check';
-import { runPython } from './python';
+import type { Campaign } from '../domain/campaign';
+import { runPython, type Program } from './python';
 
 const loraModulesSchema = z.object({
   /** By their whole names, with the sizes of what goes in and comes out. */
@@ -16,12 +18,32 @@ const loraModulesSchema = z.object({
 });
 export type LoraModules = z.infer<typeof loraModulesSchema>;
 
+const idSchema = z.object({ id: z.string() });
+
 interface Asked {
   python: string;
   /** The base model's folder. */
   model: string;
   signal?: AbortSignal;
 }
+
+/**
+ * `<folder>@<hash of all files>`: another base is another policy, also in a folder of the same name. `home`: of the campaigns; it keeps what was
+ * found, so that files that have not changed are not read again. `onProgress`: in bytes. Throws BadInput where there is no model.
+ */
+export const baseModelId = async ({
+  home,
+  onProgress = () => undefined,
+  ...asked
+}: Asked & { home: string; onProgress?: (done: number, total: number) => void }): Promise<string> =>
+  idSchema.parse(await ask('base-id', {}, { ...asked, env: { CAMPAIGN_HOME: home }, onProgress })).id;
+
+/** The base of a campaign's policies. What a server cuts off at its context decides rollouts; the embedded one has the model's own. */
+export const servedBase = (model: string, { policyServer }: Pick<Campaign, 'policyServer'>): string =>
+  policyServer.kind === 'vllm' ? `${model}, ${policyServer.contextTokens} tokens` : model;
+
+/** The pool of a campaign that names none: of its store and its base. */
+export const poolOf = (of: { store: string; base: string }): string => digest(of).slice(0, 12);
 
 /** What its tokenizer does not know of some texts, in well under a second. Throws BadInput if it holds a tokenizer that can't be read. */
 export const checkTokens = async ({ texts, ...asked }: Asked & { texts: readonly string[] }): Promise<TokenCounts> =>
@@ -37,12 +59,16 @@ export const loraModules = async ({
 }: Asked & { targetModules: readonly string[] }): Promise<LoraModules> =>
   loraModulesSchema.parse(await ask('check-model', { target_modules: targetModules }, asked));
 
-async function ask(command: string, question: object, { python, model, signal }: Asked): Promise<unknown> {
+async function ask(
+  command: string,
+  question: object,
+  { model, ...program }: Asked & Pick<Program, 'env' | 'onProgress'>,
+): Promise<unknown> {
   const folder = await mkdtemp(join(tmpdir(), 'base-model-'));
   try {
     const [from, to] = [join(folder, 'question.json'), join(folder, 'answer.json')];
     await writeFile(from, JSON.stringify({ model, ...question }));
-    await runPython({ python, args: [command, '--in', from, '--out', to], ...(signal && { signal }) });
+    await runPython({ ...program, args: [command, '--in', from, '--out', to] });
     return JSON.parse(await readFile(to, 'utf8'));
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -18,7 +18,7 @@ const LOOK_SECONDS = 2;
 const IDLE_SECONDS = 120;
 const progressLine = jsonText.pipe(z.object({ done: z.number(), total: z.number() }));
 
-interface Program {
+export interface Program {
   python: string;
   args: [command: string, ...options: string[]];
   signal?: AbortSignal;

@@ -1,13 +1,13 @@
 /** Control worker: workflows, and the short steps between the long ones. */
 import { createControlActivities } from '../activities';
+import { taskQueues } from '../domain/task-queues';
 import { bundlePath } from '../workflows/bundle';
-import { taskQueues } from '../workflows/messages';
 import { dependencies, main, runWorker } from './runtime';
 
-main(() => {
+main(async () => {
   const deps = dependencies();
   return runWorker(deps, {
-    taskQueue: taskQueues.control,
+    taskQueue: taskQueues.control(await deps.store.id()),
     workflowBundle: { codePath: bundlePath },
     activities: createControlActivities(deps),
     // Label passes read all rollouts at once: a few at a time keep memory bounded.

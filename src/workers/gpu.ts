@@ -1,8 +1,8 @@
 /** GPU worker: one trainer at a time per slot. Start one per GPU group. */
 import { createGpuActivities } from '../activities';
 import { dealGpus } from '../activities/gpu-groups';
-import { taskQueues } from '../workflows/messages';
-import { policyDependencies, main, runWorker, settings } from './runtime';
+import { taskQueues } from '../domain/task-queues';
+import { policyDependencies, main, poolOfWorker, runWorker, settings } from './runtime';
 
 main(() => {
   const { gpuSlots, gpusPerTrainer } = settings();
@@ -10,7 +10,7 @@ main(() => {
   const gpus = dealGpus({ slots: gpuSlots, perTrainer: gpusPerTrainer, visible });
   const deps = { ...policyDependencies(), gpus };
   return runWorker(deps, {
-    taskQueue: taskQueues.gpu,
+    taskQueue: taskQueues.gpu(poolOfWorker()),
     activities: createGpuActivities(deps),
     maxConcurrentActivityTaskExecutions: gpuSlots,
   });

@@ -24,6 +24,7 @@ export function settings() {
     home: resolve(env['CAMPAIGN_HOME'] ?? '.campaigns'),
     python: env['CAMPAIGN_PYTHON'] ?? resolve('.venv/bin/python'),
     policyServerUrl: env['POLICY_SERVER_URL'] ?? 'http://127.0.0.1:8000',
+    pool: env['CAMPAIGN_POOL'],
     gpuSlots: Number(env['CAMPAIGN_GPU_SLOTS'] ?? 1),
     gpusPerTrainer: Number(env['CAMPAIGN_GPUS_PER_TRAINER'] ?? 0),
   };
@@ -50,6 +51,15 @@ export function policyDependencies(): PolicyDependencies & { merge: Merge } {
   return { ...deps, client, merge };
 }
 
+/** Whose steps a worker of a pool takes. */
+export function poolOfWorker(): string {
+  const { pool } = settings();
+  if (pool) return pool;
+  throw new Error(
+    'CAMPAIGN_POOL is not set: give the campaign file a workers.pool and name it here (docs/operations.md)',
+  );
+}
+
 /** Runs until it is asked to stop. `options` holds what the worker is for. */
 export async function runWorker(deps: Dependencies, options: Omit<WorkerOptions, 'connection'>): Promise<void> {
   const { address, namespace } = settings();
@@ -73,7 +83,9 @@ export async function runWorker(deps: Dependencies, options: Omit<WorkerOptions,
   });
   process.stdin.resume();
   const running = worker.run();
-  process.stdout.write(`${JSON.stringify({ type: 'ready', taskQueue: options.taskQueue })}\n`);
+  process.stdout.write(
+    `${JSON.stringify({ type: 'ready', taskQueue: options.taskQueue, store: await deps.store.id() })}\n`,
+  );
   try {
     await running;
   } finally {

@@ -1,7 +1,6 @@
 /** All timeouts, retries and heartbeats of the campaign, each with its reason. One retry policy per call: clients below retry nothing. */
 import { ActivityCancellationType, type ActivityOptions } from '@temporalio/workflow';
 import { BACKOFF } from '../domain/backoff';
-import { taskQueues } from './messages';
 
 /**
  * What can't be retried says so itself (domain/failures.ts), and a defect of the program fails at once (activities/context.ts).
@@ -23,14 +22,12 @@ const heartbeat = (heartbeatSeconds: number) => ({ heartbeatTimeout: `${heartbea
  * language model is asked about every trajectory or the base model is large, so the limit is only a backstop.
  */
 export const controlOptions = (heartbeatSeconds: number): ActivityOptions => ({
-  taskQueue: taskQueues.control,
   startToCloseTimeout: '24 hours',
   ...heartbeat(heartbeatSeconds),
 });
 
 /** A batch of rollouts runs for hours at full size and continues from its journal, so the limit is only a backstop. */
 export const rolloutOptions = (heartbeatSeconds: number): ActivityOptions => ({
-  taskQueue: taskQueues.rollouts,
   startToCloseTimeout: '24 hours',
   ...heartbeat(heartbeatSeconds),
 });
@@ -40,14 +37,7 @@ export const rolloutOptions = (heartbeatSeconds: number): ActivityOptions => ({
  * back, which the workflow waits for: pause frees the GPU without losing a step.
  */
 export const trainOptions = (heartbeatSeconds: number): ActivityOptions => ({
-  taskQueue: taskQueues.gpu,
   startToCloseTimeout: '72 hours',
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   ...heartbeat(heartbeatSeconds),
-});
-
-/** A search for a prompt is as long as a training and stops as one does, but holds no GPU. */
-export const searchOptions = (heartbeatSeconds: number): ActivityOptions => ({
-  ...trainOptions(heartbeatSeconds),
-  taskQueue: taskQueues.rollouts,
 });

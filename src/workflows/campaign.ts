@@ -2,14 +2,14 @@
  * A campaign: base rollouts -> discover -> label x N -> select -> one child per capability and per arm, side by side -> fit the router
  * -> final evaluation -> report. Invariant: what a step found is in the artifact store; the workflow holds references and summaries.
  */
-import { workflowInfo } from '@temporalio/workflow';
+import { upsertMemo, workflowInfo } from '@temporalio/workflow';
 import type { CampaignRecord } from '../domain/results';
 import { stages, type Stage } from '../domain/stages';
 import type { ArmKind } from './arms/arm';
 import { rolloutsStage, selectionStage } from './analysis';
 import { CampaignStatus } from './campaign-status';
 import { capabilitiesStage } from './children';
-import type { CampaignInput, CampaignResult } from './messages';
+import type { CampaignInput, CampaignResult, Memo } from './messages';
 import { plainRequests } from './plain';
 import { evaluationStage, routerStage } from './routing';
 import { required, type Run } from './run';
@@ -28,19 +28,23 @@ const stageOf: Record<Stage, (run: Run) => Promise<void>> = {
 
 /** The workflow over the kinds of arms that there are. */
 export const campaignWorkflow = (arms: readonly ArmKind[]) =>
-  async function campaign({ campaign: config, until, force = false }: CampaignInput): Promise<CampaignResult> {
+  async function campaign({ campaign: given, until, force = false }: CampaignInput): Promise<CampaignResult> {
     const startedAt = Date.now();
-    const status = new CampaignStatus(config);
+    const status = new CampaignStatus(given);
     const prepared = await status.gate.step(() =>
-      control(config, 'check the parts and split the tasks').prepare({ campaign: config }),
+      control(given, 'check the parts and split the tasks').prepare({ campaign: given }),
     );
+    const { pool } = prepared;
+    // Whoever starts workers later has to know it.
+    upsertMemo({ pool } satisfies Memo);
+    const config = { ...given, workers: { ...given.workers, pool } };
     const run: Run = { config, arms, prepared, force, status, found: {} };
     for (const stage of stages) {
       await status.stage(stage, () => stageOf[stage](run));
       if (stage === until) break;
     }
     const record: CampaignRecord = {
-      campaign: config,
+      campaign: given,
       workflowId: workflowInfo().workflowId,
       startedAt,
       finishedAt: Date.now(),

@@ -1,4 +1,4 @@
-/** What goes into and out of the workflows: inputs, results, signals, updates, queries, search attributes, task queues. Small values only. */
+/** What goes into and out of the workflows: inputs, results, signals, updates, queries, search attributes. Small values only. */
 import type { Waiting } from '../domain/approval';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
@@ -6,8 +6,6 @@ import type { Candidate } from '../domain/capability';
 import type { SelectionResult } from '../domain/results';
 import type { SynthesisRound } from '../domain/synthesis-round';
 import type { Stage } from '../domain/stages';
-
-export const taskQueues = { control: 'control', rollouts: 'rollouts', gpu: 'gpu' } as const;
 
 export interface CampaignInput {
   campaign: Campaign;
@@ -74,6 +72,8 @@ export const searchAttributeNames = {
 /** What can be read of a campaign's workflow without a worker, beside what `campaign run` put there when it started it. */
 export interface Memo {
   paused?: boolean;
+  /** Whose workers make its rollouts and trainings, once it is prepared. */
+  pool?: string;
 }
 
 /** A child as its parent names it. */

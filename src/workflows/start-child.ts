@@ -10,7 +10,7 @@ import type { ArmResult, CapabilityResult } from '../domain/results';
 import type { ArmInput } from './arm';
 import type { CapabilityInput } from './capability';
 import { reasonOf, resultingReason } from './failure';
-import { searchAttributeNames, taskQueues, workflowIds } from './messages';
+import { searchAttributeNames, workflowIds } from './messages';
 import type { Run } from './run';
 
 const campaignAttribute = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
@@ -79,7 +79,6 @@ async function afterItsEarlierRun<R>(start: () => Promise<R>): Promise<R> {
 
 const childOptions = (campaign: Campaign, o: { workflowId: string; kind: string; name: string }) => ({
   workflowId: o.workflowId,
-  taskQueue: taskQueues.control,
   parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
   staticSummary: `${o.kind}: ${o.name}`,
   typedSearchAttributes: new TypedSearchAttributes([

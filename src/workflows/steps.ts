@@ -1,5 +1,5 @@
 /** The activities as workflow steps: proxies with a summary for Temporal's UI. */
-import { proxyActivities, type ActivityOptions } from '@temporalio/workflow';
+import { proxyActivities, workflowInfo, type ActivityOptions } from '@temporalio/workflow';
 import type {
   AnalysisActivities,
   ControlActivities,
@@ -12,9 +12,23 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { PlanPart } from '../domain/results';
 import type { FixedPolicy } from '../domain/rollout';
-import { controlOptions, rolloutOptions, searchOptions, trainOptions } from './activity-options';
+import { taskQueues } from '../domain/task-queues';
+import { controlOptions, rolloutOptions, trainOptions } from './activity-options';
 
-const withSummary = (options: ActivityOptions, summary: string): ActivityOptions => ({ ...options, summary });
+type Steps<A> = { [Name in keyof A]: A[Name] extends (input: infer I) => infer R ? (input: I) => R : never };
+
+/** With every step goes the workflow's own queue, which is that of its store: a worker with another store does not begin it. */
+function steps<A extends object>(options: ActivityOptions): Steps<A> {
+  const proxies = proxyActivities(options);
+  const get = (_: object, name: string) => (input: unknown) => proxies[name]!(input, workflowInfo().taskQueue);
+  return new Proxy({}, { get }) as Steps<A>;
+}
+
+/** `prepare` finds the pool of a campaign that names none. */
+function queueOf(kind: 'rollouts' | 'gpu', { pool }: Campaign['workers']): { taskQueue: string } {
+  if (pool === undefined) throw new Error('a step of a pool came before `prepare`');
+  return { taskQueue: taskQueues[kind](pool) };
+}
 
 /** A language model or an environment may be silent for so long as it is given, and then it is that which ends the wait. */
 const AFTER_TIMEOUT_SECONDS = 60;
@@ -35,21 +49,24 @@ const longest = ({ heartbeatSeconds }: Campaign['workers'], limits: readonly unk
   );
 
 export const control = ({ workers }: Campaign, summary: string) =>
-  proxyActivities<ControlActivities>(withSummary(controlOptions(workers.heartbeatSeconds), summary));
+  steps<ControlActivities>({ ...controlOptions(workers.heartbeatSeconds), summary });
 export const analysis = (campaign: Campaign, summary: string) =>
-  proxyActivities<AnalysisActivities>(withSummary(controlOptions(silenceOf(campaign)), summary));
-export const rollouts = (campaign: Campaign, summary: string) =>
-  proxyActivities<RolloutActivities>(withSummary(rolloutOptions(silenceInRollouts(campaign)), summary));
-/** A search is told to stop as a training is, and waits for replies as an analyst does. */
+  steps<AnalysisActivities>({ ...controlOptions(silenceOf(campaign)), summary });
+export const rollouts = (campaign: Campaign, summary: string) => {
+  const options = rolloutOptions(silenceInRollouts(campaign));
+  return steps<RolloutActivities>({ ...options, ...queueOf('rollouts', campaign.workers), summary });
+};
+/** A search is told to stop as a training is, and waits for replies as an analyst does; but it holds no GPU. */
 export const promptSearch = (
   { workers }: Campaign,
   { name, timeoutSeconds }: { name: string; timeoutSeconds: number },
 ) => {
   const silence = longest(workers, [timeoutSeconds]);
-  return proxyActivities<RolloutActivities>(withSummary(searchOptions(silence), `search for a prompt: ${name}`));
+  const summary = `search for a prompt: ${name}`;
+  return steps<RolloutActivities>({ ...trainOptions(silence), ...queueOf('rollouts', workers), summary });
 };
 export const gpu = ({ workers }: Campaign, summary: string) =>
-  proxyActivities<GpuActivities>(withSummary(trainOptions(workers.heartbeatSeconds), summary));
+  steps<GpuActivities>({ ...trainOptions(workers.heartbeatSeconds), ...queueOf('gpu', workers), summary });
 
 export const basePolicy = (base: string): FixedPolicy => ({ base, adapters: [] });
 /** Seeds of a synthesized environment, without those that say a test task's text. `easier`: share of the instances. */

@@ -20,6 +20,7 @@ import { artifactRefSchema } from '../../src/domain/artifacts';
 import { openingOf, type Message } from '../../src/domain/messages';
 import { reportSchema, type Report } from '../../src/domain/report';
 import type { ScoredRollout } from '../../src/domain/rollout';
+import { taskQueues } from '../../src/domain/task-queues';
 import { createShop } from '../../src/environments/shop';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import { createMerger, type Merge } from '../../src/policy/merge';
@@ -28,7 +29,7 @@ import { rollOut } from '../../src/rollout/engine';
 import { readScored } from '../../src/rollout/read';
 import { createResolver } from '../../src/rollout/resolve';
 import { firstUserMessage, fittedRouterSchema, type FittedRouter } from '../../src/routing/router';
-import { searchAttributeNames, taskQueues } from '../../src/workflows/messages';
+import { searchAttributeNames } from '../../src/workflows/messages';
 import { startEmbeddedServer } from '../support/embedded-server';
 import { quiet, start } from '../workflows/environment';
 
@@ -67,6 +68,9 @@ async function devServer(): Promise<TestWorkflowEnvironment> {
   return env;
 }
 
+const POOL = 'here';
+const controlQueue = async () => taskQueues.control(await store.id());
+
 /** The three workers of a campaign in this process, with the real activities. */
 async function workers(env: TestWorkflowEnvironment, client: PolicyClient, merge: Merge): Promise<Worker[]> {
   const deps = { store, home, python, kinds, environments: new EnvironmentPool(store, kinds.environments), client };
@@ -76,7 +80,7 @@ async function workers(env: TestWorkflowEnvironment, client: PolicyClient, merge
     logger: new DefaultLogger('ERROR'),
   });
   const at = { connection: env.nativeConnection, namespace: env.namespace ?? 'default' };
-  const { control, rollouts, gpu } = taskQueues;
+  const [control, rollouts, gpu] = [await controlQueue(), taskQueues.rollouts(POOL), taskQueues.gpu(POOL)];
   return Promise.all([
     Worker.create({ ...at, taskQueue: control, workflowBundle, activities: createControlActivities(deps) }),
     Worker.create({ ...at, taskQueue: rollouts, activities: createRolloutActivities(deps) }),
@@ -85,7 +89,8 @@ async function workers(env: TestWorkflowEnvironment, client: PolicyClient, merge
 }
 
 beforeAll(async () => {
-  const campaign = loadCampaign({ file, registry: kinds });
+  const loaded = loadCampaign({ file, registry: kinds });
+  const campaign = { ...loaded, workers: { ...loaded.workers, pool: POOL } };
   const [env, server] = await Promise.all([
     devServer(),
     startEmbeddedServer({ model: campaign.baseModel.path, args: ['--threads', '2'] }),
@@ -98,7 +103,7 @@ beforeAll(async () => {
     concurrency: 64,
   });
   try {
-    const run = await start(env, { campaign });
+    const run = await start(env, { campaign }, await controlQueue());
     const all = await workers(env, client, merge);
     await all.reduce<() => Promise<unknown>>(
       (body, worker) => () => worker.runUntil(body),

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import {
   appendFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -15,12 +16,13 @@ import {
   truncateSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import { canonical, digest, sha256 } from '../../src/artifacts/hash';
 import { openJournal } from '../../src/artifacts/journal';
 
+const repository = resolve(__dirname, '..', '..');
 let root: string;
 beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'artifacts-'))));
 afterEach(() => rmSync(root, { recursive: true, force: true }));
@@ -55,6 +57,30 @@ describe('hash', () => {
 });
 
 describe('folder store', () => {
+  test('has an id that is made once, whoever asks at the same moment, and that moves with it', async () => {
+    const folder = join(root, 'store');
+    const script = `require(${JSON.stringify(join(repository, 'test/support/register.cjs'))});
+      const { openFolderStore } = require(${JSON.stringify(join(repository, 'src/artifacts/folder-store'))});
+      openFolderStore(process.argv[1]).id().then((id) => process.stdout.write(id));`;
+    const asked = Array.from({ length: 4 }, async () => {
+      const child = spawn(process.execPath, ['-e', script, folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+      let said = '';
+      for await (const chunk of child.stdout) said += String(chunk);
+      return said;
+    });
+    const here = Array.from({ length: 8 }, () => openFolderStore(folder).id());
+    const ids = new Set(await Promise.all([...asked, ...here]));
+    const [id] = ids;
+    expect([...ids]).toEqual([expect.stringMatching(/^[0-9a-f]{12}$/)]);
+    cpSync(folder, join(root, 'moved'), { recursive: true });
+    expect(await openFolderStore(join(root, 'moved')).id()).toBe(id);
+    expect(await openFolderStore(join(root, 'another')).id()).not.toBe(id);
+    writeFileSync(join(folder, 'id'), '');
+    await expect(openFolderStore(folder).id()).rejects.toThrow(
+      /artifacts-\w+\/store\/id does not hold the id of a store; write it/,
+    );
+  });
+
   test('puts, finds, reads; the first artifact under a key stays', async () => {
     const store = openFolderStore(root);
     const first = await store.put(text('k', 'one'));

@@ -15,14 +15,16 @@ import { campaignSchema } from '../../src/domain/campaign';
 import type { AnalysisHeartbeat } from '../../src/domain/progress';
 import type { CampaignRecord } from '../../src/domain/results';
 import type { RolloutSummary } from '../../src/domain/rollout-summary';
+import { poolOf } from '../../src/policy/base-model';
 import { registry } from '../../src/registry';
+import { python } from '../support/embedded-server';
 import { namesIn } from '../support/names-in';
 import { scoredRollout } from '../support/scored-rollout';
 
 const home = mkdtempSync(join(tmpdir(), 'control-'));
 const store = openFolderStore(join(home, 'artifacts'));
 const environments = new EnvironmentPool(store, registry.environments);
-const activities = createControlActivities({ store, environments, kinds: registry, home, python: 'python' });
+const activities = createControlActivities({ store, environments, kinds: registry, home, python });
 const campaign = campaignSchema.parse({
   name: 'told',
   target: { kind: 'builtin', name: 'shop' },
@@ -55,7 +57,7 @@ test.each([
   ['what somebody else wrote', new SyntaxError('Unexpected token < in JSON'), false],
   ['no connection', Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }), false],
 ])('%s (%s) fails the step at once: %s', async (_what, error, atOnce) => {
-  const { step } = mapped({ step: () => Promise.reject(error) }, { home });
+  const { step } = mapped({ step: () => Promise.reject(error) }, { home, store });
   const failure: unknown = await new MockActivityEnvironment().run(step).catch((thrown: unknown) => thrown);
   expect(failure instanceof ApplicationFailure && failure.nonRetryable).toBe(atOnce);
   expect(failure).toMatchObject({ message: error.message, ...(atOnce && { type: error.name, cause: error }) });
@@ -68,11 +70,27 @@ const rollouts = () => put('rollouts', `${JSON.stringify(scoredRollout({ name: '
 test('preparing: every piece of the base model that was hashed, every list of tasks', async () => {
   const { result, beats } = await run(activities.prepare, { campaign });
   expect(result.base).toMatch(/^base@[0-9a-f]{12}$/);
+  expect(result.pool).toBe(poolOf({ store: await store.id(), base: result.base }));
   const hashed = beats.filter(({ title }) => title === 'hash the base model');
   const last = hashed.at(-1)!;
   expect(last.done).toBe(last.total);
   expect(hashed.length).toBeGreaterThanOrEqual(readdirSync(campaign.baseModel.path).length);
   expect(beats).toContainEqual({ kind: 'analysis', title: 'read the tasks', done: 2, total: 2 });
+});
+
+test('the pool is that of the store and of the base model, unless the campaign file names one', async () => {
+  const prepared = async (over: object) =>
+    (await run(activities.prepare, { campaign: campaignSchema.parse({ ...campaign, ...over }) })).result;
+  const policyServer = { kind: 'vllm', url: 'http://127.0.0.1:1' };
+  const [own, other, named] = [
+    await prepared({}),
+    await prepared({ policyServer }),
+    await prepared({ workers: { pool: 'night' } }),
+  ];
+  expect(own.pool).toMatch(/^[0-9a-f]{12}$/);
+  expect(new Set([own.pool, other.pool, named.pool]).size).toBe(3);
+  expect(named.pool).toBe('night');
+  expect(poolOf({ store: 'another', base: own.base })).not.toBe(own.pool);
 });
 
 test('the context of a server that is not ours is part of what the base model is', async () => {

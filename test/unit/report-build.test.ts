@@ -148,6 +148,7 @@ async function fullRecord(): Promise<CampaignRecord> {
     stageSeconds: { rollouts: 1 },
     prepared: {
       base: 'base@1',
+      pool: 'pool',
       target: { name: 'shop', version: '1' },
       plan: await json('plan', {}),
       tasks: { discovery: 7, heldOut: 5, router: 3, evaluation: 4 },

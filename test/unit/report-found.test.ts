@@ -123,6 +123,7 @@ async function recordOf(o: { discovery: Discovery; passes: LabelPass[]; rounds?:
     stoppedAfter: 'capabilities',
     prepared: {
       base: 'base@1',
+      pool: 'pool',
       target: { name: 'shop', version: '1' },
       plan: await json({}),
       tasks: { discovery: 4, heldOut: 0, router: 0, evaluation: 0 },

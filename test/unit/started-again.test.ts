@@ -17,8 +17,9 @@ import { campaignToEnd } from '../../src/cli/run/to-end';
 import { registerSearchAttributes } from '../../src/cli/temporal';
 import { readStatus } from '../../src/cli/watch/status-file';
 import type { Campaign } from '../../src/domain/campaign';
+import { taskQueues } from '../../src/domain/task-queues';
 import { renderReport } from '../../src/report/render';
-import { signalNames, taskQueues } from '../../src/workflows/messages';
+import { signalNames } from '../../src/workflows/messages';
 import { reportFixture } from '../support/report-fixture';
 
 jest.setTimeout(120_000);
@@ -52,7 +53,7 @@ async function run(name: string, step: (start: number) => string | void | Promis
     mkdirSync(join(home.root, name), { recursive: true });
     writeFileSync(join(home.root, name, 'report.json'), report);
   };
-  const at = { connection: env.nativeConnection, taskQueue: taskQueues.control };
+  const at = { connection: env.nativeConnection, taskQueue: taskQueues.control('store') };
   const worker = await Worker.create({ ...at, workflowBundle, activities: { work } });
   const say = (text: string) => void notes.push(text);
   const ended = worker.runUntil(
@@ -61,6 +62,7 @@ async function run(name: string, step: (start: number) => string | void | Promis
       temporal: temporal(),
       options: { home: home.root },
       campaign: { name, seed: 1 } as Campaign,
+      ...{ store: 'store', pool: 'pool' },
       configDigest: 'digest',
       terms: 'terms',
       output: { note: (_stage, text) => say(text), show: () => undefined },

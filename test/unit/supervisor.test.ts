@@ -523,8 +523,8 @@ describe('why a campaign failed', () => {
 });
 
 describe('a name that Temporal knows', () => {
-  const state = { runId: 'r', configDigest: 'a', terms: 't' };
-  const about = { name: 'demo', configDigest: 'a', terms: 't' };
+  const state = { runId: 'r', taskQueue: 'control-s', configDigest: 'a', terms: 't' };
+  const about = { name: 'demo', store: 's', configDigest: 'a', terms: 't' };
   it.each([
     ['is new', undefined, undefined, 'start'],
     ['is running', { ...state, status: 'RUNNING' }, undefined, 'attach'],
@@ -550,8 +550,14 @@ describe('a name that Temporal knows', () => {
   });
 
   it('with another configuration is refused with the fix', () => {
-    expect(() => decide({ ...about, state: { runId: 'r', status: 'FAILED', configDigest: 'b' } })).toThrow(
+    expect(() => decide({ ...about, state: { ...state, status: 'FAILED', configDigest: 'b' } })).toThrow(
       'was run with another configuration; give this one its own name with --name, for example --name demo-2',
+    );
+  });
+
+  it.each(['RUNNING', 'COMPLETED', 'FAILED'] as const)('of another home (%s) is refused with the fixes', (status) => {
+    expect(() => decide({ ...about, state: { ...state, status, taskQueue: 'control-other' } })).toThrow(
+      /(is running|was run) on this Temporal server from another home \(task queue control-other\); give this one its own name with --name, for example --name demo-2, name that home with --home, or/,
     );
   });
 });

@@ -309,23 +309,32 @@ describe('an activity says what it does or waits for:', () => {
   const lost = 'its worker was lost';
 
   it.each([
-    ['train', 'waits for a gpu slot'],
-    ['rollOut', 'waits for a rollouts worker'],
-    ['fitRouter', 'waits for a rollouts worker'],
-    ['label', 'waits for a control worker'],
-  ])('%s that no worker has', (type, expected) => {
-    expect(text({ ...scheduled, type })).toEqual([expected]);
+    ['gpu-p1', 'waits for a gpu slot (gpu-p1)'],
+    ['rollouts-my-pool', 'waits for a rollouts worker (rollouts-my-pool)'],
+    ['control-a1', 'waits for a control worker (control-a1)'],
+    [undefined, 'waits for a worker'],
+  ])('one that no worker has taken from %s', (queue, expected) => {
+    expect(text({ ...scheduled, type: 'weighAdapters', ...(queue !== undefined && { queue }) })).toEqual([expected]);
   });
 
   it('one that waits is never silent, and shows no rollouts of the attempt before', () => {
-    const waits = { ...scheduled, attempt: 2, heartbeat, heartbeatAt: now - 900_000, lastFailure: lost };
-    expect(text(waits)).toEqual([`step 3/24 · reward 0.50 · waits for a gpu slot · attempt 2 after: ${lost}`]);
+    const waits = {
+      ...scheduled,
+      queue: 'gpu-p1',
+      attempt: 2,
+      heartbeat,
+      heartbeatAt: now - 900_000,
+      lastFailure: lost,
+    };
+    expect(text(waits)).toEqual([`step 3/24 · reward 0.50 · waits for a gpu slot (gpu-p1) · attempt 2 after: ${lost}`]);
   });
 
   it('one that is tried again later', () => {
-    const later = { ...scheduled, attempt: 3, nextAttemptAt: now + 12_000, lastFailure: 'no room' };
+    const later = { ...scheduled, queue: 'gpu-p1', attempt: 3, nextAttemptAt: now + 12_000, lastFailure: 'no room' };
     expect(text(later)).toEqual(['attempt 3 in 12 s: no room']);
-    expect(text({ ...later, nextAttemptAt: now - 1 })).toEqual(['waits for a gpu slot · attempt 3 after: no room']);
+    expect(text({ ...later, nextAttemptAt: now - 1 })).toEqual([
+      'waits for a gpu slot (gpu-p1) · attempt 3 after: no room',
+    ]);
   });
 
   it('one that has begun is silent from its own beginning', () => {

@@ -10,16 +10,20 @@ import {
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
 import { resolve } from 'node:path';
+import { taskQueues } from '../../src/domain/task-queues';
 import type { CampaignInput } from '../../src/workflows/messages';
-import { searchAttributeNames, taskQueues } from '../../src/workflows/messages';
+import { searchAttributeNames } from '../../src/workflows/messages';
 import type { campaign } from '../../src/workflows';
-import type { Activities } from './fake-activities';
+import { POOL, type Activities } from './fake-activities';
 
 const venv = resolve(__dirname, '..', '..', '.venv', 'bin');
 
 export function quiet(): void {
   Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR' } } });
 }
+
+/** Id of a store that nobody opens. */
+export const STORE = 'store';
 
 const MAX_STARTS = 3;
 const START_MS = 20_000;
@@ -72,6 +76,13 @@ export const workflowBundle = (): Promise<WorkflowBundleWithSourceMap> =>
     logger: new DefaultLogger('ERROR'),
   }));
 
+/** Of campaigns whose activities are not real: by kind of worker. */
+export const queues = {
+  control: taskQueues.control(STORE),
+  rollouts: taskQueues.rollouts(POOL),
+  gpu: taskQueues.gpu(POOL),
+} as const;
+
 /** Runs `body` beside workers on all three queues. */
 export async function withWorkers<T>(
   env: TestWorkflowEnvironment,
@@ -81,12 +92,12 @@ export async function withWorkers<T>(
   const options = { connection: env.nativeConnection, namespace: env.namespace ?? 'default' };
   const control = await Worker.create({
     ...options,
-    taskQueue: taskQueues.control,
+    taskQueue: queues.control,
     workflowBundle: await workflowBundle(),
     activities,
   });
   const others = await Promise.all(
-    [taskQueues.rollouts, taskQueues.gpu].map((taskQueue) =>
+    [queues.rollouts, queues.gpu].map((taskQueue) =>
       // The answer to a heartbeat is how a running activity hears that it is cancelled.
       Worker.create({ ...options, taskQueue, activities, maxHeartbeatThrottleInterval: '1s' }),
     ),
@@ -95,9 +106,13 @@ export async function withWorkers<T>(
   return control.runUntil(gpu.runUntil(rollouts.runUntil(body)));
 }
 
-export const start = (env: TestWorkflowEnvironment, input: CampaignInput): Promise<WorkflowHandle<typeof campaign>> =>
+export const start = (
+  env: TestWorkflowEnvironment,
+  input: CampaignInput,
+  taskQueue: string = queues.control,
+): Promise<WorkflowHandle<typeof campaign>> =>
   env.client.workflow.start<typeof campaign>('campaign', {
     workflowId: input.campaign.name,
-    taskQueue: taskQueues.control,
+    taskQueue,
     args: [input],
   });

@@ -14,6 +14,9 @@ import type { CampaignRecord } from '../../src/domain/results';
 import type { RolloutSummary } from '../../src/domain/rollout-summary';
 import type { FixedPolicy, Hints } from '../../src/domain/rollout';
 
+/** Whose workers the fake `prepare` names. */
+export const POOL = 'pool';
+
 export const artifact = (name: string): ArtifactRef => ({
   uri: `artifact:${name}`,
   sha256: name,
@@ -84,6 +87,7 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
   const activities: Activities = {
     prepare: async () => ({
       base: 'base@1',
+      pool: POOL,
       target: { name: 'shop', version: '1' },
       plan: artifact('plan'),
       tasks: { discovery: 4, heldOut: 2, router: 4, evaluation: 4 },

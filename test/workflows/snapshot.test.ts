@@ -10,8 +10,8 @@ import type { ProgressOutput } from '../../src/cli/watch/progress-output';
 import { Rates } from '../../src/cli/watch/rates';
 import { takeSnapshot, type Snapshot } from '../../src/cli/watch/snapshot';
 import { frameLines } from '../../src/cli/watch/terminal';
-import { signalNames, taskQueues } from '../../src/workflows/messages';
-import { devServer, quiet, start, workflowBundle } from './environment';
+import { signalNames } from '../../src/workflows/messages';
+import { devServer, queues, quiet, start, workflowBundle } from './environment';
 import { config, fakeActivities, type Activities } from './fake-activities';
 
 jest.setTimeout(60_000);
@@ -30,18 +30,18 @@ afterAll(() => env?.teardown());
 
 /** Runs `body` beside workers on these queues only. */
 async function beside<T>(
-  queues: (keyof typeof taskQueues)[],
+  kinds: (keyof typeof queues)[],
   replaced: Partial<Activities>,
   body: () => Promise<T>,
 ): Promise<T> {
   const { activities } = fakeActivities(replaced);
   const workers = await Promise.all(
-    queues.map(async (queue) =>
+    kinds.map(async (kind) =>
       Worker.create({
         connection: env.nativeConnection,
-        taskQueue: queue,
+        taskQueue: queues[kind],
         activities,
-        ...(queue === 'control' ? { workflowBundle: await workflowBundle() } : {}),
+        ...(kind === 'control' ? { workflowBundle: await workflowBundle() } : {}),
       }),
     ),
   );
@@ -74,10 +74,11 @@ test('what waits for a worker is told from what one has', async () => {
     const before = Date.now();
     await start(env, { campaign: config({ name: 'waits' }) });
     const waits = await seen('waits', ({ activities }) => activities.length > 0);
+    const queue = 'rollouts-pool';
     expect(waits.activities).toEqual([
-      { id: expect.any(String), workflowId: 'waits', type: 'checkBase', state: 'scheduled', attempt: 1 },
+      { id: expect.any(String), workflowId: 'waits', type: 'checkBase', queue, state: 'scheduled', attempt: 1 },
     ]);
-    expect(tree(waits)).toMatch(/▸ rollouts .*waits for a rollouts worker/);
+    expect(tree(waits)).toMatch(/▸ rollouts .*waits for a rollouts worker \(rollouts-pool\)/);
     await beside(['rollouts'], { rollOut: () => held }, async () => {
       const rollsOut = ({ activities: [one] }: Snapshot) => one?.type === 'rollOut' && one.state === 'started';
       const runs = await seen('waits', rollsOut);
@@ -119,7 +120,7 @@ test('stage, children and their activities are known without a worker', async ()
     'capability tell_what_is_asked',
   ]);
   expect(tree(snapshot)).toMatch(
-    /✓ selection\n▸ capabilities\n▸ {3}\w+ {2,}waits for a gpu slot\n▸ {3}\w+ {2,}waits for a gpu slot\n· router/,
+    /✓ selection\n▸ capabilities\n▸ {3}\w+ {2,}waits for a gpu slot \(gpu-pool\)\n▸ {3}\w+ {2,}waits for a gpu slot \(gpu-pool\)\n· router/,
   );
   expect(tree(snapshot)).toContain('no worker answers');
 });
@@ -156,7 +157,7 @@ test('a campaign that failed says why, in the words of the innermost failure', a
 test('code that fails is told from a worker that is away, and ends a run', async () => {
   const workflowsPath = resolve(__dirname, '..', 'fixtures', 'failing-code', 'workflows.ts');
   const bundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
-  const at = { connection: env.nativeConnection, taskQueue: taskQueues.control };
+  const at = { connection: env.nativeConnection, taskQueue: queues.control };
   const worker = await Worker.create({ ...at, workflowBundle: bundle });
   const notes: string[] = [];
   const output = { show: () => undefined, note: (_stage: string, text: string) => void notes.push(text) };
@@ -164,7 +165,7 @@ test('code that fails is told from a worker that is away, and ends a run', async
     const workflowId = 'changed';
     await env.client.workflow.start('campaign', {
       workflowId,
-      taskQueue: taskQueues.control,
+      taskQueue: queues.control,
       workflowTaskTimeout: '1s',
     });
     const signal = new AbortController().signal;

@@ -16,7 +16,7 @@ from itertools import count
 from trainer.serve.chat import ChatFormat
 from trainer.serve.engine_client import EngineClient
 from trainer.serve.errors import BadRequest, MethodNotAllowed, NotFound, RequestError, TooLarge, Unavailable
-from trainer.serve.generation import GenerationRequest, Outcome
+from trainer.serve.generation import GenerationRequest, Outcome, Ready
 from trainer.serve.metrics import exposition
 from trainer.serve.protocol import (
     ChatRequest,
@@ -44,8 +44,9 @@ class ClientGone(Exception):
 class App:
     """Routes of docs/policy-server.md."""
 
-    def __init__(self, *, engine: EngineClient, chat: ChatFormat, context: int, base_name: str) -> None:
-        self._engine, self._chat, self._context, self._base = engine, chat, context, base_name
+    def __init__(self, *, engine: EngineClient, chat: ChatFormat, ready: Ready, base_name: str) -> None:
+        self._engine, self._chat, self._context = engine, chat, ready.context
+        self._base, self._base_id = base_name, ready.base_id
         self._outcomes: Counter[str] = Counter()
         self._numbers = count()
         self._started = int(time.time())
@@ -141,7 +142,7 @@ class App:
 
     async def _models(self, _body: bytes, _receive: Receive) -> Answer:
         card = {"object": "model", "created": self._started, "owned_by": "campaign", "max_model_len": self._context}
-        models = [{"id": self._base, "root": self._base, "parent": None, **card}]
+        models = [{"id": self._base, "root": self._base_id, "parent": None, **card}]
         adapters = await self._engine.call("names")
         models += [{"id": name, "root": name, "parent": self._base, **card} for name in adapters]
         return _json({"object": "list", "data": models})

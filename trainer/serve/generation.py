@@ -43,3 +43,4 @@ class Ready:
 
     context: int
     eos: frozenset[int]
+    base_id: str

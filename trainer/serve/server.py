@@ -63,7 +63,7 @@ async def _serve(args: argparse.Namespace, listener: socket.socket, engine: Engi
         found = [config for name in (CONFIG, GATE_CONFIG) for config in args.adapters_dir.glob(f"*/{name}")]
         for config in sorted(found):
             await engine.call("load", (config.parent.name, str(config.parent)))
-    app = App(engine=engine, chat=chat, context=ready.context, base_name=args.model_name)
+    app = App(engine=engine, chat=chat, ready=ready, base_name=args.model_name)
     config = uvicorn.Config(
         app,
         lifespan="off",

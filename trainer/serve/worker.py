@@ -23,6 +23,7 @@ from typing import Any
 import torch
 from transformers.utils import logging as transformers_logging
 
+from trainer.base_id import base_id
 from trainer.serve.engine import Engine
 from trainer.serve.errors import RequestError
 from trainer.serve.generation import GenerationRequest, Ready
@@ -112,14 +113,16 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)  # a signal to the group is the front's to handle
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     front = Connection(int(sys.argv[1]))
+    options = json.loads(sys.argv[2])
     try:
-        engine = build(**json.loads(sys.argv[2]))
+        engine = build(**options)
+        base = base_id(Path(options["model"]))
     except (ValueError, OSError) as error:
         front.send((0, RequestError(str(error))))
         return
     engine.start()
     worker = Worker(engine, front)
-    worker.send(0, Ready(context=engine.context, eos=engine.eos))
+    worker.send(0, Ready(context=engine.context, eos=engine.eos, base_id=base))
     worker.serve()
     engine.stop()
     engine.join(SHUTDOWN_SECONDS)

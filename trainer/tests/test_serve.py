@@ -13,9 +13,15 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from trainer.base_id import base_id
 from trainer.merge.cat import merge
 from trainer.merge.job import MergeJob, Part
 from trainer.tests.serving import CONVERSATION, EOS, ask, metrics, running_server
+
+
+def test_the_base_model_is_told_as_which_one_it_is(url, tiny_model_dir):
+    [card] = [one for one in httpx.get(f"{url}/v1/models").json()["data"] if one["parent"] is None]
+    assert card["root"] == base_id(tiny_model_dir)
 
 
 def test_a_completion_holds_the_sampled_ids_and_the_policys_logprobs(url, tiny_model_dir, shop_tools):

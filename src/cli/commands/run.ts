@@ -55,14 +55,17 @@ export function runCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (file: string, _options: unknown, command: Command) => {
       const options = allOptions<StartOptions & CommonOptions>(command);
-      const { campaign, decision } = await lazy.start().startFile({
+      const { campaign, decision, waitsFor } = await lazy.start().startFile({
         ...{ file, at: temporalOf(options), home: homeOf(options), options },
       });
       const said = { start: 'started', attach: 'is running already', show: 'has ended already' }[decision];
       console.log(
         options.json
-          ? JSON.stringify({ campaign, status: said })
-          : `campaign ${campaign} ${said}; \`campaign watch ${campaign}\` follows it`,
+          ? JSON.stringify({ campaign, status: said, ...(waitsFor && { waitsFor }) })
+          : [
+              `campaign ${campaign} ${said}; \`campaign watch ${campaign}\` follows it`,
+              ...(waitsFor ? [`none of the ${waitsFor} runs now: it waits until one is started`] : []),
+            ].join('\n'),
       );
     });
 

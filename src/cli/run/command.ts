@@ -2,7 +2,11 @@
  * `campaign run` and `campaign serve`: everything on this machine. Invariant: nothing is started before the checks have passed and the
  * home is ours; whatever was started is stopped before the command returns, however it ends.
  */
+import { join } from 'node:path';
+import { openFolderStore } from '../../artifacts/folder-store';
+import type { Campaign } from '../../domain/campaign';
 import type { Stage } from '../../domain/stages';
+import { baseModelId, poolOf, servedBase } from '../../policy/base-model';
 import { refuseNameOfAnalysis } from '../analyse/places';
 import { configDigest, loadCampaign, termsDigest, type CampaignOverrides } from '../campaign-file';
 import { checkBridge } from '../checks/bridge';
@@ -33,6 +37,9 @@ export type RunOptions = ServeOptions &
     exit?: boolean;
   };
 
+/** A small model takes no longer. */
+const HASHING_MS = 5000;
+
 /** @returns the exit code. */
 export async function runCampaign(file: string, options: RunOptions): Promise<number> {
   const campaign = loadCampaign({ file, overrides: options });
@@ -54,13 +61,15 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
   requireAll(checks);
   const work = async (run: SupervisedRun) => {
     for (const warning of warningsOf(checks)) run.output.note('campaign', `warning: ${warning}`);
+    const store = await openFolderStore(join(home.root, 'artifacts')).id();
+    const pool = campaign.workers.pool ?? (await ownPool(run, campaign, store));
     const server = await startTemporal(run, campaign.name);
     try {
       return await runToEnd({
         ...run,
         ...server,
         options,
-        campaign,
+        ...{ campaign, store, pool },
         configDigest: await configDigest({ campaign, file }),
         terms: termsDigest(campaign),
       });
@@ -69,6 +78,26 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
     }
   };
   return supervised({ options, campaign: campaign.name, work });
+}
+
+/** Of a campaign whose file names none. */
+async function ownPool({ home, output, interruption }: SupervisedRun, campaign: Campaign, store: string) {
+  const { path: folder } = campaign.baseModel;
+  const long = setTimeout(
+    () => output.note('services', `hashing ${folder}, once as long as its files stay`),
+    HASHING_MS,
+  );
+  try {
+    const model = await baseModelId({
+      python: pythonPath(),
+      home: home.root,
+      model: folder,
+      signal: interruption.signal,
+    });
+    return poolOf({ store, base: servedBase(model, campaign) });
+  } finally {
+    clearTimeout(long);
+  }
 }
 
 /** The Temporal server and UI of a home, until Ctrl-C. @returns the exit code. */
@@ -92,7 +121,7 @@ type Prepared = CampaignRun & SupervisedRun & TemporalServer & { options: RunOpt
 
 async function runToEnd(run: Prepared): Promise<number> {
   const { options, link, output, supervisor, interruption } = run;
-  const ended = await campaignToEnd({ ...run, startWorkers: () => startWorkers(run) });
+  const ended = await campaignToEnd({ ...run, startWorkers: (pool) => startWorkers(run, pool) });
   if (!ended) return INTERRUPTED;
   // The services have nothing to do any more; Temporal stays as long as somebody looks at its UI.
   await supervisor.stop({ keep: options.temporalAddress ? 0 : 1 });
@@ -114,16 +143,16 @@ function printSummary({ home, options, campaign, output, link }: Prepared): void
   if (!options.json) process.stderr.write(`${table}\n`);
 }
 
-async function startWorkers({ home, campaign, output, supervisor, address }: Prepared): Promise<void> {
+async function startWorkers({ home, campaign, output, supervisor, address }: Prepared, pool: string): Promise<void> {
   const { workers, policyServer, baseModel } = campaign;
   let policyServerUrl: string;
   if (policyServer.kind === 'vllm') policyServerUrl = policyServer.url;
   else {
     output.note('services', 'starting the policy server and the workers');
-    const { spec, url } = policyServerService({ ...policyServer, model: baseModel.path });
+    const { spec, url } = policyServerService({ ...policyServer, home, model: baseModel.path });
     await supervisor.start([spec]);
     policyServerUrl = url();
   }
-  const addresses = { temporalAddress: address, namespace: namespace(), policyServerUrl };
+  const addresses = { temporalAddress: address, namespace: namespace(), policyServerUrl, pool };
   await supervisor.start(workerNames.map((name) => workerService({ name, home, addresses, workers })));
 }

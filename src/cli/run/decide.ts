@@ -1,27 +1,31 @@
 /** What to do with a campaign's name: Temporal may know it already. */
 import type { Stage } from '../../domain/stages';
+import { taskQueues } from '../../domain/task-queues';
 import { UserError } from '../errors';
-import type { CampaignState, Digests } from '../temporal';
+import { ofAnotherHome, type CampaignState, type Digests } from '../temporal';
 
 export type Decision = 'start' | 'attach' | 'show';
 
 /**
  * A running campaign is attached to; a finished one is shown; one that failed, was ended, stopped after another stage or may now spend more
- * starts again, and finds its artifacts. All that only under the same configuration.
- * @throws UserError if the name belongs to another configuration.
+ * starts again, and finds its artifacts. All that only under the same configuration, and from the home that it is of.
+ * @throws UserError if the name belongs to another configuration or another home.
  */
 export function decide({
   name,
+  store,
   state,
   configDigest,
   terms,
   until,
 }: Digests & {
   name: string;
+  store: string;
   state: CampaignState | undefined;
   until?: Stage | undefined;
 }): Decision {
   if (!state) return 'start';
+  if (state.taskQueue !== taskQueues.control(store)) throw ofAnotherHome(name, state);
   if (state.configDigest !== configDigest)
     throw new UserError(
       `campaign ${name} ${state.status === 'RUNNING' ? 'is running' : 'was run'} with another configuration; give this one its own name with --name, for example --name ${name}-2`,

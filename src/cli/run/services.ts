@@ -1,7 +1,8 @@
 /** The services of a campaign on one machine: how each is started, when it is ready, how long it may take to end. */
 import { join } from 'node:path';
 import type { Campaign } from '../../domain/campaign';
-import { searchAttributeNames, taskQueues } from '../../workflows/messages';
+import { taskQueues } from '../../domain/task-queues';
+import { searchAttributeNames } from '../../workflows/messages';
 import { freePorts } from '../ports';
 import { projectRoot, pythonPath, temporalPath, type Home } from '../project';
 import { databaseIsMade, databaseOption, prepareDatabase } from './database';
@@ -17,15 +18,16 @@ const WORKER_READY_SECONDS = 90;
 const WORKER_GRACE_SECONDS = 60;
 const SERVER_GRACE_SECONDS = 10;
 
-/** One worker a task queue. */
-export const workerNames = Object.values(taskQueues);
-export type WorkerName = (typeof workerNames)[number];
+/** One worker a kind of task queue. */
+export type WorkerName = keyof typeof taskQueues;
+export const workerNames = Object.keys(taskQueues) as WorkerName[];
 export const workerProgram = (name: WorkerName, root = projectRoot): string => join(root, 'dist/workers', `${name}.js`);
 
 export interface Addresses {
   temporalAddress: string;
   namespace: string;
   policyServerUrl: string;
+  pool: string;
 }
 
 /** Temporal's dev server with a database in the home. Write-ahead logging makes it four times as fast on activities. */
@@ -85,10 +87,13 @@ export function temporalService({
  */
 export function policyServerService({
   model,
+  home,
   maxBatch,
   threads,
 }: {
   model: string;
+  /** It keeps what was found of the model; without it nothing is kept. */
+  home?: Home;
   maxBatch: number;
   threads: number;
 }): {
@@ -105,7 +110,7 @@ export function policyServerService({
         ...['--threads', String(threads), '--max-batch', String(maxBatch), '--exit-with-parent'],
       ]),
     cwd: projectRoot,
-    env: process.env,
+    env: { ...process.env, ...(home && { CAMPAIGN_HOME: home.root }) },
     isReady: async (output) => {
       const listening = output.map(listeningUrl).find((found) => found !== undefined);
       if (listening !== undefined) url = new URL(listening);
@@ -123,7 +128,7 @@ export function workerService(worker: {
   addresses: Addresses;
   workers: Campaign['workers'];
 }): ServiceSpec {
-  const { temporalAddress, namespace, policyServerUrl } = worker.addresses;
+  const { temporalAddress, namespace, policyServerUrl, pool } = worker.addresses;
   return {
     name: `${worker.name}-worker`,
     command: process.execPath,
@@ -135,6 +140,7 @@ export function workerService(worker: {
       TEMPORAL_NAMESPACE: namespace,
       CAMPAIGN_HOME: worker.home.root,
       POLICY_SERVER_URL: policyServerUrl,
+      CAMPAIGN_POOL: pool,
       CAMPAIGN_PYTHON: pythonPath(),
       CAMPAIGN_GPU_SLOTS: String(worker.workers.gpuSlots),
       CAMPAIGN_GPUS_PER_TRAINER: String(worker.workers.gpusPerTrainer),

@@ -24,24 +24,37 @@ const MAX_CODE_FAILURES = 6;
 const OTHER_TERMS =
   'it runs with the budget, the approval and the limit of broken rollouts that it was started with; what the file says now holds once it has ended: then it starts again over what is kept';
 
+const OTHER_POOL =
+  'it runs for the pool of workers and the base model that it was started with, and workers.pool or the files of the base model have changed since: ' +
+  '`campaign cancel` ends it, then the same command starts it with what there is now';
+
 export interface CampaignRun
   extends Digests, Pick<SupervisedRun, 'home' | 'output' | 'disk' | 'interruption'>, Pick<TemporalServer, 'temporal'> {
   options: ServeOptions & { until?: Stage; force?: boolean };
   campaign: Campaign;
+  /** The id of the home's store. */
+  store: string;
+  /** Whose workers a new start of it waits for. */
+  pool: string;
 }
 
 /** @returns false if it was interrupted. @throws UserError if it ended otherwise. */
-export async function campaignToEnd(run: CampaignRun & { startWorkers: () => Promise<void> }): Promise<boolean> {
-  const { home, options, campaign, configDigest, terms, temporal, output, interruption } = run;
+export async function campaignToEnd(
+  run: CampaignRun & { startWorkers: (pool: string) => Promise<void> },
+): Promise<boolean> {
+  const { home, options, campaign, store, configDigest, terms, temporal, output, interruption } = run;
   const { name } = campaign;
   const { until, force } = options;
   const { signal } = interruption;
   const noteWaits = approvalNotes(output);
   let timesAnew = 0;
+  let { pool } = run;
   const look = async (): Promise<Decision> => {
     const state = await campaignState(temporal, name);
-    const decision = decide({ name, state, configDigest, terms, until });
+    const decision = decide({ name, store, state, configDigest, terms, until });
     if (decision === 'attach' && state?.terms !== terms) output.note('campaign', OTHER_TERMS);
+    // Its workers come before it goes on: what it waits for now is what they have to be.
+    if (decision === 'attach' && state?.pool) pool = state.pool;
     const lost = decision === 'show' ? lostReport({ home, name }) : undefined;
     // That of a cluster's campaign may be in another home.
     const elsewhere = lost?.problem === 'missing' && options.temporalAddress;
@@ -50,10 +63,15 @@ export async function campaignToEnd(run: CampaignRun & { startWorkers: () => Pro
     return 'start';
   };
   let decision = await look();
-  if (decision !== 'show') await run.startWorkers();
+  if (decision !== 'show') await run.startWorkers(pool);
+  if (pool !== run.pool) output.note('campaign', OTHER_POOL);
   // One that was attached to may stop at an earlier stage than the one asked for: then it starts again and goes on from there.
   for (; decision !== 'show'; decision = await look()) {
-    if (decision === 'start') await startCampaign(temporal, { campaign, configDigest, terms, until, force });
+    if (decision === 'start' && pool !== run.pool)
+      throw new UserError(
+        `campaign ${name} has ended for pool ${pool}; the same command starts it again for ${run.pool}`,
+      );
+    if (decision === 'start') await startCampaign(temporal, { campaign, store, configDigest, terms, until, force });
     output.note('campaign', `campaign ${name} ${decision === 'start' ? 'started' : 'goes on'}`);
     const known = readStatus({ home: home.root, name });
     const onSnapshot = (seen: Snapshot) => {

@@ -4,23 +4,30 @@ import type { TrainHeartbeat } from '../../domain/progress';
 import type { Rates } from './rates';
 import type { ActivitySnapshot } from './snapshot';
 
-/** What a type of activity does, and what it waits for when no worker has it. */
-const steps: Record<string, { doing: string; waitsFor?: string }> = {
-  prepare: { doing: 'checking the parts and splitting the tasks' },
-  discover: { doing: 'looking for capabilities' },
-  label: { doing: 'labeling trajectories' },
-  select: { doing: 'selecting capabilities' },
-  combine: { doing: 'looking for what is needed together' },
-  synthesize: { doing: 'writing the environment' },
-  selfTest: { doing: 'testing the environment' },
-  calibrate: { doing: 'holding the rewards against the bands' },
-  checkBase: { doing: 'looking at the base model', waitsFor: 'a rollouts worker' },
-  rollOut: { doing: 'beginning rollouts', waitsFor: 'a rollouts worker' },
-  searchPrompt: { doing: 'beginning to search for a prompt', waitsFor: 'a rollouts worker' },
-  findGains: { doing: 'comparing the adapters' },
-  fitRouter: { doing: 'fitting the router', waitsFor: 'a rollouts worker' },
-  train: { doing: 'beginning to train', waitsFor: 'a gpu slot' },
-  writeReport: { doing: 'writing the report' },
+/** What a type of activity does. */
+const doing: Record<string, string> = {
+  prepare: 'checking the parts and splitting the tasks',
+  discover: 'looking for capabilities',
+  label: 'labeling trajectories',
+  select: 'selecting capabilities',
+  combine: 'looking for what is needed together',
+  synthesize: 'writing the environment',
+  selfTest: 'testing the environment',
+  calibrate: 'holding the rewards against the bands',
+  checkBase: 'looking at the base model',
+  rollOut: 'beginning rollouts',
+  searchPrompt: 'beginning to search for a prompt',
+  findGains: 'comparing the adapters',
+  fitRouter: 'fitting the router',
+  train: 'beginning to train',
+  writeReport: 'writing the report',
+};
+
+/** Of which kind of worker is told by the queue that it takes the step from. */
+const workers: Record<string, string> = {
+  control: 'a control worker',
+  rollouts: 'a rollouts worker',
+  gpu: 'a gpu slot',
 };
 
 const MODEL_AWAY: FailureType = 'LanguageModelUnavailable';
@@ -64,9 +71,8 @@ function activityText(one: One): string {
         : `attempt ${attempt} in ${seconds}${reason}`;
     return [...parts, again].join(' · ');
   }
-  const { doing, waitsFor = 'a control worker' } = steps[activity.type] ?? { doing: activity.type };
-  if (state === 'scheduled') parts.push(`waits for ${waitsFor}`);
-  else if (parts.length === 0) parts.push(doing);
+  if (state === 'scheduled') parts.push(`waits for ${workerFor(activity)}`);
+  else if (parts.length === 0) parts.push(doing[activity.type] ?? activity.type);
   if (state === 'cancelling') parts.push('stopping');
   if (state === 'started') {
     // A heartbeat of the attempt before says nothing about this one.
@@ -78,6 +84,11 @@ function activityText(one: One): string {
   // Why there is another one: it is not about the one that runs.
   if (attempt > 1) parts.push(`attempt ${attempt}${lastFailure ? ` after: ${oneLine(lastFailure)}` : ''}`);
   return parts.join(' · ');
+}
+
+function workerFor({ queue = '' }: ActivitySnapshot): string {
+  const worker = workers[queue.slice(0, queue.indexOf('-'))];
+  return worker ? `${worker} (${queue})` : 'a worker';
 }
 
 /** What is done; while it runs, also how fast. */

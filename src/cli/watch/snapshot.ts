@@ -29,6 +29,8 @@ export interface ActivitySnapshot {
   workflowId: string;
   /** Name of the activity's type. */
   type: string;
+  /** Where a worker takes it from; an old server does not tell. */
+  queue?: string;
   /** `scheduled`: no worker has it, because none is free or because `nextAttemptAt` is ahead. */
   state: 'scheduled' | 'started' | 'cancelling';
   /** Identity of the worker that has it, or had it last. */
@@ -187,6 +189,7 @@ const [STARTED, CANCEL_REQUESTED] = [2, 3];
 export function activitiesOf({ raw, workflowId }: Execution): ActivitySnapshot[] {
   return (raw.pendingActivities ?? []).map((pending) => {
     const { state, attempt, lastWorkerIdentity, lastFailure } = pending;
+    const queue = pending.activityOptions?.taskQueue?.name;
     const payload = pending.heartbeatDetails?.payloads?.[0];
     const times = {
       startedAt: optionalTsToMs(pending.lastStartedTime),
@@ -197,6 +200,7 @@ export function activitiesOf({ raw, workflowId }: Execution): ActivitySnapshot[]
       id: pending.activityId ?? '',
       workflowId,
       type: pending.activityType?.name ?? 'activity',
+      ...(queue ? { queue } : {}),
       state: state === STARTED ? 'started' : state === CANCEL_REQUESTED ? 'cancelling' : 'scheduled',
       ...(lastWorkerIdentity ? { worker: lastWorkerIdentity } : {}),
       attempt: attempt ?? 1,

@@ -66,6 +66,7 @@ const activitySchema = z.object({
   id: z.string(),
   workflowId: z.string(),
   type: z.string(),
+  queue: z.string().optional(),
   state: z.enum(['scheduled', 'started', 'cancelling']),
   worker: z.string().optional(),
   attempt: z.number(),

@@ -1,0 +1,115 @@
+/** Workers of two stores on one real server: workflows never meet, and a step that comes to the wrong worker is not begun there. */
+import { Worker } from '@temporalio/worker';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { mapped } from '../../src/activities/context';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import { campaignState, hasWorkers, startCampaign } from '../../src/cli/temporal';
+import { takeSnapshot, type Snapshot } from '../../src/cli/watch/snapshot';
+import { taskQueues } from '../../src/domain/task-queues';
+import { devServer, queues, quiet, start, workflowBundle } from './environment';
+import { config, fakeActivities } from './fake-activities';
+
+jest.setTimeout(120_000);
+quiet();
+const root = mkdtempSync(join(tmpdir(), 'queues-'));
+let env: TestWorkflowEnvironment;
+beforeAll(async () => {
+  env = await devServer();
+});
+afterAll(async () => {
+  await env.teardown();
+  rmSync(root, { recursive: true, force: true });
+});
+const temporal = () => ({ client: env.client, close: () => Promise.resolve() });
+
+/** What the workers of a home do, which is written down in `done`. */
+async function homeOf(name: string) {
+  const home = join(root, name);
+  const store = openFolderStore(join(home, 'artifacts'));
+  const done: string[] = [];
+  const { activities } = fakeActivities();
+  const seen = Object.fromEntries(
+    Object.entries(activities).map(([type, run]) => [
+      type,
+      async (input: never) => {
+        done.push(type);
+        return (run as (given: never) => Promise<unknown>)(input);
+      },
+    ]),
+  );
+  const worker = async (taskQueue: string, workflows: object = {}) =>
+    Worker.create({
+      ...{ connection: env.nativeConnection, taskQueue, ...workflows },
+      activities: mapped(seen, { home, store }),
+    });
+  const control = taskQueues.control(await store.id());
+  return {
+    done,
+    home,
+    store,
+    control,
+    worker,
+    controlWorker: async () => worker(control, { workflowBundle: await workflowBundle() }),
+  };
+}
+
+async function until(name: string, holds: (snapshot: Snapshot) => boolean): Promise<Snapshot> {
+  for (;;) {
+    const snapshot = await takeSnapshot(temporal(), name);
+    if (holds(snapshot)) return snapshot;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+test('a step that comes to a worker with another store is not begun there, and the right worker then takes it', async () => {
+  const [own, other] = [await homeOf('own'), await homeOf('other')];
+  const campaign = config({ name: 'shared', arms: [] });
+  await (
+    await own.controlWorker()
+  ).runUntil(async () => {
+    const handle = await start(env, { campaign, until: 'rollouts' }, own.control);
+    const wrong = await other.worker(queues.rollouts);
+    const { activities } = await wrong.runUntil(
+      until('shared', ({ activities: [step] }) => step?.lastFailure !== undefined),
+    );
+    expect(activities).toMatchObject([{ type: 'checkBase', queue: queues.rollouts, lastFailureType: 'WrongStore' }]);
+    const ids = await Promise.all([own.store.id(), other.store.id()]);
+    expect(activities[0]!.lastFailure).toMatch(
+      new RegExp(
+        `the step is of the store of control-${ids[0]}; this worker's .*, in ${other.home}, is that of control-${ids[1]}; start it with`,
+      ),
+    );
+    await (await own.worker(queues.rollouts)).runUntil(handle.result());
+  });
+  expect(other.done).toEqual([]);
+  expect(own.done).toEqual(['prepare', 'checkBase', 'rollOut', 'writeReport']);
+});
+
+test('campaigns of two homes never meet: neither their workflows nor, without a pool in common, their steps', async () => {
+  const [one, two] = [await homeOf('one'), await homeOf('two')];
+  const digests = { configDigest: 'digest', terms: 'terms' };
+  const started = async ({ store }: typeof one, name: string) =>
+    startCampaign(temporal(), { ...digests, campaign: config({ name }), store: await store.id() });
+  expect(await hasWorkers(temporal(), one.control)).toBe(false);
+  await started(one, 'same-name');
+  await expect(started(two, 'same-name')).rejects.toThrow(
+    /^campaign same-name is running on this Temporal server from another home \(task queue control-[0-9a-f]{12}\); give this one its own name/,
+  );
+  await started(two, 'another-name');
+  const waits = async () => {
+    const { activities } = await until('same-name', (snapshot) =>
+      snapshot.activities.some(({ type }) => type !== 'prepare'),
+    );
+    expect(await hasWorkers(temporal(), one.control)).toBe(true);
+    return activities;
+  };
+  expect(await (await one.controlWorker()).runUntil(waits)).toMatchObject([
+    { state: 'scheduled', queue: queues.rollouts },
+  ]);
+  expect(await campaignState(temporal(), 'same-name')).toMatchObject({ taskQueue: one.control, pool: 'pool' });
+  expect(two.done).toEqual([]);
+  expect((await takeSnapshot(temporal(), 'another-name')).activities).toEqual([]);
+});
