@@ -34,7 +34,7 @@ const mayImport = {
     'routing/router',
     'type registry',
   ],
-  workers: ['artifacts', 'policy', 'registry', 'activities', 'workflows/messages', 'workflows/bundle'],
+  workers: ['domain/task-queues', 'artifacts', 'policy', 'registry', 'activities', 'workflows/bundle'],
   cli: [
     'domain',
     'artifacts',
