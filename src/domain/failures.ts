@@ -23,7 +23,7 @@ export const failureTypes = {
   /** 429. */
   PolicyServerBusy: { retryable: true },
   /** It serves another base model than the campaign's: a worker whose server has it takes the step. */
-  PolicyServerWrong: { retryable: true },
+  WrongBaseModel: { retryable: true },
   /** The server does not know the model: it was restarted, or the adapter was unloaded. */
   PolicyNotLoaded: { retryable: true },
   /** The prompt is longer than the model's context: the engine makes it a stop reason. */
