@@ -69,6 +69,8 @@ def recorded(message: dict):
         requestor = message.get("requestor", "assistant")
         return ToolMessage(role=role, id=message["toolCallId"], content=content, requestor=requestor)
     calls = [{**call, "requestor": role} for call in message.get("toolCalls", [])] or None
+    # As a model's API tells it: a judge reads what stands there.
+    content = content or None
     return {"assistant": AssistantMessage, "user": UserMessage}[role](role=role, content=content, tool_calls=calls)
 
 
