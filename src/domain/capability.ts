@@ -15,6 +15,8 @@ export const citationSchema = z.object({
   message: z.number().int().nonnegative(),
   /** What is to be seen there, in a sentence. */
   says: z.string(),
+  /** The model's own sentence, where names that only its prompt knew are put in words above: further prompts hold it as it was written. */
+  verbatim: z.string().optional(),
 });
 export type Citation = z.infer<typeof citationSchema>;
 

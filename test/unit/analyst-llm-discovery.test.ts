@@ -37,9 +37,10 @@ describe('one chunk', () => {
           definition: 'An act cannot be taken back. The agent asks first.',
           examples: ['key-a-0', 'key-a-1', 'key-c-0'],
           citations: [
-            { rollout: 'key-a-0', message: 2, says: 'what r1 shows' },
-            { rollout: 'key-a-1', message: 2, says: 'what r2 shows' },
-            { rollout: 'key-c-0', message: 1, says: 'what r4 shows' },
+            // What people read is named by what they know; the model's own words are for prompts.
+            { rollout: 'key-a-0', message: 2, says: 'what task a, attempt 0 shows', verbatim: 'what r1 shows' },
+            { rollout: 'key-a-1', message: 2, says: 'what task a, attempt 1 shows', verbatim: 'what r2 shows' },
+            { rollout: 'key-c-0', message: 1, says: 'what task c, attempt 0 shows', verbatim: 'what r4 shows' },
           ],
         },
       ],
@@ -91,12 +92,28 @@ describe('one chunk', () => {
   });
 
   it('reports faults, with the rollouts that show them', async () => {
-    const fault = { of: 'user', what: 'Ends too early.', steps: [step('r3', 1)] };
+    const fault = {
+      of: 'user',
+      what: 'Ends too early, as in r3.1.',
+      steps: [{ ...step('r3', 1), says: 'unlike r4.2, r9, tr1' }],
+    };
     const { analyst, work } = analystAsking(() => ({ capabilities: [], faults: [fault] }));
     expect(await analyst.discover({ ...work, rollouts, quotable, rule })).toEqual({
       candidates: [],
       faults: [
-        { of: 'user', what: 'Ends too early.', citations: [{ rollout: 'key-b-0', message: 1, says: 'what r3 shows' }] },
+        {
+          of: 'user',
+          what: 'Ends too early, as in message 1 of task b, attempt 0.',
+          citations: [
+            {
+              rollout: 'key-b-0',
+              message: 1,
+              // Nobody was shown as r9.
+              says: 'unlike message 2 of task c, attempt 0, r9, tr1',
+              verbatim: 'unlike r4.2, r9, tr1',
+            },
+          ],
+        },
       ],
     });
   });

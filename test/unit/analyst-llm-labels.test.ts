@@ -136,6 +136,23 @@ describe('a pass', () => {
     });
   });
 
+  it('names trajectories by what people know: `r1.2` is known to the prompt alone', async () => {
+    const reason = 'r1.2 books as r2.3 does not, and r4 neither';
+    const { analyst, work } = analystAsking((_, question) =>
+      Object.fromEntries(
+        idsIn(question).map((id) => {
+          const answer = answerTo(question, id);
+          const labels = id === 'r1' ? { ...answer.labels, ask_first: ['LACKING', 2, reason] } : answer.labels;
+          return [id, { ...answer, labels, ...(id === 'r1' && { failure: { ...begins, reason } }) }];
+        }),
+      ),
+    );
+    const { reasons, failures } = await analyst.label({ ...work, rollouts, candidates, pass: 0 });
+    const told = 'message 2 books as message 3 of task a, attempt 1 does not, and task c, attempt 0 neither';
+    expect(reasons?.['ask_first']?.['key-a-0']).toEqual({ reason: told, message: 2 });
+    expect(failures?.['key-a-0']).toEqual({ ...begins, reason: told });
+  });
+
   it('asks nothing where there is nothing to label for', async () => {
     const { analyst, questions, work } = analystAsking(() => ({}));
     const pass = await analyst.label({ ...work, rollouts, candidates: [], pass: 0 });

@@ -12,7 +12,7 @@ import type { DiscoverInput } from '../analyst';
 import { contrastChunks } from './chunks';
 import { readDiscovery, type Found, type Proposal, type Step } from './discovery-answer';
 import { mergeProposals } from './merge';
-import { askAll, byShortId, roomIn, targetText, type Means } from './request';
+import { askAll, byShortId, readable, roomIn, targetText, type Means } from './request';
 
 const STEP = 'discovery';
 
@@ -44,12 +44,17 @@ export async function discover(means: Means, input: DiscoverInput): Promise<Disc
 
   const cite = ({ rollout, message, says }: Step): Citation[] => {
     const key = byId.get(rollout)?.key;
-    return key === undefined ? [] : [{ rollout: key, message, says }];
+    const text = readable(says, byId, rollout);
+    return key === undefined ? [] : [{ rollout: key, message, says: text, ...(text !== says && { verbatim: says }) }];
   };
   return {
     candidates: kept.map((proposal) => candidateOf({ proposal, cite, quotable })),
     faults: found.flatMap(({ faults }) =>
-      faults.map(({ of, what, steps }) => ({ of, what, citations: steps.flatMap(cite) })),
+      faults.map(({ of, what, steps }) => ({
+        of,
+        what: readable(what, byId, ''),
+        citations: steps.flatMap(cite),
+      })),
     ),
   };
 }

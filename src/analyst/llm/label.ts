@@ -11,7 +11,7 @@ import type { LabelInput } from '../analyst';
 import { contrastChunks } from './chunks';
 import { isAgents, readLabels, type Labeled } from './label-answer';
 import { partsAtTasks } from './parts';
-import { askAll, byShortId, roomIn, targetText, type Means } from './request';
+import { askAll, byShortId, readable, roomIn, targetText, type Means } from './request';
 
 export async function label(means: Means, input: LabelInput): Promise<LabelPass> {
   const { rollouts, description, candidates, pass, ledger } = input;
@@ -52,10 +52,12 @@ function passOf(o: {
   ids: ReadonlyMap<string, string>;
   byId: ReadonlyMap<string, Labeled>;
 }): LabelPass {
-  const labeled = o.rollouts.map((rollout) => ({
+  const known = byShortId(o.rollouts, o.ids);
+  const labeled = [...known].map(([id, rollout]) => ({
     key: rollout.key,
     passed: isSuccess(rollout),
-    given: o.byId.get(o.ids.get(rollout.key) as string),
+    given: o.byId.get(id),
+    told: (reason: string) => readable(reason, known, id),
   }));
   // A trajectory without an answer gets into no list, which is no partition then.
   const labelIn = (name: string, given?: Labeled) =>
@@ -83,17 +85,19 @@ function passOf(o: {
     ),
     reasons: Object.fromEntries(
       o.names.map((name) => {
-        const reasons = labeled.flatMap(({ key, given }) => {
+        const reasons = labeled.flatMap(({ key, given, told }) => {
           const own = given?.labels.get(name);
           if (!own) return [];
           const { reason, message } = own;
-          return [[key, { reason, ...(message !== undefined && { message }) }] as const];
+          return [[key, { reason: told(reason), ...(message !== undefined && { message }) }] as const];
         });
         return [name, Object.fromEntries(reasons)];
       }),
     ),
     failures: Object.fromEntries(
-      labeled.flatMap(({ key, given }) => (given?.failure ? [[key, given.failure] as const] : [])),
+      labeled.flatMap(({ key, given, told }) =>
+        given?.failure ? [[key, { ...given.failure, reason: told(given.failure.reason) }] as const] : [],
+      ),
     ),
   };
 }

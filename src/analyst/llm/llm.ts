@@ -18,7 +18,8 @@ const count = z.number().int().positive();
 
 export const llm = defineKind({
   kind: 'llm',
-  version: '1',
+  // 2: texts for people name trajectories by task and attempt.
+  version: '2',
   options: {
     ...languageModelFields,
     /** Of trajectories in one request; fewer where contextTokens leaves no room for them. */

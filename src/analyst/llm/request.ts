@@ -36,6 +36,19 @@ export const byShortId = (
   ids: ReadonlyMap<string, string>,
 ): Map<string, ScoredRollout> => new Map(rollouts.map((rollout) => [ids.get(rollout.key) ?? rollout.key, rollout]));
 
+/**
+ * What a model wrote, for people: `r14.16`, which only its prompt knew, is message 16 of a task and attempt; of the trajectory that the text is
+ * about (`own`) the number is enough.
+ */
+export const readable = (text: string, rollouts: ReadonlyMap<string, ScoredRollout>, own: string): string =>
+  text.replace(/\b(r\d+)(?:\.(\d+))?\b/g, (written, id: string, message?: string) => {
+    const rollout = rollouts.get(id);
+    if (!rollout) return written;
+    const whole = `task ${rollout.task}, attempt ${rollout.attempt}`;
+    if (message === undefined) return whole;
+    return id === own ? `message ${message}` : `message ${message} of ${whole}`;
+  });
+
 /** Tokens that a request has left for what is not in `values`; its reply is allowed for, and a tenth for the estimate's error. */
 export function roomIn(
   { prompts, contextTokens, maxTokens }: Pick<Means, 'prompts' | 'contextTokens' | 'maxTokens'>,

@@ -25,8 +25,8 @@ export function evidenceText(o: {
   ];
   if (chosen.length === 0) return '(no attempt may be shown)';
   const ids = shortIds(chosen);
-  const steps = cited.flatMap(({ rollout, message, says }) =>
-    ids.has(rollout) ? [`- ${ids.get(rollout)}.${message}: ${says}`] : [],
+  const steps = cited.flatMap(({ rollout, message, says, verbatim }) =>
+    ids.has(rollout) ? [`- ${ids.get(rollout)}.${message}: ${verbatim ?? says}`] : [],
   );
   return [
     ...(known.length > 0 ? [] : ['(none was named for this capability; these are any attempts at the target)', '']),
