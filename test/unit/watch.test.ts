@@ -7,6 +7,7 @@ import { Rates } from '../../src/cli/watch/rates';
 import { reasonInWords } from '../../src/cli/watch/reasons';
 import { withKnown, type ActivitySnapshot, type Snapshot } from '../../src/cli/watch/snapshot';
 import { frameLines, LiveTree } from '../../src/cli/watch/terminal';
+import { Screen } from '../support/screen';
 
 const now = 1_000_000;
 const activity = (over: Partial<ActivitySnapshot>): ActivitySnapshot => ({
@@ -242,7 +243,71 @@ describe('the tree on a terminal', () => {
     tree.draw(['three', 'four']);
     tree.print('a \x1b[2Jnote\r');
     tree.draw(['five']);
-    expect(text).toBe('one\ntwo\n\x1b[2A\x1b[0Jthree\nfour\n\x1b[2A\x1b[0Ja note\nfive\n');
+    expect(text.replaceAll('\r', '').replaceAll('\x1b[0J', '|')).toBe(
+      '|one\ntwo\n\x1b[2A|three\nfour\n\x1b[2A|a note\n|five\n',
+    );
+  });
+});
+
+describe('on a narrow terminal', () => {
+  const long = 'complete_all_requested_actions';
+  const narrow = structuredClone(snapshot);
+  const [trains, calibrates] = narrow.children;
+  Object.assign(trains!, { name: long });
+  Object.assign(narrow.progress!.children[0]!, { name: long });
+  Object.assign(calibrates!, { kind: 'capability', name: `tell_${long}` });
+  Object.assign(narrow.progress!.children[2]!, { kind: 'capability', name: `tell_${long}` });
+  Object.assign(calibrates!.progress!, { phase: 'calibrate' });
+  const title = `tell_${long}: calibration, round 1`;
+  const calibration = { kind: 'rollouts' as const, title, done: 223, total: 384, broken: 0 };
+  calibrates!.activities = [activity({ type: 'rollOut', heartbeat: calibration, heartbeatAt: now })];
+  const link = `http://127.0.0.1:8233/namespaces/default/workflows/${long}-seed-7`;
+
+  it.each([
+    [
+      100,
+      /^▸ {3}complete_all_requested_actions {7}train · step 12\/24 · reward 0\.61 · rollouts 20\/64$/,
+      / 223\/384$/,
+    ],
+    [
+      80,
+      /^▸ {3}complete_all_requested_actions {5}step 12\/24 · reward 0\.61 · rollouts 20\/64$/,
+      / 223\/384 · calibrate…$/,
+    ],
+    [60, /^▸ {3}complete…ions {2}step 12\/24 · reward 0\.61 · rollouts 20\/64$/, / 223\/384 · calibrate…$/],
+    [44, /^▸ {3}comple…ons {2}step 12\/24 · reward 0\.61 · …$/, / 223\/384$/],
+    [30, /^▸ {3}comple…ons {2}step 12\/24 · …$/, / cali…1 223\/384$/],
+  ] as const)('of %i columns names are cut before counts, and no line is too wide', (columns, trained, calibrated) => {
+    const lines = frame({ snapshot: narrow, columns });
+    expect(lines[4]).toMatch(trained);
+    expect(lines[6]).toMatch(calibrated);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
+  });
+
+  it.each([
+    [60, 24],
+    [80, 24],
+    [60, 8],
+    [200, 24],
+  ])('of %i columns and %i rows there is one headline after many redraws, and the link is whole', (columns, rows) => {
+    const screen = new Screen(columns, rows);
+    const tree = new LiveTree(screen as unknown as NodeJS.WriteStream);
+    for (let second = 0; second < 40; second++)
+      tree.draw(frameLines({ snapshot: narrow, rates: new Rates(), now: now + 1000 * second, columns, link }));
+    const headlines = screen.text().filter((line) => line.startsWith('demo · seed 1 · running'));
+    expect(headlines).toEqual(rows === 8 ? [] : ['demo · seed 1 · running 3m51s']);
+    expect(screen.text().join('').split(link)).toHaveLength(2);
+  });
+
+  it('of which a key was pressed, as Ctrl-C is, nothing of the tree is left in what is said then', () => {
+    const screen = new Screen(60, 24);
+    const tree = new LiveTree(screen as unknown as NodeJS.WriteStream);
+    tree.draw(frame({ snapshot: narrow, columns: 60 }));
+    screen.write('^C');
+    tree.print('stopping: workers finish what they do');
+    screen.write('^C');
+    tree.print('stopped');
+    expect(screen.text()).toEqual(['stopping: workers finish what they do', 'stopped', '']);
   });
 });
 

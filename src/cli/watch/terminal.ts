@@ -1,11 +1,12 @@
 /** The tree on a terminal: colours, width, and drawing over what was drawn before. */
 import type { CampaignProgress, StepStatus } from '../../workflows/messages';
+import { shortName } from '../../report/arm-names';
 import { plain } from '../plain';
 import { failuresIn, failureText } from './failures';
 import { durationText, timeText } from './format';
 import type { Rates } from './rates';
 import type { Snapshot } from './snapshot';
-import { stateOf, treeLines } from './tree';
+import { stateOf, treeLines, type TreeLine } from './tree';
 
 const marks: Record<StepStatus, { mark: string; code: number }> = {
   waiting: { mark: '·', code: 90 },
@@ -24,7 +25,7 @@ export interface Frame {
   colour?: boolean;
 }
 
-/** The lines of one frame, none wider than the terminal. */
+/** The lines of one frame; none is wider than the terminal but the link, which is of no use when it is cut. */
 export function frameLines({ snapshot, rates, now, columns, link, colour = true }: Frame): string[] {
   const { progress, failure } = snapshot;
   const until = snapshot.closedAt ?? snapshot.asOf ?? now;
@@ -37,10 +38,11 @@ export function frameLines({ snapshot, rates, now, columns, link, colour = true 
     label: plain(line.label),
     detail: plain(line.detail),
   }));
-  const width = Math.max(0, ...tree.map(({ label, depth }) => label.length + 2 * depth));
+  const width = labelWidth(tree, columns);
   const lines = tree.map(({ depth, status, label, detail }) => {
     const { mark, code } = marks[status];
-    const text = cut(`${mark} ${`${'  '.repeat(depth)}${label}`.padEnd(width)}  ${detail}`.trimEnd(), columns);
+    const name = `${'  '.repeat(depth)}${shortName(label, width - 2 * depth)}`.padEnd(width);
+    const text = cut(`${mark} ${name}  ${fitted(detail, columns - width - GAPS)}`.trimEnd(), columns);
     if (!colour) return text;
     return paint(text, code, status === 'waiting' ? text.length : mark.length);
   });
@@ -52,6 +54,41 @@ export function frameLines({ snapshot, rates, now, columns, link, colour = true 
   );
 }
 
+/** Around a label: its mark, and what parts it from the detail. */
+const GAPS = 4;
+/** The longest name of a stage. */
+const LEAST_LABEL = 12;
+/** What is left of a title at least, and of what stands after the counts. */
+const LEAST_WORDS = 4;
+
+/** As wide as the longest label, but for what the counts beside them need. */
+function labelWidth(tree: readonly TreeLine[], columns: number): number {
+  const longest = Math.max(0, ...tree.map(({ label, depth }) => label.length + 2 * depth));
+  const counts = Math.max(0, ...tree.map(({ detail }) => moving(partsOf(detail)).join(BETWEEN).length));
+  return Math.min(longest, Math.max(LEAST_LABEL, columns - GAPS - counts));
+}
+
+const BETWEEN = ' · ';
+const partsOf = (detail: string): string[] => detail.split(BETWEEN);
+/** Counts, rates and rewards: what somebody who watches looks for. */
+const moving = (parts: readonly string[]): string[] => parts.filter((part) => /\d\/(\d+|s)$|^reward /.test(part));
+
+/** Where there is little room, what moves goes first, and of it names are cut before counts. */
+function fitted(detail: string, room: number): string {
+  if (detail.length <= room) return detail;
+  const parts = partsOf(detail);
+  const first = moving(parts);
+  if (first.length === 0) return detail;
+  const others = parts.filter((part) => !first.includes(part));
+  const excess = first.join(BETWEEN).length - room;
+  const counts = first.map((part) => {
+    const [, title = '', count] = /^(.+)( \d+\/\d+)$/.exec(part) ?? [];
+    return count && excess > 0 ? shortName(title, Math.max(LEAST_WORDS, title.length - excess)) + count : part;
+  });
+  const text = counts.join(BETWEEN);
+  const left = room - text.length - BETWEEN.length;
+  return left < LEAST_WORDS || others.length === 0 ? text : text + BETWEEN + cut(others.join(BETWEEN), left);
+}
 /** Capabilities and arms play rollouts of their own, which only the report counts. */
 function countsText({ rollouts: { scored, broken }, children }: CampaignProgress): string {
   const without = children.length > 0 ? ' (children not counted)' : '';
@@ -81,29 +118,38 @@ function wrapped(text: string, columns: number): string[] {
 
 /** Draws frames in place; what is printed between them stays above. */
 export class LiveTree {
-  private drawn = 0;
+  private drawn: string[] = [];
   constructor(private readonly out: NodeJS.WriteStream) {}
 
   draw(lines: string[]): void {
-    // More lines than the terminal has rows cannot be drawn over: the last ones are the ones that matter.
-    const shown = lines.slice(-Math.max(1, this.out.rows - 1));
+    // More than the terminal has rows cannot be drawn over: the last ones are the ones that matter.
+    const shown = [...lines];
+    while (shown.length > 1 && this.rowsOf(shown) >= this.out.rows) shown.shift();
     this.out.write(`${this.up()}${shown.join('\n')}\n`);
-    this.drawn = shown.length;
+    this.drawn = shown;
   }
 
   /** Prints lines above the tree, which is drawn anew below them. */
   print(text: string): void {
     this.out.write(`${this.up()}${plain(text)}\n`);
-    this.drawn = 0;
+    this.drawn = [];
   }
 
   /** Leaves what is drawn on the screen: it is the last frame. */
   leave(): void {
-    this.drawn = 0;
+    this.drawn = [];
   }
 
+  /** To the beginning of what is drawn, wherever the cursor is: a terminal shows a key that is pressed. */
   private up(): string {
-    return this.drawn > 0 ? `\x1b[${this.drawn}A\x1b[0J` : '';
+    const rows = this.rowsOf(this.drawn);
+    return `\r${rows > 0 ? `\x1b[${rows}A` : ''}\x1b[0J`;
+  }
+
+  /** A terminal that has become narrower has wrapped what was drawn. */
+  private rowsOf(lines: readonly string[]): number {
+    const columns = this.out.columns || Infinity;
+    return lines.reduce((rows, line) => rows + Math.max(1, Math.ceil(plain(line).length / columns)), 0);
   }
 }
 

@@ -75,7 +75,10 @@ function childLines({ snapshot, rates, now }: Tree, children: CampaignProgress['
     const seen = snapshot.children.find(({ workflowId }) => workflowId === child.workflowId);
     const phase = child.status === 'running' ? seen?.progress : undefined;
     const activities = seen?.activities ?? [];
-    const reported = activityTexts({ activities, owner: child.workflowId, rates, now });
+    // The line says already whose they are.
+    const reported = activityTexts({ activities, owner: child.workflowId, rates, now }).map((text) =>
+      text.replace(`${child.name}: `, ''),
+    );
     const waits = waitsFor(snapshot.name, phase?.waiting, now);
     return {
       key: `${child.kind}/${child.name}`,
