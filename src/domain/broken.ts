@@ -18,7 +18,7 @@ export interface BrokenCause {
 /** Characters of a cause's message: an environment's last words may be long. */
 const LONGEST = 400;
 /** Causes that are told one by one. */
-const TOLD = 3;
+export const TOLD = 3;
 
 /** As long as nothing is scored, so many broken rollouts say that the rest would break too. */
 const HOPELESS = 16;
@@ -44,9 +44,9 @@ export function causesOf(found: readonly BrokenCause[]): BrokenCause[] {
 export const causesIn = (records: readonly Rollout[]): BrokenCause[] =>
   causesOf(records.flatMap((one) => (one.status === 'broken' ? [{ ...one.error, count: 1, task: one.task }] : [])));
 
-/** `242 BadEnvironment, as at task n-7: ...; 3 UserSimulatorFailed, ...; 2 of other causes`. */
-export function causesText(causes: readonly BrokenCause[]): string {
-  const others = causes.slice(TOLD).reduce((sum, { count }) => sum + count, 0);
+/** `242 BadEnvironment, as at task n-7: ...; 3 UserSimulatorFailed, ...; 2 of other causes`: of so many in all. */
+export function causesText(causes: readonly BrokenCause[], broken: number): string {
+  const others = causes.slice(0, TOLD).reduce((rest, { count }) => rest - count, broken);
   return [
     ...causes
       .slice(0, TOLD)
@@ -85,5 +85,5 @@ function failureOf(broken: readonly Rollout[], text: string): OutsideFailure {
   const causes = causesIn(broken);
   const types = causes.map(({ type }) => type as FailureType);
   const type = types.some(isRetryable) && new Set(types).size > 1 ? 'RolloutsBroken' : types[0]!;
-  return new OutsideFailure(type, `${text}: ${causesText(causes)}`);
+  return new OutsideFailure(type, `${text}: ${causesText(causes, broken.length)}`);
 }

@@ -124,7 +124,10 @@ const reportShape = z.strictObject({
     .strictObject({
       scored: figureSchema,
       broken: figureSchema,
-      brokenByError: z.array(z.strictObject({ errorType: z.string(), rollouts: figureSchema })),
+      /** By cause: rollouts whose error is the same but for names and numbers. The message is that of one of them, at `task`. */
+      brokenByError: z.array(
+        z.strictObject({ errorType: z.string(), message: z.string(), task: z.string(), rollouts: figureSchema }),
+      ),
       byPurpose: z.array(
         z.strictObject({
           purpose: purposeSchema,

@@ -1,5 +1,6 @@
 /** The figures of a finished batch of rollouts, as steps hand them on. */
 import type { ArtifactRef } from './artifacts';
+import type { BrokenCause } from './broken';
 import type { Purpose } from './purposes';
 
 export interface BranchSummary {
@@ -28,6 +29,8 @@ export interface RolloutSummary {
   seconds: number;
   /** Broken rollouts by type of error. */
   errors: Record<string, number>;
+  /** The most frequent causes; absent where none broke. */
+  causes?: BrokenCause[];
   /** Scored rollouts by why they ended. */
   stopReasons: Record<string, number>;
 }

@@ -9,7 +9,7 @@ import { comparisonNotes } from './paired';
 import { align, clip, wrap } from './terminal-columns';
 import { groupNotes, groupRows } from './terminal-groups';
 import { capabilityNotes, costNotes, foldedNotes, plainNotes, routerNotes, selectionNotes } from './terminal-notes';
-import { adapterVerdict, evaluatedAt, votesText } from './words';
+import { adapterVerdict, brokenText, evaluatedAt, votesText } from './words';
 
 /** Where a terminal does not say how wide it is. */
 const WIDTH = 99;
@@ -128,6 +128,7 @@ export const terminalTable = (report: Report, columns: number = WIDTH): string =
   if (selection !== undefined) lines.push(...selectionNotes(selection).flatMap((note) => wrap(note, width)));
   lines.push(...(capabilities ?? []).flatMap(capabilityNotes).map(line));
   lines.push(...plainNotes(report).flatMap((note) => wrap(note, width)));
+  lines.push(...[brokenText(report) ?? []].flat().flatMap((note) => wrap(note, width)));
   lines.push(...costNotes(report).flatMap((note) => wrap(note, width)));
   return lines.join('\n');
 };

@@ -7,6 +7,7 @@ import { aidsText } from './calibrations';
 import { languageModelSection } from './cost-section';
 import { figureView, sourceView } from './figure-view';
 import { duration } from './format';
+import { longText } from './long-text';
 import { markup, type Markup } from './markup';
 import { rewardCurve } from './plots/reward-curve';
 import { routerPlot } from './plots/router';
@@ -118,7 +119,7 @@ ${
         cost && view(cost.completionTokens),
       ],
       ...rollouts.brokenByError.map((e) => [
-        markup`<span class="quiet">broken by ${e.errorType}</span>`,
+        markup`<span class="quiet">broken by ${e.errorType}, as at task ${e.task}: ${longText(e.message)}</span>`,
         '',
         view(e.rollouts),
       ]),

@@ -12,7 +12,7 @@ import { mcnemarText } from './paired';
 import { level, say } from './sentence';
 import { capabilitySentence } from './capability-sentence';
 import { whereRoutingFails } from './solver-matrix';
-import { failedPassesText, faultsText, trainingText } from './words';
+import { brokenText, failedPassesText, faultsText, trainingText } from './words';
 
 const points = (difference: number): string => {
   const text = Math.abs(100 * difference).toFixed(1);
@@ -161,7 +161,7 @@ const reservations = ({ campaign, leakage, rollouts }: ReportDraft): VerdictSent
     failed: `The campaign failed at stage ${campaign.stage}${because}.`,
   };
   const text = ended[campaign.status];
-  const broken = rollouts?.broken.value ?? 0;
+  const broken = brokenText({ rollouts });
   return [
     ...(text === undefined ? [] : [say(text)]),
     ...(leakage !== undefined && !leakage.passed
@@ -172,9 +172,7 @@ const reservations = ({ campaign, leakage, rollouts }: ReportDraft): VerdictSent
           ),
         ]
       : []),
-    ...(broken > 0
-      ? [say(`${wholeNumber(broken)} rollouts broke and are in no figure of success.`, rollouts?.broken)]
-      : []),
+    ...(broken === undefined ? [] : [say(`${broken}.`, rollouts?.broken)]),
   ];
 };
 

@@ -1,8 +1,10 @@
 /** What is said of arms, of the selection and of adapters in the same words on the page, the terminal and in the verdict. */
 import type { Arm } from '../domain/reported-arms';
 import type { BranchComparison, ReportedCapability, ReportedSelection } from '../domain/reported-capability';
+import { causesText } from '../domain/broken';
 import { pairsText, partNames } from '../domain/composite';
-import { MISSING, valueText } from './format';
+import type { ReportDraft } from '../domain/report';
+import { MISSING, valueText, wholeNumber } from './format';
 import { gamed } from './gamed';
 
 /** Of an arm of which another iteration than the last is evaluated, or that trained beyond the budget; undefined for the others. */
@@ -62,6 +64,17 @@ const pairsOf = ({ parts, coverage }: Pick<ReportedCapability, 'parts' | 'covera
       : `${valueText(coverage)} of ${coverage.n} failures need two capabilities at once`,
     'calibrated with, and trained from, the sum of their adapters',
   ].join('; ');
+
+/** `12 rollouts broke and are in no figure of success: 12 BadEnvironment, as at task n-7: ...`; undefined where none did. */
+export const brokenText = ({ rollouts }: Pick<ReportDraft, 'rollouts'>): string | undefined => {
+  const broken = rollouts?.broken.value ?? 0;
+  if (!rollouts || broken === 0) return undefined;
+  const causes = rollouts.brokenByError.map(({ errorType: type, rollouts: { value }, ...at }) => {
+    return { type, ...at, count: value ?? 0 };
+  });
+  const why = causes.length > 0 ? `: ${causesText(causes, broken)}` : '';
+  return `${wholeNumber(broken)} rollouts broke and are in no figure of success${why}`;
+};
 
 /** What validation says of an adapter: `helps`, `gamed`, `no gain`. */
 export const adapterVerdict = ({ validation }: Pick<ReportedCapability, 'validation'>): string =>

@@ -1,4 +1,5 @@
 /** The figures of a batch. Invariant: means are over scored rollouts only; with none of them they are 0 and `scored` says so. */
+import { causesIn, TOLD } from '../domain/broken';
 import type { BranchSummary, RolloutSummary } from '../domain/rollout-summary';
 import { isSuccess, type Rollout, type ScoredRollout } from '../domain/rollout';
 import { mean } from '../domain/statistics';
@@ -10,6 +11,7 @@ export function summarise(records: Rollout[]): Counts {
   const sum = (value: (rollout: ScoredRollout) => number) =>
     scored.reduce((total, rollout) => total + value(rollout), 0);
   const branches = branchesOf(scored);
+  const causes = causesIn(records).slice(0, TOLD);
   return {
     ...averages(scored),
     broken: records.length - scored.length,
@@ -18,6 +20,7 @@ export function summarise(records: Rollout[]): Counts {
     completionTokens: sum(({ usage }) => usage.completionTokens),
     stopReasons: count(scored.map(({ stopReason }) => stopReason)),
     errors: count(records.flatMap((record) => (record.status === 'broken' ? [record.error.type] : []))),
+    ...(causes.length > 0 && { causes }),
   };
 }
 

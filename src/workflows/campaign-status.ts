@@ -9,6 +9,7 @@ import {
 } from '@temporalio/workflow';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import type { Campaign } from '../domain/campaign';
+import { causesOf, causesText } from '../domain/broken';
 import type { RolloutSummary } from '../domain/rollout-summary';
 import { stages, type Stage } from '../domain/stages';
 import { waitingText } from '../domain/approval';
@@ -87,8 +88,11 @@ export class CampaignStatus {
   }
 
   count(summary: RolloutSummary): RolloutSummary {
-    this.progress.rollouts.scored += summary.scored;
-    this.progress.rollouts.broken += summary.broken;
+    const { rollouts } = this.progress;
+    rollouts.scored += summary.scored;
+    rollouts.broken += summary.broken;
+    if (summary.causes) rollouts.causes = causesOf([...(rollouts.causes ?? []), ...summary.causes]);
+    this.show();
     return summary;
   }
 
@@ -105,6 +109,7 @@ export class CampaignStatus {
       ...all.map((s) => `- ${s.name}: ${s.status}${s.detail ? ` (${s.detail})` : ''}`),
       ...children.map((c) => `  - ${c.name}: ${c.status}${c.detail ? ` (${c.detail})` : ''}`),
       `- rollouts: ${rollouts.scored} scored, ${rollouts.broken} broken${children.length > 0 ? ' (children not counted)' : ''}`,
+      ...(rollouts.causes ? [`  - ${causesText(rollouts.causes, rollouts.broken)}`] : []),
     ];
     setCurrentDetails((paused ? '**paused**\n\n' : '') + waits + lines.join('\n'));
   }

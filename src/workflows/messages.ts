@@ -1,6 +1,7 @@
 /** What goes into and out of the workflows: inputs, results, signals, updates, queries, search attributes. Small values only. */
 import type { Waiting } from '../domain/approval';
 import type { ArtifactRef } from '../domain/artifacts';
+import type { BrokenCause } from '../domain/broken';
 import type { Campaign } from '../domain/campaign';
 import type { Candidate } from '../domain/capability';
 import type { SelectionResult } from '../domain/results';
@@ -31,7 +32,8 @@ export interface CampaignProgress {
   stages: { name: Stage; status: StepStatus; detail: string }[];
   /** Children, in the order of selection; their own `progress` query tells more. */
   children: (ChildRef & { status: StepStatus; detail: string })[];
-  rollouts: { scored: number; broken: number };
+  /** `causes`: of the broken ones, the most frequent; absent where there is none. */
+  rollouts: { scored: number; broken: number; causes?: BrokenCause[] };
   /** The selected capabilities, while they wait for approval. */
   waiting?: Waiting;
 }

@@ -237,7 +237,12 @@ export const reportFixture = (): ReportDraft =>
       scored: count('rollouts.scored', 9876),
       broken: count('rollouts.broken', 12),
       brokenByError: [
-        { errorType: 'PolicyServerUnavailable', rollouts: count('rollouts.broken.policy_server_unavailable', 12) },
+        {
+          errorType: 'PolicyServerUnavailable',
+          message: 'no connection',
+          task: 'train-3',
+          rollouts: count('rollouts.broken.policy_server_unavailable', 12),
+        },
       ],
       byPurpose: [
         ...(

@@ -844,7 +844,32 @@ test('rollouts are counted by purpose; tokens as they were returned', () => {
   ]);
   const training = report.rollouts!.byPurpose.find(({ purpose }) => purpose === 'training')!;
   expect([training.broken.value, training.promptTokens!.value]).toEqual([4, 800]);
-  expect(report.rollouts!.brokenByError).toMatchObject([{ errorType: 'RouterFailed', rollouts: { value: 1 } }]);
+  expect(report.rollouts!.brokenByError).toMatchObject([
+    { errorType: 'RouterFailed', message: 'no answer', task: 't3', rollouts: { value: 1 } },
+  ]);
+});
+
+test('rollouts that broke are told by cause, on the page, the terminal and in the verdict', async () => {
+  const base = await recordsOf(record.baseRollouts);
+  const error = (n: number) => ({ type: 'BadEnvironment', message: `episode: "${n}" is the id of an open episode` });
+  const broken = (key: string, n: number, own = error(n)): Rollout => {
+    return { status: 'broken', key, task: `train-${n}`, attempt: 0, error: own };
+  };
+  const other = { type: 'BadEnvironment', message: 'a reward of 2' };
+  const records = [...base, broken('b1', 31), broken('b2', 7), broken('b3', 8, other)];
+  const told = await built({ ...record, baseRollouts: await summaryOf('base_rollouts', 'base, some broken', records) });
+  expect(
+    told.rollouts!.brokenByError.map(({ rollouts, message, task }) => [rollouts.id, rollouts.value, message, task]),
+  ).toEqual([
+    ['rollouts.broken_by_error.badenvironment', 2, error(31).message, 'train-31'],
+    ['rollouts.broken_by_error.badenvironment_2', 1, 'a reward of 2', 'train-8'],
+    ['rollouts.broken_by_error.routerfailed', 1, 'no answer', 't3'],
+  ]);
+  const text =
+    '8 rollouts broke and are in no figure of success: 2 BadEnvironment, as at task train-31: episode: "31" is the id of an open';
+  expect(terminalTable(told, 500)).toContain(text.slice(0, 70));
+  expect(told.verdict.map((sentence) => sentence.text).join()).toContain(text);
+  expect(renderReport({ report: told }).html).toContain('as at task train-31: ');
 });
 
 test('base rollouts that a search found again count once, and are spent by its arm all the same', async () => {

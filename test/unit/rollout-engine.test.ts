@@ -200,6 +200,9 @@ test('broken rollouts are recorded by type; the next run makes only them', async
   const progress: RollOutProgress[] = [];
   const first = await rollOut(options({ environment, onProgress: (p) => progress.push(p) }));
   expect(first.summary).toMatchObject({ scored: 4, broken: 2, meanReward: 1, errors: { EnvironmentFailed: 2 } });
+  expect(first.summary.causes).toEqual([
+    { type: 'EnvironmentFailed', message: expect.any(String) as string, count: 2, task: 'n-1' },
+  ]);
   expect(progress.at(-1)).toMatchObject({ done: 6, total: 6, broken: 2 });
   expect((await records(first.summary.ref)).filter(({ status }) => status === 'broken')).toHaveLength(2);
   expect(first.records.filter(({ status }) => status === 'broken')).toHaveLength(2);

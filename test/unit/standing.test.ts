@@ -34,7 +34,11 @@ const snapshot = (over: Partial<Snapshot> = {}): Snapshot => ({
       { name: 'capabilities', status: 'waiting', detail: '' },
     ],
     children: [],
-    rollouts: { scored: 340, broken: 0 },
+    rollouts: {
+      scored: 338,
+      broken: 2,
+      causes: [{ type: 'BadEnvironment', message: 'no id', count: 2, task: 'train-5' }],
+    },
   },
   activities: [
     {

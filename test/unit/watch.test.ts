@@ -138,6 +138,23 @@ describe('the tree on a terminal', () => {
     );
   });
 
+  it('says of what rollouts broke, within the width', () => {
+    const broken = structuredClone(snapshot);
+    const message =
+      'environment process "python3 library.py": reset: episode: "31" is the id of an episode that is still open';
+    const causes = [{ type: 'BadEnvironment', message, count: 20, task: 'train-5' }];
+    broken.progress!.rollouts = { scored: 300, broken: 22, causes };
+    const lines = frame({ snapshot: broken, columns: 60 });
+    expect(lines.filter((line) => line.length > 60)).toEqual([]);
+    const text = lines.map((line) => line.trim()).join(' ');
+    expect(text).toContain(`22 rollouts broke: 20 BadEnvironment, as at task train-5: ${message}; 2 of other causes`);
+    const [whole] = new Changes(new Rates()).since(broken, now);
+    expect(whole).toMatchObject({
+      stage: 'campaign',
+      detail: expect.stringContaining('as at task train-5: environment'),
+    });
+  });
+
   it('is never wider than the terminal', () => {
     for (const line of frame({ columns: 40 })) expect(line.length).toBeLessThanOrEqual(40);
   });

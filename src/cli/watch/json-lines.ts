@@ -1,7 +1,7 @@
 /** What changes between two snapshots, one object a line: for logs and for programs. */
 import type { Rates } from './rates';
 import type { Snapshot } from './snapshot';
-import { stateOf, treeLines } from './tree';
+import { brokenText, stateOf, treeLines } from './tree';
 
 export interface ChangeLine {
   time: string;
@@ -23,7 +23,7 @@ export class Changes {
 
   /** Lines for what is new in this snapshot. */
   since(snapshot: Snapshot, now: number): ChangeLine[] {
-    const whole = { key: 'campaign', status: stateOf(snapshot), detail: snapshot.failure ?? '' };
+    const whole = { key: 'campaign', status: stateOf(snapshot), detail: snapshot.failure ?? brokenText(snapshot) };
     return [whole, ...treeLines({ snapshot, rates: this.rates, now })].flatMap((line) => {
       const before = this.reported.get(line.key);
       // What has not begun has not changed.

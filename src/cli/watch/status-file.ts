@@ -91,7 +91,13 @@ const progressSchema = z.object({
   paused: z.boolean(),
   stages: z.array(z.object({ name: z.enum(stages), status: stepStatus, detail: z.string() })),
   children: z.array(z.object({ ...childRef, status: stepStatus, detail: z.string() })),
-  rollouts: z.object({ scored: z.number(), broken: z.number() }),
+  rollouts: z.object({
+    scored: z.number(),
+    broken: z.number(),
+    causes: z
+      .array(z.object({ type: z.string(), message: z.string(), count: z.number(), task: z.string() }))
+      .optional(),
+  }),
   waiting: waitingSchema.optional(),
 });
 const lastStatusSchema = z.object({

@@ -1,4 +1,5 @@
 /** A snapshot as a tree of lines, without colour or cursor movement: the same for the terminal and for JSON lines. */
+import { causesText } from '../../domain/broken';
 import { stages } from '../../domain/stages';
 import type { CampaignProgress, StepStatus } from '../../workflows/messages';
 import { activityTexts } from './activity-text';
@@ -21,6 +22,12 @@ export function stateOf({ status, paused, asOf }: Snapshot): string {
   if (status !== 'RUNNING') return status.toLowerCase().replaceAll('_', ' ');
   return `${asOf === undefined ? '' : 'was '}${paused ? 'paused' : 'running'}`;
 }
+
+/** Of what rollouts broke; empty where none did. Those of children are counted in the report only. */
+export const brokenText = ({ progress }: Snapshot): string => {
+  const { broken, causes } = progress?.rollouts ?? { broken: 0 };
+  return causes ? `${broken} ${broken === 1 ? 'rollout' : 'rollouts'} broke: ${causesText(causes, broken)}` : '';
+};
 
 interface Tree {
   snapshot: Snapshot;

@@ -4,6 +4,7 @@
  */
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
+import { causesOf, type BrokenCause } from '../../domain/broken';
 import type { RolloutSummary } from '../../domain/rollout-summary';
 import type { SynthesisRound } from '../../domain/synthesis-round';
 import { readRollouts } from '../../rollout/read';
@@ -14,8 +15,8 @@ export interface Count {
   broken: number;
   promptTokens: number;
   completionTokens: number;
-  /** Broken ones by type of error. */
-  errors: Record<string, number>;
+  /** Of the broken ones. */
+  causes: BrokenCause[];
 }
 
 /** Those that calibrated an environment, round by round, without hints and easier instances first. */
@@ -25,7 +26,9 @@ export const calibrationBatches = (rounds: readonly SynthesisRound[]): RolloutSu
   );
 
 /** Of a rollout what is counted. */
-type Held = { key: string } & ({ status: 'scored'; tokens: [number, number] } | { status: 'broken'; error: string });
+type Held = { key: string } & (
+  { status: 'scored'; tokens: [number, number] } | { status: 'broken'; cause: BrokenCause }
+);
 /** By the sha256 of its batch. */
 export type Contents = ReadonlyMap<string, readonly Held[]>;
 
@@ -40,8 +43,8 @@ export async function contentsOf(store: ArtifactStore, batches: readonly Batch[]
 async function heldBy(store: ArtifactStore, ref: ArtifactRef): Promise<Held[]> {
   const held: Held[] = [];
   for await (const rollout of readRollouts({ store, ref })) {
-    const { key } = rollout;
-    if (rollout.status === 'broken') held.push({ key, status: 'broken', error: rollout.error.type });
+    const { key, task } = rollout;
+    if (rollout.status === 'broken') held.push({ key, status: 'broken', cause: { ...rollout.error, count: 1, task } });
     else {
       const { promptTokens, completionTokens } = rollout.usage;
       held.push({ key, status: 'scored', tokens: [promptTokens, completionTokens] });
@@ -58,18 +61,18 @@ export function countGroups(contents: Contents, groups: readonly (readonly Batch
   );
   const counted = new Set<string>();
   return all.map((group) => {
-    const count: Count = { scored: 0, broken: 0, promptTokens: 0, completionTokens: 0, errors: {} };
+    const count: Count = { scored: 0, broken: 0, promptTokens: 0, completionTokens: 0, causes: [] };
     for (const held of group) {
       if (counted.has(held.key) || (held.status === 'broken' && scored.has(held.key))) continue;
       counted.add(held.key);
       count[held.status] += 1;
-      if (held.status === 'broken') count.errors[held.error] = (count.errors[held.error] ?? 0) + 1;
+      if (held.status === 'broken') count.causes.push(held.cause);
       else {
         count.promptTokens += held.tokens[0];
         count.completionTokens += held.tokens[1];
       }
     }
-    return count;
+    return { ...count, causes: causesOf(count.causes) };
   });
 }
 
@@ -78,7 +81,7 @@ export const countOnce = (contents: Contents, batches: readonly Batch[]): Count 
 /** The batches that hold rollouts which broke so. */
 export const brokenBy = <B extends Batch>(contents: Contents, batches: readonly B[], errorType: string): B[] =>
   batches.filter(({ ref }) =>
-    contents.get(ref.sha256)?.some((held) => held.status === 'broken' && held.error === errorType),
+    contents.get(ref.sha256)?.some((held) => held.status === 'broken' && held.cause.type === errorType),
   );
 
 function inBatch(contents: Contents, ref: ArtifactRef): readonly Held[] {

@@ -3,6 +3,7 @@
  * first purpose in the order of `batchesByPurpose`, so that the purposes add up to the total.
  */
 import type { ArtifactRef } from '../../domain/artifacts';
+import { causesOf } from '../../domain/broken';
 import type { Purpose } from '../../domain/purposes';
 import type { ReportDraft } from '../../domain/report';
 import type { TrainingResult } from '../../domain/iterations';
@@ -64,7 +65,7 @@ const countOf = (trainings: TrainingResult[]): Count => {
     broken: sum(({ brokenRollouts }) => brokenRollouts),
     promptTokens: own('promptTokens'),
     completionTokens: own('completionTokens'),
-    errors: {},
+    causes: [],
   };
 };
 
@@ -89,17 +90,18 @@ export function totals(record: CampaignRecord, contents: Contents): Totals {
     const unit = field.endsWith('Tokens') ? 'tokens' : 'count';
     return plainFigure({ id, value, n, unit, from: refsOf(over.flatMap(({ batches }) => batches)) });
   };
-  const errorTypes = [...new Set(all.flatMap(({ count }) => Object.keys(count.errors)))].sort();
+  const causes = causesOf(all.flatMap(({ count }) => count.causes));
+  const before = (type: string, n: number): number => causes.slice(0, n).filter((one) => one.type === type).length;
   return {
     rollouts: {
       scored: sum('rollouts.scored', all, 'scored'),
       broken: sum('rollouts.broken', all, 'broken'),
-      brokenByError: errorTypes.map((errorType) => {
-        const having = all.filter(({ count }) => count.errors[errorType]);
-        const value = having.reduce((total, { count }) => total + (count.errors[errorType] ?? 0), 0);
-        const id = `rollouts.broken_by_error.${errorType.toLowerCase()}`;
+      brokenByError: causes.map(({ type: errorType, message, task, count: value }, n) => {
+        const having = all.filter(({ count }) => count.causes.some(({ type }) => type === errorType));
+        const earlier = before(errorType, n);
+        const id = `rollouts.broken_by_error.${errorType.toLowerCase()}${earlier > 0 ? `_${earlier + 1}` : ''}`;
         const from = refsOf(having.flatMap(({ batches }) => brokenBy(contents, batches, errorType)));
-        return { errorType, rollouts: plainFigure({ id, value, n: value, unit: 'count', from }) };
+        return { errorType, message, task, rollouts: plainFigure({ id, value, n: value, unit: 'count', from }) };
       }),
       byPurpose: all.map((one) => {
         const id = `rollouts.${one.purpose}`;
