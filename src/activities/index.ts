@@ -6,7 +6,6 @@ import { mapped, type Dependencies, type GpuDependencies, type PolicyDependencie
 import { createFindGains } from './find-gains';
 import { createFineTune } from './fine-tune';
 import { createFitRouter } from './fit-router';
-import { createMeasurePlain } from './measure-plain';
 import { createPrepare } from './prepare';
 import { createWriteReport } from './report';
 import { createRollOut } from './roll-out';
@@ -40,7 +39,6 @@ export const createRolloutActivities = (deps: PolicyDependencies): RolloutActivi
       ...createSearchPrompt(deps),
       ...createFitRouter(deps),
       ...createCheckBase(deps),
-      ...createMeasurePlain(deps),
     },
     deps,
   );

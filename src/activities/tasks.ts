@@ -17,7 +17,6 @@ export async function resolveTasks(
   { environment, tasks: set }: Of,
 ): Promise<string[]> {
   if (set.kind === 'plan') return (await readJson(o.store, set.plan, planSchema))[set.part];
-  if (set.kind === 'plain') return seedTasks({ from: 0, count: set.count });
   const { from, count, unlike } = set;
   const modules = modulesOf(environment);
   const progress = o.progress ?? (() => undefined);

@@ -24,8 +24,6 @@ import type { FixedPolicy, Hints, Policy, Sampling } from '../domain/rollout';
  */
 export type TaskSet =
   | { kind: 'plan'; plan: ArtifactRef; part: PlanPart }
-  /** Plain requests, the first so many. */
-  | { kind: 'plain'; count: number }
   | (SeedSet & { kind: 'seeds'; easier?: number })
   | (SeedSet & { kind: 'mixed'; easier: (number | null)[] });
 
@@ -236,8 +234,6 @@ export interface RolloutActivities {
     /** `base` first. */
     outcomes: { option: string; policy: FixedPolicy; rollouts: ArtifactRef }[];
   }): Promise<{ router: ArtifactRef }>;
-  /** Of what policies answered to plain requests, by name. */
-  measurePlain(input: { base: string; batches: { name: string; rollouts: ArtifactRef }[] }): Promise<ArtifactRef>;
 }
 
 export interface GpuActivities {

@@ -3,13 +3,14 @@ const UNPAID = 'measured without benefit';
 
 /** Paths as in messages, `[]` for any entry of a list; with `value`, one value of the field alone. */
 export const removed: readonly { path: string; value?: string; why: string }[] = [
-  { path: 'arms[].kind', value: 'distill', why: `${UNPAID} (docs/decisions/distill.md)` },
+  { path: 'arms[].kind', value: 'distill', why: `${UNPAID} (docs/decisions/removed.md)` },
   { path: 'arms[].kind', value: 'trace_then_target', why: `${UNPAID} (docs/decisions/training-from-a-sum.md)` },
   {
     path: 'arms[].kind',
     value: 'trace_then_joint',
     why: 'composites.environment: mixed is the same (docs/decisions/training-from-a-sum.md)',
   },
+  { path: 'evaluation.plainRequests', why: 'no policy ever collapsed (docs/decisions/removed.md)' },
 ];
 
 /** One entry per removed field, or value of a field, in what a file says. */

@@ -220,8 +220,6 @@ export const campaignFields = z.strictObject({
       trials: count.default(1),
       sampling: sampling(0),
       maxSteps,
-      /** Requests without any instruction that every policy answers, to see that it keeps what the base model could do; 0: none. */
-      plainRequests: z.number().int().min(0).max(60).default(0),
       confidence: z.number().gt(0).lt(1).default(0.95),
     })
     .prefault({}),

@@ -1,6 +1,6 @@
 /**
  * What a campaign holds of an environment: which kind, and its options (src/environments has the kinds). Invariant: the specs of
- * environments that campaigns make, and of plain requests, are made here only; no campaign file can name one.
+ * environments that campaigns make are made here only; no campaign file can name one.
  */
 import { z } from 'zod';
 import { artifactRefSchema, type ArtifactRef } from './artifacts';
@@ -12,9 +12,6 @@ export type EnvironmentSpec = KindSpec;
 export const SANDBOX = 'sandbox';
 /** The kind of several of them as one. */
 export const MIXTURE = 'mixture';
-/** The kind of plain requests, on which policies are compared with the base model. */
-export const PLAIN = 'plain';
-export const plainSpec: EnvironmentSpec = { kind: PLAIN };
 
 /** A module of a mixture; `hints`: rollouts of it may be hinted. */
 export const mixedModuleSchema = z.object({ module: artifactRefSchema, hints: z.boolean().default(false) });

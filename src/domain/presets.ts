@@ -69,7 +69,6 @@ export const presets: Record<PresetName, PresetValues> = {
       trials: 1,
       // Greedy, such a model says one thing over and over, and the more so the longer it was trained at temperature 1 (docs/results/real-trials.md).
       sampling: { temperature: 0.7, maxTokens: TEXT_TOKENS },
-      plainRequests: 60,
     },
   },
 };

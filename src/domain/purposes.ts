@@ -1,15 +1,7 @@
 /** What rollouts are made for: the rows by which they are counted in plans and reports. */
 import { z } from 'zod';
 
-export const purposes = [
-  'base_rollouts',
-  'calibration',
-  'training',
-  'held_out',
-  'outcome_matrix',
-  'test',
-  'plain',
-] as const;
+export const purposes = ['base_rollouts', 'calibration', 'training', 'held_out', 'outcome_matrix', 'test'] as const;
 export const purposeSchema = z.enum(purposes);
 export type Purpose = z.infer<typeof purposeSchema>;
 
@@ -21,5 +13,4 @@ export const purposeNames: Record<Purpose, string> = {
   held_out: 'held-out evaluation',
   outcome_matrix: 'router outcome matrix',
   test: 'test',
-  plain: 'plain requests',
 };

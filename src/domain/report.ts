@@ -77,23 +77,6 @@ const reportedRouterSchema = z.strictObject({
 });
 export type ReportedRouter = z.infer<typeof reportedRouterSchema>;
 
-const reportedPlainSchema = z.strictObject({
-  policies: z.array(
-    z.strictObject({
-      name: z.string(),
-      tokens: figureSchema,
-      /** Of its runs of three words, the share that are different ones. */
-      distinct: figureSchema,
-      /** The base model's, a token. */
-      baseLogprob: figureSchema,
-      /** Absent for the base model itself: its log-prob a token less that of the base model's own answers. */
-      toBase: figureSchema.optional(),
-      collapsed: z.array(z.string()).optional(),
-    }),
-  ),
-  failed: z.array(z.strictObject({ name: z.string(), reason: z.string() })).optional(),
-});
-
 const verdictSentenceSchema = z.strictObject({
   text: z.string(),
   /** Figure ids or artifact hashes that the sentence rests on: arguments for `campaign lineage`. */
@@ -152,8 +135,6 @@ const reportShape = z.strictObject({
   /** Where the target names groups of tasks; the last one is all of them. */
   groups: z.array(taskGroupSchema).optional(),
   published: publishedSchema.optional(),
-  /** What policies answer to requests without an instruction. */
-  plain: reportedPlainSchema.optional(),
   solverMatrix: z
     .strictObject({
       from: artifactRefSchema,

@@ -125,14 +125,6 @@ export interface EvaluationResult {
   failed: { name: string; reason: string }[];
 }
 
-/** Plain requests, where the campaign has them: what each policy answers, compared with what the base model does. */
-export interface PlainResult {
-  policies: { name: string; rollouts: RolloutSummary }[];
-  /** By policy and request (src/domain/plain.ts). */
-  measures?: ArtifactRef;
-  failed: { name: string; reason: string }[];
-}
-
 /** Everything that a campaign has found so far: the input of the report. Later stages are absent when it stopped before them. */
 export interface CampaignRecord {
   campaign: Campaign;
@@ -153,7 +145,6 @@ export interface CampaignRecord {
   arms?: ArmResult[];
   router?: RouterResult;
   evaluation?: EvaluationResult;
-  plain?: PlainResult;
 }
 
 /** The training rollouts that `trace` spent: those of the capabilities that came to an adapter, and of the arms that it may route to. */

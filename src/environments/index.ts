@@ -4,16 +4,7 @@ import { toolsandbox } from './benchmarks/toolsandbox';
 import { builtin } from './builtin';
 import type { EnvironmentKind } from './kinds';
 import { mixture } from './mixture';
-import { plain } from './plain';
 import { processKind } from './process-kind';
 import { sandbox } from './sandbox';
 
-export const environments: readonly EnvironmentKind[] = [
-  builtin,
-  processKind,
-  tau2,
-  toolsandbox,
-  sandbox,
-  mixture,
-  plain,
-];
+export const environments: readonly EnvironmentKind[] = [builtin, processKind, tau2, toolsandbox, sandbox, mixture];

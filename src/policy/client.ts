@@ -10,14 +10,7 @@ import type { Merge } from './merge';
 import { openPolicyServer, type PolicyServerOptions } from './server';
 import type { Turn, TurnRequest } from './turn';
 import { likeliestBody, parseLikeliest, type LikelyToken } from './likeliest';
-import { completionBody, parseScores, parseTurn, scoreBody } from './wire';
-
-export interface ScoreRequest {
-  policy: FixedPolicy;
-  /** Of a whole conversation, at least two. */
-  ids: readonly number[];
-  signal: AbortSignal;
-}
+import { completionBody, parseTurn } from './wire';
 
 export interface LikeliestRequest {
   policy: FixedPolicy;
@@ -30,8 +23,6 @@ export interface PolicyClient {
   ensurePolicy(policy: FixedPolicy): Promise<string>;
   /** The policy's next message. Throws an OutsideFailure. */
   sample(request: TurnRequest): Promise<Turn>;
-  /** The policy's log-probs of given ids, in nats: of each but the first, given those before it. Throws an OutsideFailure. */
-  score(request: ScoreRequest): Promise<number[]>;
   /** The tokens that the policy's next message most likely begins with, the likeliest first, at most 20. Throws an OutsideFailure. */
   likeliest(request: LikeliestRequest): Promise<LikelyToken[]>;
   /** Whether the server answers at all. */
@@ -59,10 +50,6 @@ export function createPolicyClient({
           return parseTurn(await server.complete(body, signal));
         },
         onWork,
-      ),
-    score: ({ policy, ids, signal }) =>
-      adapters.withModel(policy, async (model) =>
-        parseScores(await server.score(scoreBody({ model, ids }), signal), ids),
       ),
     likeliest: ({ policy, messages, signal }) =>
       adapters.withModel(policy, async (model) =>

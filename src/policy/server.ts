@@ -7,7 +7,6 @@ import { Pool } from 'undici';
 import { z } from 'zod';
 import { jsonText } from '../domain/json-text';
 import { adapterRefusal, failedExchange, invalidAnswer, noPolicyServer, refusal } from './errors';
-import type { ScoreBody } from './wire';
 
 export interface PolicyServerOptions {
   /** Without /v1, e.g. http://127.0.0.1:8000. */
@@ -23,8 +22,6 @@ export interface PolicyServerOptions {
 export interface PolicyServer {
   /** The body of a chat completion, unchecked. */
   complete(body: ChatCompletionCreateParamsNonStreaming, signal?: AbortSignal): Promise<unknown>;
-  /** The body of a completion that only scores the ids that it is given, unchecked. */
-  score(body: ScoreBody, signal?: AbortSignal): Promise<unknown>;
   /** Names of the base model and of what is loaded, and the context where it tells it. */
   models(): Promise<{ base: string; contextTokens?: number | undefined; adapters: string[] }>;
   /** Throws AdapterRefused for one that it does not take, of a name that it has already too. */
@@ -113,9 +110,6 @@ export function openPolicyServer({
   return {
     complete: (body, signal) =>
       ask({ method: 'POST', path: '/v1/chat/completions', body, timeoutMs: requestTimeoutMs, signal }),
-
-    score: (body, signal) =>
-      ask({ method: 'POST', path: '/v1/completions', body, timeoutMs: requestTimeoutMs, signal }),
 
     async models() {
       const text = await call({ method: 'GET', path: '/v1/models', timeoutMs: ADMIN_TIMEOUT_MS });

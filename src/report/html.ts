@@ -5,7 +5,6 @@ import { capabilitiesSection } from './capabilities-section';
 import { faultsSection } from './evidence-section';
 import { groupsSection } from './groups-section';
 import { Markup, markup } from './markup';
-import { plainSection } from './plain-section';
 import { headerSection, selectionSection, solverMatrixSection, verdictSection } from './sections';
 import { style } from './style';
 import { routerSection, runSection, trainingSection } from './training-sections';
@@ -19,7 +18,6 @@ ${headerSection(report)}
 ${verdictSection(report)}
 ${armsSection(report)}
 ${groupsSection(report)}
-${plainSection(report)}
 ${solverMatrixSection(report)}
 ${selectionSection(report)}
 ${faultsSection(report)}

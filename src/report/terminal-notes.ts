@@ -55,15 +55,5 @@ export const capabilityNotes = (capability: ReportedCapability): string[] => {
   ];
 };
 
-/** Of plain requests only what went wrong. */
-export const plainNotes = ({ plain }: Report): string[] => [
-  ...(plain?.policies ?? []).flatMap(({ name, collapsed = [] }) =>
-    collapsed.length > 0
-      ? [`${name} has lost what the base model does on plain requests: ${collapsed.join('; ')}`]
-      : [],
-  ),
-  ...(plain?.failed ?? []).map(({ name, reason }) => `plain requests, ${name}: ${reason}`),
-];
-
 export const costNotes = ({ cost }: Report): string[] =>
   cost?.languageModel === undefined ? [] : [`language models: ${spentText(cost.languageModel)}`];

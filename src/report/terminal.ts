@@ -8,7 +8,7 @@ import { foldSums } from './arm-names';
 import { comparisonNotes } from './paired';
 import { align, clip, wrap } from './terminal-columns';
 import { groupNotes, groupRows } from './terminal-groups';
-import { capabilityNotes, costNotes, foldedNotes, plainNotes, routerNotes, selectionNotes } from './terminal-notes';
+import { capabilityNotes, costNotes, foldedNotes, routerNotes, selectionNotes } from './terminal-notes';
 import { adapterVerdict, brokenText, evaluatedAt, votesText } from './words';
 
 /** Where a terminal does not say how wide it is. */
@@ -127,7 +127,6 @@ export const terminalTable = (report: Report, columns: number = WIDTH): string =
     );
   if (selection !== undefined) lines.push(...selectionNotes(selection).flatMap((note) => wrap(note, width)));
   lines.push(...(capabilities ?? []).flatMap(capabilityNotes).map(line));
-  lines.push(...plainNotes(report).flatMap((note) => wrap(note, width)));
   lines.push(...[brokenText(report) ?? []].flat().flatMap((note) => wrap(note, width)));
   lines.push(...costNotes(report).flatMap((note) => wrap(note, width)));
   return lines.join('\n');

@@ -10,7 +10,6 @@ import { rolloutsStage, selectionStage } from './analysis';
 import { CampaignStatus } from './campaign-status';
 import { capabilitiesStage } from './children';
 import type { CampaignInput, CampaignResult, Memo } from './messages';
-import { plainRequests } from './plain';
 import { evaluationStage, routerStage } from './routing';
 import { required, type Run } from './run';
 import { control } from './steps';
@@ -20,10 +19,7 @@ const stageOf: Record<Stage, (run: Run) => Promise<void>> = {
   selection: selectionStage,
   capabilities: capabilitiesStage,
   router: routerStage,
-  async evaluation(run) {
-    await evaluationStage(run);
-    await plainRequests(run);
-  },
+  evaluation: evaluationStage,
 };
 
 /** The workflow over the kinds of arms that there are. */

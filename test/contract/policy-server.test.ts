@@ -67,19 +67,6 @@ test('a turn holds aligned ids and log-probs, and the same seed samples the same
   expect(other.tokenIds).not.toEqual(one.tokenIds);
 });
 
-test('what was sampled is scored with the log-probs that it was sampled with', async () => {
-  const signal = new AbortController().signal;
-  const { promptIds, tokenIds, logprobs } = await client.sample(
-    request({ policy: { ...base, adapters: [adapters[0]!] } }),
-  );
-  const ids = [...promptIds, ...tokenIds];
-  const of = (policy: FixedPolicy) => client.score({ policy, ids, signal });
-  const [own, bases] = await Promise.all([of({ ...base, adapters: [adapters[0]!] }), of(base)]);
-  expect(own).toHaveLength(ids.length - 1);
-  logprobs.forEach((logprob, n) => expect(own[promptIds.length - 1 + n]).toBeCloseTo(logprob, 4));
-  expect(bases.slice(promptIds.length - 1)).not.toEqual(own.slice(promptIds.length - 1));
-});
-
 test('adapters are loaded from the store, merges are made, and each answers in its own way', async () => {
   const [x, y] = adapters as [Part, Part];
   const halfOf = (part: Part): Part => ({ ...part, weight: 0.5 });

@@ -33,7 +33,6 @@ export function scriptedPolicy(
         logprobs: tokenIds.map((id) => -id / 1000),
       };
     },
-    score: async ({ ids: given }) => given.slice(1).map((id) => -id / 1000),
     likeliest: async () => [],
     reachable: async () => true,
     close: () => undefined,

@@ -37,7 +37,6 @@ const demoPurposes: Record<Purpose, number> = {
   held_out: 1032,
   outcome_matrix: 1600,
   test: 2000,
-  plain: 0,
 };
 
 /** A finished demo campaign, as far as rates go. */
@@ -58,18 +57,9 @@ function demoReport(): Report {
 }
 
 describe('counts', () => {
-  test('plain requests are those of every single policy, the largest sum and the routed one', () => {
-    const demo = shipped('demo');
-    const campaign = { ...demo, evaluation: { ...demo.evaluation, plainRequests: 60 } };
-    const of = (capabilities: number) => counts(plannedRollouts({ campaign, tasks: demoTasks, capabilities })).plain;
-    expect([of(3), of(1)]).toEqual([7 * 60, 4 * 60]);
-  });
-
   test('are those of the finished demo: three capabilities, one calibration round each, 12,268 rollouts', () => {
     const planned = plannedRollouts({ campaign: shipped('demo'), tasks: demoTasks, capabilities: 3 });
-    // The demo has no plain requests.
-    const { plain, ...made } = demoPurposes;
-    expect([counts(planned), plain]).toEqual([made, 0]);
+    expect(counts(planned)).toEqual(demoPurposes);
     expect(Object.values(counts(planned)).reduce((a, b) => a + b)).toBe(12_268);
   });
 

@@ -142,28 +142,6 @@ test('every gate is one more option, trained on the outcomes of all that is not 
   expect(evaluation?.failed).toEqual([]);
 });
 
-test('plain requests are answered by every single policy, the largest sum and the routed one, and never end a campaign', async () => {
-  const { activities, seen } = fakeActivities({
-    measurePlain: async ({ batches }) => artifact(`measures of ${batches.map(({ name }) => name).join(' ')}`),
-  });
-  const broken = activities.rollOut;
-  activities.rollOut = async (input) => {
-    if (input.title === 'plain requests: grpo_target') throw fatal('no adapter');
-    return broken(input);
-  };
-  const campaign = named({ evaluation: { plainRequests: 12 } });
-  await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
-  const asked = seen.rollOuts.filter(({ purpose }) => purpose === 'plain');
-  expect(asked.every(({ tasks, attempts }) => tasks.kind === 'plain' && tasks.count === 12 && attempts === 1)).toBe(
-    true,
-  );
-  const [a, b] = ['refuse_what_is_forbidden', 'tell_what_is_asked'];
-  const names = ['base', a, b, `${a}+${b}`, 'trace'];
-  expect(seen.record?.plain?.policies.map(({ name }) => name)).toEqual(names);
-  expect(seen.record?.plain?.failed).toEqual([{ name: 'grpo_target', reason: expect.stringContaining('no adapter') }]);
-  expect(seen.record?.plain?.measures).toEqual(artifact(`measures of ${names.join(' ')}`));
-});
-
 test('of many adapters the sums on a greedy way are tried in rounds, and the router is given those that raised the success', async () => {
   const names = ['a', 'b', 'c', 'd', 'e'];
   const rates: Record<string, number> = { a: 0.4, b: 0.5, 'b+d': 0.6, 'b+c+d': 0.6 };

@@ -152,7 +152,6 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
     },
     findGains: async ({ adapters }) => ({ gaining: adapters.map(({ name }) => name) }),
     fitRouter: async () => ({ router: artifact('router') }),
-    measurePlain: async () => artifact('measures of plain answers'),
     recallDecision: async () => null,
     keepDecision: async () => undefined,
     writeReport: async ({ record }) => {

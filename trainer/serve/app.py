@@ -21,11 +21,9 @@ from trainer.serve.metrics import exposition
 from trainer.serve.protocol import (
     ChatRequest,
     LoadRequest,
-    ScoreRequest,
     UnloadRequest,
     completion,
     parse,
-    scored,
 )
 
 log = logging.getLogger(__name__)
@@ -52,7 +50,6 @@ class App:
         self._started = int(time.time())
         self._routes: dict[str, tuple[str, Callable[[bytes, Receive], Awaitable[Answer]]]] = {
             "/v1/chat/completions": ("POST", self._complete),
-            "/v1/completions": ("POST", self._score),
             "/v1/models": ("GET", self._models),
             "/v1/load_lora_adapter": ("POST", self._load),
             "/v1/unload_lora_adapter": ("POST", self._unload),
@@ -109,22 +106,6 @@ class App:
         answer = completion(request, prompt_ids=prompt, outcome=outcome, chat=self._chat, number=next(self._numbers))
         self._outcomes[answer["choices"][0]["finish_reason"]] += 1
         return _json(answer)
-
-    async def _score(self, body: bytes, receive: Receive) -> Answer:
-        request = parse(ScoreRequest, body)
-        if request.model != self._base:
-            await self._engine.call("find", request.model)
-        if len(request.prompt) > self._context:
-            raise BadRequest(
-                f"prompt: {len(request.prompt)} ids, the context holds {self._context}; send fewer", param="prompt"
-            )
-        if (largest := max(request.prompt)) >= self._chat.size:
-            raise BadRequest(f"prompt: id {largest}, the model knows ids below {self._chat.size}", param="prompt")
-        first, *rest = request.prompt
-        generation = GenerationRequest(
-            prompt=[first], model=request.model, max_tokens=len(rest), forced=tuple(rest), temperature=0
-        )
-        return _json(scored(request, outcome=await self._unless_gone(generation, receive), number=next(self._numbers)))
 
     async def _unless_gone(self, request: GenerationRequest, receive: Receive) -> Outcome:
         """Generates, and gives up when the client does."""

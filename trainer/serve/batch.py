@@ -164,7 +164,6 @@ class Batch:
             temperature=np.array([g.request.temperature for g in generations]),
             top_p=np.array([g.request.top_p for g in generations]),
             uniform=uniforms(np.array([g.seed for g in generations], dtype=np.uint64), numbers),
-            forced=[row.forced() for row in rows],
         )
         for number, (row, token, logprob) in enumerate(zip(rows, tokens, logprobs, strict=True)):
             if not math.isfinite(logprob):
@@ -178,7 +177,7 @@ class Batch:
             row.logprobs.append(logprob)
             if count := row.generation.request.likeliest:
                 row.likeliest.append(likeliest(logits[number], count))
-            if token in self._eos and not row.generation.request.forced:
+            if token in self._eos:
                 self._complete(row, "stop")
             elif len(row.logprobs) >= row.generation.request.max_tokens:
                 self._complete(row, "length")

@@ -26,8 +26,7 @@ class ChatFormat:
         if not self._tokenizer.chat_template:
             raise ValueError(f"--model {folder}: no chat template there; add chat_template.jinja to the folder")
         self._eos = eos
-        self.size = len(self._tokenizer)
-        self._tokens = self._tokenizer.convert_ids_to_tokens(list(range(self.size)))
+        self._tokens = self._tokenizer.convert_ids_to_tokens(list(range(len(self._tokenizer))))
 
     def prompt_ids(self, messages: list[dict], tools: list[dict] | None) -> list[int]:
         """Token ids of the conversation, ending where the assistant's turn begins."""

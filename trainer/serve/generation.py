@@ -21,8 +21,6 @@ class GenerationRequest:
     seed: int | None = None
     likeliest: int = 0
     """So many of the likeliest ids are told at every token."""
-    forced: tuple[int, ...] = ()
-    """Ids taken in place of samples: the completion is these, and its log-probs are the model's of them."""
 
 
 @dataclass(frozen=True)

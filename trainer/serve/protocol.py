@@ -97,16 +97,6 @@ class ChatRequest(Strict):
         return [] if self.tool_choice == "none" else [tool.model_dump() for tool in self.tools or []]
 
 
-class ScoreRequest(Strict):
-    """Of vLLM's completions only what scores given ids."""
-
-    model: str
-    prompt: list[Annotated[int, Field(ge=0)]] = Field(min_length=2)
-    prompt_logprobs: Literal[0]
-    max_tokens: Literal[1] = 1
-    temperature: float = Field(default=1.0, ge=0)
-
-
 class LoadRequest(Strict):
     lora_name: str = Field(min_length=1)
     lora_path: str = Field(min_length=1)
@@ -174,18 +164,6 @@ def completion(
         choice["token_ids"] = outcome.token_ids
         answer["prompt_token_ids"] = prompt_ids
     return answer
-
-
-def scored(request: ScoreRequest, *, outcome: Outcome, number: int) -> dict[str, Any]:
-    """The body of a completion that was asked for the log-probs of its prompt: of its first id there is none."""
-    pairs = zip(outcome.token_ids, outcome.logprobs, strict=True)
-    return {
-        "id": f"cmpl-{number}",
-        "object": "text_completion",
-        "created": int(time.time()),
-        "model": request.model,
-        "choices": [{"index": 0, "prompt_logprobs": [None, *({str(i): {"logprob": p}} for i, p in pairs)]}],
-    }
 
 
 def _for_template(message: Message, number: int) -> dict:

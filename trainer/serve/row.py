@@ -62,11 +62,6 @@ class Row:
         """The shared prefix that this row is computing."""
         return key_of(self.generation.adapter, self.tokens[: self.prefix_ends[0]]) if self.prefix_ends else None
 
-    def forced(self) -> int | None:
-        """The next id, where the request says which."""
-        forced = self.generation.request.forced
-        return forced[len(self.logprobs)] if forced else None
-
     def due(self) -> int:
         """Tokens that can be fed now."""
         return (self.prefix_ends[0] if self.prefix_ends else len(self.tokens)) - self.fed

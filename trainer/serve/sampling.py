@@ -8,8 +8,6 @@ generator's state.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import torch
 
@@ -42,12 +40,10 @@ def sample(
     temperature: np.ndarray,
     top_p: np.ndarray,
     uniform: np.ndarray,
-    forced: Sequence[int | None] = (),
 ) -> tuple[list[int], list[float]]:
     """
     Draws one token a row. logits [rows, vocabulary]; the arrays hold one value a row; temperature 0 takes the most
-    likely token, and a row's `forced` id is taken whatever its probability. Returns token ids and their log-probs in
-    nats at temperature 1 without top-p.
+    likely token. Returns token ids and their log-probs in nats at temperature 1 without top-p.
     """
     logits = logits.float()
     logprobs = logits.log_softmax(-1)
@@ -72,9 +68,6 @@ def sample(
         tokens = tokens.clamp(max=logits.shape[1] - 1)  # a row that is not finite has none; its log-prob tells
         if greedy.any():
             tokens = torch.where(torch.from_numpy(greedy).to(device), logits.argmax(-1), tokens)
-    for row, token in enumerate(forced):
-        if token is not None:
-            tokens[row] = token
     chosen = logprobs.gather(-1, tokens[:, None])[:, 0]
     return tokens.tolist(), chosen.tolist()
 

@@ -59,13 +59,14 @@ def test_unloading_frees_the_prefixes_of_the_adapter(setting):
         assert engine.gauges()["prefix_cache_bytes"] == before // 2
 
 
-def test_what_still_runs_with_an_unloaded_adapter_leaves_no_prefix(setting):
+def test_what_still_runs_with_an_unloaded_adapter_leaves_no_prefix(setting, monkeypatch):
     model, paths, _ = setting
+    monkeypatch.setattr("trainer.serve.runner._eos_ids", lambda _: frozenset())  # no answer ends early
     ended: SimpleQueue = SimpleQueue()
     with running_engine(model, max_batch=1) as engine:
         engine.registry.load("one", str(paths["one"]))
         for n in range(2):  # one runs, the other waits
-            engine.submit(GenerationRequest(words(n, 40), "one", 200, forced=tuple(words(n, 200))), ended.put)
+            engine.submit(GenerationRequest(words(n, 40), "one", 200), ended.put)
         engine.unload("one")
         assert [len(ended.get(timeout=60).token_ids) for _ in range(2)] == [200, 200]
         assert engine.gauges()["prefix_cache_bytes"] == 0

@@ -1,50 +1,11 @@
-"""What the policy server makes of a request: scores of ids, texts in parts, refusals (docs/policy-server.md)."""
+"""What the policy server makes of a request: texts in parts, refusals (docs/policy-server.md)."""
 
 from __future__ import annotations
 
 import httpx
 import pytest
-import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from trainer.tests.serving import CONVERSATION, EOS, ask
-
-
-def score(url: str, **fields):
-    return httpx.post(f"{url}/v1/completions", json={"model": "base", "prompt_logprobs": 0} | fields, timeout=60)
-
-
-def test_given_ids_are_scored_with_and_without_an_adapter(url, adapters, tiny_model_dir):
-    tokenizer = AutoTokenizer.from_pretrained(tiny_model_dir)
-    text = tokenizer.apply_chat_template(CONVERSATION, add_generation_prompt=True, tokenize=False)
-    # An end of turn in the middle ends nothing here.
-    ids = [*tokenizer(text, add_special_tokens=False).input_ids, EOS, 5, 6]
-    choice = score(url, prompt=ids).json()["choices"][0]
-    with torch.no_grad():
-        logits = AutoModelForCausalLM.from_pretrained(tiny_model_dir)(torch.tensor([ids])).logits[0].log_softmax(-1)
-    first, *others = choice["prompt_logprobs"]
-    assert first is None and [list(one) for one in others] == [[str(token)] for token in ids[1:]]
-    found = [one[str(token)]["logprob"] for one, token in zip(others, ids[1:], strict=True)]
-    assert found == pytest.approx([logits[n, token].item() for n, token in enumerate(ids[1:])], abs=1e-4)
-    httpx.post(f"{url}/v1/load_lora_adapter", json={"lora_name": "scoring", "lora_path": adapters[0]})
-    other = score(url, prompt=ids, model="scoring").json()["choices"][0]["prompt_logprobs"]
-    assert other[1:] != others
-    httpx.post(f"{url}/v1/unload_lora_adapter", json={"lora_name": "scoring"})
-
-
-@pytest.mark.parametrize(
-    ("fields", "status", "says"),
-    [
-        ({"prompt": [1] * 300}, 400, "prompt: 300 ids, the context holds 256"),
-        ({"prompt": [1, 99_999]}, 400, "prompt: id 99999, the model knows ids below"),
-        ({"prompt": [1]}, 400, "prompt"),
-        ({"prompt": [1, 2], "model": "nobody"}, 404, "nobody"),
-        ({"prompt": [1, 2], "prompt_logprobs": 3}, 400, "prompt_logprobs"),
-    ],
-)
-def test_what_can_not_be_scored_is_refused(url, fields, status, says):
-    response = score(url, **fields)
-    assert response.status_code == status and says in response.json()["error"]["message"]
+from trainer.tests.serving import CONVERSATION, ask
 
 
 @pytest.mark.parametrize(

@@ -96,8 +96,6 @@ export function plannedRollouts({
       counted('evaluation', 'test', (tested + sums.options.low) * tasks.evaluation * evaluation.trials),
       (tested + sums.options.high + combined) * tasks.evaluation * evaluation.trials,
     ),
-    // Of the sums the largest.
-    counted('evaluation', 'plain', (tested + (capabilities > 1 ? 1 : 0)) * evaluation.plainRequests),
   ];
   return planned.filter((one) => one.rollouts.high > 0);
 }

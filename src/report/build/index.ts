@@ -16,7 +16,6 @@ import { publishedOf } from './groups';
 import { contentsOf } from './counted';
 import { capabilitiesOf } from './capabilities';
 import { languageModelCost } from './language-model';
-import { plainOf } from './plain';
 import { routerOf } from './router';
 import { secondsPerRollout } from './seconds';
 import { selectionOf } from './selection';
@@ -61,7 +60,6 @@ export async function buildReport(o: {
     ...(await capabilitiesOf({ store, record, candidates: selection.selection?.candidates ?? [], level })),
     ...(await routerOf({ store, record, level })),
     ...arms,
-    ...(await plainOf({ store, record, level })),
     ...publishedOf(published, arms.groups ?? []),
     ...(leakage && { leakage }),
   };

@@ -26,8 +26,8 @@ export async function secondsPerRollout(store: ArtifactStore, record: CampaignRe
   };
 }
 
-function perPlain({ baseRollouts, router, evaluation, plain, stageSeconds }: CampaignRecord): number | undefined {
-  const batches = [baseRollouts, ...[router?.outcomes, evaluation?.policies, plain?.policies].flatMap(batchesOf)];
+function perPlain({ baseRollouts, router, evaluation, stageSeconds }: CampaignRecord): number | undefined {
+  const batches = [baseRollouts, ...[router?.outcomes, evaluation?.policies].flatMap(batchesOf)];
   const played = batches.reduce((sum, { scored, broken, reused = 0 }) => sum + scored + broken - reused, 0);
   const seconds = PLAIN.reduce((sum, stage) => sum + (stageSeconds[stage] ?? 0), 0);
   return played > 0 ? seconds / played : undefined;

@@ -26,7 +26,7 @@ export const trainingsOf = ({ capabilities = [], arms = [] }: CampaignRecord): T
 
 /** Every batch of the campaign under what it was for. */
 export function batchesByPurpose(record: CampaignRecord): Batches[] {
-  const { baseRollouts, baseHeldOut, capabilities = [], arms = [], router, evaluation, plain } = record;
+  const { baseRollouts, baseHeldOut, capabilities = [], arms = [], router, evaluation } = record;
   const works = [...capabilities.map(({ trained }) => trained), ...arms];
   const trainings = trainingsOf(record);
   const of = (purpose: Purpose, batches: (RolloutSummary | undefined)[]): Batches => ({
@@ -50,7 +50,6 @@ export function batchesByPurpose(record: CampaignRecord): Batches[] {
     ]),
     of('outcome_matrix', router?.outcomes.map((o) => o.rollouts) ?? []),
     of('test', evaluation?.policies.map(({ rollouts }) => rollouts) ?? []),
-    of('plain', plain?.policies.map(({ rollouts }) => rollouts) ?? []),
   ];
   return found.filter(({ batches }) => batches.length > 0);
 }
