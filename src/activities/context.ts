@@ -1,6 +1,11 @@
 /** What every activity is given: one of each outside thing, passed in. */
 import { Context } from '@temporalio/activity';
-import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
+import {
+  ApplicationFailure,
+  CancelledFailure,
+  TemporalFailure,
+  type ApplicationFailureOptions,
+} from '@temporalio/common';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -10,7 +15,7 @@ import type { ArtifactStore } from '../artifacts/store';
 import { canonical } from '../artifacts/hash';
 import { workerIdentity } from '../artifacts/place';
 import { backoffMs } from '../domain/backoff';
-import { failureTypes, isFailure, OutsideFailure, type FailureType } from '../domain/failures';
+import { isFailure, OutsideFailure, retryOf, type FailureType } from '../domain/failures';
 import type { AnalysisHeartbeat, Work } from '../domain/progress';
 import { taskQueues } from '../domain/task-queues';
 import { openLedger } from '../language-model/ledger';
@@ -41,12 +46,14 @@ export type GpuDependencies = PolicyDependencies & { gpus: GpuGroups; merge: Mer
 /** Where a home's files are written before they have their names: the store's own folder, since its leftovers are removed. */
 export const asideIn = (home: string): string => join(home, 'artifacts', 'aside');
 
-export const fail = (type: FailureType, message: string): ApplicationFailure =>
-  ApplicationFailure.create({ type, message, nonRetryable: !failureTypes[type].retryable });
+/** Temporal tries again what is outside; the rest goes to the workflow at once, which knows what to do with it. */
+const failure = (type: FailureType, o: Omit<ApplicationFailureOptions, 'type' | 'nonRetryable'>): ApplicationFailure =>
+  ApplicationFailure.create({ ...o, type, nonRetryable: retryOf(type) !== 'outside' });
+
+export const fail = (type: FailureType, message: string): ApplicationFailure => failure(type, { message });
 
 /**
- * The one mapping from errors of the parts (`{type, retryable}`) to Temporal's failures. A cancelled activity of a worker that goes
- * down is retried elsewhere; one that the workflow cancelled, or that is no longer this worker's, is cancelled.
+ * The one mapping from errors of the parts to Temporal's failures. A cancelled activity of a worker that goes down is tried again elsewhere; one that the workflow cancelled, or that is no longer this worker's, is cancelled.
  */
 async function toFailure(error: unknown, home: string): Promise<unknown> {
   const { cancellationSignal: signal, info } = Context.current();
@@ -54,15 +61,33 @@ async function toFailure(error: unknown, home: string): Promise<unknown> {
     const shutdown = signal.reason instanceof CancelledFailure && signal.reason.message === 'WORKER_SHUTDOWN';
     return shutdown ? fail('WorkerShutdown', 'the worker is shutting down; another one continues') : signal.reason;
   }
-  if (error instanceof ApplicationFailure || !(error instanceof Error)) return error;
-  const { type, retryable, message, retryAfterMs } = (await withoutRoom(error, home)) as Error &
-    Record<string, unknown>;
-  if (typeof type !== 'string' || typeof retryable !== 'boolean') return isDefect(error) ? defect(error) : error;
-  return ApplicationFailure.create({
-    ...{ type, message, nonRetryable: !retryable, cause: error },
-    // Never sooner than without it: an endpoint that always says "in a second" would use up the attempts within a minute.
-    ...(typeof retryAfterMs === 'number' && { nextRetryDelay: Math.max(retryAfterMs, backoffMs(info.attempt)) }),
-  });
+  if (error instanceof TemporalFailure) return error;
+  if (!(error instanceof Error)) return fail('Unexpected', String(error));
+  const known = await knownFailure(error, home);
+  if (!known) return defect(error);
+  const { type, message, retryAfterMs } = known;
+  // Never sooner than without it: an endpoint that always says "in a second" would use up the attempts within a minute.
+  const delay = retryAfterMs !== undefined && { nextRetryDelay: Math.max(retryAfterMs, backoffMs(info.attempt)) };
+  return failure(type, { message, cause: error, ...delay });
+}
+
+/** Of the table, whoever passed it on as what; undefined of a defect. */
+async function knownFailure(error: Error, home: string): Promise<OutsideFailure | undefined> {
+  const full = await withoutRoom(error, home);
+  if (full) return full;
+  if (error instanceof OutsideFailure) return error;
+  if (isDefect(error)) return undefined;
+  const said = error.name === 'Error' ? error.message : `${error.name}: ${error.message}`;
+  const away = causesOf(error).find(({ code }) => AWAY.test(code ?? ''));
+  return new OutsideFailure(away ? 'EndpointUnavailable' : 'Unexpected', away ? `${said}: ${away.message}` : said);
+}
+
+/** What the system, or the client of HTTP, says where the other side does not answer. */
+const AWAY = /^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|UND_ERR_)/;
+
+/** The error, what caused it, and so on. */
+function causesOf(error: Error): NodeJS.ErrnoException[] {
+  return error.cause instanceof Error ? [error, ...causesOf(error.cause)] : [error];
 }
 
 /**
@@ -78,17 +103,15 @@ const isDefect = (error: Error): boolean =>
 const defect = (error: Error): ApplicationFailure =>
   ApplicationFailure.create({ type: error.name, message: error.message, nonRetryable: true, cause: error });
 
-/** DiskFull where the system said so, whoever passed it on as what; else the error as it is. */
-async function withoutRoom(error: Error, home: string): Promise<unknown> {
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if (isFailure(cause, 'DiskFull')) return cause;
-    const { code, path } = cause as NodeJS.ErrnoException;
-    if (code !== 'ENOSPC' && code !== 'EDQUOT') continue;
-    if (path !== undefined) return diskFull(cause, { path });
-    const fix = `free some room where ${home} or ${tmpdir()} is: work goes on by itself`;
-    return new OutsideFailure('DiskFull', `${cause.message}; ${fix}`, error);
-  }
-  return error;
+/** DiskFull where the system said so. */
+async function withoutRoom(error: Error, home: string): Promise<OutsideFailure | undefined> {
+  const known = causesOf(error).find((cause) => isFailure(cause, 'DiskFull'));
+  if (known) return known as unknown as OutsideFailure;
+  const cause = causesOf(error).find(({ code }) => code === 'ENOSPC' || code === 'EDQUOT');
+  if (!cause) return undefined;
+  if (cause.path !== undefined) return (await diskFull(cause, { path: cause.path })) as OutsideFailure;
+  const fix = `free some room where ${home} or ${tmpdir()} is: work goes on by itself`;
+  return new OutsideFailure('DiskFull', `${cause.message}; ${fix}`, error);
 }
 
 /**

@@ -56,6 +56,8 @@ export class Learning {
   private readonly record: TrainingRecord;
   private readonly progress: TrainHeartbeat;
   private beat: () => void = () => undefined;
+  /** Something was done in this attempt that the next one would do again. The first attempt has waited for its slot. */
+  private hasPlace = false;
 
   constructor(private readonly run: LearningOptions) {
     this.record = new TrainingRecord({ ...run, store: run.deps.store });
@@ -137,10 +139,12 @@ export class Learning {
     return { type: 'text' in answer ? 'reply' : 'no_reply', ...answer };
   }
 
-  /** What is away for a while, room on the disk too, is waited for: the learner keeps its place. `work` can be done again. */
+  /** What is away for a while, room on the disk too, is waited for: the learner keeps its place, if it has one. `work` can be done again. */
   private async patiently<Result>(work: (progressed: (done: number) => void) => Promise<Result>): Promise<Result> {
-    const signal = Context.current().cancellationSignal;
-    const result = await patiently({ work, onWait: (what) => this.waitsFor(what), signal });
+    const { cancellationSignal: signal, info } = Context.current();
+    const patience = info.attempt > 1 && !this.hasPlace && { patienceSeconds: 0 };
+    const result = await patiently({ work, onWait: (what) => this.waitsFor(what), signal, ...patience });
+    this.hasPlace = true;
     this.waitsFor(undefined);
     return result;
   }

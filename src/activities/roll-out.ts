@@ -1,5 +1,7 @@
 /** One batch of rollouts: the engine, with heartbeats on every finished rollout and cancellation that keeps what is done. */
 import { Context } from '@temporalio/activity';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { backoffMs } from '../domain/backoff';
 import type { RolloutHeartbeat } from '../domain/progress';
 import { brokenFailure } from '../domain/broken';
 import { rollOut, type RollOutProgress } from '../rollout/engine';
@@ -10,10 +12,10 @@ import { inputsOf, resolveTasks } from './tasks';
 import { tellingOfMerges } from './telling';
 
 /**
- * A short outage (a server that is too busy for a few seconds) breaks rollouts whose absence would choose a checkpoint or shrink the test set: up
- * to this attempt the step is tried again for those that may succeed, a quarter of a minute in all.
+ * A short outage (a server that is too busy for a few seconds) breaks rollouts whose absence would choose a checkpoint or shrink the test set:
+ * those that may succeed are made again so many times, a quarter of a minute in all.
  */
-const LAST_FOR_BROKEN = 5;
+const TIMES_FOR_BROKEN = 5;
 
 export function createRollOut({
   store,
@@ -35,23 +37,24 @@ export function createRollOut({
       ]);
       let last: RollOutProgress = { done: 0, total: tasks.length * input.attempts, broken: 0, turns: 0 };
       const beat = () => context.heartbeat({ kind: 'rollouts', title, ...last } satisfies RolloutHeartbeat);
-      const { summary, records } = await rollOut({
-        ...input,
-        environment,
-        tasks,
-        resolve,
-        inputs: inputsOf(input),
-        store,
-        client: tellingOfMerges(client, beat),
-        signal: context.cancellationSignal,
-        onProgress: (progress) => {
-          last = progress;
-          beat();
-        },
-      });
-      const failure = brokenFailure(records, title);
-      if (failure?.retryable && context.info.attempt < LAST_FOR_BROKEN) throw failure;
-      return summary;
+      for (let time = 1; ; time++) {
+        const { summary, records } = await rollOut({
+          ...input,
+          environment,
+          tasks,
+          resolve,
+          inputs: inputsOf(input),
+          store,
+          client: tellingOfMerges(client, beat),
+          signal: context.cancellationSignal,
+          onProgress: (progress) => {
+            last = progress;
+            beat();
+          },
+        });
+        if (time === TIMES_FOR_BROKEN || !brokenFailure(records, title)?.retryable) return summary;
+        await sleep(backoffMs(time), undefined, { signal: context.cancellationSignal });
+      }
     },
   };
 }

@@ -2,7 +2,7 @@
  * Rollouts that broke for reasons outside the policy: of what, and when they are too many for their batch. Invariant: there is one rule for
  * all batches, and whoever says that rollouts broke says how many, of what and where.
  */
-import { isRetryable, OutsideFailure, type FailureType } from './failures';
+import { isRetryable, OutsideFailure, retryOf, type FailureType } from './failures';
 import type { Rollout } from './rollout';
 
 /** Broken rollouts whose type and message are the same but for names and numbers. */
@@ -80,10 +80,14 @@ export function tooManyFailure(
 
 const percent = (share: number): string => `${Number((100 * share).toFixed(1))}%`;
 
-/** It may be tried again if one of them may. Its type is theirs where they have one in common; else the first one's, if that would come again. */
+/**
+ * It may be tried again if one of them may. Its type is theirs where they have one in common, or were all outside; else the first one's, if that
+ * would come again.
+ */
 function failureOf(broken: readonly Rollout[], text: string): OutsideFailure {
   const causes = causesIn(broken);
   const types = causes.map(({ type }) => type as FailureType);
-  const type = types.some(isRetryable) && new Set(types).size > 1 ? 'RolloutsBroken' : types[0]!;
+  const outside = types.every((type) => retryOf(type) === 'outside');
+  const type = !outside && types.some(isRetryable) && new Set(types).size > 1 ? 'RolloutsBroken' : types[0]!;
   return new OutsideFailure(type, `${text}: ${causesText(causes, broken.length)}`);
 }

@@ -1,97 +1,113 @@
 /**
- * Failures outside the policy: types, one table for all parts, each either retried by Temporal or final. Invariant: whatever goes wrong in a
- * policy server, an environment or another part is an OutsideFailure of one of these types, so that it is counted, and never as a reward.
+ * Failures outside the policy: types, one table for all parts, each with how it is retried. Invariant: whatever goes wrong in a policy server,
+ * an environment or another part is an OutsideFailure of one of these types, so that it is counted, and never as a reward.
  */
+
+/**
+ * `never`: it would come again. `own`: the step's own doing, which may pass: so many times and no more. `outside`: something that the step needs is
+ * away, which is no result of the step: without end, and a person is told. `preempted`: its worker was taken away: at once, and without end.
+ */
+export type Retry = 'never' | 'own' | 'outside' | 'preempted';
+
 export const failureTypes = {
   /** What was asked for (a campaign file, a model folder) is wrong: trying again changes nothing. */
-  BadInput: { retryable: false },
+  BadInput: 'never',
   /** The base model can't work on the target: it does not know its words, or does not act on it at all. */
-  BaseUnsuited: { retryable: false },
+  BaseUnsuited: 'never',
 
   /** What the store holds under a reference is not what was put there. It is made again when whoever made it is asked again. */
-  ArtifactDamaged: { retryable: false },
+  ArtifactDamaged: 'never',
   /** The step is of another store than this worker's: a worker that has it takes it. */
-  WrongStore: { retryable: true },
+  WrongStore: 'outside',
   /** No room left where the home or a temporary folder is: work goes on once there is. */
-  DiskFull: { retryable: true },
+  DiskFull: 'outside',
 
   /** Policy server: no connection. */
-  PolicyServerUnavailable: { retryable: true },
-  PolicyServerTimeout: { retryable: true },
+  PolicyServerUnavailable: 'outside',
+  PolicyServerTimeout: 'outside',
   /** 5xx. */
-  PolicyServerError: { retryable: true },
+  PolicyServerError: 'outside',
   /** 429. */
-  PolicyServerBusy: { retryable: true },
+  PolicyServerBusy: 'outside',
   /** It serves another base model than the campaign's: a worker whose server has it takes the step. */
-  WrongBaseModel: { retryable: true },
+  WrongBaseModel: 'outside',
   /** The server does not know the model: it was restarted, or the adapter was unloaded. */
-  PolicyNotLoaded: { retryable: true },
+  PolicyNotLoaded: 'outside',
   /** The prompt is longer than the model's context: the engine makes it a stop reason. */
-  ContextLengthExceeded: { retryable: false },
+  ContextLengthExceeded: 'never',
   /** Any other 4xx. */
-  PolicyRequestRejected: { retryable: false },
+  PolicyRequestRejected: 'never',
   /** The server refuses an adapter: its rank or modules, its files, or the folder, which it can't see. */
-  AdapterRefused: { retryable: false },
+  AdapterRefused: 'never',
   /** What answers can't serve a campaign as it was started: it wants another key, or is no policy server. */
-  PolicyServerWrong: { retryable: false },
+  PolicyServerWrong: 'never',
   /** The answer is not in the dialect (docs/policy-server.md). */
-  PolicyAnswerInvalid: { retryable: false },
+  PolicyAnswerInvalid: 'never',
 
   /** The environment's process ended, hung, or could not be reached. */
-  EnvironmentDied: { retryable: true },
+  EnvironmentDied: 'own',
   /** The environment reported an error of its own. */
-  EnvironmentFailed: { retryable: true },
+  EnvironmentFailed: 'own',
   /** The environment does not keep its contract, or its command can't be started. */
-  BadEnvironment: { retryable: false },
+  BadEnvironment: 'never',
   /** The model that plays the user, or the one that judges, gave no usable answer. */
-  UserSimulatorFailed: { retryable: true },
-  JudgeFailed: { retryable: true },
+  UserSimulatorFailed: 'outside',
+  JudgeFailed: 'outside',
   /** Its endpoint refuses the request: a wrong key or model, or a conversation that is too long for it. */
-  UserSimulatorRejected: { retryable: false },
-  JudgeRejected: { retryable: false },
+  UserSimulatorRejected: 'never',
+  JudgeRejected: 'never',
   /** Its endpoint can't be reached or has no capacity: all rollouts that need it would break. */
-  PartnerUnavailable: { retryable: true },
+  PartnerUnavailable: 'outside',
   /** The analyst's or synthesizer's language model: no connection, or no capacity (429 names when to come back). */
-  LanguageModelUnavailable: { retryable: true },
+  LanguageModelUnavailable: 'outside',
   /** 5xx, a reply that broke off, or something that is no chat completion. */
-  LanguageModelFailed: { retryable: true },
+  LanguageModelFailed: 'outside',
   /** Its endpoint refuses the request: a wrong key or model, or a prompt that is too long for it; or there is no key to send. */
-  LanguageModelRejected: { retryable: false },
+  LanguageModelRejected: 'never',
+  /** Its replies to one question broke off or never came, time after time, and each was paid for: a person sees to it before it is asked again. */
+  RepliesLost: 'never',
   /** Its answer could not be used, nor could those to the repairs that were asked for. */
-  AnswerInvalid: { retryable: false },
+  AnswerInvalid: 'never',
   /** What the campaign may spend on language models is spent. */
-  BudgetSpent: { retryable: false },
+  BudgetSpent: 'never',
   /** Nobody approved in time what had to be approved. */
-  NotApproved: { retryable: false },
+  NotApproved: 'never',
   /** A labeling pass that is no partition of the trajectories, or not of all candidates: it is left out and never filled in. */
-  LabelsInvalid: { retryable: false },
+  LabelsInvalid: 'never',
   /** The synthesizer has no environment to give: the capability or the target lacks what it needs, or it can't mend what was found. */
-  CannotSynthesize: { retryable: false },
+  CannotSynthesize: 'never',
   /** The router could not choose a policy for a conversation: counted, and never a silent choice. */
-  RouterFailed: { retryable: false },
+  RouterFailed: 'never',
   /** Rollouts that a group needs are still broken after all attempts. */
-  RolloutsBroken: { retryable: true },
+  RolloutsBroken: 'own',
 
   /** A merge or the fit of a router ended without refusing its input: no memory, a full disk, a signal. */
-  PythonFailed: { retryable: true },
+  PythonFailed: 'own',
   /** The trainer process died, or was asked to stop. */
-  TrainerDied: { retryable: true },
-  TrainerHung: { retryable: true },
+  TrainerDied: 'own',
+  TrainerHung: 'own',
   /** The trainer says that its job is wrong. */
-  BadJob: { retryable: false },
+  BadJob: 'never',
   /** The loss is no number any more: from the same checkpoint, on the same rollouts, it would be so again. */
-  Diverged: { retryable: false },
+  Diverged: 'never',
   /** The worker is going down in order; another one goes on. */
-  WorkerShutdown: { retryable: true },
+  WorkerShutdown: 'preempted',
   /** The worker was killed; `campaign run` gives what it did to another one. */
-  WorkerDied: { retryable: true },
-} as const;
+  WorkerDied: 'preempted',
+  /** Anything else that is asked over the network does not answer. */
+  EndpointUnavailable: 'outside',
+  /** Whatever else was thrown, and is no defect of the program. */
+  Unexpected: 'own',
+} as const satisfies Record<string, Retry>;
 
 export type FailureType = keyof typeof failureTypes;
 
-/** Whether what failed so may succeed at another time; false of what is no FailureType. */
-export const isRetryable = (type: string): boolean =>
-  type in failureTypes && failureTypes[type as FailureType].retryable;
+/** `never` of what is no FailureType: a defect of the program, or somebody else's failure. */
+export const retryOf = (type: string | null | undefined): Retry =>
+  type && type in failureTypes ? failureTypes[type as FailureType] : 'never';
+
+/** Whether what failed so may succeed at another time. */
+export const isRetryable = (type: string): boolean => retryOf(type) !== 'never';
 
 export class OutsideFailure extends Error {
   override readonly name = 'OutsideFailure';
@@ -105,7 +121,7 @@ export class OutsideFailure extends Error {
     readonly retryAfterMs?: number,
   ) {
     super(message, { cause });
-    this.retryable = failureTypes[type].retryable;
+    this.retryable = isRetryable(type);
   }
 }
 

@@ -48,16 +48,11 @@ export function failureOf(named: Named, error: unknown): OutsideFailure {
 const pageFix = ({ field }: Named, reason: string): string =>
   /an HTML page/.test(reason) ? `; if it goes on, correct ${field}.url: the API's own, such as https://HOST/v1` : '';
 
-/** As the table of failures has it, but final. */
-class FinalFailure extends OutsideFailure {
-  override readonly retryable = false;
-}
-
 /** Each try is paid for. */
 export const noMore = ({ field, spec }: Named, { failure, times }: { failure: OutsideFailure; times: number }) => {
   const fix = `raise ${field}.timeoutSeconds (${spec.timeoutSeconds}), lower ${field}.maxTokens (${spec.maxTokens}) or see to its endpoint`;
   const message = `${failure.message}; ${times} times in a row, so this question is not asked again: ${fix}, and run the same command`;
-  return new FinalFailure(failure.type, message);
+  return new OutsideFailure('RepliesLost', message);
 };
 
 export const silent = (named: Named): OutsideFailure => {

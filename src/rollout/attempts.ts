@@ -52,8 +52,8 @@ export async function attempt(
       if (!(error instanceof OutsideFailure)) throw error;
       if (OF_THE_BATCH.includes(error.type)) throw error;
       failures.push(error);
-      // What is gone would break all the rest one by one: the batch stops, and whoever asked for it tries again later.
-      if (isFailure(error, 'PolicyServerUnavailable') && !(await client.reachable())) throw error;
+      // What is gone, or answers nobody, would break all the rest one by one: the batch stops, and whoever asked for it tries again later.
+      if (isFailure(error, 'PolicyServerUnavailable', 'PolicyServerError') && !(await client.reachable())) throw error;
       const last = !error.retryable || failures.length >= maxAttempts;
       if (last && isFailure(error, 'PartnerUnavailable')) throw error;
       if (last) return { planned, rollout: brokenRollout(planned, error), failures };

@@ -1,18 +1,19 @@
 /** All timeouts, retries and heartbeats of the campaign, each with its reason. One retry policy per call: clients below retry nothing. */
 import { ActivityCancellationType, type ActivityOptions } from '@temporalio/workflow';
-import { BACKOFF } from '../domain/backoff';
+import { BACKOFF, ROUND } from '../domain/backoff';
 
 /**
- * What can't be retried says so itself (domain/failures.ts), and a defect of the program fails at once (activities/context.ts).
- * Infrastructure comes back: back off to a minute, and give a person about an hour to mend it (a server that is away, a full disk) before
- * the step fails for good.
+ * What Temporal tries again by itself is what is outside (domain/failures.ts: activities say so of every failure): it comes back, and with back-off
+ * the attempts take half an hour and no history. All that is left after them, and every other failure at once, is for the workflow (trying.ts),
+ * which tells them apart: Temporal counts all attempts alike.
  */
 const retry = {
   initialInterval: BACKOFF.firstMs,
   backoffCoefficient: BACKOFF.factor,
   maximumInterval: BACKOFF.longestMs,
-  maximumAttempts: 60,
-} as const;
+  maximumAttempts: ROUND,
+  nonRetryableErrorTypes: ['TemporalTimeout:Heartbeat', 'TemporalTimeout:StartToClose'],
+};
 
 /** Every step tells of its progress: what is silent for so long was lost with its worker, and begins again on another. */
 const heartbeat = (heartbeatSeconds: number) => ({ heartbeatTimeout: `${heartbeatSeconds} seconds`, retry }) as const;

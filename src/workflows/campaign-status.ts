@@ -12,10 +12,17 @@ import type { Campaign } from '../domain/campaign';
 import { causesOf, causesText } from '../domain/broken';
 import type { RolloutSummary } from '../domain/rollout-summary';
 import { stages, type Stage } from '../domain/stages';
-import { waitingText } from '../domain/approval';
 import { Approvals } from './approval';
-import { childWaitsSignal, sinceText } from './child-status';
-import { queryNames, searchAttributeNames, type CampaignProgress, type Memo, type StepStatus } from './messages';
+import { approvalNeed, Attention, needText } from './attention';
+import { childNeedsSignal } from './child-status';
+import {
+  queryNames,
+  searchAttributeNames,
+  type CampaignProgress,
+  type Memo,
+  type Need,
+  type StepStatus,
+} from './messages';
 import { PauseGate, pauseSignal, resumeSignal } from './pause';
 
 const campaignProgressQuery = defineQuery<CampaignProgress>(queryNames.progress);
@@ -26,6 +33,9 @@ export class CampaignStatus {
   readonly gate: PauseGate;
   readonly approvals: Approvals;
   readonly stageSeconds: Partial<Record<Stage, number>> = {};
+  private readonly attention = new Attention();
+  /** By workflow id. */
+  private readonly needs = new Map<string, Need>();
 
   constructor(campaign: Campaign) {
     this.progress = {
@@ -51,9 +61,13 @@ export class CampaignStatus {
       else delete this.progress.waiting;
       this.show();
     });
-    setHandler(childWaitsSignal, (workflowId, waits) => {
+    this.attention.watch(this.gate, () => this.show());
+    setHandler(childNeedsSignal, (workflowId, need) => {
       const child = this.progress.children.find((one) => one.workflowId === workflowId);
-      if (child?.status === 'running') child.detail = waits;
+      if (child?.status !== 'running') return;
+      child.detail = need ? needText(need) : '';
+      if (need) this.needs.set(workflowId, { ...need, text: `${child.name}: ${need.text}` });
+      else this.needs.delete(workflowId);
       this.show();
     });
   }
@@ -82,6 +96,7 @@ export class CampaignStatus {
   child(workflowId: string, kind: 'capability' | 'arm', name: string, status: StepStatus, detail: string): void {
     const { children } = this.progress;
     const known = children.find((child) => child.workflowId === workflowId);
+    this.needs.delete(workflowId);
     if (known) Object.assign(known, { status, detail });
     else children.push({ workflowId, kind, name, status, detail });
     this.show();
@@ -104,14 +119,18 @@ export class CampaignStatus {
 
   private show(): void {
     const { stages: all, children, rollouts, paused, waiting, campaign } = this.progress;
-    const waits = waiting ? `**${waitingText({ waiting, campaign, since: sinceText(waiting) })}**\n\n` : '';
-    const lines = [
-      ...all.map((s) => `- ${s.name}: ${s.status}${s.detail ? ` (${s.detail})` : ''}`),
-      ...children.map((c) => `  - ${c.name}: ${c.status}${c.detail ? ` (${c.detail})` : ''}`),
-      `- rollouts: ${rollouts.scored} scored, ${rollouts.broken} broken${children.length > 0 ? ' (children not counted)' : ''}`,
-      ...(rollouts.causes ? [`  - ${causesText(rollouts.causes, rollouts.broken)}`] : []),
-    ];
-    setCurrentDetails((paused ? '**paused**\n\n' : '') + waits + lines.join('\n'));
+    this.progress.troubles = this.attention.troubles;
+    const need = this.attention.show([waiting && approvalNeed(waiting, campaign), ...this.needs.values()]);
+    if (need) this.progress.need = need;
+    else delete this.progress.need;
+    const line = (one: { name: string; status: string; detail: string }) =>
+      `- ${one.name}: ${one.status}${one.detail ? ` (${one.detail})` : ''}`;
+    // A list of their own: within the list of the stages Temporal's UI puts them into whichever stage stands before them.
+    const below = children.length > 0 ? ['', '**Capabilities and arms**', '', ...children.map(line)] : [];
+    const counts = `${rollouts.scored} rollouts scored, ${rollouts.broken} broken${children.length > 0 ? ' (children not counted)' : ''}`;
+    const broke = rollouts.causes ? ['', causesText(rollouts.causes, rollouts.broken)] : [];
+    const head = [...(paused ? ['**paused**', ''] : []), ...(need ? [`**${needText(need)}**`, ''] : [])];
+    setCurrentDetails([...head, ...all.map(line), ...below, '', counts, ...broke].join('\n'));
   }
 }
 

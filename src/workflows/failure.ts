@@ -1,13 +1,25 @@
 /** What a failed step says: for results, reports and the UI; and which failures are nobody's result. */
 import { ApplicationFailure, isCancellation, TemporalFailure, TimeoutFailure } from '@temporalio/workflow';
-import type { FailureType } from '../domain/failures';
+import { retryOf as retryOfType, type FailureType, type Retry } from '../domain/failures';
 
-/** What an activity threw, whatever activity or child it came through. */
+/** What an activity threw or ran into, whatever activity or child it came through. */
 function causeOf(error: unknown): unknown {
   let cause = error;
-  while (cause instanceof TemporalFailure && !(cause instanceof ApplicationFailure) && cause.cause) cause = cause.cause;
+  const isCause = () => cause instanceof ApplicationFailure || cause instanceof TimeoutFailure;
+  while (cause instanceof TemporalFailure && !isCause() && cause.cause) cause = cause.cause;
   return cause;
 }
+
+/** The type of a failure; silence is the loss of its worker. */
+export function failureTypeOf(error: unknown): string {
+  const cause = causeOf(error);
+  if (cause instanceof TimeoutFailure)
+    return (cause.timeoutType === 'HEARTBEAT' ? 'WorkerDied' : 'Unexpected') satisfies FailureType;
+  return (cause instanceof ApplicationFailure && cause.type) || 'Error';
+}
+
+/** How a step that failed so is retried. */
+export const retryOf = (error: unknown): Retry => retryOfType(failureTypeOf(error));
 
 /** The innermost message: what a person needs to read. */
 export function reasonOf(error: unknown): string {
@@ -27,9 +39,8 @@ const OF_THE_CAMPAIGN = [
   'ArtifactDamaged',
   'AdapterRefused',
   'PolicyServerWrong',
-  'LanguageModelUnavailable',
-  'LanguageModelFailed',
   'LanguageModelRejected',
+  'RepliesLost',
 ] as const satisfies FailureType[];
 
 /**
@@ -40,10 +51,4 @@ const OF_THE_CAMPAIGN = [
 export function resultingReason(error: unknown, ...others: FailureType[]): string {
   if (isCancellation(error) || failedWith(error, ...OF_THE_CAMPAIGN, ...others) !== undefined) throw error;
   return reasonOf(error);
-}
-
-/** Whether Temporal begins a step again that fails so: its worker was lost, or it said that it may be tried again. */
-export function wouldBeRetried(error: unknown): boolean {
-  const cause = causeOf(error);
-  return cause instanceof TimeoutFailure || (cause instanceof ApplicationFailure && !cause.nonRetryable);
 }

@@ -6,6 +6,7 @@ import type { Campaign } from '../domain/campaign';
 import type { Candidate } from '../domain/capability';
 import type { SelectionResult } from '../domain/results';
 import type { SynthesisRound } from '../domain/synthesis-round';
+import type { Retry } from '../domain/failures';
 import type { Stage } from '../domain/stages';
 
 export interface CampaignInput {
@@ -24,6 +25,29 @@ export interface CampaignResult {
 
 export type StepStatus = 'waiting' | 'running' | 'done' | 'failed';
 
+/** What keeps a step from its result, while it is tried again; times are ms since the epoch. */
+export interface Trouble {
+  /** The step, for people. */
+  title: string;
+  retry: Retry;
+  /** Of the failure. */
+  type: string;
+  reason: string;
+  since: number;
+  nextAt: number;
+  /** Where attempts are counted: the next one. */
+  attempt?: { number: number; of: number };
+  /** It lasts: somebody has to see to it. */
+  needsPerson?: boolean;
+}
+
+/** What needs a person: `what` is the type of a failure, or `approval`. */
+export interface Need {
+  what: string;
+  since: number;
+  text: string;
+}
+
 /** Answer of the `progress` query of a campaign. */
 export interface CampaignProgress {
   campaign: string;
@@ -36,6 +60,10 @@ export interface CampaignProgress {
   rollouts: { scored: number; broken: number; causes?: BrokenCause[] };
   /** The selected capabilities, while they wait for approval. */
   waiting?: Waiting;
+  /** Steps of its own that are tried again. */
+  troubles?: Trouble[];
+  /** Of the campaign or of one of its children: what has waited longest. */
+  need?: Need;
 }
 
 /** Answer of the `progress` query of a child. */
@@ -49,6 +77,7 @@ export interface ChildProgress {
   calibration?: string;
   /** Its environment, while that waits for approval. */
   waiting?: Waiting;
+  troubles?: Trouble[];
 }
 
 /** Answer of the `approval` query: what there is to be looked at before somebody decides; null if nothing waits. */
@@ -59,8 +88,8 @@ export interface Asked {
 }
 
 export const signalNames = { pause: 'pause', resume: 'resume' } as const;
-/** Of a child to its campaign: what its environment waits for; empty once that is over. */
-export const CHILD_WAITS = 'childWaits';
+/** Of a child to its campaign: its workflow id, and what it needs a person for; nothing once that is over. */
+export const CHILD_NEEDS = 'childNeeds';
 export const updateNames = { approve: 'approve', reject: 'reject' } as const;
 export const queryNames = { progress: 'progress', approval: 'approval' } as const;
 
@@ -69,6 +98,10 @@ export const searchAttributeNames = {
   campaign: 'CampaignName',
   stage: 'CampaignStage',
   capability: 'CampaignCapability',
+  /** Of campaigns and their children: what needs a person now. */
+  attention: 'CampaignAttention',
+  /** How campaigns and their children ended. */
+  outcome: 'CampaignOutcome',
 } as const;
 
 /** What can be read of a campaign's workflow without a worker, beside what `campaign run` put there when it started it. */

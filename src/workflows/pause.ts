@@ -1,6 +1,6 @@
 /** Pause and resume: no step starts while paused, and a running training saves a checkpoint and hands its slot back. */
 import { CancellationScope, condition, defineSignal, isCancellation, setHandler } from '@temporalio/workflow';
-import { wouldBeRetried } from './failure';
+import { retryOf } from './failure';
 import { signalNames } from './messages';
 
 export const pauseSignal = defineSignal(signalNames.pause);
@@ -20,16 +20,21 @@ export class PauseGate {
     setHandler(resumeSignal, set(false));
   }
 
+  /** Resolves at once while nothing is paused. */
+  open(): Promise<void> {
+    return condition(() => !this.paused);
+  }
+
   /** Runs a step once the gate is open; a step that has begun is finished. */
   async step<T>(run: () => Promise<T>): Promise<T> {
-    await condition(() => !this.paused);
+    await this.open();
     return run();
   }
 
   /** Runs a step that can be cancelled and run again without losing work: a pause cancels it, resuming starts it anew. */
   async interruptible<T>(run: () => Promise<T>): Promise<T> {
     for (;;) {
-      await condition(() => !this.paused);
+      await this.open();
       const scope = new CancellationScope();
       const watch = new CancellationScope();
       let interrupted = false;
@@ -47,7 +52,7 @@ export class PauseGate {
       } catch (error) {
         if (!interrupted || CancellationScope.current().consideredCancelled) throw error;
         // A step that was told to stop is not retried, whatever became of it: its worker may have been lost before it could say so.
-        if (!isCancellation(error) && !wouldBeRetried(error)) throw error;
+        if (!isCancellation(error) && retryOf(error) === 'never') throw error;
       } finally {
         watch.cancel();
         await paused;

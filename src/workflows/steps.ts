@@ -14,13 +14,18 @@ import type { PlanPart } from '../domain/results';
 import type { FixedPolicy } from '../domain/rollout';
 import { taskQueues } from '../domain/task-queues';
 import { controlOptions, rolloutOptions, trainOptions } from './activity-options';
+import { untilDone } from './trying';
 
 type Steps<A> = { [Name in keyof A]: A[Name] extends (input: infer I) => infer R ? (input: I) => R : never };
 
-/** With every step goes the workflow's own queue, which is that of its store: a worker with another store does not begin it. */
-function steps<A extends object>(options: ActivityOptions): Steps<A> {
+/**
+ * Each is tried until it has a result; `summary` is what Temporal's UI and messages call it. With every step goes the workflow's own queue, which
+ * is that of its store: a worker with another store does not begin it.
+ */
+function steps<A extends object>(options: ActivityOptions & { summary: string }): Steps<A> {
   const proxies = proxyActivities(options);
-  const get = (_: object, name: string) => (input: unknown) => proxies[name]!(input, workflowInfo().taskQueue);
+  const get = (_: object, name: string) => (input: unknown) =>
+    untilDone(options.summary, () => proxies[name]!(input, workflowInfo().taskQueue));
   return new Proxy({}, { get }) as Steps<A>;
 }
 

@@ -169,13 +169,9 @@ describe('a question whose reply always breaks off', () => {
     return failures;
   };
   const again = { type: 'LanguageModelFailed', retryable: true };
-  const noMore = failure(
-    'LanguageModelFailed',
-    /broke off.*; 5 times in a row.*raise analyst\.timeoutSeconds \(300\)/,
-    {
-      retryable: false,
-    },
-  );
+  const noMore = failure('RepliesLost', /broke off.*; 5 times in a row.*raise analyst\.timeoutSeconds \(300\)/, {
+    retryable: false,
+  });
 
   test('is asked five times, and then no more until somebody begins anew', async () => {
     server.play = half;

@@ -2,7 +2,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { CampaignProgress } from '../../src/workflows/messages';
-import { failureTypes, type FailureType } from '../../src/domain/failures';
+import type { FailureType } from '../../src/domain/failures';
 import { quiet, start, timeSkipping, withWorkers } from './environment';
 import { artifact, calibration, config, fakeActivities } from './fake-activities';
 
@@ -12,7 +12,7 @@ let env: TestWorkflowEnvironment;
 let n = 0;
 const named = (fields: object = {}) => config({ name: `budget-${n++}`, arms: [], ...fields });
 const failure = (type: FailureType, message: string) =>
-  ApplicationFailure.create({ type, message, nonRetryable: !failureTypes[type].retryable });
+  ApplicationFailure.create({ type, message, nonRetryable: true });
 const SPENT = 'budget.tokens is 10: raise budget.tokens and run the campaign again';
 
 beforeAll(async () => {

@@ -526,7 +526,7 @@ describe('what is about the campaign as a whole is nobody’s result: it fails t
     expect(error).toMatchObject({ type: 'ArtifactDamaged', message: 'the candidates' });
   });
 
-  test.each<FailureType>(['LanguageModelRejected', 'LanguageModelUnavailable', 'LanguageModelFailed', 'BadInput'])(
+  test.each<FailureType>(['LanguageModelRejected', 'RepliesLost', 'BadInput'])(
     '%s in a labeling pass, as it would be of every other one',
     async (type) => {
       const label = async ({ pass }: { pass: number }) => {
@@ -538,7 +538,7 @@ describe('what is about the campaign as a whole is nobody’s result: it fails t
     },
   );
 
-  test.each<FailureType>(['LanguageModelRejected', 'LanguageModelUnavailable', 'LanguageModelFailed'])(
+  test.each<FailureType>(['LanguageModelRejected', 'RepliesLost'])(
     '%s in a synthesis, and the same campaign started again ends',
     async (type) => {
       let away = true;
