@@ -1,4 +1,5 @@
 /** Messages of the OpenAI dialect as the method's. Invariant: one becomes one, in the same place. */
+import { readArguments } from '../domain/json-text';
 import type { Message, ToolCall, ToolSchema } from '../domain/messages';
 import type { z } from 'zod';
 import type { Tally } from './conversation';
@@ -46,28 +47,19 @@ function partText(part: string | { type?: string | undefined; text?: string | un
 
 function toCall({ call, id, odd }: { call: RawCall; id: string; odd: Tally }): ToolCall {
   const named = typeof call.function === 'string' ? { name: call.function, arguments: call.arguments } : call.function;
-  return { id: call.id ?? id, name: named.name, arguments: toArguments(named.arguments, odd) };
+  return { id: call.id ?? id, name: named.name, ...toArguments(named.arguments, odd) };
 }
 
-type Arguments = Record<string, unknown>;
+type Arguments = Pick<ToolCall, 'arguments' | 'argumentsText'>;
 
 /** What is no JSON object is what the agent wrote all the same: it stays visible. */
-function toArguments(raw: string | Arguments | null | undefined, odd: Tally): Arguments {
-  if (typeof raw !== 'string') return raw ?? {};
-  if (raw.trim() === '') return {};
-  const parsed = parse(raw);
-  if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as Arguments;
-  if (parsed === null) return {};
+function toArguments(raw: string | ToolCall['arguments'] | null | undefined, odd: Tally): Arguments {
+  if (typeof raw !== 'string') return { arguments: raw ?? {} };
+  if (['', 'null'].includes(raw.trim())) return { arguments: {} };
+  const given = readArguments(raw);
+  if (given) return given;
   odd.add('arguments of a call that are no JSON object are shown as {"not an object": TEXT}');
-  return { 'not an object': raw };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return { arguments: { 'not an object': raw } };
 }
 
 export const toTool = ({ name, description, parameters }: z.infer<typeof rawToolSchema>): ToolSchema => ({

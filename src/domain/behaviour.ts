@@ -1,16 +1,12 @@
 /** What a policy did, whatever it was told: where every conversation is the same, outcomes say nothing about the policy. */
 import type { Selection } from './capability';
-import type { AssistantMessage, Message } from './messages';
+import { callText, type AssistantMessage, type Message } from './messages';
 
 /** What the agent said and called, in order; without ids and without white space that means nothing. */
 export const behaviourOf = (messages: readonly Message[]): string =>
   messages
     .filter((message): message is AssistantMessage => message.role === 'assistant')
-    .map(({ content, toolCalls = [] }) =>
-      [words(content), ...toolCalls.map(({ name, arguments: given }) => `${name}(${JSON.stringify(given)})`)]
-        .filter(Boolean)
-        .join(' '),
-    )
+    .map(({ content, toolCalls = [] }) => [words(content), ...toolCalls.map(callText)].filter(Boolean).join(' '))
     .join(' / ');
 
 const words = (text: string): string => text.split(/\s+/).filter(Boolean).join(' ');

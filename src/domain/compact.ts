@@ -4,7 +4,7 @@
  * line's number is the message's index, so that a step can be cited. Line breaks are written \n: no text of a conversation can pass for a
  * line of the format.
  */
-import type { Message, ToolCall } from './messages';
+import { argumentsOf, type Message, type ToolCall } from './messages';
 import type { Reference } from './environment';
 import { SUCCESS, type ScoredRollout } from './rollout';
 
@@ -101,8 +101,8 @@ function lines(
   ];
 }
 
-const called = ({ name, arguments: given }: ToolCall, lengths: Lengths) =>
-  `${oneLine(name)}(${cut(JSON.stringify(given), lengths.arguments)})`;
+const called = (call: ToolCall, lengths: Lengths) =>
+  `${oneLine(call.name)}(${cut(argumentsOf(call), lengths.arguments)})`;
 
 const oneLine = (text: string) => text.replace(/\r\n|[\r\n\u2028\u2029]/g, '\\n');
 

@@ -6,8 +6,19 @@ const toolCallSchema = z.object({
   name: z.string(),
   /** Parsed arguments, in the order in which the model wrote them. */
   arguments: z.record(z.string(), z.unknown()),
+  /** As the model wrote them, without white space, where JSON of the parsed ones is another text: 2.0, 1e3, numbers that JavaScript does not have. */
+  argumentsText: z.string().optional(),
 });
 export type ToolCall = z.infer<typeof toolCallSchema>;
+
+type Called = Pick<ToolCall, 'name' | 'arguments' | 'argumentsText'>;
+
+/** The arguments as JSON. */
+export const argumentsOf = ({ arguments: values, argumentsText }: Omit<Called, 'name'>): string =>
+  argumentsText ?? JSON.stringify(values);
+
+/** A call as people and models read it. */
+export const callText = (call: Called): string => `${call.name}(${argumentsOf(call)})`;
 
 export const messageSchema = z.discriminatedUnion('role', [
   z.object({ role: z.literal('system'), content: z.string() }),

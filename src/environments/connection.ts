@@ -6,7 +6,7 @@
 import { startChild, startProblem, type Child } from './child';
 import { idIn, readAnswer } from './answers';
 import { MAX_LINE } from './lines';
-import { errorCodes, firstIssue, methods, type Method, type Params, type Result } from './protocol';
+import { errorCodes, firstIssue, methods, requestLine, type Method, type Params, type Result } from './protocol';
 import { EnvironmentTrouble, quoted } from './trouble';
 
 export interface ProcessCommand {
@@ -144,10 +144,9 @@ export function connect({ command, cwd, silenceMs = SILENCE_SECONDS * 1000 }: Pr
       new Promise((resolve, reject) => {
         if (failure) return reject(failure);
         const id = nextId++;
-        const line = JSON.stringify({ jsonrpc: '2.0', id, method, params });
         waiting.set(id, { method, resolve: resolve as (result: unknown) => void, reject });
         if (waiting.size === 1) watch();
-        child?.send(line);
+        child?.send(requestLine(id, method, params));
       }),
     get failure() {
       return failure;

@@ -2,6 +2,7 @@
  * The environment protocol: JSON-RPC 2.0, one message a line, on a process's stdin and stdout (docs/environments.md). Invariant:
  * both ends check what they receive against these schemas; the shapes are those of src/domain.
  */
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import {
   environmentDescriptionSchema,
@@ -12,7 +13,7 @@ import {
   stopReasonSchema,
   taskSchema,
 } from '../domain/environment';
-import { messageSchema, toolSchema } from '../domain/messages';
+import { argumentsOf, messageSchema, toolSchema, type Message } from '../domain/messages';
 import { toolsProblem } from './json-schema';
 
 const episode = z.object({ episode: z.string() });
@@ -72,6 +73,25 @@ export const responseSchema = z.union([
     error: z.object({ code: z.number(), message: z.string() }),
   }),
 ]);
+
+/** A request as a line: arguments of calls stand in it as they were written. */
+export function requestLine(id: number, method: Method, params: object): string {
+  const { message } = params as { message?: Message };
+  const calls = (message && 'toolCalls' in message && message.toolCalls) || [];
+  if (calls.every(({ argumentsText }) => argumentsText === undefined))
+    return JSON.stringify({ jsonrpc: '2.0', id, method, params });
+  const mark = randomUUID();
+  const toolCalls = calls.map(({ argumentsText, ...call }, n) =>
+    argumentsText === undefined ? call : { ...call, arguments: `${mark} ${n}` },
+  );
+  const line = JSON.stringify({
+    jsonrpc: '2.0',
+    id,
+    method,
+    params: { ...params, message: { ...message, toolCalls } },
+  });
+  return line.replace(new RegExp(`"${mark} (\\d+)"`, 'g'), (_, n) => argumentsOf(calls[Number(n)]!));
+}
 
 /** JSON-RPC's codes; the last one is ours: the environment itself has failed. */
 export const errorCodes = {

@@ -6,6 +6,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { Environment, Episode } from '../domain/environment';
 import type { AssistantMessage } from '../domain/messages';
 import { reasonOf } from '../domain/failures';
+import { parseJson } from '../domain/json-text';
 import { MAX_LINE, readLines } from './lines';
 import { errorCodes, firstIssue, methods, requestSchema, type Method, type Params, type Result } from './protocol';
 
@@ -85,7 +86,7 @@ function createHandlers(environment: Environment, episodes: Map<string, Episode>
 async function answer(line: string, handlers: Handlers): Promise<object> {
   let id: number | string | null = null;
   try {
-    const request = requestSchema.safeParse(parseJson(line));
+    const request = requestSchema.safeParse(readLine(line));
     if (!request.success) throw new RequestError(errorCodes.request, firstIssue(request.error));
     id = request.data.id;
     if (!(request.data.method in methods)) {
@@ -109,9 +110,9 @@ const failed = (id: number | string | null, code: number, message: string) => ({
   error: { code, message },
 });
 
-function parseJson(line: string): unknown {
+function readLine(line: string): unknown {
   try {
-    return JSON.parse(line);
+    return parseJson(line);
   } catch (error) {
     throw new RequestError(errorCodes.parse, reasonOf(error));
   }

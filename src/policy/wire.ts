@@ -4,8 +4,9 @@
  */
 import type { ChatCompletionMessageParam, ChatCompletionTool } from 'openai/resources/chat/completions';
 import { z } from 'zod';
-import type { AssistantMessage, Message, ToolCall, ToolSchema } from '../domain/messages';
 import { OutsideFailure } from '../domain/failures';
+import { readArguments } from '../domain/json-text';
+import { argumentsOf, type AssistantMessage, type Message, type ToolCall, type ToolSchema } from '../domain/messages';
 import type { Turn, TurnRequest } from './turn';
 
 export function toWireMessage(message: Message): ChatCompletionMessageParam {
@@ -15,10 +16,10 @@ export function toWireMessage(message: Message): ChatCompletionMessageParam {
   return {
     role: 'assistant',
     content: message.content,
-    tool_calls: message.toolCalls.map(({ id, name, arguments: values }) => ({
-      id,
+    tool_calls: message.toolCalls.map((call) => ({
+      id: call.id,
       type: 'function',
-      function: { name, arguments: JSON.stringify(values) },
+      function: { name: call.name, arguments: argumentsOf(call) },
     })),
   };
 }
@@ -103,22 +104,12 @@ export function toAssistantMessage(content: string, calls: WireCall[]): Assistan
   const toolCalls: ToolCall[] = [];
   const malformed: string[] = [];
   for (const { id, function: called } of calls) {
-    const values = parseObject(called.arguments);
-    if (values) toolCalls.push({ id, name: called.name, arguments: values });
+    const given = readArguments(called.arguments);
+    if (given) toolCalls.push({ id, name: called.name, ...given });
     else malformed.push(`${called.name}(${called.arguments})`);
   }
   const text = [content, ...malformed].filter(Boolean).join('\n');
   return toolCalls.length > 0 ? { role: 'assistant', content: text, toolCalls } : { role: 'assistant', content: text };
-}
-
-function parseObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  } catch {
-    // Falls through: not JSON is the same to us as not an object.
-  }
-  return undefined;
 }
 
 const invalid = (problem: string) => new OutsideFailure('PolicyAnswerInvalid', `policy server's answer: ${problem}`);

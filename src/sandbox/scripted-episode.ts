@@ -1,6 +1,6 @@
 /** Scripted episodes in a module. Invariant: an episode is a function of the module's text, the seed and the script. */
 import { createHash } from 'node:crypto';
-import type { AssistantMessage, Message } from '../domain/messages';
+import { callText, type AssistantMessage, type Message } from '../domain/messages';
 import { quoted } from './text';
 import { saidChars, type EnvironmentModule } from './module';
 
@@ -47,9 +47,8 @@ export function told(messages: readonly Message[], most: number): string {
   const turns = messages.flatMap((message) => {
     if (message.role === 'system') return [];
     const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : [];
-    const called = calls.map(({ name, arguments: given }) => `${name}(${JSON.stringify(given)})`);
     const speaker = message.role === 'assistant' ? 'agent' : message.role;
-    return `${speaker}: ${quoted([message.content, ...called].filter(Boolean).join(' '))}`;
+    return `${speaker}: ${quoted([message.content, ...calls.map(callText)].filter(Boolean).join(' '))}`;
   });
   return quoted(turns.join(' | '), most);
 }

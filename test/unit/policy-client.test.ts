@@ -131,6 +131,16 @@ test('asks in the dialect, and hands out message, ids and log-probs', async () =
   });
 });
 
+test('numbers go back as the policy wrote them', async () => {
+  const written = '{"order":12345678901234567890,"price":2.0,"most":1e400,"n":1e3}';
+  server.complete = () =>
+    completion({ content: '', tool_calls: [{ id: 'c', function: { name: 'f', arguments: written } }] }, 'tool_calls');
+  const { message } = await client.sample(request());
+  await client.sample(request({ messages: [...conversation, message] }));
+  const { messages } = server.requests.at(-1)!.body as { messages: { tool_calls?: object[] }[] };
+  expect(messages.at(-1)!.tool_calls).toMatchObject([{ function: { name: 'f', arguments: written } }]);
+});
+
 test('arguments that are no JSON object stay in the text: they are the policy’s mistake', async () => {
   server.complete = () =>
     completion({

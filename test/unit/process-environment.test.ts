@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { on, once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import type { Environment } from '../../src/domain/environment';
+import { readArguments } from '../../src/domain/json-text';
+import { callText, type AssistantMessage } from '../../src/domain/messages';
 import { readLines } from '../../src/environments/lines';
 import { openProcessEnvironment, type ProcessEnvironmentOptions } from '../../src/environments/process';
 import { serveEnvironment } from '../../src/environments/serve';
@@ -350,3 +352,61 @@ async function gone(pid: number): Promise<void> {
   process.kill(pid, 'SIGKILL');
   throw new Error(`process ${pid} lives on`);
 }
+
+test('numbers in calls reach the process as the policy wrote them', async () => {
+  const python = `
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    result = {}
+    if asked["method"] == "reset":
+        result = {"episode": "e", "messages": [{"role": "user", "content": "hi"}], "tools": [], "maxSteps": 3}
+    if asked["method"] == "step":
+        calls = asked["params"]["message"]["toolCalls"]
+        said = [{"role": "tool", "toolCallId": call["id"], "content": repr(call)} for call in calls]
+        result = {"messages": said, "done": False}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+`;
+  const environment = openProcessEnvironment({ command: ['python3', '-c', python] });
+  opened.push(environment);
+  const call = (id: string, text: string) => ({ id, name: 'f', ...readArguments(text)! });
+  const toolCalls = [
+    call('a', '{"order": 12345678901234567890, "price": 2.0, "n": -0.0, "m": 1e3}'),
+    call('b', '{"argumentsText": "}", "n": 2}'),
+  ];
+  const { step } = await environment.reset(task);
+  expect((await step({ role: 'assistant', content: '', toolCalls })).messages.map(({ content }) => content)).toEqual([
+    "{'id': 'a', 'name': 'f', 'arguments': {'order': 12345678901234567890, 'price': 2.0, 'n': -0.0, 'm': 1000.0}}",
+    "{'id': 'b', 'name': 'f', 'arguments': {'argumentsText': '}', 'n': 2}}",
+  ]);
+});
+
+test('an environment that is served in TypeScript gets numbers that JavaScript does not have as text', async () => {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const episode = {
+    start: { messages: [{ role: 'user', content: 'hi' }], tools: [], maxSteps: 3 },
+    step: async (said: AssistantMessage) => ({
+      messages: [{ role: 'user', content: callText(said.toolCalls![0]!) }],
+      done: false,
+    }),
+    close: async () => {},
+  };
+  const environment = { ...countingEnvironment(), reset: async () => episode } as unknown as Environment;
+  const ended = serveEnvironment({ environment, input, output });
+  const answers = on(output.setEncoding('utf8'), 'data');
+  async function ask(id: number, method: string, params: string): Promise<unknown> {
+    input.write(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}\n`);
+    return JSON.parse(String((await answers.next()).value));
+  }
+  await ask(1, 'reset', '{"task":{"id":"t","seed":1}}');
+  const answer = await ask(
+    2,
+    'step',
+    '{"episode":"e1","message":{"role":"assistant","content":"","toolCalls":[{"id":"a","name":"f","arguments":{"order":12345678901234567890,"n":2.0}}]}}',
+  );
+  input.end();
+  await ended;
+  expect(answer).toMatchObject({
+    result: { messages: [{ content: 'f({"order":"12345678901234567890","n":2})' }] },
+  });
+});

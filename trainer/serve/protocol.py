@@ -177,9 +177,25 @@ def _for_template(message: Message, number: int) -> dict:
     return out
 
 
+class _Written(float):
+    """A number that templates show as it was written."""
+
+    def __new__(cls, text: str) -> _Written:
+        number = super().__new__(cls, text)
+        number._text = text
+        return number
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def _integer(text: str) -> int | _Written:
+    return _Written(text) if text == "-0" else int(text)
+
+
 def _call_for_template(call: ToolCall, where: str) -> dict:
     try:
-        arguments = json.loads(call.function.arguments)
+        arguments = json.loads(call.function.arguments, parse_int=_integer, parse_float=_Written)
     except ValueError:
         arguments = None
     if not isinstance(arguments, dict):

@@ -12,6 +12,7 @@ import math
 import re
 
 CALL = "<|call|>"
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _NAME = r"[A-Za-z_][\w.\-]*"
 _ARGUMENT = re.compile(rf'\s*({_NAME})\s*=\s*"([^"]*)"\s*')
 _CALL = re.compile(rf'\s*({_NAME})\s*\(((?:[^"()]|"[^"]*")*)\)\s*')
@@ -32,15 +33,17 @@ def parse(text: str, tools: list[dict]) -> tuple[str, list[dict]]:
         arguments = None if match is None else _arguments(match[2], schemas.get(match[1], {}))
         if match is None or arguments is None:
             return text, []
-        function = {"name": match[1], "arguments": json.dumps(arguments, ensure_ascii=False)}
+        fields = (f"{json.dumps(name, ensure_ascii=False)}: {value}" for name, value in arguments.items())
+        function = {"name": match[1], "arguments": "{" + ", ".join(fields) + "}"}
         calls.append({"id": f"call_{number}", "type": "function", "function": function})
     return content.strip(), calls
 
 
-def _arguments(text: str, properties: dict) -> dict | None:
+def _arguments(text: str, properties: dict) -> dict[str, str] | None:
+    """The values as JSON, by name."""
     if not text.strip():
         return {}
-    arguments: dict[str, object] = {}
+    arguments: dict[str, str] = {}
     position = 0
     while True:
         match = _ARGUMENT.match(text, position)
@@ -55,19 +58,19 @@ def _arguments(text: str, properties: dict) -> dict | None:
         position += 1
 
 
-def coerce(value: str, schema: object) -> str | int | float | bool:
-    """The value in the JSON type that the schema names; the string itself if it is not of that type."""
+def coerce(value: str, schema: object) -> str:
+    """JSON: the value in the type that the schema names, a number as it is written; a string if it is not of it."""
     kind = schema.get("type") if isinstance(schema, dict) else None
     for name in kind if isinstance(kind, list) else [kind]:
-        if name == "integer" and re.fullmatch(r"[+-]?\d+", value):
-            return int(value)
+        if name in ("integer", "number") and re.fullmatch(r"[+-]?\d+", value):
+            return value if _NUMBER.fullmatch(value) else json.dumps(int(value))
         if name == "number":
             try:
                 number = float(value)
             except ValueError:
                 continue
             if math.isfinite(number):
-                return int(number) if re.fullmatch(r"[+-]?\d+", value) else number
+                return value if _NUMBER.fullmatch(value) else json.dumps(number)
         if name == "boolean" and value.lower() in ("true", "false"):
-            return value.lower() == "true"
-    return value
+            return value.lower()
+    return json.dumps(value, ensure_ascii=False)

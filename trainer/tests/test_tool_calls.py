@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from trainer.serve.protocol import Message, for_template
 from trainer.serve.tool_calls import coerce, parse
 
 TOOLS = [
@@ -73,10 +74,22 @@ def test_what_does_not_parse_stays_content(text):
         ("False", {"type": "boolean"}, False),
         ("yes", {"type": "boolean"}, "yes"),
         ("12", {"type": "string"}, "12"),
+        ("12345678901234567890", {"type": "integer"}, 12345678901234567890),
+        ("+5", {"type": "integer"}, 5),
+        ("007", {"type": "number"}, 7),
+        ("1e400", {"type": "number"}, "1e400"),
         ("12", {}, "12"),
         ("12", True, "12"),
     ],
 )
 def test_coercion(value, schema, typed):
-    coerced = coerce(value, schema)
+    coerced = json.loads(coerce(value, schema))
     assert coerced == typed and type(coerced) is type(typed)
+
+
+@pytest.mark.parametrize("number", ["2.0", "1e3", "-0", "0.1234567890123456789", "12345678901234567890", "3"])
+def test_numbers_are_told_and_shown_again_as_they_were_sampled(number):
+    _, [call] = parse(f'<|call|>refund(amount="{number}")', TOOLS)
+    assert call["function"]["arguments"] == f'{{"amount": {number}}}'
+    [told] = for_template([Message.model_validate({"role": "assistant", "tool_calls": [call]})])
+    assert str(told["tool_calls"][0]["function"]["arguments"]["amount"]) == number

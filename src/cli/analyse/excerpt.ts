@@ -1,5 +1,5 @@
 /** A message of a conversation and its neighbours, as evidence. Invariant: a text that is cut says how much is missing. */
-import type { Message } from '../../domain/messages';
+import { callText, type Message } from '../../domain/messages';
 import type { Quoted } from './result';
 
 const NEIGHBOURS = 2;
@@ -20,8 +20,5 @@ export function excerpt({ messages, around }: { messages: readonly Message[]; ar
 
 function textOf(message: Message): string {
   const calls = message.role === 'assistant' || message.role === 'user' ? (message.toolCalls ?? []) : [];
-  return [
-    ...(message.content === '' && calls.length > 0 ? [] : [message.content]),
-    ...calls.map(({ name, arguments: given }) => `${name}(${JSON.stringify(given)})`),
-  ].join('\n');
+  return [...(message.content === '' && calls.length > 0 ? [] : [message.content]), ...calls.map(callText)].join('\n');
 }

@@ -4,7 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { reasonOf } from '../../domain/failures';
-import type { Message } from '../../domain/messages';
+import { callText, type Message } from '../../domain/messages';
 import { openModule } from '../../sandbox/module';
 import { SandboxError } from '../../sandbox/sandbox';
 import { play, type ScriptedEpisode } from '../../sandbox/scripted-episode';
@@ -81,6 +81,6 @@ function turn(message: Message): string[] {
   const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : [];
   return [
     ...(message.content === '' ? [] : [`  ${speaker}: ${message.content.replaceAll('\n', '\n    ')}`]),
-    ...calls.map(({ name, arguments: given }) => `  ${speaker} calls ${name}(${JSON.stringify(given)})`),
+    ...calls.map((call) => `  ${speaker} calls ${callText(call)}`),
   ];
 }

@@ -4,7 +4,7 @@
  */
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
-import type { Message, ToolCall } from '../../domain/messages';
+import { callText, type Message } from '../../domain/messages';
 import type { ReportedCitation, ReportedMessage } from '../../domain/reported-evidence';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { readRollouts } from '../../rollout/read';
@@ -70,10 +70,10 @@ function around(messages: Trajectory['messages'], at: number): ReportedMessage[]
 
 export function quotedMessage(message: Message, index: number): ReportedMessage {
   const calls = 'toolCalls' in message ? (message.toolCalls ?? []) : [];
-  const text = [message.content, ...calls.map(called)].filter((part) => part !== '').join('\n');
+  const text = [message.content, ...calls.map((call) => `calls ${callText(call)}`)]
+    .filter((part) => part !== '')
+    .join('\n');
   const kept = text.slice(0, LONGEST);
   const missing = text.length - kept.length;
   return { message: index, role: message.role, text: kept, ...(missing > 0 && { missing }) };
 }
-
-const called = ({ name, arguments: given }: ToolCall): string => `calls ${name}(${JSON.stringify(given)})`;

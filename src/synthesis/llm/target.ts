@@ -5,7 +5,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { byTask, cut } from '../../domain/compact';
 import type { EnvironmentDescription } from '../../domain/environment';
-import type { Message, ToolCall } from '../../domain/messages';
+import { argumentsOf, type Message, type ToolCall } from '../../domain/messages';
 import type { ScoredRollout } from '../../domain/rollout';
 import { jsonOf } from '../../sandbox/copied-values';
 import { forbiddenIn } from '../../sandbox/leakage';
@@ -55,7 +55,7 @@ export function answersIn(messages: readonly Message[]): Sample[] {
     if (message.role === 'assistant') for (const call of message.toolCalls ?? []) open.set(call.id, call);
     const call = message.role === 'tool' && message.requestor !== 'user' ? open.get(message.toolCallId) : undefined;
     if (!call) return [];
-    return [{ tool: call.name, given: JSON.stringify(call.arguments), content: message.content }];
+    return [{ tool: call.name, given: argumentsOf(call), content: message.content }];
   });
 }
 
