@@ -1,5 +1,5 @@
 /** Markdown of the results page. Invariant: whatever was not measured is a dash, never a number. */
-import type { McNemar } from '../src/domain/paired-statistics';
+import type { PairedTest } from '../src/domain/paired-statistics';
 import { wilsonInterval } from '../src/domain/statistics';
 import { MISSING, shortSha, spreadText, valueText, wholeNumber } from '../src/report/format';
 import { pText } from '../src/report/paired';
@@ -32,7 +32,7 @@ export function shareText(successes: number, trials: number): string {
   return `${successes} of ${trials}, ${value} (${ends({ low, high }, 'fraction')})`;
 }
 
-const testText = (test: McNemar | undefined): string =>
+const testText = (test: PairedTest | undefined): string =>
   test ? `+${test.better} -${test.worse} p ${pText(test.p)}` : MISSING;
 
 const count = (value: number | undefined): string => (value === undefined ? MISSING : wholeNumber(value));

@@ -6,7 +6,7 @@ import { mean } from '../src/domain/statistics';
 import type { Arm } from '../src/domain/reported-arms';
 import type { Run } from '../src/report/compare/comparison';
 import { estimateOver, rateOver, sharedOutcomes, type Span } from '../src/report/compare/outcomes';
-import type { McNemar } from '../src/domain/paired-statistics';
+import type { PairedTest } from '../src/domain/paired-statistics';
 import { matrixOf, type Finished } from './campaigns';
 import type { Outcomes } from './lab';
 
@@ -19,7 +19,7 @@ export interface Row {
   /** Means over the seeds. */
   trainingRollouts: number | undefined;
   allRollouts: number | undefined;
-  differences: { against: string; difference: Span | undefined; tests: (McNemar | undefined)[] }[];
+  differences: { against: string; difference: Span | undefined; tests: (PairedTest | undefined)[] }[];
   bySeed: { seed: number; success: number }[];
 }
 

@@ -65,7 +65,7 @@ async function gains(campaigns: Campaigns, specs: readonly CampaignSpec[]): Prom
 function verdicts(reports: readonly Report[]): string {
   const compared = reports.flatMap(({ arms = [] }) =>
     arms.flatMap(({ role, differenceToBase }) =>
-      role !== 'bound' && differenceToBase?.interval ? [direction(differenceToBase) === 'up'] : [],
+      role !== 'bound' && differenceToBase?.interval ? [direction(differenceToBase.interval) === 'up'] : [],
     ),
   );
   const judged = reports.flatMap(({ capabilities = [] }) =>

@@ -11,10 +11,7 @@ export function createFindGains({ store }: Pick<Dependencies, 'store'>): Pick<Co
       const { progress } = working('compare the adapters');
       const isAbove = async (treatment: ArtifactRef, control: ArtifactRef): Promise<boolean> => {
         const [after, before] = [await taskMeans(store, treatment), await taskMeans(store, control)];
-        const difference = successDifference({ treatment: after, control: before, level });
-        if (!difference) return false;
-        const { estimate, mcnemar } = difference;
-        return direction({ interval: { ...estimate, level: level.confidence }, mcnemar }) === 'up';
+        return direction(successDifference({ treatment: after, control: before, level })) === 'up';
       };
       const gaining: string[] = [];
       for (const [n, { name, ownBefore, ownAfter, outcomes }] of adapters.entries()) {

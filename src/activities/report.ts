@@ -5,6 +5,7 @@ import { digest } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
 import { kindOf } from '../domain/kind';
 import type { Work } from '../domain/progress';
+import { REPORT_VERSION } from '../domain/report';
 import type { CampaignRecord } from '../domain/results';
 import { spentOf } from '../language-model/ledger';
 import { buildReport } from '../report/build';
@@ -36,7 +37,7 @@ export function createWriteReport({
       const [folder, aside] = [join(home, record.campaign.name), asideIn(home)];
       await replaceFile({ path: join(folder, 'report.json'), body: json, aside });
       await replaceFile({ path: join(folder, 'report.html'), body: html, aside });
-      const key = `report/${digest({ record, spent })}`;
+      const key = `report/${digest({ version: REPORT_VERSION, record, spent })}`;
       return {
         report: await store.put({
           key: `${key}.json`,

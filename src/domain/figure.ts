@@ -15,7 +15,7 @@ const intervalSchema = z.strictObject({
 });
 
 const units = z.number().int().nonnegative();
-const mcnemarSchema = z.strictObject({ better: units, worse: units, p: z.number().min(0).max(1) });
+const testSchema = z.strictObject({ better: units, worse: units, p: z.number().min(0).max(1) });
 
 /** `fraction` and `difference` (of two fractions) are in 0..1 here and shown as percent and points. */
 const figureUnitSchema = z.enum(['fraction', 'difference', 'reward', 'count', 'tokens', 'milliseconds', 'nats']);
@@ -32,8 +32,8 @@ export const figureSchema = z
     /** Population standard deviation over the n units, where that is what the method reports. */
     std: z.number().nonnegative().optional(),
     interval: intervalSchema.optional(),
-    /** Of a difference of outcomes 0 and 1, one trial a task: McNemar's exact test on the tasks that one side alone solves. */
-    mcnemar: mcnemarSchema.optional(),
+    /** Of a paired difference: the test that its interval is of, and the tasks that each side solves more often. */
+    test: testSchema.optional(),
     from: z.array(artifactRefSchema),
   })
   .refine((f) => f.value !== null || f.n === 0, 'a figure without a value has n 0')

@@ -3,9 +3,8 @@
  * is deterministic.
  */
 import type { ArtifactRef } from './artifacts';
-import type { Figure } from './figure';
 import { seededRandom } from './random';
-import { mean, meanInterval, percentiles, type Estimate } from './statistics';
+import { comparable, mean, percentiles, type Estimate } from './statistics';
 
 /** Two arms over the same tasks; each side maps a task to its mean over trials. */
 export interface Pairs {
@@ -24,32 +23,75 @@ function differences({ treatment, control }: Pairs): number[] {
   return [...treatment].sort(([a], [b]) => (a < b ? -1 : 1)).map(([task, value]) => value - (control.get(task) ?? 0));
 }
 
-/** Mean of (treatment - control) over the same tasks. Pairing removes the spread of the tasks. */
+/** How many tasks speak for each side, and whether that may be chance. */
+export interface PairedTest {
+  /** Tasks that the treatment solves more often. */
+  better: number;
+  /** Tasks that the control solves more often. */
+  worse: number;
+  /** Two-sided, of the sign-flip test. */
+  p: number;
+}
+
+const FLIPS = 9_999;
+
+/**
+ * Mean of (treatment - control) over the same tasks, by one sign-flip test: were the two alike, each task's difference might as well have the
+ * other sign. With one trial a task this is McNemar's exact test. The interval holds the differences that the test does not reject: its ends are
+ * percentiles of the means of random subsets of the tasks (Hartigan's typical values), so it excludes zero just where p is below 1 - confidence.
+ */
 export function pairedDifference({
   confidence = 0.95,
   seed = 1,
   ...pairs
-}: Pairs & { confidence?: number; seed?: number }): Estimate {
-  return meanInterval({ values: differences(pairs), confidence, seed });
-}
-
-/** McNemar's exact test: tasks that one arm alone solves, and the two-sided p of a coin that is as uneven. */
-export interface McNemar {
-  /** The treatment alone solves. */
-  better: number;
-  /** The control alone solves. */
-  worse: number;
-  p: number;
-}
-
-/** Undefined where a task is neither solved nor failed whole: the test is of outcomes 0 and 1, one trial each. */
-export function mcnemar(pairs: Pairs): McNemar | undefined {
-  const outcomes = [...pairs.treatment.values(), ...pairs.control.values()];
-  if (!outcomes.every((value) => value === 0 || value === 1)) return undefined;
+}: Pairs & { confidence?: number; seed?: number }): Estimate & { test: PairedTest } {
   const by = differences(pairs);
+  const center = mean(by);
+  const random = seededRandom('sign flips', seed);
+  const subsets = Array.from({ length: FLIPS }, () => {
+    let [sum, count, bits] = [0, 0, 0];
+    by.forEach((difference, i) => {
+      if (i % 32 === 0) bits = Math.floor(random() * 2 ** 32);
+      if (((bits >>> (i % 32)) & 1) === 0) return;
+      sum += difference;
+      count += 1;
+    });
+    return count === 0 ? undefined : comparable(sum / count);
+  });
+  // Of no task at all, anything may be the mean.
+  const sorted = (empty: number) => Float64Array.from(subsets, (value) => value ?? empty).sort();
+  const [lows, highs] = [
+    sorted(-1),
+    sorted(1)
+      .map((value) => 0 - value)
+      .sort(),
+  ];
   const better = by.filter((value) => value > 0).length;
   const worse = by.filter((value) => value < 0).length;
-  return { better, worse, p: signTest(better, worse) };
+  const p = by.every((value) => Number.isInteger(value)) ? signTest(better, worse) : flipped(lows, highs);
+  const level = comparable(1 - confidence);
+  const rank = Math.max(0, Math.ceil(comparable((level * (FLIPS + 1)) / 2)) - 2);
+  return {
+    mean: center,
+    low: end(lows, rank, p < level && center > 0),
+    high: 0 - end(highs, rank, p < level && center < 0),
+    n: by.length,
+    test: { better, worse, p },
+  };
+}
+
+/** Two-sided p of the draws: those that are as far on either side, the differences as they are among them. */
+function flipped(lows: Float64Array, highs: Float64Array): number {
+  const beyond = (sorted: Float64Array): number => sorted.filter((value) => value <= 0).length;
+  return Math.min(1, (2 * (1 + Math.min(beyond(lows), beyond(highs)))) / (FLIPS + 1));
+}
+
+/** The mean of this rank, or, where the draws miss what the exact test says of zero, the next one on its right side. */
+function end(sorted: Float64Array, rank: number, aboveZero: boolean): number {
+  const step = aboveZero ? 1 : -1;
+  let at = rank;
+  while ((sorted[at] ?? 0) > 0 !== aboveZero && at + step >= 0 && at + step < sorted.length) at += step;
+  return aboveZero ? (sorted[at] as number) : Math.min(0, sorted[at] as number);
 }
 
 /** Two-sided p of `a` against `b` under a fair coin: twice the smaller tail, at most 1. Summed as logarithms, which do not underflow. */
@@ -81,29 +123,22 @@ export function successDifference(o: {
   level: { confidence: number; seed: number };
   /** One is a bound over options of which the other is one: that it wins more tasks is no finding. */
   bound?: boolean | undefined;
-}): { estimate: Estimate; mcnemar?: McNemar } | undefined {
+}): (Estimate & { test?: PairedTest }) | undefined {
   const { treatment, control, level, bound = false } = o;
   const shared = (a: typeof treatment, b: typeof treatment) =>
     new Map([...a.success].filter(([task]) => b.success.has(task)));
   const pairs = { treatment: shared(treatment, control), control: shared(control, treatment) };
   if (pairs.treatment.size === 0) return undefined;
-  const once = treatment.trials === 1 && control.trials === 1 && !bound;
-  const test = once ? mcnemar(pairs) : undefined;
-  return { estimate: pairedDifference({ ...pairs, ...level }), ...(test && { mcnemar: test }) };
+  const { test, ...estimate } = pairedDifference({ ...pairs, ...level });
+  return { ...estimate, ...(!bound && { test }) };
 }
 
-/**
- * Which way a difference points; undefined if it may be chance, or has no interval. It counts where its interval excludes zero and, where each
- * task was tried once, McNemar's exact test says the same: of few tasks that only one side solves a bootstrap is too sure (4 of 60 against
- * none: +1.7 to +13.3 points, p 0.125).
- */
-export const direction = ({ interval, mcnemar }: Counted): 'up' | 'down' | undefined => {
+/** Which way a difference points; undefined if it may be chance, or has no interval. */
+export const direction = (interval: { low: number; high: number } | undefined): 'up' | 'down' | undefined => {
   if (interval === undefined) return undefined;
-  if (mcnemar !== undefined && mcnemar.p >= 1 - interval.level) return undefined;
   if (interval.low > 0) return 'up';
   return interval.high < 0 ? 'down' : undefined;
 };
-type Counted = Pick<Figure, 'mcnemar'> & { interval?: Omit<Figure['interval'] & object, 'method'> | undefined };
 
 /**
  * Percentile bootstrap of the mean of a table, one row a run, one column a task, over both: runs and tasks are drawn anew each time, so that

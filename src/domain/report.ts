@@ -84,7 +84,13 @@ const verdictSentenceSchema = z.strictObject({
 });
 export type VerdictSentence = z.infer<typeof verdictSentenceSchema>;
 
+/** Of the form of report.json. A file of another one is refused, and `campaign run` writes it anew from what is stored. */
+export const REPORT_VERSION = 2;
+
 const reportShape = z.strictObject({
+  schemaVersion: z.literal(REPORT_VERSION, {
+    error: ({ input }) => `the form is ${String(input ?? 'an older one')}, and this program reads ${REPORT_VERSION}`,
+  }),
   campaign: z.strictObject({
     name: z.string(),
     seed: count,
@@ -195,4 +201,4 @@ export const reportSchema = reportShape.superRefine((report, context) => {
 });
 export type Report = z.infer<typeof reportSchema>;
 /** A report before its verdict is computed. */
-export type ReportDraft = Omit<Report, 'verdict'>;
+export type ReportDraft = Omit<Report, 'verdict' | 'schemaVersion'>;

@@ -5,7 +5,7 @@ import type { Arm } from '../domain/reported-arms';
 import { foldSums } from './arm-names';
 import { figureView } from './figure-view';
 import { markup, type Markup } from './markup';
-import { MCNEMAR, mcnemarText } from './paired';
+import { TEST, testText } from './paired';
 import { armsPlot } from './plots/arms';
 import { budgetPlot } from './plots/budget';
 import { plotFigure, table } from './sections';
@@ -31,8 +31,8 @@ ${
   comparisons.length > 0 &&
   markup`<h3>Paired differences between arms</h3>${table({
     head: ['arm', 'minus', 'difference', 'on single tasks'],
-    rows: comparisons.map(({ arm, against, difference }) => [arm, against, view(difference), mcnemarText(difference)]),
-  })}<p class="small quiet">p: ${MCNEMAR}.</p>`
+    rows: comparisons.map(({ arm, against, difference }) => [arm, against, view(difference), testText(difference)]),
+  })}<p class="small quiet">p: ${TEST}.</p>`
 }
 <h3>Success against training rollouts</h3>
 ${plotFigure({

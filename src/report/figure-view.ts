@@ -3,7 +3,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { Figure } from '../domain/figure';
 import { lineageCommand, shortPercent, shortSha, spreadText, valueText } from './format';
 import { markup, type Markup } from './markup';
-import { MCNEMAR, mcnemarText } from './paired';
+import { TEST, testText } from './paired';
 
 /** Hashes as a label: the first in short, and how many more. */
 const shas = (from: readonly ArtifactRef[]): string | undefined => {
@@ -29,7 +29,7 @@ export const figureTitle = ({
     `${label}: ${valueText(figure)}`,
     ...(spread === undefined ? [] : [spread + level]),
     `n ${figure.n}`,
-    ...[mcnemarText(figure) ?? []].flat(),
+    ...[testText(figure) ?? []].flat(),
     ...(figure.from.length > 0 ? [`artifact ${shas(figure.from)}`] : []),
     lineageCommand({ start: figure.id, campaign }),
   ].join('\n');
@@ -44,7 +44,7 @@ export const figureView = ({ figure, campaign }: { figure: Figure | undefined; c
 <div class="quiet">${small}</div></summary><div class="source">${
     figure.interval !== undefined &&
     markup`<p>${shortPercent(figure.interval.level)} interval, ${figure.interval.method}</p>`
-  }${figure.mcnemar && markup`<p>${mcnemarText(figure)} (${MCNEMAR})</p>`}<p><code>${command}</code></p>${figure.from.map(
+  }${figure.test && markup`<p>${testText(figure)} (${TEST})</p>`}<p><code>${command}</code></p>${figure.from.map(
     (ref) => markup`<p>artifact <code title="${ref.sha256}">${shortSha(ref.sha256)}</code> ${ref.mediaType}</p>`,
   )}</div></details>`;
 };

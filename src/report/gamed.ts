@@ -2,7 +2,9 @@
  * An adapter that games its environment: it does one thing everywhere, which is right on one branch of the instances and wrong on another.
  * Invariant: a branch has fallen or risen only if the interval of its paired difference to the base excludes zero.
  */
+import { direction } from '../domain/paired-statistics';
 import type { BranchComparison } from '../domain/reported-capability';
+import { comparable } from '../domain/statistics';
 
 /** A branch that fell by less has not been paid with. */
 const LEAST_FALL = 0.05;
@@ -11,9 +13,9 @@ const LEAST_FALL = 0.05;
 export function gamed(
   branches: readonly BranchComparison[] | undefined = [],
 ): { gained: BranchComparison[]; lost: BranchComparison[] } | undefined {
-  const gained = branches.filter(({ difference }) => (difference.interval?.low ?? 0) > 0);
+  const gained = branches.filter(({ difference }) => direction(difference.interval) === 'up');
   const lost = branches.filter(
-    ({ difference: { value, interval } }) => (interval?.high ?? 0) < 0 && (value ?? 0) < -LEAST_FALL,
+    ({ difference: { value, interval } }) => direction(interval) === 'down' && comparable(value ?? 0) < -LEAST_FALL,
   );
   return gained.length > 0 && lost.length > 0 ? { gained, lost } : undefined;
 }

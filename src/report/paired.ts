@@ -1,17 +1,18 @@
-/** Paired differences in words: how many tasks one arm alone solves, and what a coin as uneven would say of it. */
+/** Paired differences in words: how many tasks each side solves more often, and whether that may be chance. */
 import type { Figure } from '../domain/figure';
 import type { Report } from '../domain/report';
 import { MISSING, spreadText, valueText } from './format';
 
-export const MCNEMAR = 'McNemar’s exact test, two-sided, on the tasks that one of the two alone solves';
+export const TEST =
+  'sign-flip test over the tasks, two-sided, as is the interval of a difference; with one trial a task it is McNemar’s exact test';
 
 /** `0.039`, `<0.001`. */
 export const pText = (p: number): string => (p < 0.001 ? '<0.001' : p.toFixed(3));
 
-/** `better on 10 tasks, worse on 2, p 0.039`; undefined of what is not one trial a task. */
-export const mcnemarText = ({ mcnemar }: Pick<Figure, 'mcnemar'>): string | undefined => {
-  if (mcnemar === undefined) return undefined;
-  const { better, worse, p } = mcnemar;
+/** `better on 10 tasks, worse on 2, p 0.039`; undefined of what was not tested. */
+export const testText = ({ test }: Pick<Figure, 'test'>): string | undefined => {
+  if (test === undefined) return undefined;
+  const { better, worse, p } = test;
   return `better on ${better} ${better === 1 ? 'task' : 'tasks'}, worse on ${worse}, p ${pText(p)}`;
 };
 
@@ -23,8 +24,8 @@ export const comparisonNotes = ({ arms = [], comparisons = [] }: Report): string
   );
   const notes = [...toBase, ...comparisons].map(({ arm, against, difference }) => {
     const value = `${valueText(difference)} (${spreadText(difference) ?? MISSING})`;
-    return [`${arm} to ${against}: ${value}`, ...[mcnemarText(difference) ?? []].flat()].join(', ');
+    return [`${arm} to ${against}: ${value}`, ...[testText(difference) ?? []].flat()].join(', ');
   });
-  const tested = [...toBase, ...comparisons].some(({ difference }) => difference.mcnemar);
-  return tested ? [...notes, `p: ${MCNEMAR}`] : notes;
+  const tested = [...toBase, ...comparisons].some(({ difference }) => difference.test);
+  return tested ? [...notes, `p: ${TEST}`] : notes;
 };

@@ -53,7 +53,7 @@ ${campaign.reason !== undefined && markup`<dt>Reason</dt><dd class="bad">${campa
 ${baseCheck !== undefined && markup`<dt>Base rollouts</dt>${baseCheck.findings.map((finding) => markup`<dd class="bad">${finding}</dd>`)}<dd>${sourceView({ from: baseCheck.from, campaign: campaign.name })}</dd>`}</dl>`;
 
 export const verdictSection = ({ verdict, campaign }: Report): Markup => markup`<h2>Verdict</h2>
-<p class="small quiet">Computed from the figures below by fixed rules. A difference counts only if its interval excludes zero and, where each task was tried once, McNemar’s exact test agrees.</p>
+<p class="small quiet">Computed from the figures below by fixed rules. A difference counts only if its interval excludes zero, which is where its p is below 1 minus the level: both are of one test.</p>
 <ul class="verdict">${verdict.map(
   ({ text, behind }) =>
     markup`<li>${text} ${behind.map(

@@ -8,7 +8,7 @@ import type { Arm } from '../domain/reported-arms';
 import { direction } from '../domain/paired-statistics';
 import { isLearned } from '../domain/policy-names';
 import { valueText, wholeNumber } from './format';
-import { mcnemarText } from './paired';
+import { testText } from './paired';
 import { level, say } from './sentence';
 import { capabilitySentence } from './capability-sentence';
 import { whereRoutingFails } from './solver-matrix';
@@ -24,8 +24,8 @@ const compare = (
   difference: Figure,
 ): VerdictSentence => {
   if (difference.value === null) return say(`${words.arm} and ${words.against} share no evaluated task.`, difference);
-  const way = direction(difference);
-  const tested = mcnemarText(difference);
+  const way = direction(difference.interval);
+  const tested = testText(difference);
   const figures = `(${level(difference)}, n ${difference.n}${tested === undefined ? '' : `; ${tested}`})`;
   const text =
     way === undefined
@@ -42,11 +42,7 @@ const reversed = (difference: Figure): Figure => ({
     low: -difference.interval.high,
     high: -difference.interval.low,
   },
-  mcnemar: difference.mcnemar && {
-    ...difference.mcnemar,
-    better: difference.mcnemar.worse,
-    worse: difference.mcnemar.better,
-  },
+  test: difference.test && { ...difference.test, better: difference.test.worse, worse: difference.test.better },
 });
 
 const armSentences = (arms: readonly Arm[]): VerdictSentence[] =>
@@ -71,7 +67,7 @@ const comparisonSentences = (report: ReportDraft): VerdictSentence[] =>
     // The one that leads is named first.
     const words = { up: 'ahead of', down: 'behind' };
     const sentence =
-      direction(difference) === 'down'
+      direction(difference.interval) === 'down'
         ? compare({ arm: against, against: arm, ...words }, reversed(difference))
         : compare({ arm, against, ...words }, difference);
     if (own === undefined || other === undefined) return sentence;
@@ -145,7 +141,7 @@ const routerSentence = ({ router, capabilities = [] }: ReportDraft): VerdictSent
 
 const regretSentence = ({ regret }: NonNullable<ReportDraft['router']>): VerdictSentence[] => {
   if (!regret || regret.value === null) return [];
-  const way = direction(regret);
+  const way = direction(regret.interval);
   const best =
     way === undefined
       ? `The routed policy cannot be told from the best option for every test task: ${valueText(regret)} to that`

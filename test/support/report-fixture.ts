@@ -35,7 +35,7 @@ const share = (id: string, successes: number, n: number, more: Partial<Figure> =
 const difference = (id: string, value: number, half: number, n = 200): Figure =>
   figure(id, value, n, {
     unit: 'difference',
-    interval: { low: value - half, high: value + half, level: 0.95, method: 'paired bootstrap over tasks' },
+    interval: { low: value - half, high: value + half, level: 0.95, method: 'sign-flip test over tasks' },
   });
 
 const count = (id: string, value: number): Figure =>

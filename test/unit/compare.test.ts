@@ -115,12 +115,12 @@ test('means over runs and tasks, with every run beside them', async () => {
   // One run is behind: other runs may well be, too.
   expect(difference.low).toBeLessThan(0);
   expect(difference.high).toBeGreaterThan(difference.value);
-  expect(byRun.map(({ mcnemar }) => [mcnemar?.better, mcnemar?.worse])).toEqual([
+  expect(byRun.map(({ test: { better, worse } = {} as never }) => [better, worse])).toEqual([
     [2, 0],
     [12, 0],
     [0, 2],
   ]);
-  expect(byRun[1]!.mcnemar!.p).toBeCloseTo(2 / 2 ** 12, 12);
+  expect(byRun[1]!.test!.p).toBeCloseTo(2 / 2 ** 12, 12);
 });
 
 test('success on the way is the mean of the runs that have the point', async () => {

@@ -224,5 +224,11 @@ describe('commands', () => {
 
     writeFileSync(join(home, 'demo', 'report.json'), '{"campaign": 1}');
     await expect(run('report', 'demo')).rejects.toThrow(/report\.json is damaged or of another version/);
+    const { schemaVersion, ...older } = JSON.parse(json) as Record<string, unknown>;
+    expect(schemaVersion).toBe(2);
+    writeFileSync(join(home, 'demo', 'report.json'), JSON.stringify(older));
+    await expect(run('report', 'demo')).rejects.toThrow(
+      /\(schemaVersion: the form is an older one, and this program reads 2\); the same `campaign run FILE` writes it anew/,
+    );
   });
 });

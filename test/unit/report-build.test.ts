@@ -828,7 +828,7 @@ test('every interval has the level of the campaign', () => {
     'bootstrap over tasks',
     'normal over tasks',
     'over seeds',
-    'paired bootstrap over tasks',
+    'sign-flip test over tasks',
     'wilson',
   ]);
 });

@@ -1,4 +1,4 @@
-/** Paired differences of outcomes 0 and 1: McNemar's test in report.json, in the verdict, on the page and on the terminal. */
+/** Paired differences: their test in report.json, in the verdict, on the page and on the terminal. */
 import { reportSchema } from '../../src/domain/report';
 import type { TaskMeans } from '../../src/domain/paired-statistics';
 import { differenceFigure } from '../../src/report/build/figures';
@@ -6,7 +6,7 @@ import { completeReport, renderReport } from '../../src/report/render';
 import { terminalTable } from '../../src/report/terminal';
 import { ref, reportFixture } from '../support/report-fixture';
 
-test('differences of single trials carry the tasks that one side alone solves, of several trials they do not', () => {
+test('differences carry the tasks that each side solves more often, and the p of one test with their interval', () => {
   const once = (...solved: number[]): TaskMeans => ({
     success: new Map(solved.map((value, task) => [`t${task}`, value])),
     reward: new Map(),
@@ -17,17 +17,20 @@ test('differences of single trials carry the tasks that one side alone solves, o
   const of = (treatment: TaskMeans, control: TaskMeans) =>
     differenceFigure({ id: 'x', treatment, control, level: { confidence: 0.95, seed: 1 } });
   const [one, other] = [once(1, 1, 1, 0), once(0, 0, 1, 1)];
-  expect(of(one, other)).toMatchObject({ value: 0.25, n: 4, mcnemar: { better: 2, worse: 1, p: 1 } });
-  expect(of({ ...one, trials: 2 }, other).mcnemar).toBeUndefined();
+  expect(of(one, other)).toMatchObject({ value: 0.25, n: 4, test: { better: 2, worse: 1, p: 1 } });
+  expect(of({ ...once(0.5, 1, 1, 0), trials: 2 }, other)).toMatchObject({
+    test: { better: 2, worse: 1 },
+    interval: { method: 'sign-flip test over tasks' },
+  });
   expect(of(once(), once())).toEqual({ id: 'x', value: null, n: 0, from: [] });
 });
 
 test('says on how many single tasks, with the exact test, whichever arm is named first', () => {
   const draft = reportFixture();
   const trace = draft.arms!.find(({ name }) => name === 'trace')!;
-  trace.differenceToBase!.mcnemar = { better: 80, worse: 3, p: 1e-9 };
+  trace.differenceToBase!.test = { better: 80, worse: 3, p: 1e-9 };
   const { difference } = draft.comparisons![0]!;
-  difference.mcnemar = { better: 1, worse: 21, p: 0.0000109 };
+  difference.test = { better: 1, worse: 21, p: 0.0000109 };
   Object.assign(difference, { value: -0.1, interval: { ...difference.interval!, low: -0.16, high: -0.04 } });
   const said = completeReport(draft).verdict.map(({ text }) => text);
   expect(said).toContain(
@@ -39,7 +42,7 @@ test('says on how many single tasks, with the exact test, whichever arm is named
   const { html, json } = renderReport({ report: draft });
   expect(html).toContain('better on 1 task, worse on 21, p &lt;0.001');
   expect(html).toContain('McNemar’s exact test');
-  expect(reportSchema.parse(JSON.parse(json)).comparisons![0]!.difference.mcnemar).toEqual(difference.mcnemar);
+  expect(reportSchema.parse(JSON.parse(json)).comparisons![0]!.difference.test).toEqual(difference.test);
   const lines = terminalTable(completeReport(draft)).split('\n');
   expect(lines).toContain('trace to base: +38.5 pt (+32.0 to +45.0), better on 80 tasks, worse on 3, p <0.001');
   expect(lines).toContain('trace to grpo_target: -10.0 pt (-16.0 to -4.0), better on 1 task, worse on 21, p <0.001');

@@ -131,16 +131,17 @@ describe('verdict', () => {
     expect(texts(draft)).toContain('trace cannot be told from base: +2.0 pt (95% interval -4.0 to +8.0, n 200).');
   });
 
-  test('does not say "above" of few tasks, where the exact test says that it may be chance', () => {
+  test('says with how many tasks, and with the p of the test that the interval is of', () => {
     const draft = reportFixture();
     const { differenceToBase } = draft.arms!.find(({ role }) => role === 'routed')!;
     differenceToBase!.value = 0.02;
-    Object.assign(differenceToBase!.interval!, { low: 0.005, high: 0.04 });
-    differenceToBase!.mcnemar = { better: 4, worse: 0, p: 0.125 };
+    Object.assign(differenceToBase!.interval!, { low: 0, high: 0.04 });
+    differenceToBase!.test = { better: 4, worse: 0, p: 0.125 };
     expect(texts(draft)).toContain(
-      'trace cannot be told from base: +2.0 pt (95% interval +0.5 to +4.0, n 200; better on 4 tasks, worse on 0, p 0.125).',
+      'trace cannot be told from base: +2.0 pt (95% interval 0.0 to +4.0, n 200; better on 4 tasks, worse on 0, p 0.125).',
     );
-    differenceToBase!.mcnemar = { better: 6, worse: 0, p: 0.031 };
+    Object.assign(differenceToBase!, { test: { better: 6, worse: 0, p: 0.031 } });
+    differenceToBase!.interval!.low = 0.005;
     expect(texts(draft).join('\n')).toContain('trace is 2.0 points above base');
   });
 

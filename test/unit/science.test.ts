@@ -9,6 +9,7 @@ import { withShuffledReward } from '../../science/shuffled-reward';
 import { hitsOf, neededBy } from '../../science/truth';
 import { selectionRuleSchema } from '../../src/domain/campaign';
 import type { LabelPass } from '../../src/domain/capability';
+import { completeReport } from '../../src/report/render';
 import { seededRandom } from '../../src/domain/random';
 import type { Run } from '../../src/report/compare/comparison';
 import { rules } from '../../src/analyst/rules/rules';
@@ -107,10 +108,10 @@ test('a shuffled reward is a function of the state alone, and says nothing of th
 
 /** Two tasks, base solves the first, `trace` both. */
 const runOf = (seed: number): Run => {
-  const { verdict, ...draft } = { verdict: [], ...reportFixture() };
+  const draft = completeReport(reportFixture());
   return {
     name: `run-${seed}`,
-    report: { ...draft, verdict, campaign: { ...draft.campaign, seed } },
+    report: { ...draft, campaign: { ...draft.campaign, seed } },
     matrix: { tasks: ['a', 'b'], options: ['base', 'trace'], outcomes: [[1, 1], [0, 1]] }, // prettier-ignore
   };
 };

@@ -171,7 +171,7 @@ async function validation(o: {
   }));
   const target = compare('target', ...(await both(trained.target)));
   const isJudge = trained.best.heldOut.ref.sha256 !== trained.target.after.ref.sha256;
-  const onTarget = isJudge ? (direction(target.difference) === 'up' ? 'helps' : 'no_gain') : undefined;
+  const onTarget = isJudge ? (direction(target.difference.interval) === 'up' ? 'helps' : 'no_gain') : undefined;
   const verdict = gamed(branches) ? 'gamed' : onTarget;
   return {
     synthesized: compare('synthesized', ...seeds),

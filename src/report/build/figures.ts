@@ -64,11 +64,11 @@ export function differenceFigure(o: {
   const { id, treatment, control, level } = o;
   const difference = successDifference(o);
   if (!difference) return nothing(id);
-  const { estimate, mcnemar } = difference;
+  const { test, ...estimate } = difference;
   const from = [...treatment.from, ...control.from];
   return {
-    ...intervalFigure({ id, estimate, unit: 'difference', method: 'paired bootstrap over tasks', level, from }),
-    ...(mcnemar && { mcnemar }),
+    ...intervalFigure({ id, estimate, unit: 'difference', method: 'sign-flip test over tasks', level, from }),
+    ...(test && { test }),
   };
 }
 

@@ -3,7 +3,7 @@
  * that evaluated it, and two arms are compared in the runs that have both, over tasks that both have a scored rollout of; runs stand for
  * themselves as well, since an interval of few runs says little.
  */
-import type { McNemar } from '../../domain/paired-statistics';
+import type { PairedTest } from '../../domain/paired-statistics';
 import type { Report } from '../../domain/report';
 import type { Arm, Role, SolverMatrix } from '../../domain/reported-arms';
 import { estimateOver, rateOver, sharedOutcomes, type Span } from './outcomes';
@@ -43,7 +43,7 @@ export interface ComparedPair {
   arm: string;
   against: string;
   difference: Span;
-  byRun: { run: string; difference: number; mcnemar?: McNemar }[];
+  byRun: { run: string; difference: number; test?: PairedTest }[];
 }
 
 export interface Comparison {
@@ -161,7 +161,7 @@ function pairOf(o: { runs: readonly Run[]; arm: string; against: string; level: 
   const byRun = shared.map(({ run, test }, i) => ({
     run: run.name,
     difference: mean(rows[i] as number[]),
-    ...(test && { mcnemar: test }),
+    ...(test && { test }),
   }));
   return { arm, against, difference, byRun };
 }

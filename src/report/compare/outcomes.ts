@@ -1,5 +1,5 @@
 /** Outcomes of arms task by task, run by run, as tables without gaps. Invariant: every run's row is over the same tasks, in the same order. */
-import { crossedInterval, mcnemar, type McNemar } from '../../domain/paired-statistics';
+import { crossedInterval, pairedDifference, type PairedTest } from '../../domain/paired-statistics';
 import { successRate } from '../../domain/statistics';
 import type { SolverMatrix } from '../../domain/reported-arms';
 import type { Run } from './comparison';
@@ -29,7 +29,7 @@ function columnsOf({ tasks, options, outcomes }: SolverMatrix, arms: readonly st
 export function sharedOutcomes(
   runs: readonly Run[],
   arms: readonly string[],
-): { run: Run; values: number[][]; test?: McNemar }[] {
+): { run: Run; values: number[][]; test?: PairedTest }[] {
   const having = runs
     .filter(({ matrix }) => arms.every((arm) => matrix.options.includes(arm)))
     .map((run) => ({ run, columns: columnsOf(run.matrix, arms) }));
@@ -40,13 +40,13 @@ export function sharedOutcomes(
   return having.map(({ run, columns }) => {
     const values = tasks.map((task) => columns.get(task) as number[]);
     const side = (place: number) => new Map(tasks.map((task, i) => [task, values[i]?.[place] as number]));
-    const test = arms.length === 2 && isOnce(run, arms) ? mcnemar({ treatment: side(0), control: side(1) }) : undefined;
+    const test =
+      arms.length === 2 && tasks.length > 0
+        ? pairedDifference({ treatment: side(0), control: side(1) }).test
+        : undefined;
     return { run, values, ...(test && { test }) };
   });
 }
-
-const isOnce = ({ report }: Run, arms: readonly string[]): boolean =>
-  arms.every((arm) => report.arms?.find(({ name }) => name === arm)?.trials === 1);
 
 /** Success of one arm. */
 export function rateOver({ own, level }: { own: ReturnType<typeof sharedOutcomes>; level: number }): Span | undefined {

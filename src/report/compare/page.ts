@@ -1,7 +1,7 @@
 /** A comparison as a page. Invariant: one self-contained file: no script, nothing fetched, every text escaped (markup.ts). */
 import { wholeNumber } from '../format';
 import { Markup, markup } from '../markup';
-import { MCNEMAR, mcnemarText } from '../paired';
+import { TEST, testText } from '../paired';
 import { table } from '../sections';
 import { style } from '../style';
 import type { ComparedArm, ComparedPair, Comparison } from './comparison';
@@ -27,8 +27,8 @@ const pairRow = ({ arm, against, difference, byRun }: ComparedPair): string[] =>
   `${differenceText(difference.value)} (${spanText(difference, 'difference')})`,
   `${difference.runs} × ${difference.tasks}`,
   byRun
-    .map(({ run, difference: value, mcnemar }) =>
-      [`${run} ${differenceText(value)}`, ...(mcnemar ? [mcnemarText({ mcnemar })] : [])].join(', '),
+    .map(({ run, difference: value, test }) =>
+      [`${run} ${differenceText(value)}`, ...(test ? [testText({ test })] : [])].join(', '),
     )
     .join('; '),
 ];
@@ -50,7 +50,7 @@ ${table({
 })}
 <h2>Paired differences</h2>
 ${table({ head: ['arm', 'minus', 'difference', 'runs × tasks', 'by run'], rows: differences.map(pairRow) })}
-<p class="small quiet">p: ${MCNEMAR}, of one run.</p>
+<p class="small quiet">p: ${TEST}, of one run.</p>
 <h2>Success against training rollouts</h2>
 <figure><div class="scroll">${comparisonPlot(arms)}</div><figcaption>Open: held-out train tasks of the target, mean over the runs. Filled: test tasks, the mean, and
 small each run. Both stand at the training rollouts that were spent.</figcaption></figure>

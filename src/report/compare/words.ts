@@ -1,6 +1,6 @@
 /** Numbers of a comparison as text, in the report's own way. */
 import { MISSING, shortPercent, spreadText, valueText, wholeNumber } from '../format';
-import { mcnemarText } from '../paired';
+import { testText } from '../paired';
 import type { ComparedArm, ComparedPair, Comparison } from './comparison';
 import type { Span } from './outcomes';
 
@@ -50,9 +50,9 @@ function sharedText({ runs, arms }: Pick<Comparison, 'runs' | 'arms'>): string[]
 
 /** `trace to grpo_target: +3.5 pt (-1.0 to +8.0); by run demo +2.0 pt, better on 20 tasks, worse on 16, p 0.618; ...`. */
 export function pairText({ arm, against, difference, byRun }: ComparedPair): string {
-  const each = byRun.map(({ run, difference: value, mcnemar }) => {
-    const test = mcnemar && mcnemarText({ mcnemar });
-    return [`${run} ${differenceText(value)}`, ...(test ? [test] : [])].join(', ');
+  const each = byRun.map(({ run, difference: value, test }) => {
+    const tested = test && testText({ test });
+    return [`${run} ${differenceText(value)}`, ...(tested ? [tested] : [])].join(', ');
   });
   const whole = `${differenceText(difference.value)} (${spanText(difference, 'difference')})`;
   return `${arm} to ${against}: ${whole}; by run: ${each.join('; ')}`;
