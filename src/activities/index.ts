@@ -6,6 +6,7 @@ import { mapped, type Dependencies, type GpuDependencies, type PolicyDependencie
 import { createFindGains } from './find-gains';
 import { createFineTune } from './fine-tune';
 import { createFitRouter } from './fit-router';
+import { createKeep } from './keep';
 import { createPrepare } from './prepare';
 import { createWriteReport } from './report';
 import { createRollOut } from './roll-out';
@@ -27,6 +28,7 @@ export const createControlActivities = (deps: Dependencies): ControlActivities &
       ...createTakeConversations(deps),
       ...createApproval(deps),
       ...createFindGains(deps),
+      ...createKeep(deps),
       ...createWriteReport(deps),
     },
     deps,

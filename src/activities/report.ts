@@ -12,6 +12,7 @@ import { buildReport } from '../report/build';
 import { batchesByPurpose } from '../report/build/totals';
 import { renderReport } from '../report/render';
 import { asideIn, working, type Dependencies } from './context';
+import { readRecord } from './keep';
 import { checkLeakage } from './leakage';
 import type { ControlActivities } from './types';
 
@@ -22,7 +23,8 @@ export function createWriteReport({
   home,
 }: Dependencies): Pick<ControlActivities, 'writeReport'> {
   return {
-    async writeReport({ record }) {
+    async writeReport({ record: kept }) {
+      const record = await readRecord(store, kept);
       const inputs = inputsOf(record);
       const { progress } = working('read what was found');
       const watched = heard(store, inputs.length, progress);

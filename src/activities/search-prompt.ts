@@ -9,15 +9,15 @@ import { z } from 'zod';
 import { replaceFile } from '../artifacts/durable-file';
 import { digest } from '../artifacts/hash';
 import type { ArtifactStore, Journal } from '../artifacts/store';
-import { fixedPolicySchema } from '../domain/rollout';
-import { trainingResultSchema } from '../domain/iterations';
+import { checkpointsSchema, trainingResultSchema, type Checkpoint } from '../domain/iterations';
 import { asideIn, fail, keptJson, readJson, type PolicyDependencies } from './context';
+import { summaryOf } from './keep';
 import { LearnerProcess } from './learner-process';
 import { Learning } from './learning';
 import { openReflection } from './reflection';
 import { RolloutCap } from './rollout-cap';
 import { inputsOf, resolveTasks } from './tasks';
-import type { FoundPrompt, RolloutActivities, SearchPromptInput } from './types';
+import type { RolloutActivities, SearchPromptInput } from './types';
 import { isWhole } from './whole';
 
 /** Changes whenever the same job would come to other prompts: a new GEPA, say. */
@@ -25,7 +25,8 @@ const SEARCH_VERSION = '2';
 
 const resultSchema = z.object({
   training: trainingResultSchema,
-  found: z.array(z.object({ step: z.number(), rollouts: z.number(), policy: fixedPolicySchema })),
+  /** Each prompt that was the best so far, at the step by which it was known. */
+  found: checkpointsSchema,
 });
 type Result = z.infer<typeof resultSchema>;
 
@@ -50,8 +51,9 @@ export function createSearchPrompt(deps: PolicyDependencies): Pick<RolloutActivi
       };
       const id = digest({ ...made, rollouts, reflection: reflection.id });
       const key = `prompt-search/${id}`;
+      const handedOn = ({ training, found }: Result) => summaryOf(store, { ...training, checkpoints: found });
       const known = await wholeResult(store, key);
-      if (known) return known;
+      if (known) return handedOn(known);
 
       const folder = resolve(home, 'trainings', `${name}-${id.slice(0, 12)}`);
       const [jobFile, log] = [join(folder, 'job.json'), join(folder, 'trainer.log')];
@@ -88,7 +90,7 @@ export function createSearchPrompt(deps: PolicyDependencies): Pick<RolloutActivi
           await process.stop();
         }
       };
-      return withJournals(store, [`training/${id}`, `${key}/spent`], run);
+      return handedOn(await withJournals(store, [`training/${id}`, `${key}/spent`], run));
     },
   };
 }
@@ -118,8 +120,7 @@ async function wholeResult(store: ArtifactStore, key: string): Promise<Result | 
   return (await isWhole(store, result.training.metrics)) ? result : undefined;
 }
 
-/** Each prompt that was the best so far, at the step by which it was known. */
-function bestPrompts(checkpoints: Result['training']['checkpoints'], cap: RolloutCap): FoundPrompt[] {
+function bestPrompts(checkpoints: Checkpoint[], cap: RolloutCap): Checkpoint[] {
   return checkpoints
     .filter(({ policy }, n) => n === 0 || digest(policy) !== digest(checkpoints[n - 1]!.policy))
     .map(({ step, policy }) => ({ step, policy, rollouts: cap.spentAt(step) }));

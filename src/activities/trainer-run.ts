@@ -6,8 +6,9 @@ import { Context } from '@temporalio/activity';
 import { join, resolve } from 'node:path';
 import { replaceFile } from '../artifacts/durable-file';
 import type { ArtifactStore } from '../artifacts/store';
-import { trainingResultSchema, type TrainingResult } from '../domain/iterations';
+import { trainingResultSchema, type TrainingResult, type TrainingSummary } from '../domain/iterations';
 import { asideIn, keptJson, readJson, type GpuDependencies } from './context';
+import { summaryOf } from './keep';
 import { LearnerProcess, type LearnerLimits } from './learner-process';
 import { Learning, type LearningOptions } from './learning';
 import { isWhole } from './whole';
@@ -26,12 +27,12 @@ export interface TrainerRun {
   learning: () => Promise<Pick<LearningOptions, 'base' | 'from' | 'checkpointEvery' | 'steps' | 'batch' | 'given'>>;
 }
 
-export async function runTrainer(deps: GpuDependencies, run: TrainerRun): Promise<TrainingResult> {
+export async function runTrainer(deps: GpuDependencies, run: TrainerRun): Promise<TrainingSummary> {
   const { store, home, python, gpus } = deps;
   const { name, id, program, limits } = run;
   const key = `training/${id}`;
   const { result: known, next } = await wholeResult(store, key);
-  if (known) return known;
+  if (known) return summaryOf(store, known);
 
   const folder = resolve(home, 'trainings', `${name}-${id.slice(0, 12)}`);
   const [jobFile, log] = [join(folder, 'job.json'), join(folder, 'trainer.log')];
@@ -52,7 +53,7 @@ export async function runTrainer(deps: GpuDependencies, run: TrainerRun): Promis
           ...result.checkpoints.flatMap(({ policy }) => policy.adapters.map(({ ref }) => ref)),
         ];
         await keptJson(store, { key: next, producer: 'train', inputs }, () => result);
-        return result;
+        return await summaryOf(store, result);
       } finally {
         await process.stop();
       }

@@ -12,8 +12,8 @@ import type { Budget, LanguageModelSpec } from '../domain/language-model';
 import type { MoeGate } from '../domain/moe-gate';
 import type { PromptSearch } from '../domain/prompt-search';
 import type { Purpose } from '../domain/purposes';
-import type { Checkpoint, TrainingResult } from '../domain/iterations';
-import type { CampaignRecord, PlanPart, Prepared, SelectedCapability } from '../domain/results';
+import type { Checkpoint, Iteration, TrainingSummary } from '../domain/iterations';
+import type { PlanPart, Prepared, SelectedCapability } from '../domain/results';
 import type { RolloutSummary } from '../domain/rollout-summary';
 import type { RoundFeedback, SelfTest } from '../domain/synthesis-round';
 import type { FixedPolicy, Hints, Policy, Sampling } from '../domain/rollout';
@@ -147,7 +147,17 @@ export interface ControlActivities {
     /** Of the bootstraps. */
     seed: number;
   }): Promise<{ gaining: string[] }>;
-  writeReport(input: { record: CampaignRecord }): Promise<{ report: ArtifactRef; html: ArtifactRef }>;
+  /** A piece of a JSON text, and what all its pieces are the text of. */
+  keepPiece(input: { text: string }): Promise<ArtifactRef>;
+  keepResult(input: { pieces: ArtifactRef[] }): Promise<ArtifactRef>;
+  /** The next few of a training's checkpoints, `total` in all. */
+  readCheckpoints(input: {
+    checkpoints: ArtifactRef;
+    from: number;
+  }): Promise<{ checkpoints: Checkpoint[]; total: number }>;
+  /** Of an arm's result, among those within so many training rollouts; null if none is. */
+  bestIteration(input: { result: ArtifactRef; rollouts: number }): Promise<Iteration | null>;
+  writeReport(input: { record: ArtifactRef }): Promise<{ report: ArtifactRef; html: ArtifactRef }>;
 }
 
 /** Whose language models are asked: what they cost is counted by campaign. No part of any key. */
@@ -216,13 +226,10 @@ export interface SearchPromptInput extends Payer {
   stallSeconds: number;
 }
 
-/** A prompt that was the best of a search, and what had been spent by then. */
-export type FoundPrompt = Checkpoint & { rollouts: number };
-
 export interface RolloutActivities {
   rollOut(input: RollOutInput): Promise<RolloutSummary>;
-  /** On this queue because it makes rollouts and needs no GPU. */
-  searchPrompt(input: SearchPromptInput): Promise<{ training: TrainingResult; found: FoundPrompt[] }>;
+  /** On this queue because it makes rollouts and needs no GPU. Its checkpoints: the prompts that were the best so far, each once. */
+  searchPrompt(input: SearchPromptInput): Promise<TrainingSummary>;
   /** `rollouts`: the base rollouts, of which the first few are made and looked at. */
   checkBase(input: { rollouts: RollOutInput; baseModelPath: string }): Promise<BaseCheck>;
   /** On this queue because a router may ask the policy. */
@@ -248,6 +255,6 @@ export interface GpuActivities {
     /** In place of weights. */
     gate?: MoeGate;
   }): Promise<FixedPolicy>;
-  train(input: TrainInput): Promise<TrainingResult>;
-  fineTune(input: FineTuneInput): Promise<TrainingResult>;
+  train(input: TrainInput): Promise<TrainingSummary>;
+  fineTune(input: FineTuneInput): Promise<TrainingSummary>;
 }

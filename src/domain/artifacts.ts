@@ -9,3 +9,11 @@ export const artifactRefSchema = z.object({
   mediaType: z.string(),
 });
 export type ArtifactRef = z.infer<typeof artifactRefSchema>;
+
+/** Every reference in a value, once. */
+export function refsIn(value: unknown, found = new Map<string, ArtifactRef>()): ArtifactRef[] {
+  const ref = artifactRefSchema.safeParse(value).data;
+  if (ref) found.set(ref.uri, ref);
+  else if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) refsIn(part, found);
+  return [...found.values()];
+}

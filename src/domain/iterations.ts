@@ -1,13 +1,19 @@
 /** What a training came to, and which of its iterations is the best. Invariant: held-out figures alone choose, every branch alike. */
 import { z } from 'zod';
-import { artifactRefSchema } from './artifacts';
+import { artifactRefSchema, type ArtifactRef } from './artifacts';
 import { fixedPolicySchema, type FixedPolicy } from './rollout';
 import type { RolloutSummary } from './rollout-summary';
 import { comparable, mean, meanShare } from './statistics';
 
 const count = z.number().int().nonnegative();
-const checkpointSchema = z.object({ step: count, policy: fixedPolicySchema });
+const checkpointSchema = z.object({
+  step: count,
+  policy: fixedPolicySchema,
+  /** What had been spent by then, where it is not the same for every step: of a search. */
+  rollouts: count.optional(),
+});
 export type Checkpoint = z.infer<typeof checkpointSchema>;
+export const checkpointsSchema = z.array(checkpointSchema);
 
 export const trainingResultSchema = z.object({
   steps: count,
@@ -19,9 +25,12 @@ export const trainingResultSchema = z.object({
   shared: z.object({ rollouts: count, promptTokens: count, completionTokens: count }).optional(),
   /** metrics.jsonl: one line per optimizer step; its provenance names the batches trained on. */
   metrics: artifactRefSchema,
-  checkpoints: z.array(checkpointSchema),
+  checkpoints: checkpointsSchema,
 });
 export type TrainingResult = z.infer<typeof trainingResultSchema>;
+
+/** As steps hand it on: there may be hundreds of checkpoints. */
+export type TrainingSummary = Omit<TrainingResult, 'checkpoints'> & { checkpoints: ArtifactRef };
 
 /** A policy on the way of a training, or of whatever else an arm does. */
 export interface Iteration {

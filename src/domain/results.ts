@@ -5,7 +5,7 @@ import type { BaseCheck } from './base-check';
 import type { Campaign } from './campaign';
 import type { Candidate } from './capability';
 import type { Composite } from './composite';
-import type { Iteration, TrainingResult } from './iterations';
+import type { Iteration, TrainingSummary } from './iterations';
 import type { FixedPolicy } from './rollout';
 import type { RolloutSummary } from './rollout-summary';
 import type { Stage } from './stages';
@@ -45,7 +45,7 @@ export interface SelectionResult {
 }
 
 interface Trained {
-  training: TrainingResult;
+  training: TrainingSummary;
   iterations: Iteration[];
   best: Iteration;
 }
@@ -67,6 +67,31 @@ export interface CapabilityResult {
   };
 }
 
+/** An environment to train on. */
+export interface TrainedModule {
+  module: ArtifactRef;
+  /** It is within the bands only with hints. */
+  hints: boolean;
+  /** Only with this share of easier instances. */
+  easier?: number;
+}
+
+type HeldOut = Pick<RolloutSummary, 'ref' | 'successRate' | 'meanReward'>;
+
+/** A capability that has ended, as its campaign decides on it; all that it came to is in its result. */
+export interface EndedCapability extends Pick<CapabilityResult, 'name' | 'workflowId' | 'status' | 'reason' | 'parts'> {
+  /** Of the environment that is within the bands, where there is one. */
+  module?: TrainedModule;
+  trained?: {
+    training: Pick<TrainingSummary, 'steps' | 'rollouts'>;
+    best: Pick<Iteration, 'step' | 'policy'>;
+    synthesized: { before: HeldOut; after: HeldOut };
+    target: { before: HeldOut; after: HeldOut };
+  };
+  /** A CapabilityResult; absent where its workflow came to none. */
+  result?: ArtifactRef;
+}
+
 /** A synthesized environment of others that was trained on, how many of its training seeds, and which share of the instances were easier ones. */
 export interface TrainedOn {
   module: ArtifactRef;
@@ -79,7 +104,7 @@ export interface ArmOutcome {
   /** In the order of rollouts spent; each was evaluated on the held-out train tasks of the target. */
   iterations: Iteration[];
   /** Where it trained. */
-  training?: TrainingResult;
+  training?: TrainingSummary;
   /** Capabilities whose environments it takes over. */
   builtOn?: string[];
   trainedOn?: TrainedOn[];
@@ -87,7 +112,8 @@ export interface ArmOutcome {
   conversations?: number;
 }
 
-export interface ArmResult extends Partial<ArmOutcome> {
+/** An arm that has ended, as its campaign decides on it; all that it came to is in its result. */
+export interface EndedArm {
   name: string;
   kind: string;
   workflowId: string;
@@ -95,9 +121,17 @@ export interface ArmResult extends Partial<ArmOutcome> {
   reason?: string;
   /** Whether the router may give conversations to it. */
   routable: boolean;
+  /** Training rollouts until its last iteration. */
+  rollouts?: number;
+  /** Success on the held-out train tasks of the target: of its first iteration, and of the best of all. */
+  heldOut?: { first: number; best: number };
   /** The best iteration among those within the training rollouts that `trace` spent: what is evaluated. */
   best?: Iteration;
+  /** An ArmOutcome; absent where its workflow came to none. */
+  result?: ArtifactRef;
 }
+
+export interface ArmResult extends Omit<EndedArm, 'result'>, Partial<ArmOutcome> {}
 
 export interface RouterResult {
   /** Absent where it could not be fitted: then nothing is routed. */
@@ -125,7 +159,7 @@ export interface EvaluationResult {
   failed: { name: string; reason: string }[];
 }
 
-/** Everything that a campaign has found so far: the input of the report. Later stages are absent when it stopped before them. */
+/** Everything that a campaign has found so far: what the report is made of. Later stages are absent when it stopped before them. */
 export interface CampaignRecord {
   campaign: Campaign;
   workflowId: string;
@@ -147,15 +181,16 @@ export interface CampaignRecord {
   evaluation?: EvaluationResult;
 }
 
+/** As it is kept: of what its children came to it has the references. */
+export type KeptRecord = Omit<CampaignRecord, 'capabilities' | 'arms'> & {
+  capabilities?: EndedCapability[];
+  arms?: EndedArm[];
+};
+
 /** The training rollouts that `trace` spent: those of the capabilities that came to an adapter, and of the arms that it may route to. */
-export function rolloutsOfTrace({
-  capabilities = [],
-  arms = [],
-}: Pick<CampaignRecord, 'capabilities' | 'arms'>): number {
-  const ofArm = ({ routable, iterations = [] }: ArmResult): number =>
-    routable ? (iterations.at(-1)?.rollouts ?? 0) : 0;
+export function rolloutsOfTrace({ capabilities = [], arms = [] }: Pick<KeptRecord, 'capabilities' | 'arms'>): number {
   return (
     capabilities.reduce((sum, { trained }) => sum + (trained?.training.rollouts ?? 0), 0) +
-    arms.reduce((sum, arm) => sum + ofArm(arm), 0)
+    arms.reduce((sum, { routable, rollouts = 0 }) => sum + (routable ? rollouts : 0), 0)
   );
 }

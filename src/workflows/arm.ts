@@ -5,30 +5,38 @@
 import { workflowInfo } from '@temporalio/workflow';
 import { armName, type Campaign } from '../domain/campaign';
 import { kindOf } from '../domain/kind';
-import type { ArmResult, CapabilityResult, Prepared } from '../domain/results';
+import { bestIteration } from '../domain/iterations';
+import type { EndedArm, EndedCapability, Prepared } from '../domain/results';
 import type { ArmKind } from './arms/arm';
 import { ChildStatus } from './child-status';
 import { resultingReason } from './failure';
+import { keep } from './keep';
 
 export interface ArmInput {
   campaign: Campaign;
   prepared: Prepared;
   spec: Campaign['arms'][number];
   budget: number;
-  capabilities: CapabilityResult[];
+  capabilities: EndedCapability[];
 }
 
 /** The workflow over the kinds that there are. */
 export const armWorkflow = (kinds: readonly ArmKind[]) =>
-  async function arm({ spec, ...input }: ArmInput): Promise<ArmResult> {
+  async function arm({ spec, ...input }: ArmInput): Promise<EndedArm> {
     const name = armName(spec);
     const status = new ChildStatus(name);
     const ended = { name, kind: spec.kind, workflowId: workflowInfo().workflowId };
     try {
       const kind = kindOf(kinds, spec);
       const outcome = await kind.open(spec, undefined)({ ...input, name, status });
-      status.set('done', `${outcome.iterations.length} iterations`);
-      return { ...ended, status: 'done', routable: kind.routable, ...outcome };
+      const { iterations } = outcome;
+      const result = await status.gate.step(() => keep(input.campaign, `what ${name} came to`, outcome));
+      status.set('done', `${iterations.length} iterations`);
+      const [first, best] = [iterations[0]?.heldOut.successRate, bestIteration(iterations)?.heldOut.successRate];
+      return {
+        ...{ ...ended, status: 'done', routable: kind.routable, rollouts: iterations.at(-1)?.rollouts ?? 0, result },
+        ...(first !== undefined && best !== undefined && { heldOut: { first, best } }),
+      };
     } catch (error) {
       const reason = resultingReason(error);
       status.set('failed', reason);

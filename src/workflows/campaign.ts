@@ -3,12 +3,13 @@
  * -> final evaluation -> report. Invariant: what a step found is in the artifact store; the workflow holds references and summaries.
  */
 import { upsertMemo, workflowInfo } from '@temporalio/workflow';
-import type { CampaignRecord } from '../domain/results';
+import type { KeptRecord } from '../domain/results';
 import { stages, type Stage } from '../domain/stages';
 import type { ArmKind } from './arms/arm';
 import { rolloutsStage, selectionStage } from './analysis';
 import { CampaignStatus } from './campaign-status';
 import { capabilitiesStage } from './children';
+import { keep } from './keep';
 import type { CampaignInput, CampaignResult, Memo } from './messages';
 import { evaluationStage, routerStage } from './routing';
 import { required, type Run } from './run';
@@ -39,7 +40,7 @@ export const campaignWorkflow = (arms: readonly ArmKind[]) =>
       await status.stage(stage, () => stageOf[stage](run));
       if (stage === until) break;
     }
-    const record: CampaignRecord = {
+    const record: KeptRecord = {
       campaign: given,
       workflowId: workflowInfo().workflowId,
       startedAt,
@@ -50,6 +51,7 @@ export const campaignWorkflow = (arms: readonly ArmKind[]) =>
       baseRollouts: required(run.found.baseRollouts),
       ...(until && until !== 'evaluation' && { stoppedAfter: until }),
     };
-    const { report, html } = await control(config, 'write the report').writeReport({ record });
+    const kept = await keep(config, 'the record', record);
+    const { report, html } = await control(config, 'write the report').writeReport({ record: kept });
     return { report, html, status: record.stoppedAfter ? 'stopped_at_stage' : 'completed' };
   };

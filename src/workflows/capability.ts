@@ -4,15 +4,17 @@
  * language model that can't be asked) and a crash of the workflow itself.
  */
 import { workflowInfo } from '@temporalio/workflow';
+import type { ArtifactRef } from '../domain/artifacts';
 import { bestIteration } from '../domain/iterations';
-import type { CapabilityResult } from '../domain/results';
+import type { CapabilityResult, EndedCapability } from '../domain/results';
 import type { RolloutSummary } from '../domain/rollout-summary';
 import type { Hints } from '../domain/rollout';
 import { ChildStatus, percent } from './child-status';
 import { resultingReason } from './failure';
+import { keep } from './keep';
 import { part, rollOut } from './steps';
 import { synthesize, type Synthesized, type SynthesisInput } from './synthesis';
-import { practiceOn, type Practice, type TrainedModules } from './trained-module';
+import { moduleOf, practiceOn, type Practice, type TrainedModules } from './trained-module';
 import { train } from './training';
 
 export interface CapabilityInput extends SynthesisInput {
@@ -27,7 +29,7 @@ export interface CapabilityInput extends SynthesisInput {
   startHeldOut?: RolloutSummary;
 }
 
-export async function capability(input: CapabilityInput): Promise<CapabilityResult> {
+export async function capability(input: CapabilityInput): Promise<EndedCapability> {
   const { name, parts } = input.candidate;
   const status = new ChildStatus(name);
   const ended = { name, workflowId: workflowInfo().workflowId, ...(parts && { parts }) };
@@ -49,7 +51,34 @@ export async function capability(input: CapabilityInput): Promise<CapabilityResu
     result.reason = resultingReason(error);
     status.set('failed', result.reason);
   }
-  return result;
+  const kept = await status.gate.step(() => keep(input.campaign, `what ${name} came to`, result));
+  return decidedOn(result, kept);
+}
+
+/** What its campaign is told. */
+function decidedOn(all: CapabilityResult, result: ArtifactRef): EndedCapability {
+  const { name, workflowId, status, reason, parts, trained } = all;
+  const module = moduleOf(all);
+  const figures = ({ ref, successRate, meanReward }: RolloutSummary) => ({ ref, successRate, meanReward });
+  const change = ({ before, after }: { before: RolloutSummary; after: RolloutSummary }) => ({
+    before: figures(before),
+    after: figures(after),
+  });
+  return {
+    ...{ name, workflowId, status },
+    ...(reason !== undefined && { reason }),
+    ...(parts && { parts }),
+    ...(module && { module }),
+    ...(trained && {
+      trained: {
+        training: { steps: trained.training.steps, rollouts: trained.training.rollouts },
+        best: { step: trained.best.step, policy: trained.best.policy },
+        synthesized: change(trained.synthesized),
+        target: change(trained.target),
+      },
+    }),
+    result,
+  };
 }
 
 interface OwnPractice extends Practice {

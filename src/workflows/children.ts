@@ -7,13 +7,12 @@ import { armName } from '../domain/campaign';
 import type { Lacking } from '../domain/capability';
 import { sharedSteps } from '../domain/composite';
 import { kindOf } from '../domain/kind';
-import { bestIteration, withinBudget } from '../domain/iterations';
-import { rolloutsOfTrace, type ArmResult, type CapabilityResult } from '../domain/results';
+import { rolloutsOfTrace, type EndedArm, type EndedCapability } from '../domain/results';
 import type { ArmKind } from './arms/arm';
 import { startComposite } from './composite';
 import { required, rollOutTarget, type Run } from './run';
 import { startArm, startCapability } from './start-child';
-import { basePolicy } from './steps';
+import { basePolicy, control } from './steps';
 
 export async function capabilitiesStage(run: Run): Promise<void> {
   const { config: campaign, prepared, found } = run;
@@ -42,7 +41,7 @@ export async function capabilitiesStage(run: Run): Promise<void> {
     begun.push(child);
     return child;
   };
-  const armsThatStart = (when: ArmKind['starts'], budget: number, capabilities: CapabilityResult[]) =>
+  const armsThatStart = (when: ArmKind['starts'], budget: number, capabilities: EndedCapability[]) =>
     campaign.arms
       .filter((spec) => kindOf(run.arms, spec).starts === when)
       .map((spec) => begin(startArm(run, { campaign, prepared, spec, budget, capabilities })));
@@ -68,25 +67,27 @@ export async function capabilitiesStage(run: Run): Promise<void> {
     throw error;
   });
   found.capabilities = capabilities;
-  found.arms = compared(run, [...beside, ...after]);
+  found.arms = await compared(run, [...beside, ...after]);
 }
 
 /** At what trace really spent, in the order of the campaign file. */
-function compared({ config, found }: Run, arms: readonly ArmResult[]): ArmResult[] {
-  const spent = rolloutsOfTrace({ ...found, arms: [...arms] });
-  return config.arms.flatMap((spec) => {
-    const result = arms.find(({ name }) => name === armName(spec));
-    return result ? [within(result, spent)] : [];
-  });
+async function compared(run: Run, arms: EndedArm[]): Promise<EndedArm[]> {
+  const { config, found } = run;
+  const spent = rolloutsOfTrace({ ...found, arms });
+  const inOrder = config.arms.flatMap((spec) => arms.find(({ name }) => name === armName(spec)) ?? []);
+  return Promise.all(inOrder.map((arm) => within(run, arm, spent)));
 }
 
 const wordsOf = ({ name, definition }: Lacking): Lacking => ({ name, definition });
 
 /** An arm is compared at what trace really spent: its best iteration among those within so many training rollouts. */
-function within(result: ArmResult, spent: number): ArmResult {
-  if (result.status === 'failed') return result;
-  const best = bestIteration(withinBudget(result.iterations ?? [], spent));
-  if (best) return { ...result, best };
+async function within({ config, status }: Run, arm: EndedArm, spent: number): Promise<EndedArm> {
+  const { name, result } = arm;
+  if (!result) return arm;
+  const best = await status.gate.step(() =>
+    control(config, `the best iteration of ${name}`).bestIteration({ result, rollouts: spent }),
+  );
+  if (best) return { ...arm, best };
   const reason = `none of its iterations is within the ${spent} training rollouts that trace spent`;
-  return { ...result, status: 'failed', reason };
+  return { ...arm, status: 'failed', reason };
 }

@@ -6,13 +6,13 @@ import { workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Candidate, Lacking, Pair } from '../domain/capability';
 import { mixtureOf, partNames, restrictedTo, statedComposite, type Combined } from '../domain/composite';
-import type { CapabilityResult, SelectionResult } from '../domain/results';
+import type { EndedCapability, SelectionResult } from '../domain/results';
 import type { CapabilityInput } from './capability';
 import { workflowIds } from './messages';
 import { required, type Run } from './run';
 import { startCapability } from './start-child';
 import { control } from './steps';
-import { moduleOf, type TrainedModule } from './trained-module';
+import type { TrainedModules } from './trained-module';
 
 /** The selection with the composite of what was selected, or with why there is none; as it is where none is wanted. */
 export async function withComposite(
@@ -49,7 +49,7 @@ async function combinedBy(run: Run, labels: ArtifactRef[], selected: Lacking[]):
 
 interface Part {
   candidate: Candidate;
-  ended: Promise<CapabilityResult>;
+  ended: Promise<EndedCapability>;
 }
 
 /** Waits for its parts, whatever they come to, and trains what is left of it. `parts`: all selected capabilities. */
@@ -61,13 +61,13 @@ export async function startComposite(
   }: Pick<CapabilityInput, 'campaign' | 'prepared' | 'baseRollouts' | 'candidate' | 'steps'> & {
     parts: readonly Part[];
   },
-): Promise<CapabilityResult> {
+): Promise<EndedCapability> {
   const { candidate: composite, steps, prepared, campaign } = input;
   const { name } = composite;
   const workflowId = workflowIds.capability(workflowInfo().workflowId, name);
-  const notStarted = (reason: string): CapabilityResult => {
+  const notStarted = (reason: string): EndedCapability => {
     run.status.child(workflowId, 'capability', name, 'failed', reason);
-    return { name, workflowId, status: 'not_started', rounds: [], parts: composite.parts, reason };
+    return { name, workflowId, status: 'not_started', parts: composite.parts, reason };
   };
   if (steps === 0)
     return notStarted(`composites.share (${campaign.composites.share}) leaves no training step for it or its parts`);
@@ -102,8 +102,8 @@ function mixtureWith(known: readonly Lacking[]): Candidate | undefined {
 }
 
 /** The environments of its parts, and how many steps these have trained on them. */
-function mixedFrom(parts: readonly CapabilityResult[]): NonNullable<CapabilityInput['mixes']> {
-  const modules = parts.flatMap((part) => moduleOf(part) ?? []);
+function mixedFrom(parts: readonly EndedCapability[]): NonNullable<CapabilityInput['mixes']> {
+  const modules = parts.flatMap(({ module }) => module ?? []);
   const steps = Math.max(...parts.map(({ trained }) => trained?.training.steps ?? 0));
-  return { modules: modules as [TrainedModule, ...TrainedModule[]], afterSteps: steps };
+  return { modules: modules as unknown as TrainedModules, afterSteps: steps };
 }

@@ -1,7 +1,7 @@
 /** What the stages of a campaign share: its configuration, what was prepared, what was found so far, and how a step is run. */
 import type { RollOutInput } from '../activities/types';
 import type { Campaign } from '../domain/campaign';
-import type { CampaignRecord, PlanPart, Prepared } from '../domain/results';
+import type { KeptRecord, PlanPart, Prepared } from '../domain/results';
 import type { RolloutSummary } from '../domain/rollout-summary';
 import { policyNames } from '../domain/policy-names';
 import type { FixedPolicy } from '../domain/rollout';
@@ -18,7 +18,7 @@ export interface Run {
   /** Go on with a base model that can't work on the target. */
   force: boolean;
   status: CampaignStatus;
-  found: Partial<CampaignRecord>;
+  found: Partial<KeptRecord>;
 }
 
 /** A policy that every conversation of a batch is given to. */

@@ -6,7 +6,7 @@ import {
   WorkflowExecutionAlreadyStartedError,
 } from '@temporalio/common';
 import { armName, type Campaign } from '../domain/campaign';
-import type { ArmResult, CapabilityResult } from '../domain/results';
+import type { EndedArm, EndedCapability } from '../domain/results';
 import type { ArmInput } from './arm';
 import type { CapabilityInput } from './capability';
 import { reasonOf, resultingReason } from './failure';
@@ -16,25 +16,25 @@ import type { Run } from './run';
 const campaignAttribute = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
 const capabilityAttribute = defineSearchAttributeKey(searchAttributeNames.capability, 'KEYWORD');
 
-export async function startCapability(run: Run, input: CapabilityInput): Promise<CapabilityResult> {
+export async function startCapability(run: Run, input: CapabilityInput): Promise<EndedCapability> {
   const { name, parts } = input.candidate;
-  const failed = (reason: string, workflowId: string): CapabilityResult => {
-    return { name, workflowId, status: 'failed', rounds: [], ...(parts && { parts }), reason };
+  const failed = (reason: string, workflowId: string): EndedCapability => {
+    return { name, workflowId, status: 'failed', ...(parts && { parts }), reason };
   };
   return child(run, { kind: 'capability', name, args: [input], failed });
 }
 
-export async function startArm(run: Run, input: ArmInput): Promise<ArmResult> {
+export async function startArm(run: Run, input: ArmInput): Promise<EndedArm> {
   const { kind } = input.spec;
   const name = armName(input.spec);
-  const failed = (reason: string, workflowId: string): ArmResult => {
+  const failed = (reason: string, workflowId: string): EndedArm => {
     return { name, kind, workflowId, status: 'failed', routable: false, reason };
   };
   return child(run, { kind: 'arm', name, args: [input], failed });
 }
 
 /** Runs a child to its result, or makes one of its failure. */
-async function child<R extends CapabilityResult | ArmResult>(
+async function child<R extends EndedCapability | EndedArm>(
   { config, status }: Run,
   o: {
     /** Also the type of its workflow. */

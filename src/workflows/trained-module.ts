@@ -1,23 +1,14 @@
 /** What is trained on where it is synthesized environments: one, or several mixed. */
 import type { TaskSet } from '../activities/types';
-import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import { mixtureSpec, sandboxSpec, type EnvironmentSpec } from '../domain/environment-spec';
-import type { CapabilityResult, TrainedOn } from '../domain/results';
+import type { CapabilityResult, TrainedModule, TrainedOn } from '../domain/results';
 import { acceptedWith, isCalibrated } from '../domain/synthesis-round';
 import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../sandbox/seeds';
 import { seeds as seedsOf } from './steps';
 
-export interface TrainedModule {
-  module: ArtifactRef;
-  /** It is within the bands only with hints. */
-  hints: boolean;
-  /** Only with this share of easier instances. */
-  easier?: number;
-}
-
 /** The version of a capability's environment that is within the bands, if one is. */
-export function moduleOf({ rounds }: CapabilityResult): TrainedModule | undefined {
+export function moduleOf({ rounds }: Pick<CapabilityResult, 'rounds'>): TrainedModule | undefined {
   const round = rounds.findLast(isCalibrated);
   if (!round) return undefined;
   const { hints, easier } = acceptedWith(round);

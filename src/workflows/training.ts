@@ -3,11 +3,11 @@ import type { TaskSet } from '../activities/types';
 import type { Campaign } from '../domain/campaign';
 import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { Identity } from '../domain/kind';
-import type { Iteration, TrainingResult } from '../domain/iterations';
+import type { Checkpoint, Iteration, TrainingSummary } from '../domain/iterations';
 import type { Prepared } from '../domain/results';
 import type { FixedPolicy, Hints } from '../domain/rollout';
 import type { ChildStatus } from './child-status';
-import { gpu, rollOut } from './steps';
+import { control, gpu, rollOut } from './steps';
 
 export interface TrainInput {
   campaign: Campaign;
@@ -32,7 +32,7 @@ export interface TrainInput {
 }
 
 /** Trains for `steps` and evaluates every checkpoint on the held-out tasks. */
-export async function train(input: TrainInput): Promise<{ training: TrainingResult; iterations: Iteration[] }> {
+export async function train(input: TrainInput): Promise<{ training: TrainingSummary; iterations: Iteration[] }> {
   const { campaign, prepared, status, name, maker, environment, tasks, steps, from, hints } = input;
   const { heldOutOn = environment } = input;
   const learningRate = campaign.training.learningRate / Math.max(1, from?.length ?? 0);
@@ -67,18 +67,19 @@ export async function train(input: TrainInput): Promise<{ training: TrainingResu
 export async function iterationsOf(
   o: Pick<TrainInput, 'campaign' | 'status' | 'name' | 'heldOut'> & {
     heldOutOn: EnvironmentSpec;
-    /** Training rollouts spent until a step. */
-    rolloutsAt: (step: number) => number;
+    /** Training rollouts spent until a step, of a checkpoint that does not say it. */
+    rolloutsAt?: (step: number) => number;
   },
-  { checkpoints }: TrainingResult,
+  training: Pick<TrainingSummary, 'checkpoints'>,
 ): Promise<Iteration[]> {
-  const { campaign, status, name, heldOut, heldOutOn, rolloutsAt } = o;
+  const { campaign, status, name, heldOut, heldOutOn, rolloutsAt = () => 0 } = o;
+  const checkpoints = await status.gate.step(() => checkpointsOf(campaign, name, training));
   status.set('validate', `${checkpoints.length} checkpoints on held-out tasks`);
   return status.gate.step(() =>
     Promise.all(
-      checkpoints.map(async ({ step, policy }) => ({
+      checkpoints.map(async ({ step, policy, rollouts = rolloutsAt(step) }) => ({
         step,
-        rollouts: rolloutsAt(step),
+        rollouts,
         policy,
         heldOut: await rollOut(campaign, {
           purpose: 'held_out',
@@ -91,4 +92,18 @@ export async function iterationsOf(
       })),
     ),
   );
+}
+
+async function checkpointsOf(
+  campaign: Campaign,
+  name: string,
+  { checkpoints }: Pick<TrainingSummary, 'checkpoints'>,
+): Promise<Checkpoint[]> {
+  const read: Checkpoint[] = [];
+  for (;;) {
+    const step = control(campaign, `read the checkpoints of ${name}`);
+    const next = await step.readCheckpoints({ checkpoints, from: read.length });
+    read.push(...next.checkpoints);
+    if (read.length >= next.total) return read;
+  }
 }

@@ -6,14 +6,12 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { RolloutActivities } from '../../src/activities/types';
+import type { TrainingResult } from '../../src/domain/iterations';
 import { startChatServer, type ChatServer } from '../support/chat-server';
 import { streamed } from '../support/model-endpoint';
 import { ROLLOUTS } from '../support/search-worker';
 
 jest.setTimeout(300_000);
-
-type Result = Awaited<ReturnType<RolloutActivities['searchPrompt']>>;
 
 /** Stands for the reflection model and is written for this test: what it is shown, and one `add` more. */
 const replyByTest = (question: string): string => `\`\`\`\n${question.split('```')[1]!.trim()} add\n\`\`\``;
@@ -38,7 +36,7 @@ afterEach(async () => {
 /** One attempt of the activity in a process of its own; undefined if it did not come to a result. */
 function attempt(
   o: { killAt?: number; tokens?: number; started?: (kill: () => void) => void } = {},
-): Promise<Result | undefined> {
+): Promise<TrainingResult | undefined> {
   const script = ['-r', './test/support/register.cjs', 'test/support/search-worker.ts'];
   const child = spawn(process.execPath, [...script, home, server.url, String(o.killAt ?? -1), String(o.tokens ?? '')]);
   o.started?.(() => child.kill('SIGKILL'));
@@ -47,7 +45,7 @@ function attempt(
   child.stderr.on('data', (text: Buffer) => (problem += text.toString()));
   return new Promise((done, failed) =>
     child.once('close', (code, signal) => {
-      if (code === 0) done(JSON.parse(said) as Result);
+      if (code === 0) done(JSON.parse(said) as TrainingResult);
       else if (signal === 'SIGKILL' || problem.includes('TrainerDied') || problem.includes('without a word'))
         done(undefined);
       else failed(new Error(problem));
@@ -72,17 +70,17 @@ test('killed at any moment and run again, it evaluates nothing twice, stays with
   expect(made.length).toBeGreaterThan(ROLLOUTS - 8);
   expect(asked.length).toBeGreaterThan(3);
   // From the base model without a prompt to one that adds often; each was better than all before.
-  expect(whole.found[0]!.policy).toEqual({ base: 'base@1', adapters: [] });
-  const adds = whole.found.map(({ policy }) => (policy.prompt?.text.match(/add/g) ?? []).length);
+  expect(whole.checkpoints[0]!.policy).toEqual({ base: 'base@1', adapters: [] });
+  const adds = whole.checkpoints.map(({ policy }) => (policy.prompt?.text.match(/add/g) ?? []).length);
   expect(adds.length).toBeGreaterThan(2);
   expect([...adds].sort((a, b) => a - b)).toEqual(adds);
-  expect(whole.found.map(({ rollouts }) => rollouts)).toEqual(
-    [...whole.found].sort((a, b) => a.rollouts - b.rollouts).map(({ rollouts }) => rollouts),
+  expect(whole.checkpoints.map(({ rollouts }) => rollouts)).toEqual(
+    [...whole.checkpoints].sort((a, b) => a.rollouts! - b.rollouts!).map(({ rollouts }) => rollouts),
   );
   // Those of the base model as it is are the campaign's base rollouts.
   const ofBase = made.filter((one) => (JSON.parse(one) as { prompt: string }).prompt === '').length;
   expect(ofBase).toBeGreaterThan(0);
-  expect(whole.training).toMatchObject({ rollouts: made.length, shared: { rollouts: ofBase }, brokenRollouts: 0 });
+  expect(whole).toMatchObject({ rollouts: made.length, shared: { rollouts: ofBase }, brokenRollouts: 0 });
   // What was found is found again: no process, no rollout, no question.
   expect(await attempt()).toEqual(whole);
   expect([evaluated(), questions()]).toEqual([made, asked]);
@@ -120,14 +118,14 @@ test('where the budget of the language models is spent it ends with what it has,
   const [made, asked] = [evaluated(), questions()];
   // A reply is 110 tokens.
   expect(asked).toHaveLength(3);
-  expect(short.training.rollouts).toBe(made.length);
-  expect(short.found.length).toBeGreaterThan(0);
+  expect(short.rollouts).toBe(made.length);
+  expect(short.checkpoints.length).toBeGreaterThan(0);
   expect(await attempt({ tokens: 250 })).toEqual(short);
   expect([evaluated(), questions()]).toEqual([made, asked]);
   const whole = (await attempt())!;
-  expect(whole.training.rollouts).toBeGreaterThan(made.length);
-  expect(whole.training.metrics.bytes).toBeGreaterThan(short.training.metrics.bytes);
-  expect(whole.found.slice(0, short.found.length)).toEqual(short.found);
+  expect(whole.rollouts).toBeGreaterThan(made.length);
+  expect(whole.metrics.bytes).toBeGreaterThan(short.metrics.bytes);
+  expect(whole.checkpoints.slice(0, short.checkpoints.length)).toEqual(short.checkpoints);
   expect(evaluated().slice(0, made.length)).toEqual(made);
   expect([twice(evaluated()), twice(questions())]).toEqual([[], []]);
 });

@@ -2,7 +2,7 @@
  * One attempt of the activity `searchPrompt` in a process that may be killed, with the real engine and store and the real GEPA:
  *   node -r ./test/support/register.cjs test/support/search-worker.ts HOME URL [KILL_AT] [TOKENS]
  * The policy does as often as its prompt says `add` what the task wants. It writes every finished conversation to HOME/evaluated; KILL_AT is
- * the conversation in whose middle the process kills itself; TOKENS its budget. It prints the result.
+ * the conversation in whose middle the process kills itself; TOKENS its budget. It prints the result with its checkpoints.
  */
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { appendFileSync } from 'node:fs';
@@ -13,9 +13,11 @@ import { createRolloutActivities } from '../../src/activities';
 import type { EnvironmentPool } from '../../src/activities/environments';
 import type { SearchPromptInput } from '../../src/activities/types';
 import { openFolderStore } from '../../src/artifacts/folder-store';
+import type { TrainingSummary } from '../../src/domain/iterations';
 import { languageModelSchema, type Budget } from '../../src/domain/language-model';
 import { registry } from '../../src/registry';
 import { countingEnvironment } from './counting-environment';
+import { withCheckpoints } from './memory-store';
 import { scriptedPolicy, turnOf } from './scripted-policy';
 
 export const ROLLOUTS = 40;
@@ -59,8 +61,8 @@ async function attempt(home: string, url: string, killAt: number, budget: Budget
     sampling: { temperature: 1, topP: 1, maxTokens: 16 },
     ...{ maxSteps: 12, concurrency: 1, maxAttempts: 1, heartbeatSeconds: 60, stallSeconds: 60 },
   };
-  const result = await new MockActivityEnvironment().run(searchPrompt, input);
-  process.stdout.write(JSON.stringify(result));
+  const result = await (new MockActivityEnvironment().run(searchPrompt, input) as Promise<TrainingSummary>);
+  process.stdout.write(JSON.stringify(await withCheckpoints(store, result)));
 }
 
 if (require.main === module) {

@@ -12,8 +12,9 @@ import { openFolderStore } from '../../src/artifacts/folder-store';
 import { checkTarget } from '../../src/cli/checks/campaign';
 import { homeAt } from '../../src/cli/project';
 import { campaignSchema } from '../../src/domain/campaign';
-import type { TrainingResult } from '../../src/domain/iterations';
+import type { TrainingResult, TrainingSummary } from '../../src/domain/iterations';
 import { registry } from '../../src/registry';
+import { withCheckpoints } from '../support/memory-store';
 import { countingEnvironment, countingPolicy } from '../support/counting-environment';
 
 let home: string;
@@ -130,7 +131,8 @@ describe('the training on them', () => {
       gpus: dealGpus({ slots: 1, perTrainer: 0, visible: undefined }),
       merge: async () => Promise.reject(new Error('nothing is merged')),
     });
-    return new MockActivityEnvironment().run(fineTune, input) as Promise<TrainingResult>;
+    const trained = await (new MockActivityEnvironment().run(fineTune, input) as Promise<TrainingSummary>);
+    return withCheckpoints(dependencies().store, trained);
   }
   const folder = () => join(home, 'trainings', readdirSync(join(home, 'trainings'))[0]!);
 

@@ -10,7 +10,7 @@ import { campaignSchema } from '../../src/domain/campaign';
 import { figuresIn } from '../../src/domain/figure';
 import type { Purpose } from '../../src/domain/purposes';
 import type { Report } from '../../src/domain/report';
-import type { Iteration, TrainingResult } from '../../src/domain/iterations';
+import type { Iteration, TrainingSummary } from '../../src/domain/iterations';
 import type { CampaignRecord } from '../../src/domain/results';
 import type { RolloutSummary } from '../../src/domain/rollout-summary';
 import type { FixedPolicy, Rollout } from '../../src/domain/rollout';
@@ -78,14 +78,14 @@ async function trained(name: string, heldOut: [number, number]) {
     body: [1, 2, 3, 4].map((step) => `${JSON.stringify({ step, reward: step / 10, name, ...times(step) })}\n`).join(''),
   });
   const adapter = await json(`adapter ${name}`, name);
-  const training: TrainingResult = {
+  const training: TrainingSummary = {
     steps: 4,
     rollouts: 40,
     brokenRollouts: 2,
     promptTokens: 400,
     completionTokens: 80,
     metrics,
-    checkpoints: [2, 4].map((step) => ({ step, policy: policy(adapter) })),
+    checkpoints: await json(`checkpoints ${name}`, []),
   };
   const iterations: Iteration[] = [];
   for (const [i, step] of [2, 4].entries())
@@ -912,7 +912,9 @@ test('a policy that could not be evaluated is a failed row, and a bound over it 
 });
 
 test('a baseline that the router may choose is in the bound and in what routing has cost', async () => {
-  const arms = record.arms!.map((arm) => (arm.name === 'theirs' ? { ...arm, routable: true } : arm));
+  const arms = record.arms!.map((arm) =>
+    arm.name === 'theirs' ? { ...arm, routable: true, rollouts: arm.iterations!.at(-1)!.rollouts } : arm,
+  );
   const router = { ...record.router!, options: ['base', one, 'theirs'] };
   const routable = await built({ ...record, arms, router });
   expect(armOf(routable, 'theirs').routable).toBe(true);

@@ -16,11 +16,12 @@ import { openFolderStore } from '../../src/artifacts/folder-store';
 import { campaignSchema } from '../../src/domain/campaign';
 import { OutsideFailure } from '../../src/domain/failures';
 import type { TrainHeartbeat } from '../../src/domain/progress';
-import type { TrainingResult } from '../../src/domain/iterations';
+import type { TrainingResult, TrainingSummary } from '../../src/domain/iterations';
 import type { PolicyClient } from '../../src/policy/client';
 import type { Merge } from '../../src/policy/merge';
 import { registry } from '../../src/registry';
 import { countingEnvironment, countingPolicy } from '../support/counting-environment';
+import { withCheckpoints } from '../support/memory-store';
 import { namesIn } from '../support/names-in';
 
 jest.setTimeout(60_000);
@@ -100,7 +101,9 @@ async function train(
   const beats: TrainHeartbeat[] = [];
   activity.on('heartbeat', (beat: TrainHeartbeat) => beats.push(beat));
   return {
-    ended: activity.run(run, { ...(await input()), ...(from && { from }) }) as Promise<TrainingResult>,
+    ended: (activity.run(run, { ...(await input()), ...(from && { from }) }) as Promise<TrainingSummary>).then(
+      (trained) => withCheckpoints(store(), trained),
+    ),
     beats,
     activity,
   };

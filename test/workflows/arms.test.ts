@@ -1,8 +1,8 @@
 /** The arms that spend the budget otherwise: on what they train, where they start, what their iterations count, how they end. */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import type { FineTuneInput, TrainInput } from '../../src/activities/types';
+import type { TrainInput } from '../../src/activities/types';
 import { mixtureSpec, sandboxSpec } from '../../src/domain/environment-spec';
-import type { ArmResult, CapabilityResult } from '../../src/domain/results';
+import type { ArmResult, EndedCapability } from '../../src/domain/results';
 import { TRAINING_SEEDS } from '../../src/sandbox/seeds';
 import { singles } from '../../src/workflows/arms/grpo-single';
 import { quiet, start, timeSkipping, withWorkers } from './environment';
@@ -24,12 +24,14 @@ const [refuse, tell] = ['refuse_what_is_forbidden', 'tell_what_is_asked'] as con
 async function run(arms: { kind: string; [option: string]: unknown }[], change: Partial<Activities> = {}) {
   const { activities, seen } = fakeActivities(change);
   const train = jest.spyOn(activities, 'train');
+  const fineTuned = jest.spyOn(activities, 'fineTune');
+  const taken = jest.spyOn(activities, 'takeConversations');
   const campaign = config({ name: `arms-${n++}`, arms, composites: { share: 0 } });
   await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
   const training = (name: string): TrainInput | undefined =>
     train.mock.calls.map(([input]) => input).find((input) => input.name === name);
   const arm = (name: string): ArmResult => seen.record!.arms!.find((one) => one.name === name)!;
-  return { seen, training, arm, target: campaign.target };
+  return { seen, training, fineTuned, taken, arm, target: campaign.target };
 }
 
 /** Success on the held-out tasks of the target, by the batch's title. */
@@ -101,21 +103,11 @@ test('joint trains one adapter on all calibrated environments, whether they came
 });
 
 test('sft trains on conversations that somebody brings, and spends no rollouts', async () => {
-  const fineTuned = jest.fn();
-  const taken = jest.fn();
-  const { activities } = fakeActivities();
-  const { arm, target } = await run([{ kind: 'sft', conversations: '/some.jsonl', epochs: 2, checkpointEvery: 7 }], {
-    takeConversations: async (input) => {
-      taken(input);
-      return activities.takeConversations(input);
-    },
-    fineTune: async (input) => {
-      fineTuned(input);
-      return activities.fineTune(input);
-    },
-  });
-  expect(taken).toHaveBeenCalledWith({ file: '/some.jsonl', minReward: 1 });
-  expect(fineTuned).toHaveBeenCalledWith(
+  const { arm, target, fineTuned, taken } = await run([
+    { kind: 'sft', conversations: '/some.jsonl', epochs: 2, checkpointEvery: 7 },
+  ]);
+  expect(taken.mock.calls[0]![0]).toEqual({ file: '/some.jsonl', minReward: 1 });
+  expect(fineTuned.mock.calls[0]![0]).toEqual(
     expect.objectContaining({
       environment: target,
       conversations: artifact('conversations'),
@@ -125,7 +117,7 @@ test('sft trains on conversations that somebody brings, and spends no rollouts',
     }),
   );
   // As long as its passes say, and not as the trainings on rollouts.
-  expect((fineTuned.mock.calls[0] as [FineTuneInput])[0].training.steps).toBeUndefined();
+  expect(fineTuned.mock.calls[0]![0].training.steps).toBeUndefined();
   expect(arm('sft')).toMatchObject({ status: 'done', routable: false, conversations: 40 });
   expect(arm('sft').iterations?.map(({ step, rollouts }) => [step, rollouts])).toEqual([
     [7, 0],
@@ -134,9 +126,9 @@ test('sft trains on conversations that somebody brings, and spends no rollouts',
 });
 
 test('a composite is no capability alone: it starts from adapters of others', () => {
-  const trained = {} as NonNullable<CapabilityResult['trained']>;
-  const result = (name: string, more: Partial<CapabilityResult>): CapabilityResult => {
-    return { name, workflowId: name, status: 'trained', rounds: [], ...more };
+  const trained = {} as NonNullable<EndedCapability['trained']>;
+  const result = (name: string, more: Partial<EndedCapability>): EndedCapability => {
+    return { name, workflowId: name, status: 'trained', ...more };
   };
   const composite = result('combined_capabilities', { trained, parts: [{ names: [refuse, tell], share: 1 }] });
   const all = [result(refuse, {}), result(tell, { trained }), composite];

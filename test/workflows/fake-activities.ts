@@ -1,5 +1,6 @@
 /** Activities of a campaign that runs in no time: what each returns can be replaced by a test. The real ones are tested end to end. */
 import { Context } from '@temporalio/activity';
+import { createKeep, readRecord, summaryOf } from '../../src/activities/keep';
 import type {
   AnalysisActivities,
   ControlActivities,
@@ -7,12 +8,14 @@ import type {
   RollOutInput,
   RolloutActivities,
 } from '../../src/activities/types';
+import type { ArtifactStore } from '../../src/artifacts/store';
 import { campaignSchema, type Campaign } from '../../src/domain/campaign';
 import type { CalibrationReport } from '../../src/domain/calibration';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import type { CampaignRecord } from '../../src/domain/results';
 import type { RolloutSummary } from '../../src/domain/rollout-summary';
 import type { FixedPolicy, Hints } from '../../src/domain/rollout';
+import { memoryStore } from '../support/memory-store';
 
 /** Whose workers the fake `prepare` names. */
 export const POOL = 'pool';
@@ -77,8 +80,13 @@ export interface Seen {
   record?: CampaignRecord;
 }
 
-export function fakeActivities(replaced: Partial<Activities> = {}): { activities: Activities; seen: Seen } {
+export function fakeActivities(replaced: Partial<Activities> = {}): {
+  activities: Activities;
+  seen: Seen;
+  store: ArtifactStore;
+} {
   const seen: Seen = { rollOuts: [], trainings: [], searches: [] };
+  const store = memoryStore();
   const candidates = ['refuse_what_is_forbidden', 'tell_what_is_asked'].map((name) => ({
     name,
     definition: name,
@@ -118,7 +126,7 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
       const saved = Array.from({ length: steps }, (_, n) => n + 1).filter(
         (step) => step % checkpointEvery === 0 || step === steps,
       );
-      return {
+      return summaryOf(store, {
         steps,
         rollouts: steps * groupsPerStep * groupSize,
         brokenRollouts: 0,
@@ -126,39 +134,37 @@ export function fakeActivities(replaced: Partial<Activities> = {}): { activities
         completionTokens: 1,
         metrics: artifact('metrics'),
         checkpoints: saved.map((step) => ({ step, policy: adapter(`${input.name}-${step}`) })),
-      };
+      });
     },
     weighAdapters: async () => adapter('weighted'),
     fineTune: async ({ name, training: { checkpointEvery } }) => {
       Context.current().heartbeat({ kind: 'train', step: 1 });
-      return {
+      return summaryOf(store, {
         ...{ steps: 2 * checkpointEvery, rollouts: 0, brokenRollouts: 0, promptTokens: 0, completionTokens: 0 },
         metrics: artifact('fine-tuning'),
         checkpoints: [1, 2].map((n) => ({ step: n * checkpointEvery, policy: adapter(`${name}-${n}`) })),
-      };
+      });
     },
     searchPrompt: async ({ name, rollouts, base, seed, searchSeed }) => {
       Context.current().heartbeat({ kind: 'train', step: 1 });
       seen.searches.push({ name, rollouts, seed, searchSeed });
       const policy = (text: string) => ({ base, adapters: [], prompt: { text, place: 'before' as const } });
       const found = [1, 2].map((step) => ({ step, rollouts: (step * rollouts) / 2, policy: policy(`prompt ${step}`) }));
-      return {
-        training: {
-          ...{ steps: 2, rollouts, brokenRollouts: 0, promptTokens: 1, completionTokens: 1 },
-          ...{ metrics: artifact('search'), checkpoints: found.map(({ step, policy }) => ({ step, policy })) },
-        },
-        found,
-      };
+      return summaryOf(store, {
+        ...{ steps: 2, rollouts, brokenRollouts: 0, promptTokens: 1, completionTokens: 1 },
+        ...{ metrics: artifact('search'), checkpoints: found },
+      });
     },
     findGains: async ({ adapters }) => ({ gaining: adapters.map(({ name }) => name) }),
     fitRouter: async () => ({ router: artifact('router') }),
     recallDecision: async () => null,
     keepDecision: async () => undefined,
     writeReport: async ({ record }) => {
-      seen.record = record;
+      seen.record = await readRecord(store, record);
       return { report: artifact('report'), html: artifact('html') };
     },
+    ...createKeep({ store }),
     ...replaced,
   };
-  return { activities, seen };
+  return { activities, seen, store };
 }

@@ -28,7 +28,9 @@ async function asked(trainingSeed?: number) {
   const campaign = config({ name: 'seeded', ...(trainingSeed !== undefined && { trainingSeed }) });
   await withWorkers(env, noted, async () => (await start(env, { campaign })).result());
   const text = (name: string) => (calls.get(name) ?? []).map((input) => JSON.stringify(input)).sort();
-  const others = [...calls.keys()].filter((name) => !['train', 'prepare', 'writeReport'].includes(name)).sort();
+  // The record holds the campaign as it is and when it was.
+  const apart = ['train', 'prepare', 'keepPiece', 'keepResult', 'writeReport'];
+  const others = [...calls.keys()].filter((name) => !apart.includes(name)).sort();
   return { trainings: calls.get('train') as { name: string; seed: number }[], others: others.map((n) => [n, text(n)]) };
 }
 

@@ -8,7 +8,7 @@ import { policyNames } from '../../domain/policy-names';
 import type { Iteration } from '../../domain/iterations';
 import type { CampaignRecord } from '../../domain/results';
 import type { RolloutSummary } from '../../domain/rollout-summary';
-import type { TrainingResult } from '../../domain/iterations';
+import type { TrainingSummary } from '../../domain/iterations';
 import { sumName } from '../../domain/sums';
 import type { Contents } from './counted';
 import { slug } from './figures';
@@ -29,7 +29,7 @@ export interface Row {
   union?: string[];
   /** On the held-out train tasks of the target. */
   heldOut?: RolloutSummary;
-  work?: { iterations: Iteration[]; best?: Iteration; training?: TrainingResult };
+  work?: { iterations: Iteration[]; best?: Iteration; training?: TrainingSummary };
   /** Why it was not evaluated. */
   reason?: string;
 }

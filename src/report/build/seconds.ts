@@ -3,7 +3,7 @@
  * divided by the rollouts that were played in them, and a training has its trainer's own clock, whichever run it was made in.
  */
 import type { ArtifactStore } from '../../artifacts/store';
-import type { TrainingResult } from '../../domain/iterations';
+import type { TrainingSummary } from '../../domain/iterations';
 import type { ReportDraft } from '../../domain/report';
 import type { CampaignRecord } from '../../domain/results';
 import type { RolloutSummary } from '../../domain/rollout-summary';
@@ -51,7 +51,7 @@ async function perTraining(store: ArtifactStore, record: CampaignRecord): Promis
 }
 
 /** None of a learner that does not time its steps. */
-const stepSeconds = async (store: ArtifactStore, { metrics }: TrainingResult): Promise<number[]> =>
+const stepSeconds = async (store: ArtifactStore, { metrics }: TrainingSummary): Promise<number[]> =>
   (await readMetrics(store, metrics)).flatMap(({ rollouts_seconds, update_seconds }) =>
     rollouts_seconds === undefined || update_seconds === undefined ? [] : [rollouts_seconds + update_seconds],
   );

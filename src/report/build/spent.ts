@@ -4,7 +4,7 @@
  * held-out tasks, the outcome matrix) is the routed policy's alone.
  */
 import type { ArtifactRef } from '../../domain/artifacts';
-import { withinBudget, type Iteration, type TrainingResult } from '../../domain/iterations';
+import { withinBudget, type Iteration, type TrainingSummary } from '../../domain/iterations';
 import { rolloutsOfTrace, type ArmResult, type CampaignRecord, type CapabilityResult } from '../../domain/results';
 import type { RolloutSummary } from '../../domain/rollout-summary';
 import { partNames } from '../../domain/composite';
@@ -31,7 +31,7 @@ interface Trained {
   from: ArtifactRef[];
 }
 
-const trainingPart = ({ metrics, rollouts, brokenRollouts }: TrainingResult): Part => ({
+const trainingPart = ({ metrics, rollouts, brokenRollouts }: TrainingSummary): Part => ({
   ref: metrics,
   counted: { scored: rollouts, broken: brokenRollouts },
 });

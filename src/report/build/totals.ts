@@ -6,7 +6,7 @@ import type { ArtifactRef } from '../../domain/artifacts';
 import { causesOf } from '../../domain/broken';
 import type { Purpose } from '../../domain/purposes';
 import type { ReportDraft } from '../../domain/report';
-import type { TrainingResult } from '../../domain/iterations';
+import type { TrainingSummary } from '../../domain/iterations';
 import type { CampaignRecord } from '../../domain/results';
 import type { RolloutSummary } from '../../domain/rollout-summary';
 import { stages } from '../../domain/stages';
@@ -21,7 +21,7 @@ interface Batches {
   counted?: Count;
 }
 
-export const trainingsOf = ({ capabilities = [], arms = [] }: CampaignRecord): TrainingResult[] =>
+export const trainingsOf = ({ capabilities = [], arms = [] }: CampaignRecord): TrainingSummary[] =>
   [...capabilities.map(({ trained }) => trained), ...arms].flatMap((work) => work?.training ?? []);
 
 /** Every batch of the campaign under what it was for. */
@@ -55,8 +55,8 @@ export function batchesByPurpose(record: CampaignRecord): Batches[] {
 }
 
 /** Without what counts as base rollouts. */
-const countOf = (trainings: TrainingResult[]): Count => {
-  const sum = (count: (training: TrainingResult) => number) => trainings.reduce((total, one) => total + count(one), 0);
+const countOf = (trainings: TrainingSummary[]): Count => {
+  const sum = (count: (training: TrainingSummary) => number) => trainings.reduce((total, one) => total + count(one), 0);
   const own = (field: 'rollouts' | 'promptTokens' | 'completionTokens') =>
     sum(({ shared, ...all }) => all[field] - (shared?.[field] ?? 0));
   return {

@@ -4,7 +4,7 @@ import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
 import { branchSchema } from '../../domain/environment';
 import { jsonText } from '../../domain/json-text';
-import type { Iteration, TrainingResult } from '../../domain/iterations';
+import type { Iteration, TrainingSummary } from '../../domain/iterations';
 import type { Aids } from '../../domain/synthesis-round';
 import type { Curve, ReportedIteration, ReportedTraining } from '../../domain/reported-training';
 import { taskMeans } from '../../rollout/read';
@@ -26,7 +26,7 @@ type MetricsLine = z.output<typeof metricsLine>;
 interface Work {
   iterations: Iteration[];
   best?: Iteration;
-  training?: TrainingResult;
+  training?: TrainingSummary;
 }
 
 /** `id` begins the ids of its figures. */

@@ -2,7 +2,7 @@
 import { armName, type Campaign } from '../../domain/campaign';
 import type { Kind, KindSpec } from '../../domain/kind';
 import type { LanguageModelSpec } from '../../domain/language-model';
-import type { ArmOutcome, CapabilityResult, Prepared } from '../../domain/results';
+import type { ArmOutcome, EndedCapability, Prepared } from '../../domain/results';
 import type { ChildStatus } from '../child-status';
 
 export interface ArmContext {
@@ -13,7 +13,7 @@ export interface ArmContext {
   /** Training rollouts: the most that `trace` may spend (all selected capabilities trained to their last step), or, `after`, what it spent. */
   budget: number;
   /** Of an arm that starts after them; empty otherwise. */
-  capabilities: readonly CapabilityResult[];
+  capabilities: readonly EndedCapability[];
   status: ChildStatus;
 }
 

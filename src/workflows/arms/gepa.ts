@@ -5,7 +5,8 @@ import { defineKind, type KindSpec } from '../../domain/kind';
 import { languageModelSchema, type LanguageModelSpec } from '../../domain/language-model';
 import { promptSearchFields } from '../../domain/prompt-search';
 import { armName } from '../../domain/campaign';
-import { part, promptSearch, rollOut } from '../steps';
+import { part, promptSearch } from '../steps';
+import { iterationsOf } from '../training';
 import type { Arm, ArmKind } from './arm';
 
 const options = {
@@ -27,7 +28,7 @@ export const gepa: ArmKind = {
       async ({ campaign, prepared, name, budget, status }) => {
         const reflection = reflectionOf({ own, name }, campaign);
         status.set('train', `a prompt, within ${budget} rollouts`);
-        const { training, found } = await status.gate.interruptible(() =>
+        const training = await status.gate.interruptible(() =>
           promptSearch(campaign, { name, timeoutSeconds: reflection.model.timeoutSeconds }).searchPrompt({
             name,
             environment: campaign.target,
@@ -49,25 +50,9 @@ export const gepa: ArmKind = {
             budget: campaign.budget,
           }),
         );
-        status.set('validate', `${found.length} prompts on held-out tasks`);
-        const iterations = await status.gate.step(() =>
-          Promise.all(
-            found.map(async ({ step, rollouts, policy }) => ({
-              step,
-              rollouts,
-              policy,
-              heldOut: await rollOut(campaign, {
-                purpose: 'held_out',
-                title: `${name}: held out at step ${step}`,
-                environment: campaign.target,
-                policy,
-                tasks: part(prepared.plan, 'heldOut'),
-                attempts: campaign.validation.trials,
-              }),
-            })),
-          ),
-        );
-        return { training, iterations };
+        const heldOut = part(prepared.plan, 'heldOut');
+        const evaluated = { campaign, status, name, heldOut, heldOutOn: campaign.target };
+        return { training, iterations: await iterationsOf(evaluated, training) };
       },
   }),
   routable: false,

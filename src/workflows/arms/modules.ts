@@ -3,9 +3,9 @@
  * of the target, whatever it trains on.
  */
 import type { Identity } from '../../domain/kind';
-import type { ArmOutcome } from '../../domain/results';
+import type { ArmOutcome, TrainedModule } from '../../domain/results';
 import { part } from '../steps';
-import { moduleOf, practiceOn, type TrainedModule } from '../trained-module';
+import { practiceOn } from '../trained-module';
 import { train } from '../training';
 import { stepsWithin, type ArmContext } from './arm';
 
@@ -44,10 +44,9 @@ export async function trainOnModules(
 
 /** The same on the environments of all capabilities that have a calibrated one. Throws if none has. */
 export async function trainOnCapabilities(context: ArmContext, rest: Omit<OnModules, 'modules'>): Promise<ArmOutcome> {
-  const calibrated = context.capabilities.flatMap((capability) => {
-    const module = moduleOf(capability);
-    return module ? [{ ...module, capability: capability.name }] : [];
-  });
+  const calibrated = context.capabilities.flatMap(({ name, module }) =>
+    module ? [{ ...module, capability: name }] : [],
+  );
   if (calibrated.length === 0) throw new Error('no capability has a calibrated environment to train on');
   const outcome = await trainOnModules(context, { ...rest, modules: calibrated });
   return { ...outcome, builtOn: calibrated.map(({ capability }) => capability) };

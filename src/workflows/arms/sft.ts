@@ -66,7 +66,7 @@ export const sft: ArmKind = {
           }),
         );
         const heldOut = part(prepared.plan, 'heldOut');
-        const evaluated = { campaign, status, name, heldOut, heldOutOn: campaign.target, rolloutsAt: () => 0 };
+        const evaluated = { campaign, status, name, heldOut, heldOutOn: campaign.target };
         return { training, iterations: await iterationsOf(evaluated, training), conversations: taken.count };
       },
   }),

@@ -1,0 +1,33 @@
+/** An artifact store in memory, for what puts and reads JSON alone. */
+import { sha256 } from '../../src/artifacts/hash';
+import type { ArtifactStore } from '../../src/artifacts/store';
+import type { ArtifactRef } from '../../src/domain/artifacts';
+import { checkpointsSchema, type TrainingResult, type TrainingSummary } from '../../src/domain/iterations';
+
+export function memoryStore(): ArtifactStore {
+  const kept = new Map<string, { ref: ArtifactRef; body: Buffer }>();
+  const store: Pick<ArtifactStore, 'find' | 'put' | 'read'> = {
+    find: async (key) => kept.get(key)?.ref,
+    async put({ key, mediaType, body }) {
+      const [bytes, sha] = [Buffer.from(body), sha256(body)];
+      const ref = { uri: `artifact:${sha}`, sha256: sha, bytes: bytes.length, mediaType };
+      for (const name of [key, sha]) if (!kept.has(name)) kept.set(name, { ref, body: bytes });
+      return kept.get(key)!.ref;
+    },
+    async read(ref) {
+      const found = kept.get(ref.sha256);
+      if (!found) throw new Error(`${ref.uri} was never put here`);
+      return found.body;
+    },
+  };
+  return store as ArtifactStore;
+}
+
+/** A training as its trainer's worker had it before it told the workflow. */
+export async function withCheckpoints(
+  store: Pick<ArtifactStore, 'read'>,
+  { checkpoints, ...training }: TrainingSummary,
+): Promise<TrainingResult> {
+  const read = JSON.parse((await store.read(checkpoints)).toString('utf8')) as unknown;
+  return { ...training, checkpoints: checkpointsSchema.parse(read) };
+}
