@@ -15,7 +15,7 @@ COMMANDS = {
     "gepa": ("trainer.gepa", "a prompt improved with GEPA; the same protocol (docs/gepa.md)"),
     "serve": ("trainer.serve", "the embedded policy server (docs/policy-server.md)"),
     "merge": ("trainer.merge", "make one PEFT adapter out of several weighted ones"),
-    "weigh-adapters": ("trainer.weigh_adapters", "learn weights of adapters, or a gate, on successful rollouts"),
+    "weigh-adapters": ("trainer.weigh_adapters", "train a gate over adapters on successful rollouts"),
     "fit-router": ("trainer.fit_router", "fit the router from an outcome matrix"),
     "base-id": ("trainer.base_id", "tell which base model a folder holds: its name and a hash of its files"),
     "check-tokens": ("trainer.check_tokens", "count what a tokenizer does not know of some texts"),

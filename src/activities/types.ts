@@ -244,7 +244,7 @@ export interface RolloutActivities {
 }
 
 export interface GpuActivities {
-  /** All adapters as one, with weights or a gate learned on the successes of `outcomes`, the options' rollouts on the router's tasks. */
+  /** All adapters as one, behind a gate that is trained on the successes of `outcomes`, the options' rollouts on the router's tasks. */
   weighAdapters(input: {
     base: string;
     baseModelPath: string;
@@ -252,8 +252,7 @@ export interface GpuActivities {
     outcomes: ArtifactRef[];
     training: Pick<Training, 'threads' | 'dtype' | 'tokensPerForward'>;
     seed: number;
-    /** In place of weights. */
-    gate?: MoeGate;
+    gate: MoeGate;
   }): Promise<FixedPolicy>;
   train(input: TrainInput): Promise<TrainingSummary>;
   fineTune(input: FineTuneInput): Promise<TrainingSummary>;

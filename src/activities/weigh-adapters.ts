@@ -1,7 +1,6 @@
 /**
- * One more option of the router: all adapters added up, each with a weight in every layer, or behind a gate inside the model; learned on the
- * successes in the outcome matrix.
- * Invariant: the same adapters and rollouts are weighed once; no reward but success counts, and every task counts the same.
+ * One more option of the router: all adapters behind a gate inside the model, trained on the successes in the outcome matrix.
+ * Invariant: the same gate, adapters and rollouts are trained on once; no reward but success counts, and every task counts the same.
  */
 import { Context } from '@temporalio/activity';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -37,12 +36,12 @@ export function createWeighAdapters({
     async weighAdapters({ base, baseModelPath, policies, outcomes, training, seed, gate }) {
       const parts = policies.map(({ adapters }) => partsOf(adapters));
       const { threads, dtype, tokensPerForward } = training;
-      const decisive = { base, parts: parts.map(contentOf), outcomes, seed, dtype, ...(gate && { gate }) };
-      const key = `${gate ? 'gated' : 'weighted'}/${digest({ version: WEIGHING_VERSION, ...decisive })}`;
+      const decisive = { base, parts: parts.map(contentOf), outcomes, seed, dtype, gate };
+      const key = `gated/${digest({ version: WEIGHING_VERSION, ...decisive })}`;
       const known = await store.find(key);
       if (known) return { base, adapters: [{ ref: known, weight: 1 }] };
 
-      const { signal, progress } = working(gate ? 'train a gate' : 'weigh the adapters');
+      const { signal, progress } = working('train a gate');
       const onWork = (): void => progress(0, 1);
       const refs = await Promise.all(parts.map(async (of) => plainAdapter(of) ?? (await merge(of, onWork))));
       const work = await mkdtemp(join(tmpdir(), 'weigh-'));
@@ -54,7 +53,7 @@ export function createWeighAdapters({
           base_model: baseModelPath,
           adapters: await Promise.all(refs.map((ref) => store.folder(ref))),
           tasks: await solvedTasks(outcomes),
-          ...(gate && { gate }),
+          gate,
           output_dir: folder,
           seed,
           threads,
@@ -87,7 +86,7 @@ export function createWeighAdapters({
       }
     if (tasks.size < 2) {
       const problem = `${tasks.size} tasks of the outcome matrix were solved`;
-      throw new OutsideFailure('BadInput', `${problem}; weights are learned on at least 2: raise router.tasks`);
+      throw new OutsideFailure('BadInput', `${problem}; a gate is trained on at least 2: raise router.tasks`);
     }
     const byTask = [...tasks].sort(([a], [b]) => (a < b ? -1 : 1));
     return byTask.map(([, ways]) => ({ rows: [...ways.values()].flat(), rollouts: ways.size }));

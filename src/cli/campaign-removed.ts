@@ -10,6 +10,7 @@ export const removed: readonly { path: string; value?: string; why: string }[] =
     value: 'trace_then_joint',
     why: 'composites.environment: mixed is the same (docs/decisions/training-from-a-sum.md)',
   },
+  { path: 'router.learnedWeights', why: `${UNPAID} (docs/decisions/routing.md)` },
   { path: 'evaluation.plainRequests', why: 'no policy ever collapsed (docs/decisions/removed.md)' },
 ];
 

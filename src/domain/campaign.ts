@@ -108,9 +108,7 @@ export const outcomeMatrixFields = {
   /** Tasks of the train split in the outcome matrix. */
   tasks: count.default(200),
   trials: count.default(1),
-  /** One more option: all adapters added up, each with a weight in every layer that is learned on the successes in the outcome matrix. */
-  learnedWeights: z.boolean().default(false),
-  /** One more option for each: all adapters behind a gate inside the model, which is trained on the same successes. */
+  /** One more option for each: all adapters behind a gate inside the model, which is trained on the successes in the outcome matrix. */
   moeGates: moeGatesSchema,
 };
 

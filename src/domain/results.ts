@@ -144,7 +144,7 @@ export interface RouterResult {
   sums: string[][];
   /** Why adapters were not added up, where there are several. */
   noSums?: string;
-  /** All adapters with learned weights or behind a gate, where these are options. */
+  /** All adapters behind a gate, where these are options. */
   learned?: { name: string; policy: FixedPolicy }[];
   /** Also of sums that were tried and are no options. */
   outcomes: { option: string; rollouts: RolloutSummary }[];

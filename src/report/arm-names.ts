@@ -21,7 +21,7 @@ function cutInTheMiddle(name: string, longest: number): string {
 /** So many sums stand among the other arms; of more the best, so many. */
 const [MOST_SUMS, BEST_SUMS] = [4, 3];
 
-/** Sums beyond the best are folded, where there are many; never those whose weights were learned, which somebody asked for. */
+/** Sums beyond the best are folded, where there are many; never a gate, which somebody asked for. */
 export function foldSums(arms: readonly Arm[]): { shown: Arm[]; folded: Arm[] } {
   const sums = arms.filter(({ name, role }) => role === 'sum' && !isLearned(name));
   if (sums.length <= MOST_SUMS) return { shown: [...arms], folded: [] };

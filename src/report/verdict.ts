@@ -116,7 +116,7 @@ const faultsSentence = (selection: NonNullable<ReportDraft['selection']>): Verdi
   return text === undefined ? [] : [say(`${text}.`, environment, user)];
 };
 
-/** Learned weights and gates were fitted on the tasks that they are then compared on: what is said of them there is too good. */
+/** Gates were trained on the tasks that they are then compared on: what is said of them there is too good. */
 const learnedOn = (option: string): string => (isLearned(option) ? ', which learned on these very tasks' : '');
 
 const routerSentence = ({ router, capabilities = [] }: ReportDraft): VerdictSentence[] => {

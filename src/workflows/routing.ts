@@ -96,34 +96,31 @@ async function trySums(run: Run, single: readonly Ended[]): Promise<{ sums: stri
   }
 }
 
-/** All adapters with learned weights or behind gates, as the campaign wants, if there are several. What can't be made is left out. */
+/** All adapters behind each gate that the campaign wants, if there are several. What can't be made is left out. */
 async function learn(run: Run, tried: readonly Ended[]): Promise<Ended[]> {
-  const { learnedWeights, moeGates } = run.config.router;
   const outcomes = tried.flatMap((one) => ('rollouts' in one ? [one] : []));
   const adapters = outcomes.filter(({ name }) => singleAdapters(run).includes(name));
   if (adapters.length < 2) return [];
-  return Promise.all([
-    ...(learnedWeights ? [learnOne(run, { name: policyNames.weighted, adapters, outcomes })] : []),
-    ...moeGates.map((gate) => learnOne(run, { name: gateName(gate), adapters, outcomes, gate })),
-  ]);
+  return Promise.all(run.config.router.moeGates.map((gate) => learnOne(run, { gate, adapters, outcomes })));
 }
 
 async function learnOne(
   run: Run,
-  o: { name: string; adapters: readonly Outcome[]; outcomes: readonly Outcome[]; gate?: MoeGate },
+  o: { gate: MoeGate; adapters: readonly Outcome[]; outcomes: readonly Outcome[] },
 ): Promise<Ended> {
   const { config, prepared, status } = run;
-  const { name, adapters, outcomes, gate } = o;
+  const { gate, adapters, outcomes } = o;
+  const name = gateName(gate);
   try {
     const policy = await status.gate.step(() =>
-      gpu(config, gate ? `train ${name}` : 'weigh the adapters').weighAdapters({
+      gpu(config, `train ${name}`).weighAdapters({
         base: prepared.base,
         baseModelPath: config.baseModel.path,
         policies: adapters.map((one) => one.policy),
         outcomes: outcomes.map(({ rollouts: batch }) => batch.ref),
         training: config.training,
         seed: config.seed,
-        ...(gate && { gate }),
+        gate,
       }),
     );
     return await outcomeOf(run, learnedOption({ name, policy }));

@@ -41,7 +41,7 @@ test('a few sums stand among the other arms; of many the best, in their place', 
   expect(shown.map(({ name }) => name)).toEqual(['base', 'a', 's1', 's3', 's4', 'trace']);
   expect(folded.map(({ name }) => name)).toEqual(['s0', 's2']);
   // What was learned is neither folded nor in the way of a sum.
-  const learned = ['weighted', 'moe_gate_sigmoid_layer'].map((name) => arm(name, 'sum', 0.1));
+  const learned = ['moe_gate_softmax_layer', 'moe_gate_sigmoid_layer'].map((name) => arm(name, 'sum', 0.1));
   const among = foldSums([...others, ...sums, ...learned, trace]);
   expect(among.shown).toEqual([...shown.slice(0, -1), ...learned, trace]);
   expect(among.folded).toEqual(folded);

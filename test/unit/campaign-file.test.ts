@@ -83,7 +83,6 @@ describe('a campaign file', () => {
       trials: 1,
       folds: 3,
       labels: false,
-      learnedWeights: false,
       moeGates: [],
     });
   });

@@ -63,9 +63,12 @@ describe('counts', () => {
     expect(Object.values(counts(planned)).reduce((a, b) => a + b)).toBe(12_268);
   });
 
-  test('of learned weights and each gate the router’s tasks and the test’s are counted, where there are adapters to add', () => {
+  test('of each gate the router’s tasks and the test’s are counted, where there are adapters to add', () => {
     const demo = shipped('demo');
-    const router = { ...demo.router, learnedWeights: true, moeGates: [{ form: 'softmax', scope: 'layer' } as const] };
+    const router = {
+      ...demo.router,
+      moeGates: [{ form: 'softmax', scope: 'layer' } as const, { form: 'sigmoid', scope: 'layer' } as const],
+    };
     const of = (campaign: typeof demo, capabilities: number) =>
       counts(plannedRollouts({ campaign, tasks: demoTasks, capabilities }));
     const more = (purpose: Purpose, capabilities: number) =>

@@ -52,10 +52,10 @@ test('goes through every stage and reports it', async () => {
   );
 });
 
-test('where no adapter gains anything none are added up, learned weights neither, and it is said why', async () => {
+test('where no adapter gains anything none are added up, behind a gate neither, and it is said why', async () => {
   const { activities, seen } = fakeActivities({ findGains: async () => ({ gaining: [] }) });
   const findGains = jest.spyOn(activities, 'findGains');
-  const campaign = named({ arms: [], router: { learnedWeights: true } });
+  const campaign = named({ arms: [], router: { moeGates: [{}] } });
   await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
   const singles = ['base', 'refuse_what_is_forbidden', 'tell_what_is_asked'];
   const { router, evaluation } = seen.record!;
@@ -88,51 +88,27 @@ test('nothing is asked of a single adapter', async () => {
   expect(seen.record!.router!.noSums).toBeUndefined();
 });
 
-test('learned weights are one more option, learned on the outcomes of all others', async () => {
-  const { activities, seen } = fakeActivities();
-  let given: Parameters<typeof activities.weighAdapters>[0] | undefined;
-  activities.weighAdapters = async (input) => {
-    given = input;
-    return adapter('weighted');
-  };
-  const campaign = () => named({ router: { learnedWeights: true } });
-  const result = () => withWorkers(env, activities, async () => (await start(env, { campaign: campaign() })).result());
-  await result();
-  const [one, other] = ['refuse_what_is_forbidden', 'tell_what_is_asked'];
-  expect(given?.policies).toEqual(seen.record?.capabilities?.map(({ trained }) => trained!.best.policy));
-  expect(given?.outcomes.map(({ uri }) => uri)).toEqual(
-    ['base', one, other, `${one}+${other}`].map((name) => `artifact:outcome matrix: ${name}`),
-  );
-  expect(seen.record?.router?.options.at(-1)).toBe('weighted');
-  expect(seen.record?.evaluation?.policies.map(({ name }) => name)).toContain('weighted');
-
-  activities.weighAdapters = () => Promise.reject(fatal('nothing was solved'));
-  await result();
-  expect(seen.record?.router?.options).not.toContain('weighted');
-  expect(seen.record?.router?.failed).toEqual([
-    { name: 'weighted', reason: expect.stringContaining('nothing was solved') },
-  ]);
-});
-
-test('every gate is one more option, trained on the outcomes of all that is not learned', async () => {
+test('every gate is one more option, trained on the outcomes of all that is no gate', async () => {
   const { activities, seen } = fakeActivities();
   const given: Parameters<typeof activities.weighAdapters>[0][] = [];
   activities.weighAdapters = async (input) => {
     given.push(input);
-    if (input.gate?.scope === 'global') throw fatal('nothing was solved');
-    return adapter(input.gate ? 'gated' : 'weighted');
+    if (input.gate.scope === 'global') throw fatal('nothing was solved');
+    return adapter('gated');
   };
   const moeGates = [
     { form: 'softmax', scope: 'layer' },
     { form: 'sigmoid', scope: 'global' },
   ];
-  const campaign = named({ router: { learnedWeights: true, moeGates } });
+  const campaign = named({ router: { moeGates } });
   await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
-  expect(given.map(({ gate }) => gate)).toEqual(expect.arrayContaining([undefined, ...moeGates]));
-  expect(given.map(({ outcomes }) => outcomes)).toEqual(Array(3).fill(given[0]!.outcomes));
-  expect(given[0]?.outcomes).toHaveLength(4);
+  expect(given.map(({ gate }) => gate)).toEqual(expect.arrayContaining(moeGates));
+  expect(given[0]?.policies).toEqual(seen.record?.capabilities?.map(({ trained }) => trained!.best.policy));
+  const [one, other] = ['refuse_what_is_forbidden', 'tell_what_is_asked'];
+  const tried = ['base', one, other, `${one}+${other}`].map((name) => `artifact:outcome matrix: ${name}`);
+  expect(given.map(({ outcomes }) => outcomes.map(({ uri }) => uri))).toEqual([tried, tried]);
   const { router, evaluation } = seen.record!;
-  expect(router?.options.slice(-2)).toEqual(['weighted', 'moe_gate_softmax_layer']);
+  expect(router?.options.at(-1)).toBe('moe_gate_softmax_layer');
   expect(router?.failed).toEqual([
     { name: 'moe_gate_sigmoid_global', reason: expect.stringContaining('nothing was solved') },
   ]);

@@ -14,13 +14,14 @@ from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
-from trainer.gates import GATE_CONFIG, GATE_WEIGHTS, GateSpec, layers_of, read_gate_folder
+from trainer.gates import GATE_CONFIG, GATE_WEIGHTS, layers_of, read_gate_folder
 from trainer.peft_folder import read_peft_folder
+from trainer.refusal import REFUSED
 from trainer.serve.errors import BadRequest
 from trainer.serve.generation import GenerationRequest
 from trainer.tests.conftest import SPECIAL, save_adapter
 from trainer.tests.serving import generate, running_engine
-from trainer.tests.test_weigh_adapters import job, run
+from trainer.weigh_adapters import main
 from trainer.weigh_adapters.gated import GatedAdapters
 from trainer.weigh_adapters.job import WeighJob
 from trainer.weigh_adapters.weigh import LEARNED_FILE
@@ -43,11 +44,32 @@ def words(seed: int, count: int) -> list[int]:
     return random.Random(seed).choices(range(EOS + 1, 60), k=count)
 
 
+def job(base: Path, adapters: list[Path], out: Path, tasks: list[list[int]]) -> dict[str, Any]:
+    rows = [{"prompt_ids": ids[:4], "completion_ids": ids[4:], "mask": [1] * (len(ids) - 4)} for ids in tasks]
+    return {
+        "base_model": str(base),
+        "adapters": [str(path) for path in adapters],
+        "gate": {"form": "sigmoid", "scope": "layer"},
+        "tasks": [{"rows": [row], "rollouts": 1} for row in rows],
+        "output_dir": str(out),
+        "seed": 1,
+        "threads": 1,
+        "dtype": "float32",
+        "tokens_per_forward": 64,
+    }
+
+
+def run(folder: Path, body: dict[str, Any]) -> int:
+    file = folder / "weigh.json"
+    file.write_text(json.dumps(body))
+    return main(["--job", str(file)])
+
+
 def gated(setting: tuple[Path, list[Path]], spec: tuple[str, str], **others: Any) -> GatedAdapters:
     base, adapters = setting
     gate = {"form": spec[0], "scope": spec[1]}
     body = {**job(base, adapters, Path("unused"), [[5, 6, 7, 8, 9], [9, 8, 7, 6, 5]]), "gate": gate, **others}
-    return GatedAdapters(WeighJob.model_validate(body), GateSpec(**gate))
+    return GatedAdapters(WeighJob.model_validate(body))
 
 
 def trained(setting: tuple[Path, list[Path]], spec: tuple[str, str], folder: Path) -> GatedAdapters:
@@ -180,3 +202,16 @@ def test_a_folder_that_holds_no_gate_of_this_base_is_refused(setting, tmp_path) 
             save_file({k: v.contiguous() for k, v in changed[1].items()}, tmp_path / "gate" / GATE_WEIGHTS)
             with pytest.raises(BadRequest, match=said):
                 engine.registry.load("gate", str(tmp_path / "gate"))
+
+
+def test_what_no_gate_can_be_trained_on(setting, tmp_path, capsys) -> None:
+    good = job(*setting, tmp_path / "out", [[5, 6, 7, 8, 9], [9, 8, 7, 6, 5]])
+    for changes, said in [
+        ({"adapters": good["adapters"][:1]}, "adapters"),
+        ({"adapters": [*good["adapters"][:1], str(tmp_path)]}, "adapters.1"),
+        ({"base_model": str(tmp_path / "none")}, "base_model"),
+        ({"tasks": []}, "tasks []: "),
+        ({"gate": None}, "gate"),
+    ]:
+        assert run(tmp_path, {**good, **changes}) == REFUSED
+        assert f"weigh-adapters: {said}" in capsys.readouterr().err

@@ -1,8 +1,8 @@
-"""`python -m trainer weigh-adapters --job weigh.json`: one policy out of several adapters, each with a learned
-weight in every layer, or behind a gate inside the model (trainer/gates.py).
+"""`python -m trainer weigh-adapters --job weigh.json`: one policy out of several adapters behind a gate
+inside the model (trainer/gates.py).
 
-Invariant: only the weights or the gate are learned, from what they start at (weights at 1); where they do not raise the
-likelihood of held-out successes, they stay there. The same job gives the same bytes, written whole or not at all; a bad
+Invariant: only the gate is learned, from zero; where it does not raise the likelihood of held-out successes, it stays
+there. The same job gives the same bytes, written whole or not at all; a bad
 job is refused (trainer/refusal.py).
 Stdout has a line {"done": 3, "total": 40} for every step."""
 
@@ -19,13 +19,13 @@ from .job import BadWeighing, WeighJob
 
 
 def main(argv: list[str]) -> int:
-    """Weighs. Returns the exit code."""
+    """Trains the gate. Returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="trainer weigh-adapters",
-        description="Learn weights of adapters, or a gate over them, on successful rollouts.",
+        description="Train a gate over adapters on successful rollouts.",
     )
     parser.add_argument(
-        "--job", required=True, metavar="FILE", help="base model, adapters, rows (weigh_adapters/job.py)"
+        "--job", required=True, metavar="FILE", help="base model, adapters, gate, rows (weigh_adapters/job.py)"
     )
     options = parser.parse_args(argv)
     try:

@@ -36,8 +36,7 @@ class WeighJob(Closed):
     base_model: str = Field(min_length=1)
     adapters: list[str] = Field(min_length=2)
     tasks: list[Task] = Field(min_length=2)
-    gate: GateSpec | None = None
-    """Learned in place of a weight for each adapter and layer."""
+    gate: GateSpec
     output_dir: str = Field(min_length=1)
     seed: int = Field(ge=0)
     threads: int = Field(ge=1)

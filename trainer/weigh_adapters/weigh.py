@@ -1,4 +1,4 @@
-"""Learns weights or a gate. Invariants: every task counts the same, however many of its rollouts succeeded; what is
+"""Trains a gate. Invariants: every task counts the same, however many of its rollouts succeeded; what is
 kept is the step that is best on tasks that no step saw, the first (nothing learned) among them."""
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import torch
 
 from .gated import GatedAdapters
 from .job import BadWeighing, Row, Task, WeighJob
-from .model import Learned, WeighedAdapters
 
 HELD_OUT = 0.2
 """Of the tasks."""
@@ -35,7 +34,7 @@ def weigh(job: WeighJob, *, progress: Callable[[int, int], None]) -> None:
     """Learns and writes the folder: a policy, and learned.json beside it. Raises BadWeighing."""
     torch.manual_seed(job.seed)
     torch.set_num_threads(job.threads)
-    learned = WeighedAdapters(job) if job.gate is None else GatedAdapters(job, job.gate)
+    learned = GatedAdapters(job)
     tasks = list(job.tasks)
     random.Random(job.seed).shuffle(tasks)
     cut = max(1, round(len(tasks) * HELD_OUT))
@@ -61,7 +60,7 @@ def weigh(job: WeighJob, *, progress: Callable[[int, int], None]) -> None:
     _write(job, learned, losses)
 
 
-def _loss(learned: Learned, rows: _Rows) -> torch.Tensor:
+def _loss(learned: GatedAdapters, rows: _Rows) -> torch.Tensor:
     logprobs = learned.logprobs(rows.ids)
     return -(logprobs * rows.shares.to(logprobs.device)).sum()
 
@@ -96,12 +95,12 @@ def _padded(batch: list[tuple[Row, float]]) -> _Rows:
     return _Rows(ids, shares[:, 1:])
 
 
-def _write(job: WeighJob, learned: Learned, losses: list[float]) -> None:
+def _write(job: WeighJob, learned: GatedAdapters, losses: list[float]) -> None:
     output = Path(job.output_dir)
     output.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as scratch:
         aside = Path(scratch) / "policy"
-        told = {**learned.write(aside), "held_out_losses": losses}
-        (aside / LEARNED_FILE).write_text(json.dumps(told, indent=1) + "\n")
+        learned.write(aside)
+        (aside / LEARNED_FILE).write_text(json.dumps({"held_out_losses": losses}, indent=1) + "\n")
         shutil.rmtree(output, ignore_errors=True)
         aside.rename(output)

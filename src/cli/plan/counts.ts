@@ -66,7 +66,7 @@ export function plannedRollouts({
     (capabilities * onSeeds(shared.each) + onTarget * tasks.heldOut + ofComposite) * validation.trials;
   const policies = 1 + capabilities;
   const sums = countSums(capabilities);
-  const learned = capabilities > 1 ? Number(router.learnedWeights) + router.moeGates.length : 0;
+  const learned = capabilities > 1 ? router.moeGates.length : 0;
   const routable = arms.filter((arm) => arm.routable).length;
   const tested = policies + learned + arms.length + 1;
   const planned: PlannedRollouts[] = [

@@ -79,7 +79,7 @@ export function rowsOf({ record, contents }: { record: CampaignRecord; contents:
   ];
 }
 
-/** A sum too, only that its weights or its gate were learned. */
+/** A sum too, only that it is behind a gate. */
 function learnedRow(o: { name: string; record: CampaignRecord; contents: Contents }): Row {
   const { name, record, contents } = o;
   const on = { id: `arms.${slug(name)}`, contents };

@@ -180,7 +180,7 @@ export const spentOn = {
   /** Adding costs nothing: what its parts have cost. */
   sum: ({ capabilities, ...on }: Spending & { capabilities: readonly CapabilityResult[] }): Spent =>
     spent(on, capabilities.flatMap(trainedCapability), capabilities.flatMap(ofCapability)),
-  /** The parts, and the rollouts that its weights or its gate were learned on: those of all options that are not learned. */
+  /** The parts, and the rollouts that its gate was trained on: those of all options that are no gate. */
   learned({ record, ...on }: Spending & { record: CampaignRecord }): Spent {
     const summed = (record.capabilities ?? []).filter(({ parts }) => !parts);
     const learnedOn = record.router?.outcomes.filter(({ option }) => !isLearned(option)) ?? [];
