@@ -99,6 +99,8 @@ export class CampaignStatus {
     this.needs.delete(workflowId);
     if (known) Object.assign(known, { status, detail });
     else children.push({ workflowId, kind, name, status, detail });
+    // One that begins to run has heard nothing yet.
+    if (status === 'running' && this.gate.paused) void signalChild(workflowId, true);
     this.show();
   }
 

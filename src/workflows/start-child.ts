@@ -1,5 +1,5 @@
 /** One child workflow of the capability stage, run to its result. Invariant: one that fails for good has a result that says so. */
-import { executeChild, ParentClosePolicy, sleep, workflowInfo } from '@temporalio/workflow';
+import { ParentClosePolicy, sleep, startChild, workflowInfo } from '@temporalio/workflow';
 import {
   defineSearchAttributeKey,
   TypedSearchAttributes,
@@ -50,10 +50,10 @@ async function child<R extends EndedCapability | EndedArm>(
   let result: R;
   try {
     const options = { ...childOptions(config, { workflowId, kind, name }), args };
-    result = await status.gate.step(() => {
-      status.child(workflowId, kind, name, 'running', '');
-      return afterItsEarlierRun(() => status.gate.step(() => executeChild(kind, options) as Promise<R>));
-    });
+    const started = await afterItsEarlierRun(() => status.gate.step(() => startChild(kind, options)));
+    // Not sooner: a pause reaches children that run, and there is none before this.
+    status.child(workflowId, kind, name, 'running', '');
+    result = (await started.result()) as R;
   } catch (error) {
     status.child(workflowId, kind, name, 'failed', reasonOf(error));
     result = o.failed(resultingReason(error), workflowId);

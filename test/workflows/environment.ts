@@ -70,11 +70,15 @@ async function withAttributes(env: TestWorkflowEnvironment): Promise<TestWorkflo
 }
 
 let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
-export const workflowBundle = (): Promise<WorkflowBundleWithSourceMap> =>
-  (bundle ??= bundleWorkflowCode({
+export const workflowBundle = (): Promise<WorkflowBundleWithSourceMap> => (bundle ??= bundled([]));
+
+/** `interceptors`: files of them. */
+export const bundled = (interceptors: string[]): Promise<WorkflowBundleWithSourceMap> =>
+  bundleWorkflowCode({
     workflowsPath: resolve(__dirname, '..', '..', 'src', 'workflows', 'index.ts'),
+    workflowInterceptorModules: interceptors,
     logger: new DefaultLogger('ERROR'),
-  }));
+  });
 
 /** Of campaigns whose activities are not real: by kind of worker. */
 export const queues = {
@@ -88,12 +92,13 @@ export async function withWorkers<T>(
   env: TestWorkflowEnvironment,
   activities: Activities,
   body: () => Promise<T>,
+  bundle: Promise<WorkflowBundleWithSourceMap> = workflowBundle(),
 ): Promise<T> {
   const options = { connection: env.nativeConnection, namespace: env.namespace ?? 'default' };
   const control = await Worker.create({
     ...options,
     taskQueue: queues.control,
-    workflowBundle: await workflowBundle(),
+    workflowBundle: await bundle,
     activities,
   });
   const others = await Promise.all(
