@@ -54,11 +54,11 @@ const choose = (text: string, from: FittedRouter) =>
   });
 
 test('the fixture has every form that routes, with cases of more than one option', () => {
-  expect(contracts.map(({ form }) => form)).toEqual(['ridge', 'nearest']);
+  expect(contracts.map(({ form }) => form)).toEqual(['ridge']);
   for (const { cases } of contracts) expect(new Set(cases.map(({ option }) => option)).size).toBeGreaterThan(1);
 });
 
-describe.each(contracts)('$form', ({ form, options, router: file, cases }) => {
+describe.each(contracts)('$form', ({ options, router: file, cases }) => {
   const fitted = fittedOf(file, options);
 
   test.each(cases)('routes "$text" as Python does', async ({ text, predictions, option }) => {
@@ -72,21 +72,15 @@ describe.each(contracts)('$form', ({ form, options, router: file, cases }) => {
 
   test('the first of equals wins, whatever their last digits', async () => {
     const tied = structuredClone(file) as { parameters: Record<string, unknown> };
-    if (form === 'nearest')
-      for (const task of tied.parameters['tasks'] as { rates: number[] }[])
-        task.rates = task.rates.map((_, n) => task.rates[0]! + n * 1e-13);
-    else {
-      const [first, ...others] = tied.parameters['options'] as { name: string; intercept: number }[];
-      const equal = others.map(({ name }, n) => ({ ...first!, name, intercept: first!.intercept + n * 1e-13 }));
-      tied.parameters['options'] = [first, ...equal];
-    }
+    const [first, ...others] = tied.parameters['options'] as { name: string; intercept: number }[];
+    const equal = others.map(({ name }, n) => ({ ...first!, name, intercept: first!.intercept + n * 1e-13 }));
+    tied.parameters['options'] = [first, ...equal];
     expect((await choose('cancel', fittedOf(tied, options))).chosen).toBe('base');
   });
 
   test('parameters or options that do not match are an error, not a choice', async () => {
     const broken = structuredClone(file) as { parameters: Record<string, unknown> };
-    if (form === 'nearest') broken.parameters['idf'] = [];
-    else (broken.parameters['options'] as { coef: number[] }[])[0]!.coef = [];
+    (broken.parameters['options'] as { coef: number[] }[])[0]!.coef = [];
     await expect(choose(cases[0]!.text, fittedOf(broken, options))).rejects.toThrow(/router option "base"/);
     await expect(choose('cancel', fittedOf(file, ['base', 'other']))).rejects.toThrow(/can't choose among base, other/);
     const silent = router.choose({ fitted, messages: [{ role: 'system', content: 'x' }], tools: [], seed: 1, signal });
@@ -128,7 +122,7 @@ test('what Python fits, TypeScript applies', async () => {
     routed: { mean: 1, n: 24 },
     bestSingle: { option: 'cancels' },
   });
-  expect(found.crossValidation.forms?.map(({ form }) => form)).toEqual(['constant', 'ridge', 'nearest']);
+  expect(found.crossValidation.forms?.map(({ form }) => form)).toEqual(['constant', 'ridge']);
   const made = { ...found, maker: router.identity, options: optionsOf(names) };
   expect((await choose('please cancel item 77', made)).chosen).toBe('cancels');
   expect((await choose('please return item 77', made)).chosen).toBe('returns');

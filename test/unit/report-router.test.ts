@@ -54,7 +54,7 @@ function summed(): ReportDraft {
     kept,
     successRate: { ...measured, id: `router.cross_validation.forms.${name}` },
   });
-  router!.crossValidation.forms = [form('constant', false), form('ridge', true), form('nearest', false)];
+  router!.crossValidation.forms = [form('constant', false), form('ridge', true), form('labels', false)];
   const interval = { low: 0.005, high: 0.05, level: 0.95, method: 'sign-flip test over tasks' };
   const { from } = measured;
   router!.regret = { id: 'router.regret', value: 0.025, n: 200, unit: 'difference', interval, from };

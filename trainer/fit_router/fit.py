@@ -12,7 +12,6 @@ import numpy as np
 
 from .forms import TIE, Constant, Form, choices
 from .labels import Labels
-from .nearest import Nearest
 from .outcomes import BadOutcomes, Outcomes
 from .ridge import Ridge
 from .text import folds_of
@@ -23,7 +22,7 @@ SHUFFLES = 19
 
 def forms_of(outcomes: Outcomes) -> tuple[Form, ...]:
     """The first is what the others have to beat; of equals the one that is named first is kept."""
-    return (Constant(), Ridge(), Nearest(), *((Labels(outcomes),) if outcomes.asked else ()))
+    return (Constant(), Ridge(), *((Labels(outcomes),) if outcomes.asked else ()))
 
 
 def _nobody_listens(_done: int, _total: int) -> None:

@@ -1,5 +1,5 @@
 """What a form of routing is: a way to predict each option's success from a text. Invariants: whatever a form chooses
-for itself (a penalty, a number of neighbours) it chooses on the tasks that it is fitted on; on a tie the first option
+for itself (a penalty) it chooses on the tasks that it is fitted on; on a tie the first option
 wins, and options stand in that order: the base model, what has one adapter, sums of more and more."""
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 from trainer.fit_router.fit import fit_router
 from trainer.tests.router_contract import outcomes_of
 
-NAMES = ["constant", "ridge", "nearest"]
+NAMES = ["constant", "ridge"]
 
 
 def fit(raw: dict[str, Any], folds: int = 5) -> dict[str, Any]:

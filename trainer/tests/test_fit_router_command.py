@@ -31,9 +31,9 @@ def test_deterministic_as_a_command(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         written.append((tmp_path / name).read_bytes())
         told = [json.loads(line) for line in done.stdout.splitlines()]
-        # 4 folds of 1 + 7 penalties + 12 settings, with every shuffle again; and the kept form once more.
-        assert told == [{"done": n + 1, "total": 4 * 20 * (1 + SHUFFLES) + 12} for n in range(len(told))]
-        assert len(told) > 4 * 20 * (1 + SHUFFLES)
+        # 4 folds of 1 + 7 penalties, with every shuffle again; and the kept form once more.
+        assert told == [{"done": n + 1, "total": 4 * 8 * (1 + SHUFFLES) + 7} for n in range(len(told))]
+        assert len(told) > 4 * 8 * (1 + SHUFFLES)
     assert written[0] == written[1]
 
 

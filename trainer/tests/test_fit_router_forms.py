@@ -11,7 +11,6 @@ import pytest
 from sklearn.linear_model import Ridge as SklearnRidge
 
 from trainer.fit_router.fit import forms_of
-from trainer.fit_router.nearest import SETTINGS, NearestTasks
 from trainer.fit_router.ridge import _prepared
 from trainer.fit_router.text import folds_of
 from trainer.tests.router_contract import CASES, FILE, contract, outcomes_of, synthetic_outcomes
@@ -37,17 +36,6 @@ def test_a_ridge_is_a_ridge() -> None:
     assert intercepts == pytest.approx(by_hand.intercept_)
 
 
-def test_neighbours_vote_and_all_tasks_are_as_near_as_the_last_of_them() -> None:
-    texts = ["cancel x", "cancel x", "cancel y", *(f"rush {i}" for i in range(7))]
-    tasks = NearestTasks(texts, np.array([[1.0], [1.0], [0.0], *([[0.0]] * 7)]))
-    similar = tasks.similarities(["cancel x", "nothing known"])
-    assert similar[0, 0] == similar[0, 1] == 1.0 > similar[0, 2] > 0 == similar[0, 3]
-    # One neighbour is as good as the other: both vote.
-    assert tasks.votes(similar, (1, 2))[:, 0] == pytest.approx([(2 + 2 * 0.2) / 4, 0.2])
-    assert tasks.votes(similar, (3, 1))[0, 0] == pytest.approx((2 + 0.2) / 4)
-    assert tasks.votes(similar, SETTINGS[0])[0, 0] == pytest.approx((2 + 30 * 0.2) / 40)
-
-
 def test_identical_texts_are_never_on_both_sides_of_a_fold() -> None:
     texts = [f"text {i % 7}" for i in range(40)]
     splits = folds_of(texts, 5, seed=1)
@@ -63,20 +51,7 @@ def by_the_file(model: dict[str, Any], text: str) -> dict[str, float]:
     terms = {" ".join(words[i : i + n]) for n in (1, 2) for i in range(len(words) - n + 1)}
     vocabulary = model["words"]["vocabulary"]
     present = [vocabulary[term] for term in terms if term in vocabulary]
-    if model["form"] != "nearest":
-        sums = {o["name"]: o["intercept"] + sum(o["coef"][i] for i in present) for o in model["options"]}
-        return sums
-    idf, rates = np.array(model["idf"]), np.array([task["rates"] for task in model["tasks"]])
-
-    def length(held: list[int]) -> float:
-        return float(np.sqrt(np.sum(idf[held] ** 2))) or 1.0
-
-    shared = [np.sum(idf[sorted({*present} & {*task["words"]})] ** 2) for task in model["tasks"]]
-    lengths = [length(present) * length(task["words"]) for task in model["tasks"]]
-    similar = np.round(np.divide(shared, lengths), 9)
-    voting = similar >= np.sort(similar)[-min(model["neighbours"], len(similar))]
-    votes = (rates[voting].sum(axis=0) + model["prior"] * rates.mean(axis=0)) / (voting.sum() + model["prior"])
-    return dict(zip(model["options"], votes.tolist(), strict=True))
+    return {o["name"]: o["intercept"] + sum(o["coef"][i] for i in present) for o in model["options"]}
 
 
 def test_the_contract_fixture() -> None:

@@ -5,10 +5,9 @@
 import { z } from 'zod';
 import { fitSchema, type Fit, type FittedRouter } from '../router';
 import { labelsSchema } from './labels';
-import { nearestSchema, votes } from './nearest';
 import { ridgeSchema, sums } from './ridge';
 
-const formSchema = z.discriminatedUnion('form', [ridgeSchema, nearestSchema, labelsSchema]);
+const formSchema = z.discriminatedUnion('form', [ridgeSchema, labelsSchema]);
 export type Model = z.output<typeof formSchema>;
 type Predicting = Exclude<Model, { form: 'labels' }>;
 
@@ -33,18 +32,9 @@ export function modelOf({ parameters, options }: FittedRouter): Model {
 
 /** Each option's predicted success. */
 export function predictions(model: Predicting, text: string): Record<string, number> {
-  const predicted = of(model, text);
+  const predicted = sums(model, text);
   for (const [name, value] of predicted) {
     if (!Number.isFinite(value)) throw new Error(`router option "${name}": the parameters do not match the words`);
   }
   return Object.fromEntries(predicted);
-}
-
-function of(model: Predicting, text: string): [name: string, value: number][] {
-  switch (model.form) {
-    case 'ridge':
-      return sums(model, text);
-    case 'nearest':
-      return votes(model, text);
-  }
 }
