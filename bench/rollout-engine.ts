@@ -20,7 +20,7 @@ import { completionBody } from '../src/policy/wire';
 import { rollOut, type RolloutBatch } from '../src/rollout/engine';
 import { turnSeed } from '../src/rollout/keys';
 import { forEachBounded } from '../src/rollout/pool';
-import { startEmbeddedServer } from '../test/support/embedded-server';
+import { startEmbeddedServer, type EmbeddedServer } from '../test/support/embedded-server';
 
 const { values } = parseArgs({
   options: {
@@ -37,7 +37,6 @@ const [tasks, attempts, concurrency, rounds] = [values.tasks, values.attempts, v
   Number,
 ) as [number, number, number, number];
 const sampling = { temperature: 1, topP: 1, maxTokens: Number(values['max-tokens']) };
-const policy = { base: 'base', adapters: [] };
 const folder = mkdtempSync(join(tmpdir(), 'bench-'));
 
 interface Measured {
@@ -48,14 +47,14 @@ interface Measured {
 }
 
 /** Runs the engine on the shop's tasks `from`..`from + count`. */
-function engine({ url, from, count, name }: { url: string; from: number; count: number; name: string }) {
+function engine({ server, from, count, name }: { server: EmbeddedServer; from: number; count: number; name: string }) {
   const store = openFolderStore(join(folder, name));
   const merge = createMerger({ store, python: '.venv/bin/python' });
-  const client = createPolicyClient({ url, concurrency, store, merge });
+  const client = createPolicyClient({ url: server.url, concurrency, store, merge });
   const names = Array.from({ length: count }, (_, n) => `train-${from + n}`);
   return rollOut({
     environment: createShop(),
-    policy,
+    policy: { base: server.base, adapters: [] },
     tasks: names,
     attempts,
     sampling,
@@ -126,16 +125,16 @@ async function sampledTokens(url: string): Promise<{ tokens: number; requests: n
 }
 
 /** Starts a server, warms it up on other tasks, and measures `work`. */
-async function measure(name: string, work: (url: string) => Promise<unknown>): Promise<Measured> {
+async function measure(name: string, work: (server: EmbeddedServer) => Promise<unknown>): Promise<Measured> {
   const server = await startEmbeddedServer({
     model: values.model,
     args: ['--threads', values.threads, '--max-batch', String(concurrency)],
   });
   try {
-    await engine({ url: server.url, from: 300, count: Math.ceil(concurrency / attempts), name: `${name}-warm` });
+    await engine({ server, from: 300, count: Math.ceil(concurrency / attempts), name: `${name}-warm` });
     const before = await sampledTokens(server.url);
     const [cpu, started] = [process.cpuUsage(), performance.now()];
-    await work(server.url);
+    await work(server);
     const seconds = (performance.now() - started) / 1000;
     const { user, system } = process.cpuUsage(cpu);
     const after = await sampledTokens(server.url);
@@ -158,14 +157,14 @@ const rounded = (value: object) =>
 
 async function main(): Promise<void> {
   let episodes: string[][] = [];
-  await measure('record', async (url) => {
-    episodes = await requestsOf(await engine({ url, from: 0, count: tasks, name: 'record' }));
+  await measure('record', async (server) => {
+    episodes = await requestsOf(await engine({ server, from: 0, count: tasks, name: 'record' }));
   });
   const results: { raw: Measured; engine: Measured; ratio: number }[] = [];
   for (let round = 0; round < rounds; round++) {
     const name = `engine-${round}`;
-    const ours = () => measure(name, (url) => engine({ url, from: 0, count: tasks, name }));
-    const theirs = () => measure(`raw-${round}`, (url) => raw({ url, episodes }));
+    const ours = () => measure(name, (server) => engine({ server, from: 0, count: tasks, name }));
+    const theirs = () => measure(`raw-${round}`, ({ url }) => raw({ url, episodes }));
     // Who goes first changes from round to round: the machine may get slower or faster meanwhile.
     const [first, second] = round % 2 === 0 ? [await theirs(), await ours()] : [await ours(), await theirs()];
     const [rawResult, engineResult] = round % 2 === 0 ? [first, second] : [second, first];

@@ -18,6 +18,7 @@ COMMANDS = {
     "weigh-adapters": ("trainer.weigh_adapters", "train a gate over adapters on successful rollouts"),
     "fit-router": ("trainer.fit_router", "fit the router from an outcome matrix"),
     "base-id": ("trainer.base_id", "tell which base model a folder holds: its name and a hash of its files"),
+    "fingerprint": ("trainer.fingerprint", "log-probs of some ids, by which a policy server proves its base model"),
     "check-tokens": ("trainer.check_tokens", "count what a tokenizer does not know of some texts"),
     "check-model": ("trainer.check_model", "whether a base model is whole, and which modules a LoRA would train"),
 }

@@ -36,6 +36,8 @@ export interface Dependencies {
   home: string;
   /** The Python interpreter of the trainer's virtual environment. */
   python: string;
+  /** The base model that the operator says the policy server serves (CAMPAIGN_BASE_ID). */
+  baseId?: string | undefined;
 }
 
 /** Of the activities that make rollouts. */

@@ -48,6 +48,8 @@ export async function patiently<Result>(o: Patiently<Result>): Promise<Result> {
       since ??= performance.now();
       const away = (performance.now() - since) / 1000;
       if (!(error instanceof OutsideFailure) || !error.retryable || away + wait > patienceSeconds) throw error;
+      // Another worker's server may have it.
+      if (error.type === 'WrongBaseModel') throw error;
       const [name] = awaited.find(([, types]) => isFailure(error, ...types)) ?? ['another attempt'];
       onWait(`${name}: ${error.message}`);
       await sleep(wait * 1000, undefined, { signal });

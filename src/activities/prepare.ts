@@ -2,9 +2,10 @@
 import { digest } from '../artifacts/hash';
 import type { Campaign } from '../domain/campaign';
 import type { EnvironmentDescription } from '../domain/environment';
+import { isFailure, OutsideFailure } from '../domain/failures';
 import { kindOf } from '../domain/kind';
 import type { Prepared } from '../domain/results';
-import { baseModelId, poolOf, servedBase } from '../policy/base-model';
+import { baseModelId, keepFingerprint, poolOf, servedBase } from '../policy/base-model';
 import type { Registry } from '../registry';
 import { checkBrought } from './brought';
 import { fail, keptJson, working, type Dependencies } from './context';
@@ -17,6 +18,7 @@ export function createPrepare({
   kinds,
   home,
   python,
+  baseId,
 }: Dependencies): Pick<ControlActivities, 'prepare'> {
   return {
     async prepare({ campaign }) {
@@ -26,6 +28,7 @@ export function createPrepare({
         ...{ signal: hashing.signal, onProgress: hashing.progress },
       });
       const base = servedBase(model, campaign);
+      if (campaign.policyServer.kind === 'vllm' && baseId === undefined) await fingerprinted(campaign, model);
       const pool = campaign.workers.pool ?? poolOf({ store: await store.id(), base });
       const environment = await environments.get(campaign.target);
       const description = await environment.describe();
@@ -50,6 +53,19 @@ export function createPrepare({
       };
     },
   };
+
+  /** What a server that does not say which model it serves is held against. */
+  async function fingerprinted({ baseModel }: Campaign, id: string): Promise<void> {
+    const { signal, progress } = working('take the fingerprint of the base model');
+    const onWork = (): void => progress(0, 1);
+    try {
+      await keepFingerprint({ store, python, signal, onWork, model: baseModel.path, id });
+    } catch (error) {
+      if (!isFailure(error, 'PythonFailed')) throw error;
+      const fix = `give this worker the memory of the whole model, or say what the server serves with CAMPAIGN_BASE_ID='${id}' on all workers`;
+      throw new OutsideFailure(error.type, `${error.message}; ${fix}`, error);
+    }
+  }
 }
 
 /**

@@ -3,7 +3,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { digest } from '../artifacts/hash';
+import { canonical, digest } from '../artifacts/hash';
+import type { ArtifactStore } from '../artifacts/store';
 import { tokenCountsSchema, type TokenCounts } from '../domain/base-check';
 import type { Campaign } from '../domain/campaign';
 import { runPython, type Program } from './python';
@@ -42,6 +43,38 @@ export const baseModelId = async ({
 export const servedBase = (model: string, { policyServer }: Pick<Campaign, 'policyServer'>): string =>
   policyServer.kind === 'vllm' ? `${model}, ${policyServer.contextTokens} tokens` : model;
 
+/** Of a base, without the context of its server. */
+export const modelOf = (base: string): string => base.replace(/, \d+ tokens$/, '');
+
+/** What two folders of one model have in common. */
+export const hashOf = (model: string): string => /@([0-9a-f]+)$/.exec(model)?.[1] ?? model;
+
+const fingerprintSchema = z.object({ ids: z.array(z.number()), logprobs: z.array(z.number()) });
+/** Some token ids and, of each but the first, the model's log-prob in nats. */
+export type Fingerprint = z.infer<typeof fingerprintSchema>;
+
+const fingerprintKey = (model: string): string => `fingerprint/${hashOf(model)}`;
+
+/**
+ * That of a base model, taken once a store: its weights are loaded. Throws PythonFailed where there is not the memory for it, and what Python
+ * refuses as BadInput.
+ */
+export async function keepFingerprint(
+  o: Asked & { store: ArtifactStore; id: string; onWork: () => void },
+): Promise<void> {
+  const { store, id, ...asked } = o;
+  const key = fingerprintKey(id);
+  if (await store.find(key)) return;
+  const taken = fingerprintSchema.parse(await ask('fingerprint', {}, asked));
+  await store.put({ key, producer: 'prepare', inputs: [], mediaType: 'application/json', body: canonical(taken) });
+}
+
+/** Undefined where none was taken. `model`: its id. */
+export async function readFingerprint(store: ArtifactStore, model: string): Promise<Fingerprint | undefined> {
+  const ref = await store.find(fingerprintKey(model));
+  return ref && fingerprintSchema.parse(JSON.parse((await store.read(ref)).toString('utf8')));
+}
+
 /** The pool of a campaign that names none: of its store and its base. */
 export const poolOf = (of: { store: string; base: string }): string => digest(of).slice(0, 12);
 
@@ -62,7 +95,7 @@ export const loraModules = async ({
 async function ask(
   command: string,
   question: object,
-  { model, ...program }: Asked & Pick<Program, 'env' | 'onProgress'>,
+  { model, ...program }: Asked & Pick<Program, 'env' | 'onProgress' | 'onWork'>,
 ): Promise<unknown> {
   const folder = await mkdtemp(join(tmpdir(), 'base-model-'));
   try {

@@ -7,6 +7,7 @@ import type { Message } from '../domain/messages';
 import type { FixedPolicy } from '../domain/rollout';
 import { createAdapters } from './adapters';
 import type { Merge } from './merge';
+import { createProof, proven } from './served-base';
 import { openPolicyServer, type PolicyServerOptions } from './server';
 import type { Turn, TurnRequest } from './turn';
 import { likeliestBody, parseLikeliest, type LikelyToken } from './likeliest';
@@ -30,15 +31,24 @@ export interface PolicyClient {
   close(): void;
 }
 
-/** A client of one policy server; adapters come from the store's folders, which the server must be able to read. */
+/** A client of one policy server, which proves that it serves a policy's base before it is asked; adapters come from the store's folders, which the server must be able to read. */
 export function createPolicyClient({
   store,
   merge,
   maxLoadedAdapters,
+  baseId,
   ...options
-}: PolicyServerOptions & { store: ArtifactStore; merge: Merge; maxLoadedAdapters?: number }): PolicyClient {
+}: PolicyServerOptions & {
+  store: ArtifactStore;
+  merge: Merge;
+  maxLoadedAdapters?: number;
+  /** What the operator says that the server serves. */
+  baseId?: string | undefined;
+}): PolicyClient {
   const server = openPolicyServer(options);
-  const adapters = createAdapters({ server, store, merge, ...(maxLoadedAdapters && { capacity: maxLoadedAdapters }) });
+  const capacity = maxLoadedAdapters && { capacity: maxLoadedAdapters };
+  const prove = createProof({ url: options.url, server, store, baseId });
+  const adapters = proven(createAdapters({ server, store, merge, ...capacity }), prove);
 
   return {
     ensurePolicy: adapters.ensurePolicy,

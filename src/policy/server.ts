@@ -3,10 +3,11 @@
  * failure leaves as an OutsideFailure.
  */
 import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions';
-import { Pool } from 'undici';
+import { errors, Pool } from 'undici';
 import { z } from 'zod';
 import { jsonText } from '../domain/json-text';
 import { adapterRefusal, failedExchange, invalidAnswer, noPolicyServer, refusal } from './errors';
+import type { ScoreBody } from './wire';
 
 export interface PolicyServerOptions {
   /** Without /v1, e.g. http://127.0.0.1:8000. */
@@ -22,11 +23,20 @@ export interface PolicyServerOptions {
 export interface PolicyServer {
   /** The body of a chat completion, unchecked. */
   complete(body: ChatCompletionCreateParamsNonStreaming, signal?: AbortSignal): Promise<unknown>;
-  /** Names of the base model and of what is loaded, and the context where it tells it. */
-  models(): Promise<{ base: string; contextTokens?: number | undefined; adapters: string[] }>;
+  /** The body of a completion that only scores the ids that it is given, unchecked. */
+  score(body: ScoreBody): Promise<unknown>;
+  /** Names of the base model and of what is loaded; the base's root and the context where it tells them. */
+  models(): Promise<{
+    base: string;
+    root?: string | undefined;
+    contextTokens?: number | undefined;
+    adapters: string[];
+  }>;
   /** Throws AdapterRefused for one that it does not take, of a name that it has already too. */
   loadAdapter(adapter: { name: string; path: string }): Promise<void>;
   unloadAdapter(name: string): Promise<void>;
+  /** How often a connection ended or an exchange failed by now: each time another server may have taken its place. */
+  losses(): number;
   /** Throws where it is not well, or not there. */
   health(): Promise<void>;
   reachable(): Promise<boolean>;
@@ -39,7 +49,14 @@ const HEALTH_TIMEOUT_MS = 5_000;
 
 const modelsAnswer = jsonText.pipe(
   z.object({
-    data: z.array(z.object({ id: z.string(), parent: z.string().nullish(), max_model_len: z.number().nullish() })),
+    data: z.array(
+      z.object({
+        id: z.string(),
+        root: z.string().nullish(),
+        parent: z.string().nullish(),
+        max_model_len: z.number().nullish(),
+      }),
+    ),
   }),
 );
 
@@ -66,6 +83,11 @@ export function openPolicyServer({
   const prefix = pathname.replace(/\/+$/, '');
   // One connection more than asked for: a health check must not wait behind completions.
   const pool = new Pool(origin, { connections: concurrency + 1 });
+  let losses = 0;
+  pool.on('disconnect', (_origin, _targets, error) => {
+    // One that we closed since it was idle says nothing as long as another one is open: that would have ended with the server.
+    if (!(error instanceof errors.InformationalError) || pool.stats.connected === 0) losses++;
+  });
   const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) };
 
   /** The text of an answer that is not a refusal. */
@@ -85,7 +107,9 @@ export function openPolicyServer({
       throw refusal({ url, path, status: statusCode, text });
     } catch (error) {
       signal?.throwIfAborted();
-      throw failedExchange({ url, error });
+      const failure = failedExchange({ url, error });
+      if (failure.retryable) losses++;
+      throw failure;
     }
   }
 
@@ -111,13 +135,15 @@ export function openPolicyServer({
     complete: (body, signal) =>
       ask({ method: 'POST', path: '/v1/chat/completions', body, timeoutMs: requestTimeoutMs, signal }),
 
+    score: (body) => ask({ method: 'POST', path: '/v1/completions', body, timeoutMs: ADMIN_TIMEOUT_MS }),
+
     async models() {
       const text = await call({ method: 'GET', path: '/v1/models', timeoutMs: ADMIN_TIMEOUT_MS });
       const models = modelsAnswer.safeParse(text).data?.data ?? [];
       const base = models.find(({ parent }) => !parent);
       if (!base) throw noPolicyServer({ url, text });
       const adapters = models.flatMap(({ id, parent }) => (parent ? [id] : []));
-      return { base: base.id, contextTokens: base.max_model_len ?? undefined, adapters };
+      return { base: base.id, root: base.root ?? undefined, contextTokens: base.max_model_len ?? undefined, adapters };
     },
 
     loadAdapter: ({ name, path }) =>
@@ -125,6 +151,7 @@ export function openPolicyServer({
         throw await adapterRefusal(error, reachable);
       }),
     unloadAdapter: (name) => post('/v1/unload_lora_adapter', { lora_name: name }),
+    losses: () => losses,
 
     health,
     reachable,

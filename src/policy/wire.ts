@@ -99,6 +99,38 @@ export function parseTurn(body: unknown): Turn {
   };
 }
 
+/** The body of a completion that samples one token, which nobody wants, and tells the log-probs of its prompt. */
+export const scoreBody = ({ model, ids }: { model: string; ids: readonly number[] }) => ({
+  model,
+  prompt: ids,
+  max_tokens: 1,
+  temperature: 0,
+  /** vLLM's, not OpenAI's: of each id of the prompt, and of no other. */
+  prompt_logprobs: 0,
+});
+export type ScoreBody = ReturnType<typeof scoreBody>;
+
+const scoresSchema = z.object({
+  choices: z.tuple([
+    z.object({ prompt_logprobs: z.array(z.record(z.string(), z.object({ logprob: z.number() })).nullable()) }),
+  ]),
+});
+
+/** Of each id but the first. */
+export function parseScores(body: unknown, ids: readonly number[]): number[] {
+  const parsed = scoresSchema.safeParse(body);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw invalid(`${issue?.path.join('.')}: ${issue?.message}; it must honour prompt_logprobs`);
+  }
+  const scores = parsed.data.choices[0].prompt_logprobs;
+  return ids.slice(1).map((id, n) => {
+    const logprob = scores[n + 1]?.[id]?.logprob;
+    if (logprob === undefined) throw invalid(`prompt_logprobs.${n + 1}: nothing of id ${id}`);
+    return logprob;
+  });
+}
+
 /** Calls whose arguments are not a JSON object are the policy's mistake: they stay in the text, where the environment sees them. */
 export function toAssistantMessage(content: string, calls: WireCall[]): AssistantMessage {
   const toolCalls: ToolCall[] = [];

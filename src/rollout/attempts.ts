@@ -34,6 +34,7 @@ const OF_THE_BATCH: readonly FailureType[] = [
   'BadInput',
   'AdapterRefused',
   'PolicyServerWrong',
+  'WrongBaseModel',
 ];
 
 /** Plays one rollout, beginning afresh after failures that may pass. Throws what would break all the rest too. */

@@ -25,15 +25,17 @@ export function settings() {
     python: env['CAMPAIGN_PYTHON'] ?? resolve('.venv/bin/python'),
     policyServerUrl: env['POLICY_SERVER_URL'] ?? 'http://127.0.0.1:8000',
     pool: env['CAMPAIGN_POOL'],
+    baseId: env['CAMPAIGN_BASE_ID'] || undefined,
     gpuSlots: Number(env['CAMPAIGN_GPU_SLOTS'] ?? 1),
     gpusPerTrainer: Number(env['CAMPAIGN_GPUS_PER_TRAINER'] ?? 0),
   };
 }
 
 export function dependencies(): Dependencies {
-  const { home, python } = settings();
+  const { home, python, baseId } = settings();
   const store = openFolderStore(resolve(home, 'artifacts'));
-  return { store, home, python, kinds: registry, environments: new EnvironmentPool(store, registry.environments) };
+  const environments = new EnvironmentPool(store, registry.environments);
+  return { store, home, python, baseId, kinds: registry, environments };
 }
 
 /** The policy server's key, if it wants one, comes from the environment. */
@@ -45,6 +47,7 @@ export function policyDependencies(): PolicyDependencies & { merge: Merge } {
     store: deps.store,
     merge,
     url: settings().policyServerUrl,
+    baseId: deps.baseId,
     concurrency: MAX_CONNECTIONS,
     ...(apiKey && { apiKey }),
   });
@@ -62,7 +65,7 @@ export function poolOfWorker(): string {
 
 /** Runs until it is asked to stop. `options` holds what the worker is for. */
 export async function runWorker(deps: Dependencies, options: Omit<WorkerOptions, 'connection'>): Promise<void> {
-  const { address, namespace } = settings();
+  const { address, namespace, baseId } = settings();
   const connection = await NativeConnection.connect({ address });
   const worker = await Worker.create({
     connection,
@@ -83,9 +86,13 @@ export async function runWorker(deps: Dependencies, options: Omit<WorkerOptions,
   });
   process.stdin.resume();
   const running = worker.run();
-  process.stdout.write(
-    `${JSON.stringify({ type: 'ready', taskQueue: options.taskQueue, store: await deps.store.id() })}\n`,
-  );
+  const ready = {
+    type: 'ready',
+    taskQueue: options.taskQueue,
+    store: await deps.store.id(),
+    ...(baseId && { baseId }),
+  };
+  process.stdout.write(`${JSON.stringify(ready)}\n`);
   try {
     await running;
   } finally {

@@ -1,7 +1,7 @@
 /** The policy client against the real embedded server, on a random tiny model: the TypeScript-Python contract of the dialect. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import type { FixedPolicy, ScoredRollout } from '../../src/domain/rollout';
@@ -13,6 +13,7 @@ import type { Part } from '../../src/policy/parts';
 import { rollOut } from '../../src/rollout/engine';
 import { makeTinyModel, python, startEmbeddedServer, type EmbeddedServer } from '../support/embedded-server';
 
+const repository = resolve(__dirname, '..', '..');
 const root = mkdtempSync(join(tmpdir(), 'dialect-'));
 const model = join(root, 'model');
 let server: EmbeddedServer;
@@ -24,6 +25,7 @@ beforeAll(async () => {
   const folders = ['x', 'y'].map((name) => join(root, name));
   makeTinyModel({ folder: model, adapters: folders });
   server = await startEmbeddedServer({ model });
+  base = { base: server.base, adapters: [] };
   store = openFolderStore(join(root, 'store'));
   client = createPolicyClient({ url: server.url, concurrency: 8, store, merge: createMerger({ store, python }) });
   const refs = await Promise.all(
@@ -37,7 +39,7 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 }, 30_000);
 
-const base: FixedPolicy = { base: 'tiny', adapters: [] };
+let base: FixedPolicy;
 const request = (changes: Partial<TurnRequest> = {}): TurnRequest => ({
   policy: base,
   messages: [
@@ -103,6 +105,22 @@ test('a restart of the server in the middle is seen, and afterwards everything g
   server = await startEmbeddedServer({ model, args: ['--port', new URL(server.url).port] });
   const after = await client.sample(request({ policy, sampling: greedy }));
   expect(after.tokenIds).toEqual(before.tokenIds);
+}, 120_000);
+
+test('a restart with another base model is noticed, and so is the right one after it', async () => {
+  const port = ['--port', new URL(server.url).port];
+  const before = await client.sample(request({ sampling: greedy }));
+  await server.stop();
+  server = await startEmbeddedServer({ model: join(repository, 'models', 'base'), args: port });
+  // Its first request may find that the connection has ended; after that, nothing is sampled for it.
+  await client.sample(request()).catch(() => undefined);
+  const refused = expect.stringContaining(`serves ${server.base}, and the campaign wants ${base.base}`) as string;
+  await expect(client.sample(request())).rejects.toMatchObject({ type: 'WrongBaseModel', message: refused });
+  expect(await (await fetch(`${server.url}/metrics`)).text()).not.toMatch(/^policy_server_requests_total\{/m);
+  await server.stop();
+  server = await startEmbeddedServer({ model, args: port });
+  await client.sample(request()).catch(() => undefined);
+  expect((await client.sample(request({ sampling: greedy }))).tokenIds).toEqual(before.tokenIds);
 }, 120_000);
 
 test('the engine rolls out the shop with it: every sampled id is in a row', async () => {

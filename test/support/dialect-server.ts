@@ -12,6 +12,10 @@ export interface DialectServer {
   adapters: Map<string, string>;
   /** Sockets that were opened. */
   connections: () => number;
+  /** What it says which base model it serves; undefined: nothing. */
+  root: string | undefined;
+  /** Answers the next requests to score ids: the log-prob of each but the first; what it throws is refused. */
+  score: (ids: readonly number[]) => number[];
   /** Answers the next completions; may be asynchronous. */
   complete: (body: Record<string, unknown>, response: ServerResponse) => unknown;
   /** Answers the next requests to load an adapter in place of the server, if it is there. */
@@ -20,6 +24,9 @@ export interface DialectServer {
   health: number;
   close(): Promise<void>;
 }
+
+/** A base model's id. */
+export const BASE = 'base@0123456789ab';
 
 export const completion = (message: object, finish_reason = 'stop') => ({
   choices: [
@@ -37,6 +44,8 @@ export async function startDialectServer({ port = 0 } = {}): Promise<DialectServ
     requests: [],
     adapters: new Map(),
     connections: () => connections,
+    root: BASE,
+    score: (ids) => ids.slice(1).map(() => -1),
     complete: () => completion({ role: 'assistant', content: 'hello' }),
     health: 200,
     close: () =>
@@ -61,7 +70,10 @@ export async function startDialectServer({ port = 0 } = {}): Promise<DialectServ
       case '/health':
         return void response.writeHead(self.health).end();
       case '/v1/models': {
-        const data = [{ id: 'base' }, ...[...self.adapters.keys()].map((id) => ({ id, parent: 'base' }))];
+        const data = [
+          { id: 'base', root: self.root },
+          ...[...self.adapters.keys()].map((id) => ({ id, parent: 'base' })),
+        ];
         return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ data }));
       }
       case '/v1/load_lora_adapter':
@@ -77,6 +89,16 @@ export async function startDialectServer({ port = 0 } = {}): Promise<DialectServ
         const answer = await self.complete(body, response);
         if (answer === undefined) return;
         return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+      }
+      case '/v1/completions': {
+        const ids = body['prompt'] as number[];
+        try {
+          const scores = self.score(ids).map((logprob, n) => ({ [ids[n + 1]!]: { logprob } }));
+          const answer = { choices: [{ prompt_logprobs: [null, ...scores] }] };
+          return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+        } catch (refused) {
+          return void error(response, 400, (refused as Error).message);
+        }
       }
       default:
         return void error(response, 404, 'Not Found');

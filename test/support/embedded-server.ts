@@ -10,6 +10,8 @@ export const python = join(root, '.venv', 'bin', 'python');
 
 export interface EmbeddedServer {
   url: string;
+  /** The id of the base model that it serves, as it says itself. */
+  base: string;
   stop(): Promise<void>;
 }
 
@@ -32,8 +34,11 @@ export async function startEmbeddedServer({
   const lines = createInterface({ input: child.stdout });
   const [line] = (await Promise.race([once(lines, 'line'), ended.then(() => [undefined])])) as [string | undefined];
   if (line === undefined) throw new Error(`the policy server did not start: ${stderr.join('').slice(-2000)}`);
+  const { url } = JSON.parse(line) as { url: string };
+  const { data } = (await (await fetch(`${url}/v1/models`)).json()) as { data: { root: string }[] };
   return {
-    url: (JSON.parse(line) as { url: string }).url,
+    url,
+    base: data[0]!.root,
     stop: async () => {
       child.stdin.end();
       await ended;

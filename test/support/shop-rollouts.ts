@@ -36,7 +36,11 @@ export async function baseRollouts({
     const tasks = (await environment.tasks('train')).slice(0, count).map(({ id }) => id);
     const { records } = await rollOut({
       environment,
-      client,
+      // Keys, and so seeds, are those of any model of this name.
+      client: {
+        ...client,
+        sample: (turn) => client.sample({ ...turn, policy: { ...turn.policy, base: server.base } }),
+      },
       store,
       tasks,
       seed,

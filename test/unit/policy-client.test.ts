@@ -11,7 +11,7 @@ import type { TurnRequest } from '../../src/policy/turn';
 import { modelName, type Part } from '../../src/policy/parts';
 import type { Merge } from '../../src/policy/merge';
 import { OutsideFailure } from '../../src/domain/failures';
-import { completion, refuse, startDialectServer, type DialectServer } from '../support/dialect-server';
+import { BASE, completion, refuse, startDialectServer, type DialectServer } from '../support/dialect-server';
 
 let root: string;
 let store: ArtifactStore;
@@ -46,7 +46,7 @@ function connect(
   return opened;
 }
 
-const base: FixedPolicy = { base: 'base@1', adapters: [] };
+const base: FixedPolicy = { base: BASE, adapters: [] };
 async function adapter(name: string): Promise<Part> {
   mkdirSync(join(root, name), { recursive: true });
   writeFileSync(join(root, name, 'adapter_config.json'), JSON.stringify({ name }));

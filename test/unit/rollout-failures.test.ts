@@ -110,7 +110,7 @@ test('failures of others than the environment leave the batch to be tried again'
 
 test.each<FailureType>([
   ...(['ArtifactDamaged', 'DiskFull', 'PythonFailed', 'BadInput'] as const),
-  ...(['AdapterRefused', 'PolicyServerWrong'] as const),
+  ...(['AdapterRefused', 'PolicyServerWrong', 'WrongBaseModel'] as const),
 ])(
   'what is wrong with what all rollouts need fails the batch at once, also where some are scored: %s',
   async (type) => {
