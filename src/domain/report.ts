@@ -84,6 +84,23 @@ const verdictSentenceSchema = z.strictObject({
 });
 export type VerdictSentence = z.infer<typeof verdictSentenceSchema>;
 
+/** The routed policy beside a baseline: `arm` minus `against`. */
+const comparisonSchema = z.strictObject({
+  arm: z.string(),
+  against: z.string(),
+  /** Of these two policies, on the test tasks. */
+  difference: figureSchema,
+  /** The same with an interval that holds for other trainings of the two as well; absent where nothing was compared. */
+  acrossTrainings: figureSchema.optional(),
+  /** `ahead` and `behind` only where that interval excludes zero. */
+  standing: z.enum(['ahead', 'behind', 'undecided', 'same_policy']),
+});
+export type ReportedComparison = z.infer<typeof comparisonSchema>;
+
+/** Which of the evaluated policies to ship, and why. */
+const recommendationSchema = z.strictObject({ arm: z.string(), ...verdictSentenceSchema.shape });
+export type Recommendation = z.infer<typeof recommendationSchema>;
+
 /** Of the form of report.json. A file of another one is refused, and `campaign run` writes it anew from what is stored. */
 export const REPORT_VERSION = 2;
 
@@ -136,8 +153,8 @@ const reportShape = z.strictObject({
   arms: z.array(armSchema).optional(),
   /** Training rollouts that baselines were held to: those of all adapters, trained to their last step. */
   budget: figureSchema.optional(),
-  /** Paired differences of the routed policy to each baseline: `arm` minus `against`. */
-  comparisons: z.array(z.strictObject({ arm: z.string(), against: z.string(), difference: figureSchema })).optional(),
+  /** The routed policy beside each baseline. */
+  comparisons: z.array(comparisonSchema).optional(),
   /** Where the target names groups of tasks; the last one is all of them. */
   groups: z.array(taskGroupSchema).optional(),
   published: publishedSchema.optional(),
@@ -183,6 +200,9 @@ const reportShape = z.strictObject({
         .optional(),
     })
     .optional(),
+  /** Absent where no policy was evaluated. */
+  recommendation: recommendationSchema.optional(),
+  /** Begins with the recommendation. */
   verdict: z.array(verdictSentenceSchema),
 });
 
@@ -200,5 +220,7 @@ export const reportSchema = reportShape.superRefine((report, context) => {
   }
 });
 export type Report = z.infer<typeof reportSchema>;
-/** A report before its verdict is computed. */
-export type ReportDraft = Omit<Report, 'verdict' | 'schemaVersion'>;
+/** A report before what follows from its figures is computed. */
+export type ReportDraft = Omit<Report, 'verdict' | 'recommendation' | 'comparisons' | 'schemaVersion'> & {
+  comparisons?: Pick<ReportedComparison, 'arm' | 'against' | 'difference'>[] | undefined;
+};

@@ -26,6 +26,8 @@ export const armSchema = z
     builtOn: z.array(z.string()).optional(),
     /** Of a baseline that learned from conversations that somebody brought: how many. */
     conversations: count.optional(),
+    /** Another row of which it is the very policy: the two are samples of one. */
+    sameAs: z.string().optional(),
     /** Of a baseline that the router may give conversations to. */
     routable: z.boolean().optional(),
     /** Training rollouts spent to choose what is evaluated from; of a baseline those within what the routed policy spent. */

@@ -30,8 +30,15 @@ nobody’s.</p>
 ${
   comparisons.length > 0 &&
   markup`<h3>Paired differences between arms</h3>${table({
-    head: ['arm', 'minus', 'difference', 'on single tasks'],
-    rows: comparisons.map(({ arm, against, difference }) => [arm, against, view(difference), testText(difference)]),
+    head: ['arm', 'minus', 'difference', 'on single tasks', 'over trainings too', 'standing'],
+    rows: comparisons.map(({ arm, against, difference, acrossTrainings, standing }) => [
+      arm,
+      against,
+      view(difference),
+      testText(difference),
+      view(acrossTrainings),
+      standing.replace('_', ' '),
+    ]),
   })}<p class="small quiet">p: ${TEST}.</p>`
 }
 <h3>Success against training rollouts</h3>
@@ -72,10 +79,11 @@ const armsTable = (arms: readonly Arm[], view: View): Markup =>
     ]),
   });
 
-const whatIs = ({ role, kind, routable, conversations, builtOn = [] }: Arm): Markup => {
+const whatIs = ({ role, kind, routable, conversations, sameAs, builtOn = [] }: Arm): Markup => {
   const more = `${conversations === undefined ? '' : `, ${conversations} conversations`}${routable ? ', routable' : ''}`;
   const of = builtOn.length > 0 && markup`<div class="quiet small">of ${builtOn.join(', ')}</div>`;
-  return markup`${role === 'baseline' ? `baseline ${kind ?? ''}${more}` : role}${of}`;
+  const same = sameAs !== undefined && markup`<div class="quiet small">the same policy as ${sameAs}</div>`;
+  return markup`${role === 'baseline' ? `baseline ${kind ?? ''}${more}` : role}${of}${same}`;
 };
 
 const training = (arm: Arm, view: View): Markup => {

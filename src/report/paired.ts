@@ -16,16 +16,26 @@ export const testText = ({ test }: Pick<Figure, 'test'>): string | undefined => 
   return `better on ${better} ${better === 1 ? 'task' : 'tasks'}, worse on ${worse}, p ${pText(p)}`;
 };
 
-/** Of the routed policy, against base and each baseline: `trace to base: +8.5 pt (2.0 to 15.0), better on 30 tasks, worse on 13, p 0.014`. */
+/**
+ * Of the routed policy, against base and each baseline: `trace to grpo_target: +4.5 pt (+1.0 to +8.5), better on 13 tasks, worse on 4, p 0.049;
+ * over trainings -6.3 to +15.3, undecided`.
+ */
 export const comparisonNotes = ({ arms = [], comparisons = [] }: Report): string[] => {
   const base = arms.find(({ role }) => role === 'base')?.name ?? 'base';
   const toBase = arms.flatMap(({ name, role, differenceToBase }) =>
     role === 'routed' && differenceToBase ? [{ arm: name, against: base, difference: differenceToBase }] : [],
   );
-  const notes = [...toBase, ...comparisons].map(({ arm, against, difference }) => {
+  const noteOf = ({ arm, against, difference }: (typeof toBase)[number]): string => {
     const value = `${valueText(difference)} (${spreadText(difference) ?? MISSING})`;
     return [`${arm} to ${against}: ${value}`, ...[testText(difference) ?? []].flat()].join(', ');
-  });
+  };
+  const notes = [
+    ...toBase.map(noteOf),
+    ...comparisons.map(({ acrossTrainings, standing, ...of }) => {
+      if (standing === 'same_policy') return `${of.arm} and ${of.against} are one policy`;
+      return acrossTrainings ? `${noteOf(of)}; over trainings ${spreadText(acrossTrainings)}, ${standing}` : noteOf(of);
+    }),
+  ];
   const tested = [...toBase, ...comparisons].some(({ difference }) => difference.test);
   return tested ? [...notes, `p: ${TEST}`] : notes;
 };

@@ -1,11 +1,18 @@
 /** Renders a report. Invariant: the verdict is computed here from the figures, whatever came in; report.json and report.html hold the same. */
 import { REPORT_VERSION, reportSchema, type Report, type ReportDraft } from '../domain/report';
 import { reportHtml } from './html';
+import { comparisonsOf, recommendationOf } from './recommendation';
 import { verdict } from './verdict';
 
 /** The whole report, checked. Throws a ZodError that names the field if the draft breaks the schema. */
 export const completeReport = (draft: ReportDraft): Report =>
-  reportSchema.parse({ ...draft, schemaVersion: REPORT_VERSION, verdict: verdict(draft) });
+  reportSchema.parse({
+    ...draft,
+    schemaVersion: REPORT_VERSION,
+    comparisons: comparisonsOf(draft),
+    recommendation: recommendationOf(draft),
+    verdict: verdict(draft),
+  });
 
 /** The two files' texts: report.json (indented) and report.html. */
 export const renderReport = ({ report }: { report: ReportDraft }): { json: string; html: string } => {

@@ -80,6 +80,7 @@ export const terminalTable = (report: Report, columns: number = WIDTH): string =
   const { shown, folded } = foldSums(arms ?? []);
   const line = (text: string): string => clip(text, width);
   const lines = [line(`${campaign.name}  ${campaign.status.replaceAll('_', ' ')}, stage ${campaign.stage}`)];
+  if (report.recommendation) lines.push('', ...wrap(report.recommendation.text, width));
   lines.push(...(baseCheck?.findings.map((finding) => line(`base model: ${finding}`)) ?? []));
   if (arms !== undefined && arms.length > 0)
     lines.push(

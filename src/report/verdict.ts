@@ -1,6 +1,6 @@
 /**
- * The verdict: plain sentences that follow from the figures by fixed rules. Invariant: "above", "below", "ahead" and "behind" are said
- * only where the difference counts (`direction`); nothing here is judged by a person or a model.
+ * The verdict: plain sentences that follow from the figures by fixed rules. Invariant: "above" and "below" are said only where the difference
+ * counts (`direction`), "ahead" only where other trainings would not change it (recommendation.ts); nothing here is judged by a person or a model.
  */
 import type { Figure } from '../domain/figure';
 import type { ReportDraft, VerdictSentence } from '../domain/report';
@@ -8,42 +8,22 @@ import type { Arm } from '../domain/reported-arms';
 import { direction } from '../domain/paired-statistics';
 import { isLearned } from '../domain/policy-names';
 import { valueText, wholeNumber } from './format';
-import { testText } from './paired';
+import { comparisonsOf, differenceText, points, recommendationOf, standingSentence } from './recommendation';
 import { level, say } from './sentence';
 import { capabilitySentence } from './capability-sentence';
 import { whereRoutingFails } from './solver-matrix';
 import { brokenText, failedPassesText, faultsText, trainingText } from './words';
 
-const points = (difference: number): string => {
-  const text = Math.abs(100 * difference).toFixed(1);
-  return `${text} point${text === '1.0' ? '' : 's'}`;
-};
-
-const compare = (
-  words: { arm: string; against: string; up: string; down: string },
-  difference: Figure,
-): VerdictSentence => {
-  if (difference.value === null) return say(`${words.arm} and ${words.against} share no evaluated task.`, difference);
+const toBase = (arm: string, against: string, difference: Figure): VerdictSentence => {
+  if (difference.value === null) return say(`${arm} and ${against} share no evaluated task.`, difference);
   const way = direction(difference.interval);
-  const tested = testText(difference);
-  const figures = `(${level(difference)}, n ${difference.n}${tested === undefined ? '' : `; ${tested}`})`;
+  const figures = `(${differenceText(difference)})`;
   const text =
     way === undefined
-      ? `${words.arm} cannot be told from ${words.against}: ${valueText(difference)} ${figures}.`
-      : `${words.arm} is ${points(difference.value)} ${way === 'up' ? words.up : words.down} ${words.against} ${figures}.`;
+      ? `${arm} cannot be told from ${against}: ${valueText(difference)} ${figures}.`
+      : `${arm} is ${points(difference.value)} ${way === 'up' ? 'above' : 'below'} ${against} ${figures}.`;
   return say(text, difference);
 };
-
-const reversed = (difference: Figure): Figure => ({
-  ...difference,
-  value: difference.value === null ? null : -difference.value,
-  interval: difference.interval && {
-    ...difference.interval,
-    low: -difference.interval.high,
-    high: -difference.interval.low,
-  },
-  test: difference.test && { ...difference.test, better: difference.test.worse, worse: difference.test.better },
-});
 
 const armSentences = (arms: readonly Arm[]): VerdictSentence[] =>
   arms.flatMap((arm) => {
@@ -54,29 +34,34 @@ const armSentences = (arms: readonly Arm[]): VerdictSentence[] =>
     const rate = arm.successRate;
     if (arm.role === 'base' && rate !== undefined && rate.value !== null)
       return [say(`${arm.name} solves ${valueText(rate)} of ${rate.n} test tasks (${level(rate)}).`, rate)];
-    // Single adapters are judged by their validation; a bound is no policy.
+    const same = arms.find(({ name }) => name === arm.sameAs);
+    if (same?.successRate && rate) {
+      const [own, other] = [rate, same.successRate];
+      return [
+        say(
+          `${arm.name} and ${same.name} are one policy: ${valueText(own)} and ${valueText(other)} are two samples of it.`,
+          own,
+          other,
+        ),
+      ];
+    }
+    // Single adapters have sentences of their own; a bound is no policy.
     if (arm.differenceToBase === undefined || (arm.role !== 'routed' && arm.role !== 'baseline')) return [];
     const against = arms.find(({ role }) => role === 'base')?.name ?? 'base';
-    return [compare({ arm: arm.name, against, up: 'above', down: 'below' }, arm.differenceToBase)];
+    return [toBase(arm.name, against, arm.differenceToBase)];
   });
 
 const comparisonSentences = (report: ReportDraft): VerdictSentence[] =>
-  (report.comparisons ?? []).map(({ arm, against, difference }) => {
-    const named = (name: string): Arm | undefined => report.arms?.find((a) => a.name === name);
-    const [own, other] = [named(arm), named(against)];
-    // The one that leads is named first.
-    const words = { up: 'ahead of', down: 'behind' };
-    const sentence =
-      direction(difference.interval) === 'down'
-        ? compare({ arm: against, against: arm, ...words }, reversed(difference))
-        : compare({ arm, against, ...words }, difference);
-    if (own === undefined || other === undefined) return sentence;
+  (comparisonsOf(report) ?? []).flatMap((comparison) => {
+    const { arm, against } = comparison;
+    const [own, other] = [arm, against].map((name) => report.arms?.find((one) => one.name === name));
+    const sentence = standingSentence(comparison);
+    if (own === undefined || other === undefined) return [sentence];
     const all = (one: Arm): string => `${one.name} ${valueText(one.allRollouts)}`;
     const rollouts =
       `Training rollouts: ${arm} ${trainingText(own)}, ${against} ${trainingText(other)}; ` +
       `all rollouts to come to it: ${all(own)}, ${all(other)}.`;
-    const behind = [own, other].flatMap((one) => [one.trainingRollouts.id, one.allRollouts.id]);
-    return { text: `${sentence.text} ${rollouts}`, behind: [...sentence.behind, ...behind] };
+    return [sentence, say(rollouts, ...[own, other].flatMap((one) => [one.trainingRollouts, one.allRollouts]))];
   });
 
 const selectionSentence = (selection: ReportDraft['selection']): VerdictSentence[] => {
@@ -172,8 +157,14 @@ const reservations = ({ campaign, leakage, rollouts }: ReportDraft): VerdictSent
   ];
 };
 
-/** The sentences in the order of the page: outcome first, then why, then reservations. */
-export const verdict = (report: ReportDraft): VerdictSentence[] => [
+/** The sentences in the order of the page: what to ship, then the outcome, then why, then reservations. What the first says is not repeated. */
+export const verdict = (report: ReportDraft): VerdictSentence[] => {
+  const first = recommendationOf(report);
+  const others = sentences(report).filter(({ text }) => !first?.text.includes(text));
+  return first === undefined ? others : [say(first.text, ...first.behind), ...others];
+};
+
+const sentences = (report: ReportDraft): VerdictSentence[] => [
   ...armSentences(report.arms ?? []),
   ...comparisonSentences(report),
   ...whereRoutingFails(report),

@@ -809,6 +809,9 @@ test('a router that is constant says what it gives', async () => {
   const evaluation = { ...record.evaluation!, policies };
   const constant = await built({ ...record, router: { ...record.router!, router }, evaluation });
   expect(constant.router).toMatchObject({ kind: 'learned', constant: 'base' });
+  // One policy in two rows: neither is held against the other.
+  expect(armOf(constant, 'trace').sameAs).toBe('base');
+  expect(constant.verdict[0]!.text).toContain('trace is base itself');
   // It predicted nothing.
   expect(constant.router!.choices!.map(({ probability }) => probability)).toEqual([undefined, undefined]);
   const page = (shown: Report) => renderReport({ report: shown }).html;
@@ -829,6 +832,7 @@ test('every interval has the level of the campaign', () => {
     'normal over tasks',
     'over seeds',
     'sign-flip test over tasks',
+    'sign-flip test over tasks, and trainings that differ by 5 points',
     'wilson',
   ]);
 });

@@ -31,13 +31,13 @@ test('says on how many single tasks, with the exact test, whichever arm is named
   trace.differenceToBase!.test = { better: 80, worse: 3, p: 1e-9 };
   const { difference } = draft.comparisons![0]!;
   difference.test = { better: 1, worse: 21, p: 0.0000109 };
-  Object.assign(difference, { value: -0.1, interval: { ...difference.interval!, low: -0.16, high: -0.04 } });
+  Object.assign(difference, { value: -0.14, interval: { ...difference.interval!, low: -0.2, high: -0.08 } });
   const said = completeReport(draft).verdict.map(({ text }) => text);
   expect(said).toContain(
     'trace is 38.5 points above base (95% interval +32.0 to +45.0, n 200; better on 80 tasks, worse on 3, p <0.001).',
   );
-  expect(said.find((text) => text.startsWith('grpo_target is 10.0 points ahead'))).toContain(
-    '(95% interval +4.0 to +16.0, n 200; better on 21 tasks, worse on 1, p <0.001)',
+  expect(said.join('\n')).toContain(
+    'grpo_target is 14.0 points ahead of trace (95% interval +8.0 to +20.0, n 200; better on 21 tasks, worse on 1, p <0.001; over',
   );
   const { html, json } = renderReport({ report: draft });
   expect(html).toContain('better on 1 task, worse on 21, p &lt;0.001');
@@ -45,5 +45,7 @@ test('says on how many single tasks, with the exact test, whichever arm is named
   expect(reportSchema.parse(JSON.parse(json)).comparisons![0]!.difference.test).toEqual(difference.test);
   const lines = terminalTable(completeReport(draft)).split('\n');
   expect(lines).toContain('trace to base: +38.5 pt (+32.0 to +45.0), better on 80 tasks, worse on 3, p <0.001');
-  expect(lines).toContain('trace to grpo_target: -10.0 pt (-16.0 to -4.0), better on 1 task, worse on 21, p <0.001');
+  expect(lines.join(' ').replace(/ +/g, ' ')).toContain(
+    'trace to grpo_target: -14.0 pt (-20.0 to -8.0), better on 1 task, worse on 21, p <0.001; over trainings -25.5 to -2.5, behind',
+  );
 });

@@ -148,12 +148,18 @@ describe('verdict', () => {
   test('names the arm that is ahead first, with the interval turned round', () => {
     const draft = reportFixture();
     const { difference } = draft.comparisons![0]!;
-    difference.value = -0.1;
-    Object.assign(difference.interval!, { low: -0.16, high: -0.04 });
+    difference.value = -0.14;
+    Object.assign(difference.interval!, { low: -0.2, high: -0.08 });
     expect(texts(draft)).toContain(
-      'grpo_target is 10.0 points ahead of trace (95% interval +4.0 to +16.0, n 200). Training rollouts: trace 4,608, grpo_target 3,072 ' +
-        '(trained on to 4,608); all rollouts to come to it: trace 8,516, grpo_target 3,612.',
+      'Training rollouts: trace 4,608, grpo_target 3,072 (trained on to 4,608); all rollouts to come to it: trace 8,516, grpo_target 3,612.',
     );
+    expect(texts(draft).join('\n')).toContain(
+      'grpo_target is 14.0 points ahead of trace (95% interval +8.0 to +20.0, n 200; over trainings, which differ by about 5 points, +2.5 to +25.5).',
+    );
+    expect(completeReport(draft).comparisons![0]).toMatchObject({
+      standing: 'behind',
+      acrossTrainings: { id: 'comparisons.trace.grpo_target.across_trainings', value: -0.14 },
+    });
   });
 
   test('splits the tasks that trace fails by whether any adapter solves them', () => {

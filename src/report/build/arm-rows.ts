@@ -9,7 +9,8 @@ import type { Iteration } from '../../domain/iterations';
 import type { CampaignRecord } from '../../domain/results';
 import type { RolloutSummary } from '../../domain/rollout-summary';
 import type { TrainingSummary } from '../../domain/iterations';
-import { sumName } from '../../domain/sums';
+import type { FixedPolicy } from '../../domain/rollout';
+import { sumName, sumPolicy } from '../../domain/sums';
 import type { Contents } from './counted';
 import { slug } from './figures';
 import { spentOn, type Spent } from './spent';
@@ -22,6 +23,8 @@ export interface Row {
   builtOn?: string[];
   conversations?: number;
   routable?: boolean;
+  /** Where it is one for all conversations, without the router's choice. */
+  policy?: FixedPolicy;
   spent: Spent;
   /** Of its test rollouts; absent where it has none. */
   rollouts?: RolloutSummary;
@@ -42,6 +45,7 @@ export function rowsOf({ record, contents }: { record: CampaignRecord; contents:
     {
       ...tested(record, base),
       role: 'base',
+      policy: { base: record.prepared.base, adapters: [] },
       spent: spentOn.base(on(base)),
       ...(baseHeldOut && { heldOut: baseHeldOut }),
     },
@@ -50,12 +54,19 @@ export function rowsOf({ record, contents }: { record: CampaignRecord; contents:
       if (!trained) return [];
       const spent = spentOn.adapter({ ...on(name), capability, record });
       const builtOn = parts && { builtOn: partNames({ parts }) };
-      return [{ ...tested(record, name), role: 'adapter', ...builtOn, spent, heldOut: trained.target.after }];
+      const { policy } = trained.best;
+      return [{ ...tested(record, name), role: 'adapter', ...builtOn, policy, spent, heldOut: trained.target.after }];
     }),
     ...(record.router?.sums ?? []).map((parts): Row => {
       const name = sumName(parts);
       const summed = capabilities.filter((capability) => parts.includes(capability.name));
-      return { ...tested(record, name), role: 'sum', spent: spentOn.sum({ ...on(name), capabilities: summed }) };
+      const policies = summed.flatMap(({ trained }) => (trained ? [trained.best.policy] : []));
+      return {
+        ...tested(record, name),
+        role: 'sum',
+        policy: sumPolicy(record.prepared.base, policies),
+        spent: spentOn.sum({ ...on(name), capabilities: summed }),
+      };
     }),
     ...(record.router?.learned ?? []).map(({ name }): Row => learnedRow({ name, record, contents })),
     { ...tested(record, routed), role: 'routed', spent: spentOn.routed({ ...on(routed), record }) },
@@ -70,7 +81,7 @@ export function rowsOf({ record, contents }: { record: CampaignRecord; contents:
         ...(builtOn && { builtOn }),
         ...(conversations !== undefined && { conversations }),
         spent: spentOn.baseline({ ...on(name), arm, record }),
-        ...(best && { heldOut: best.heldOut }),
+        ...(best && { heldOut: best.heldOut, policy: best.policy }),
         ...((training ?? iterations.length > 0) && { work }),
         ...(reason !== undefined && { reason }),
       };

@@ -7,6 +7,7 @@ import type { ReportDraft } from '../../domain/report';
 import { MAX_INLINE_TASKS, type Arm, type SolverMatrix } from '../../domain/reported-arms';
 import { policyNames } from '../../domain/policy-names';
 import type { CampaignRecord } from '../../domain/results';
+import type { FixedPolicy } from '../../domain/rollout';
 import { taskMeans } from '../../rollout/read';
 import { rowsOf, type Row } from './arm-rows';
 import type { Contents } from './counted';
@@ -24,14 +25,20 @@ export async function armsOf(o: {
   contents: Contents;
   /** Of the test split. */
   tasks: readonly Task[];
+  /** The option that the router gives everything to, where it does. */
+  constant: string | undefined;
   level: Level;
 }): Promise<Pick<ReportDraft, 'arms' | 'budget' | 'comparisons' | 'groups' | 'solverMatrix'>> {
-  const { store, record, contents, tasks, level } = o;
+  const { store, record, contents, tasks, constant, level } = o;
   if (!record.evaluation) return {};
   const rows = rowsOf({ record, contents });
   const columns = await columnsOf(store, rows);
   const arms: Arm[] = [];
-  for (const row of rows) arms.push(await reportedArm({ store, row, columns, level }));
+  for (const row of rows) {
+    const sameAs = row.role === 'routed' ? constant : firstWith(row.policy, rows)?.name;
+    const arm = await reportedArm({ store, row, columns, level });
+    arms.push({ ...arm, ...(sameAs !== undefined && sameAs !== row.name && { sameAs }) });
+  }
   return {
     arms,
     budget: budgetOf(record),
@@ -39,6 +46,13 @@ export async function armsOf(o: {
     ...groupsOf({ columns, tasks, level }),
     ...(await storedMatrix(store, rows, columns)),
   };
+}
+
+/** The first row of a policy: adapters that are the same by content, with the same weights and the same prompt, are one. */
+function firstWith(policy: FixedPolicy | undefined, rows: readonly Row[]): Row | undefined {
+  const contentOf = ({ adapters, prompt }: FixedPolicy): string =>
+    digest({ prompt, adapters: adapters.map(({ ref, weight }) => `${ref.sha256} ${weight}`).sort() });
+  return policy && rows.find((row) => row.policy && contentOf(row.policy) === contentOf(policy));
 }
 
 async function columnsOf(store: ArtifactStore, rows: readonly Row[]): Promise<Columns> {

@@ -38,7 +38,8 @@ export async function buildReport(o: {
   const selection = await selectionOf(store, record);
   const contents = await contentsOf(store, batchesToRead(record));
   const all = totals(record, contents);
-  const arms = await armsOf({ store, record, contents, tasks, level });
+  const router = await routerOf({ store, record, level });
+  const arms = await armsOf({ store, record, contents, tasks, constant: router.router?.constant, level });
   return {
     campaign: {
       name: campaign.name,
@@ -58,7 +59,7 @@ export async function buildReport(o: {
     cost: { ...all.cost, ...(await secondsPerRollout(store, record)), ...languageModelCost(spent, campaign) },
     ...selection,
     ...(await capabilitiesOf({ store, record, candidates: selection.selection?.candidates ?? [], level })),
-    ...(await routerOf({ store, record, level })),
+    ...router,
     ...arms,
     ...publishedOf(published, arms.groups ?? []),
     ...(leakage && { leakage }),
