@@ -68,15 +68,28 @@ export async function configDigest(o: { campaign: Campaign; file: string; regist
   const { campaign, file, registry = allKinds } = o;
   const folder = dirname(resolve(file));
   const relativePaths = withPaths({ campaign, registry, change: (path) => relative(folder, path) });
-  const rollouts = { ...campaign.rollouts, maxBrokenShare: undefined };
-  const terms = { budget: undefined, approval: undefined, rollouts };
+  const terms = { budget: undefined, approval: undefined };
   try {
     const analyst = await kindOf(registry.analysts, campaign.analyst).open(campaign.analyst, undefined);
     const synthesizer = await kindOf(registry.synthesizers, campaign.synthesizer).open(campaign.synthesizer, undefined);
-    return digest({ ...relativePaths, ...terms, analyst: analyst.identity, synthesizer: synthesizer.identity });
+    const opened = { analyst: analyst.identity, synthesizer: synthesizer.identity };
+    return digest({ ...relativePaths, ...terms, ...withoutMeans(campaign), ...opened });
   } catch (error) {
     throw new UserError(messageOf(error));
   }
+}
+
+/**
+ * Where and how fast it is worked, and how patiently, is in the key of no result: a policy server on another host, more at once, or other workers
+ * go on with the same campaign.
+ */
+function withoutMeans({ policyServer, rollouts }: Campaign): object {
+  const { kind } = policyServer;
+  return {
+    workers: undefined,
+    policyServer: kind === 'vllm' ? { kind, contextTokens: policyServer.contextTokens } : { kind },
+    rollouts: { ...rollouts, concurrency: undefined, maxAttempts: undefined, maxBrokenShare: undefined },
+  };
 }
 
 /** Digest of what may be changed under one name: what may be spent, what waits for approval, and how many rollouts may break. */

@@ -218,6 +218,29 @@ arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
       expect(termsDigest(loadCampaign({ file: raised }))).not.toBe(termsDigest(loadCampaign({ file: one })));
     }
   });
+
+  it('has a digest that says nothing of where, how fast and how patiently it is worked', async () => {
+    const digests = async (lines: string) => {
+      const file = write(base + lines);
+      const campaign = loadCampaign({ file });
+      return [await configDigest({ campaign, file }), termsDigest(campaign)];
+    };
+    const vllm = (rest: string) => `policyServer: { kind: vllm, url: 'http://127.0.0.1:8000'${rest} }\n`;
+    const [embedded, other] = [await digests(''), await digests(vllm(''))];
+    for (const lines of [
+      'policyServer: { kind: embedded, threads: 3, maxBatch: 5 }',
+      'rollouts: { concurrency: 3, maxAttempts: 7 }',
+      'workers: { pool: night, gpuSlots: 3, heartbeatSeconds: 77 }',
+    ])
+      expect(await digests(`${lines}\n`)).toEqual(embedded);
+    expect(await digests("policyServer: { kind: vllm, url: 'http://127.0.0.2:9', model: m, gpus: 2 }\n")).toEqual(
+      other,
+    );
+    // The context that a server has, and whether it is ours, decides rollouts.
+    expect(other).not.toEqual(embedded);
+    expect(await digests(vllm(', contextTokens: 4096'))).not.toEqual(other);
+    expect(await digests('rollouts: { perTask: 3 }\n')).not.toEqual(embedded);
+  });
 });
 
 describe('a mistake in a campaign file is one line with place, value and fix:', () => {
