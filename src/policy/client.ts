@@ -62,8 +62,10 @@ export function createPolicyClient({
         onWork,
       ),
     likeliest: ({ policy, messages, signal }) =>
-      adapters.withModel(policy, async (model) =>
-        parseLikeliest(await server.complete(likeliestBody({ model, messages }), signal)),
+      adapters.withModel(
+        policy,
+        async (model) =>
+          parseLikeliest(await server.complete(likeliestBody({ model, messages }), signal))[0]!.likeliest,
       ),
     reachable: server.reachable,
     close: server.close,

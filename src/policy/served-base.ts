@@ -1,12 +1,14 @@
 /**
- * Whether a policy server serves the base model that a policy is of. Invariant: nothing that another base has answered leaves the client: the
- * server is asked before the first request, and again, before an answer is handed on, where another one may have taken its place.
+ * Whether a policy server serves the base model that a policy is of, and samples from all of its distribution. Invariant: nothing that another base has
+ * answered leaves the client: the server is asked before the first request, and again, before an answer is handed on, where another one may have
+ * taken its place.
  */
 import type { ArtifactStore } from '../artifacts/store';
 import { isFailure, OutsideFailure } from '../domain/failures';
 import type { Adapters } from './adapters';
 import { hashOf, modelOf, readFingerprint } from './base-model';
 import type { PolicyServer } from './server';
+import { checkSampling } from './truncation';
 import { parseScores, scoreBody } from './wire';
 
 /**
@@ -23,11 +25,22 @@ interface ServedBase {
   baseId?: string | undefined;
 }
 
-/** Throws WrongBaseModel unless the server serves this base. Costs nothing as long as the server stays the one that was asked. */
+/** Throws WrongBaseModel unless the server serves this base, PolicyServerWrong if it samples otherwise than it is asked to. Costs nothing as long as the server stays the one that was asked. */
 export function createProof({ url, server, store, baseId }: ServedBase): (base: string) => Promise<void> {
   const proofs = new Map<string, { losses: number; proof: Promise<void> }>();
+  /** How often it had been away when it was seen to sample as it should: that costs some thousand tokens. */
+  let sampledAt: number | undefined;
 
   async function prove(wanted: string): Promise<void> {
+    const served = await server.models();
+    await proveBase(wanted, served);
+    const absences = server.absences();
+    if (isId(served.root) || sampledAt === absences) return;
+    await checkSampling({ url, server, model: served.base });
+    sampledAt = absences;
+  }
+
+  async function proveBase(wanted: string, { base, root }: Awaited<ReturnType<PolicyServer['models']>>): Promise<void> {
     const model = modelOf(wanted);
     const wrong = (serves: string) =>
       new OutsideFailure(
@@ -35,7 +48,6 @@ export function createProof({ url, server, store, baseId }: ServedBase): (base: 
         `policy server ${url} serves ${serves}, and the campaign wants ${model}: start the server with that model, or the worker with the ` +
           'POLICY_SERVER_URL of a server that has it',
       );
-    const { base, root } = await server.models();
     const told = isId(root) ? root : baseId;
     if (told !== undefined) {
       if (hashOf(told) !== hashOf(model)) throw wrong(isId(root) ? told : `${told} (CAMPAIGN_BASE_ID)`);
@@ -70,7 +82,7 @@ export function createProof({ url, server, store, baseId }: ServedBase): (base: 
   };
 }
 
-/** The embedded server says it; vLLM a path or a name of its own. */
+/** The embedded server says it, and samples as it is tested to; vLLM says a path or a name of its own. */
 const isId = (root: string | undefined): root is string => root !== undefined && /@[0-9a-f]{12}$/.test(root);
 
 const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[values.length >> 1] ?? NaN;

@@ -37,6 +37,8 @@ export interface PolicyServer {
   unloadAdapter(name: string): Promise<void>;
   /** How often a connection ended or an exchange failed by now: each time another server may have taken its place. */
   losses(): number;
+  /** How often nobody was there by now: each time it may have been started otherwise. */
+  absences(): number;
   /** Throws where it is not well, or not there. */
   health(): Promise<void>;
   reachable(): Promise<boolean>;
@@ -84,6 +86,7 @@ export function openPolicyServer({
   // One connection more than asked for: a health check must not wait behind completions.
   const pool = new Pool(origin, { connections: concurrency + 1 });
   let losses = 0;
+  let absences = 0;
   pool.on('disconnect', (_origin, _targets, error) => {
     // One that we closed since it was idle says nothing as long as another one is open: that would have ended with the server.
     if (!(error instanceof errors.InformationalError) || pool.stats.connected === 0) losses++;
@@ -109,6 +112,7 @@ export function openPolicyServer({
       signal?.throwIfAborted();
       const failure = failedExchange({ url, error });
       if (failure.retryable) losses++;
+      if (failure.type === 'PolicyServerUnavailable') absences++;
       throw failure;
     }
   }
@@ -152,6 +156,7 @@ export function openPolicyServer({
       }),
     unloadAdapter: (name) => post('/v1/unload_lora_adapter', { lora_name: name }),
     losses: () => losses,
+    absences: () => absences,
 
     health,
     reachable,

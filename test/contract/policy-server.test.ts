@@ -9,6 +9,8 @@ import { createShop } from '../../src/environments/shop';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import type { TurnRequest } from '../../src/policy/turn';
 import { createMerger } from '../../src/policy/merge';
+import { openPolicyServer } from '../../src/policy/server';
+import { checkSampling } from '../../src/policy/truncation';
 import type { Part } from '../../src/policy/parts';
 import { rollOut } from '../../src/rollout/engine';
 import { makeTinyModel, python, startEmbeddedServer, type EmbeddedServer } from '../support/embedded-server';
@@ -190,3 +192,17 @@ test('rollouts of the shop that are hinted hold the ids of the same conversation
     expect(turns).toEqual(prompts);
   }
 }, 60_000);
+
+test('it is seen to sample from all of its distribution, and not to where something cuts it off', async () => {
+  const direct = openPolicyServer({ url: server.url, concurrency: 32 });
+  const { base: name } = await direct.models();
+  try {
+    await checkSampling({ url: server.url, server: direct, model: name });
+    const cutOff = { complete: (body: object) => direct.complete({ ...body, top_p: 0.8 } as never) };
+    await expect(checkSampling({ url: server.url, server: cutOff, model: name })).rejects.toMatchObject({
+      type: 'PolicyServerWrong',
+    });
+  } finally {
+    direct.close();
+  }
+}, 120_000);

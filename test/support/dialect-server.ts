@@ -20,6 +20,8 @@ export interface DialectServer {
   complete: (body: Record<string, unknown>, response: ServerResponse) => unknown;
   /** Answers the next requests to load an adapter in place of the server, if it is there. */
   load?: (body: Record<string, unknown>, response: ServerResponse) => unknown;
+  /** Answers the requests that tell how a server samples: by itself as one that samples from all of its distribution. */
+  probe: (body: Record<string, unknown>) => unknown;
   /** What /health answers. */
   health: number;
   close(): Promise<void>;
@@ -35,6 +37,17 @@ export const completion = (message: object, finish_reason = 'stop') => ({
   prompt_token_ids: [1, 2, 3],
 });
 
+/** A completion of tokens of which half the probability has the likeliest one; each is that one, or one that is not told otherwise. */
+export function drawn(isLikeliest: readonly boolean[]): unknown {
+  const likeliest = Array.from({ length: 20 }, (_, n) => ({ token: `t${n}`, logprob: n === 0 ? Math.log(0.5) : -12 }));
+  const content = isLikeliest.map((first) => ({
+    ...(first ? likeliest[0]! : { token: 'x', logprob: -13 }),
+    top_logprobs: likeliest,
+  }));
+  const choice = { message: { content: 'x' }, finish_reason: 'length', token_ids: content.map(() => 5) };
+  return { choices: [{ ...choice, logprobs: { content } }], prompt_token_ids: [1] };
+}
+
 export async function startDialectServer({ port = 0 } = {}): Promise<DialectServer> {
   let connections = 0;
   const server: Server = createServer((request, response) => void handle(request, response));
@@ -47,6 +60,8 @@ export async function startDialectServer({ port = 0 } = {}): Promise<DialectServ
     root: BASE,
     score: (ids) => ids.slice(1).map(() => -1),
     complete: () => completion({ role: 'assistant', content: 'hello' }),
+    probe: ({ seed, max_tokens: tokens }) =>
+      drawn(Array.from({ length: Number(tokens) }, () => Number(seed) % 2 === 0)),
     health: 200,
     close: () =>
       new Promise((resolve) => {
@@ -86,7 +101,8 @@ export async function startDialectServer({ port = 0 } = {}): Promise<DialectServ
       case '/v1/chat/completions': {
         const model = String(body['model']);
         if (model !== 'base' && !self.adapters.has(model)) return void error(response, 404, `no model ${model}`);
-        const answer = await self.complete(body, response);
+        const isProbe = body['top_logprobs'] !== undefined && Number(body['max_tokens']) > 1;
+        const answer = await (isProbe ? self.probe(body) : self.complete(body, response));
         if (answer === undefined) return;
         return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
       }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
-import { BASE, completion, refuse, startDialectServer, type DialectServer } from '../support/dialect-server';
+import { BASE, completion, drawn, refuse, startDialectServer, type DialectServer } from '../support/dialect-server';
 
 const OTHER = 'base@ba9876543210';
 const ids = [3, 1, 4, 1, 5];
@@ -144,6 +144,32 @@ describe('a server that does not say which base it serves', () => {
     expect((await ask(connect(BASE))).message.content).toBe('hello');
     await expect(ask(connect(OTHER))).rejects.toMatchObject(wrong(/serves base@ba9876543210 \(CAMPAIGN_BASE_ID\)/));
     expect(asked('/v1/completions')).toBe(0);
+  });
+
+  test('samples from all of its distribution, which is seen once, and again after it was away', async () => {
+    const client = connect(BASE);
+    const probes = () => server.requests.filter(({ body }) => 'top_logprobs' in body).length;
+    for (let n = 0; n < 3; n++) await ask(client);
+    const once = probes();
+    expect(once).toBeGreaterThan(0);
+    server.complete = refuse(502, { message: 'bad gateway' });
+    await expect(ask(client)).rejects.toMatchObject({ type: 'PolicyServerError' });
+    server.complete = () => completion({ content: 'hello' });
+    await ask(client);
+    expect(probes()).toBe(once);
+    const { port } = new URL(server.url);
+    await server.close();
+    await expect(ask(client)).rejects.toMatchObject({ type: 'PolicyServerUnavailable' });
+    server = await startDialectServer({ port: Number(port) });
+    server.root = '/models/somebody/else';
+    server.probe = ({ max_tokens: tokens }) => drawn(Array.from({ length: Number(tokens) }, () => true));
+    await expect(ask(client)).rejects.toMatchObject({
+      type: 'PolicyServerWrong',
+      message: expect.stringMatching(
+        /of 1024 tokens 0 are beyond the 19 likeliest, .* 512 should be; .*--generation-config/,
+      ),
+    });
+    expect(server.requests.filter(({ body }) => 'max_tokens' in body && !('top_logprobs' in body))).toEqual([]);
   });
 
   test('but not where it says something else', async () => {
