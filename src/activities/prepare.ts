@@ -21,7 +21,7 @@ export function createPrepare({
   baseId,
 }: Dependencies): Pick<ControlActivities, 'prepare'> {
   return {
-    async prepare({ campaign }) {
+    async prepare({ campaign, until }) {
       const hashing = working('hash the base model');
       const model = await baseModelId({
         ...{ python, home, model: campaign.baseModel.path },
@@ -33,14 +33,14 @@ export function createPrepare({
       const environment = await environments.get(campaign.target);
       const description = await environment.describe();
       const { name, version, notes = [] } = description;
-      await checkParts(kinds, campaign, description);
+      if (until !== 'rollouts') await checkParts(kinds, campaign, description);
       const { progress } = working('read the tasks');
       progress(0, 2);
       const train = await environment.tasks('train');
       progress(1, 2);
       const test = await environment.tasks('test');
       progress(2, 2);
-      const plan = splitTasks({ campaign, train: train.map((t) => t.id), test: test.map((t) => t.id) });
+      const plan = splitTasks({ campaign, until, train: train.map((t) => t.id), test: test.map((t) => t.id) });
       const key = `plan/${digest({ name, version, seed: campaign.seed, plan })}`;
       const ref = await keptJson(store, { key, producer: 'prepare', inputs: [] }, () => plan);
       const sizes = Object.fromEntries(Object.entries(plan).map(([part, ids]) => [part, ids.length]));

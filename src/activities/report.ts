@@ -30,11 +30,13 @@ export function createWriteReport({
       const watched = heard(store, inputs.length, progress);
       const leakage = await checkLeakage({ store: watched, environments, record, progress });
       const { target } = record.campaign;
-      const tasks = await (await environments.get(target)).tasks('test');
+      const environment = await environments.get(target);
+      const tasks = await environment.tasks('test');
+      const trainTasks = await environment.tasks('train');
       const { published } = kindOf(kinds.environments, target);
       const parts = { ...(published && { published }), ...(leakage && { leakage }) };
       const spent = await spentOf({ store, campaign: record.campaign.name });
-      const report = await buildReport({ store: watched, record, tasks, spent, ...parts });
+      const report = await buildReport({ store: watched, record, tasks, trainTasks, spent, ...parts });
       const { json, html } = renderReport({ report });
       const [folder, aside] = [join(home, record.campaign.name), asideIn(home)];
       await replaceFile({ path: join(folder, 'report.json'), body: json, aside });

@@ -15,6 +15,7 @@ import type { Purpose } from '../domain/purposes';
 import type { Checkpoint, Iteration, TrainingSummary } from '../domain/iterations';
 import type { PlanPart, Prepared, SelectedCapability } from '../domain/results';
 import type { RolloutSummary } from '../domain/rollout-summary';
+import type { Stage } from '../domain/stages';
 import type { RoundFeedback, SelfTest } from '../domain/synthesis-round';
 import type { FixedPolicy, Hints, Policy, Sampling } from '../domain/rollout';
 
@@ -109,7 +110,8 @@ export interface FineTuneInput {
 }
 
 export interface ControlActivities {
-  prepare(input: { campaign: Campaign }): Promise<Prepared>;
+  /** `until`: the stage that the campaign stops after; what only later ones need is not looked at. */
+  prepare(input: { campaign: Campaign; until?: Stage }): Promise<Prepared>;
   select(input: {
     rule: SelectionRule;
     /** What was labeled: trajectories that are all the same select nothing. */

@@ -9,6 +9,7 @@ import { digest } from '../artifacts/hash';
 import type { Campaign } from '../domain/campaign';
 import { kindOf, type Kind, type KindSpec } from '../domain/kind';
 import { presetNames, presets, type PresetName } from '../domain/presets';
+import type { Stage } from '../domain/stages';
 import { registry as allKinds, type Registry } from '../registry';
 import { describeIssue } from './campaign-issues';
 import { findRemoved } from './campaign-removed';
@@ -62,10 +63,15 @@ export function loadCampaign(o: { file: string; overrides?: CampaignOverrides; r
 /**
  * Digest of everything a campaign file says that can change what comes out, for telling two campaigns of one name apart. Paths count relative to the file's folder, so
  * that a checkout can be moved; what analyst and synthesizer read from files counts by its contents.
- * @throws UserError if one of them can't be opened.
+ * @throws UserError if one of them can't be opened, and the campaign comes to them.
  */
-export async function configDigest(o: { campaign: Campaign; file: string; registry?: Registry }): Promise<string> {
-  const { campaign, file, registry = allKinds } = o;
+export async function configDigest(o: {
+  campaign: Campaign;
+  file: string;
+  until?: Stage | undefined;
+  registry?: Registry;
+}): Promise<string> {
+  const { campaign, file, until, registry = allKinds } = o;
   const folder = dirname(resolve(file));
   const relativePaths = withPaths({ campaign, registry, change: (path) => relative(folder, path) });
   const terms = { budget: undefined, approval: undefined };
@@ -75,6 +81,7 @@ export async function configDigest(o: { campaign: Campaign; file: string; regist
     const opened = { analyst: analyst.identity, synthesizer: synthesizer.identity };
     return digest({ ...relativePaths, ...terms, ...withoutMeans(campaign), ...opened });
   } catch (error) {
+    if (until === 'rollouts') return digest({ ...relativePaths, ...terms });
     throw new UserError(messageOf(error));
   }
 }

@@ -42,7 +42,7 @@ export async function startFile({
     },
   });
   refuseNameOfAnalysis({ home, name: campaign.name });
-  const digests = { configDigest: await configDigest({ campaign, file }), terms: termsDigest(campaign) };
+  const digests = { configDigest: await configDigest({ campaign, file, until }), terms: termsDigest(campaign) };
   const store = await openFolderStore(join(home.root, 'artifacts')).id();
   const temporal = await connect(at);
   try {

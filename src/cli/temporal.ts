@@ -10,7 +10,7 @@ import {
 import { ApplicationFailure, defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
 import type { Campaign } from '../domain/campaign';
 import type { FailureType } from '../domain/failures';
-import type { Stage } from '../domain/stages';
+import { stages, type Stage } from '../domain/stages';
 import { taskQueues } from '../domain/task-queues';
 import type { CampaignInput, Memo } from '../workflows/messages';
 import { searchAttributeNames, signalNames, workflowIds } from '../workflows/messages';
@@ -180,6 +180,14 @@ export const ofAnotherHome = (name: string, { status, taskQueue }: CampaignState
       `give this one its own name with --name, for example --name ${name}-2, name that home with --home, or use another TEMPORAL_NAMESPACE`,
   );
 
+/** The stage that it was started to stop after, if that is not the last one. */
+export function stoppedAfter(memo: Record<string, unknown> | undefined): Stage | undefined {
+  const { until } = (memo ?? {}) as StartMemo;
+  return until && until !== stages.at(-1) ? until : undefined;
+}
+
+export const stoppedText = (stage: Stage): string => `stopped after ${stage}`;
+
 const statusText = (name: string): string => name.toLowerCase().replaceAll('_', ' ');
 
 /** What can be done to a campaign that runs; through it, its children hear of it. */
@@ -212,7 +220,8 @@ export async function listCampaigns({
   })) {
     if (found.some(({ name }) => name === workflowId)) continue;
     const paused = status.name === 'RUNNING' && (memo as Memo | undefined)?.paused;
-    const said = paused ? 'paused' : statusText(status.name);
+    const stopped = status.name === 'COMPLETED' && stoppedAfter(memo);
+    const said = paused ? 'paused' : stopped ? stoppedText(stopped) : statusText(status.name);
     found.push({ name: workflowId, status: said, startedAt: startTime.getTime() });
   }
   return found;

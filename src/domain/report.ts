@@ -9,6 +9,7 @@ import { figureSchema, figuresIn, type Figure } from './figure';
 import { budgetSchema, spentSchema } from './language-model';
 import { purposeSchema } from './purposes';
 import { armSchema, MAX_INLINE_TASKS, solverMatrixSchema, taskGroupSchema } from './reported-arms';
+import { reportedEpisodeSchema } from './reported-evidence';
 import { reportedCapabilitySchema, reportedSelectionSchema } from './reported-capability';
 import { stages } from './stages';
 
@@ -143,6 +144,15 @@ const reportShape = z.strictObject({
           completionTokens: figureSchema.optional(),
         }),
       ),
+    })
+    .optional(),
+  /** The base model on the train tasks that it was rolled out on. */
+  base: z
+    .strictObject({
+      successRate: figureSchema,
+      meanReward: figureSchema,
+      groups: z.array(taskGroupSchema).optional(),
+      conversations: z.array(reportedEpisodeSchema),
     })
     .optional(),
   selection: reportedSelectionSchema.optional(),

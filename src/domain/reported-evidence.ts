@@ -111,11 +111,14 @@ export const reportedVersionSchema = z.strictObject({
 });
 export type ReportedVersion = z.infer<typeof reportedVersionSchema>;
 
-/** An episode of the base model in a synthesized environment. */
+/** An episode of the base model, as an example. */
 export const reportedEpisodeSchema = z.strictObject({
+  /** The rollout's key. */
+  rollout: z.string(),
   task: z.string(),
   outcome: z.enum(['failed', 'passed']),
   reward: z.number(),
+  stopReason: z.string(),
   /** The agent was shown the environment's hint, which is not among the messages. */
   hinted: z.literal(true).optional(),
   messages: z.array(reportedMessageSchema),

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { digest } from '../artifacts/hash';
 import type { Campaign } from '../domain/campaign';
 import { OutsideFailure } from '../domain/failures';
+import type { Stage } from '../domain/stages';
 
 const ids = z.array(z.string());
 /** Task ids by part. */
@@ -13,7 +14,14 @@ export type Plan = z.infer<typeof planSchema>;
  * Parts of the plan: the held-out tasks and the discovery tasks are disjoint parts of the train split; the router's are drawn from both;
  * the evaluation's from the test split, but for its first `evaluation.skip`. Counts of the campaign file are upper limits: a small target gives what it has.
  */
-export function splitTasks({ campaign, train, test }: { campaign: Campaign; train: string[]; test: string[] }): Plan {
+export function splitTasks(o: {
+  campaign: Campaign;
+  /** The stage that it stops after: what only later ones need is not asked for. */
+  until?: Stage | undefined;
+  train: string[];
+  test: string[];
+}): Plan {
+  const { campaign, until, train, test } = o;
   const { validation, rollouts, router, evaluation, seed } = campaign;
   const shuffled = shuffle(train, `${seed}/train`);
   const heldOut = shuffled.slice(0, Math.min(validation.targetTasks, Math.floor(train.length / 2)));
@@ -24,11 +32,11 @@ export function splitTasks({ campaign, train, test }: { campaign: Campaign; trai
       `the target has ${train.length} train and ${test.length} test tasks: it needs at least 2 and 1`,
     );
   }
-  if (evaluation.skip >= test.length) {
+  if (evaluation.skip >= test.length && until !== 'rollouts') {
     const problem = `evaluation.skip is ${evaluation.skip}, but the target has ${test.length} test tasks`;
     throw new OutsideFailure('BadInput', `${problem}; lower it to ${test.length - 1} or less`);
   }
-  checkGroups(campaign, discovery.length);
+  if (until !== 'rollouts') checkGroups(campaign, discovery.length);
   return {
     discovery,
     heldOut,

@@ -4,7 +4,7 @@ import { lineageCommand, shortSha } from './format';
 import { longText } from './long-text';
 import { markup, type Markup } from './markup';
 
-const roles = { system: 'system', user: 'user', assistant: 'agent', tool: 'result' } as const;
+export const roles = { system: 'system', user: 'user', assistant: 'agent', tool: 'result' } as const;
 
 export const messagesView = (messages: readonly ReportedMessage[], cited?: number): Markup =>
   markup`<div class="conversation">${messages.map(

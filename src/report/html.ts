@@ -1,6 +1,7 @@
 /** report.html. Invariant: one self-contained file: no script, nothing fetched, every text escaped (markup.ts). */
 import type { Report } from '../domain/report';
 import { armsSection } from './arms-section';
+import { baseSection } from './base-section';
 import { capabilitiesSection } from './capabilities-section';
 import { faultsSection } from './evidence-section';
 import { groupsSection } from './groups-section';
@@ -18,6 +19,7 @@ ${headerSection(report)}
 ${verdictSection(report)}
 ${armsSection(report)}
 ${groupsSection(report)}
+${baseSection(report)}
 ${solverMatrixSection(report)}
 ${selectionSection(report)}
 ${faultsSection(report)}

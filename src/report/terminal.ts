@@ -6,6 +6,7 @@ import type { Report } from '../domain/report';
 import { MISSING, shortPercent, spreadText, valueText, wholeNumber } from './format';
 import { foldSums } from './arm-names';
 import { comparisonNotes } from './paired';
+import { baseLines } from './terminal-base';
 import { align, clip, wrap } from './terminal-columns';
 import { groupNotes, groupRows } from './terminal-groups';
 import { capabilityNotes, costNotes, foldedNotes, routerNotes, selectionNotes } from './terminal-notes';
@@ -82,6 +83,7 @@ export const terminalTable = (report: Report, columns: number = WIDTH): string =
   const lines = [line(`${campaign.name}  ${campaign.status.replaceAll('_', ' ')}, stage ${campaign.stage}`)];
   if (report.recommendation) lines.push('', ...wrap(report.recommendation.text, width));
   lines.push(...(baseCheck?.findings.map((finding) => line(`base model: ${finding}`)) ?? []));
+  lines.push(...baseLines(report, width));
   if (arms !== undefined && arms.length > 0)
     lines.push(
       '',

@@ -5,7 +5,7 @@ import type { ReportedEpisode, ReportedVersion } from '../domain/reported-eviden
 import { calibrationsOf, aidsText } from './calibrations';
 import { messagesView } from './conversation';
 import { sourceView } from './figure-view';
-import { wholeNumber } from './format';
+import { shortSha, wholeNumber } from './format';
 import { longText } from './long-text';
 import { markup, type Markup } from './markup';
 
@@ -56,6 +56,15 @@ const diffView = ({ round, version: { changes } }: ReportedRound): Markup | unde
   }`;
 };
 
-const episodeView = ({ task, outcome, reward, hinted, messages, missing }: ReportedEpisode): Markup =>
-  markup`<details class="seen"><summary>Sample episode: ${task}, ${outcome} <span class="quiet">reward ${reward}${hinted && ', shown the hint'}</span></summary>
+export const episodeView = ({
+  rollout,
+  task,
+  outcome,
+  reward,
+  stopReason,
+  hinted,
+  messages,
+  missing,
+}: ReportedEpisode): Markup =>
+  markup`<details class="seen"><summary>Sample episode: ${task}, ${outcome} <span class="quiet">reward ${reward}${hinted && ', shown the hint'}, ended by ${stopReason.replaceAll('_', ' ')}; <code>${shortSha(rollout)}</code></span></summary>
 ${messagesView(messages)}${missing !== undefined && markup`<div class="small quiet">${missing} more messages are in the artifact</div>`}</details>`;

@@ -73,7 +73,7 @@ export const brokenText = ({ rollouts }: Pick<ReportDraft, 'rollouts'>): string 
     return { type, ...at, count: value ?? 0 };
   });
   const why = causes.length > 0 ? `: ${causesText(causes, broken)}` : '';
-  return `${wholeNumber(broken)} rollouts broke and are in no figure of success${why}`;
+  return `${wholeNumber(broken)} ${broken === 1 ? 'rollout broke and is' : 'rollouts broke and are'} in no figure of success${why}`;
 };
 
 /** What validation says of an adapter: `helps`, `gamed`, `no gain`. */

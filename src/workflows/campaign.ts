@@ -29,7 +29,7 @@ export const campaignWorkflow = (arms: readonly ArmKind[]) =>
     const startedAt = Date.now();
     const status = new CampaignStatus(given);
     const prepared = await status.gate.step(() =>
-      control(given, 'check the parts and split the tasks').prepare({ campaign: given }),
+      control(given, 'check the parts and split the tasks').prepare({ campaign: given, ...(until && { until }) }),
     );
     const { pool } = prepared;
     // Whoever starts workers later has to know it.

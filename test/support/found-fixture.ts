@@ -99,9 +99,11 @@ export const foundFixture = (): ReportDraft => {
   capabilities![3]!.calibration = structuredClone(hinted);
   capabilities![0]!.episodes = [
     {
+      rollout: 'e'.repeat(64),
       task: 'seed-0',
       outcome: 'failed',
       reward: 0.1,
+      stopReason: 'user_stop',
       hinted: true,
       messages: [
         message(0, 'system', 'Follow the policy. '.repeat(60)),

@@ -243,6 +243,13 @@ arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
   });
 });
 
+it('has a digest where what only later stages read is not there yet', async () => {
+  const file = write(`${base}analyst: { kind: given, capabilities: none.json }\n`);
+  const campaign = loadCampaign({ file });
+  await expect(configDigest({ campaign, file })).rejects.toThrow('none.json');
+  expect(await configDigest({ campaign, file, until: 'rollouts' })).toMatch(/^[0-9a-f]+$/);
+});
+
 describe('a mistake in a campaign file is one line with place, value and fix:', () => {
   const cases: [string, string, string][] = [
     ['a typo', `${base}trainning: {}\n`, "mine.yaml:7 unknown field 'trainning'; did you mean 'training'?"],

@@ -87,6 +87,16 @@ test('preparing: every piece of the base model that was hashed, every list of ta
   expect(beats).toContainEqual({ kind: 'analysis', title: 'read the tasks', done: 2, total: 2 });
 });
 
+test('what only later stages need is no lack of a campaign that stops after its rollouts', async () => {
+  const target = { kind: 'process', command: [process.execPath, join(__dirname, '../support/two-party.mjs')] };
+  const synthesizer = { kind: 'given', modules: '/no/modules' };
+  const own = campaignSchema.parse({ ...campaign, target, synthesizer, arms: [] });
+  await expect(run(activities.prepare, { campaign: own })).rejects.toThrow('/no/modules');
+  const analysis = run(activities.prepare, { campaign: { ...own, synthesizer: { kind: 'generators' } } });
+  await expect(analysis).rejects.toThrow('analyst.kind is "rules"');
+  expect((await run(activities.prepare, { campaign: own, until: 'rollouts' })).result.target.name).toBe('phone');
+});
+
 test('the pool is that of the store and of the base model, unless the campaign file names one', async () => {
   const prepared = async (over: object) =>
     (await run(activities.prepare, { campaign: campaignSchema.parse({ ...campaign, ...over }) })).result;

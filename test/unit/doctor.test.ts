@@ -19,6 +19,7 @@ import { doctorLines } from '../../src/cli/doctor';
 import { freePort } from '../../src/cli/ports';
 import { homeAt, pythonPath } from '../../src/cli/project';
 import type { Campaign } from '../../src/domain/campaign';
+import type { Stage } from '../../src/domain/stages';
 import type { EnvironmentDescription } from '../../src/domain/environment';
 import { defineKind } from '../../src/domain/kind';
 import { registry } from '../../src/registry';
@@ -232,6 +233,25 @@ describe('a campaign’s needs', () => {
     expect(checks[2]?.detail).toMatch(/^synthesizer\.modules: \/no\/modules cannot be read/);
   });
 
+  it('parts that work on the rollouts are no lack of a run that stops after these', async () => {
+    const over = {
+      synthesizer: { kind: 'given', modules: '/no/modules' },
+      evaluation: { ...campaign().evaluation, skip: 100_000 },
+    };
+    const checks = (until: Stage) => checkTarget(campaign(over), homeAt(temporary()), { until });
+    expect((await checks('selection')).filter(({ ok }) => !ok).map(({ name }) => name)).toEqual([
+      'target environment',
+      'synthesizer',
+    ]);
+    const all = await checks('rollouts');
+    expect(all.filter(({ ok }) => !ok)).toEqual([]);
+    expect(warningsOf(all)).toEqual([
+      expect.stringMatching(
+        /^synthesizer: needed after the rollouts: .*\/no\/modules.*; correct the field synthesizer/,
+      ),
+    ]);
+  });
+
   it('kinds of somebody else are asked like the project’s own', async () => {
     const analyst = defineKind({
       kind: 'mine',
@@ -246,8 +266,7 @@ describe('a campaign’s needs', () => {
       }),
     });
     const checks = await checkTarget({ ...campaign(), analyst: { kind: 'mine' } }, homeAt(temporary()), {
-      ...registry,
-      analysts: [analyst],
+      registry: { ...registry, analysts: [analyst] },
     });
     expect(checks[1]).toMatchObject({ ok: false, detail: 'shop is not for me' });
   });

@@ -53,7 +53,9 @@ describe('page', () => {
     );
     expect(html).toContain('7 more lines are in the artifacts');
     expect(html).toContain('accepted with hints on 50% of the rollouts, rejected: too narrow');
-    expect(html).toContain('Sample episode: seed-0, failed <span class="quiet">reward 0.1, shown the hint</span>');
+    expect(html).toContain(
+      'Sample episode: seed-0, failed <span class="quiet">reward 0.1, shown the hint, ended by user stop; <code>eeeeeeee</code></span>',
+    );
   });
 
   test('a calibration with hints stands beside the one without, and a training with hints says so', () => {

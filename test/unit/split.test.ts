@@ -1,10 +1,12 @@
 /** How a target's tasks are dealt out, and what is refused before any work. */
 import { campaignSchema } from '../../src/domain/campaign';
+import type { Stage } from '../../src/domain/stages';
 import { splitTasks } from '../../src/environments/split';
 
 const ids = (prefix: string, n: number) => Array.from({ length: n }, (_, i) => `${prefix}-${i}`);
-const split = (o: { train: number; groupsPerStep: number; arms?: object[]; skip?: number }) =>
+const split = (o: { train: number; groupsPerStep: number; arms?: object[]; skip?: number; until?: Stage }) =>
   splitTasks({
+    until: o.until,
     campaign: campaignSchema.parse({
       name: 'split',
       target: { kind: 'builtin', name: 'shop' },
@@ -30,6 +32,12 @@ test('test tasks that were read already are left out', () => {
   expect(() => split({ ...setting, skip: 4 })).toThrow(
     'evaluation.skip is 4, but the target has 4 test tasks; lower it to 3 or less',
   );
+});
+
+test('a campaign that stops after its rollouts is not asked for what only later stages need', () => {
+  const wrong = { train: 30, groupsPerStep: 32, skip: 4 };
+  expect(split({ ...wrong, until: 'rollouts' })).toMatchObject({ evaluation: [] });
+  expect(() => split({ ...wrong, until: 'selection' })).toThrow('evaluation.skip is 4');
 });
 
 test('a step takes no task twice: fewer tasks than groups are refused where an arm trains on the target', () => {

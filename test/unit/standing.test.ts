@@ -56,11 +56,11 @@ const snapshot = (over: Partial<Snapshot> = {}): Snapshot => ({
 });
 const completed = { status: 'COMPLETED', closedAt: startedAt + 221_000, stage: 'evaluation' as const, activities: [] };
 
-function writeReport(name: string): string {
+function writeReport(name: string, over: object = {}): string {
   mkdirSync(join(home, name), { recursive: true });
   const draft = reportFixture();
   const file = join(home, name, 'report.json');
-  writeFileSync(file, renderReport({ report: { ...draft, campaign: { ...draft.campaign, name } } }).json);
+  writeFileSync(file, renderReport({ report: { ...draft, campaign: { ...draft.campaign, name, ...over } } }).json);
   return file;
 }
 
@@ -114,6 +114,18 @@ describe('without a server', () => {
     expect(text).toMatch(
       /as of 20\S+ \S+ UTC; no Temporal server of this home is running: `campaign run FILE` goes on from what is done, `campaign serve` brings the UI back$/,
     );
+  });
+
+  it('status says after which stage one stopped, from either file', async () => {
+    await writeStatus({ home, snapshot: snapshot({ ...completed, stage: 'rollouts', stoppedAfter: 'rollouts' }) });
+    expect((await campaignCommand(home, 'status', 'demo')).text).toMatch(
+      /^demo · seed 1 · stopped after rollouts 3m41s\n/,
+    );
+    writeReport('other', { status: 'stopped_at_stage', stage: 'selection' });
+    expect((await campaignCommand(home, 'status')).text).toMatch(/^other +stopped after selection /m);
+    expect(JSON.parse((await campaignCommand(home, 'status', 'other', '--json')).text)).toMatchObject({
+      stoppedAfter: 'selection',
+    });
   });
 
   it('status shows one that completed, from either file, and its report', async () => {

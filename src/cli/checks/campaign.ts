@@ -5,37 +5,41 @@ import type { Campaign } from '../../domain/campaign';
 import type { Environment, EnvironmentDescription } from '../../domain/environment';
 import { isFailure } from '../../domain/failures';
 import { kindOf } from '../../domain/kind';
+import type { Stage } from '../../domain/stages';
 import { describeSpec, openEnvironment } from '../../environments/open';
 import { splitTasks } from '../../environments/split';
 import { registry as allKinds, type Registry } from '../../registry';
 import { messageOf } from '../errors';
 import { homeAt, type Home } from '../project';
 import { checkTemplate } from './base-model';
-import { failed, passed, warned, type Check } from './check';
+import { afterRollouts, failed, passed, warned, type Check } from './check';
 import { checkParts, toldBy } from './parts';
 
 /** Opens the target and lets it describe itself and list its tasks, for which it has as long as in the campaign; opens the parts that work on it and asks them whether they can. */
 export async function checkTarget(
   campaign: Campaign,
   home: Home = homeAt('.campaigns'),
-  registry: Registry = allKinds,
+  { registry = allKinds, until }: { registry?: Registry; until?: Stage | undefined } = {},
 ): Promise<Check[]> {
-  const { target, description } = await describe(campaign, home, registry.environments);
+  const { target, description } = await describe({ campaign, home, until, kinds: registry.environments });
   const template = description && checkTemplate(campaign, description);
   const notes = (description?.notes ?? []).map((note) => warned('target environment', note));
   return [
     target,
     ...notes,
     ...(template ? [template] : []),
-    ...(await checkParts({ campaign, description, registry })),
+    ...afterRollouts(await checkParts({ campaign, description, registry }), until),
   ];
 }
 
-async function describe(
-  campaign: Campaign,
-  home: Home,
-  kinds: Registry['environments'],
-): Promise<{ target: Check; description?: EnvironmentDescription }> {
+async function describe(o: {
+  campaign: Campaign;
+  home: Home;
+  /** The stage that it stops after. */
+  until: Stage | undefined;
+  kinds: Registry['environments'];
+}): Promise<{ target: Check; description?: EnvironmentDescription }> {
+  const { campaign, home, until, kinds } = o;
   const { target } = campaign;
   let opened: Environment | undefined;
   try {
@@ -44,7 +48,7 @@ async function describe(
     opened = await openEnvironment(target, { store, partners: {}, kinds });
     const description = await opened.describe();
     const { name, version } = description;
-    const wrong = await wrongCounts(campaign, opened);
+    const wrong = await wrongCounts(campaign, opened, until);
     if (wrong !== undefined)
       return {
         target: failed('target environment', wrong, 'correct the campaign file, or give the target more tasks'),
@@ -61,10 +65,10 @@ async function describe(
 }
 
 /** What the campaign asks for and the target's tasks don't give. */
-async function wrongCounts(campaign: Campaign, opened: Environment): Promise<string | undefined> {
+async function wrongCounts(campaign: Campaign, opened: Environment, until?: Stage): Promise<string | undefined> {
   const [train, test] = await Promise.all([opened.tasks('train'), opened.tasks('test')]);
   try {
-    splitTasks({ campaign, train: train.map(({ id }) => id), test: test.map(({ id }) => id) });
+    splitTasks({ campaign, until, train: train.map(({ id }) => id), test: test.map(({ id }) => id) });
     return undefined;
   } catch (error) {
     if (isFailure(error, 'BadInput')) return error.message;

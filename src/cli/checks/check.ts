@@ -1,4 +1,5 @@
 /** One thing that a campaign needs, looked at before any work starts. */
+import type { Stage } from '../../domain/stages';
 import { UserError } from '../errors';
 
 export interface Check {
@@ -21,13 +22,19 @@ export const failed = (name: string, detail: string, fix?: string): Check => ({
 
 export const warned = (name: string, detail: string): Check => ({ name, ok: true, warning: true, detail });
 
+/** Of what works on the base rollouts: nothing is lacking in a run that stops after these. */
+export const afterRollouts = (checks: readonly Check[], until: Stage | undefined): Check[] =>
+  checks.map((check) =>
+    check.ok || until !== 'rollouts' ? check : warned(check.name, `needed after the rollouts: ${textOf(check)}`),
+  );
+
+const textOf = ({ detail, fix }: Check): string => [detail, fix].filter(Boolean).join('; ');
+
 export const warningsOf = (checks: readonly Check[]): string[] =>
   checks.filter(({ warning }) => warning).map(({ name, detail }) => `${name}: ${detail}`);
 
 /** @throws UserError naming the first thing that is missing, with the others as its evidence. */
 export function requireAll(checks: Check[]): void {
-  const lines = checks
-    .filter(({ ok }) => !ok)
-    .map(({ name, detail, fix }) => `${name}: ${[detail, fix].filter(Boolean).join('; ')}`);
+  const lines = checks.filter(({ ok }) => !ok).map((check) => `${check.name}: ${textOf(check)}`);
   if (lines[0]) throw new UserError(lines[0], lines.slice(1));
 }

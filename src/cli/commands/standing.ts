@@ -92,6 +92,7 @@ export function lastKnown({ home, name }: { home: string; name: string }): Known
     startedAt: Date.parse(startedAt),
     closedAt,
     stage,
+    ...(status === 'stopped_at_stage' && { stoppedAfter: stage }),
     asOf: closedAt,
     activities: [],
     children: [],

@@ -12,7 +12,7 @@ import { configDigest, loadCampaign, termsDigest, type CampaignOverrides } from 
 import { checkBridge } from '../checks/bridge';
 import { checkModel } from '../checks/base-model';
 import { checkTarget } from '../checks/campaign';
-import { requireAll, warningsOf } from '../checks/check';
+import { afterRollouts, requireAll, warningsOf } from '../checks/check';
 import { checkBuild, checkHome, checkTemporal } from '../checks/machine';
 import { checkKeys } from '../checks/language-models';
 import { checkPartners } from '../checks/partners';
@@ -45,6 +45,7 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
   const campaign = loadCampaign({ file, overrides: options });
   const home = homeOf(options);
   refuseNameOfAnalysis({ home, name: campaign.name });
+  const { until } = options;
   const python = await checkPython();
   const checks = [
     checkHome(home, campaign),
@@ -54,9 +55,9 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
     await checkModel(campaign, python.every(({ ok }) => ok) ? pythonPath() : undefined),
     await checkPolicyServer(campaign),
     ...checkBridge(campaign),
-    ...(await checkTarget(campaign, home)),
+    ...(await checkTarget(campaign, home, { until })),
     ...(await checkPartners(campaign)),
-    ...checkKeys(campaign),
+    ...afterRollouts(checkKeys(campaign), until),
   ];
   requireAll(checks);
   const work = async (run: SupervisedRun) => {
@@ -70,7 +71,7 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
         ...server,
         options,
         ...{ campaign, store, pool },
-        configDigest: await configDigest({ campaign, file }),
+        configDigest: await configDigest({ campaign, file, until }),
         terms: termsDigest(campaign),
       });
     } finally {
@@ -135,10 +136,10 @@ async function runToEnd(run: Prepared): Promise<number> {
 
 /** Table, page and link. Where stdout is JSON lines, the table goes to stderr, unless --json says that nobody reads it. */
 function printSummary({ home, options, campaign, output, link }: Prepared): void {
-  const { table, report } = readSummary({ home, name: campaign.name });
+  const { table, report, result } = readSummary({ home, name: campaign.name });
   const places = [`report   ${report}`, ...(link ? [`workflow ${link}`] : [])];
   if (isTerminal() && !options.json) return output.note('report', ['', table, '', ...places].join('\n'));
-  output.note('report', places.map((place) => place.replace(/ +/, ' ')).join(', '));
+  output.note('report', places.map((place) => place.replace(/ +/, ' ')).join(', '), { result });
   if (link) output.note('services', '`campaign serve` brings Temporal’s UI back');
   if (!options.json) process.stderr.write(`${table}\n`);
 }

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { reportSchema, type Report } from '../../domain/report';
+import { shortEpisode } from '../../report/terminal-base';
 import { terminalTable } from '../../report/terminal';
 import { messageOf, UserError } from '../errors';
 import type { Home } from '../project';
@@ -12,6 +13,8 @@ export interface CampaignSummary {
   table: string;
   /** Path of report.html. */
   report: string;
+  /** The same for programs, as report.json has it. */
+  result: Pick<Report, 'rollouts' | 'base'> & Pick<Report['campaign'], 'status' | 'stage'>;
 }
 
 /** A report that is missing or no report. */
@@ -38,7 +41,13 @@ export function readSummary({ home, name }: { home: Home; name: string }): Campa
     const why = error instanceof z.ZodError ? z.prettifyError(error).replace(/\s*\n\s*/g, ' ') : messageOf(error);
     throw new ReportLost(file, `damaged (${why})`, 'the same `campaign run` writes it anew');
   }
-  return { table: terminalTable(report, process.stdout.columns), report: join(home.root, name, 'report.html') };
+  const { campaign, rollouts, base } = report;
+  const { status, stage } = campaign;
+  return {
+    table: terminalTable(report, process.stdout.columns),
+    report: join(home.root, name, 'report.html'),
+    result: { status, stage, ...(rollouts && { rollouts }), ...(base && { base: { ...base, conversations: base.conversations.map(shortEpisode) } }) },
+  };
 }
 
 /** What is wrong with the report of a campaign that has ended; undefined if nothing is. */

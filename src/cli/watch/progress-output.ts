@@ -5,8 +5,8 @@ import type { Snapshot } from './snapshot';
 import { frameLines, LiveTree } from './terminal';
 
 export interface ProgressOutput {
-  /** Something that happened beside the campaign itself: a service started, died, was stopped. */
-  note(stage: string, detail: string): void;
+  /** Something that happened beside the campaign itself: a service started, died, was stopped. `facts` are for programs alone. */
+  note(stage: string, detail: string, facts?: object): void;
   show(snapshot: Snapshot): void;
   /** Where Temporal's UI shows the campaign. */
   link?: string;
@@ -36,8 +36,8 @@ export function createProgressOutput(options: {
   const changes = new Changes(rates);
   const write = (line: object) => void out.write(`${JSON.stringify(line)}\n`);
   return {
-    note: (stage, detail) =>
-      write({ time: new Date().toISOString(), ...(campaign ? { campaign } : {}), stage, detail }),
+    note: (stage, detail, facts) =>
+      write({ time: new Date().toISOString(), ...(campaign ? { campaign } : {}), stage, detail, ...facts }),
     show: (snapshot) => changes.since(snapshot, Date.now()).forEach(write),
   };
 }

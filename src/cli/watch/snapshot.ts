@@ -15,7 +15,7 @@ import {
   type Memo,
 } from '../../workflows/messages';
 import { UserError } from '../errors';
-import { isNoAnswer, isServerAway, type Temporal } from '../temporal';
+import { isNoAnswer, isServerAway, stoppedAfter, type Temporal } from '../temporal';
 import { failureTypeOf, reasonInWords } from './reasons';
 
 /** A query waits for a worker; a campaign whose workers are away is shown by what the server knows. */
@@ -74,6 +74,8 @@ export interface Snapshot extends CodeState {
   failure?: string;
   /** The stage that began last. */
   stage?: Stage;
+  /** The one that it was to stop after, if it has completed up to there. */
+  stoppedAfter?: Stage;
   /** Undefined if no worker answers and nothing is known from before. */
   progress?: CampaignProgress;
   /** When `progress` was so, if no worker answers now. */
@@ -113,6 +115,7 @@ export async function takeSnapshot(temporal: Temporal, name: string): Promise<Sn
     ...pending.map(({ workflowId }) => childSnapshot(temporal, childOf(workflowId ?? ''))),
   ]);
   const stage = typedSearchAttributes.get(stageAttribute);
+  const stopped = status.name === 'COMPLETED' ? stoppedAfter(memo) : undefined;
   const knownStage = stages.find((one) => one === stage);
   return {
     name,
@@ -123,6 +126,7 @@ export async function takeSnapshot(temporal: Temporal, name: string): Promise<Sn
     ...(closeTime ? { closedAt: closeTime.getTime() } : {}),
     ...(failure ? { failure } : {}),
     ...(knownStage ? { stage: knownStage } : {}),
+    ...(stopped ? { stoppedAfter: stopped } : {}),
     ...(progress ? { progress } : {}),
     ...codeStateOf(execution),
     activities: activitiesOf(execution),

@@ -112,6 +112,7 @@ const lastStatusSchema = z.object({
     failure: z.string().optional(),
     failures: z.number().optional(),
     stage: z.enum(stages).optional(),
+    stoppedAfter: z.enum(stages).optional(),
     progress: progressSchema.optional(),
     progressAt: z.number().optional(),
     activities: z.array(activitySchema),

@@ -2,6 +2,7 @@
 import { causesText } from '../../domain/broken';
 import { stages } from '../../domain/stages';
 import type { CampaignProgress, StepStatus } from '../../workflows/messages';
+import { stoppedText } from '../temporal';
 import { activityTexts } from './activity-text';
 import { waitsFor } from './waits';
 import type { Rates } from './rates';
@@ -18,7 +19,8 @@ export interface TreeLine {
 }
 
 /** How a campaign stands, in a word or two. */
-export function stateOf({ status, paused, asOf }: Snapshot): string {
+export function stateOf({ status, paused, asOf, stoppedAfter }: Snapshot): string {
+  if (stoppedAfter) return stoppedText(stoppedAfter);
   if (status !== 'RUNNING') return status.toLowerCase().replaceAll('_', ' ');
   return `${asOf === undefined ? '' : 'was '}${paused ? 'paused' : 'running'}`;
 }

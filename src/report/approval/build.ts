@@ -14,7 +14,7 @@ import type { ScoredRollout } from '../../domain/rollout';
 import { readScored } from '../../rollout/read';
 import { readArtifact } from '../build/evidence';
 import { quotedIn, readFound, shownOf } from '../build/found';
-import { citationOf, outcomeOf, quotedMessage, readLabeled, type Labeled } from '../build/quotes';
+import { citationOf, episodeOf, readLabeled, type Labeled } from '../build/quotes';
 import { versionOf } from '../build/versions';
 import { aidsText } from '../calibrations';
 
@@ -53,8 +53,6 @@ export type ApprovalView = { waiting: Awaited } & (
 
 /** Trajectories that are shown of a capability whose analyst cites no steps. */
 const EXAMPLES = 3;
-/** Messages of an episode. */
-const LONGEST = 40;
 
 export async function capabilitiesView(o: {
   store: ArtifactStore;
@@ -129,16 +127,5 @@ function saidOf({ selfTest, calibration, aided = [], decision }: SynthesisRound)
 function samples(rollouts: readonly ScoredRollout[]): ReportedEpisode[] {
   const byReward = rollouts.filter(({ messages }) => messages.length > 0).sort((a, b) => b.reward - a.reward);
   const chosen = [0, Math.floor((byReward.length - 1) / 2), byReward.length - 1];
-  return [...new Set(chosen.flatMap((at) => byReward[at] ?? []))].map((rollout) => {
-    const { task, reward, hinted, messages } = rollout;
-    const missing = messages.length - LONGEST;
-    return {
-      task,
-      outcome: outcomeOf(rollout),
-      reward,
-      ...(hinted && { hinted }),
-      messages: messages.slice(0, LONGEST).map(quotedMessage),
-      ...(missing > 0 && { missing }),
-    };
-  });
+  return [...new Set(chosen.flatMap((at) => byReward[at] ?? []))].map(episodeOf);
 }

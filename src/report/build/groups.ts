@@ -14,8 +14,10 @@ export function groupsOf(o: {
   columns: ReadonlyMap<string, TaskMeans>;
   tasks: readonly Task[];
   level: Level;
+  /** Of the figures. */
+  id?: string;
 }): Pick<ReportDraft, 'groups'> {
-  const { columns, tasks, level } = o;
+  const { columns, tasks, level, id: prefix = 'groups' } = o;
   const evaluated = new Set([...columns.values()].flatMap(({ reward }) => [...reward.keys()]));
   const members = new Map<string, Set<string>>();
   for (const { id, groups = [] } of tasks) {
@@ -31,7 +33,7 @@ export function groupsOf(o: {
   const rows = [...members].sort(([a], [b]) => (a < b ? -1 : 1));
   return {
     groups: [...rows, [OVERALL, evaluated] as const].map(([group, ids]): TaskGroup => {
-      const id = `groups.${group}`;
+      const id = `${prefix}.${group}`;
       const arms = [...columns].map(([arm, means]) => {
         const own = within(means, ids);
         return {

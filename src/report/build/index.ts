@@ -12,6 +12,7 @@ import type { ReportDraft } from '../../domain/report';
 import type { CampaignRecord } from '../../domain/results';
 import { stages } from '../../domain/stages';
 import { armsOf } from './arms';
+import { baseOf } from './base';
 import { publishedOf } from './groups';
 import { contentsOf } from './counted';
 import { capabilitiesOf } from './capabilities';
@@ -26,13 +27,15 @@ export async function buildReport(o: {
   record: CampaignRecord;
   /** Of the target's test split. */
   tasks: readonly Task[];
+  /** Of its train split. */
+  trainTasks?: readonly Task[];
   /** What others report on the target. */
   published?: readonly PublishedArm[] | undefined;
   leakage?: ReportDraft['leakage'] | undefined;
   /** By step: what language models cost. */
   spent: readonly Spent[];
 }): Promise<ReportDraft> {
-  const { store, record, tasks, published = [], leakage, spent } = o;
+  const { store, record, tasks, trainTasks = [], published = [], leakage, spent } = o;
   const { campaign, prepared } = record;
   const level = { confidence: campaign.evaluation.confidence, seed: campaign.seed };
   const selection = await selectionOf(store, record);
@@ -57,6 +60,7 @@ export async function buildReport(o: {
     ...baseCheckOf(record),
     ...all,
     cost: { ...all.cost, ...(await secondsPerRollout(store, record)), ...languageModelCost(spent, campaign) },
+    ...(await baseOf({ store, ref: record.baseRollouts.ref, tasks: trainTasks, level })),
     ...selection,
     ...(await capabilitiesOf({ store, record, candidates: selection.selection?.candidates ?? [], level })),
     ...router,

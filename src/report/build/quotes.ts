@@ -5,12 +5,13 @@
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
 import { callText, type Message } from '../../domain/messages';
-import type { ReportedCitation, ReportedMessage } from '../../domain/reported-evidence';
+import type { ReportedCitation, ReportedEpisode, ReportedMessage } from '../../domain/reported-evidence';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { readRollouts } from '../../rollout/read';
 
-/** Characters of a quoted message. */
+/** Characters of a quoted message, and messages of an episode. */
 const LONGEST = 8000;
+const LONGEST_EPISODE = 40;
 
 type Trajectory = Pick<ScoredRollout, 'key' | 'task' | 'attempt' | 'messages' | 'reward'>;
 
@@ -66,6 +67,22 @@ function around(messages: Trajectory['messages'], at: number): ReportedMessage[]
   if (at >= messages.length) return [];
   const first = Math.max(0, at - 1);
   return messages.slice(first, at + 2).map((message, n) => quotedMessage(message, first + n));
+}
+
+/** A rollout as an example: its beginning. */
+export function episodeOf(rollout: ScoredRollout): ReportedEpisode {
+  const { key, task, reward, stopReason, hinted, messages } = rollout;
+  const missing = messages.length - LONGEST_EPISODE;
+  return {
+    rollout: key,
+    task,
+    outcome: outcomeOf(rollout),
+    reward,
+    stopReason,
+    ...(hinted && { hinted }),
+    messages: messages.slice(0, LONGEST_EPISODE).map(quotedMessage),
+    ...(missing > 0 && { missing }),
+  };
 }
 
 export function quotedMessage(message: Message, index: number): ReportedMessage {

@@ -7,10 +7,10 @@ import type { ScoredRollout } from '../../domain/rollout';
 import { readRollouts } from '../../rollout/read';
 import { diffOf } from '../diff';
 import { calibrationBatches } from './counted';
-import { outcomeOf, quotedMessage } from './quotes';
+import { episodeOf, outcomeOf } from './quotes';
 
-/** Lines of a diff, and messages of an episode. */
-const LONGEST = { diff: 1500, episode: 40 };
+/** Lines of a diff. */
+const LONGEST_DIFF = 1500;
 
 /** The last line of a module that was written: why training there should transfer. */
 const RATIONALE = /\n\/\/ Rationale: ([^\n]*)\n*$/;
@@ -27,7 +27,7 @@ export async function versionOf(o: {
   const source = whole.replace(RATIONALE, '\n');
   const rationale = RATIONALE.exec(whole)?.[1];
   const changes = previous && diffOf({ before: (await text(previous)).replace(RATIONALE, '\n'), after: source });
-  const lines = changes?.lines.slice(0, LONGEST.diff) ?? [];
+  const lines = changes?.lines.slice(0, LONGEST_DIFF) ?? [];
   const missing = (changes?.lines.length ?? 0) - lines.length;
   return {
     module,
@@ -48,15 +48,5 @@ export async function episodesOf(store: ArtifactStore, rounds: readonly Synthesi
     if (!first.has(outcome)) first.set(outcome, rollout);
     if (first.size === 2) break;
   }
-  return [...first].map(([outcome, { task, reward, hinted, messages }]) => {
-    const missing = messages.length - LONGEST.episode;
-    return {
-      task,
-      outcome,
-      reward,
-      ...(hinted && { hinted }),
-      messages: messages.slice(0, LONGEST.episode).map(quotedMessage),
-      ...(missing > 0 && { missing }),
-    };
-  });
+  return [...first.values()].map(episodeOf);
 }

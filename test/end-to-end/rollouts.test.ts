@@ -1,0 +1,74 @@
+/**
+ * `campaign run FILE --until rollouts` on somebody's own environment, for real: never refused for what later stages need, and at its end it says
+ * what the base does. Where rollouts break, it is an error with the cause.
+ */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { homeAt } from '../../src/cli/project';
+import { CampaignRun, command, repository, type Line } from '../support/campaign-run';
+
+jest.setTimeout(5 * 60_000);
+const folder = mkdtempSync(join(tmpdir(), 'rollouts-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const home = homeAt(join(folder, 'home'));
+mkdirSync(home.root);
+
+function fileOf(name: string, lines: string[], ...argument: string[]): string {
+  const file = join(folder, `${name}.yaml`);
+  const program = [process.execPath, join(repository, 'test', 'support', 'altered-shop.mjs'), ...argument];
+  writeFileSync(
+    file,
+    [
+      `name: ${name}`,
+      'preset: demo',
+      `target: { kind: process, command: ${JSON.stringify(program)} }`,
+      `baseModel: { path: ${join(repository, 'models', 'base')} }`,
+      'validation: { targetTasks: 4 }',
+      ...lines,
+    ].join('\n'),
+  );
+  return file;
+}
+
+test('an environment that gives ids of open episodes again ends the run, with how many rollouts broke of what', async () => {
+  const file = fileOf('reused', ['rollouts: { tasks: 300 }'], 'counts what is open');
+  const run = new CampaignRun(home, file, ['--until', 'rollouts']);
+  expect(await run.exit).toBe(1);
+  expect(run.output).toMatch(
+    /campaign reused ended as failed: base (rollouts|model check): .*\d+ BadEnvironment, as at task train-\d+: .*"\d+" is the id of an episode that is still open/,
+  );
+  expect(await command(home, 'status', 'reused')).toMatch(/failed[^]*BadEnvironment, as at\s+task/);
+});
+
+test('analyst and synthesizer that cannot work on it are warnings; the end is figures, groups, conversations', async () => {
+  const file = fileOf('desk', [
+    'rollouts: { tasks: 40 }',
+    'synthesizer: { kind: given, modules: /no/such/folder }',
+    'evaluation: { skip: 100000 }',
+  ]);
+  const run = new CampaignRun(home, file, ['--until', 'rollouts']);
+  expect(await run.exit).toBe(0);
+  expect(run.output).toMatch(/warning: analyst: needed after the rollouts: analyst\.kind is \\"rules\\"/);
+  expect(run.output).toMatch(/warning: synthesizer: needed after the rollouts: .*\/no\/such\/folder/);
+  const { result } = run.lines().find((line) => line.stage === 'report') as Line & { result: Record<string, never> };
+  expect(result).toMatchObject({
+    status: 'stopped_at_stage',
+    stage: 'rollouts',
+    rollouts: { scored: { value: 40 }, broken: { value: 0 } },
+    base: {
+      successRate: { n: 40, interval: { level: 0.95 } },
+      groups: [{ group: 'loans' }, { group: 'returns' }],
+      conversations: [{ outcome: 'passed' }, { outcome: 'failed' }, {}],
+    },
+  });
+  expect(run.lines().findLast((line) => line.stage === 'campaign' && line.status)).toMatchObject({
+    status: 'stopped after rollouts',
+  });
+  expect(await command(home, 'status')).toMatch(/^desk +stopped after rollouts /m);
+  expect(await command(home, 'status', 'desk')).toMatch(/^desk · seed 1 · stopped after rollouts /);
+  const table = await command(home, 'report', 'desk');
+  expect(table).toMatch(
+    /^a success: task train-\d+, reward 1\.00[^]*^a failure: task [^]*^solved +40 +\d+\.\d% [^]*^loans +\d+ /m,
+  );
+});
