@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, URL } from 'node:url';
 
 const counts = process.argv[2] === 'counts what is open';
 const program = fileURLToPath(new URL('../../bin/campaign', import.meta.url));
