@@ -46,7 +46,12 @@ export function readSummary({ home, name }: { home: Home; name: string }): Campa
   return {
     table: terminalTable(report, process.stdout.columns),
     report: join(home.root, name, 'report.html'),
-    result: { status, stage, ...(rollouts && { rollouts }), ...(base && { base: { ...base, conversations: base.conversations.map(shortEpisode) } }) },
+    result: {
+      status,
+      stage,
+      ...(rollouts && { rollouts }),
+      ...(base && { base: { ...base, conversations: base.conversations.map(shortEpisode) } }),
+    },
   };
 }
 
