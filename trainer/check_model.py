@@ -1,5 +1,5 @@
 """`python -m trainer check-model --in question.json --out modules.json`: whether the files of a base model are whole,
-and which of its modules a LoRA would train.
+which of its modules a LoRA would train, and a LoRA of them to try a policy server with.
 
 Invariant: no weights are read, only headers; modules are those of the model as transformers builds it, never a
 checkpoint's names (experts that are listed one by one there are one parameter of the model); a bad input is refused
@@ -31,11 +31,19 @@ class BadModel(ValueError):
     """The folder holds no model that can be loaded; the message names the file, what is wrong and the fix."""
 
 
+class Blank(Closed):
+    """An adapter of this rank that changes nothing, and the folder that is made for it."""
+
+    rank: int = Field(ge=1)
+    output_dir: str = Field(min_length=1)
+
+
 class Question(Closed):
-    """`model`: the base model's folder; `target_modules` as in a job."""
+    """`model`: the base model's folder; `target_modules` as in a job; `blank`: an adapter to be made of them."""
 
     model: str = Field(min_length=1)
     target_modules: list[str]
+    blank: Blank | None = None
 
 
 class LoraModules(NamedTuple):
@@ -61,9 +69,25 @@ def main(argv: list[str]) -> int:
         found, unknown, choices = lora_modules(empty_model(asked.model), asked.target_modules)
     except BadModel as error:
         return refused("check-model", error)
+    if asked.blank and not unknown:
+        write_blank(asked.blank, base=asked.model, modules=found)
     modules = [{"name": name, "in": one.in_features, "out": one.out_features} for name, one in found.items()]
     Path(options.out).write_text(json.dumps({"modules": modules, "unknown": unknown, "choices": choices}) + "\n")
     return 0
+
+
+def write_blank(blank: Blank, *, base: str, modules: dict[str, Any]) -> None:
+    import torch
+
+    from trainer.peft_folder import write_peft_folder
+
+    def zeros(*shape: int) -> Any:
+        return torch.zeros(shape, dtype=torch.bfloat16, device="cpu")
+
+    factors = {
+        name: (zeros(blank.rank, one.in_features), zeros(one.out_features, blank.rank)) for name, one in modules.items()
+    }
+    write_peft_folder(Path(blank.output_dir), base=base, rank=blank.rank, factors=factors)
 
 
 def check_files(folder: Path) -> None:

@@ -9,7 +9,8 @@ import type { RolloutHeartbeat } from '../domain/progress';
 import { openingsOf } from '../environments/openings';
 import { checkTokens } from '../policy/base-model';
 import { rollOut } from '../rollout/engine';
-import type { PolicyDependencies } from './context';
+import { tryAdapter } from '../policy/try-adapter';
+import { working, type PolicyDependencies } from './context';
 import { inputsOf, resolveTasks } from './tasks';
 import type { RollOutInput, RolloutActivities } from './types';
 
@@ -20,8 +21,14 @@ export function createCheckBase({
   environments,
   client,
   python,
-}: PolicyDependencies): Pick<RolloutActivities, 'checkBase'> {
+}: PolicyDependencies): Pick<RolloutActivities, 'checkBase' | 'checkAdapters'> {
   return {
+    async checkAdapters({ base, baseModelPath: model, lora: { r, targetModules }, summed }) {
+      const { cancellationSignal: signal } = Context.current();
+      const onWork = (): void => working('try an adapter').progress(0, 1);
+      onWork();
+      await tryAdapter({ store, client, python, base, model, targetModules, rank: r * summed, signal, onWork });
+    },
     async checkBase({ rollouts: input, baseModelPath }) {
       const [environment, all] = await Promise.all([
         environments.get(input.environment),

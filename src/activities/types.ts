@@ -234,6 +234,13 @@ export interface RolloutActivities {
   searchPrompt(input: SearchPromptInput): Promise<TrainingSummary>;
   /** `rollouts`: the base rollouts, of which the first few are made and looked at. */
   checkBase(input: { rollouts: RollOutInput; baseModelPath: string }): Promise<BaseCheck>;
+  /** Whether the policy server takes adapters of this rank, times how many are added up. */
+  checkAdapters(input: {
+    base: string;
+    baseModelPath: string;
+    lora: Pick<Training['lora'], 'r' | 'targetModules'>;
+    summed: number;
+  }): Promise<void>;
   /** On this queue because a router may ask the policy. */
   fitRouter(input: {
     router: KindSpec;

@@ -1,4 +1,4 @@
-/** `campaign doctor`: what this machine has and lacks, and how to get it. Invariant: nothing is changed, and nothing stays running. */
+/** `campaign doctor`: what this machine has and lacks, and how to get it. Invariant: nothing stays running, and nothing is changed but that a home gets what a vLLM is tried with. */
 import type { Campaign } from '../domain/campaign';
 import { checkBridge } from './checks/bridge';
 import { checkModel } from './checks/base-model';
@@ -8,7 +8,7 @@ import { checkGpus } from './checks/gpus';
 import { checkLanguageModels } from './checks/language-models';
 import { checkBuild, checkHome, checkMemory, checkNode, checkPort, checkTemporal } from './checks/machine';
 import { checkPartners } from './checks/partners';
-import { checkPolicyServer } from './checks/policy-server';
+import { checkAdapters, checkPolicyServer } from './checks/policy-server';
 import { checkPython } from './checks/python';
 import { checkTokens } from './checks/tokens';
 import { UserError } from './errors';
@@ -44,6 +44,9 @@ export async function examine({ home, ports, campaign }: DoctorOptions): Promise
   const model = await checkModel(campaign, pythonRuns ? pythonPath() : undefined);
   const tokens = model.ok && pythonRuns ? await checkTokens({ campaign, home }) : undefined;
   const gpus = await checkGpus(campaign);
+  const server = await checkPolicyServer(campaign);
+  const adapters =
+    server.ok && model.ok && pythonRuns ? await checkAdapters({ campaign, home, python: pythonPath() }) : undefined;
   const parts = [
     ...machine,
     model,
@@ -52,7 +55,8 @@ export async function examine({ home, ports, campaign }: DoctorOptions): Promise
     ...(tokens ? [tokens] : []),
     ...(await checkPartners(campaign)),
     ...(await checkLanguageModels(campaign)),
-    await checkPolicyServer(campaign),
+    server,
+    ...(adapters ? [adapters] : []),
     ...(gpus ? [gpus] : []),
   ];
   const { policyServer, baseModel } = campaign;

@@ -21,6 +21,8 @@ export interface Adapters {
     work: (model: string) => Promise<Result>,
     onWork?: () => void,
   ): Promise<Result>;
+  /** Best effort: what stays loaded costs memory only, and an unknown name is already what we want. */
+  unload(policy: FixedPolicy): Promise<void>;
 }
 
 interface Loaded {
@@ -78,13 +80,16 @@ export function createAdapters({
     if (loaded.get(name) === entry) loaded.delete(name);
   }
 
+  async function drop(name: string): Promise<void> {
+    loaded.delete(name);
+    await server.unloadAdapter(name).catch(() => undefined);
+  }
+
   async function unloadIdle(): Promise<void> {
     for (const [name, entry] of loaded) {
       if (loaded.size <= capacity + 1) return; // the base model is not counted
       if (name === undefined || entry.users > 0) continue;
-      loaded.delete(name);
-      // Best effort: what stays loaded costs memory only, and an unknown name is already what we want.
-      await server.unloadAdapter(name).catch(() => undefined);
+      await drop(name);
     }
   }
 
@@ -111,6 +116,10 @@ export function createAdapters({
 
   return {
     ensurePolicy,
+    async unload(policy) {
+      const name = modelName(policy);
+      if (name !== undefined) await drop(name);
+    },
     async withModel(policy, work, onWork) {
       const entry = use(policy);
       try {

@@ -92,6 +92,15 @@ export const loraModules = async ({
 }: Asked & { targetModules: readonly string[] }): Promise<LoraModules> =>
   loraModulesSchema.parse(await ask('check-model', { target_modules: targetModules }, asked));
 
+/** A LoRA of a rank that changes nothing, in a folder that is made for it: to see whether a server takes such ones. */
+export const writeBlankAdapter = async ({
+  targetModules,
+  rank,
+  folder,
+  ...asked
+}: Asked & { targetModules: readonly string[]; rank: number; folder: string; onWork?: () => void }): Promise<void> =>
+  void (await ask('check-model', { target_modules: targetModules, blank: { rank, output_dir: folder } }, asked));
+
 async function ask(
   command: string,
   question: object,

@@ -26,6 +26,8 @@ export interface PolicyClient {
   sample(request: TurnRequest): Promise<Turn>;
   /** The tokens that the policy's next message most likely begins with, the likeliest first, at most 20. Throws an OutsideFailure. */
   likeliest(request: LikeliestRequest): Promise<LikelyToken[]>;
+  /** Takes its adapters off the server, as far as that can be done. */
+  unload(policy: FixedPolicy): Promise<void>;
   /** Whether the server answers at all. */
   reachable(): Promise<boolean>;
   close(): void;
@@ -67,6 +69,7 @@ export function createPolicyClient({
         async (model) =>
           parseLikeliest(await server.complete(likeliestBody({ model, messages }), signal))[0]!.likeliest,
       ),
+    unload: adapters.unload,
     reachable: server.reachable,
     close: server.close,
   };

@@ -89,6 +89,7 @@ const median = (values: readonly number[]): number => [...values].sort((a, b) =>
 
 /** Adapters of a server that has proven, before and after each work, that it serves the policy's base. */
 export const proven = (adapters: Adapters, prove: (base: string) => Promise<void>): Adapters => ({
+  unload: adapters.unload,
   async ensurePolicy(policy) {
     await prove(policy.base);
     return adapters.ensurePolicy(policy);

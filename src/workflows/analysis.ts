@@ -6,7 +6,7 @@ import type { Candidate } from '../domain/capability';
 import type { FailureType } from '../domain/failures';
 import type { SelectionResult } from '../domain/results';
 import { resultingReason } from './failure';
-import { checkBase } from './base-check';
+import { checkAdapters, checkBase } from './base-check';
 import { withComposite } from './composite';
 import { approvedSelection } from './capabilities-approval';
 import { required, rollOutTarget, type Run } from './run';
@@ -25,6 +25,7 @@ export async function rolloutsStage(run: Run): Promise<void> {
   const tasks = `${prepared.tasks.discovery} train tasks, base model`;
   status.detail('rollouts', tasks);
   const base = batchOf(config, { ...batch, environment: config.target, tasks: part(prepared.plan, 'discovery') });
+  if (run.trains) await checkAdapters(run, 1);
   const { problems, warnings } = (found.baseCheck = await checkBase(run, base));
   status.detail('rollouts', [tasks, ...(problems.length > 0 ? ['unsuited, but forced'] : []), ...warnings].join('; '));
   found.baseRollouts = await rollOutTarget(run, { ...batch, tasks: 'discovery' });

@@ -35,7 +35,8 @@ export const campaignWorkflow = (arms: readonly ArmKind[]) =>
     // Whoever starts workers later has to know it.
     upsertMemo({ pool } satisfies Memo);
     const config = { ...given, workers: { ...given.workers, pool } };
-    const run: Run = { config, arms, prepared, force, status, found: {} };
+    const trains = until !== 'rollouts' && until !== 'selection';
+    const run: Run = { config, arms, prepared, force, trains, status, found: {} };
     for (const stage of stages) {
       await status.stage(stage, () => stageOf[stage](run));
       if (stage === until) break;

@@ -9,6 +9,7 @@ import { sharedSteps } from '../domain/composite';
 import { kindOf } from '../domain/kind';
 import { rolloutsOfTrace, type EndedArm, type EndedCapability } from '../domain/results';
 import type { ArmKind } from './arms/arm';
+import { checkAdapters } from './base-check';
 import { startComposite } from './composite';
 import { required, rollOutTarget, type Run } from './run';
 import { startArm, startCapability } from './start-child';
@@ -20,6 +21,8 @@ export async function capabilitiesStage(run: Run): Promise<void> {
   found.capabilities = [];
   found.arms = [];
   if (selected.length === 0) return;
+  // Now it is known how many may be added up, and no training is spent yet.
+  if (selected.length > 1) await checkAdapters(run, selected.length);
   const baseRollouts = required(found.baseRollouts).ref;
   const baseHeldOut = await rollOutTarget(run, {
     purpose: 'held_out',

@@ -17,6 +17,8 @@ export interface Run {
   prepared: Prepared;
   /** Go on with a base model that can't work on the target. */
   force: boolean;
+  /** Whether it goes on to the stages that train. */
+  trains: boolean;
   status: CampaignStatus;
   found: Partial<KeptRecord>;
 }

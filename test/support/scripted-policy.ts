@@ -20,6 +20,7 @@ export function scriptedPolicy(
 ): ScriptedPolicy {
   const client: ScriptedPolicy = {
     turns: 0,
+    unload: () => Promise.resolve(),
     ensurePolicy: async () => 'scripted',
     async sample(request) {
       client.turns++;

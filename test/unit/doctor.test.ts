@@ -12,7 +12,7 @@ import { checkTarget } from '../../src/cli/checks/campaign';
 import { passed, requireAll, warningsOf } from '../../src/cli/checks/check';
 import { checkBuild, checkHome, checkMemory, checkNode } from '../../src/cli/checks/machine';
 import { checkGpus } from '../../src/cli/checks/gpus';
-import { checkPolicyServer } from '../../src/cli/checks/policy-server';
+import { checkAdapters, checkPolicyServer } from '../../src/cli/checks/policy-server';
 import { checkPython } from '../../src/cli/checks/python';
 import { checkTokens } from '../../src/cli/checks/tokens';
 import { doctorLines } from '../../src/cli/doctor';
@@ -23,6 +23,7 @@ import type { Stage } from '../../src/domain/stages';
 import type { EnvironmentDescription } from '../../src/domain/environment';
 import { defineKind } from '../../src/domain/kind';
 import { registry } from '../../src/registry';
+import { refuse, startDialectServer } from '../support/dialect-server';
 
 const temporary = () => mkdtempSync(join(tmpdir(), 'doctor-'));
 const campaign = (over: Partial<Campaign> & { model?: string; url?: string } = {}) => {
@@ -377,6 +378,39 @@ describe('a vLLM server', () => {
   }
   const named = (url: string) =>
     campaign({ policyServer: { kind: 'vllm', url, model: 'qwen', contextTokens: 32_768, gpus: 1 } });
+
+  it('is tried with adapters of the campaign’s rank and with their sum', async () => {
+    const server = await startDialectServer();
+    const asked = campaign({ model: resolve('models/base'), url: server.url });
+    asked.training.lora.targetModules = ['q_proj'];
+    const home = homeAt(temporary());
+    const check = () => checkAdapters({ campaign: asked, home, python: pythonPath() });
+    const upTo = (most: number): void => {
+      server.load = ({ lora_name: name, lora_path: path }, response) => {
+        const { r } = JSON.parse(readFileSync(join(String(path), 'adapter_config.json'), 'utf8')) as { r: number };
+        const message = `Call to add_lora method failed: LoRA rank ${r} is greater than max_lora_rank ${most}.`;
+        if (r > most) return refuse(500, { message })({}, response);
+        server.adapters.set(String(name), String(path));
+        response.end('ok');
+      };
+    };
+    try {
+      server.root = '/models/mine';
+      upTo(64);
+      expect(await check()).toMatchObject({ ok: true, detail: 'of rank 16, and sums of 4 of them, are taken' });
+      expect([...server.adapters.keys()]).toEqual([]);
+      upTo(32);
+      expect(await check()).toMatchObject({
+        ok: true,
+        warning: true,
+        detail: expect.stringMatching(/--max-lora-rank 64$/),
+      });
+      upTo(8);
+      expect(await check()).toMatchObject({ ok: false, detail: expect.stringMatching(/--max-lora-rank 16$/) });
+    } finally {
+      await server.close();
+    }
+  }, 240_000);
 
   it('that has all that is needed is asked without a change', async () => {
     const calls = await serving({ models: [{ id: 'a-1', parent: 'qwen' }, model] }, async (url) =>

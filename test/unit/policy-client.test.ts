@@ -1,6 +1,6 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
@@ -9,7 +9,9 @@ import type { FixedPolicy } from '../../src/domain/rollout';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import type { TurnRequest } from '../../src/policy/turn';
 import { modelName, type Part } from '../../src/policy/parts';
+import { pythonPath } from '../../src/cli/project';
 import type { Merge } from '../../src/policy/merge';
+import { tryAdapter } from '../../src/policy/try-adapter';
 import { OutsideFailure } from '../../src/domain/failures';
 import { BASE, completion, refuse, startDialectServer, type DialectServer } from '../support/dialect-server';
 
@@ -411,3 +413,17 @@ test('of more adapters than fit, the least recently used idle ones are unloaded'
   finish();
   expect((await busy).message.content).toBe('late');
 });
+
+test('an adapter that changes nothing goes the way of all, and is taken off the server again', async () => {
+  const trial = { store, client, python: pythonPath(), base: BASE, model: resolve('models/base') };
+  await tryAdapter({ ...trial, targetModules: ['q_proj'], rank: 3 });
+  expect(calls().slice(-3)).toEqual(['POST load_lora_adapter', 'POST chat/completions', 'POST unload_lora_adapter']);
+  const { lora_path: path } = server.requests.at(-3)!.body;
+  expect(JSON.parse(readFileSync(join(String(path), 'adapter_config.json'), 'utf8'))).toMatchObject({ r: 3 });
+  server.load = (_, response) =>
+    refuse(500, { message: addLora('LoRA rank 3 is greater than max_lora_rank 1.') })({}, response);
+  await expect(tryAdapter({ ...trial, targetModules: ['q_proj'], rank: 3 })).rejects.toMatchObject({
+    type: 'AdapterRefused',
+    message: expect.stringContaining('--max-lora-rank 8'),
+  });
+}, 120_000);

@@ -22,6 +22,40 @@ beforeAll(async () => {
 });
 afterAll(() => env?.teardown());
 
+describe('a vLLM server is tried with adapters', () => {
+  const policyServer = { kind: 'vllm', url: 'http://gpu:8000' };
+
+  test('before anything is spent, and with their sum once it is known how many there are', async () => {
+    const { activities } = fakeActivities();
+    const tried = jest.spyOn(activities, 'checkAdapters');
+    const looked = jest.spyOn(activities, 'checkBase');
+    await withWorkers(env, activities, async () => (await start(env, { campaign: named({ policyServer }) })).result());
+    expect(tried.mock.calls.map(([{ lora, summed }]) => [lora.r, summed])).toEqual([
+      [16, 1],
+      [16, 2],
+    ]);
+    expect(tried.mock.invocationCallOrder[0]).toBeLessThan(looked.mock.invocationCallOrder[0]!);
+  });
+
+  test('not where nothing will be trained; one that refuses stops the campaign', async () => {
+    const reason = 'LoRA rank 16 is greater than max_lora_rank 8; start vLLM with --max-lora-rank 16';
+    const { activities, seen } = fakeActivities({
+      checkAdapters: () => Promise.reject(failure('AdapterRefused', reason)),
+    });
+    await withWorkers(env, activities, async () => {
+      await (await start(env, { campaign: named({ policyServer }), until: 'selection' })).result();
+      const before = seen.rollOuts.length;
+      const error: unknown = await (
+        await start(env, { campaign: named({ policyServer }) })
+      )
+        .result()
+        .catch((e: unknown) => e);
+      expect((error as Error).cause).toMatchObject({ cause: { type: 'AdapterRefused', message: reason } });
+      expect(seen.rollOuts).toHaveLength(before);
+    });
+  });
+});
+
 test('goes through every stage and reports it', async () => {
   const { activities, seen } = fakeActivities();
   const result = await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());

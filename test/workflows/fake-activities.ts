@@ -112,6 +112,7 @@ export function fakeActivities(replaced: Partial<Activities> = {}): {
     takeModules: async () => ['one', 'two'].map((name) => ({ file: `${name}.js`, module: artifact(name) })),
     takeConversations: async () => ({ conversations: artifact('conversations'), count: 40 }),
     calibrate: async () => calibration(true),
+    checkAdapters: async () => {},
     checkBase: async () => ({ rollouts: artifact('base check'), problems: [], warnings: [] }),
     rollOut: async (input) => {
       seen.rollOuts.push(input);

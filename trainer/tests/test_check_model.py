@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from trainer.check_model import BadModel, check_files, empty_model, lora_modules
+from trainer.check_model import BadModel, check_files, empty_model, lora_modules, main
+from trainer.peft_folder import read_peft_folder
 from trainer.refusal import REFUSED
 from trainer.tests.conftest import save_tiny_moe
 from trainer.tests.train_harness import LORA, ROOT, make_job
@@ -131,3 +132,13 @@ def test_a_configuration_that_is_no_language_model(tmp_path: Path) -> None:
     assert stderr.startswith(f"check-model: {model}/config.json: ")
     assert stderr.endswith("; name a causal language model that transformers knows\n")
     assert stderr.count("\n") == 1
+
+
+def test_a_blank_adapter_has_the_modules_and_the_rank_and_changes_nothing(tiny_model_dir: Path, tmp_path: Path) -> None:
+    source, out, folder = tmp_path / "question.json", tmp_path / "modules.json", tmp_path / "blank"
+    question = {"model": str(tiny_model_dir), "target_modules": ["q_proj", "w1"]}
+    source.write_text(json.dumps(question | {"blank": {"rank": 24, "output_dir": str(folder)}}))
+    assert main(["--in", str(source), "--out", str(out)]) == 0
+    adapter = read_peft_folder(folder)
+    assert list(adapter.factors) == sorted(one["name"] for one in json.loads(out.read_text())["modules"])
+    assert adapter.config.r == 24 and all(not a.any() and not b.any() for a, b in adapter.factors.values())

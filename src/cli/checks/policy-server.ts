@@ -1,9 +1,16 @@
 /** A policy server that is not ours: reachable, with the base model and the context that the campaign names. */
+import { join } from 'node:path';
+import { openFolderStore } from '../../artifacts/folder-store';
 import type { Campaign } from '../../domain/campaign';
 import { isFailure } from '../../domain/failures';
+import { ALL_SUMS_OF } from '../../domain/sums';
+import { baseModelId, servedBase } from '../../policy/base-model';
+import { createPolicyClient } from '../../policy/client';
 import { openPolicyServer } from '../../policy/server';
+import { tryAdapter } from '../../policy/try-adapter';
 import { messageOf } from '../errors';
-import { failed, passed, type Check } from './check';
+import type { Home } from '../project';
+import { failed, passed, warned, type Check } from './check';
 
 const NAME = 'policy server';
 
@@ -33,5 +40,39 @@ export async function checkPolicyServer({ policyServer }: Campaign): Promise<Che
     );
   } finally {
     server.close();
+  }
+}
+
+/** Of so many adapters all sums are tried, whatever the analyst finds; of more, some. */
+const LIKELY_SUMMED = ALL_SUMS_OF;
+
+/** A vLLM that answers takes adapters as they will be trained, and their sum; it is asked the campaign's own way, from its home. */
+export async function checkAdapters(o: { campaign: Campaign; home: Home; python: string }): Promise<Check | undefined> {
+  const { campaign, home, python } = o;
+  const { policyServer, baseModel, training } = campaign;
+  if (policyServer.kind !== 'vllm') return undefined;
+  const name = 'adapters';
+  const { r, targetModules } = training.lora;
+  const store = openFolderStore(join(home.root, 'artifacts'));
+  const apiKey = process.env['POLICY_SERVER_API_KEY'];
+  let close = (): void => undefined;
+  let taken = false;
+  try {
+    // That it serves the base is held against the weights once a campaign has begun.
+    const baseId = await baseModelId({ python, model: baseModel.path, home: home.root });
+    const merge = () => Promise.reject(new Error('nothing is merged here'));
+    const connection = { url: policyServer.url, concurrency: 32, ...(apiKey && { apiKey }) };
+    const client = createPolicyClient({ ...connection, store, merge, baseId });
+    close = client.close;
+    const trial = { store, client, python, base: servedBase(baseId, campaign), model: baseModel.path, targetModules };
+    await tryAdapter({ ...trial, rank: r });
+    taken = true;
+    await tryAdapter({ ...trial, rank: LIKELY_SUMMED * r });
+    return passed(name, `of rank ${r}, and sums of ${LIKELY_SUMMED} of them, are taken`);
+  } catch (error) {
+    if (!taken) return failed(name, messageOf(error));
+    return warned(name, `of rank ${r} are taken, sums of ${LIKELY_SUMMED} of them are not: ${messageOf(error)}`);
+  } finally {
+    close();
   }
 }
