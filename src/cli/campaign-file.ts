@@ -112,12 +112,11 @@ function readYaml(file: string): { fields: Fields; lineOf: (path: readonly Prope
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    throw new UserError(
-      missing
-        ? `there is no campaign file ${file}; the shipped ones are in campaigns/`
-        : `cannot read ${file}: ${messageOf(error)}`,
-    );
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw new UserError(`there is no campaign file ${file}; the shipped ones are in campaigns/`);
+    if (code === 'EISDIR')
+      throw new UserError(`${file} is a folder; name a campaign file, such as campaigns/demo.yaml`);
+    throw new UserError(`cannot read ${file}: ${messageOf(error)}`);
   }
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });

@@ -43,9 +43,9 @@ function shown(value: unknown, name: PropertyKey = ''): string {
 function allowed(issue: Issue): string {
   switch (issue.code) {
     case 'invalid_type':
-      return issue.expected === 'int'
-        ? 'a whole number'
-        : `${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`;
+      if (issue.expected === 'int') return 'a whole number';
+      if (issue.expected === 'array') return 'a list';
+      return `${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`;
     case 'invalid_value':
       return `${issue.values.length > 1 ? 'one of ' : ''}${issue.values.map(String).join(', ')}`;
     case 'too_small':
@@ -80,13 +80,15 @@ function optionsOf(issue: Issue): string[] {
   return issue.code === 'invalid_union' ? (options ?? []).filter((one) => one !== undefined).map(String) : [];
 }
 
-/** How to write a part that was given as its kind alone. */
+/** How to write a list that was given as its only entry or as words, and a part that was given as its kind alone. */
 function formOf(o: { issue: Issue; value: unknown; nodes: readonly JsonSchemaNode[] }): string {
   const { issue, value, nodes } = o;
+  if (issue.code === 'invalid_type' && issue.expected === 'array' && typeof value === 'string')
+    return `, such as [${value.trim().split(/\s+/).join(', ')}]`;
   const kinds = nodes.flatMap(({ properties }) => properties?.['kind']?.const ?? []).map(String);
   if (issue.code !== 'invalid_type' || issue.expected !== 'object' || !kinds[0]) return '';
   const given = typeof value === 'string' ? nearest(value, kinds) : undefined;
-  return `, such as \`${typeof issue.path.at(-1) === 'number' ? '- ' : ''}kind: ${given ?? kinds[0]}\``;
+  return `, such as { kind: ${given ?? kinds[0]} }`;
 }
 
 const valueAt = (input: unknown, path: readonly PropertyKey[]): unknown =>

@@ -2,7 +2,7 @@
  * Reports of several runs as one comparison. Invariant: what is compared is of one target and one base model, and each report once; anything
  * else is a UserError that names both.
  */
-import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { figuresIn } from '../domain/figure';
 import type { Report } from '../domain/report';
@@ -12,6 +12,7 @@ import { comparisonPage } from '../report/compare/page';
 import { findReport, readReportFile } from './commands/report-files';
 import { messageOf, UserError } from './errors';
 import { lazy } from './lazy';
+import { writeInto } from './out-folder';
 
 const DEFAULT_LEVEL = 0.95;
 
@@ -38,11 +39,11 @@ export async function compareReports({ home, named }: { home: string; named: str
 }
 
 /** Writes comparison.json and comparison.html. */
-export function writeComparison(comparison: Comparison, folder: string): void {
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'comparison.json'), `${JSON.stringify(comparison, null, 2)}\n`);
-  writeFileSync(join(folder, 'comparison.html'), comparisonPage(comparison));
-}
+export const writeComparison = (comparison: Comparison, folder: string): Promise<void> =>
+  writeInto(folder, {
+    'comparison.json': `${JSON.stringify(comparison, null, 2)}\n`,
+    'comparison.html': comparisonPage(comparison),
+  });
 
 /** A name of the home's goes before a folder of the same name here. */
 function reportOf(home: string, given: string): Report {

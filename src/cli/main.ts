@@ -16,12 +16,14 @@ import { selectCommand } from './commands/select';
 import { watchCommands } from './commands/watch';
 import { messageOf, renderError, UserError } from './errors';
 import { DEFAULT_HOME } from './options';
+import { version } from './project';
 
 const USAGE = 2;
 
 function createProgram(): Command {
   const program = new Command('campaign')
     .description('capability-targeted training of language-model agents as one durable workflow')
+    .version(version)
     .option('--home <folder>', 'folder of campaigns and artifacts', process.env['CAMPAIGN_HOME'] ?? DEFAULT_HOME)
     .option('--temporal-address <address>', 'use this Temporal cluster (host:port) instead of starting a server')
     .option('--debug', 'show the stack of an error')

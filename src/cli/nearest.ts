@@ -17,8 +17,10 @@ function editDistance(a: string, b: string): number {
   return rows[a.length]?.[b.length] ?? 0;
 }
 
-/** The known word within a third of the word's length (at least 2 edits), or undefined. */
+/** The known word that begins with it, else the one within a third of its length (at least 2 edits), or undefined. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
+  const longer = known.find((candidate) => word.length > 2 && candidate.startsWith(word.toLowerCase()));
+  if (longer !== undefined) return longer;
   const limit = Math.max(2, Math.floor(word.length / 3));
   const ranked = known
     .map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))

@@ -1,9 +1,12 @@
 /** Where things lie: the project itself, the Python that runs the trainer, the home folder of campaigns. */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 
 /** The folder of package.json: the same seen from src/ and from dist/. */
 export const projectRoot: string = findRoot(__dirname);
+
+/** As package.json has it. */
+export const version: string = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')).version;
 
 /** Python with the trainer's packages: $CAMPAIGN_PYTHON, else the virtual environment that `make install` makes. */
 export const pythonPath = (): string => process.env['CAMPAIGN_PYTHON'] ?? join(projectRoot, '.venv/bin/python');

@@ -10,6 +10,8 @@ import { isZip, readEvalLog, readJsonLog } from './inspect-log';
 import { readJsonLines } from './json-lines';
 
 const SHOWN = 20;
+/** Bytes in which a file that is no text has a zero. */
+const LOOKED_AT = 8192;
 
 export interface ReadInput {
   files: readonly string[];
@@ -39,12 +41,14 @@ const badInput = (problems: readonly string[]) => {
 
 async function readOne({ file, scorer }: { file: string; scorer: string | undefined }): Promise<FileContents> {
   const body = await readFile(file).catch((error: unknown) => {
-    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    throw badInput([
-      missing ? `there is no file ${file}; name one with conversations` : `${file} can't be read: ${reasonOf(error)}`,
-    ]);
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw badInput([`there is no file ${file}; name one with conversations`]);
+    if (code === 'EISDIR') throw badInput([`${file} is a folder; name the files in it, such as ${file}/*.jsonl`]);
+    throw badInput([`${file} can't be read: ${reasonOf(error)}`]);
   });
   if (isZip(body)) return readEvalLog({ body, name: file, scorer });
+  if (body.subarray(0, LOOKED_AT).includes(0))
+    throw badInput([`${file} is no text; name JSON lines (docs/conversations.md), or logs of Inspect (.eval, .json)`]);
   const whole = file.endsWith('.json') ? parsed(body) : undefined;
   return whole === undefined ? readJsonLines({ body, name: file }) : readJsonLog({ value: whole, name: file, scorer });
 }

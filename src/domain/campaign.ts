@@ -12,7 +12,11 @@ import { moeGatesSchema } from './moe-gate';
 import { isPolicyName } from './policy-names';
 
 const fraction = z.number().min(0).max(1);
-const count = z.number().int().positive();
+/** Far beyond any campaign; what is larger is a slip. */
+const MOST = 1_000_000;
+const count = z.number().int().positive().max(MOST);
+/** Training rollouts of one adapter. */
+const MOST_TRAINING_ROLLOUTS = 10 * MOST;
 const band = z.tuple([fraction, fraction]);
 
 /** Answers of the policy in one rollout; an environment's own limit holds as well. */
@@ -43,7 +47,7 @@ const trainingSchema = z
     lora: loraSchema,
     learningRate: z.number().min(0).default(1e-5),
     maxGradNorm: z.number().positive().default(1),
-    groupSize: z.number().int().min(2).default(16),
+    groupSize: z.number().int().min(2).max(MOST).default(16),
     groupsPerStep: count.default(32),
     steps: count.default(20),
     clip: z.number().positive().default(0.2),
@@ -64,6 +68,16 @@ const trainingSchema = z
     tokensPerForward: count.default(4096),
     /** Computes activations twice to hold fewer of them: long conversations of a large model need it. */
     gradientCheckpointing: z.boolean().default(false),
+  })
+  .superRefine(({ steps, groupsPerStep, groupSize }, context) => {
+    const rollouts = steps * groupsPerStep * groupSize;
+    // A field that is too large by itself has a message of its own.
+    if (rollouts > MOST_TRAINING_ROLLOUTS && Math.max(steps, groupsPerStep, groupSize) <= MOST)
+      context.addIssue({
+        code: 'custom',
+        path: ['steps'],
+        message: `at most ${Math.floor(MOST_TRAINING_ROLLOUTS / groupsPerStep / groupSize)} with groupsPerStep ${groupsPerStep} and groupSize ${groupSize}: these are ${rollouts} rollouts for an adapter, of at most ${MOST_TRAINING_ROLLOUTS}`,
+      });
   })
   .prefault({});
 export type Training = z.infer<typeof trainingSchema>;
@@ -239,7 +253,7 @@ export const campaignFields = z.strictObject({
        * A step that shows no progress for so long is given to another worker, and a trainer that does not work for nearly so long is
        * ended. Progress is a message, a finished rollout, or processor time that the trainer has used.
        */
-      heartbeatSeconds: z.number().int().min(20).default(600),
+      heartbeatSeconds: z.number().int().min(20).max(MOST).default(600),
       /** How long a trainer that has the turn may say nothing, however busy: longer than its longest optimizer step. */
       stallSeconds: count.default(1800),
     })

@@ -338,7 +338,7 @@ describe('discovery and labels', () => {
     expect(analyst.selects).toBe('by labels');
     expect(analyst.unsuited?.(description, selectionRuleSchema.parse({}))).toBeUndefined();
     expect(analyst.unsuited?.({ ...description, hasReference: false }, selectionRuleSchema.parse({}))).toMatch(
-      /^analyst\.kind is "rules": .*"flights" does not tell .*; write analyst: \{kind: given, /,
+      /^analyst\.kind is "rules": .*"flights" does not tell .*; write analyst: \{kind: llm, .* or \{kind: given, /,
     );
   });
 

@@ -3,6 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { renderReport } from '../../src/report/render';
+import { reportFixture } from '../support/report-fixture';
 
 const repository = resolve(__dirname, '../..');
 
@@ -10,11 +12,43 @@ function campaign(args: string[], env: NodeJS.ProcessEnv = {}) {
   const command = ['-r', join(repository, 'test/support/register.cjs'), join(repository, 'src/cli/main.ts'), ...args];
   const { status, stdout, stderr } = spawnSync(process.execPath, command, {
     encoding: 'utf8',
+    // One that hangs is killed, and fails by its status.
+    timeout: 25_000,
     env: { ...process.env, CAMPAIGN_HOME: undefined, ...env },
   });
   return { status, stdout, stderr };
 }
 const newHome = () => join(mkdtempSync(join(tmpdir(), 'cli-')), 'home');
+
+/** A home with the report of a campaign `demo`. */
+function homeWithReport(change: (json: string) => string = (json) => json): string {
+  const home = newHome();
+  mkdirSync(join(home, 'demo'), { recursive: true });
+  writeFileSync(join(home, 'demo', 'report.json'), change(renderReport({ report: reportFixture() }).json));
+  return home;
+}
+const reports = homeWithReport();
+const folder = mkdtempSync(join(tmpdir(), 'cli-named-'));
+const file = (name: string, text: string | Buffer): string => {
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+};
+const asks = (...files: string[]) => ['analyse', ...files, '--model', 'm', '--url', 'http://127.0.0.1:8000/v1'];
+
+it('says its version', () => {
+  expect(campaign(['--version'])).toEqual({ status: 0, stdout: '0.1.0\n', stderr: '' });
+});
+
+it('shows the report of a home that can only be read, and says that the page is not written', () => {
+  const home = homeWithReport();
+  mkdirSync(join(home, 'demo', 'report.html'));
+  const { status, stdout, stderr } = campaign(['--home', home, 'report']);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  expect(stdout).toMatch(/^demo {2}completed/);
+  expect(stdout).toMatch(
+    /report\.html is not written: a folder is in the place of a file; --out DIR writes it elsewhere\n$/,
+  );
+});
 
 describe('a failure is one line and an exit code:', () => {
   const cases: [string, string[], number, RegExp][] = [
@@ -63,6 +97,60 @@ describe('a failure is one line and an exit code:', () => {
       ['run', 'x.yaml'],
       1,
       /^campaign: there is no campaign file x\.yaml; the shipped ones are in campaigns\/$/,
+    ],
+    [
+      'a folder as a file',
+      ['plan', folder],
+      1,
+      /^campaign: \S+ is a folder; name a campaign file, such as campaigns\/demo/,
+    ],
+    [
+      'a folder of conversations',
+      asks(folder),
+      1,
+      /^campaign: (\S+) is a folder; name the files in it, such as \1\/\*\.jsonl$/,
+    ],
+    [
+      'conversations that are no text',
+      asks(join(repository, 'models/base/model.safetensors')),
+      1,
+      /model\.safetensors is no text; name JSON lines \(docs\/conversations\.md\), or logs of Inspect \(\.eval, \.json\)$/,
+    ],
+    [
+      'a port that HTTP clients refuse',
+      ['analyse', file('one.jsonl', '{}'), '--model', 'm', '--url', 'http://127.0.0.1:9/v1'],
+      1,
+      /^campaign: url is "http:\/\/127\.0\.0\.1:9\/v1"; it must be a URL with another port: 9 is of another protocol/,
+    ],
+    [
+      'an output where no folder can be',
+      ['--home', reports, 'report', '--out', '/proc/x'],
+      1,
+      /^campaign: nothing can be written into \/proc\/x: .*no folder can be made.*; name another folder$/,
+    ],
+    [
+      'a device as output',
+      ['--home', reports, 'report', '--out', '/dev/null'],
+      1,
+      /^campaign: nothing can be written into \/dev\/null: a file is in the place of a folder; name another folder$/,
+    ],
+    [
+      'a file in the way of the output',
+      ['--home', reports, 'report', '--out', join(reports, 'demo', 'report.json', 'x')],
+      1,
+      /: a file is in the place of a folder; name another folder$/,
+    ],
+    [
+      'a report that is cut off',
+      ['--home', homeWithReport((json) => json.slice(0, 5000)), 'report'],
+      1,
+      /demo\/report\.json is no JSON, or cut off \(.*\); the same `campaign run FILE` writes it anew$/,
+    ],
+    [
+      'a file that is no report',
+      ['--home', reports, 'compare', 'demo', file('package.json', '{"name": "other"}')],
+      1,
+      /package\.json is no report of this version \(.*\); name one that `campaign run` or `campaign report --out` of this version wrote$/,
     ],
     [
       'an environment',

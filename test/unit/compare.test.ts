@@ -185,7 +185,7 @@ test('table, page and JSON hold the same; files and folders are as good as names
     'Of 3 runs they are too narrow: the runs’ spread counts for 2/3 of what it is.',
   );
   const out = join(home, 'out');
-  writeComparison(comparison, out);
+  await writeComparison(comparison, out);
   expect(JSON.parse(readFileSync(join(out, 'comparison.json'), 'utf8'))).toEqual(comparison);
   const html = readFileSync(join(out, 'comparison.html'), 'utf8');
   expect(html).toContain('demo-s2 +30.0 pt, better on 12 tasks, worse on 0, p &lt;0.001');

@@ -100,7 +100,7 @@ test('what only later stages need is no lack of a campaign that stops after its 
 test('the pool is that of the store and of the base model, unless the campaign file names one', async () => {
   const prepared = async (over: object) =>
     (await run(activities.prepare, { campaign: campaignSchema.parse({ ...campaign, ...over }) })).result;
-  const policyServer = { kind: 'vllm', url: 'http://127.0.0.1:1' };
+  const policyServer = { kind: 'vllm', url: 'http://127.0.0.1:2' };
   const [own, other, named] = [
     await prepared({}),
     await prepared({ policyServer }),
@@ -115,7 +115,7 @@ test('the pool is that of the store and of the base model, unless the campaign f
 test('the context of a server that is not ours is part of what the base model is', async () => {
   const base = async (policyServer: object) =>
     (await run(activities.prepare, { campaign: campaignSchema.parse({ ...campaign, policyServer }) })).result.base;
-  const vllm = { kind: 'vllm', url: 'http://127.0.0.1:1' };
+  const vllm = { kind: 'vllm', url: 'http://127.0.0.1:2' };
   expect(await base({ ...vllm, contextTokens: 8192 })).toBe(`${await base({ kind: 'embedded' })}, 8192 tokens`);
 });
 

@@ -77,11 +77,22 @@ describe('Python', () => {
 
 describe('a campaign’s needs', () => {
   it('a model folder that is not there', async () => {
-    expect(await checkModel(campaign({ model: '/no/model' }))).toMatchObject({
+    expect(await checkModel(campaign({ model: '/no/such/model' }))).toMatchObject({
       ok: false,
-      detail: 'there is no folder /no/model',
+      detail: 'there is no folder /no/such/model',
       fix: 'make one with `make base-model` or `make real-model`, or correct baseModel.path in the campaign file',
     });
+  });
+
+  it('a name on the Hugging Face hub in place of a folder', async () => {
+    const model = join(temporary(), 'Qwen/Qwen2.5-0.5B-Instruct');
+    expect(await checkModel(campaign({ model }))).toMatchObject({
+      ok: false,
+      detail: `there is no folder ${model}`,
+      fix: 'if Qwen/Qwen2.5-0.5B-Instruct is its name on the Hugging Face hub, download it with `.venv/bin/hf download Qwen/Qwen2.5-0.5B-Instruct --local-dir models/Qwen2.5-0.5B-Instruct` and name that folder in baseModel.path',
+    });
+    const missing = join(temporary(), 'models/Qwen2.5-0.5B-Instruct');
+    expect((await checkModel(campaign({ model: missing }))).fix).toMatch(/^make one with/);
   });
 
   it('a model folder that is not whole', async () => {
@@ -156,7 +167,7 @@ describe('a campaign’s needs', () => {
       detail: `that of ${model} does not show tools, and the target has 1: no rollout could call one`,
       fix: expect.stringContaining(`let ${file} show them`),
     });
-    expect(checkTemplate(campaign({ model, url: 'http://127.0.0.1:1' }), described(tools))).toBeUndefined();
+    expect(checkTemplate(campaign({ model, url: 'http://127.0.0.1:2' }), described(tools))).toBeUndefined();
     expect((await checkTarget(campaign({ model }), homeAt(temporary())))[1]).toMatchObject({
       name: 'chat template',
       ok: false,
@@ -183,9 +194,9 @@ describe('a campaign’s needs', () => {
       detail: expect.stringMatching(/^evaluation\.skip is 100000, but the target has \d+ test tasks; lower it to/),
     });
     const arms = [{ kind: 'grpo_target' }];
-    expect(await detail({ arms, training: { ...training, groupsPerStep: 100_000 } })).toMatchObject({
+    expect(await detail({ arms, training: { ...training, groupsPerStep: 10_000 } })).toMatchObject({
       ok: false,
-      detail: expect.stringMatching(/^training\.groupsPerStep is 100000, but the target has \d+ discovery tasks/),
+      detail: expect.stringMatching(/^training\.groupsPerStep is 10000, but the target has \d+ discovery tasks/),
     });
   });
 
@@ -201,7 +212,9 @@ describe('a campaign’s needs', () => {
     });
     expect(analyst).toMatchObject({
       ok: false,
-      detail: expect.stringMatching(/reference actions.*analyst: \{kind: given, capabilities: FILE\}/),
+      detail: expect.stringMatching(
+        /reference actions.*analyst: \{kind: llm, .* or \{kind: given, capabilities: FILE\}/,
+      ),
       fix: 'change the field analyst of the campaign file',
     });
     expect(synthesizer).toMatchObject({

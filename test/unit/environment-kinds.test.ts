@@ -51,7 +51,7 @@ describe('a kind of somebody else', () => {
 });
 
 test('the project’s own: names, models of the other parties, published figures', () => {
-  const user = { url: 'http://127.0.0.1:1/v1', model: 'm' };
+  const user = { url: 'http://127.0.0.1:2/v1', model: 'm' };
   expect(describeSpec({ kind: 'builtin', name: 'shop' })).toEqual({ label: 'shop', isPublished: false });
   expect(describeSpec({ kind: 'process', command: ['node', 'env.js'] }).label).toBe('node env.js');
   expect(describeSpec({ kind: 'tau2', domains: ['mock'], user })).toMatchObject({

@@ -19,7 +19,7 @@ import { startChatServer } from '../support/chat-server';
 import { countingEnvironment, countingPolicy } from '../support/counting-environment';
 import { streamed } from '../support/model-endpoint';
 
-const model = { url: 'http://127.0.0.1:1/v1', model: 'writes-prompts' };
+const model = { url: 'http://127.0.0.1:2/v1', model: 'writes-prompts' };
 const campaign = (arm: object, parts: object = {}) =>
   campaignFileSchema(registry).parse({
     ...{ name: 'x', target: { kind: 'builtin', name: 'shop' }, baseModel: { path: '/base' }, ...parts },

@@ -223,7 +223,7 @@ describe('commands', () => {
     );
 
     writeFileSync(join(home, 'demo', 'report.json'), '{"campaign": 1}');
-    await expect(run('report', 'demo')).rejects.toThrow(/report\.json is damaged or of another version/);
+    await expect(run('report', 'demo')).rejects.toThrow(/report\.json is no report of this version \(/);
     const { schemaVersion, ...older } = JSON.parse(json) as Record<string, unknown>;
     expect(schemaVersion).toBe(2);
     writeFileSync(join(home, 'demo', 'report.json'), JSON.stringify(older));

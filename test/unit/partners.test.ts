@@ -181,7 +181,7 @@ test('an abort ends what is asked and what waits to be asked', async () => {
 
 test('the id tells what determines the answers, and not where they come from', () => {
   expect(user().id).toBe('m (temperature 0, top-p 1, 1024 tokens)');
-  expect(user({ url: 'http://127.0.0.1:1/v1', concurrency: 3, timeoutSeconds: 9 }).id).toBe(user().id);
+  expect(user({ url: 'http://127.0.0.1:2/v1', concurrency: 3, timeoutSeconds: 9 }).id).toBe(user().id);
   for (const over of [{ model: 'n' }, { temperature: 1 }, { topP: 0.5 }, { maxTokens: 9 }])
     expect(user(over).id).not.toBe(user().id);
 });

@@ -329,6 +329,15 @@ test('what analyst and synthesizer need and the target lacks: an error, and a wa
   expect(shop.text).not.toMatch(/^(error|warning): /m);
 });
 
+test('of more tasks than the target has those that there are are taken, and both are said', async () => {
+  const file = join(home.root, 'many.yaml');
+  const shop = `target: { kind: builtin, name: shop }\nbaseModel: { path: ${resolve('models/base')} }`;
+  writeFileSync(file, `name: many\npreset: demo\n${shop}\nrollouts: { tasks: 99999 }\n`);
+  expect((await planned(file)).text).toMatch(
+    /^tasks: 340 of 99999 for base rollouts, 60 held out, 200 for the router, 200 test$/m,
+  );
+});
+
 test('capabilities that are given outright are counted', async () => {
   const { text } = await planned(resolve('campaigns/real.yaml'));
   expect(text).toMatch(/^real: planned for the 6 capabilities that it is given /);

@@ -211,7 +211,7 @@ describe('without a server', () => {
     writeReport('other');
     for (const command of ['status', 'report'])
       await expect(campaignCommand(home, command, 'demo')).rejects.toThrow(
-        new RegExp(`^${file} is damaged or of another version .*; the same \`campaign run FILE\` writes it anew$`),
+        new RegExp(`^${file} is no JSON, or cut off .*; the same \`campaign run FILE\` writes it anew$`),
       );
     expect((await campaignCommand(home, 'status')).text).toMatch(/^other {2}completed/);
     // What status.json tells does not need the report.

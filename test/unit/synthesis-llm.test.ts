@@ -144,7 +144,7 @@ describe('what is asked', () => {
   });
 
   it('is part of the identity, and where the model is and what it costs is not', async () => {
-    const spec = { kind: 'llm', url: 'http://127.0.0.1:1/v1', model: 'some-model' };
+    const spec = { kind: 'llm', url: 'http://127.0.0.1:2/v1', model: 'some-model' };
     const open = async (more: object) => (await llm.open({ ...spec, ...more }, undefined)).identity;
     const own = await open({});
     const other = { url: 'http://127.0.0.1:2/v1', apiKeyEnv: 'KEY', concurrency: 1, price: { input: 1, output: 1 } };

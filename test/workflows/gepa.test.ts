@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => env?.teardown());
 
-const reflection = languageModelSchema.parse({ url: 'http://127.0.0.1:1/v1', model: 'm' });
+const reflection = languageModelSchema.parse({ url: 'http://127.0.0.1:2/v1', model: 'm' });
 const search = {
   ...{ prompt: '', place: 'before', validationTasks: 1, minibatchSize: 1, merges: 0 },
   ...{ candidateSelection: 'pareto', acceptance: 'strict_improvement' },

@@ -27,7 +27,8 @@ function unsuited(description: EnvironmentDescription): string | undefined {
   if (description.hasReference) return policyRulesProblem(description);
   return (
     `analyst.kind is "rules": it compares trajectories with reference actions, which "${description.name}" does not tell (hasReference is false); ` +
-    'write analyst: {kind: given, capabilities: FILE}, or take a target that tells reference actions'
+    'write analyst: {kind: llm, url: URL, model: NAME} for a language model that needs none (docs/language-models.md), ' +
+    'or {kind: given, capabilities: FILE}, or take a target that tells reference actions'
   );
 }
 

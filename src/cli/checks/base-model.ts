@@ -1,6 +1,6 @@
 /** What the folder of a base model has to hold for a campaign. Invariant: its weights are not read. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { Campaign } from '../../domain/campaign';
 import type { EnvironmentDescription } from '../../domain/environment';
@@ -22,7 +22,7 @@ export async function checkModel(campaign: Campaign, python?: string): Promise<C
       ? 'put the folder of the model that vLLM serves there'
       : 'make one with `make base-model` or `make real-model`';
   const fix = `${get}, or correct baseModel.path in the campaign file`;
-  if (!existsSync(path)) return failed(NAME, `there is no folder ${path}`, fix);
+  if (!existsSync(path)) return failed(NAME, `there is no folder ${path}`, hubFix(path) ?? fix);
   const files = readdirSync(path);
   const missing = [
     ...(files.includes('config.json') ? [] : ['config.json']),
@@ -31,6 +31,16 @@ export async function checkModel(campaign: Campaign, python?: string): Promise<C
   ];
   if (missing.length > 0) return failed(NAME, `${path} lacks ${missing.join(', ')}`, fix);
   return python === undefined ? passed(NAME, path) : checkModules(python, campaign);
+}
+
+/** What is no path, but a model's name on the Hugging Face hub: its first part would be a folder beside the campaign file. */
+function hubFix(path: string): string | undefined {
+  const [owner, model] = [basename(dirname(path)), basename(path)];
+  if (existsSync(dirname(path)) || !existsSync(dirname(dirname(path))) || owner === 'models') return undefined;
+  return (
+    `if ${owner}/${model} is its name on the Hugging Face hub, download it with ` +
+    `\`.venv/bin/hf download ${owner}/${model} --local-dir models/${model}\` and name that folder in baseModel.path`
+  );
 }
 
 /** A LoRA on modules that a base does not have would be refused by the trainer, once the base rollouts are spent. */

@@ -16,7 +16,7 @@ export function compareCommand(
     .option('--out <dir>', 'write comparison.json and comparison.html there')
     .action(async (named: string[], options: { json?: boolean; out?: string }, command: Command) => {
       const comparison = await compareReports({ home: homeRoot(command), named });
-      if (options.out !== undefined) writeComparison(comparison, resolve(options.out));
+      if (options.out !== undefined) await writeComparison(comparison, resolve(options.out));
       print(options.json ? JSON.stringify(comparison, null, 2) : comparisonText(comparison, process.stdout.columns));
     });
 }

@@ -44,18 +44,24 @@ export const allReports = (home: string): Report[] =>
     }
   });
 
-export const readReport = (place: Place): Report => readReportFile(fileOf(place));
+/** That of a campaign of the home. */
+export const readReport = (place: Place): Report =>
+  readReportFile(fileOf(place), 'the same `campaign run FILE` writes it anew');
 
-/** @throws UserError if it is damaged or of another version. */
-export function readReportFile(file: string): Report {
+const FOREIGN = 'name one that `campaign run` or `campaign report --out` of this version wrote';
+
+/** @throws UserError if it is no report, a part of one, or of another version; `fix` is what helps then. */
+export function readReportFile(file: string, fix = FOREIGN): Report {
   try {
     return reportSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch (error) {
     const [issue] = error instanceof z.ZodError ? error.issues : [];
-    const problem = issue ? `${issue.path.join('.') || 'the whole'}: ${issue.message}` : messageOf(error);
-    throw new UserError(
-      `${file} is damaged or of another version (${problem}); the same \`campaign run FILE\` writes it anew`,
-    );
+    const problem = issue
+      ? `is no report of this version (${issue.path.join('.') || 'the whole'}: ${issue.message})`
+      : error instanceof SyntaxError
+        ? `is no JSON, or cut off (${messageOf(error)})`
+        : `can't be read: ${messageOf(error)}`;
+    throw new UserError(`${file} ${problem}; ${fix}`);
   }
 }
 

@@ -2,13 +2,14 @@
  * `campaign report`: shows a campaign's report again, or writes its files elsewhere. The page is always made anew from report.json. A campaign
  * without a report is shown by where it stands.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { renderReport } from '../../report/render';
 import { terminalTable } from '../../report/terminal';
 import { UserError } from '../errors';
 import { allOptions, type CommonOptions } from '../options';
+import { whyUnwritten, writeInto } from '../out-folder';
 import { findReport, homeRoot, reported, type FoundReport } from './report-files';
 import { campaignsOf, standingJson, standingLines, standingOf, withServer } from './standing';
 
@@ -30,22 +31,24 @@ export function reportCommand(
       const home = homeRoot(command);
       const names = reported(home);
       const found = name === undefined || names.includes(name) ? findReport({ home, name }) : undefined;
-      print(found ? show(found, options) : await withoutReport({ ...allOptions(command), home }, name));
+      print(found ? await show(found, options) : await withoutReport({ ...allOptions(command), home }, name));
     });
 }
 
-function show({ folder: own, report }: FoundReport, options: ReportOptions): string {
+async function show({ folder: own, report }: FoundReport, options: ReportOptions): Promise<string> {
   const { json, html } = renderReport({ report });
-  const folder = resolve(options.out ?? own);
-  if (options.out !== undefined) {
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, 'report.json'), json);
-  }
+  const page = join(resolve(options.out ?? own), 'report.html');
+  if (options.out !== undefined) await writeInto(resolve(options.out), { 'report.json': json, 'report.html': html });
   // --json alone only prints.
-  if (options.out !== undefined || !options.json) writeFileSync(join(folder, 'report.html'), html);
-  return options.json
-    ? json.trimEnd()
-    : `${terminalTable(report, process.stdout.columns)}\n\n${join(folder, 'report.html')}`;
+  if (options.json) return json.trimEnd();
+  const table = terminalTable(report, process.stdout.columns);
+  try {
+    if (options.out === undefined) await writeFile(page, html);
+    return `${table}\n\n${page}`;
+  } catch (error) {
+    // Somebody else's home can be read.
+    return `${table}\n\n${page} is not written: ${whyUnwritten(error)}; --out DIR writes it elsewhere`;
+  }
 }
 
 /** Where the campaign stands that has no report, by default the newest; why there is none, and where to look. */

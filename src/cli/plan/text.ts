@@ -34,6 +34,15 @@ const words: Record<Quantity, string> = {
 const rateLine = (name: string, rate: Rate): string =>
   `  ${name}: ${between(rate, rounded)}; ${rate.basis === 'file' ? 'from' : rate.basis}${rate.basis === 'assumed' ? ',' : rate.basis === 'measured' ? ' in' : ''} ${rate.source}`;
 
+/** The file's counts are upper limits: where the target has fewer, both are said. */
+function tasksLine({ rollouts, validation, router, evaluation }: Campaign, tasks: TargetTasks['tasks']): string {
+  const of = (has: number, asked: number) => (has < asked ? `${has} of ${asked}` : `${has}`);
+  return (
+    `tasks: ${of(tasks.discovery, rollouts.tasks)} for base rollouts, ${of(tasks.heldOut, validation.targetTasks)} held out, ` +
+    `${of(tasks.router, router.tasks)} for the router, ${of(tasks.evaluation, evaluation.tasks)} test`
+  );
+}
+
 /** What the counts take arms for. */
 function arms(campaign: Campaign): string[] {
   if (campaign.arms.length === 0) return [];
@@ -111,7 +120,7 @@ export function planText(o: {
       : `${campaign.name}: planned for ${plan.capabilities} capabilities; how many are selected is known after the stage selection (--capabilities N)`,
     target.note + (target.description ? `, ${toldBy(target.description)}` : ''),
     ...lacks(parts),
-    `tasks: ${tasks.discovery} for base rollouts, ${tasks.heldOut} held out, ${tasks.router} for the router, ${tasks.evaluation} test`,
+    tasksLine(campaign, tasks),
     ...(withGpus ? [`GPUs: ${gpus.policyServer} policy server, ${gpus.trainers} trainers, held all the time`] : []),
     '',
     ...aligned([head, ...stages.map(({ stage, ...cost }) => row(stage, cost, withGpus)), row('all', total, withGpus)]),

@@ -3,7 +3,7 @@
  * over: of one on another machine or in another container nothing is known.
  */
 import { randomUUID } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { isCode } from '../../artifacts/durable-file';
 import { here, isHere } from '../../artifacts/place';
@@ -12,12 +12,11 @@ import type { Home } from '../project';
 import { isRunning, recordedProcessSchema, recordOf, type RecordedProcess } from './processes';
 
 /**
- * Takes the home's lock.
+ * Takes the lock of a home that is there.
  * @returns a function that gives it back.
  * @throws UserError if another supervisor holds it that is alive, or that may be.
  */
 export function acquireLock(home: Home): () => void {
-  mkdirSync(home.root, { recursive: true });
   const me = recordOf({ name: 'supervisor', pid: process.pid });
   const aside = `${home.lock}.${randomUUID()}`;
   try {

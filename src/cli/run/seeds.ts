@@ -41,7 +41,7 @@ export async function runSeeds(
   const home = homeOf(options).root;
   const comparison = await compareReports({ home, named });
   const folder = join(home, named[0] as string);
-  writeComparison(comparison, folder);
+  await writeComparison(comparison, folder);
   if (!json) process.stderr.write(`\n${comparisonText(comparison, process.stderr.columns)}\n\n`);
   process.stderr.write(`${join(folder, 'comparison.html')}\n`);
   return 0;

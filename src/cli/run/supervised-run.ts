@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import { removeLeftovers } from '../../artifacts/folder-store';
 import { homeOf, type CommonOptions } from '../options';
+import { makeHome } from '../out-folder';
 import type { PortOptions } from '../ports';
 import type { Home } from '../project';
 import { createProgressOutput, type ProgressOutput } from '../watch/progress-output';
@@ -44,6 +45,7 @@ export async function supervised({
 }): Promise<number> {
   const home = homeOf(options);
   const output = createProgressOutput({ json: options.json, campaign });
+  await makeHome(home.root);
   const release = acquireLock(home);
   const disk = new HomeDisk(home.root, (text) => output.note('services', text));
   const onRestart: ServiceHooks['onRestart'] = ({ name, cause, log, delayMs }) =>

@@ -17,7 +17,9 @@ import { knobsOf, moduleSource } from './source';
 import { wordingOf } from './wording';
 import { worldOf, type World } from './world';
 
-const BY_HAND = 'synthesizer: {kind: given, modules: FOLDER} takes modules that you write';
+const OTHERS =
+  'synthesizer: {kind: llm, url: URL, model: NAME} has a language model write them for any target (docs/language-models.md), ' +
+  '{kind: given, modules: FOLDER} takes modules that you write';
 const MAX_TOOLS = 5;
 
 export const generators: SynthesizerKind = defineKind({
@@ -42,7 +44,7 @@ function unsuited(description: EnvironmentDescription): string | undefined {
     worldOf(description);
     return undefined;
   } catch (error) {
-    if (isFailure(error, 'CannotSynthesize')) return `${error.message}; or else ${BY_HAND}`;
+    if (isFailure(error, 'CannotSynthesize')) return `${error.message}; or else ${OTHERS}`;
     throw error;
   }
 }
@@ -89,14 +91,14 @@ function revised({ round, previous }: ReviseInput): { knobs: Knobs; why: string 
   if (!before)
     throw new OutsideFailure(
       'CannotSynthesize',
-      `the module was not made by the generators (its first line holds no params of theirs), so they can't mend it, and there is still: ${found}; ${BY_HAND}`,
+      `the module was not made by the generators (its first line holds no params of theirs), so they can't mend it, and there is still: ${found}; ${OTHERS}`,
     );
   const after = against.length === 0 && calibration ? turn(before, calibration) : before;
   if (JSON.stringify(after) !== JSON.stringify(before))
     return { knobs: after, why: ` Round ${round}, after "${found}":` };
   throw new OutsideFailure(
     'CannotSynthesize',
-    `the generator has no more to turn (${JSON.stringify(before)}), and there is still: ${found}; ${BY_HAND}`,
+    `the generator has no more to turn (${JSON.stringify(before)}), and there is still: ${found}; ${OTHERS}`,
   );
 }
 
@@ -105,7 +107,7 @@ function madeOf({ name, parts }: Candidate, world: World): Families {
     return parts ? familiesOf(parts, world) : familyOf(generatorNamed(name), world);
   } catch (error) {
     if (!isFailure(error, 'CannotSynthesize')) throw error;
-    throw new OutsideFailure('CannotSynthesize', `${error.message}; ${BY_HAND}`);
+    throw new OutsideFailure('CannotSynthesize', `${error.message}; ${OTHERS}`);
   }
 }
 
