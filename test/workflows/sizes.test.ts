@@ -103,7 +103,7 @@ const campaign = config({
     ...['grpo_target', 'joint', 'grpo_single'].map((kind) => ({ kind })),
     { kind: 'environments', modules: '/modules' },
     { kind: 'environments', name: 'unfit_environments', modules: '/unfit' },
-    { kind: 'gepa', reflection: languageModelSchema.parse({ url: 'http://127.0.0.1:1/v1', model: 'm' }) },
+    { kind: 'gepa', reflection: languageModelSchema.parse({ url: 'http://127.0.0.1:2/v1', model: 'm' }) },
     { kind: 'grpo_target', name: 'failing_on_the_target' },
   ],
 });
