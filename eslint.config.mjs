@@ -47,7 +47,7 @@ const mayImport = {
     'registry',
     'policy',
     'analyst/label-files',
-    'type analyst/analyst',
+    'analyst/analyst',
     'workflows/messages',
   ],
 };

@@ -1,24 +1,18 @@
 /** Step 1 of the method: discover candidates, label them N times, select, look for a composite. Invariant: what was found is looked up before it is computed. */
-import type { Analyst } from '../analyst/analyst';
+import { candidatesKey, checkedPass, labelsKey, type Analyst } from '../analyst/analyst';
 import { digest } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { requireDifference } from '../domain/behaviour';
-import {
-  discoverySchema,
-  labelPassSchema,
-  selectionSchema,
-  type Candidate,
-  type LabelPass,
-} from '../domain/capability';
+import { discoverySchema, labelPassSchema, selectionSchema, type LabelPass } from '../domain/capability';
 import { combinedSchema, compositeOf } from '../domain/composite';
 import type { Environment } from '../domain/environment';
 import { kindOf, type KindSpec } from '../domain/kind';
 import type { ScoredRollout } from '../domain/rollout';
 import { openingOf } from '../domain/messages';
-import { checkPartition, selectCapabilities, selectOutright } from '../domain/selection';
+import { selectCapabilities, selectOutright } from '../domain/selection';
 import { readScored } from '../rollout/read';
-import { asking, fail, keptJson, readJson, working, type Dependencies } from './context';
+import { asking, keptJson, readJson, working, type Dependencies } from './context';
 import { leaked } from './leakage';
 import { taskText, testTexts } from './test-texts';
 import type { AnalysisActivities, ControlActivities } from './types';
@@ -43,10 +37,7 @@ export function createAnalysis({
       const analyst = await open(spec);
       const environment = await environments.get(target);
       const description = await environment.describe();
-      const { version } = description;
-      const { identity: maker, ignoresSeed } = analyst;
-      const asked = { form: '2', maker, ref, version, maxCandidates: rule.maxCandidates };
-      const key = `candidates/${digest({ ...asked, ...(!ignoresSeed && { seed }) })}`;
+      const key = candidatesKey({ analyst, rollouts: ref, version: description.version, seed, rule });
       const found = await keptJson(store, { key, producer: 'discover', inputs: [ref] }, async () => {
         const rollouts = await readScored({ store, ref });
         const quotable = await quotableOf({ store, environment, rollouts });
@@ -60,14 +51,13 @@ export function createAnalysis({
     async label({ target, analyst: spec, rollouts, candidates: ref, pass, seed, ...payer }) {
       const analyst = await open(spec);
       const description = await (await environments.get(target)).describe();
-      const { version } = description;
-      const key = `labels/${digest({ maker: analyst.identity, rollouts, ref, version, pass, seed })}`;
+      const key = labelsKey({ analyst, rollouts, candidates: ref, version: description.version, pass, seed });
       return keptJson(store, { key, producer: 'label', inputs: [rollouts, ref] }, async () => {
         const candidates = await candidatesOf(ref);
         const scored = await readScored({ store, ref: rollouts });
         const work = asking({ ...payer, store, title: `labeling pass ${pass + 1}` });
         const labels = await analyst.label({ rollouts: scored, candidates, description, pass, seed, ...work });
-        return checked(labels, candidates);
+        return checkedPass(labels, candidates);
       });
     },
 
@@ -118,15 +108,4 @@ async function quotableOf(o: {
   return new Set(
     rollouts.flatMap(({ key, messages }) => (leaked(tests, taskText(openingOf(messages))) === undefined ? [key] : [])),
   );
-}
-
-/** A pass is used as it is or not at all. */
-function checked(pass: LabelPass, candidates: readonly Candidate[]): LabelPass {
-  const [problem] = checkPartition(pass);
-  if (problem !== undefined) throw fail('LabelsInvalid', problem);
-  const wanted = candidates.map(({ name }) => name).sort();
-  const labeled = Object.keys(pass.labels).sort();
-  if (wanted.join() !== labeled.join())
-    throw fail('LabelsInvalid', `the pass labels ${labeled.join(', ')}; the candidates are ${wanted.join(', ')}`);
-  return pass;
 }

@@ -1,9 +1,13 @@
 /** An analyst: step 1 of the method. Invariant: it sees scored rollouts only; what it finds is a function of its input and its identity. */
+import { digest } from '../artifacts/hash';
+import type { ArtifactRef } from '../domain/artifacts';
 import type { SelectionRule } from '../domain/campaign';
 import type { Candidate, Discovery, LabelPass } from '../domain/capability';
 import type { EnvironmentDescription } from '../domain/environment';
+import { OutsideFailure } from '../domain/failures';
 import type { Identity, Kind } from '../domain/kind';
 import type { Work } from '../domain/progress';
+import { checkPartition } from '../domain/selection';
 import type { ScoredRollout } from '../domain/rollout';
 import type { Ledger } from '../language-model/types';
 
@@ -42,6 +46,44 @@ export interface Analyst {
   discover(input: DiscoverInput): Promise<Discovery>;
   /** One pass over all candidates: per candidate, lists that partition the trajectories it looked at. */
   label(input: LabelInput): Promise<LabelPass>;
+}
+
+/** What is found of the same rollouts is kept under one key, whoever asks: a campaign finds what `campaign analyse` paid for. */
+interface FoundIn {
+  analyst: Pick<Analyst, 'identity' | 'ignoresSeed'>;
+  rollouts: ArtifactRef;
+  /** Of the environment. */
+  version: string;
+  seed: number;
+}
+
+export const candidatesKey = ({
+  analyst,
+  rollouts,
+  version,
+  seed,
+  rule,
+}: FoundIn & Pick<DiscoverInput, 'rule'>): string =>
+  `candidates/${digest({
+    ...{ form: '2', maker: analyst.identity, ref: rollouts, version, maxCandidates: rule.maxCandidates },
+    ...(!analyst.ignoresSeed && { seed }),
+  })}`;
+
+export const labelsKey = (o: FoundIn & { candidates: ArtifactRef; pass: number }): string => {
+  const { analyst, rollouts, candidates: ref, version, pass, seed } = o;
+  return `labels/${digest({ maker: analyst.identity, rollouts, ref, version, pass, seed })}`;
+};
+
+/** A pass is used as it is or not at all. */
+export function checkedPass(pass: LabelPass, candidates: readonly Candidate[]): LabelPass {
+  const [problem] = checkPartition(pass);
+  if (problem !== undefined) throw new OutsideFailure('LabelsInvalid', problem);
+  const [wanted, labeled] = [candidates.map(({ name }) => name), Object.keys(pass.labels)].map((names) =>
+    names.sort().join(', '),
+  );
+  if (wanted !== labeled)
+    throw new OutsideFailure('LabelsInvalid', `the pass labels ${labeled}; the candidates are ${wanted}`);
+  return pass;
 }
 
 export type AnalystKind = Kind<Analyst | Promise<Analyst>>;

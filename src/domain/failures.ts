@@ -125,6 +125,9 @@ export class OutsideFailure extends Error {
   }
 }
 
+/** Why a labeling pass is left out: what is its own. Whatever else fails would meet every pass, and none is to be missing by chance. */
+export const OF_A_PASS = ['AnswerInvalid', 'LabelsInvalid'] as const satisfies FailureType[];
+
 export const isFailure = (error: unknown, ...types: FailureType[]): error is OutsideFailure =>
   error instanceof OutsideFailure && types.includes(error.type);
 

@@ -3,9 +3,9 @@ import { ApplicationFailure } from '@temporalio/workflow';
 import type { ArtifactRef } from '../domain/artifacts';
 import { armName } from '../domain/campaign';
 import type { Candidate } from '../domain/capability';
-import type { FailureType } from '../domain/failures';
+import { OF_A_PASS, type FailureType } from '../domain/failures';
 import type { SelectionResult } from '../domain/results';
-import { resultingReason } from './failure';
+import { failedWith, reasonOf } from './failure';
 import { checkAdapters, checkBase } from './base-check';
 import { withComposite } from './composite';
 import { approvedSelection } from './capabilities-approval';
@@ -94,7 +94,9 @@ async function label(
           const step = analysis(config, `labeling pass ${pass + 1} of ${rule.passes}`);
           return await step.label({ campaign, budget, target, analyst, rollouts, candidates, pass, seed });
         } catch (error) {
-          return { pass, reason: resultingReason(error, 'BadInput') };
+          // A budget is spent for good; `campaign analyse` stops there, since who gave it is there to raise it.
+          if (failedWith(error, ...OF_A_PASS, 'BudgetSpent') === undefined) throw error;
+          return { pass, reason: reasonOf(error) };
         }
       }),
     ),

@@ -10,14 +10,19 @@ import { mapped, type Dependencies } from '../../src/activities/context';
 import { EnvironmentPool } from '../../src/activities/environments';
 import { createSynthesis } from '../../src/activities/synthesise';
 import type { Analyst, AnalystKind, DiscoverInput } from '../../src/analyst/analyst';
+import { keepRollouts, SEED } from '../../src/cli/analyse/kept';
+import { createWatch } from '../../src/cli/analyse/watch';
+import { findCapabilities } from '../../src/cli/analyse/work';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import { selectionRuleSchema } from '../../src/domain/campaign';
 import { selectionSchema, type Lacking, type LabelPass } from '../../src/domain/capability';
-import { OutsideFailure } from '../../src/domain/failures';
-import { defineKind } from '../../src/domain/kind';
+import { OutsideFailure, type FailureType } from '../../src/domain/failures';
+import { defineKind, kindOf } from '../../src/domain/kind';
+import type { ScoredRollout } from '../../src/domain/rollout';
 import { registry } from '../../src/registry';
 import type { Synthesizer, SynthesizerKind } from '../../src/synthesis/synthesizer';
+import { noLedger } from '../support/no-ledger';
 import { scoredRollout } from '../support/scored-rollout';
 
 const home = mkdtempSync(join(tmpdir(), 'analysis-'));
@@ -321,4 +326,56 @@ test.each(['\n', '\r', '\u2028', '\u2029'])(
 test('a kind that the worker does not know is told', async () => {
   const failure = { type: 'BadInput', message: expect.stringMatching(/"llm" is not known to this worker.*counting/) };
   await expect(discover({ kind: 'llm' })).rejects.toMatchObject(failure);
+});
+
+describe('a campaign and `campaign analyse` over the same rollouts', () => {
+  const analyst = { kind: 'counting', word: 'shared' };
+  const open = () => kindOf([analystKind('1')], analyst).open(analyst, undefined) as Analyst;
+  const watch = createWatch({ passes: rule.passes, out: { write: () => true } });
+  const analysed = async (name: string, own = open()) => {
+    const description = await (await environments.get(target)).describe();
+    const loaded = { rollouts: scored(name), description };
+    const { signal } = new AbortController();
+    await findCapabilities({ loaded, analyst: own, rule, store, ledger: noLedger, watch, signal });
+    return keepRollouts({ store, loaded });
+  };
+  const inCampaign = async (ref: ArtifactRef) => {
+    const input = { ...payer, target, analyst, rollouts: ref, seed: SEED };
+    const { ref: candidates } = await run(activities().discover, { ...input, rule });
+    for (let pass = 0; pass < rule.passes; pass++) await run(activities().label, { ...input, candidates, pass });
+  };
+  const scored = (name: string) =>
+    [0, 1].map((n) => {
+      const rollout = scoredRollout({ name: `${name}${n}`, task: `t${n}`, reward: n }) as ScoredRollout;
+      return { ...rollout, messages: [{ role: 'assistant' as const, content: `${name} ${n}` }] };
+    });
+  const all = ['discover', 'label 0', 'label 1', 'label 2'];
+
+  test.each([false, true])('the campaign finds what was paid for (seed ignored: %s)', async (ignored) => {
+    if (ignored) ignoresSeed = true;
+    const ref = await analysed(`first ${ignored}`);
+    expect(calls.splice(0).sort()).toEqual(all);
+    await inCampaign(ref);
+    expect(calls).toEqual([]);
+  });
+
+  test('and the other way round', async () => {
+    const description = await (await environments.get(target)).describe();
+    await inCampaign(await keepRollouts({ store, loaded: { rollouts: scored('second'), description } }));
+    expect(calls.splice(0).sort()).toEqual(all);
+    await analysed('second');
+    expect(calls).toEqual([]);
+  });
+
+  test('an endpoint that fails one pass for good stops all of them, as it fails a campaign; an answer of one does not', async () => {
+    const failing = (type: FailureType): Analyst => ({
+      ...open(),
+      label: async ({ pass }) => {
+        if (pass === 1) throw Object.assign(new OutsideFailure(type, 'half a reply'), { retryable: false });
+        return labels;
+      },
+    });
+    await expect(analysed('third', failing('LanguageModelFailed'))).rejects.toThrow('half a reply');
+    await analysed('fourth', failing('AnswerInvalid'));
+  });
 });

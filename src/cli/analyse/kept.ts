@@ -3,7 +3,7 @@
  * is made.
  */
 import { z } from 'zod';
-import type { Analyst } from '../../analyst/analyst';
+import { candidatesKey, labelsKey, type Analyst } from '../../analyst/analyst';
 import { canonical, digest } from '../../artifacts/hash';
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
@@ -14,26 +14,15 @@ import type { Loaded } from './conversations';
 /** Of discovery and passes. */
 export const SEED = 1;
 
-/** What artifacts are made by and of. */
-interface Made {
-  analyst: Pick<Analyst, 'identity'>;
+interface Input {
+  analyst: Pick<Analyst, 'identity' | 'ignoresSeed'>;
   loaded: Pick<Loaded, 'rollouts' | 'description'>;
 }
 
-export const candidatesKey = (
-  { analyst, loaded, rule }: Made & { rule: SelectionRule },
-  rollouts: ArtifactRef,
-): string =>
-  `candidates/${digest({
-    ...{ maker: analyst.identity, rollouts, version: loaded.description.version },
-    ...{ maxCandidates: rule.maxCandidates, seed: SEED },
-  })}`;
-
-export const labelsKey = (
-  { analyst, loaded }: Made,
-  { rollouts, ref, pass }: { rollouts: ArtifactRef; ref: ArtifactRef; pass: number },
-): string =>
-  `labels/${digest({ maker: analyst.identity, rollouts, ref, version: loaded.description.version, pass, seed: SEED })}`;
+/** What keys are made of. */
+export const asked = ({ analyst, loaded }: Input, rollouts: ArtifactRef) => {
+  return { analyst, rollouts, version: loaded.description.version, seed: SEED };
+};
 
 /** What an earlier run finished: it is not asked for again. */
 export interface Kept {
@@ -42,14 +31,16 @@ export interface Kept {
   passes: number;
 }
 
-export async function keptAlready(input: Made & { rule: SelectionRule; store: ArtifactStore }): Promise<Kept> {
+export async function keptAlready(input: Input & { rule: SelectionRule; store: ArtifactStore }): Promise<Kept> {
   const { rule, store } = input;
   const rollouts = await keepRollouts(input);
-  const ref = await store.find(candidatesKey(input, rollouts));
+  const ref = await store.find(candidatesKey({ ...asked(input, rollouts), rule }));
   if (!ref) return { passes: 0 };
   const { candidates } = await readJson(store, ref, discoverySchema);
   const found = await Promise.all(
-    Array.from({ length: rule.passes }, (_, pass) => store.find(labelsKey(input, { rollouts, ref, pass }))),
+    Array.from({ length: rule.passes }, (_, pass) =>
+      store.find(labelsKey({ ...asked(input, rollouts), candidates: ref, pass })),
+    ),
   );
   return { candidates: candidates.length, passes: found.filter(Boolean).length };
 }
@@ -58,7 +49,7 @@ export async function keptAlready(input: Made & { rule: SelectionRule; store: Ar
 export async function keepRollouts({
   store,
   loaded: { rollouts },
-}: Pick<Made, 'loaded'> & { store: ArtifactStore }): Promise<ArtifactRef> {
+}: Pick<Input, 'loaded'> & { store: ArtifactStore }): Promise<ArtifactRef> {
   const key = `conversations/${digest(rollouts.map((rollout) => rollout.key))}`;
   // Together they may be longer than a text can be.
   const body = Buffer.concat(rollouts.map((rollout) => Buffer.from(`${canonical(rollout)}\n`)));

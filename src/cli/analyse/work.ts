@@ -3,7 +3,7 @@
  * all share stops all of them.
  */
 import { setMaxListeners } from 'node:events';
-import type { Analyst } from '../../analyst/analyst';
+import { candidatesKey, checkedPass, labelsKey, type Analyst } from '../../analyst/analyst';
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
 import { requireDifference } from '../../domain/behaviour';
@@ -11,16 +11,15 @@ import type { SelectionRule } from '../../domain/campaign';
 import {
   discoverySchema,
   labelPassSchema,
-  type Candidate,
   type Discovery,
   type LabelPass,
   type Selection,
 } from '../../domain/capability';
-import { isFailure, OutsideFailure, reasonOf } from '../../domain/failures';
-import { checkPartition, selectCapabilities } from '../../domain/selection';
+import { isFailure, OF_A_PASS, OutsideFailure, reasonOf } from '../../domain/failures';
+import { selectCapabilities } from '../../domain/selection';
 import type { Ledger } from '../../language-model/types';
 import type { Loaded } from './conversations';
-import { candidatesKey, kept, keepRollouts, labelsKey, SEED } from './kept';
+import { asked, kept, keepRollouts, SEED } from './kept';
 import { patiently } from './patience';
 import type { Watch } from './watch';
 
@@ -58,7 +57,7 @@ export async function findCapabilities(input: WorkInput): Promise<Found> {
 
 async function discover({ analyst, rule, store, loaded, ledger, watch, signal }: WorkInput, rollouts: ArtifactRef) {
   const { description } = loaded;
-  const key = candidatesKey({ analyst, rule, loaded }, rollouts);
+  const key = candidatesKey({ ...asked({ analyst, loaded }, rollouts), rule });
   return kept({ store, key, inputs: [rollouts], schema: discoverySchema }, () =>
     patiently(
       () =>
@@ -89,7 +88,7 @@ async function label(
         input.watch.passEnded(pass);
         return { made };
       } catch (error) {
-        if (!isFailure(error, 'AnswerInvalid', 'LabelsInvalid', 'LanguageModelFailed')) {
+        if (!isFailure(error, ...OF_A_PASS)) {
           stop.abort(error);
           throw error;
         }
@@ -109,7 +108,7 @@ async function labelOnce(
 ): Promise<LabelPass> {
   const { description } = loaded;
   const { candidates } = discovery;
-  const key = labelsKey({ analyst, loaded }, { rollouts, ref, pass });
+  const key = labelsKey({ ...asked({ analyst, loaded }, rollouts), candidates: ref, pass });
   const { value } = await kept({ store, key, inputs: [rollouts, ref], schema: labelPassSchema }, () =>
     patiently(
       async () => {
@@ -117,22 +116,10 @@ async function labelOnce(
           ...{ rollouts: loaded.rollouts, description, candidates, pass, seed: SEED, ledger, signal },
           progress: (done, total) => watch.labeling(pass, done, total),
         });
-        return checked(made, candidates);
+        return checkedPass(made, candidates);
       },
       { signal, answered: watch.answered, onWait: watch.waits },
     ),
   );
   return value;
-}
-
-/** A pass is used as it is or not at all. */
-function checked(pass: LabelPass, candidates: readonly Candidate[]): LabelPass {
-  const [problem] = checkPartition(pass);
-  if (problem !== undefined) throw new OutsideFailure('LabelsInvalid', problem);
-  const [wanted, labeled] = [candidates.map(({ name }) => name), Object.keys(pass.labels)].map((names) =>
-    names.sort().join(', '),
-  );
-  if (wanted !== labeled)
-    throw new OutsideFailure('LabelsInvalid', `the pass labels ${labeled}; the candidates are ${wanted}`);
-  return pass;
 }
