@@ -69,7 +69,7 @@ function verdicts(reports: readonly Report[]): string {
     ),
   );
   const judged = reports.flatMap(({ capabilities = [] }) =>
-    capabilities.flatMap(({ validation }) => (validation ? [validation.verdict === 'helps'] : [])),
+    capabilities.flatMap(({ statement }) => (statement ? [statement.verdict === 'helps'] : [])),
   );
   const share = (all: readonly boolean[]) => shareText(all.filter(Boolean).length, all.length);
   return `Reported as above base: ${share(compared)} policies. Adapters reported as a help: ${share(judged)}.`;

@@ -1,22 +1,28 @@
-/** Which adapters gain anything, beyond chance. Invariant: the differences are those of the report, and count where they count there. */
+/** Which adapters gain anything, beyond chance, by all that is known of them so far. Invariant: the rule is that of the report. */
 import type { ArtifactRef } from '../domain/artifacts';
-import { direction, successDifference } from '../domain/paired-statistics';
+import { gainsAnything, successDifference, together } from '../domain/paired-statistics';
 import { taskMeans } from '../rollout/read';
 import { working, type Dependencies } from './context';
 import type { ControlActivities } from './types';
 
 export function createFindGains({ store }: Pick<Dependencies, 'store'>): Pick<ControlActivities, 'findGains'> {
   return {
-    async findGains({ adapters, base, ...level }) {
+    async findGains({ adapters, ...level }) {
       const { progress } = working('compare the adapters');
-      const isAbove = async (treatment: ArtifactRef, control: ArtifactRef): Promise<boolean> => {
-        const [after, before] = [await taskMeans(store, treatment), await taskMeans(store, control)];
-        return direction(successDifference({ treatment: after, control: before, level })) === 'up';
-      };
+      const read = async ({ before, after }: { before: ArtifactRef; after: ArtifactRef }) => ({
+        treatment: await taskMeans(store, after),
+        control: await taskMeans(store, before),
+      });
       const gaining: string[] = [];
-      for (const [n, { name, ownBefore, ownAfter, outcomes }] of adapters.entries()) {
+      for (const [n, { name, own, target }] of adapters.entries()) {
         progress(n, adapters.length);
-        if ((await isAbove(ownAfter, ownBefore)) || (await isAbove(outcomes, base))) gaining.push(name);
+        const batches = [];
+        for (const each of target) batches.push(await read(each));
+        const known = {
+          own: successDifference({ ...(await read(own)), level }),
+          target: successDifference({ ...together(batches), level }),
+        };
+        if (gainsAnything(known)) gaining.push(name);
       }
       return { gaining };
     },

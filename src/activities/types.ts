@@ -109,6 +109,12 @@ export interface FineTuneInput {
   stallSeconds: number;
 }
 
+/** Rollouts before a training and after it, on the same tasks. */
+interface Batches {
+  before: ArtifactRef;
+  after: ArtifactRef;
+}
+
 export interface ControlActivities {
   /** `until`: the stage that the campaign stops after; what only later ones need is not looked at. */
   prepare(input: { campaign: Campaign; until?: Stage }): Promise<Prepared>;
@@ -139,14 +145,13 @@ export interface ControlActivities {
   recallDecision(input: { about: string; of: string }): Promise<Decision | null>;
   keepDecision(input: { about: string; of: string; decision: Decision }): Promise<void>;
   /**
-   * Which adapters are above what they started from on the held-out seeds of their own environments, or above base on the router's tasks
-   * (`outcomes`; `base`: its own there).
+   * Which adapters gain anything (`gainsAnything`): on held-out seeds of their own environments, or on the target's tasks, batch by batch, each
+   * against what it started from.
    */
   findGains(input: {
-    base: ArtifactRef;
-    adapters: { name: string; ownBefore: ArtifactRef; ownAfter: ArtifactRef; outcomes: ArtifactRef }[];
+    adapters: { name: string; own: Batches; target: Batches[] }[];
     confidence: number;
-    /** Of the bootstraps. */
+    /** Of the draws. */
     seed: number;
   }): Promise<{ gaining: string[] }>;
   /** A piece of a JSON text, and what all its pieces are the text of. */

@@ -116,6 +116,28 @@ export interface TaskMeans {
   from: ArtifactRef[];
 }
 
+/** Two arms in several batches of tasks, as one: a task that is in several of them counts once, by the mean of its means. */
+export function together<Side extends Pick<TaskMeans, 'success' | 'trials'>>(
+  batches: readonly { treatment: Side; control: Side }[],
+): Record<'treatment' | 'control', Pick<TaskMeans, 'success' | 'trials'>> {
+  const side = (own: 'treatment' | 'control', other: 'treatment' | 'control') => {
+    const values = new Map<string, number[]>();
+    for (const batch of batches)
+      for (const [task, value] of batch[own].success)
+        if (batch[other].success.has(task)) values.set(task, [...(values.get(task) ?? []), value]);
+    const success = new Map([...values].map(([task, each]) => [task, mean(each)]));
+    return { success, trials: Math.max(0, ...batches.map((batch) => batch[own].trials)) };
+  };
+  return { treatment: side('treatment', 'control'), control: side('control', 'treatment') };
+}
+
+/**
+ * Whether an adapter has gained anything: on held-out seeds of its own environment, or on all tasks of the target together that it was tried on.
+ * One rule for what is added up and for what is said.
+ */
+export const gainsAnything = (known: { own: Ends | undefined; target: Ends | undefined }): boolean =>
+  direction(known.own) === 'up' || direction(known.target) === 'up';
+
 /** The difference of two success rates over the tasks that both have; undefined where there are none. */
 export function successDifference(o: {
   treatment: Pick<TaskMeans, 'success' | 'trials'>;
@@ -133,8 +155,10 @@ export function successDifference(o: {
   return { ...estimate, ...(!bound && { test }) };
 }
 
+type Ends = Pick<Estimate, 'low' | 'high'>;
+
 /** Which way a difference points; undefined if it may be chance, or has no interval. */
-export const direction = (interval: { low: number; high: number } | undefined): 'up' | 'down' | undefined => {
+export const direction = (interval: Ends | undefined): 'up' | 'down' | undefined => {
   if (interval === undefined) return undefined;
   if (interval.low > 0) return 'up';
   return interval.high < 0 ? 'down' : undefined;
@@ -152,7 +176,11 @@ export function acrossTrainings(
   { level, runs = 1, spread = TRAINING_SPREAD }: { level: number; runs?: number; spread?: number },
 ): { low: number; high: number } {
   const reach = (quantileOf(level) * spread) / Math.sqrt(runs);
-  return { low: value - Math.hypot(value - low, reach), high: value + Math.hypot(high - value, reach) };
+  const within = (end: number): number => Math.min(1, Math.max(-1, end));
+  return {
+    low: within(value - Math.hypot(value - low, reach)),
+    high: within(value + Math.hypot(high - value, reach)),
+  };
 }
 
 /**

@@ -10,7 +10,12 @@ import { budgetSchema, spentSchema } from './language-model';
 import { purposeSchema } from './purposes';
 import { armSchema, MAX_INLINE_TASKS, solverMatrixSchema, taskGroupSchema } from './reported-arms';
 import { reportedEpisodeSchema } from './reported-evidence';
-import { reportedCapabilitySchema, reportedSelectionSchema } from './reported-capability';
+import {
+  reportedCapabilitySchema,
+  reportedSelectionSchema,
+  sentenceFields,
+  type CapabilityDraft,
+} from './reported-capability';
 import { stages } from './stages';
 
 const count = z.number().int().nonnegative();
@@ -78,11 +83,7 @@ const reportedRouterSchema = z.strictObject({
 });
 export type ReportedRouter = z.infer<typeof reportedRouterSchema>;
 
-const verdictSentenceSchema = z.strictObject({
-  text: z.string(),
-  /** Figure ids or artifact hashes that the sentence rests on: arguments for `campaign lineage`. */
-  behind: z.array(z.string()),
-});
+const verdictSentenceSchema = z.strictObject(sentenceFields);
 export type VerdictSentence = z.infer<typeof verdictSentenceSchema>;
 
 /** The routed policy beside a baseline: `arm` minus `against`. */
@@ -99,7 +100,7 @@ const comparisonSchema = z.strictObject({
 export type ReportedComparison = z.infer<typeof comparisonSchema>;
 
 /** Which of the evaluated policies to ship, and why. */
-const recommendationSchema = z.strictObject({ arm: z.string(), ...verdictSentenceSchema.shape });
+const recommendationSchema = z.strictObject({ arm: z.string(), ...sentenceFields });
 export type Recommendation = z.infer<typeof recommendationSchema>;
 
 /** Of the form of report.json. A file of another one is refused, and `campaign run` writes it anew from what is stored. */
@@ -231,6 +232,10 @@ export const reportSchema = reportShape.superRefine((report, context) => {
 });
 export type Report = z.infer<typeof reportSchema>;
 /** A report before what follows from its figures is computed. */
-export type ReportDraft = Omit<Report, 'verdict' | 'recommendation' | 'comparisons' | 'schemaVersion'> & {
+export type ReportDraft = Omit<
+  Report,
+  'verdict' | 'recommendation' | 'comparisons' | 'capabilities' | 'schemaVersion'
+> & {
+  capabilities?: CapabilityDraft[] | undefined;
   comparisons?: Pick<ReportedComparison, 'arm' | 'against' | 'difference'>[] | undefined;
 };

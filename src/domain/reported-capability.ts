@@ -15,6 +15,9 @@ import { selfTestSchema } from './synthesis-round';
 
 const count = z.number().int().nonnegative();
 
+/** A sentence, and figure ids or artifact hashes that it rests on: arguments for `campaign lineage`. */
+export const sentenceFields = { text: z.string(), behind: z.array(z.string()) };
+
 const beforeAfterSchema = z.strictObject({
   before: figureSchema,
   after: figureSchema,
@@ -86,11 +89,34 @@ export const reportedCapabilitySchema = z.strictObject({
       branches: z.array(branchComparisonSchema).optional(),
       /** Held-out tasks of the target's train split. */
       target: beforeAfterSchema,
+    })
+    .optional(),
+  /** All tasks of the target that it was tried on, against what its training started from. */
+  onTarget: z
+    .strictObject({
+      batches: z.array(
+        z.strictObject({
+          of: z.enum(['held_out', 'router', 'test']),
+          difference: figureSchema,
+          /** These tasks chose its iteration: they can't judge it as well, and are not among `all`. */
+          chose: z.literal(true).optional(),
+        }),
+      ),
+      /** A task of several batches counts once. Absent where no batch can judge it. */
+      all: figureSchema.optional(),
+    })
+    .optional(),
+  /** Of one that came to an adapter: one statement from all that is known of it. */
+  statement: z
+    .strictObject({
       /**
-       * `gamed`: it gains on one branch by losing another, whatever the target says; `helps`: what it was trained for shows on the held-out
-       * tasks of the target, beyond chance. Absent where these tasks chose the iteration: they can't judge it as well.
+       * `helps` and `hurts`: on the target, beyond chance; `learned`: on held-out seeds of its own environment alone; `no_gain`: on neither. What
+       * decides is `onTarget.all`, then `validation.synthesized.difference`.
        */
-      verdict: z.enum(['helps', 'gamed', 'no_gain']).optional(),
+      verdict: z.enum(['helps', 'hurts', 'learned', 'no_gain']),
+      /** It gains on one branch of its own environment by losing another. */
+      gamed: z.boolean(),
+      ...sentenceFields,
     })
     .optional(),
   adapter: artifactRefSchema.optional(),
@@ -100,6 +126,8 @@ export const reportedCapabilitySchema = z.strictObject({
   workflowId: z.string().optional(),
 });
 export type ReportedCapability = z.infer<typeof reportedCapabilitySchema>;
+/** Before its statement is made. */
+export type CapabilityDraft = Omit<ReportedCapability, 'statement'>;
 
 export const reportedSelectionSchema = z.strictObject({
   rule: selectionRuleSchema,

@@ -10,7 +10,7 @@ import { markup, type Markup } from './markup';
 import { calibrationPlot } from './plots/calibration';
 import { plotFigure, table } from './sections';
 import { versionsSection } from './versions-section';
-import { adapterVerdict, compositeText, gamedText } from './words';
+import { adapterVerdict, compositeText } from './words';
 
 type View = (figure: Figure | undefined) => Markup;
 
@@ -24,16 +24,25 @@ export const capabilitiesSection = (report: Report): Markup | undefined => {
   const calibrated = capabilities.some((c) => c.calibration !== undefined);
   return markup`<h2>Capabilities</h2>
 ${table({
-  head: ['capability', 'status', 'verdict', 'rounds', 'target before', 'target after', 'difference', 'reason'],
+  head: [
+    'capability',
+    'status',
+    'verdict',
+    'rounds',
+    'held-out before',
+    'held-out after',
+    'all target tasks',
+    'what is known',
+  ],
   rows: capabilities.map((c) => [
     markup`${c.name}${c.adapter !== undefined && markup`<div class="quiet">adapter ${sourceView({ from: [c.adapter], campaign: campaign.name })}</div>`}${c.parts !== undefined && markup`<div class="quiet">${compositeText(c)}</div>`}`,
     ended(c),
-    c.validation?.verdict === 'gamed' ? markup`<span class="bad">gamed</span>` : adapterVerdict(c),
+    c.statement?.gamed ? markup`<span class="bad">${adapterVerdict(c)}</span>` : adapterVerdict(c),
     c.rounds === undefined ? MISSING : String(c.rounds.length),
     view(c.validation?.target.before),
     view(c.validation?.target.after),
-    view(c.validation?.target.difference),
-    c.reason ?? gamedText(c),
+    view(c.onTarget?.all),
+    c.reason ?? c.statement?.text,
   ]),
 })}
 ${branchTable(capabilities, view)}

@@ -1,29 +1,90 @@
-/** What became of a capability, as a sentence of the verdict: an adapter helped, did not, or is gamed; or why there is none. */
+/** What became of a capability, in one statement from all that is known of it; or why there is no adapter. */
 import type { Figure } from '../domain/figure';
-import type { VerdictSentence } from '../domain/report';
-import type { BranchComparison, ReportedCapability } from '../domain/reported-capability';
+import { direction } from '../domain/paired-statistics';
+import type { ReportedRouter, VerdictSentence } from '../domain/report';
+import type { BranchComparison, CapabilityDraft, ReportedCapability } from '../domain/reported-capability';
 import { valueText } from './format';
 import { gamed } from './gamed';
-import { level, say } from './sentence';
+import { pText } from './paired';
+import { differenceText } from './recommendation';
+import { say } from './sentence';
 
-const gamedSentence = (
-  name: string,
-  o: { gained: BranchComparison[]; lost: BranchComparison[]; target: string; behind: Figure },
-): VerdictSentence => {
-  const on = (branches: BranchComparison[]): string =>
-    branches
-      .map((b) => `${valueText(b.difference)} on ${b.branch} (${level(b.difference)}, n ${b.difference.n})`)
-      .join(' and ');
-  return say(
-    `Adapter ${name} is gamed: on held-out seeds of its own environment success changes by ${on(o.gained)} but by ${on(o.lost)}. ` +
-      `${o.target}. The router may choose it all the same.`,
-    ...[...o.gained, ...o.lost].map(({ difference }) => difference),
-    o.behind,
-  );
+type Statement = NonNullable<ReportedCapability['statement']>;
+type Batch = NonNullable<ReportedCapability['onTarget']>['batches'][number];
+
+const batchNames: Record<Batch['of'], string> = { held_out: 'held-out', router: 'router\u2019s', test: 'test' };
+
+const phrases: Record<Statement['verdict'], string> = {
+  helps: 'helps on the target',
+  hurts: 'hurts on the target',
+  learned: 'gains in its own environment, and not beyond chance on the target',
+  no_gain: 'shows no gain beyond chance',
 };
 
-export const capabilitySentence = (capability: ReportedCapability): VerdictSentence | undefined => {
-  const { name, status, validation, reason } = capability;
+/** Of a capability that came to an adapter; undefined of others. */
+export function statementOf(capability: CapabilityDraft): Statement | undefined {
+  const { name, status, validation, onTarget, parts } = capability;
+  if (status !== 'trained' || !validation) return undefined;
+  const { before, after, difference: own } = validation.synthesized;
+  const { all, batches = [] } = onTarget ?? {};
+  const way = direction(all?.interval);
+  const verdict =
+    way === 'up' ? 'helps' : way === 'down' ? 'hurts' : direction(own?.interval) === 'up' ? 'learned' : 'no_gain';
+  const from = parts === undefined ? '' : ', against the sum of its parts';
+  const target = all
+    ? `${valueText(all)} on its tasks${from} (${differenceText(all)}; ${batches.map(batchText).join(', ')})`
+    : `no task of the target can judge it (${batches.map(batchText).join(', ')})`;
+  const inOwn =
+    `in its own environment ${valueText(before)} to ${valueText(after)}` +
+    (own ? ` (${valueText(own)}, ${differenceText(own)})` : '');
+  const apart = batches.filter(({ chose, difference }) => !chose && otherwise(direction(difference.interval), way));
+  const games = gamed(validation.branches);
+  const text = [
+    `Adapter ${name} ${phrases[verdict]}: ${target}; ${inOwn}.`,
+    ...apart.map(
+      ({ of, difference }) =>
+        `The ${difference.n} ${batchNames[of]} tasks alone would say otherwise: ${shortText(difference)}.`,
+    ),
+    ...(games ? [gamedText(games)] : []),
+  ].join(' ');
+  const branches = games ? [...games.gained, ...games.lost].map(({ difference }) => difference) : [];
+  const { behind } = say('', ...branches, all, own ?? after, ...batches.map(({ difference }) => difference));
+  return { verdict, gamed: games !== undefined, text, behind };
+}
+
+/** Counted alone it points another way than all together. */
+const otherwise = (alone: 'up' | 'down' | undefined, all: 'up' | 'down' | undefined): boolean =>
+  alone !== undefined && alone !== all;
+
+const shortText = (difference: Figure): string =>
+  [valueText(difference), ...(difference.test ? [`p ${pText(difference.test.p)}`] : [])].join(', ');
+
+/** `held-out +16.7 pt, n 60`. */
+const batchText = ({ of, difference, chose }: Batch): string =>
+  `${batchNames[of]} ${valueText(difference)}, n ${difference.n}${chose ? ', which chose it and does not count' : ''}`;
+
+function gamedText({ gained, lost }: NonNullable<ReturnType<typeof gamed>>): string {
+  const on = (branches: BranchComparison[]): string =>
+    branches.map((b) => `${valueText(b.difference)} on ${b.branch} (${differenceText(b.difference)})`).join(' and ');
+  return (
+    `It is gamed: on held-out seeds of its own environment success changes by ${on(gained)} but by ${on(lost)}. ` +
+    'The router may choose it all the same.'
+  );
+}
+
+/** Why adapters were not added up, and what the test tasks, which came later, say of that; undefined where they were. */
+export function noSumsText(
+  { noSums }: ReportedRouter,
+  capabilities: readonly CapabilityDraft[] | undefined = [],
+): string | undefined {
+  const helping = capabilities.flatMap((one) => (statementOf(one)?.verdict === 'helps' ? [one.name] : []));
+  return noSums === undefined || helping.length === 0
+    ? noSums
+    : `${noSums}; with the test tasks, which came later, ${helping.join(', ')} helps`;
+}
+
+export function capabilitySentence(capability: CapabilityDraft): VerdictSentence | undefined {
+  const { name, status, reason } = capability;
   if (status === undefined) return undefined;
   if (status !== 'trained') {
     const rounds = capability.rounds?.length ?? 0;
@@ -34,19 +95,6 @@ export const capabilitySentence = (capability: ReportedCapability): VerdictSente
       capability.calibration?.meanReward,
     );
   }
-  if (validation === undefined) return say(`Adapter ${name} was not validated.`);
-  const { before, after, difference } = validation.target;
-  const from = capability.parts === undefined ? '' : ', before as the sum of its parts';
-  const change = `${valueText(before)} to ${valueText(after)} on held-out target tasks${from}`;
-  const sure = difference === undefined ? '' : ` (${valueText(difference)}, ${level(difference)})`;
-  const told = gamed(validation.branches);
-  if (told !== undefined)
-    return gamedSentence(name, { ...told, target: `${change}${sure}`, behind: difference ?? after });
-  if (validation.verdict === undefined)
-    return say(
-      `Adapter ${name} was chosen among its iterations by held-out target tasks: ${change}${sure}; they can't judge it as well.`,
-      difference ?? after,
-    );
-  const helped = validation.verdict === 'helps' ? 'helped' : 'shows no gain beyond chance';
-  return say(`Adapter ${name} ${helped}: ${change}${sure}.`, difference ?? after);
-};
+  const statement = statementOf(capability);
+  return statement ? { text: statement.text, behind: statement.behind } : say(`Adapter ${name} was not validated.`);
+}

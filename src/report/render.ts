@@ -1,6 +1,7 @@
 /** Renders a report. Invariant: the verdict is computed here from the figures, whatever came in; report.json and report.html hold the same. */
 import { REPORT_VERSION, reportSchema, type Report, type ReportDraft } from '../domain/report';
 import { reportHtml } from './html';
+import { statementOf } from './capability-sentence';
 import { comparisonsOf, recommendationOf } from './recommendation';
 import { verdict } from './verdict';
 
@@ -9,6 +10,7 @@ export const completeReport = (draft: ReportDraft): Report =>
   reportSchema.parse({
     ...draft,
     schemaVersion: REPORT_VERSION,
+    capabilities: draft.capabilities?.map((one) => ({ ...one, statement: statementOf(one) })),
     comparisons: comparisonsOf(draft),
     recommendation: recommendationOf(draft),
     verdict: verdict(draft),

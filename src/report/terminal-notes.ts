@@ -3,9 +3,10 @@ import type { Report } from '../domain/report';
 import type { Arm } from '../domain/reported-arms';
 import type { ReportedCapability, ReportedSelection } from '../domain/reported-capability';
 import { aidsText } from './calibrations';
+import { noSumsText } from './capability-sentence';
 import { MISSING, percent, spreadText, valueText } from './format';
 import { spentText } from './language-model-cost';
-import { compositeText, failedPassesText, faultsText, gamedText } from './words';
+import { compositeText, failedPassesText, faultsText } from './words';
 
 export const selectionNotes = (selection: ReportedSelection): string[] => {
   const { decision, noComposite } = selection;
@@ -18,9 +19,10 @@ export const selectionNotes = (selection: ReportedSelection): string[] => {
 };
 
 /** `router: ridge, cross-validated 80.5% against 78.0% of a+b alone; regret on test +2.5 pt (+0.5 to +5.0); 0.21 ms a conversation`. */
-export const routerNotes = ({ router }: Report): string[] => {
+export const routerNotes = ({ router, capabilities }: Report): string[] => {
   if (router === undefined) return [];
-  const { crossValidation, helps, constant, regret, latency, noSums } = router;
+  const { crossValidation, helps, constant, regret, latency } = router;
+  const noSums = noSumsText(router, capabilities);
   const { routed, bestSingle, forms } = crossValidation;
   const kept = forms?.find((one) => one.kept)?.form ?? router.kind;
   const scored = `cross-validated ${valueText(routed)}`;
@@ -43,15 +45,14 @@ export const foldedNotes = (folded: readonly Arm[]): string[] => {
 };
 
 export const capabilityNotes = (capability: ReportedCapability): string[] => {
-  const { name, status, reason, validation, calibration } = capability;
+  const { name, status, reason, statement, calibration } = capability;
   const composite = compositeText(capability);
-  const gamed = gamedText({ validation });
   const hints = calibration?.accepted ? aidsText(calibration) : undefined;
   return [
     ...(composite === undefined ? [] : [`${name}: ${composite}`]),
     ...(status !== 'trained' && reason !== undefined ? [`${name}: ${reason}`] : []),
     ...(hints === undefined ? [] : [`${name}: accepted ${hints}`]),
-    ...(gamed === undefined ? [] : [`${name} is gamed:`, `  ${gamed}`]),
+    ...(statement === undefined ? [] : [statement.text]),
   ];
 };
 

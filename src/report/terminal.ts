@@ -57,20 +57,18 @@ const capabilityRows = (capabilities: NonNullable<Report['capabilities']>): stri
     'Delta',
     capabilities.some(({ agreement }) => agreement) ? 'alpha' : '',
     'status',
-    'target before > after',
+    'on the target',
     'verdict',
   ],
-  ...capabilities.map(({ name, coverage, delta, agreement, status, validation, ...of }) => [
+  ...capabilities.map(({ name, coverage, delta, agreement, status, onTarget, statement, ...of }) => [
     name,
     votesText(of, '/'),
     valueText(coverage),
     valueText(delta),
     agreement === undefined ? '' : valueText(agreement),
     (status ?? 'not finished').replace('_', ' '),
-    validation === undefined
-      ? MISSING
-      : `${valueText(validation.target.before)} > ${valueText(validation.target.after)}`,
-    adapterVerdict({ validation }),
+    onTarget?.all === undefined ? MISSING : valueText(onTarget.all),
+    adapterVerdict({ statement }),
   ]),
 ];
 
@@ -121,7 +119,7 @@ export const terminalTable = (report: Report, columns: number = WIDTH): string =
         : align(
             {
               rows: capabilityRows(capabilities),
-              widths: [38, 5, 6, 8, 5, 15, 21, 7],
+              widths: [38, 5, 6, 8, 5, 15, 13, 14],
               right: [1, 2, 3, 4],
               spare: [4, 2, 3, 1, 6],
             },
@@ -129,7 +127,7 @@ export const terminalTable = (report: Report, columns: number = WIDTH): string =
           )),
     );
   if (selection !== undefined) lines.push(...selectionNotes(selection).flatMap((note) => wrap(note, width)));
-  lines.push(...(capabilities ?? []).flatMap(capabilityNotes).map(line));
+  lines.push(...(capabilities ?? []).flatMap(capabilityNotes).flatMap((note) => wrap(note, width)));
   lines.push(...[brokenText(report) ?? []].flat().flatMap((note) => wrap(note, width)));
   lines.push(...costNotes(report).flatMap((note) => wrap(note, width)));
   return lines.join('\n');

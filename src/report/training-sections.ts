@@ -1,5 +1,6 @@
 /** The page's sections on training, routing and the run itself. Absent parts give nothing. */
 import type { Figure } from '../domain/figure';
+import { noSumsText } from './capability-sentence';
 import { purposeNames } from '../domain/purposes';
 import type { Report } from '../domain/report';
 import { BEST_BY } from '../domain/iterations';
@@ -62,9 +63,10 @@ ${training.rewardCurve !== undefined && markup`<div class="small quiet">metrics 
 const FORMS =
   'All forms on the same folds of the train split. constant: the best single option, chosen within the folds. Another form is kept only if its gain over constant is more than that of the best form in each of 19 shuffles of the outcomes over the texts.';
 
-export const routerSection = ({ router, arms = [], campaign }: Report): Markup | undefined => {
+export const routerSection = ({ router, arms = [], capabilities, campaign }: Report): Markup | undefined => {
   if (router === undefined) return undefined;
-  const { crossValidation, choices, errors, regret, latency, noSums } = router;
+  const { crossValidation, choices, errors, regret, latency } = router;
+  const noSums = noSumsText(router, capabilities);
   const view = (figure: Figure): Markup => figureView({ figure, campaign: campaign.name });
   const roles = new Map(arms.map(({ name, role }) => [name, role]));
   return markup`<h2>Router</h2><p>Kind: ${router.kind}${router.constant !== undefined && `, gives every conversation to ${router.constant}`}. In cross-validation on the train split it ${router.helps ? 'helps' : 'does not help'}.</p>

@@ -10,7 +10,7 @@ import { isLearned } from '../domain/policy-names';
 import { valueText, wholeNumber } from './format';
 import { comparisonsOf, differenceText, points, recommendationOf, standingSentence } from './recommendation';
 import { level, say } from './sentence';
-import { capabilitySentence } from './capability-sentence';
+import { capabilitySentence, noSumsText } from './capability-sentence';
 import { whereRoutingFails } from './solver-matrix';
 import { brokenText, failedPassesText, faultsText, trainingText } from './words';
 
@@ -115,10 +115,11 @@ const routerSentence = ({ router, capabilities = [] }: ReportDraft): VerdictSent
   const gains = capabilities.flatMap(({ validation: v }) =>
     v ? [v.synthesized.difference ?? v.synthesized.after] : [],
   );
+  const noSums = noSumsText(router, capabilities);
   return [
     say(text, routed, bestSingle.successRate),
     ...regretSentence(router),
-    ...(router.noSums === undefined ? [] : [say(`No adapters were added up: ${router.noSums}.`, ...gains)]),
+    ...(noSums === undefined ? [] : [say(`No adapters were added up: ${noSums}.`, ...gains)]),
     ...(router.failed ?? []).map(({ name, reason }) => say(`The router can not choose ${name}: ${reason}.`)),
     ...(errors > 0 ? [say(`The router failed on ${wholeNumber(errors)} test rollouts.`, router.errors)] : []),
   ];

@@ -1,11 +1,10 @@
 /** What is said of arms, of the selection and of adapters in the same words on the page, the terminal and in the verdict. */
 import type { Arm } from '../domain/reported-arms';
-import type { BranchComparison, ReportedCapability, ReportedSelection } from '../domain/reported-capability';
+import type { ReportedCapability, ReportedSelection } from '../domain/reported-capability';
 import { causesText } from '../domain/broken';
 import { pairsText, partNames } from '../domain/composite';
 import type { ReportDraft } from '../domain/report';
 import { MISSING, valueText, wholeNumber } from './format';
-import { gamed } from './gamed';
 
 /** Of an arm of which another iteration than the last is evaluated, or that trained beyond the budget; undefined for the others. */
 export const evaluatedAt = ({ step, evaluatedRollouts, trainedTo }: Arm): string | undefined => {
@@ -76,15 +75,6 @@ export const brokenText = ({ rollouts }: Pick<ReportDraft, 'rollouts'>): string 
   return `${wholeNumber(broken)} ${broken === 1 ? 'rollout broke and is' : 'rollouts broke and are'} in no figure of success${why}`;
 };
 
-/** What validation says of an adapter: `helps`, `gamed`, `no gain`. */
-export const adapterVerdict = ({ validation }: Pick<ReportedCapability, 'validation'>): string =>
-  validation?.verdict?.replace('_', ' ') ?? MISSING;
-
-/** `special +93.8 pt (0.0% to 93.8%), twin -92.9 pt (100.0% to 7.1%) on held-out seeds`; undefined of an adapter that is not gamed. */
-export const gamedText = ({ validation }: Pick<ReportedCapability, 'validation'>): string | undefined => {
-  const found = gamed(validation?.branches);
-  if (found === undefined) return undefined;
-  const change = ({ branch, before, after, difference }: BranchComparison): string =>
-    `${branch} ${valueText(difference)} (${valueText(before)} to ${valueText(after)})`;
-  return `${[...found.gained, ...found.lost].map(change).join(', ')} on held-out seeds`;
-};
+/** What is said of an adapter in a word: `helps`, `no gain`, `helps, gamed`. */
+export const adapterVerdict = ({ statement }: Pick<ReportedCapability, 'statement'>): string =>
+  statement ? `${statement.verdict.replace('_', ' ')}${statement.gamed ? ', gamed' : ''}` : MISSING;

@@ -3,6 +3,7 @@
  * policy, the routed one too, on test. Invariant: what could not be done of it stands in the record with its reason, and the rest is done;
  * without base there is no evaluation.
  */
+import type { ArtifactRef } from '../domain/artifacts';
 import type { MoeGate } from '../domain/moe-gate';
 import { gateName, policyNames } from '../domain/policy-names';
 import type { EvaluationResult, RouterResult } from '../domain/results';
@@ -59,22 +60,25 @@ async function whyNoSums(run: Run, single: readonly Ended[]): Promise<string | u
   const { config, status, found } = run;
   const { confidence } = config.evaluation;
   const outcomes = new Map(single.flatMap((one) => ('rollouts' in one ? [[one.name, one.rollouts.ref] as const] : [])));
+  const base = required(outcomes.get(policyNames.base));
+  const refs = ({ before, after }: Record<'before' | 'after', { ref: ArtifactRef }>) => ({
+    before: before.ref,
+    after: after.ref,
+  });
   const adapters = singleAdapters(run).flatMap((name) => {
-    const own = found.capabilities?.find((one) => one.name === name)?.trained?.synthesized;
-    const ref = outcomes.get(name);
-    return own && ref ? [{ name, ownBefore: own.before.ref, ownAfter: own.after.ref, outcomes: ref }] : [];
+    const trained = found.capabilities?.find((one) => one.name === name)?.trained;
+    const after = outcomes.get(name);
+    if (!trained || !after) return [];
+    return [{ name, own: refs(trained.synthesized), target: [refs(trained.target), { before: base, after }] }];
   });
   if (adapters.length < 2) return undefined;
   const { gaining } = await status.gate.step(() =>
-    control(config, 'which adapters gain').findGains({
-      base: required(outcomes.get(policyNames.base)),
-      ...{ adapters, confidence, seed: config.seed },
-    }),
+    control(config, 'which adapters gain').findGains({ adapters, confidence, seed: config.seed }),
   );
   if (gaining.length > 0) return undefined;
   return (
-    `none of the ${adapters.length} adapters gains beyond chance, on held-out seeds of its own environment or on the router's tasks; ` +
-    'if these are too few to show it, raise validation.seeds'
+    `when the router was fitted, none of the ${adapters.length} adapters had gained beyond chance, on held-out seeds of its own environment or on ` +
+    "the target's train tasks; if these are too few to show it, raise validation.seeds"
   );
 }
 

@@ -24,7 +24,7 @@ it(
     expect(compared.map(({ name }) => name)).toEqual(expect.arrayContaining(['trace', 'grpo_target']));
     for (const { name, differenceToBase } of compared)
       expect({ name, low: (differenceToBase?.interval?.low ?? 0) <= 0 }).toEqual({ name, low: true });
-    expect(adapters.filter(({ validation }) => validation?.verdict === 'helps').map(({ name }) => name)).toEqual([]);
+    expect(adapters.filter(({ statement }) => statement?.verdict === 'helps').map(({ name }) => name)).toEqual([]);
   },
   20 * 60_000,
 );

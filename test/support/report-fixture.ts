@@ -287,7 +287,19 @@ export const reportFixture = (): ReportDraft =>
               after: share(`capabilities.${name}.target.after`, 31 - 5 * i, 60),
               difference: difference(`capabilities.${name}.target.difference`, (10 - 5 * i) / 60, 0.09, 60),
             },
-            verdict: i === 0 ? ('helps' as const) : ('no_gain' as const),
+          },
+          onTarget: {
+            batches: [
+              {
+                of: 'held_out' as const,
+                difference: difference(`capabilities.${name}.target.difference`, (10 - 5 * i) / 60, 0.09, 60),
+              },
+              {
+                of: 'test' as const,
+                difference: difference(`capabilities.${name}.on_target.test`, (9 - 5 * i) / 60, 0.09, 200),
+              },
+            ],
+            all: difference(`capabilities.${name}.on_target`, (10 - 5 * i) / 60, 0.09, 260),
           },
           adapter: ref(`${name} adapter`, 'application/vnd.artifact-tree+json'),
           status: 'trained' as const,
@@ -385,7 +397,7 @@ export const gamedFixture = (): ReportDraft => {
     difference: difference(`${id}.synthesized.${branch}.difference`, (after - before) / n, 0.07, n),
   });
   const branches = [of('special', 34, 0, 34), of('twin', 14, 14, 1)];
-  Object.assign(capability.validation!, { branches, verdict: 'gamed' });
+  Object.assign(capability.validation!, { branches });
   const { rewardCurve, iterations } = capability.training!;
   rewardCurve!.branches = branches.map(({ branch }, i) => ({
     branch,

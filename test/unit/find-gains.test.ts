@@ -28,13 +28,17 @@ test('a gain on either counts, a loss never, and what may be chance does not', a
   const [low, much, little] = [await batch('own low', 8), await batch('own much', 20), await batch('own little', 12)];
   const [better, worse] = [await batch('matrix better', 20), await batch('matrix worse', 2)];
   const elsewhere = await batch('matrix elsewhere', 10, 'last');
+  const from = (before: ArtifactRef, after: ArtifactRef) => ({ before, after });
+  const heldOut = from(await batch('base held out', 4, 'last'), await batch('held out', 8, 'last'));
   const adapters = [
-    { name: 'on_its_own', ownBefore: low, ownAfter: much, outcomes: worse },
-    { name: 'on_the_target', ownBefore: much, ownAfter: low, outcomes: better },
+    { name: 'on_its_own', own: from(low, much), target: [from(base, worse)] },
+    { name: 'on_the_target', own: from(much, low), target: [from(base, better)] },
     // Four of forty, none lost.
-    { name: 'by_chance', ownBefore: low, ownAfter: little, outcomes: elsewhere },
-    { name: 'nowhere', ownBefore: low, ownAfter: low, outcomes: base },
-    { name: 'worse', ownBefore: much, ownAfter: low, outcomes: worse },
+    { name: 'by_chance', own: from(low, little), target: [from(base, elsewhere)] },
+    // The same four and, of the router's tasks, three others: seven of forty.
+    { name: 'together', own: from(low, low), target: [heldOut, from(base, await batch('matrix three', 13))] },
+    { name: 'nowhere', own: from(low, low), target: [from(base, base)] },
+    { name: 'worse', own: from(much, low), target: [from(base, worse)] },
   ];
   const { findGains } = createFindGains({ store });
   const level = { confidence: 0.95, seed: 1 };
@@ -52,8 +56,8 @@ test('a gain on either counts, a loss never, and what may be chance does not', a
     interval: { low: 0, high: expect.closeTo(0.19, 1) },
     test: { better: 4, worse: 0, p: 0.125 },
   });
-  const input = { base, adapters, ...level };
+  const input = { adapters, ...level };
   expect(await new MockActivityEnvironment().run(findGains, input)).toEqual({
-    gaining: ['on_its_own', 'on_the_target'],
+    gaining: ['on_its_own', 'on_the_target', 'together'],
   });
 });

@@ -384,7 +384,7 @@ test('a composite says of which pairs it is and from what it started; its row co
     completeReport(draft)
       .verdict.map(({ text }) => text)
       .join(),
-  ).toContain('before as the sum of its parts');
+  ).toContain('against the sum of its parts');
 
   // Of given pairs nothing was counted.
   const selection = { ...record.selection!, composite: { candidate } };
@@ -412,10 +412,13 @@ test('a composite says of which pairs it is and from what it started; its row co
   const chosen = completeReport(
     await buildReport({ store, record: { ...onTarget, selection: onAll }, tasks: [], spent: [] }),
   );
-  expect(mixed.capabilities!.at(-1)!.validation).toHaveProperty('verdict');
-  expect(chosen.capabilities!.at(-1)!.validation).not.toHaveProperty('verdict');
+  expect(mixed.capabilities!.at(-1)!.onTarget).toHaveProperty('all');
+  expect(chosen.capabilities!.at(-1)!.onTarget).toMatchObject({ batches: [{ of: 'held_out', chose: true }] });
+  expect(chosen.capabilities!.at(-1)!.onTarget).not.toHaveProperty('all');
   expect(chosen.verdict.map(({ text }) => text).join(' ')).toMatch(
-    new RegExp(`Adapter ${name} was chosen among its iterations by held-out target tasks: .* can't judge it as well`),
+    new RegExp(
+      `Adapter ${name} .*: no task of the target can judge it \\(held-out .*, which chose it and does not count\\)`,
+    ),
   );
 
   // One that was not started is a row with its reason.
@@ -632,8 +635,8 @@ describe('with branches', () => {
 
   test('an adapter that says "not allowed" in 47 of 48 episodes is gamed, whatever the target says', async () => {
     const gamed = await withBranches((seed, branch) => (branch === 'special' || seed === 47 ? 1 : 0), 'gamed');
-    const { validation } = gamed.capabilities![0]!;
-    expect(validation!.verdict).toBe('gamed');
+    const { validation, statement } = gamed.capabilities![0]!;
+    expect(statement!.gamed).toBe(true);
     expect(
       validation!.branches!.map(({ branch, before, after, difference }) => [
         branch,
@@ -645,9 +648,10 @@ describe('with branches', () => {
       ['special', [0, 34, 'wilson'], [1, 34], [1, 34, true, false]],
       ['twin', [1, 14, 'wilson'], [1 / 14, 14], [1 / 14 - 1, 14, false, true]],
     ]);
-    const said = gamed.verdict.find(({ text }) => text.startsWith(`Adapter ${one} is gamed`))!;
+    const said = gamed.verdict.find(({ text }) => text.startsWith(`Adapter ${one} `))!;
+    expect(said).toEqual({ text: statement!.text, behind: statement!.behind });
     expect(said.text).toMatch(
-      /changes by \+100\.0 pt on special \(90% interval .*, n 34\) but by -92\.9 pt on twin \(90% .*, n 14\)\. .*The router may choose it/,
+      /It is gamed: .* changes by \+100\.0 pt on special \(90% .*, n 34; .*\) but by -92\.9 pt on twin \(90% .*, n 14; .*\)\. The router may choose it/,
     );
     const at = `capabilities.${one}.validation.synthesized`;
     expect(said.behind.slice(0, 2)).toEqual([`${at}.special.difference`, `${at}.twin.difference`]);
@@ -662,8 +666,8 @@ describe('with branches', () => {
     ['loses on both', (seed: number) => (seed > 40 ? 1 : 0)],
     ['changes nothing', (_: number, branch: string) => (branch === 'twin' ? 1 : 0)],
   ])('one that %s is not', async (title, after) => {
-    const { validation } = (await withBranches(after, title)).capabilities![0]!;
-    expect(validation!.verdict).toBe('no_gain');
+    const { validation, statement } = (await withBranches(after, title)).capabilities![0]!;
+    expect(statement!.gamed).toBe(false);
     expect(validation!.branches).toHaveLength(2);
   });
 
@@ -821,6 +825,20 @@ test('a router that is constant says what it gives', async () => {
 
 test('why test rollouts ended is counted per arm', () => {
   expect(armOf(report, 'trace').stopReasons).toMatchObject([{ reason: 'agent_stop', rollouts: { value: 3, n: 3 } }]);
+});
+
+test('an adapter is judged by all tasks of the target that it was tried on, each once', () => {
+  const { onTarget, statement } = report.capabilities!.find(({ name }) => name === 'tell_what_is_asked')!;
+  expect(onTarget!.batches.map(({ of, difference }) => [of, difference.n])).toEqual([
+    ['held_out', 5],
+    ['router', 3],
+    ['test', 4],
+  ]);
+  // In this record the sets share their tasks.
+  expect(onTarget!.all).toMatchObject({ id: 'capabilities.tell_what_is_asked.on_target', n: 5 });
+  expect(statement!.text).toMatch(
+    /^Adapter tell_what_is_asked shows no gain beyond chance: .* held-out .*, router’s .*, test /,
+  );
 });
 
 test('every interval has the level of the campaign', () => {

@@ -266,7 +266,7 @@ describe('page', () => {
     // The mark is put into every free text of the report; names, reasons and definitions may be written by models.
     const attack = `"><script>alert(1)</script>'&`;
     const schemaWords =
-      /^(completed|evaluated|trained|not_calibrated|accepted|too_easy|too_hard|rollouts|selection|capabilities|router|evaluation|base|adapter|routed|bound|baseline|helps|gamed|no_gain)$/;
+      /^(completed|evaluated|trained|not_calibrated|accepted|too_easy|too_hard|rollouts|selection|capabilities|router|evaluation|base|adapter|routed|bound|baseline|held_out|test)$/;
     const poison = (value: unknown, field = ''): unknown => {
       if (typeof value === 'string') {
         const fixed =
@@ -421,7 +421,7 @@ describe('page', () => {
     expect(plot.match(/<path d="M[^"]+" class="curve branch-[01]"/g)).toHaveLength(2);
     expect(plot).toMatch(/>special<\/text>[\s\S]*>twin<\/text>/);
     expect(html).toContain('<h3>Held-out seeds by branch</h3>');
-    expect(html).toContain('<span class="bad">gamed</span>');
+    expect(html).toContain('<span class="bad">no gain, gamed</span>');
     expect(html).toContain('over the instances of `special`; `twin` is mastered: 0.89');
     for (const { id } of figuresIn(gamedFixture().capabilities![1]!.validation!.branches))
       expect(html).toContain(`campaign lineage ${id} --campaign demo`);
@@ -455,11 +455,10 @@ describe('terminal', () => {
     const lines = terminalTable(completeReport(gamedFixture())).split('\n');
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(100);
     expect(lines.some((line) => /^complete_all_requested_actions .* helps$/.test(line))).toBe(true);
-    expect(lines.some((line) => /^refuse_forbidden_actions .* gamed$/.test(line))).toBe(true);
+    expect(lines.some((line) => /^refuse_forbidden_actions .* no gain, gamed$/.test(line))).toBe(true);
     expect(lines.some((line) => /^choose_among_candidates .* no gain$/.test(line))).toBe(true);
-    const at = lines.indexOf('refuse_forbidden_actions is gamed:');
-    expect(lines[at + 1]).toBe(
-      '  special +100.0 pt (0.0% to 100.0%), twin -92.9 pt (100.0% to 7.1%) on held-out seeds',
+    expect(lines.join(' ').replaceAll(/ +/g, ' ')).toContain(
+      'success changes by +100.0 pt on special (95% interval +93.0 to +107.0, n 34) but by -92.9 pt on twin',
     );
   });
 

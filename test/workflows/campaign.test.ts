@@ -94,15 +94,25 @@ test('where no adapter gains anything none are added up, behind a gate neither, 
   const singles = ['base', 'refuse_what_is_forbidden', 'tell_what_is_asked'];
   const { router, evaluation } = seen.record!;
   expect(router).toMatchObject({ options: singles, sums: [] });
-  expect(router!.noSums).toMatch(/^none of the 2 adapters gains beyond chance, .* raise validation.seeds$/);
+  expect(router!.noSums).toMatch(
+    /^when the router was fitted, none of the 2 adapters had gained beyond chance, .* raise validation.seeds$/,
+  );
   expect(router!.outcomes.map(({ option }) => option)).toEqual(singles);
   expect(evaluation!.policies.map(({ name }) => name)).toEqual([...singles, 'trace']);
   const name = singles[1]!;
-  const { before, after } = seen.record!.capabilities!.find((one) => one.name === name)!.trained!.synthesized;
+  const { synthesized, target } = seen.record!.capabilities!.find((one) => one.name === name)!.trained!;
+  const refs = ({ before, after }: typeof target) => ({ before: before.ref, after: after.ref });
   expect(findGains.mock.calls[0]![0]).toMatchObject({
-    ...{ base: artifact('outcome matrix: base'), confidence: 0.95 },
+    confidence: 0.95,
     adapters: [
-      { name, ownBefore: before.ref, ownAfter: after.ref, outcomes: artifact(`outcome matrix: ${name}`) },
+      {
+        name,
+        own: refs(synthesized),
+        target: [
+          refs(target),
+          { before: artifact('outcome matrix: base'), after: artifact(`outcome matrix: ${name}`) },
+        ],
+      },
       { name: singles[2] },
     ],
   });

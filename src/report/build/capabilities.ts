@@ -3,16 +3,23 @@ import type { ArtifactStore } from '../../artifacts/store';
 import { decisionText } from '../../domain/approval';
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { Campaign } from '../../domain/campaign';
-import type { Composite } from '../../domain/composite';
-import { direction, type TaskMeans } from '../../domain/paired-statistics';
+import { partNames, type Composite } from '../../domain/composite';
+import { together, type TaskMeans } from '../../domain/paired-statistics';
+import type { Figure } from '../../domain/figure';
+import { policyNames } from '../../domain/policy-names';
 import type { ReportDraft } from '../../domain/report';
-import type { ReportedCandidate, ReportedCapability, ReportedRound } from '../../domain/reported-capability';
+import type {
+  CapabilityDraft,
+  ReportedCandidate,
+  ReportedCapability,
+  ReportedRound,
+} from '../../domain/reported-capability';
 import type { CampaignRecord, CapabilityResult } from '../../domain/results';
 import type { RolloutSummary } from '../../domain/rollout-summary';
+import { sumName } from '../../domain/sums';
 import { acceptedWith, type SynthesisRound } from '../../domain/synthesis-round';
 import { taskMeans } from '../../rollout/read';
 import { calibrationsOf } from '../calibrations';
-import { gamed } from '../gamed';
 import { calibrationFigures } from './calibration';
 import { byBranch } from './evidence';
 import { differenceFigure, nothing, plainFigure, rateFigure, slug, type Level } from './figures';
@@ -28,7 +35,7 @@ export async function capabilitiesOf(o: {
   const { store, record, candidates, level } = o;
   const { selection, campaign } = record;
   if (!selection) return {};
-  const capabilities: ReportedCapability[] = [];
+  const capabilities: CapabilityDraft[] = [];
   for (const { candidate } of selection.selected) {
     const reported = candidates.find(({ name }) => name === candidate.name);
     if (!reported) throw new Error(`capability ${candidate.name} is selected but not in the selection`);
@@ -37,14 +44,14 @@ export async function capabilitiesOf(o: {
       ...reported,
       // As it was approved.
       definition: candidate.definition,
-      ...(result && (await reportedResult({ store, result, level, campaign }))),
+      ...(result && (await reportedResult({ store, result, level, record }))),
     });
   }
   if (selection.composite) {
     const result = record.capabilities?.find(({ name }) => name === selection.composite?.candidate.name);
     capabilities.push({
       ...compositeCandidate(selection.composite, selection.labels),
-      ...(result && (await reportedResult({ store, result, level, campaign }))),
+      ...(result && (await reportedResult({ store, result, level, record }))),
     });
   }
   return { capabilities, bands: campaign.calibration };
@@ -79,9 +86,10 @@ async function reportedResult(o: {
   store: ArtifactStore;
   result: CapabilityResult;
   level: Level;
-  campaign: Pick<Campaign, 'calibration' | 'training'>;
-}): Promise<Omit<ReportedCapability, keyof ReportedCandidate>> {
-  const { store, result, level, campaign } = o;
+  record: CampaignRecord;
+}): Promise<Omit<CapabilityDraft, keyof ReportedCandidate>> {
+  const { store, result, level, record } = o;
+  const { campaign } = record;
   const bands = campaign.calibration;
   const id = `capabilities.${slug(result.name)}`;
   const rounds: ReportedRound[] = [];
@@ -110,7 +118,7 @@ async function reportedResult(o: {
     ...(episodes.length > 0 && { episodes }),
     ...(trained && {
       training: await reportedTraining({ store, id, work: trained, level, aids }),
-      validation: await validation({ store, id, trained, level }),
+      ...(await judged({ store, record, level, id, name: result.name, parts, trained })),
     }),
     ...(adapter && { adapter }),
   };
@@ -147,6 +155,22 @@ async function reportedRound(o: {
   };
 }
 
+async function judged(o: Judged): Promise<Pick<CapabilityDraft, 'validation' | 'onTarget'>> {
+  const validated = await validation(o);
+  return { validation: validated, onTarget: await onTarget(o, validated.target.difference) };
+}
+
+interface Judged {
+  store: ArtifactStore;
+  /** Of the capability. */
+  id: string;
+  name: string;
+  parts: CapabilityResult['parts'];
+  trained: NonNullable<CapabilityResult['trained']>;
+  record: CampaignRecord;
+  level: Level;
+}
+
 async function validation(o: {
   store: ArtifactStore;
   id: string;
@@ -170,13 +194,40 @@ async function validation(o: {
     ...compare(`synthesized.${branch}`, before!, after!),
   }));
   const target = compare('target', ...(await both(trained.target)));
-  const isJudge = trained.best.heldOut.ref.sha256 !== trained.target.after.ref.sha256;
-  const onTarget = isJudge ? (direction(target.difference.interval) === 'up' ? 'helps' : 'no_gain') : undefined;
-  const verdict = gamed(branches) ? 'gamed' : onTarget;
   return {
     synthesized: compare('synthesized', ...seeds),
     ...(branches.length > 0 && { branches }),
     target,
-    ...(verdict && { verdict }),
   };
+}
+
+/** The batches of the target's tasks on which both it and what its training started from were tried: base, or the sum of a composite's parts. */
+async function onTarget(
+  { store, id, name, parts, trained, record, level }: Judged,
+  heldOut: Figure | undefined,
+): Promise<NonNullable<ReportedCapability['onTarget']>> {
+  const inOrder = (record.capabilities ?? []).map((one) => one.name);
+  const control = parts ? sumName(inOrder.filter((one) => partNames({ parts }).includes(one))) : policyNames.base;
+  const matrix = new Map(record.router?.outcomes.map(({ option, rollouts }) => [option, rollouts]));
+  const test = new Map(record.evaluation?.policies.map((policy) => [policy.name, policy.rollouts]));
+  const { best, target } = trained;
+  const batches = [
+    { of: 'held_out', before: target.before, after: target.after },
+    { of: 'router', before: matrix.get(control), after: matrix.get(name) },
+    { of: 'test', before: test.get(control), after: test.get(name) },
+  ] as const;
+  const reported: NonNullable<ReportedCapability['onTarget']>['batches'] = [];
+  const judging: { treatment: TaskMeans; control: TaskMeans }[] = [];
+  for (const { of, before, after } of batches) {
+    if (!before || !after) continue;
+    const pair = { treatment: await taskMeans(store, after.ref), control: await taskMeans(store, before.ref) };
+    const chose = best.heldOut.ref.sha256 === after.ref.sha256;
+    const figure = of === 'held_out' ? heldOut : undefined;
+    const difference = figure ?? differenceFigure({ id: `${id}.on_target.${of}`, ...pair, level });
+    reported.push({ of, difference, ...(chose && { chose }) });
+    if (!chose) judging.push(pair);
+  }
+  const from = judging.flatMap((pair) => [...pair.treatment.from, ...pair.control.from]);
+  const all = judging.length > 0 && differenceFigure({ id: `${id}.on_target`, ...together(judging), from, level });
+  return { batches: reported, ...(all && { all }) };
 }

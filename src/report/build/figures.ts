@@ -55,8 +55,10 @@ export function rewardFigure({ id, means, level }: { id: string; means: TaskMean
 /** The paired difference of two success rates, over the tasks that both have. */
 export function differenceFigure(o: {
   id: string;
-  treatment: TaskMeans;
-  control: TaskMeans;
+  treatment: Pick<TaskMeans, 'success' | 'trials'> & { from?: ArtifactRef[] };
+  control: Pick<TaskMeans, 'success' | 'trials'> & { from?: ArtifactRef[] };
+  /** Of the two together, where they do not say it themselves. */
+  from?: ArtifactRef[];
   level: Level;
   /** One is a bound over options of which the other is one: that it wins more tasks is no finding. */
   bound?: boolean;
@@ -65,7 +67,7 @@ export function differenceFigure(o: {
   const difference = successDifference(o);
   if (!difference) return nothing(id);
   const { test, ...estimate } = difference;
-  const from = [...treatment.from, ...control.from];
+  const from = o.from ?? [...(treatment.from ?? []), ...(control.from ?? [])];
   return {
     ...intervalFigure({ id, estimate, unit: 'difference', method: 'sign-flip test over tasks', level, from }),
     ...(test && { test }),
