@@ -13,12 +13,13 @@ const model = process.env['BASE_MODEL'] ?? join(repository, 'models/base');
 const END_SECONDS = 900;
 
 /** Writes a campaign file on `shop` with the given further lines. */
-export function writeCampaign({ file, name, lines }: { file: string; name: string; lines: string }): void {
+export function writeCampaign(o: { file: string; name: string; lines: string; model?: string }): void {
+  const { file, name, lines } = o;
   const target = 'target: { kind: builtin, name: shop }';
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(
     file,
-    `name: ${name}\npreset: demo\n${target}\nbaseModel: { path: ${JSON.stringify(model)} }\n${lines}`,
+    `name: ${name}\npreset: demo\n${target}\nbaseModel: { path: ${JSON.stringify(o.model ?? model)} }\n${lines}`,
   );
 }
 
