@@ -181,7 +181,7 @@ export const campaignFields = z.strictObject({
   selection: selectionRuleSchema,
   analyst: kindSpecSchema.prefault({ kind: 'rules' }),
   synthesizer: kindSpecSchema.prefault({ kind: 'generators' }),
-  /** Of all language models together. */
+  /** Of the language models of analyst, synthesizer and arms together; not of those that play users and judges. */
   budget: budgetSchema.prefault({}),
   /** What waits for a person's approval. */
   approval: approvalRuleSchema,

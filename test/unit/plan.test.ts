@@ -215,7 +215,7 @@ test('the text names the layout, the published budget and every rate', async () 
   expect(text).toContain(
     'arms (grpo_target): each is planned with the budget of trace, all capabilities trained to their last step',
   );
-  expect(text).toContain('(played-by) are not counted');
+  expect(text).toContain('(played-by) are not counted: nothing measures them, and no budget');
   const unpublished = planText({
     campaign: { ...campaign, arms: [] },
     target: { ...target, isPublished: false },

@@ -142,7 +142,9 @@ export function planText(o: {
     ),
     'Measured rates come by themselves after `campaign run FILE --until rollouts`. The wall time of analysis, synthesis and report is not counted.',
     ...(target.userModel
-      ? [`Tokens of the simulated user (${target.userModel}) are not counted: nothing measures them.`]
+      ? [
+          `Tokens of the simulated user (${target.userModel}) are not counted: nothing measures them, and no budget holds for them.`,
+        ]
       : []),
   ].join('\n');
 }
