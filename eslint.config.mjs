@@ -46,6 +46,7 @@ const mayImport = {
     'report',
     'registry',
     'policy',
+    'type activities/types',
     'analyst/label-files',
     'analyst/analyst',
     'workflows/messages',

@@ -399,6 +399,11 @@ describe('an activity says what it does or waits for:', () => {
     expect(text({ ...scheduled, type: 'weighAdapters', ...(queue !== undefined && { queue }) })).toEqual([expected]);
   });
 
+  it('each in words: a table that the activities themselves demand', () => {
+    expect(text({ type: 'fineTune' })).toEqual(['beginning to train on conversations']);
+    expect(text({ type: 'recallDecision' })).toEqual(['looking for an earlier decision']);
+  });
+
   it('one that waits is never silent, and shows no rollouts of the attempt before', () => {
     const waits = {
       ...scheduled,

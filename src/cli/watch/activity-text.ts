@@ -1,11 +1,14 @@
 /** What an activity does or waits for, in words. Invariant: true of this moment: nothing that waits is called silent, nothing that ran before runs now. */
+import type { AnalysisActivities, ControlActivities, GpuActivities, RolloutActivities } from '../../activities/types';
 import type { FailureType } from '../../domain/failures';
 import type { TrainHeartbeat } from '../../domain/progress';
 import type { Rates } from './rates';
 import type { ActivitySnapshot } from './snapshot';
 
-/** What a type of activity does. */
-const doing: Record<string, string> = {
+type Activity = keyof (ControlActivities & AnalysisActivities & RolloutActivities & GpuActivities);
+
+/** What each activity does: none can be left out. */
+const doing: Record<Activity, string> = {
   prepare: 'checking the parts and splitting the tasks',
   discover: 'looking for capabilities',
   label: 'labeling trajectories',
@@ -15,15 +18,22 @@ const doing: Record<string, string> = {
   selfTest: 'testing the environment',
   calibrate: 'holding the rewards against the bands',
   checkBase: 'looking at the base model',
+  checkAdapters: 'trying the policy server with an adapter that changes nothing',
   rollOut: 'beginning rollouts',
   searchPrompt: 'beginning to search for a prompt',
   findGains: 'comparing the adapters',
+  weighAdapters: 'beginning to train a gate',
+  takeModules: 'taking over the environments',
+  takeConversations: 'reading the conversations',
+  recallDecision: 'looking for an earlier decision',
+  keepDecision: 'keeping the decision',
   readCheckpoints: 'reading the checkpoints',
   bestIteration: 'choosing the best iteration',
   keepPiece: 'keeping what it came to',
   keepResult: 'keeping what it came to',
   fitRouter: 'fitting the router',
   train: 'beginning to train',
+  fineTune: 'beginning to train on conversations',
   writeReport: 'writing the report',
 };
 
@@ -76,7 +86,7 @@ function activityText(one: One): string {
     return [...parts, again].join(' · ');
   }
   if (state === 'scheduled') parts.push(`waits for ${workerFor(activity)}`);
-  else if (parts.length === 0) parts.push(doing[activity.type] ?? activity.type);
+  else if (parts.length === 0) parts.push((doing as Record<string, string>)[activity.type] ?? activity.type);
   if (state === 'cancelling') parts.push('stopping');
   if (state === 'started') {
     // A heartbeat of the attempt before says nothing about this one.
