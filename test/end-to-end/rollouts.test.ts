@@ -51,7 +51,7 @@ test('analyst and synthesizer that cannot work on it are warnings; the end is fi
   expect(await run.exit).toBe(0);
   expect(run.output).toMatch(/warning: analyst: needed after the rollouts: analyst\.kind is \\"rules\\"/);
   expect(run.output).toMatch(/warning: synthesizer: needed after the rollouts: .*\/no\/such\/folder/);
-  const { result } = run.lines().find((line) => line.stage === 'report') as Line & { result: Record<string, never> };
+  const { result } = run.lines().find((line) => 'result' in line) as Line & { result: Record<string, never> };
   expect(result).toMatchObject({
     status: 'stopped_at_stage',
     stage: 'rollouts',
