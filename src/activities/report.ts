@@ -37,12 +37,14 @@ export function createWriteReport({
       const parts = { ...(published && { published }), ...(leakage && { leakage }) };
       const spent = await spentOf({ store, campaign: record.campaign.name });
       const report = await buildReport({ store: watched, record, tasks, trainTasks, spent, ...parts });
-      const { json, html } = renderReport({ report });
+      const { json, html, verdict } = renderReport({ report });
       const [folder, aside] = [join(home, record.campaign.name), asideIn(home)];
       await replaceFile({ path: join(folder, 'report.json'), body: json, aside });
-      await replaceFile({ path: join(folder, 'report.html'), body: html, aside });
+      const file = join(folder, 'report.html');
+      await replaceFile({ path: file, body: html, aside });
       const key = `report/${digest({ version: REPORT_VERSION, record, spent })}`;
       return {
+        ...{ verdict, file },
         report: await store.put({
           key: `${key}.json`,
           producer: 'writeReport',

@@ -164,7 +164,16 @@ export interface ControlActivities {
   }): Promise<{ checkpoints: Checkpoint[]; total: number }>;
   /** Of an arm's result, among those within so many training rollouts; null if none is. */
   bestIteration(input: { result: ArtifactRef; rollouts: number }): Promise<Iteration | null>;
-  writeReport(input: { record: ArtifactRef }): Promise<{ report: ArtifactRef; html: ArtifactRef }>;
+  writeReport(input: { record: ArtifactRef }): Promise<WrittenReport>;
+}
+
+export interface WrittenReport {
+  report: ArtifactRef;
+  html: ArtifactRef;
+  /** Its first sentence. */
+  verdict: string;
+  /** Path of report.html. */
+  file: string;
 }
 
 /** Whose language models are asked: what they cost is counted by campaign. No part of any key. */

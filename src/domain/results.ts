@@ -187,6 +187,25 @@ export type KeptRecord = Omit<CampaignRecord, 'capabilities' | 'arms'> & {
   arms?: EndedArm[];
 };
 
+/** What could not be done, for people: steps that failed, and children that came to nothing. Doing them again may help. */
+export function failedIn({
+  selection,
+  capabilities = [],
+  arms = [],
+  router,
+  evaluation,
+}: Partial<KeptRecord>): string[] {
+  return [
+    ...(selection?.failedPasses ?? []).map(({ pass }) => `labeling pass ${pass + 1}`),
+    ...capabilities.flatMap(({ name, status }) => (status === 'failed' ? [name] : [])),
+    // One that has a result did not fail, but spent too much to be compared.
+    ...arms.flatMap(({ name, status, result }) => (status === 'failed' && !result ? [name] : [])),
+    ...(router?.reason === undefined ? [] : ['router']),
+    ...(router?.failed ?? []).map(({ name }) => `${name} on the router's tasks`),
+    ...(evaluation?.failed ?? []).map(({ name }) => `${name} on the test tasks`),
+  ];
+}
+
 /** The training rollouts that `trace` spent: those of the capabilities that came to an adapter, and of the arms that it may route to. */
 export function rolloutsOfTrace({ capabilities = [], arms = [] }: Pick<KeptRecord, 'capabilities' | 'arms'>): number {
   return (

@@ -16,8 +16,9 @@ export const completeReport = (draft: ReportDraft): Report =>
     verdict: verdict(draft),
   });
 
-/** The two files' texts: report.json (indented) and report.html. */
-export const renderReport = ({ report }: { report: ReportDraft }): { json: string; html: string } => {
+/** The two files' texts: report.json (indented) and report.html; and the verdict's first sentence, which says what came out. */
+export const renderReport = ({ report }: { report: ReportDraft }) => {
   const complete = completeReport(report);
-  return { json: `${JSON.stringify(complete, null, 2)}\n`, html: reportHtml(complete) };
+  const [first] = complete.verdict;
+  return { json: `${JSON.stringify(complete, null, 2)}\n`, html: reportHtml(complete), verdict: first?.text ?? '' };
 };

@@ -1,5 +1,5 @@
 /**
- * One baseline arm, whatever its kind. Invariant: every end is a result, but a cancellation, what is about the campaign as a whole and a crash
+ * One baseline arm, whatever its kind. Invariant: every end is a result, a failure too, which holds it; but a cancellation, what is about the campaign as a whole and a crash
  * of the workflow itself.
  */
 import { workflowInfo } from '@temporalio/workflow';
@@ -8,8 +8,9 @@ import { kindOf } from '../domain/kind';
 import { bestIteration } from '../domain/iterations';
 import type { EndedArm, EndedCapability, Prepared } from '../domain/results';
 import type { ArmKind } from './arms/arm';
+import { withOutcome } from './attention';
 import { ChildStatus } from './child-status';
-import { resultingReason } from './failure';
+import { childFailure, resultingReason } from './failure';
 import { keep } from './keep';
 
 export interface ArmInput {
@@ -22,24 +23,28 @@ export interface ArmInput {
 
 /** The workflow over the kinds that there are. */
 export const armWorkflow = (kinds: readonly ArmKind[]) =>
-  async function arm({ spec, ...input }: ArmInput): Promise<EndedArm> {
-    const name = armName(spec);
-    const status = new ChildStatus(name);
-    const ended = { name, kind: spec.kind, workflowId: workflowInfo().workflowId };
-    try {
-      const kind = kindOf(kinds, spec);
-      const outcome = await kind.open(spec, undefined)({ ...input, name, status });
-      const { iterations } = outcome;
-      const result = await status.gate.step(() => keep(input.campaign, `what ${name} came to`, outcome));
-      status.set('done', `${iterations.length} iterations`);
-      const [first, best] = [iterations[0]?.heldOut.successRate, bestIteration(iterations)?.heldOut.successRate];
-      return {
-        ...{ ...ended, status: 'done', routable: kind.routable, rollouts: iterations.at(-1)?.rollouts ?? 0, result },
-        ...(first !== undefined && best !== undefined && { heldOut: { first, best } }),
-      };
-    } catch (error) {
-      const reason = resultingReason(error);
-      status.set('failed', reason);
-      return { ...ended, status: 'failed', routable: false, reason };
-    }
+  function arm(input: ArmInput): Promise<EndedArm> {
+    return withOutcome(() => developed(kinds, input));
   };
+
+async function developed(kinds: readonly ArmKind[], { spec, ...input }: ArmInput): Promise<EndedArm> {
+  const name = armName(spec);
+  const status = new ChildStatus(name);
+  const ended = { name, kind: spec.kind, workflowId: workflowInfo().workflowId };
+  try {
+    const kind = kindOf(kinds, spec);
+    const outcome = await kind.open(spec, undefined)({ ...input, name, status });
+    const { iterations } = outcome;
+    const result = await status.gate.step(() => keep(input.campaign, `what ${name} came to`, outcome));
+    status.set('done', `${iterations.length} iterations`);
+    const [first, best] = [iterations[0]?.heldOut.successRate, bestIteration(iterations)?.heldOut.successRate];
+    return {
+      ...{ ...ended, status: 'done', routable: kind.routable, rollouts: iterations.at(-1)?.rollouts ?? 0, result },
+      ...(first !== undefined && best !== undefined && { heldOut: { first, best } }),
+    };
+  } catch (error) {
+    const reason = resultingReason(error);
+    status.set('failed', reason);
+    throw childFailure({ ...ended, status: 'failed', routable: false, reason } satisfies EndedArm, error);
+  }
+}

@@ -1,5 +1,5 @@
 /** What of a workflow needs a person, and how it ended: for Temporal's lists, which alone can be read without a worker. */
-import { upsertSearchAttributes } from '@temporalio/workflow';
+import { isCancellation, upsertSearchAttributes } from '@temporalio/workflow';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { waitingText, type Waiting } from '../domain/approval';
 import { searchAttributeNames, type Need, type Trouble } from './messages';
@@ -42,8 +42,22 @@ export class Attention {
   }
 }
 
-export const showOutcome = (outcome: string): void =>
-  upsertSearchAttributes([{ key: outcomeAttribute, value: outcome }]);
+/** Runs a workflow, and shows how it ended; what has ended needs nobody. */
+export async function withOutcome<R extends { status: string }>(run: () => Promise<R>): Promise<R> {
+  const show = (outcome: string) =>
+    upsertSearchAttributes([
+      { key: outcomeAttribute, value: outcome },
+      { key: attentionAttribute, value: null },
+    ]);
+  try {
+    const result = await run();
+    show(result.status);
+    return result;
+  } catch (error) {
+    show(isCancellation(error) ? 'cancelled' : 'failed');
+    throw error;
+  }
+}
 
 /** By the workflow's clock: what is shown in Temporal's UI does not count on. */
 export const sinceText = ({ since }: { since: number }): string =>

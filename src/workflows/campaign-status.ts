@@ -34,6 +34,7 @@ export class CampaignStatus {
   readonly approvals: Approvals;
   readonly stageSeconds: Partial<Record<Stage, number>> = {};
   private readonly attention = new Attention();
+  private verdict = '';
   /** By workflow id. */
   private readonly needs = new Map<string, Need>();
 
@@ -113,6 +114,12 @@ export class CampaignStatus {
     return summary;
   }
 
+  /** `verdict`: what came out. */
+  ended(verdict: string): void {
+    this.verdict = verdict;
+    this.show();
+  }
+
   private setStage(name: Stage, status: StepStatus, detail?: string): void {
     const stage = this.progress.stages.find((s) => s.name === name);
     if (stage) Object.assign(stage, { status, ...(detail !== undefined && { detail }) });
@@ -131,7 +138,11 @@ export class CampaignStatus {
     const below = children.length > 0 ? ['', '**Capabilities and arms**', '', ...children.map(line)] : [];
     const counts = `${rollouts.scored} rollouts scored, ${rollouts.broken} broken${children.length > 0 ? ' (children not counted)' : ''}`;
     const broke = rollouts.causes ? ['', causesText(rollouts.causes, rollouts.broken)] : [];
-    const head = [...(paused ? ['**paused**', ''] : []), ...(need ? [`**${needText(need)}**`, ''] : [])];
+    const head = [
+      ...(this.verdict ? [this.verdict, ''] : []),
+      ...(paused ? ['**paused**', ''] : []),
+      ...(need ? [`**${needText(need)}**`, ''] : []),
+    ];
     setCurrentDetails([...head, ...all.map(line), ...below, '', counts, ...broke].join('\n'));
   }
 }

@@ -3,14 +3,15 @@
  * -> final evaluation -> report. Invariant: what a step found is in the artifact store; the workflow holds references and summaries.
  */
 import { upsertMemo, workflowInfo } from '@temporalio/workflow';
-import type { KeptRecord } from '../domain/results';
+import { failedIn, type EndedArm, type EndedCapability, type KeptRecord } from '../domain/results';
 import { stages, type Stage } from '../domain/stages';
 import type { ArmKind } from './arms/arm';
 import { rolloutsStage, selectionStage } from './analysis';
+import { withOutcome } from './attention';
 import { CampaignStatus } from './campaign-status';
 import { capabilitiesStage } from './children';
 import { keep } from './keep';
-import type { CampaignInput, CampaignResult, Memo } from './messages';
+import type { CampaignInput, CampaignResult, ChildRef, Memo } from './messages';
 import { evaluationStage, routerStage } from './routing';
 import { required, type Run } from './run';
 import { control } from './steps';
@@ -25,34 +26,50 @@ const stageOf: Record<Stage, (run: Run) => Promise<void>> = {
 
 /** The workflow over the kinds of arms that there are. */
 export const campaignWorkflow = (arms: readonly ArmKind[]) =>
-  async function campaign({ campaign: given, until, force = false }: CampaignInput): Promise<CampaignResult> {
-    const startedAt = Date.now();
-    const status = new CampaignStatus(given);
-    const prepared = await status.gate.step(() =>
-      control(given, 'check the parts and split the tasks').prepare({ campaign: given, ...(until && { until }) }),
-    );
-    const { pool } = prepared;
-    // Whoever starts workers later has to know it.
-    upsertMemo({ pool } satisfies Memo);
-    const config = { ...given, workers: { ...given.workers, pool } };
-    const trains = until !== 'rollouts' && until !== 'selection';
-    const run: Run = { config, arms, prepared, force, trains, status, found: {} };
-    for (const stage of stages) {
-      await status.stage(stage, () => stageOf[stage](run));
-      if (stage === until) break;
-    }
-    const record: KeptRecord = {
-      campaign: given,
-      workflowId: workflowInfo().workflowId,
-      startedAt,
-      finishedAt: Date.now(),
-      stageSeconds: status.stageSeconds,
-      prepared,
-      ...run.found,
-      baseRollouts: required(run.found.baseRollouts),
-      ...(until && until !== 'evaluation' && { stoppedAfter: until }),
-    };
-    const kept = await keep(config, 'the record', record);
-    const { report, html } = await control(config, 'write the report').writeReport({ record: kept });
-    return { report, html, status: record.stoppedAfter ? 'stopped_at_stage' : 'completed' };
+  function campaign(input: CampaignInput): Promise<CampaignResult> {
+    return withOutcome(() => toReport(arms, input));
   };
+
+async function toReport(
+  arms: readonly ArmKind[],
+  { campaign: given, until, force = false, kept = [] }: CampaignInput,
+): Promise<CampaignResult> {
+  const startedAt = Date.now();
+  const status = new CampaignStatus(given);
+  const prepared = await status.gate.step(() =>
+    control(given, 'check the parts and split the tasks').prepare({ campaign: given, ...(until && { until }) }),
+  );
+  const { pool } = prepared;
+  // Whoever starts workers later has to know it.
+  upsertMemo({ pool } satisfies Memo);
+  const config = { ...given, workers: { ...given.workers, pool } };
+  const trains = until !== 'rollouts' && until !== 'selection';
+  const run: Run = { config, arms, prepared, force, trains, kept, status, found: {} };
+  for (const stage of stages) {
+    await status.stage(stage, () => stageOf[stage](run));
+    if (stage === until) break;
+  }
+  const record: KeptRecord = {
+    campaign: given,
+    workflowId: workflowInfo().workflowId,
+    startedAt,
+    finishedAt: Date.now(),
+    stageSeconds: status.stageSeconds,
+    prepared,
+    ...run.found,
+    baseRollouts: required(run.found.baseRollouts),
+    ...(until && until !== 'evaluation' && { stoppedAfter: until }),
+  };
+  const all = await keep(config, 'the record', record);
+  const written = await control(config, 'write the report').writeReport({ record: all });
+  status.ended(written.verdict);
+  const { capabilities = [], arms: ended = [] } = record;
+  const refs = (kind: ChildRef['kind'], children: readonly (EndedCapability | EndedArm)[]) =>
+    children.map(({ workflowId, name, status: came }) => ({ workflowId, kind, name, status: came }));
+  return {
+    status: record.stoppedAfter ? 'stopped_at_stage' : 'completed',
+    ...written,
+    children: [...refs('capability', capabilities), ...refs('arm', ended)],
+    failed: failedIn(record),
+  };
+}

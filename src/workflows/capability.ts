@@ -1,7 +1,7 @@
 /**
  * One capability: an environment is written, self-tested and calibrated (and revised with what was found, within the rounds), a LoRA trained
- * on it and validated. Invariant: every end is a result, but a cancellation, what is about the campaign as a whole (a damaged artifact, a
- * language model that can't be asked) and a crash of the workflow itself.
+ * on it and validated. Invariant: every end is a result, a failure too, which holds it; but a cancellation, what is about the campaign as a
+ * whole (a damaged artifact, a language model that can't be asked) and a crash of the workflow itself.
  */
 import { workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../domain/artifacts';
@@ -9,8 +9,9 @@ import { bestIteration } from '../domain/iterations';
 import type { CapabilityResult, EndedCapability } from '../domain/results';
 import type { RolloutSummary } from '../domain/rollout-summary';
 import type { Hints } from '../domain/rollout';
+import { withOutcome } from './attention';
 import { ChildStatus, percent } from './child-status';
-import { resultingReason } from './failure';
+import { childFailure, resultingReason } from './failure';
 import { keep } from './keep';
 import { part, rollOut } from './steps';
 import { synthesize, type Synthesized, type SynthesisInput } from './synthesis';
@@ -29,11 +30,16 @@ export interface CapabilityInput extends SynthesisInput {
   startHeldOut?: RolloutSummary;
 }
 
-export async function capability(input: CapabilityInput): Promise<EndedCapability> {
+export function capability(input: CapabilityInput): Promise<EndedCapability> {
+  return withOutcome(() => developed(input));
+}
+
+async function developed(input: CapabilityInput): Promise<EndedCapability> {
   const { name, parts } = input.candidate;
   const status = new ChildStatus(name);
   const ended = { name, workflowId: workflowInfo().workflowId, ...(parts && { parts }) };
   const result: CapabilityResult = { ...ended, status: 'failed', rounds: [] };
+  let failure: unknown;
   try {
     const environment = input.mixes ?? (await synthesize(input, result.rounds, status));
     if (!('reason' in environment)) {
@@ -48,11 +54,14 @@ export async function capability(input: CapabilityInput): Promise<EndedCapabilit
       status.set('failed', `${environment.status}: ${environment.reason}`);
     }
   } catch (error) {
+    failure = error;
     result.reason = resultingReason(error);
     status.set('failed', result.reason);
   }
   const kept = await status.gate.step(() => keep(input.campaign, `what ${name} came to`, result));
-  return decidedOn(result, kept);
+  const decided = decidedOn(result, kept);
+  if (failure !== undefined) throw childFailure(decided, failure);
+  return decided;
 }
 
 /** What its campaign is told. */

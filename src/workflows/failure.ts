@@ -1,5 +1,6 @@
 /** What a failed step says: for results, reports and the UI; and which failures are nobody's result. */
 import { ApplicationFailure, isCancellation, TemporalFailure, TimeoutFailure } from '@temporalio/workflow';
+import type { EndedArm, EndedCapability } from '../domain/results';
 import { retryOf as retryOfType, type FailureType, type Retry } from '../domain/failures';
 
 /** What an activity threw or ran into, whatever activity or child it came through. */
@@ -51,4 +52,22 @@ const OF_THE_CAMPAIGN = [
 export function resultingReason(error: unknown, ...others: FailureType[]): string {
   if (isCancellation(error) || failedWith(error, ...OF_THE_CAMPAIGN, ...others) !== undefined) throw error;
   return reasonOf(error);
+}
+
+const CHILD_FAILED = 'ChildFailed';
+
+/**
+ * What a child ends with that has failed: a failure wherever workflows are listed or watched, which holds what the child came to for its
+ * campaign. One that could not be calibrated or approved has not failed: it came to that.
+ */
+export const childFailure = (ended: EndedCapability | EndedArm, cause: unknown): ApplicationFailure =>
+  ApplicationFailure.create({
+    ...{ type: CHILD_FAILED, message: ended.reason ?? reasonOf(cause), nonRetryable: true, details: [ended] },
+    ...(cause instanceof Error && { cause }),
+  });
+
+/** What such a child came to; undefined of any other failure. */
+export function endedIn<R>(error: unknown): R | undefined {
+  const cause = causeOf(error);
+  return cause instanceof ApplicationFailure && cause.type === CHILD_FAILED ? (cause.details?.[0] as R) : undefined;
 }

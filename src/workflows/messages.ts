@@ -4,7 +4,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { BrokenCause } from '../domain/broken';
 import type { Campaign } from '../domain/campaign';
 import type { Candidate } from '../domain/capability';
-import type { SelectionResult } from '../domain/results';
+import type { EndedArm, EndedCapability, SelectionResult } from '../domain/results';
 import type { SynthesisRound } from '../domain/synthesis-round';
 import type { Retry } from '../domain/failures';
 import type { Stage } from '../domain/stages';
@@ -15,12 +15,21 @@ export interface CampaignInput {
   until?: Stage;
   /** Go on with a base model that can't work on the target. */
   force?: boolean;
+  /** Of an earlier start: children that are not to be done again. */
+  kept?: (EndedCapability | EndedArm)[];
 }
 
 export interface CampaignResult {
+  status: 'completed' | 'stopped_at_stage';
+  /** What came out, in the report's own words. */
+  verdict: string;
+  /** Path of report.html, where it was written. */
+  file: string;
+  children: (ChildRef & { status: string })[];
+  /** What could not be done, for people. */
+  failed: string[];
   report: ArtifactRef;
   html: ArtifactRef;
-  status: 'completed' | 'stopped_at_stage';
 }
 
 export type StepStatus = 'waiting' | 'running' | 'done' | 'failed';

@@ -1,7 +1,7 @@
 /** What the stages of a campaign share: its configuration, what was prepared, what was found so far, and how a step is run. */
 import type { RollOutInput } from '../activities/types';
 import type { Campaign } from '../domain/campaign';
-import type { KeptRecord, PlanPart, Prepared } from '../domain/results';
+import type { EndedArm, EndedCapability, KeptRecord, PlanPart, Prepared } from '../domain/results';
 import type { RolloutSummary } from '../domain/rollout-summary';
 import { policyNames } from '../domain/policy-names';
 import type { FixedPolicy } from '../domain/rollout';
@@ -19,6 +19,8 @@ export interface Run {
   force: boolean;
   /** Whether it goes on to the stages that train. */
   trains: boolean;
+  /** Children of an earlier start whose results stay as they are. */
+  kept: readonly (EndedCapability | EndedArm)[];
   status: CampaignStatus;
   found: Partial<KeptRecord>;
 }

@@ -9,7 +9,7 @@ import { armName, type Campaign } from '../domain/campaign';
 import type { EndedArm, EndedCapability } from '../domain/results';
 import type { ArmInput } from './arm';
 import type { CapabilityInput } from './capability';
-import { reasonOf, resultingReason } from './failure';
+import { endedIn, reasonOf, resultingReason } from './failure';
 import { searchAttributeNames, workflowIds } from './messages';
 import type { Run } from './run';
 
@@ -33,34 +33,39 @@ export async function startArm(run: Run, input: ArmInput): Promise<EndedArm> {
   return child(run, { kind: 'arm', name, args: [input], failed });
 }
 
-/** Runs a child to its result, or makes one of its failure. */
-async function child<R extends EndedCapability | EndedArm>(
-  { config, status }: Run,
-  o: {
-    /** Also the type of its workflow. */
-    kind: 'capability' | 'arm';
-    name: string;
-    args: unknown[];
-    failed: (reason: string, workflowId: string) => R;
-  },
-): Promise<R> {
-  const { kind, name, args } = o;
+interface Child<R> {
+  /** Also the type of its workflow. */
+  kind: 'capability' | 'arm';
+  name: string;
+  args: unknown[];
+  failed: (reason: string, workflowId: string) => R;
+}
+
+/** Runs a child to its result, or makes one of its failure; one whose result is kept is not run. */
+async function child<R extends EndedCapability | EndedArm>(run: Run, o: Child<R>): Promise<R> {
+  const { kind, name } = o;
+  const { status, kept } = run;
   const workflowId = workflowIds[kind](workflowInfo().workflowId, name);
   status.child(workflowId, kind, name, 'waiting', '');
-  let result: R;
+  const known = kept.find((one) => one.workflowId === workflowId) as R | undefined;
+  const result = known ?? (await ended(run, workflowId, o));
+  const done = result.status === 'trained' || result.status === 'done';
+  status.child(workflowId, kind, name, done ? 'done' : 'failed', result.reason ?? '');
+  return result;
+}
+
+async function ended<R>({ config, status }: Run, workflowId: string, o: Child<R>): Promise<R> {
+  const { kind, name, args, failed } = o;
   try {
     const options = { ...childOptions(config, { workflowId, kind, name }), args };
     const started = await afterItsEarlierRun(() => status.gate.step(() => startChild(kind, options)));
     // Not sooner: a pause reaches children that run, and there is none before this.
     status.child(workflowId, kind, name, 'running', '');
-    result = (await started.result()) as R;
+    return (await started.result()) as R;
   } catch (error) {
     status.child(workflowId, kind, name, 'failed', reasonOf(error));
-    result = o.failed(resultingReason(error), workflowId);
+    return endedIn<R>(error) ?? failed(resultingReason(error), workflowId);
   }
-  const done = result.status === 'trained' || result.status === 'done';
-  status.child(workflowId, kind, name, done ? 'done' : 'failed', result.reason ?? '');
-  return result;
 }
 
 const ENDING = { every: '5 seconds', looks: 60 } as const;

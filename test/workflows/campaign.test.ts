@@ -1,10 +1,11 @@
 /** The workflows under time skipping: what happens in which order, and what a failure becomes. */
 import { ApplicationFailure, Context, sleep } from '@temporalio/activity';
 import type { WorkflowFailedError } from '@temporalio/client';
+import { defineSearchAttributeKey } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { TaskSet } from '../../src/activities/types';
 import type { FailureType } from '../../src/domain/failures';
-import type { CampaignProgress } from '../../src/workflows/messages';
+import { searchAttributeNames, type CampaignProgress } from '../../src/workflows/messages';
 import { quiet, start, timeSkipping, withWorkers } from './environment';
 import { adapter, artifact, calibration, config, fakeActivities, summary, type Activities } from './fake-activities';
 
@@ -659,12 +660,57 @@ test('a capability that fails for good is a row of the report', async () => {
     if (input.name === 'tell_what_is_asked') throw fatal('the model folder is gone');
     return train(input);
   };
-  await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
-  expect(seen.record?.capabilities?.map((c) => [c.status, c.reason])).toEqual([
-    ['not_synthesized', 'doing nothing scores 1.0'],
-    ['failed', 'BadInput: the model folder is gone'],
+  const result = await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
+  expect(seen.record?.capabilities?.map((c) => [c.status, c.reason, c.rounds.length])).toEqual([
+    ['not_synthesized', 'doing nothing scores 1.0', 2],
+    ['failed', 'BadInput: the model folder is gone', 1],
   ]);
+  // In the list of workflows, what failed is no success: without a worker, and without the report.
+  const ids = ['capability/refuse_what_is_forbidden', 'capability/tell_what_is_asked', 'arm/grpo_target'];
+  const listed = await Promise.all(
+    [campaign.name, ...ids.map((id) => `${campaign.name}/${id}`)].map(async (id) => {
+      const { status, typedSearchAttributes } = await env.client.workflow.getHandle(id).describe();
+      const outcome = defineSearchAttributeKey(searchAttributeNames.outcome, 'KEYWORD');
+      return [status.name, typedSearchAttributes.get(outcome)];
+    }),
+  );
+  expect(listed).toEqual([
+    ['COMPLETED', 'completed'],
+    ['COMPLETED', 'not_synthesized'],
+    ['FAILED', 'failed'],
+    ['COMPLETED', 'done'],
+  ]);
+  expect(result).toMatchObject({
+    ...{ status: 'completed', verdict: 'Ship trace.', failed: ['tell_what_is_asked'] },
+    children: [
+      { status: 'not_synthesized' },
+      { kind: 'capability', status: 'failed' },
+      { kind: 'arm', status: 'done' },
+    ],
+  });
   expect(seen.record?.arms?.[0]?.iterations?.map(({ step }) => step)).toEqual([2, 4, 6, 8]);
+});
+
+test("Temporal's UI shows stages and children as two lists, and in the end what came out", async () => {
+  const { activities } = fakeActivities();
+  const { train } = activities;
+  const campaign = named();
+  const details = async () => {
+    const handle = env.client.workflow.getHandle(campaign.name);
+    return (await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata')).currentDetails;
+  };
+  let during = '';
+  activities.train = async (input) => {
+    during ||= await details();
+    return train(input);
+  };
+  const after = await withWorkers(env, activities, async () => {
+    await (await start(env, { campaign })).result();
+    return details();
+  });
+  expect(during).toMatch(/^- rollouts: done /);
+  expect(during).toContain('- evaluation: waiting\n\n**Capabilities and arms**\n\n- refuse_what_is_forbidden: ');
+  expect(after).toMatch(/^Ship trace\.\n\n- rollouts: done/);
 });
 
 test('an arm is compared at what trace really spent', async () => {

@@ -162,7 +162,7 @@ export function fakeActivities(replaced: Partial<Activities> = {}): {
     keepDecision: async () => undefined,
     writeReport: async ({ record }) => {
       seen.record = await readRecord(store, record);
-      return { report: artifact('report'), html: artifact('html') };
+      return { report: artifact('report'), html: artifact('html'), verdict: 'Ship trace.', file: '/home/report.html' };
     },
     ...createKeep({ store }),
     ...replaced,
