@@ -210,19 +210,31 @@ export async function commandCampaign({ client }: Temporal, name: string, comman
   }
 }
 
+export interface ListedCampaign {
+  name: string;
+  status: string;
+  startedAt: number;
+  /** What needs a person. */
+  attention?: string;
+}
+
 /** Campaigns that this server knows, newest first. */
-export async function listCampaigns({
-  client,
-}: Temporal): Promise<{ name: string; status: string; startedAt: number }[]> {
-  const found: { name: string; status: string; startedAt: number }[] = [];
-  for await (const { workflowId, status, startTime, memo } of client.workflow.list({
+export async function listCampaigns({ client }: Temporal): Promise<ListedCampaign[]> {
+  const found: ListedCampaign[] = [];
+  const attention = defineSearchAttributeKey(searchAttributeNames.attention, 'KEYWORD');
+  for await (const { workflowId, status, startTime, memo, typedSearchAttributes } of client.workflow.list({
     query: "WorkflowType = 'campaign'",
   })) {
     if (found.some(({ name }) => name === workflowId)) continue;
-    const paused = status.name === 'RUNNING' && (memo as Memo | undefined)?.paused;
+    const runs = status.name === 'RUNNING';
+    const paused = runs && (memo as Memo | undefined)?.paused;
     const stopped = status.name === 'COMPLETED' && stoppedAfter(memo);
     const said = paused ? 'paused' : stopped ? stoppedText(stopped) : statusText(status.name);
-    found.push({ name: workflowId, status: said, startedAt: startTime.getTime() });
+    const needs = runs ? typedSearchAttributes.get(attention) : undefined;
+    found.push({
+      ...{ name: workflowId, status: said, startedAt: startTime.getTime() },
+      ...(needs ? { attention: needs } : {}),
+    });
   }
   return found;
 }

@@ -22,11 +22,16 @@ export function failureTypeOf(error: unknown): string {
 /** How a step that failed so is retried. */
 export const retryOf = (error: unknown): Retry => retryOfType(failureTypeOf(error));
 
-/** The innermost message: what a person needs to read. */
+/** The innermost message. */
+export function messageOf(error: unknown): string {
+  const cause = causeOf(error);
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+/** With its type: what a person needs to read. */
 export function reasonOf(error: unknown): string {
   const cause = causeOf(error);
-  if (cause instanceof ApplicationFailure) return `${cause.type ?? 'Error'}: ${cause.message}`;
-  return cause instanceof Error ? cause.message : String(cause);
+  return cause instanceof ApplicationFailure ? `${cause.type ?? 'Error'}: ${cause.message}` : messageOf(error);
 }
 
 /** Whether a step failed for good with one of these types; its message without the type. */

@@ -4,7 +4,7 @@
  */
 import { CancellationScope, isCancellation, sleep } from '@temporalio/workflow';
 import { backoffMs, ROUND, ROUND_MS } from '../domain/backoff';
-import { failureTypeOf, reasonOf, retryOf } from './failure';
+import { failureTypeOf, messageOf, retryOf } from './failure';
 import type { Trouble } from './messages';
 import type { PauseGate } from './pause';
 
@@ -63,7 +63,7 @@ export async function untilDone<R>(title: string, run: () => Promise<R>): Promis
       // What is outside has been waited for in Temporal's own attempts.
       const since = before?.since ?? (retry === 'outside' ? Math.max(begun, now - ROUND_MS) : now);
       tell({
-        ...{ title, retry, type: failureTypeOf(error), reason: reasonOf(error), since, nextAt: now + waitMs },
+        ...{ title, retry, type: failureTypeOf(error), reason: messageOf(error), since, nextAt: now + waitMs },
         ...(retry === 'own' && { attempt: { number: faults + 1, of: ROUND } }),
         ...(retry !== 'own' && now - since >= ROUND_MS && { needsPerson: true }),
       });

@@ -3,7 +3,10 @@ import { heartbeat } from '@temporalio/activity';
 import type { Dependencies } from '../../src/activities/context';
 import { main, runWorker } from '../../src/workers/runtime';
 
-const nothing = { environments: { close: () => Promise.resolve() } } as unknown as Dependencies;
+const nothing = {
+  environments: { close: () => Promise.resolve() },
+  store: { id: () => Promise.resolve('nobody opens it') },
+} as unknown as Dependencies;
 main(() =>
   runWorker(nothing, {
     taskQueue: 'steps',

@@ -116,6 +116,35 @@ describe('the tree on a terminal', () => {
     );
   });
 
+  it('shows what needs a person, and attempts that the workflow counts', () => {
+    const troubled = structuredClone(snapshot);
+    const trouble = { title: 'ask: held out at step 4', since: now - 2_400_000, nextAt: now };
+    const away = { type: 'PolicyServerUnavailable', reason: 'connect ECONNREFUSED' };
+    troubled.attention = away.type;
+    troubled.progress!.need = { what: away.type, since: trouble.since, text: `ask: ${trouble.title}: ${away.reason}` };
+    const [ask, grpo] = troubled.children;
+    ask!.progress!.troubles = [{ ...trouble, ...away, retry: 'outside', needsPerson: true }];
+    const died = { retry: 'own', type: 'TrainerDied', reason: 'out of memory' } as const;
+    grpo!.progress!.troubles = [
+      { ...trouble, ...died, nextAt: now + 3500, attempt: { number: 3, of: 14 } },
+      { ...trouble, retry: 'preempted', type: 'WorkerDied', reason: 'killed' },
+    ];
+    grpo!.activities = [];
+    const lines = frame({ snapshot: troubled, columns: 140 });
+    expect(lines).toContain(
+      '  needs attention since 40 min: PolicyServerUnavailable: ask: ask: held out at step 4: connect ECONNREFUSED',
+    );
+    expect(lines.join('\n')).toMatch(
+      /grpo_target \(arm\) +train · attempt 3 of 14 in 4 s: out of memory · again after: its worker was lost/,
+    );
+    expect(lines.filter((line) => line.includes('ECONNREFUSED'))).toHaveLength(1);
+    const [line] = new Changes(new Rates()).since(troubled, now);
+    expect(line).toMatchObject({ stage: 'campaign', detail: expect.stringMatching(/^needs attention since 40 min: /) });
+    // Without a worker the server's word is all there is.
+    delete troubled.progress;
+    expect(frame({ snapshot: troubled })).toContain('  needs attention: PolicyServerUnavailable');
+  });
+
   it('shows what waits for approval, since when and how to approve it', () => {
     const waiting = { of: 'a', since: now - 2.5 * 3_600_000, reminded: false };
     const asked = structuredClone(snapshot);

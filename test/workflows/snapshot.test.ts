@@ -1,5 +1,5 @@
 /** Looking at campaigns whose workers are there, busy or away, on the dev server that campaigns run on. */
-import { ApplicationFailure } from '@temporalio/common';
+import { ApplicationFailure, defineSearchAttributeKey } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import { hostname } from 'node:os';
@@ -10,7 +10,7 @@ import type { ProgressOutput } from '../../src/cli/watch/progress-output';
 import { Rates } from '../../src/cli/watch/rates';
 import { takeSnapshot, type Snapshot } from '../../src/cli/watch/snapshot';
 import { frameLines } from '../../src/cli/watch/terminal';
-import { signalNames } from '../../src/workflows/messages';
+import { searchAttributeNames, signalNames } from '../../src/workflows/messages';
 import { devServer, queues, quiet, start, workflowBundle } from './environment';
 import { config, fakeActivities, type Activities } from './fake-activities';
 
@@ -141,6 +141,30 @@ test('a paused campaign is paused wherever it is looked at, also without a worke
     await seen('held', (snapshot) => !snapshot.paused);
   });
   expect((await takeSnapshot(temporal, 'held')).paused).toBe(false);
+});
+
+test('what needs a person is told by the server alone, and with workers in words', async () => {
+  const attention = defineSearchAttributeKey(searchAttributeNames.attention, 'KEYWORD');
+  await env.client.workflow.start('campaign', {
+    ...{ workflowId: 'needing', taskQueue: 'nobody polls it' },
+    typedSearchAttributes: [{ key: attention, value: 'PolicyServerUnavailable' }],
+  });
+  const alone = await takeSnapshot(temporal, 'needing');
+  expect(alone).toMatchObject({ attention: 'PolicyServerUnavailable' });
+  expect(tree(alone)).toMatch(/^ {2}needs attention: PolicyServerUnavailable$/m);
+  const listed = async () => (await listCampaigns(temporal)).find(({ name }) => name === 'needing');
+  while (!(await listed())) await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(await listed()).toMatchObject({ status: 'running', attention: 'PolicyServerUnavailable' });
+  // What waits for approval needs one too, from its beginning.
+  const campaign = config({ name: 'asking', arms: [], approval: { capabilities: true } });
+  await beside(['control', 'rollouts'], {}, async () => {
+    await start(env, { campaign });
+    const asking = await seen('asking', (snapshot) => snapshot.attention !== undefined);
+    expect(asking).toMatchObject({ attention: 'approval', progress: { need: { what: 'approval' } } });
+    expect(tree(asking)).toMatch(/▸ selection +waits for approval of 2 capabilities: campaign approve asking/);
+    expect(tree(asking)).not.toContain('needs attention');
+  });
+  expect(tree(await takeSnapshot(temporal, 'asking'))).toMatch(/^ {2}needs attention: approval$/m);
 });
 
 test('a campaign that failed says why, in the words of the innermost failure', async () => {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { UserError } from '../errors';
 import { lazy } from '../lazy';
 import { homeOf, namespace, serverOf, type CommonOptions } from '../options';
-import type { Temporal } from '../temporal';
+import type { ListedCampaign, Temporal } from '../temporal';
 import type { Snapshot } from '../watch/snapshot';
 import { readReport, reported } from './report-files';
 
@@ -109,10 +109,7 @@ function inList(at: { home: string; name: string }): Known | undefined {
   }
 }
 
-export interface CampaignRow {
-  name: string;
-  status: string;
-  startedAt: number;
+export interface CampaignRow extends ListedCampaign {
   /** When it was so, if only the home's files tell. */
   asOf?: number;
 }

@@ -115,9 +115,10 @@ async function listOf(temporal: Temporal | undefined, options: CommonOptions): P
   const none = `no campaigns in ${homeOf(options).root} yet; start one with \`campaign run FILE\``;
   const names = Math.max(0, ...campaigns.map(({ name }) => name.length));
   const states = Math.max(0, ...campaigns.map(({ status }) => status.length));
-  const rows = campaigns.map(({ name, status, startedAt, asOf }) => {
+  const rows = campaigns.map(({ name, status, startedAt, attention, asOf }) => {
     const fresh = asOf === undefined ? '' : `  as of ${timeText(asOf)}`;
-    return plain(`${name.padEnd(names)}  ${status.padEnd(states)}  started ${timeText(startedAt)}${fresh}`);
+    const needs = attention === undefined ? '' : `  needs attention: ${attention}`;
+    return plain(`${name.padEnd(names)}  ${status.padEnd(states)}  started ${timeText(startedAt)}${fresh}${needs}`);
   });
   const away = temporal ? [] : ['no Temporal server of this home is running: `campaign run FILE` goes on with one'];
   return rows.length > 0 ? [...rows, ...away] : [none];

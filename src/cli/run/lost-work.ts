@@ -52,10 +52,10 @@ async function giveBack({ client }: Temporal, step: Step): Promise<boolean> {
       const now = activitiesOf(await client.workflow.getHandle(workflowId).describe()).find((one) => one.id === id);
       if (now?.worker !== worker || now?.attempt !== step.attempt || !isLost(now)) return false;
       await (now.state === 'cancelling'
-        ? // Whoever cancelled it (a pause) waits for its end; a failure would not be tried again but fail the step.
+        ? // Whoever cancelled it (a pause) waits for its end.
           client.activity.reportCancellation(at)
-        : // That its worker was killed is no sign that the step fails: no back-off.
-          client.activity.fail(at, ApplicationFailure.create({ type, message, nextRetryDelay: '1 second' })));
+        : // The workflow begins it again.
+          client.activity.fail(at, ApplicationFailure.nonRetryable(message, type)));
       return true;
     });
   } catch (error) {

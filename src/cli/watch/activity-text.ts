@@ -2,7 +2,9 @@
 import type { AnalysisActivities, ControlActivities, GpuActivities, RolloutActivities } from '../../activities/types';
 import type { FailureType } from '../../domain/failures';
 import type { TrainHeartbeat } from '../../domain/progress';
+import type { Trouble } from '../../workflows/messages';
 import type { Rates } from './rates';
+import { inWords } from './reasons';
 import type { ActivitySnapshot } from './snapshot';
 
 type Activity = keyof (ControlActivities & AnalysisActivities & RolloutActivities & GpuActivities);
@@ -51,6 +53,8 @@ const QUIET_SECONDS = 60;
 
 interface Activities {
   activities: ActivitySnapshot[];
+  /** Of their steps: what the workflow knows of attempts before these. */
+  troubles?: Trouble[] | undefined;
   /** Whose they are: counters of one name belong to it. */
   owner: string;
   rates: Rates;
@@ -58,16 +62,17 @@ interface Activities {
 }
 
 /** One text each; those that say the same are counted. */
-export function activityTexts({ activities, ...of }: Activities): string[] {
+export function activityTexts({ activities, troubles = [], ...of }: Activities): string[] {
   const counts = new Map<string, number>();
-  for (const activity of activities) {
-    const text = activityText({ activity, ...of });
-    counts.set(text, (counts.get(text) ?? 0) + 1);
-  }
+  const texts = [
+    ...activities.map((activity) => activityText({ activity, ...of })),
+    ...troubles.flatMap((trouble) => troubleText(trouble, of.now)),
+  ];
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
   return [...counts].map(([text, count]) => (count > 1 ? `${count} times: ${text}` : text));
 }
 
-interface One extends Omit<Activities, 'activities'> {
+interface One extends Omit<Activities, 'activities' | 'troubles'> {
   activity: ActivitySnapshot;
 }
 
@@ -98,6 +103,14 @@ function activityText(one: One): string {
   // Why there is another one: it is not about the one that runs.
   if (attempt > 1) parts.push(`attempt ${attempt}${lastFailure ? ` after: ${oneLine(lastFailure)}` : ''}`);
   return parts.join(' · ');
+}
+
+/** What is outside is told by its activity, whose attempts these are. */
+function troubleText({ retry, type, reason, nextAt, attempt }: Trouble, now: number): string[] {
+  if (retry === 'outside') return [];
+  const seconds = Math.ceil((nextAt - now) / 1000);
+  const times = attempt ? `attempt ${attempt.number} of ${attempt.of}` : 'again';
+  return [`${times} ${seconds > 0 ? `in ${seconds} s:` : 'after:'} ${oneLine(inWords(type, reason))}`];
 }
 
 function workerFor({ queue = '' }: ActivitySnapshot): string {

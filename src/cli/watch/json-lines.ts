@@ -2,6 +2,7 @@
 import type { Rates } from './rates';
 import type { Snapshot } from './snapshot';
 import { brokenText, stateOf, treeLines } from './tree';
+import { attentionText } from './waits';
 
 export interface ChangeLine {
   time: string;
@@ -23,7 +24,8 @@ export class Changes {
 
   /** Lines for what is new in this snapshot. */
   since(snapshot: Snapshot, now: number): ChangeLine[] {
-    const whole = { key: 'campaign', status: stateOf(snapshot), detail: snapshot.failure ?? brokenText(snapshot) };
+    const detail = snapshot.failure ?? [attentionText(snapshot, now), brokenText(snapshot)].filter(Boolean).join('; ');
+    const whole = { key: 'campaign', status: stateOf(snapshot), detail };
     return [whole, ...treeLines({ snapshot, rates: this.rates, now })].flatMap((line) => {
       const before = this.reported.get(line.key);
       // What has not begun has not changed.

@@ -22,8 +22,10 @@ function causeOf(error: unknown): unknown {
 export function reasonInWords(error: unknown): string {
   const at = causeOf(error);
   if (at instanceof TimeoutFailure) return timeouts[at.timeoutType ?? ''] ?? messageOf(at);
-  return (at instanceof ApplicationFailure && types[at.type ?? '']) || messageOf(at);
+  return at instanceof ApplicationFailure ? inWords(at.type ?? '', messageOf(at)) : messageOf(at);
 }
+
+export const inWords = (type: string, message: string): string => types[type] ?? message;
 
 /** The type of that cause, where the project knows it. */
 export function failureTypeOf(error: unknown): string | undefined {

@@ -76,6 +76,8 @@ export interface Snapshot extends CodeState {
   stage?: Stage;
   /** The one that it was to stop after, if it has completed up to there. */
   stoppedAfter?: Stage;
+  /** What needs a person: the type of a failure, or `approval`. */
+  attention?: string;
   /** Undefined if no worker answers and nothing is known from before. */
   progress?: CampaignProgress;
   /** When `progress` was so, if no worker answers now. */
@@ -92,6 +94,7 @@ export class UnknownCampaign extends UserError {}
 
 type Execution = Awaited<ReturnType<WorkflowHandle['describe']>>;
 const stageAttribute = defineSearchAttributeKey(searchAttributeNames.stage, 'KEYWORD');
+const attentionAttribute = defineSearchAttributeKey(searchAttributeNames.attention, 'KEYWORD');
 
 /** @throws UnknownCampaign if there is none of this name; whatever Temporal's client throws if the server is away. */
 export async function takeSnapshot(temporal: Temporal, name: string): Promise<Snapshot> {
@@ -117,6 +120,7 @@ export async function takeSnapshot(temporal: Temporal, name: string): Promise<Sn
   const stage = typedSearchAttributes.get(stageAttribute);
   const stopped = status.name === 'COMPLETED' ? stoppedAfter(memo) : undefined;
   const knownStage = stages.find((one) => one === stage);
+  const attention = typedSearchAttributes.get(attentionAttribute);
   return {
     name,
     runId,
@@ -127,6 +131,7 @@ export async function takeSnapshot(temporal: Temporal, name: string): Promise<Sn
     ...(failure ? { failure } : {}),
     ...(knownStage ? { stage: knownStage } : {}),
     ...(stopped ? { stoppedAfter: stopped } : {}),
+    ...(attention ? { attention } : {}),
     ...(progress ? { progress } : {}),
     ...codeStateOf(execution),
     activities: activitiesOf(execution),

@@ -77,6 +77,16 @@ const activitySchema = z.object({
   lastFailure: z.string().optional(),
   lastFailureType: z.string().optional(),
 });
+const troubleSchema = z.object({
+  title: z.string(),
+  retry: z.enum(['never', 'own', 'outside', 'preempted']),
+  type: z.string(),
+  reason: z.string(),
+  since: z.number(),
+  nextAt: z.number(),
+  attempt: z.object({ number: z.number(), of: z.number() }).optional(),
+  needsPerson: z.boolean().optional(),
+});
 const childProgressSchema = z.object({
   name: z.string(),
   phase: z.enum(['synthesize', 'self-test', 'calibrate', 'approval', 'train', 'validate', 'done', 'failed']),
@@ -84,6 +94,7 @@ const childProgressSchema = z.object({
   detail: z.string(),
   paused: z.boolean(),
   waiting: waitingSchema.optional(),
+  troubles: z.array(troubleSchema).optional(),
 });
 const progressSchema = z.object({
   campaign: z.string(),
@@ -99,6 +110,8 @@ const progressSchema = z.object({
       .optional(),
   }),
   waiting: waitingSchema.optional(),
+  troubles: z.array(troubleSchema).optional(),
+  need: z.object({ what: z.string(), since: z.number(), text: z.string() }).optional(),
 });
 const lastStatusSchema = z.object({
   at: z.number(),
@@ -113,6 +126,7 @@ const lastStatusSchema = z.object({
     failures: z.number().optional(),
     stage: z.enum(stages).optional(),
     stoppedAfter: z.enum(stages).optional(),
+    attention: z.string().optional(),
     progress: progressSchema.optional(),
     progressAt: z.number().optional(),
     activities: z.array(activitySchema),

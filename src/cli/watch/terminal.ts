@@ -7,6 +7,7 @@ import { durationText, timeText } from './format';
 import type { Rates } from './rates';
 import type { Snapshot } from './snapshot';
 import { brokenText, stateOf, treeLines, type TreeLine } from './tree';
+import { attentionText } from './waits';
 
 const marks: Record<StepStatus, { mark: string; code: number }> = {
   waiting: { mark: '·', code: 90 },
@@ -47,7 +48,8 @@ export function frameLines({ snapshot, rates, now, columns, link, colour = true 
     return paint(text, code, status === 'waiting' ? text.length : mark.length);
   });
   const counts = progress ? [cut(`  ${countsText(progress)}`, columns)] : [];
-  const notes = [brokenText(snapshot), failure ? `why: ${failure}` : ''].filter(Boolean);
+  const needs = attentionText(snapshot, snapshot.asOf ?? now);
+  const notes = [needs, brokenText(snapshot), failure ? `why: ${failure}` : ''].filter(Boolean);
   const why = notes.flatMap((note) => wrapped(plain(note), columns - 2).map((line) => `  ${line}`));
   const away = awayLines(snapshot).map((line) => cut(line, columns));
   return [cut(head, columns), ...lines, ...counts, ...why, ...away, ...(link ? [link] : [])].map((line) =>

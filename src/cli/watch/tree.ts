@@ -40,7 +40,9 @@ interface Tree {
 /** Lines of the tree: stages, and under `capabilities` the children with their phase and what their activities do or wait for. */
 export function treeLines({ snapshot, rates, now }: Tree): TreeLine[] {
   const at = snapshot.asOf ?? now;
-  const own = activityTexts({ activities: snapshot.activities, owner: snapshot.name, rates, now: at });
+  const { activities, progress, progressAt } = snapshot;
+  const troubles = progressAt === undefined ? progress?.troubles : undefined;
+  const own = activityTexts({ activities, troubles, owner: snapshot.name, rates, now: at });
   const known = progressOf(snapshot);
   const lines = known.stages.flatMap((stage) => {
     // Activities of the campaign itself belong to the stage that runs now.
@@ -85,7 +87,8 @@ function childLines({ snapshot, rates, now }: Tree, children: CampaignProgress['
     const phase = child.status === 'running' ? seen?.progress : undefined;
     const activities = seen?.activities ?? [];
     // The line says already whose they are.
-    const reported = activityTexts({ activities, owner: child.workflowId, rates, now }).map((text) =>
+    const troubles = seen?.progress?.troubles;
+    const reported = activityTexts({ activities, troubles, owner: child.workflowId, rates, now }).map((text) =>
       text.replace(`${child.name}: `, ''),
     );
     const waits = waitsFor(snapshot.name, phase?.waiting, now);

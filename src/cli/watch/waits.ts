@@ -1,5 +1,15 @@
 /** What waits for a person, in the tree. Invariant: how long it has waited is rounded, so that it is no news at every look. */
 import { waitingText, type Waiting } from '../../domain/approval';
+import type { Snapshot } from './snapshot';
+
+/** What a running campaign needs a person for: as its workers tell it, else as the server knows it. What waits for approval has said so in its line. */
+export function attentionText({ status, attention, progress, progressAt }: Snapshot, now: number): string {
+  if (status !== 'RUNNING' || !attention) return '';
+  const need = progressAt === undefined ? progress?.need : undefined;
+  if (!need) return `needs attention: ${attention}`;
+  if (need.what === 'approval') return '';
+  return `${['needs attention', sinceText(now - need.since)].filter(Boolean).join(' ')}: ${need.what}: ${need.text}`;
+}
 
 const MINUTE = 60_000;
 
