@@ -112,7 +112,7 @@ describe('a step that waits to be tried again', () => {
       expect(step.calls()).toBe(1);
       expect(await handle.query<ChildProgress>('progress')).toMatchObject({
         paused: true,
-        troubles: [{ type: 'Unexpected', reason: 'Unexpected: odd', attempt: { number: 2, of: 14 } }],
+        troubles: [{ type: 'Unexpected', reason: 'odd', attempt: { number: 2, of: 14 } }],
       });
       step.mend();
       await handle.signal('resume');
