@@ -22,6 +22,8 @@ import { python } from '../support/embedded-server';
 import { namesIn } from '../support/names-in';
 import { scoredRollout } from '../support/scored-rollout';
 
+// A fingerprint of a base model loads torch.
+jest.setTimeout(120_000);
 const home = mkdtempSync(join(tmpdir(), 'control-'));
 const store = openFolderStore(join(home, 'artifacts'));
 const environments = new EnvironmentPool(store, registry.environments);
