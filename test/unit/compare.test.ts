@@ -142,7 +142,7 @@ test('an arm counts in the runs that evaluated it, on tasks that it has a scored
     outcomes: matrix.outcomes.map((row) => row.slice(0, 2)),
   };
   partial.outcomes[0] = [1, null];
-  const other = draftOf({ name: 'two', matrix });
+  const other = draftOf({ name: 'two', trainingSeed: 2, matrix });
   other.arms = other.arms!.filter(({ name }) => name !== 'grpo_target');
   other.solverMatrix!.inline = partial;
   keep(other);
@@ -204,6 +204,18 @@ test('runs of one name are told apart by what was given', async () => {
   expect(runs.map(({ name }) => name)).toEqual(['demo', file]);
 });
 
+test('runs that share both seeds are no independent draws: they count as one, and that is said', async () => {
+  keep(draftOf({ name: 'one', matrix: matrixOf(30, 28) }));
+  keep(draftOf({ name: 'again', matrix: matrixOf(32, 20) }));
+  const shared = await compareReports({ home, named: ['one', 'again'] });
+  const { difference, byRun } = shared.differences.at(-1)!;
+  expect([difference.runs, byRun.map(({ run }) => run)]).toEqual([1, ['one', 'again']]);
+  expect(difference.value).toBeCloseTo((2 + 12) / 2 / TASKS, 12);
+  expect(comparisonText(shared).replaceAll(/\s+/g, ' ')).toContain(
+    'one and again share seed 1, training seed 1: they are no independent draws and count as one, their mean',
+  );
+});
+
 test('a large matrix is read from the store', async () => {
   const matrix = matrixOf(30, 28);
   const store = openFolderStore(join(home, 'artifacts'));
@@ -213,7 +225,7 @@ test('a large matrix is read from the store', async () => {
   const large = draftOf({ name: 'large', matrix });
   large.solverMatrix = { from, tasks: TASKS };
   keep(large);
-  keep(draftOf({ name: 'other', matrix }));
+  keep(draftOf({ name: 'other', trainingSeed: 2, matrix }));
   const { arms } = await compareReports({ home, named: ['large', 'other'] });
   expect(arms.find(({ name }) => name === 'trace')!.successRate).toMatchObject({ value: 0.75, runs: 2 });
   large.solverMatrix = { from: { ...from, sha256: 'f'.repeat(64), uri: `artifact:${'f'.repeat(64)}` }, tasks: TASKS };

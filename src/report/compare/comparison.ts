@@ -3,10 +3,11 @@
  * that evaluated it, and two arms are compared in the runs that have both, over tasks that both have a scored rollout of; runs stand for
  * themselves as well, since an interval of few runs says little.
  */
+import { mean } from '../../domain/statistics';
 import type { PairedTest } from '../../domain/paired-statistics';
 import type { Report } from '../../domain/report';
 import type { Arm, Role, SolverMatrix } from '../../domain/reported-arms';
-import { estimateOver, rateOver, sharedOutcomes, type Span } from './outcomes';
+import { estimateOver, rateOver, rowsOf, sharedOutcomes, type Span } from './outcomes';
 
 export interface Run {
   /** What it is called in the comparison. */
@@ -102,8 +103,6 @@ function evaluatedIn(runs: readonly Run[], name: string): Evaluated[] {
   });
 }
 
-const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
-
 function armOf(o: {
   runs: readonly Run[];
   name: string;
@@ -155,8 +154,9 @@ function wayOf(arms: readonly Arm[]): WayPoint[] {
 function pairOf(o: { runs: readonly Run[]; arm: string; against: string; level: number }): ComparedPair | undefined {
   const { runs, arm, against, level } = o;
   const shared = sharedOutcomes(runs, [arm, against]);
-  const rows = shared.map(({ values }) => values.map(([own, other]) => (own as number) - (other as number)));
-  const difference = estimateOver({ rows, level });
+  const byTask = ([own, other]: number[]): number => (own as number) - (other as number);
+  const rows = shared.map(({ values }) => values.map(byTask));
+  const difference = estimateOver({ rows: rowsOf(shared, byTask), level });
   if (!difference) return undefined;
   const byRun = shared.map(({ run, test }, i) => ({
     run: run.name,

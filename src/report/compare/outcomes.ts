@@ -1,6 +1,6 @@
 /** Outcomes of arms task by task, run by run, as tables without gaps. Invariant: every run's row is over the same tasks, in the same order. */
 import { crossedInterval, pairedDifference, type PairedTest } from '../../domain/paired-statistics';
-import { successRate } from '../../domain/statistics';
+import { mean, successRate } from '../../domain/statistics';
 import type { SolverMatrix } from '../../domain/reported-arms';
 import type { Run } from './comparison';
 
@@ -48,9 +48,22 @@ export function sharedOutcomes(
   });
 }
 
+/** By what runs were drawn: those that share both seeds are one draw, however often it was made. */
+export const drawOf = ({ report: { campaign } }: Run): string =>
+  `${campaign.seed} ${campaign.trainingSeed ?? campaign.seed}`;
+
+/** A row of each draw: runs of the same seeds are one, their mean. */
+export function rowsOf(own: readonly { run: Run; values: number[][] }[], of: (values: number[]) => number): number[][] {
+  const draws = new Map<string, number[][]>();
+  for (const { run, values } of own) draws.set(drawOf(run), [...(draws.get(drawOf(run)) ?? []), values.map(of)]);
+  return [...draws.values()].map((rows) =>
+    (rows[0] ?? []).map((_, task) => mean(rows.map((row) => row[task] as number))),
+  );
+}
+
 /** Success of one arm. */
 export function rateOver({ own, level }: { own: ReturnType<typeof sharedOutcomes>; level: number }): Span | undefined {
-  const rows = own.map(({ values }) => values.map(([value]) => value as number));
+  const rows = rowsOf(own, ([value]) => value as number);
   const [first = []] = rows;
   const alike = rows.flat().every((value) => value === first[0]);
   if (first.length === 0 || !alike || (first[0] !== 0 && first[0] !== 1)) return estimateOver({ rows, level });

@@ -21,18 +21,31 @@ const FEW_RUNS = 5;
 /** What has to be said of the comparison as a whole. */
 export function notesOf({ runs, arms, level }: Comparison): string[] {
   const seeds = runs.map(({ name, seed, trainingSeed }) => `${name} (seed ${seed}, training seed ${trainingSeed})`);
+  const draws = new Set(runs.map(({ seed, trainingSeed }) => `${seed} ${trainingSeed}`)).size;
   const few =
-    runs.length < FEW_RUNS
-      ? ` Of ${runs.length} runs they are too narrow: the runs’ spread counts for ${runs.length - 1}/${runs.length} of what it is.`
+    draws < FEW_RUNS
+      ? ` Of ${draws} runs they are too narrow: the runs’ spread counts for ${draws - 1}/${draws} of what it is.`
       : '';
   return [
     `runs: ${seeds.join(', ')}`,
     `${shortPercent(level)} intervals. ${METHOD}${few}`,
+    ...repeatedText(runs),
     ...sharedText({ runs, arms }),
     ...arms.flatMap(({ name, missing }) =>
       missing.length > 0 ? [`${name} was not evaluated in ${missing.join(', ')}`] : [],
     ),
   ];
+}
+
+/** Runs that share both seeds are no independent draws. */
+function repeatedText(runs: Comparison['runs']): string[] {
+  const of = ({ seed, trainingSeed }: Comparison['runs'][number]): string =>
+    `seed ${seed}, training seed ${trainingSeed}`;
+  return [...new Set(runs.map(of))].flatMap((seeds) => {
+    const names = runs.filter((run) => of(run) === seeds).map(({ name }) => name);
+    if (names.length === 1) return [];
+    return [`${names.join(' and ')} share ${seeds}: they are no independent draws and count as one, their mean`];
+  });
 }
 
 /** Runs of other seeds evaluate on other tasks of a large target. */
