@@ -98,7 +98,6 @@ const campaign = config({
   calibration: { maxRounds: 5 },
   training: { steps: STEPS, checkpointEvery: 1 },
   composites: { share: 0 },
-  router: { learnedWeights: true },
   arms: [
     ...['grpo_target', 'joint', 'grpo_single'].map((kind) => ({ kind })),
     { kind: 'environments', modules: '/modules' },
@@ -143,7 +142,6 @@ function fullSize(): ReturnType<typeof fakeActivities> {
       const title = titles.get(rollouts.sha256)!;
       return !title.startsWith(FAILING) && /round 5$/.test(title) ? reports.accepted : reports.missed;
     },
-    weighAdapters: async () => adapter('weighted'),
   });
   fakes.activities.train = async ({ name, training }) => {
     if (name === 'failing_on_the_target') throw failure('Diverged', words(2_000));
