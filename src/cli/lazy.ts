@@ -4,6 +4,7 @@
  */
 /* eslint-disable @typescript-eslint/no-require-imports -- a dynamic import in CommonJS output would need file extensions */
 export const lazy = {
+  retry: () => require('./retry') as typeof import('./retry'),
   start: () => require('./start') as typeof import('./start'),
   watch: () => require('./watch') as typeof import('./watch'),
   campaignFile: () => require('./campaign-file') as typeof import('./campaign-file'),

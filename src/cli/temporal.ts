@@ -164,6 +164,23 @@ export async function startCampaign(
   if (now && now.taskQueue !== options.taskQueue) throw ofAnotherHome(campaign.name, now);
 }
 
+/** Starts one that has ended once more, as it was started. */
+export async function restartCampaign(
+  { client }: Temporal,
+  { input, state }: { input: CampaignInput; state: CampaignState },
+): Promise<void> {
+  const { name, seed } = input.campaign;
+  const { taskQueue, configDigest, terms, until } = state;
+  const attribute = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
+  await client.workflow.start('campaign', {
+    ...{ workflowId: workflowIds.campaign(name), taskQueue, args: [input] },
+    memo: { configDigest, terms, until: until ?? null },
+    typedSearchAttributes: new TypedSearchAttributes([{ key: attribute, value: name }]),
+    staticSummary: `campaign ${name}, seed ${seed}`,
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+  });
+}
+
 /** Whether somebody takes up workflows there. */
 export async function hasWorkers({ client }: Temporal, queue: string): Promise<boolean> {
   const { namespace } = client.options;

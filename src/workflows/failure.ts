@@ -1,6 +1,7 @@
 /** What a failed step says: for results, reports and the UI; and which failures are nobody's result. */
 import { ApplicationFailure, isCancellation, TemporalFailure, TimeoutFailure } from '@temporalio/workflow';
 import type { EndedArm, EndedCapability } from '../domain/results';
+import { CHILD_FAILED, childFailureIn } from './messages';
 import { retryOf as retryOfType, type FailureType, type Retry } from '../domain/failures';
 
 /** What an activity threw or ran into, whatever activity or child it came through. */
@@ -59,8 +60,6 @@ export function resultingReason(error: unknown, ...others: FailureType[]): strin
   return reasonOf(error);
 }
 
-const CHILD_FAILED = 'ChildFailed';
-
 /**
  * What a child ends with that has failed: a failure wherever workflows are listed or watched, which holds what the child came to for its
  * campaign. One that could not be calibrated or approved has not failed: it came to that.
@@ -72,7 +71,4 @@ export const childFailure = (ended: EndedCapability | EndedArm, cause: unknown):
   });
 
 /** What such a child came to; undefined of any other failure. */
-export function endedIn<R>(error: unknown): R | undefined {
-  const cause = causeOf(error);
-  return cause instanceof ApplicationFailure && cause.type === CHILD_FAILED ? (cause.details?.[0] as R) : undefined;
-}
+export const endedIn = <R>(error: unknown): R | undefined => childFailureIn<R>(causeOf(error));

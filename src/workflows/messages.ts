@@ -138,3 +138,12 @@ export function childOf(workflowId: string): ChildRef {
   const [, kind = 'capability', name = workflowId] = /^[^/]*\/(capability|arm)\/(.*)$/.exec(workflowId) ?? [];
   return { workflowId, kind: kind as ChildRef['kind'], name };
 }
+
+/** Type of the failure of a child that has failed. */
+export const CHILD_FAILED = 'ChildFailed';
+
+/** What such a child came to; undefined of any other failure. */
+export function childFailureIn<R>(failure: unknown): R | undefined {
+  const { type, details } = (failure ?? {}) as { type?: string; details?: unknown[] };
+  return type === CHILD_FAILED ? (details?.[0] as R) : undefined;
+}

@@ -20,6 +20,7 @@ import {
 } from './standing';
 
 export function watchCommands(program: Command): void {
+  retryCommand(program);
   program
     .command('watch [name]')
     .description('follow a campaign until it ends')
@@ -70,6 +71,23 @@ export function watchCommands(program: Command): void {
         }
         console.log(`campaign ${name}: ${done}`);
       });
+}
+
+function retryCommand(program: Command): void {
+  program
+    .command('retry <name> [child]')
+    .description('do again what failed in a campaign that has ended; everything else is found')
+    .addHelpText('after', '\nExample: campaign retry demo ask_for_missing_identifier (that capability or arm alone)')
+    .action(async (name: string, only: string | undefined, _options: unknown, command: Command) => {
+      const temporal = await lazy.temporal().connect(temporalOf(allOptions(command)));
+      try {
+        const again = await lazy.retry().retry(temporal, { name, only });
+        const done = `campaign ${name} does again: ${again.join(', ')}; \`campaign watch ${name}\` follows it, and \`campaign run FILE\` brings workers where none run`;
+        console.log(again.length > 0 ? done : `nothing failed in ${only ?? name}`);
+      } finally {
+        await temporal.close();
+      }
+    });
 }
 
 const leave = (): never => process.exit();
