@@ -1,5 +1,6 @@
 /** GPU worker: one trainer at a time per slot. Start one per GPU group. */
 import { createGpuActivities } from '../activities';
+import { stoppingWhenFaulty } from '../activities/faulty-worker';
 import { dealGpus } from '../activities/gpu-groups';
 import { taskQueues } from '../domain/task-queues';
 import { policyDependencies, main, poolOfWorker, runWorker, settings } from './runtime';
@@ -9,9 +10,12 @@ main(() => {
   const visible = process.env['CUDA_VISIBLE_DEVICES'];
   const gpus = dealGpus({ slots: gpuSlots, perTrainer: gpusPerTrainer, visible });
   const deps = { ...policyDependencies(), gpus };
-  return runWorker(deps, {
+  let onFaulty: (why: string) => void = () => undefined;
+  const faulty = new Promise<string>((resolve) => (onFaulty = resolve));
+  const options = {
     taskQueue: taskQueues.gpu(poolOfWorker()),
-    activities: createGpuActivities(deps),
+    activities: stoppingWhenFaulty(createGpuActivities(deps), { onFaulty: (why) => onFaulty(why) }),
     maxConcurrentActivityTaskExecutions: gpuSlots,
-  });
+  };
+  return runWorker(deps, options, faulty);
 });

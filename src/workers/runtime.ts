@@ -63,8 +63,15 @@ export function poolOfWorker(): string {
   );
 }
 
-/** Runs until it is asked to stop. `options` holds what the worker is for. */
-export async function runWorker(deps: Dependencies, options: Omit<WorkerOptions, 'connection'>): Promise<void> {
+/** Exit code of a worker that stopped by itself, since it failed all that it took. */
+const FAULTY = 3;
+
+/** Runs until it is asked to stop, or `faulty` says why it should. `options` holds what the worker is for. */
+export async function runWorker(
+  deps: Dependencies,
+  options: Omit<WorkerOptions, 'connection'>,
+  faulty?: Promise<string>,
+): Promise<void> {
   const { address, namespace, baseId } = settings();
   const connection = await NativeConnection.connect({ address });
   const worker = await Worker.create({
@@ -81,8 +88,14 @@ export async function runWorker(deps: Dependencies, options: Omit<WorkerOptions,
     stickyQueueScheduleToStartTimeout: '500ms',
     ...options,
   });
-  process.stdin.once('end', () => {
+  const stop = (): void => {
     if (worker.getState() === 'RUNNING') worker.shutdown();
+  };
+  process.stdin.once('end', stop);
+  void faulty?.then((why) => {
+    process.stderr.write(`this worker takes no more, and ends with exit code ${FAULTY}: ${why}\n`);
+    process.exitCode = FAULTY;
+    stop();
   });
   process.stdin.resume();
   const running = worker.run();

@@ -28,7 +28,15 @@ export interface Ending {
   cause: string;
   /** Somebody outside ended it. */
   killed: boolean;
+  /** A worker ended itself, since it failed all that it took: what is wrong with its machine lasts. */
+  faulty?: boolean;
 }
+
+/** Exit code of such a worker. */
+const FAULTY = 3;
+/** It is tried again, but not so often that it fails what waits for it. */
+const FAULTY_DELAY_MS = 60_000;
+const FAULTY_LONGEST_MS = 1_800_000;
 
 /** Signals that a process brings upon itself. */
 const crashSignals: NodeJS.Signals[] = ['SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGILL', 'SIGFPE', 'SIGTRAP', 'SIGSYS'];
@@ -38,12 +46,15 @@ const killCodes = [0, 129, 130, 137, 143];
 export const endingOf = (code: number | null, signal: NodeJS.Signals | null): Ending =>
   signal
     ? { cause: `ended by ${signal}`, killed: !crashSignals.includes(signal) }
-    : { cause: `exit code ${code}`, killed: killCodes.includes(code ?? -1) };
+    : code === FAULTY
+      ? { cause: `exit code ${FAULTY}: it failed all that it took, as its log says`, killed: false, faulty: true }
+      : { cause: `exit code ${code}`, killed: killCodes.includes(code ?? -1) };
 
 /** Deaths in a row of one service. */
 export class Deaths {
   private crashes = 0;
   private kills = 0;
+  private faults = 0;
   constructor(private readonly policy: RestartPolicy) {}
 
   /**
@@ -54,13 +65,17 @@ export class Deaths {
     killed,
     uptimeMs,
     diskIsFull,
+    faulty = false,
   }: {
+    faulty?: boolean | undefined;
     killed: boolean;
     uptimeMs: number;
     diskIsFull: boolean;
   }): { delayMs: number } | { times: number } {
     const { minUptimeSeconds, maxCrashes, maxKills, initialDelayMs, maxDelayMs, killDelayMs } = this.policy;
     if (uptimeMs >= minUptimeSeconds * 1000) this.crashes = this.kills = 0;
+    if (uptimeMs >= FAULTY_LONGEST_MS) this.faults = 0;
+    if (faulty) return { delayMs: Math.min(FAULTY_LONGEST_MS, FAULTY_DELAY_MS * 2 ** this.faults++) };
     if (killed) return ++this.kills < maxKills ? { delayMs: killDelayMs } : { times: this.kills };
     // It comes up when there is room again, however long that takes.
     if (diskIsFull) return { delayMs: maxDelayMs };

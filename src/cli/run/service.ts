@@ -168,8 +168,8 @@ export class Service {
 
   /** After a death. @throws ServiceError if it was one too many. */
   private async waitToRestart({ ending, uptimeMs }: { ending: Ending; uptimeMs: number }): Promise<void> {
-    const { cause, killed } = ending;
-    const next = this.deaths.next({ killed, uptimeMs, diskIsFull: !killed && this.hooks.diskIsFull() });
+    const { cause, killed, faulty } = ending;
+    const next = this.deaths.next({ killed, faulty, uptimeMs, diskIsFull: !killed && this.hooks.diskIsFull() });
     if ('times' in next) throw this.failure(`${this.name} died ${next.times} times in a row (${cause})`);
     this.hooks.onRestart({ name: this.name, cause, log: this.log?.path ?? '', delayMs: next.delayMs });
     await this.endProcessGroup();

@@ -1,0 +1,42 @@
+/** A worker that fails all that it takes stops taking, and its supervisor does not start it in a tight loop. */
+import { ApplicationFailure } from '@temporalio/common';
+import { stoppingWhenFaulty } from '../../src/activities/faulty-worker';
+import { Deaths, endingOf, restartPolicy } from '../../src/cli/run/restarts';
+
+const fault = (type = 'TrainerDied') => ApplicationFailure.nonRetryable('no CUDA device', type);
+
+/** Steps one after the other, each `[what it throws, how long it takes in ms]`. @returns what was said. */
+async function after(...steps: [Error | undefined, number][]): Promise<string[]> {
+  const said: string[] = [];
+  let [time, n] = [0, 0];
+  const train = async () => {
+    const [error, ms] = steps[n++]!;
+    time += ms;
+    if (error) throw error;
+  };
+  const counted = stoppingWhenFaulty({ train }, { onFaulty: (why) => void said.push(why), now: () => time });
+  while (n < steps.length) await counted.train().catch(() => undefined);
+  return said;
+}
+
+test('three own faults in a row, soon after their beginning, say why', async () => {
+  const soon: [Error, number] = [fault(), 10_000];
+  expect(await after(soon, soon)).toEqual([]);
+  expect(await after(soon, soon, soon, soon)).toEqual([
+    '3 steps in a row failed soon after they began, the last with TrainerDied: no CUDA device',
+  ]);
+  // One that ended well, or went on for a while, is between them.
+  expect(await after(soon, soon, [undefined, 1], soon)).toEqual([]);
+  expect(await after(soon, soon, [fault(), 200_000], soon)).toEqual([]);
+  // An outage, a preemption and a bad job are not the worker's doing.
+  for (const type of ['PolicyServerUnavailable', 'WorkerShutdown', 'BadJob'])
+    expect(await after([fault(type), 1], [fault(type), 1], [fault(type), 1])).toEqual([]);
+});
+
+test('a worker that ends so is started again after a minute, then later and later, and never given up', () => {
+  const ending = endingOf(3, null);
+  expect(ending).toMatchObject({ killed: false, faulty: true });
+  const deaths = new Deaths(restartPolicy);
+  const delays = Array.from({ length: 8 }, () => deaths.next({ ...ending, uptimeMs: 30_000, diskIsFull: false }));
+  expect(delays.map((one) => 'delayMs' in one && one.delayMs / 60_000)).toEqual([1, 2, 4, 8, 16, 30, 30, 30]);
+});
