@@ -45,13 +45,19 @@ afterAll(async () => {
 const temporal = () => ({ client: env.client, close: () => Promise.resolve() });
 
 /** Runs a campaign whose step does `step`, told which start it is; the step that returns has written a report. */
-async function run(name: string, step: (start: number) => string | void | Promise<string | void>) {
+async function run(
+  name: string,
+  step: (start: number) => string | void | Promise<string | void>,
+  options: { retry?: string | true; failed?: string[] } = {},
+) {
+  const { failed = [], ...rest } = options;
   const notes: string[] = [];
   let starts = 0;
   const work = async () => {
     const report = (await step(++starts)) ?? renderReport({ report: reportFixture() }).json;
     mkdirSync(join(home.root, name), { recursive: true });
     writeFileSync(join(home.root, name, 'report.json'), report);
+    return { failed, children: [] };
   };
   const at = { connection: env.nativeConnection, taskQueue: taskQueues.control('store') };
   const worker = await Worker.create({ ...at, workflowBundle, activities: { work } });
@@ -60,7 +66,7 @@ async function run(name: string, step: (start: number) => string | void | Promis
     campaignToEnd({
       home,
       temporal: temporal(),
-      options: { home: home.root },
+      options: { home: home.root, ...rest },
       campaign: { name, seed: 1 } as Campaign,
       ...{ store: 'store', pool: 'pool' },
       configDigest: 'digest',
@@ -127,5 +133,17 @@ it('a damaged report is written anew', async () => {
     ended: true,
     starts: 2,
     notes: expect.arrayContaining([expect.stringMatching(/report\.json is damaged \(.+\): it is written anew/)]),
+  });
+});
+
+it('one that has completed is started again where what failed in it is to be done again, and else not', async () => {
+  const done = () => undefined;
+  expect(await run('retried', done, { failed: ['tell'] })).toMatchObject({ ended: true, starts: 1 });
+  expect(await run('retried', done)).toMatchObject({ ended: true, starts: 0 });
+  const again = await run('retried', done, { retry: true });
+  expect(again).toMatchObject({ ended: true, starts: 1, notes: expect.arrayContaining(['does again: tell']) });
+  expect(await run('retried', done, { retry: true })).toMatchObject({
+    starts: 0,
+    notes: ['nothing failed in retried'],
   });
 });

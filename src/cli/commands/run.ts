@@ -39,6 +39,7 @@ export function runCommands(program: Command): void {
       'one run for each of these training seeds (1,2,3), and their comparison',
       seedList,
     )
+    .option('--retry [child]', 'do again what failed in a campaign that has completed, or this capability or arm alone')
     .option('--recover', RECOVER)
     .option('--exit', 'leave when it has ended, instead of keeping the UI up')
     .option('--json', 'JSON lines instead of a live tree')

@@ -77,7 +77,10 @@ function retryCommand(program: Command): void {
   program
     .command('retry <name> [child]')
     .description('do again what failed in a campaign that has ended; everything else is found')
-    .addHelpText('after', '\nExample: campaign retry demo ask_for_missing_identifier (that capability or arm alone)')
+    .addHelpText(
+      'after',
+      '\nExample: campaign retry demo ask_for_missing_identifier (that capability or arm alone)\nWithout a server that is up: campaign run FILE --retry ask_for_missing_identifier',
+    )
     .action(async (name: string, only: string | undefined, _options: unknown, command: Command) => {
       const temporal = await lazy.temporal().connect(temporalOf(allOptions(command)));
       try {

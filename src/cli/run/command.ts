@@ -33,6 +33,8 @@ export type RunOptions = ServeOptions &
     until?: Stage;
     /** Go on with a base model that can't work on the target. */
     force?: boolean;
+    /** Do again what failed in a campaign that has completed, or this capability or arm alone. */
+    retry?: string | true;
     /** Leave as soon as the campaign has ended, on a terminal as well. */
     exit?: boolean;
   };

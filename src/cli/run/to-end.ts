@@ -5,6 +5,7 @@
 import type { Campaign } from '../../domain/campaign';
 import type { Stage } from '../../domain/stages';
 import { UserError } from '../errors';
+import { retry } from '../retry';
 import { campaignFailure, campaignState, startCampaign, type Digests } from '../temporal';
 import { follow } from '../watch/follow';
 import type { Snapshot } from '../watch/snapshot';
@@ -30,7 +31,7 @@ const OTHER_POOL =
 
 export interface CampaignRun
   extends Digests, Pick<SupervisedRun, 'home' | 'output' | 'disk' | 'interruption'>, Pick<TemporalServer, 'temporal'> {
-  options: ServeOptions & { until?: Stage; force?: boolean };
+  options: ServeOptions & { until?: Stage; force?: boolean; retry?: string | true };
   campaign: Campaign;
   /** The id of the home's store. */
   store: string;
@@ -63,6 +64,12 @@ export async function campaignToEnd(
     return 'start';
   };
   let decision = await look();
+  if (decision === 'show' && options.retry !== undefined) {
+    const only = options.retry === true ? undefined : options.retry;
+    const again = await retry(temporal, { name, only });
+    output.note('campaign', again.length > 0 ? `does again: ${again.join(', ')}` : `nothing failed in ${only ?? name}`);
+    decision = await look();
+  }
   if (decision !== 'show') await run.startWorkers(pool);
   if (pool !== run.pool) output.note('campaign', OTHER_POOL);
   // One that was attached to may stop at an earlier stage than the one asked for: then it starts again and goes on from there.
