@@ -79,9 +79,10 @@ test('a task needs the parts of the smallest option that solved it', () => {
 
 test('the tokens that an answer might have begun with', () => {
   const top_logprobs = [{ token: 'A', logprob: -0.5 }];
-  const body = { choices: [{ logprobs: { content: [{ top_logprobs }] } }] };
-  expect(parseLikeliest(body)).toEqual(top_logprobs);
-  const without = { choices: [{ logprobs: { content: [{ top_logprobs: [] }] } }] };
+  const sampled = { token: 'B', logprob: -1.5 };
+  const body = { choices: [{ logprobs: { content: [{ ...sampled, top_logprobs }] } }] };
+  expect(parseLikeliest(body)).toEqual([{ ...sampled, likeliest: top_logprobs }]);
+  const without = { choices: [{ logprobs: { content: [{ ...sampled, top_logprobs: [] }] } }] };
   expect(() => parseLikeliest(without)).toThrow(/honour top_logprobs/);
 });
 
