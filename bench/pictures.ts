@@ -11,7 +11,6 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { LabelPass } from '../src/domain/capability';
 import { reportSchema, type Report } from '../src/domain/report';
-import type { CalibrationFigures } from '../src/domain/reported-training';
 import { isSuccess, rolloutSchema } from '../src/domain/rollout';
 import { passStatistics } from '../src/domain/selection';
 import { calibrationsOf } from '../src/report/calibrations';
@@ -91,9 +90,6 @@ function labelsPicture({ selection }: Report): Markup {
   );
 }
 
-const aids = ({ hints, easier }: CalibrationFigures): string | undefined =>
-  [hints !== undefined && 'hints', easier !== undefined && 'easier'].filter(Boolean).join(' + ') || undefined;
-
 const ACROSS = 420;
 
 /** By round and branch: the successes of each group, and the mean that the bands are for. */
@@ -148,7 +144,7 @@ function calibrationPicture({ bands }: Report): Markup {
         });
       });
       const isFirst = rows.findIndex((one) => one.round === round) === row;
-      const label = [`round ${round.round}`, aids(round), branch].filter(Boolean).join(', ');
+      const label = [`round ${round.round}`, round.hints !== undefined && 'hints', branch].filter(Boolean).join(', ');
       return markup`${line({ x: LABELS, y: from + rowHeight - 3 }, { x: LABELS + ACROSS, y: from + rowHeight - 3 }, 'grid')}${line({ x: wide(mean), y: from + 6 }, { x: wide(mean), y: from + rowHeight - 4 }, 'curve')}${rowLabel({ y: y + 4, name: label })}${dots}${isFirst ? text({ x: LABELS + ACROSS + 16, y: y + 4, class: round.accepted ? 'strong' : 'quiet' }, round.accepted ? 'accepted' : `refused: ${round.verdict.replaceAll('_', ' ')}`) : ''}`;
     }),
   );

@@ -12,7 +12,7 @@ import { openingOf } from '../domain/messages';
 import type { Work } from '../domain/progress';
 import type { CampaignRecord, SelectionResult } from '../domain/results';
 import type { ScoredRollout } from '../domain/rollout';
-import { acceptedWith } from '../domain/synthesis-round';
+import { acceptedWithHints } from '../domain/synthesis-round';
 import type { ReportDraft } from '../domain/report';
 import { isDistinctive, messageHash, normalised, spelledOut } from '../sandbox/leakage';
 import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '../sandbox/seeds';
@@ -61,11 +61,11 @@ export async function checkLeakage(o: {
   const out = new Set<string>();
   for (const { name, module, ranges, hinted } of played(record)) {
     const tasks: string[] = [];
-    for (const { easier, ...range } of ranges) {
+    for (const range of ranges) {
       const { seeds, ref } = await leftOut({ ...o, progress }, { module, unlike: campaign.target, range });
       for (const seed of seeds) out.add(`${module.sha256}/${seed}`);
       if (ref && seeds.length > 0) from.push(ref);
-      tasks.push(...seedTasks({ ...range, without: seeds, easier }));
+      tasks.push(...seedTasks({ ...range, without: seeds }));
     }
     const unread = tasks.filter((task) => !read.has(`${module.sha256}/${task}`));
     if (unread.length === 0) continue;
@@ -109,7 +109,7 @@ interface Played {
   /** Of the capability or the arm. */
   name: string;
   module: ArtifactRef;
-  ranges: { from: number; count: number; easier?: number | undefined }[];
+  ranges: { from: number; count: number }[];
   hinted: boolean;
 }
 
@@ -120,20 +120,17 @@ function played({ campaign, capabilities = [], arms = [] }: CampaignRecord): Pla
     // What failed its self-test was never played, and may not even load.
     const round = rounds.findLast(({ selfTest }) => selfTest.passed);
     if (!round) return [];
-    const { hints, easier } = acceptedWith(round);
-    const calibrated = { from: CALIBRATION_SEEDS, count: calibration.seeds };
-    const tried = (round.aided ?? []).flatMap((one) => (one.easier === undefined ? [] : [one.easier]));
     const ranges = [
-      ...(round.calibrationRollouts ? [calibrated, ...tried.map((share) => ({ ...calibrated, easier: share }))] : []),
-      ...(trained ? [{ from: TRAINING_SEEDS, count: trained.training.steps * training.groupsPerStep, easier }] : []),
+      ...(round.calibrationRollouts ? [{ from: CALIBRATION_SEEDS, count: calibration.seeds }] : []),
+      ...(trained ? [{ from: TRAINING_SEEDS, count: trained.training.steps * training.groupsPerStep }] : []),
       ...(trained ? [{ from: HELD_OUT_SEEDS, count: validation.seeds }] : []),
     ];
-    return [{ name, module: round.module, ranges, hinted: hints !== undefined }];
+    return [{ name, module: round.module, ranges, hinted: acceptedWithHints(round) }];
   });
   const hinted = new Set(own.flatMap((one) => (one.hinted ? [one.module.sha256] : [])));
   const ofOthers = [...capabilities, ...arms].flatMap(({ name, trainedOn = [] }) =>
-    trainedOn.map(({ module, seeds, easier }): Played => {
-      const ranges = [{ from: TRAINING_SEEDS, count: seeds, easier }];
+    trainedOn.map(({ module, seeds }): Played => {
+      const ranges = [{ from: TRAINING_SEEDS, count: seeds }];
       return { name, module, ranges, hinted: hinted.has(module.sha256) };
     }),
   );

@@ -26,16 +26,10 @@ export async function resolveTasks(
   };
   if (set.kind === 'mixed') {
     const each = seedsOfEach(modules.length, count);
-    const of = await Promise.all(
-      modules.map(async (module, n) => ({
-        from,
-        without: await without(module, each),
-        easier: set.easier[n] ?? 0,
-      })),
-    );
+    const of = await Promise.all(modules.map(async (module) => ({ from, without: await without(module, each) })));
     return mixedTasks({ of, count });
   }
-  return seedTasks({ from, count, without: await without(modules[0], count), easier: set.easier });
+  return seedTasks({ from, count, without: await without(modules[0], count) });
 }
 
 /** What a batch of rollouts derives from besides its policy: the environment's modules, the plan. */

@@ -19,14 +19,9 @@ import type { Stage } from '../domain/stages';
 import type { RoundFeedback, SelfTest } from '../domain/synthesis-round';
 import type { FixedPolicy, Hints, Policy, Sampling } from '../domain/rollout';
 
-/**
- * Which tasks: a part of the campaign's plan, seeds of a synthesized environment, or seeds of several, as many of each. `easier`: share of the
- * instances that are the easier ones, of each environment; null for one without.
- */
+/** Which tasks: a part of the campaign's plan, seeds of a synthesized environment, or seeds of several, as many of each. */
 export type TaskSet =
-  | { kind: 'plan'; plan: ArtifactRef; part: PlanPart }
-  | (SeedSet & { kind: 'seeds'; easier?: number })
-  | (SeedSet & { kind: 'mixed'; easier: (number | null)[] });
+  { kind: 'plan'; plan: ArtifactRef; part: PlanPart } | (SeedSet & { kind: 'seeds' }) | (SeedSet & { kind: 'mixed' });
 
 export interface SeedSet {
   from: number;

@@ -11,6 +11,7 @@ export const removed: readonly { path: string; value?: string; why: string }[] =
     why: 'composites.environment: mixed is the same (docs/decisions/training-from-a-sum.md)',
   },
   { path: 'router.learnedWeights', why: `${UNPAID} (docs/decisions/routing.md)` },
+  { path: 'calibration.easierShare', why: 'no environment was ever accepted with them (docs/decisions/removed.md)' },
   { path: 'evaluation.plainRequests', why: 'no policy ever collapsed (docs/decisions/removed.md)' },
 ];
 

@@ -141,7 +141,7 @@ function judge(
   return { verdict: 'too_little_contrast', reasons };
 }
 
-/** Whether hints or easier instances can bring it into the bands: it is too hard, or too few groups inform while few rollouts succeed. */
+/** Whether hints can bring it into the bands: it is too hard, or too few groups inform while few rollouts succeed. */
 export function wantsAid(report: CalibrationReport, { successRate: [low, high] }: CalibrationBands): boolean {
   const { successRate } = report.judged?.measures ?? report;
   return (

@@ -99,8 +99,6 @@ export const calibrationBandsSchema = z
     minRewardStd: z.number().min(0).default(0.05),
     /** Of a seed's rollouts, when an environment that is too hard is calibrated once more with its hints; 0: it is not. */
     hintShare: fraction.default(0.5),
-    /** Of the instances, where that is too hard as well, easier ones; it is trained on as many of them. 0: on none. */
-    easierShare: fraction.default(0.5),
   })
   .prefault({});
 export type CalibrationBands = z.infer<typeof calibrationBandsSchema>;

@@ -58,7 +58,7 @@ const reportedRoundSchema = z.strictObject({
   round: z.number().int().positive(),
   selfTest: z.strictObject(selfTestSchema.shape),
   calibration: calibrationFiguresSchema.optional(),
-  /** Where that missed the bands for want of success: the same with hints, then with easier instances too. */
+  /** Where that missed the bands for want of success: the same with hints. */
   aided: z.array(calibrationFiguresSchema).optional(),
   version: reportedVersionSchema,
   /** What was decided of it, where somebody was asked. */

@@ -23,8 +23,6 @@ export const calibrationFiguresSchema = z.strictObject({
   round: z.number().int().positive(),
   /** Share of each seed's rollouts that were shown the environment's hint; absent where none was. */
   hints: z.number().gt(0).max(1).optional(),
-  /** Share of the instances that were the easier ones; absent where none was. */
-  easier: z.number().gt(0).max(1).optional(),
   accepted: z.boolean(),
   verdict: z.enum(['accepted', 'too_easy', 'too_hard', 'too_little_contrast']),
   reasons: z.array(z.string()),
@@ -61,8 +59,6 @@ export const reportedTrainingSchema = z.strictObject({
   steps: step,
   /** Share of each group's rollouts that were shown the environment's hint: the reward curve counts them, too. Absent where none was. */
   hints: z.number().gt(0).max(1).optional(),
-  /** Share of the groups that were on easier instances: the reward curve counts them, too. Absent where none was. */
-  easier: z.number().gt(0).max(1).optional(),
   /** All that it trained, also past the best step. */
   rollouts: figureSchema,
   /** Mean training reward by finished optimizer step, from the trainer's metrics; absent where no trainer ran, or without rollouts. */

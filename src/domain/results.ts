@@ -72,8 +72,6 @@ export interface TrainedModule {
   module: ArtifactRef;
   /** It is within the bands only with hints. */
   hints: boolean;
-  /** Only with this share of easier instances. */
-  easier?: number;
 }
 
 type HeldOut = Pick<RolloutSummary, 'ref' | 'successRate' | 'meanReward'>;
@@ -92,11 +90,10 @@ export interface EndedCapability extends Pick<CapabilityResult, 'name' | 'workfl
   result?: ArtifactRef;
 }
 
-/** A synthesized environment of others that was trained on, how many of its training seeds, and which share of the instances were easier ones. */
+/** A synthesized environment of others that was trained on, and how many of its training seeds. */
 export interface TrainedOn {
   module: ArtifactRef;
   seeds: number;
-  easier?: number;
 }
 
 /** What an arm came to. */

@@ -3,7 +3,7 @@ import type { Figure } from '../domain/figure';
 import type { Report } from '../domain/report';
 import type { ReportedCapability, ReportedRound } from '../domain/reported-capability';
 import type { CalibrationFigures } from '../domain/reported-training';
-import { calibrationsOf, aidsText } from './calibrations';
+import { calibrationsOf, hintsText } from './calibrations';
 import { figureView, sourceView } from './figure-view';
 import { MISSING } from './format';
 import { markup, type Markup } from './markup';
@@ -15,7 +15,7 @@ import { adapterVerdict, compositeText } from './words';
 type View = (figure: Figure | undefined) => Markup;
 
 const ended = ({ status, calibration }: ReportedCapability): Markup =>
-  markup`${(status ?? 'not finished').replace('_', ' ')}${calibration?.accepted && aidsText(calibration) !== undefined && markup`<div class="quiet">accepted ${aidsText(calibration)}</div>`}`;
+  markup`${(status ?? 'not finished').replace('_', ' ')}${calibration?.accepted && hintsText(calibration) !== undefined && markup`<div class="quiet">accepted ${hintsText(calibration)}</div>`}`;
 
 export const capabilitiesSection = (report: Report): Markup | undefined => {
   const { capabilities, bands, campaign } = report;
@@ -118,7 +118,7 @@ const roundCells = (
   selfTest.passed ? 'passed' : markup`<span class="bad">failed</span>`,
   calibration === undefined
     ? 'not calibrated'
-    : markup`${calibration.verdict.replaceAll('_', ' ')}${aidsText(calibration) !== undefined && markup`<div class="quiet">${aidsText(calibration)}</div>`}${calibration.judged && markup`<div class="quiet">${calibration.judged.text}</div>`}`,
+    : markup`${calibration.verdict.replaceAll('_', ' ')}${hintsText(calibration) !== undefined && markup`<div class="quiet">${hintsText(calibration)}</div>`}${calibration.judged && markup`<div class="quiet">${calibration.judged.text}</div>`}`,
   ...(['meanReward', 'successRate', 'informative'] as const).map(
     (name) =>
       markup`${view(calibration?.[name])}${calibration?.branches?.map((of) => markup`<div>${of.branch} ${view(of[name])}</div>`)}`,

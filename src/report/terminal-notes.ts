@@ -2,7 +2,7 @@
 import type { Report } from '../domain/report';
 import type { Arm } from '../domain/reported-arms';
 import type { ReportedCapability, ReportedSelection } from '../domain/reported-capability';
-import { aidsText } from './calibrations';
+import { hintsText } from './calibrations';
 import { noSumsText } from './capability-sentence';
 import { MISSING, percent, spreadText, valueText } from './format';
 import { spentText } from './language-model-cost';
@@ -47,7 +47,7 @@ export const foldedNotes = (folded: readonly Arm[]): string[] => {
 export const capabilityNotes = (capability: ReportedCapability): string[] => {
   const { name, status, reason, statement, calibration } = capability;
   const composite = compositeText(capability);
-  const hints = calibration?.accepted ? aidsText(calibration) : undefined;
+  const hints = calibration?.accepted ? hintsText(calibration) : undefined;
   return [
     ...(composite === undefined ? [] : [`${name}: ${composite}`]),
     ...(status !== 'trained' && reason !== undefined ? [`${name}: ${reason}`] : []),

@@ -4,7 +4,7 @@ import { noSumsText } from './capability-sentence';
 import { purposeNames } from '../domain/purposes';
 import type { Report } from '../domain/report';
 import { BEST_BY } from '../domain/iterations';
-import { aidsText } from './calibrations';
+import { hintsText } from './calibrations';
 import { languageModelSection } from './cost-section';
 import { figureView, sourceView } from './figure-view';
 import { duration } from './format';
@@ -25,12 +25,12 @@ export const trainingSection = ({ capabilities = [], arms = [], campaign }: Repo
   const view = (figure: Figure): Markup => figureView({ figure, campaign: campaign.name });
   return markup`<h2>Training</h2>
 <p class="small quiet">Line: mean reward of the training rollouts by step; thin lines: the same by branch of the instances, where there are
-branches. ${runs.some(({ training }) => aidsText(training) !== undefined) && 'Where it was trained with hints or easier instances, the lines count these rollouts, too, and lie above what the policy does alone; held-out rollouts are never hinted, and on full instances. '}Dots: held-out mean reward of the iterations, with its interval;
+branches. ${runs.some(({ training }) => hintsText(training) !== undefined) && 'Where it was trained with hints, the lines count these rollouts, too, and lie above what the policy does alone; held-out rollouts are never hinted. '}Dots: held-out mean reward of the iterations, with its interval;
 the filled one is the best and was kept. What picks it: ${BEST_BY}; of a baseline, among those within its budget. Held out are seeds of
 a capability’s own environment, and train tasks of the target for a baseline or what trains on several environments mixed. All plots share their scales; rewards of different
 environments do not compare.</p>
 <div class="runs">${runs.map(
-    ({ name, training, validation }) => markup`<div><h3>${[name, aidsText(training)].filter(Boolean).join(', ')}</h3>
+    ({ name, training, validation }) => markup`<div><h3>${[name, hintsText(training)].filter(Boolean).join(', ')}</h3>
 ${rewardCurve({ name, training, maxStep, campaign: campaign.name })}
 <div class="small">trained to ${view(training.rollouts)} rollouts</div>
 ${validation !== undefined && markup`<div class="small">held-out seeds, before ${view(validation.synthesized.before)}</div><div class="small">after ${view(validation.synthesized.after)}</div>`}

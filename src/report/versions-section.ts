@@ -2,7 +2,7 @@
 import type { Report } from '../domain/report';
 import type { ReportedCapability, ReportedRound } from '../domain/reported-capability';
 import type { ReportedEpisode, ReportedVersion } from '../domain/reported-evidence';
-import { calibrationsOf, aidsText } from './calibrations';
+import { calibrationsOf, hintsText } from './calibrations';
 import { messagesView } from './conversation';
 import { sourceView } from './figure-view';
 import { shortSha, wholeNumber } from './format';
@@ -24,7 +24,7 @@ const versions = ({ name, rounds = [], episodes = [] }: ReportedCapability, camp
 const foundText = (round: ReportedRound): string =>
   [
     round.selfTest.passed ? 'self-test passed' : 'self-test failed',
-    ...calibrationsOf(round).map((one) => [one.verdict.replaceAll('_', ' '), aidsText(one)].filter(Boolean).join(' ')),
+    ...calibrationsOf(round).map((one) => [one.verdict.replaceAll('_', ' '), hintsText(one)].filter(Boolean).join(' ')),
     ...(round.decision === undefined ? [] : [round.decision]),
   ].join(', ');
 
@@ -32,7 +32,7 @@ const versionView = (round: ReportedRound, campaign: string): Markup => {
   const { version, selfTest } = round;
   const notes = [...selfTest.findings, ...calibrationsOf(round).flatMap(({ reasons }) => reasons)];
   return markup`<details class="seen"><summary>Round ${round.round}: ${sizeText(version)} <span class="quiet">${foundText(round)}</span></summary>
-<div class="small">module ${sourceView({ from: [version.module], campaign })}${selfTest.hints && ', gives hints'}${selfTest.easier && ', gives easier instances'}</div>
+<div class="small">module ${sourceView({ from: [version.module], campaign })}${selfTest.hints && ', gives hints'}</div>
 ${version.rationale !== undefined && markup`<div>${longText(version.rationale)}</div>`}
 ${notes.length > 0 && markup`<ul class="small">${notes.map((note) => markup`<li>${longText(note)}</li>`)}</ul>`}
 ${diffView(round)}</details>`;

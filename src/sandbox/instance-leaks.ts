@@ -4,7 +4,7 @@
  */
 import type { Message } from '../domain/messages';
 import { forbiddenIn, isDistinctive } from './leakage';
-import { easierOf, type EnvironmentModule } from './module';
+import type { EnvironmentModule } from './module';
 import { SandboxError } from './sandbox';
 import { play } from './scripted-episode';
 
@@ -20,7 +20,7 @@ export interface Leak {
   who: 'a user' | 'a tool' | 'the hint';
 }
 
-/** `forbidden`: messageHash() of the test tasks' texts. The first leak of each seed, also in the easier instance; the policy is the target's own. */
+/** `forbidden`: messageHash() of the test tasks' texts. The first leak of each seed; the policy is the target's own. */
 export async function leaksOf(
   module: EnvironmentModule,
   { seeds, forbidden }: { seeds: readonly number[]; forbidden: readonly string[] },
@@ -28,25 +28,21 @@ export async function leaksOf(
   if (forbidden.length === 0) return [];
   const [isForbidden, isTelling] = [forbiddenIn(forbidden), forbiddenIn(forbidden.filter(isDistinctive))];
   const names = await module.exports();
-  const views = names.includes('easier') ? [module, easierOf(module)] : [module];
   const leaks: Leak[] = [];
-  for (const seed of seeds)
-    for (const view of views) {
-      const hint = names.includes('hint') ? await said(async () => view.hint(await view.make(seed))) : undefined;
-      const start = (await said(async () => view.start(await view.make(seed)))) ?? [];
-      const solved = await said(async () => play(view, { seed, script: await view.solve(seed) }));
-      const saidBy = (role: Message['role']) =>
-        (solved?.messages ?? start).flatMap((one) => (one.role === role ? [one.content] : []));
-      const first = start.flatMap((one) => (one.role === 'user' ? [one.content] : [])).join(' ');
-      const who = [first, ...saidBy('user')].some(isForbidden)
-        ? 'a user'
-        : saidBy('tool').some(isTelling)
-          ? 'a tool'
-          : hint !== undefined && isTelling(hint) && 'the hint';
-      if (!who) continue;
-      leaks.push({ seed, who });
-      break;
-    }
+  for (const seed of seeds) {
+    const hint = names.includes('hint') ? await said(async () => module.hint(await module.make(seed))) : undefined;
+    const start = (await said(async () => module.start(await module.make(seed)))) ?? [];
+    const solved = await said(async () => play(module, { seed, script: await module.solve(seed) }));
+    const saidBy = (role: Message['role']) =>
+      (solved?.messages ?? start).flatMap((one) => (one.role === role ? [one.content] : []));
+    const first = start.flatMap((one) => (one.role === 'user' ? [one.content] : [])).join(' ');
+    const who = [first, ...saidBy('user')].some(isForbidden)
+      ? 'a user'
+      : saidBy('tool').some(isTelling)
+        ? 'a tool'
+        : hint !== undefined && isTelling(hint) && 'the hint';
+    if (who) leaks.push({ seed, who });
+  }
   return leaks;
 }
 

@@ -71,7 +71,6 @@ const results = {
     maxSteps: z.number().int().positive().max(MOST_STEPS),
   }),
   make: state,
-  easier: state,
   start: list(
     z.discriminatedUnion('role', [
       z.object({ role: z.literal('system'), content: text }),
@@ -97,7 +96,7 @@ const results = {
 };
 type Results = { [Name in keyof typeof results]: z.infer<(typeof results)[Name]> };
 
-/** Functions that every module exports; `shortcuts`, `hint` and `easier` are optional. */
+/** Functions that every module exports; `shortcuts` and `hint` are optional, any other is left alone. */
 export const REQUIRED_EXPORTS = ['describe', 'make', 'start', 'step', 'reward', 'reference', 'solve'] as const;
 
 /** A loaded module. All methods reject with SandboxError if the module breaks its contract. */
@@ -105,16 +104,14 @@ export interface EnvironmentModule {
   exports(): Promise<string[]>;
   describe(): Promise<Results['describe']>;
   make(seed: number): Promise<State>;
-  /** The state of an easier instance of the same seed. */
-  easier(seed: number): Promise<State>;
   start(state: State): Promise<Message[]>;
   step(state: State, message: AssistantMessage): Promise<Results['step']>;
   reward(state: State): Promise<Results['reward']>;
   reference(state: State): Promise<Results['reference']>;
-  /** The reference solution of a seed, or of the easier instance whose state is given: the assistant's messages in turn. */
-  solve(seed: number, easier?: State): Promise<AssistantMessage[]>;
+  /** The reference solution of a seed: the assistant's messages in turn. */
+  solve(seed: number): Promise<AssistantMessage[]>;
   /** Scripted policies that must not pay, by name: always and never doing what the environment trains. */
-  shortcuts(seed: number, easier?: State): Promise<Results['shortcuts']>;
+  shortcuts(seed: number): Promise<Results['shortcuts']>;
   /** What kind of thing to do in an instance, for rollouts that are hinted. */
   hint(state: State): Promise<string>;
   spent: Sandbox['spent'];
@@ -147,7 +144,6 @@ export function openModule(options: { source: string } & SandboxOptions): Enviro
       throw new SandboxError(`describe: ${length} characters, more than ${DESCRIPTION_CHARS}`);
     },
     make: (seed) => call('make', [seed]),
-    easier: (seed) => call('easier', [seed]),
     start: (state) => call('start', [state]),
     async step(state, message) {
       const result = await call('step', [state, message]);
@@ -157,21 +153,13 @@ export function openModule(options: { source: string } & SandboxOptions): Enviro
     },
     reward: (state) => call('reward', [state]),
     reference: (state) => call('reference', [state]),
-    solve: (seed, ...easier) => call('solve', [seed, ...easier]),
-    shortcuts: (seed, ...easier) => call('shortcuts', [seed, ...easier]),
+    solve: (seed) => call('solve', [seed]),
+    shortcuts: (seed) => call('shortcuts', [seed]),
     hint: (state) => call('hint', [state]),
     spent: () => sandbox.spent(),
     close: () => sandbox.close(),
   };
 }
-
-/** The module whose instances are the easier ones. Closing it closes the module. */
-export const easierOf = (module: EnvironmentModule): EnvironmentModule => ({
-  ...module,
-  make: module.easier,
-  solve: async (seed) => module.solve(seed, await module.easier(seed)),
-  shortcuts: async (seed) => module.shortcuts(seed, await module.easier(seed)),
-});
 
 /** Each call is answered once, under its id, unless the episode ends; and an episode that goes on says something. */
 function wrongAnswer({ messages, done }: Results['step'], { toolCalls = [] }: AssistantMessage): string | undefined {

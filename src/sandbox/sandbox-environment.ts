@@ -8,7 +8,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { Environment, Episode } from '../domain/environment';
 import { openModule, saidChars, type EnvironmentModule } from './module';
 import { SandboxError } from './sandbox';
-import { instanceOf, LISTED, seedTasks } from './seeds';
+import { LISTED, seedOf, seedTasks } from './seeds';
 
 /** Opens a module that was stored as one file. Rejects if the module cannot be loaded or does not describe itself. */
 export async function openSandboxEnvironment({
@@ -45,8 +45,7 @@ export async function sandboxEnvironment(o: { module: EnvironmentModule; version
   }
 
   async function reset(task: string): Promise<Episode> {
-    const { seed, easier } = instanceOf(task);
-    let state = await (easier ? module.easier(seed) : module.make(seed));
+    let state = await module.make(seedOf(task));
     const hint = hints ? await hintFor(state) : undefined;
     const start = { messages: await module.start(state), tools, maxSteps, ...(hint !== undefined && { hint }) };
     let [steps, said] = [0, saidChars(start.messages)];

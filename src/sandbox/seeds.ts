@@ -17,16 +17,13 @@ export interface Seeds {
   count: number;
   /** Seeds that must not be used: they are left out with those that belong to them, and the next take their places. */
   without?: readonly number[];
-  /** Share of instances that are the easier ones. */
-  easier?: number | undefined;
 }
 
 /** `count` task ids from seed `from` on: `seedTasks({ from: TRAINING_SEEDS, count: 400 })`. */
-export const seedTasks = ({ easier = 0, ...seeds }: Seeds): string[] =>
-  seedsOf(seeds).map((seed) => taskOf({ seed, easier: isEasier(seed, easier) }));
+export const seedTasks = (seeds: Seeds): string[] => seedsOf(seeds).map((seed) => `seed-${seed}`);
 
 /** The `count` seeds from `from` on that may be used. */
-export function seedsOf({ from, count, without = [] }: Omit<Seeds, 'easier'>): number[] {
+export function seedsOf({ from, count, without = [] }: Seeds): number[] {
   const pairOf = (seed: number): number => Math.floor(seed / TOGETHER);
   const out = new Set(without.map(pairOf));
   const seeds: number[] = [];
@@ -34,25 +31,11 @@ export function seedsOf({ from, count, without = [] }: Omit<Seeds, 'easier'>): n
   return seeds;
 }
 
-/** Multiples of it fill the unit interval evenly and never repeat: in any row of pairs about the share is easier, whatever takes turns in it. */
-const GOLDEN = (Math.sqrt(5) - 1) / 2;
-export const isEasier = (seed: number, share: number): boolean => (Math.floor(seed / TOGETHER) * GOLDEN) % 1 < share;
-
-export interface Instance {
-  seed: number;
-  easier: boolean;
-}
-
-export const taskOf = ({ seed, easier }: Instance): string => `seed-${seed}${easier ? '-easier' : ''}`;
-
-/** The instance of a task id. Throws a RangeError that names the id if it is not `seed-<n>` or `seed-<n>-easier` with n below 2^31. */
-export function instanceOf(task: string): Instance {
-  const [, digits = NaN, easier] = /^seed-(\d{1,10})(-easier)?$/.exec(task) ?? [];
-  const seed = Number(digits);
-  if (seed < LIMIT) return { seed, easier: easier !== undefined };
-  throw new RangeError(
-    `task "${task}": a synthesized environment's tasks are seed-<n> and seed-<n>-easier, n below 2^31`,
-  );
+/** The seed of a task id. Throws a RangeError that names the id if it is not `seed-<n>` with n below 2^31. */
+export function seedOf(task: string): number {
+  const seed = Number(/^seed-(\d{1,10})$/.exec(task)?.[1]);
+  if (seed < LIMIT) return seed;
+  throw new RangeError(`task "${task}": a synthesized environment's tasks are seed-<n>, n below 2^31`);
 }
 
 /**
@@ -75,11 +58,9 @@ export const seedsOfEach = (environments: number, count: number): number =>
 
 /** Which environment of a mixture a task is of, and its id there. Throws a RangeError that names the id if it is not `<n>/seed-<k>`. */
 export function mixedTaskOf(task: string, environments: number): { environment: number; id: string } {
-  const [, environment = '', id = ''] = /^(\d{1,4})\/(seed-\d+(?:-easier)?)$/.exec(task) ?? [];
+  const [, environment = '', id = ''] = /^(\d{1,4})\/(seed-\d+)$/.exec(task) ?? [];
   if (id !== '' && Number(environment) < environments) return { environment: Number(environment), id };
-  throw new RangeError(
-    `task "${task}": a mixture's tasks are <n>/seed-<k> and <n>/seed-<k>-easier, n below ${environments}`,
-  );
+  throw new RangeError(`task "${task}": a mixture's tasks are <n>/seed-<k>, n below ${environments}`);
 }
 
 /** What tasks() lists; every other seed is a task as well. Training seeds are `train`, held-out ones `test`. */

@@ -7,11 +7,10 @@ import type { ToolSchema } from '../domain/messages';
 import type { SelfTest } from '../domain/synthesis-round';
 import { attackPolicies, attacksIn } from './attacks';
 import type { AuditPolicy, Limits } from './audit-policy';
-import { easierFindings } from './easier-checks';
 import { hintFindings } from './hint-checks';
 import { withKnownValues } from './known-values';
 import { mayOffer, OFFERED_TOOLS, SELF_TEST_CPU_MS } from './limits';
-import { easierOf, openModule, REQUIRED_EXPORTS } from './module';
+import { openModule, REQUIRED_EXPORTS } from './module';
 import { SandboxError } from './sandbox';
 import { policyFindings } from './policy-findings';
 import type { ScriptedEpisode } from './scripted-episode';
@@ -24,22 +23,15 @@ import { schemaFindings } from './tool-schemas';
 import { blindPolicies, copyingPolicies } from './trivial-policies';
 
 /** Part of the key of a stored result: changes whenever a module could be judged otherwise. */
-export const SELF_TEST_VERSION = '10';
+export const SELF_TEST_VERSION = '11';
 
 /** Seeds from each of the three ranges. */
 const FROM_EACH = 34;
-const seedsFrom = (each: number): number[] =>
-  Array.from({ length: each }, (_, n) =>
-    [CALIBRATION_SEEDS, TRAINING_SEEDS, HELD_OUT_SEEDS].map((from) => from + n),
-  ).flat();
-export const TESTED_SEEDS = seedsFrom(FROM_EACH);
+export const TESTED_SEEDS = Array.from({ length: FROM_EACH }, (_, n) =>
+  [CALIBRATION_SEEDS, TRAINING_SEEDS, HELD_OUT_SEEDS].map((from) => from + n),
+).flat();
 /** Training seeds after those, which are solved only: a small table of instances repeats there. */
 const MORE_TRAINING = Array.from({ length: 66 }, (_, n) => TRAINING_SEEDS + FROM_EACH + n);
-/**
- * Of easier instances fewer: they are a part of what is trained on, and never what an adapter is judged by. What takes turns in a composite comes
- * as often in any 24 in a row.
- */
-const EASIER_SEEDS = seedsFrom(24);
 /** Of the solutions, how many are played twice. */
 const TWICE = 10;
 /** Of policies that never read. */
@@ -63,11 +55,10 @@ export async function selfTest({
 }): Promise<SelfTest> {
   const module = openModule({ source });
   const findings: string[] = [];
-  let [hints, easier] = [false, false];
+  let hints = false;
   try {
     const names = await module.exports();
     hints = names.includes('hint');
-    easier = names.includes('easier');
     for await (const finding of examine({ source, module, progress, cpuMs }))
       if (findings.push(finding) > 2 * MOST_FINDINGS) break;
   } catch (error) {
@@ -79,7 +70,7 @@ export async function selfTest({
   }
   const more = findings.splice(MOST_FINDINGS).length;
   if (more > 0) findings.push(`${more} more findings are left out: mend these first`);
-  return { passed: findings.length === 0, findings, ...(hints && { hints }), ...(easier && { easier }) };
+  return { passed: findings.length === 0, findings, ...(hints && { hints }) };
 }
 
 async function* examine({ source, module, progress, cpuMs }: Tested & { source: string }): AsyncGenerator<string> {
@@ -96,25 +87,7 @@ async function* examine({ source, module, progress, cpuMs }: Tested & { source: 
   yield* malformed;
   if (malformed.length > 0) return;
 
-  const of = { source, names, tools, maxSteps };
-  let [done, total] = [0, 0];
-  const first = (...played: [number, number]): void => progress(...([done, total] = played));
-  const solved = yield* instanceFindings({
-    ...of,
-    seeds: TESTED_SEEDS,
-    training: MORE_TRAINING,
-    module,
-    progress: first,
-    cpuMs,
-  });
-  // What is wrong with all instances is told of these.
-  if (!names.includes('easier') || failed(solved).length > 0) return;
-  const then = (more: number, of: number): void => progress(done + more, total + of);
-  const easier = { ...of, seeds: EASIER_SEEDS, training: [], module: easierOf(module), progress: then, cpuMs };
-  const findings = instanceFindings(easier);
-  let next = await findings.next();
-  for (; !next.done; next = await findings.next()) yield `easier instances: ${next.value}`;
-  yield* easierFindings(solved, next.value);
+  yield* instanceFindings({ source, module, progress, cpuMs, names, tools, maxSteps });
 }
 
 interface Instances extends Tested {
@@ -122,33 +95,27 @@ interface Instances extends Tested {
   names: readonly string[];
   tools: readonly ToolSchema[];
   maxSteps: number;
-  seeds: readonly number[];
-  /** More training seeds, to be held against the held-out ones; none where nothing is judged by held-out ones. */
-  training: readonly number[];
 }
 
-/** What is wrong with these instances; returns their solutions as they were played. */
-async function* instanceFindings(o: Instances): AsyncGenerator<string, ScriptedEpisode[]> {
-  const { source, names, tools, maxSteps, seeds, training, module } = o;
-  const stage = openStage({ ...o, episodes: seeds.length + TWICE + training.length });
+async function* instanceFindings(o: Instances): AsyncGenerator<string> {
+  const { source, names, tools, maxSteps, module } = o;
+  const stage = openStage({ ...o, episodes: TESTED_SEEDS.length + TWICE + MORE_TRAINING.length });
   const solve = async (seed: number): Promise<ScriptedEpisode> => stage.play(seed, await module.solve(seed));
-  const solved = await stage.each(seeds, solve);
+  const solved = await stage.each(TESTED_SEEDS, solve);
   yield* solutionFindings(solved, maxSteps);
   yield* determinismFindings(solved.slice(0, TWICE), solve);
   yield* diversityFindings(solved);
-  if (training.length > 0) {
-    const heldOut = solved.filter(({ seed }) => seed >= HELD_OUT_SEEDS);
-    const trained = solved.filter(({ seed }) => seed >= TRAINING_SEEDS && seed < HELD_OUT_SEEDS);
-    yield* repeatFindings(heldOut, [...trained, ...(await stage.each(training, solve))]);
-  }
+  const heldOut = solved.filter(({ seed }) => seed >= HELD_OUT_SEEDS);
+  const trained = solved.filter(({ seed }) => seed >= TRAINING_SEEDS && seed < HELD_OUT_SEEDS);
+  yield* repeatFindings(heldOut, [...trained, ...(await stage.each(MORE_TRAINING, solve))]);
   yield* observationFindings(solved, tools);
   if (names.includes('hint')) yield* hintFindings({ module, stage, solved, tools });
   // Policies are judged by a reward that is right on the solutions.
-  if (failed(solved).length > 0) return solved;
+  if (failed(solved).length > 0) return;
 
   const { attacks, wrong } = attacksIn(source);
   yield* wrong;
-  const shortcuts = names.includes('shortcuts') ? await shortcutPolicies({ module, stage, seeds }) : [];
+  const shortcuts = names.includes('shortcuts') ? await shortcutPolicies({ module, stage }) : [];
   const audited = { tools, solved };
   const knowing = { tools: withKnownValues(tools, solved), solved };
   const policies = [
@@ -159,9 +126,8 @@ async function* instanceFindings(o: Instances): AsyncGenerator<string, ScriptedE
     ...branchPolicies(knowing, SHORTCUT),
     ...changedSolutions(audited, { without: SHORTCUT, changed: CHANGED }),
   ];
-  stage.plan(policies.length * seeds.length);
+  stage.plan(policies.length * TESTED_SEEDS.length);
   yield* policyFindings(policies, { solved, stage, maxSteps });
-  return solved;
 }
 
 async function* determinismFindings(
@@ -179,9 +145,8 @@ async function* determinismFindings(
 async function shortcutPolicies({
   module,
   stage,
-  seeds,
-}: Pick<Instances, 'module' | 'seeds'> & { stage: Stage }): Promise<AuditPolicy[]> {
-  const of = new Map(await stage.each(seeds, async (seed) => [seed, await module.shortcuts(seed)] as const));
+}: Pick<Instances, 'module'> & { stage: Stage }): Promise<AuditPolicy[]> {
+  const of = new Map(await stage.each(TESTED_SEEDS, async (seed) => [seed, await module.shortcuts(seed)] as const));
   const names = new Set([...of.values()].flatMap((scripts) => Object.keys(scripts)));
   return [...names].map((name) => ({
     name: `shortcut "${name}"`,

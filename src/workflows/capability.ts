@@ -102,8 +102,8 @@ function practiceFor(
   const { groupsPerStep, hintShare } = campaign.training;
   const count = steps * groupsPerStep;
   if ('module' in on) {
-    const { module, hints, easier } = on;
-    const trained = { module, hints: hints !== undefined, ...(easier !== undefined && { easier }) };
+    const { module, hints } = on;
+    const trained = { module, hints: hints !== undefined };
     return { ...practiceOn(campaign, [trained], { seen: 0, count }), ...(hints && { hints }) };
   }
   const { modules, afterSteps } = on;

@@ -74,11 +74,12 @@ export const gpu = ({ workers }: Campaign, summary: string) =>
   steps<GpuActivities>({ ...trainOptions(workers.heartbeatSeconds), ...queueOf('gpu', workers), summary });
 
 export const basePolicy = (base: string): FixedPolicy => ({ base, adapters: [] });
-/** Seeds of a synthesized environment, without those that say a test task's text. `easier`: share of the instances. */
-export const seeds = (
-  { target }: Campaign,
-  { easier, ...range }: { from: number; count: number; easier?: number | undefined },
-): TaskSet => ({ kind: 'seeds', ...range, unlike: target, ...(easier !== undefined && { easier }) });
+/** Seeds of a synthesized environment, without those that say a test task's text. */
+export const seeds = ({ target }: Campaign, range: { from: number; count: number }): TaskSet => ({
+  kind: 'seeds',
+  ...range,
+  unlike: target,
+});
 export const part = (plan: ArtifactRef, name: PlanPart): TaskSet => ({ kind: 'plan', plan, part: name });
 
 type Batch = Pick<RollOutInput, 'purpose' | 'title' | 'environment' | 'policy' | 'tasks' | 'attempts'> &

@@ -4,14 +4,7 @@ import type { Campaign } from '../domain/campaign';
 import type { Candidate, Lacking } from '../domain/capability';
 import type { FailureType } from '../domain/failures';
 import type { CapabilityResult, Prepared } from '../domain/results';
-import {
-  acceptedWith,
-  aidNames,
-  aidsIn,
-  isCalibrated,
-  type RoundFeedback,
-  type SynthesisRound,
-} from '../domain/synthesis-round';
+import { acceptedWithHints, isCalibrated, type RoundFeedback, type SynthesisRound } from '../domain/synthesis-round';
 import type { FixedPolicy, Hints } from '../domain/rollout';
 import { calibrate } from './calibration';
 import type { ChildStatus } from './child-status';
@@ -32,11 +25,10 @@ export interface SynthesisInput {
   start: FixedPolicy;
 }
 
-/** An environment to train on; `hints`, `easier` (share of instances): it is within the bands only with them. */
+/** An environment to train on; `hints`: it is within the bands only with them. */
 export interface Synthesized {
   module: ArtifactRef;
   hints?: Hints;
-  easier?: number;
 }
 
 /** What a rollout breaks with where the module throws or does not keep its contract. */
@@ -74,7 +66,7 @@ export async function synthesize(
     if (broke !== undefined || !isCalibrated(record)) continue;
     // Whoever edited it has approved it.
     const verdict = own ? 'take' : await environmentVerdict({ ...input, rounds, status });
-    if (verdict === 'take') return { module, ...aidsOf(input.campaign, record) };
+    if (verdict === 'take') return { module, ...hintsOf(input.campaign, record) };
     if (verdict === 'give up') break;
     edited = verdict.edited;
   }
@@ -140,24 +132,19 @@ function feedbackOf({ selfTest, calibration, aided, decision }: SynthesisRound):
     findings: selfTest.findings,
     ...(decision?.kind === 'reject' && { rejection: decision.reason }),
     ...(calibration && { calibration }),
-    ...(aided && { aided: aided.map((one) => ({ ...aidsIn(one), calibration: one.calibration })) }),
+    ...(aided && { aided: aided.map(({ hints, calibration }) => ({ hints, calibration })) }),
   };
 }
 
-/** Of the last calibration, whatever aids it was made with. */
+/** Of the last calibration. */
 function attemptsOf({ calibrationRollouts, aided }: SynthesisRound): { attempts?: ArtifactRef } {
   const last = aided?.at(-1)?.calibrationRollouts ?? calibrationRollouts;
   return last ? { attempts: last.ref } : {};
 }
 
-/** How those that were accepted with hints, or with easier instances, are trained on. */
-function aidsOf({ training }: Campaign, record: SynthesisRound): Omit<Synthesized, 'module'> {
-  const { hints, easier } = acceptedWith(record);
-  return {
-    ...(hints !== undefined && { hints: { share: training.hintShare } }),
-    ...(easier !== undefined && { easier }),
-  };
-}
+/** How those that were accepted with hints are trained on. */
+const hintsOf = ({ training }: Campaign, record: SynthesisRound): Omit<Synthesized, 'module'> =>
+  acceptedWithHints(record) ? { hints: { share: training.hintShare } } : {};
 
 /** How it ends without a version to train on: by the bands that the last one missed, by its rejection, or by why it came to neither. */
 function endedWithout(rounds: readonly SynthesisRound[], cannot?: string): Ended {
@@ -172,8 +159,8 @@ function endedWithout(rounds: readonly SynthesisRound[], cannot?: string): Ended
   };
 }
 
-/** As it is, then with hints, and with easier instances. */
+/** As it is, then with hints. */
 const bandsMissed = ({ calibration, aided = [] }: SynthesisRound): string[] => [
   ...(calibration?.reasons ?? []),
-  ...aided.flatMap((one) => one.calibration.reasons.map((reason) => `with ${aidNames(one)}: ${reason}`)),
+  ...aided.flatMap((one) => one.calibration.reasons.map((reason) => `with hints: ${reason}`)),
 ];

@@ -143,6 +143,6 @@ describe('examples', () => {
     const { write } = await open(modules);
     const { source, rationale } = await write(question('refuse_forbidden_actions', library));
     expect(rationale).toMatch(/^The same request is forbidden or allowed/);
-    expect(await selfTest({ source })).toEqual({ passed: true, findings: [], hints: true, easier: true });
+    expect(await selfTest({ source })).toEqual({ passed: true, findings: [], hints: true });
   });
 });

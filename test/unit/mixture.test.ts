@@ -103,7 +103,7 @@ test('what it is made of decides its version, and is what its rollouts derive fr
   ];
   const versions = [await versionOf(a, b), await versionOf(b, a), await versionOf(a, { ...b, hints: true })];
   expect(new Set(versions).size).toBe(3);
-  const tasks: TaskSet = { kind: 'mixed', from: 0, count: 2, easier: [null, null] };
+  const tasks: TaskSet = { kind: 'mixed', from: 0, count: 2 };
   expect(inputsOf({ environment: mixtureSpec([a, b]), tasks })).toEqual([apples, pears]);
 });
 
@@ -121,15 +121,10 @@ describe('tasks', () => {
     const { apples, pears } = await counters();
     const modules = [apples, pears, apples].map((module) => ({ module, hints: false }));
     const environments = new EnvironmentPool(store, registry.environments);
-    const resolved = (easier: (number | null)[]) =>
-      resolveTasks(
-        { store, environments },
-        {
-          environment: mixtureSpec(modules),
-          tasks: { kind: 'mixed', from: TRAINING_SEEDS, count: 24, easier },
-        },
-      );
-    const tasks = await resolved([null, null, null]);
+    const tasks = await resolveTasks(
+      { store, environments },
+      { environment: mixtureSpec(modules), tasks: { kind: 'mixed', from: TRAINING_SEEDS, count: 24 } },
+    );
     expect(tasks.slice(0, 8).map((task) => task.replace('/seed-1000', ':'))).toEqual([
       '0:0',
       '0:1',
@@ -146,24 +141,19 @@ describe('tasks', () => {
     // Fewer groups than that: as many environments as there are pairs, and in the end as many tasks of each.
     for (let n = 0; n < 24; n += 4) expect(environmentsOf(tasks.slice(n, n + 4))).toBe(2);
     expect([0, 1, 2].map((n) => tasks.filter((task) => task.startsWith(`${n}/`)).length)).toEqual([8, 8, 8]);
-    // One of them was accepted with easier instances.
-    const aided = await resolved([null, 1, null]);
-    expect(aided).toEqual(tasks.map((task) => (task.startsWith('1/') ? `${task}-easier` : task)));
   });
 
   test('of another form, or of an environment that is not there, are refused by name', () => {
     expect(mixedTaskOf('1/seed-5', 2)).toEqual({ environment: 1, id: 'seed-5' });
-    expect(mixedTaskOf('1/seed-5-easier', 2)).toEqual({ environment: 1, id: 'seed-5-easier' });
     for (const task of [
       'seed-5',
       '2/seed-5',
       '1/5',
+      '1/seed-5-easier',
       '/seed-5',
       mixedTasks({ of: [{ from: 0 }, { from: 0 }, { from: 0 }], count: 6 })[5]!,
     ])
-      expect(() => mixedTaskOf(task, 2)).toThrow(
-        `task "${task}": a mixture's tasks are <n>/seed-<k> and <n>/seed-<k>-easier, n below 2`,
-      );
+      expect(() => mixedTaskOf(task, 2)).toThrow(`task "${task}": a mixture's tasks are <n>/seed-<k>, n below 2`);
   });
 });
 

@@ -583,14 +583,12 @@ test.each([
     const last = first!.rounds.at(-1)!;
     const { calibration, calibrationRollouts } = last;
     const accepted = { ...calibration!, accepted: true };
-    const aided = [{ hints: 0.5, easier: 0.5, calibration: accepted, calibrationRollouts: calibrationRollouts! }];
+    const aided = [{ hints: 0.5, calibration: accepted, calibrationRollouts: calibrationRollouts! }];
     const rounds = [{ ...last, ...(hinted && { aided }) }];
     const training = { ...record.campaign.training, hintShare };
     const campaign = { ...record.campaign, training };
     const report = await built({ ...record, campaign, capabilities: [{ ...first!, rounds }, ...others] });
     expect(report.capabilities![0]!.training!.hints).toBe(share);
-    // As many easier instances as it was accepted with.
-    expect(report.capabilities![0]!.training!.easier).toBe(hinted ? 0.5 : undefined);
     // A baseline trains on the target, where there are no hints.
     expect(armOf(report, 'theirs').training!.hints).toBeUndefined();
   },

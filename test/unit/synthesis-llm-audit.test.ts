@@ -24,7 +24,7 @@ const changed = (source: string, ...changes: [string, string][]): string =>
 
 describe('modules that pass', () => {
   it.each(readdirSync(examples))('the example %s, which is short enough to be read', async (name) => {
-    expect(await selfTest({ source: read(name) })).toEqual({ passed: true, findings: [], hints: true, easier: true });
+    expect(await selfTest({ source: read(name) })).toEqual({ passed: true, findings: [], hints: true });
     expect(read(name).split('\n').length).toBeLessThan(180);
   });
 
@@ -34,8 +34,8 @@ describe('modules that pass', () => {
 });
 
 describe('a module without tools', () => {
-  it('passes, and its easier instances too', async () => {
-    expect(await selfTest({ source: writing })).toEqual({ passed: true, findings: [], hints: true, easier: true });
+  it('passes', async () => {
+    expect(await selfTest({ source: writing })).toEqual({ passed: true, findings: [], hints: true });
   });
 
   it.each<[string, [string, string][], RegExp]>([
@@ -60,36 +60,6 @@ describe('a module without tools', () => {
     ],
   ])('that pays for %s is found', async (_, changes, finding) => {
     expect(await findingsOf(changed(writing, ...changes))).toMatch(finding);
-  });
-});
-
-describe('easier instances', () => {
-  const easier = 'export const easier = (seed) => instance(seed, true);';
-  it.each<[string, string, RegExp]>([
-    [
-      'are of another branch',
-      'export const easier = (seed) => instance(seed + 1, true);',
-      /^easier: seed 0 is of the branch more, and of exactly as make\(\) gives it/,
-    ],
-    ['leave nothing out', 'export const easier = (seed) => make(seed);', /^easier: it gives what make\(\) gives/],
-  ])('that %s', async (_, other, finding) => {
-    expect(await findingsOf(changed(writing, [easier, other]))).toMatch(finding);
-  });
-
-  it('are audited as full ones are, and their solutions take no more messages', async () => {
-    const paid = changed(
-      writing,
-      ["text: '', done: false", "text: '', fewer, done: false"],
-      ['state.done && answers && fits ? 1', "state.done && (state.fewer ? state.text !== '' : answers && fits) ? 1"],
-    );
-    const found = (await findingsOf(paid)).split('\n');
-    expect(found.length).toBeGreaterThan(0);
-    for (const one of found) expect(one).toMatch(/^(easier instances: reward: |\d+ more findings are left out)/);
-    const long = changed(writing, [
-      'export const solve = (seed, state = make(seed)) =>',
-      "export const solve = (seed, state) => [...(state ? [{ role: 'assistant', content: '', toolCalls: [{ id: 'a', name: 'x', arguments: {} }] }] : []), ...solution(seed, state ?? make(seed))];\nconst solution = (seed, state) =>",
-    ]);
-    expect(await findingsOf(long)).toMatch(/easier: seed 0 takes 2 messages, and 1 as make\(\) gives it/);
   });
 });
 

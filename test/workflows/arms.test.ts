@@ -91,7 +91,7 @@ test('joint trains one adapter on all calibrated environments, whether they came
       { module: artifact(`${refuse}-1`), hints: false },
       { module: artifact(`${tell}-1`), hints: true },
     ]),
-    tasks: { kind: 'mixed', easier: [null, null], from: TRAINING_SEEDS, count: 8 * 32 },
+    tasks: { kind: 'mixed', from: TRAINING_SEEDS, count: 8 * 32 },
     hints: { share: 0.5 },
     training: { steps: 8 },
   });
@@ -140,7 +140,7 @@ test('environments are taken from a folder, tested, and trained on beside the ca
   const { training, arm } = await run([{ kind: 'environments', modules: '/somewhere' }]);
   expect(training('environments')).toMatchObject({
     environment: mixtureSpec(['one', 'two'].map((name) => ({ module: artifact(name), hints: false }))),
-    tasks: { kind: 'mixed', easier: [null, null] },
+    tasks: { kind: 'mixed' },
     // Not the folder: what is in it decides.
     maker: { kind: 'environments', options: {} },
     training: { steps: 8 },

@@ -3,7 +3,6 @@ import { ApplicationFailure, Context, sleep } from '@temporalio/activity';
 import type { WorkflowFailedError } from '@temporalio/client';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import type { TaskSet } from '../../src/activities/types';
 import type { FailureType } from '../../src/domain/failures';
 import { searchAttributeNames, type CampaignProgress } from '../../src/workflows/messages';
 import { quiet, start, timeSkipping, withWorkers } from './environment';
@@ -247,94 +246,51 @@ test('an environment outside the bands is made again with the report, and given 
   expect(seen.record?.evaluation?.policies.map((p) => p.name)).toEqual(['base', 'trace']);
 });
 
-test.each([
-  ['hints', { hints: 0.5 }, 'with hints'],
-  ['easier instances too', { hints: 0.5, easier: 0.75 }, 'with hints and easier instances'],
-])(
-  'an environment that is too hard is calibrated with %s, and trained so where that is within the bands',
-  async (_, aids, title) => {
-    const hard = { ...calibration(false), verdict: 'too_hard' as const, reasons: ['success rate 0.01 is below 0.2'] };
-    const { hints, easier } = aids as { hints: number; easier?: number };
-    const run = async (replaced: Partial<Activities>, fields: object = {}) => {
-      const { activities, seen } = fakeActivities({
-        selfTest: async () => ({ passed: true, findings: [], hints: true, easier: easier !== undefined }),
-        calibrate: async ({ rollouts }) => (rollouts.uri.endsWith(title) ? calibration(true) : hard),
-        ...replaced,
-      });
-      const campaign = named({
-        calibration: { maxRounds: 1, easierShare: 0.75 },
-        training: { steps: 4, hintShare: 0.25 },
-        arms: [],
-        ...fields,
-      });
-      await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
-      const { record, rollOuts } = seen;
-      const aided = rollOuts.filter(({ hints: given, tasks }) => given ?? easierOf(tasks));
-      return {
-        ...{ seen, aided: aided.map((one) => [one.purpose, one.hints?.share, easierOf(one.tasks)]) },
-        ended: record?.capabilities?.map(({ status, reason, rounds: [round] }) => [
-          ...[status, reason, round?.calibration?.verdict],
-          round?.aided?.map((one) => [one.hints, one.easier, one.calibration.accepted]),
-        ]),
-      };
-    };
-    const easierOf = (tasks: TaskSet) => (tasks.kind === 'seeds' ? tasks.easier : undefined);
-    const tried = [[hints, undefined], ...(easier === undefined ? [] : [[hints, easier]])];
-    const accepted = await run({});
-    const last = tried.length - 1;
-    expect(accepted.ended).toEqual(
-      Array(2).fill(['trained', undefined, 'too_hard', tried.map((each, n) => [...each, n === last])]),
-    );
-    expect([...accepted.aided].sort()).toEqual([...tried, ...tried].map((each) => ['calibration', ...each]).sort());
-    // Of the instances as many as it was accepted with; held-out ones are full.
-    expect(accepted.seen.trainings.map((one) => [one.hints, one.easier])).toEqual(
-      Array(2).fill([{ share: 0.25 }, easier]),
-    );
-
-    const notEven = await run({ calibrate: async () => hard });
-    const reason = 'success rate 0.01 is below 0.2';
-    const also = easier === undefined ? '' : `; with hints and easier instances: ${reason}`;
-    expect(notEven.ended).toEqual(
-      Array(2).fill([
-        'not_calibrated',
-        `${reason}; with hints: ${reason}${also}`,
-        'too_hard',
-        tried.map((each) => [...each, false]),
+test('an environment that is too hard is calibrated with hints, and trained so where that is within the bands', async () => {
+  const reason = 'success rate 0.01 is below 0.2';
+  const hard = { ...calibration(false), verdict: 'too_hard' as const, reasons: [reason] };
+  const run = async (replaced: Partial<Activities>, fields: object = {}) => {
+    const { activities, seen } = fakeActivities({
+      selfTest: async () => ({ passed: true, findings: [], hints: true }),
+      calibrate: async ({ rollouts }) => (rollouts.uri.endsWith('with hints') ? calibration(true) : hard),
+      ...replaced,
+    });
+    const campaign = named({
+      calibration: { maxRounds: 1 },
+      training: { steps: 4, hintShare: 0.25 },
+      arms: [],
+      ...fields,
+    });
+    await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
+    const { record, rollOuts, trainings } = seen;
+    return {
+      trained: trainings.map(({ hints }) => hints),
+      hinted: rollOuts.flatMap(({ purpose, hints }) => (hints ? [[purpose, hints.share]] : [])),
+      ended: record?.capabilities?.map(({ status, reason: why, rounds: [round] }) => [
+        ...[status, why, round?.calibration?.verdict],
+        round?.aided?.map(({ hints, calibration: { accepted } }) => [hints, accepted]),
       ]),
-    );
+    };
+  };
+  const accepted = await run({});
+  expect(accepted.ended).toEqual(Array(2).fill(['trained', undefined, 'too_hard', [[0.5, true]]]));
+  expect(accepted.hinted).toEqual(Array(2).fill(['calibration', 0.5]));
+  expect(accepted.trained).toEqual(Array(2).fill({ share: 0.25 }));
 
-    // Without any, or where they are not wanted, nothing is rolled out for them.
-    for (const without of [
-      await run({ selfTest: async () => ({ passed: true, findings: [] }) }),
-      await run({}, { calibration: { maxRounds: 1, hintShare: 0, easierShare: 0 } }),
-    ]) {
-      expect(without.ended).toEqual(Array(2).fill(['not_calibrated', reason, 'too_hard', undefined]));
-      expect(without.aided).toEqual([]);
-    }
-    const easy = await run({ calibrate: async () => calibration(false) });
-    expect(easy.aided).toEqual([]);
-  },
-);
+  const notEven = await run({ calibrate: async () => hard });
+  const both = `${reason}; with hints: ${reason}`;
+  expect(notEven.ended).toEqual(Array(2).fill(['not_calibrated', both, 'too_hard', [[0.5, false]]]));
 
-test('hints under which fewer rollouts succeed are left out when easier instances are tried', async () => {
-  const hard = (successRate: number) => ({ ...calibration(false), verdict: 'too_hard' as const, successRate });
-  const { activities, seen } = fakeActivities({
-    selfTest: async () => ({ passed: true, findings: [], hints: true, easier: true }),
-    calibrate: async ({ rollouts: { uri } }) =>
-      uri.endsWith('with easier instances') ? calibration(true) : hard(uri.endsWith('with hints') ? 0.05 : 0.1),
-  });
-  const campaign = named({ calibration: { maxRounds: 1 }, arms: [] });
-  await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
-  const aided = seen.record?.capabilities?.map(({ rounds: [round] }) =>
-    round?.aided?.map((one) => [one.hints, one.easier, one.calibration.accepted]),
-  );
-  expect(aided).toEqual(
-    Array(2).fill([
-      [0.5, undefined, false],
-      [undefined, 0.5, true],
-    ]),
-  );
-  expect(seen.trainings.map(({ hints, easier }) => [hints, easier])).toEqual(Array(2).fill([undefined, 0.5]));
+  // Without any, or where they are not wanted, nothing is rolled out for them.
+  for (const without of [
+    await run({ selfTest: async () => ({ passed: true, findings: [] }) }),
+    await run({}, { calibration: { maxRounds: 1, hintShare: 0 } }),
+  ]) {
+    expect(without.ended).toEqual(Array(2).fill(['not_calibrated', reason, 'too_hard', undefined]));
+    expect(without.hinted).toEqual([]);
+  }
+  const easy = await run({ calibrate: async () => calibration(false) });
+  expect(easy.hinted).toEqual([]);
 });
 
 test('what calibration with hints came to goes back to the synthesizer beside that without', async () => {

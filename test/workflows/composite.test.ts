@@ -249,7 +249,7 @@ describe('on the environments mixed', () => {
     const input = train.mock.calls.map(([one]) => one).find(({ name }) => name === COMPOSITE)!;
     const { groupsPerStep, learningRate } = seen.record!.campaign.training;
     const modules = [refuse, tell, ask].map((name) => ({ module: artifact(`${name}-1`), hints: false }));
-    const without = { unlike: seen.record!.campaign.target, easier: [null, null, null] };
+    const without = { unlike: seen.record!.campaign.target };
     expect(input).toMatchObject({
       environment: mixtureSpec(modules),
       tasks: { kind: 'mixed', from: TRAINING_SEEDS + 8 * groupsPerStep, count: 12 * groupsPerStep, ...without },

@@ -73,7 +73,6 @@ export interface Seen {
     name: string;
     steps: number;
     hints?: Hints | undefined;
-    easier?: number | undefined;
     from?: FixedPolicy['adapters'] | undefined;
   }[];
   searches: { name: string; rollouts: number; seed: number; searchSeed: number }[];
@@ -121,9 +120,8 @@ export function fakeActivities(replaced: Partial<Activities> = {}): {
     train: async (input) => {
       const { steps, groupsPerStep, groupSize, checkpointEvery } = input.training;
       Context.current().heartbeat({ kind: 'train', step: 1, steps });
-      const { name, hints, from, tasks } = input;
-      const aids = { ...(hints && { hints }), ...(tasks.kind === 'seeds' && tasks.easier && { easier: tasks.easier }) };
-      seen.trainings.push({ name, steps, ...aids, ...(from && { from }) });
+      const { name, hints, from } = input;
+      seen.trainings.push({ name, steps, ...(hints && { hints }), ...(from && { from }) });
       const saved = Array.from({ length: steps }, (_, n) => n + 1).filter(
         (step) => step % checkpointEvery === 0 || step === steps,
       );

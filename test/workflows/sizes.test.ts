@@ -130,7 +130,7 @@ function fullSize(): ReturnType<typeof fakeActivities> {
     selfTest: async ({ module }) =>
       module.sha256 === artifact('unfit').sha256
         ? { passed: false, findings: Array.from({ length: 10 }, () => words(500)) }
-        : { passed: true, findings: [], hints: true, easier: true },
+        : { passed: true, findings: [], hints: true },
     takeModules: async ({ folder }) =>
       (folder === '/unfit' ? ['unfit'] : names).map((name) => ({ file: `${name}.js`, module: artifact(name) })),
     rollOut: async (input) => {

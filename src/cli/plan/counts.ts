@@ -39,10 +39,8 @@ export function plannedRollouts({
 }): PlannedRollouts[] {
   const { rollouts, calibration, training, validation, router, evaluation } = campaign;
   const round = calibration.seeds * calibration.rolloutsPerSeed;
-  // What is too hard is calibrated once more with hints on some of the rollouts, then with easier instances for some of the seeds; the others
-  // are there already.
+  // What is too hard is calibrated once more with hints on some of the rollouts; the others are there already.
   const hinted = calibration.seeds * Math.round(calibration.hintShare * calibration.rolloutsPerSeed);
-  const easier = Math.round(calibration.easierShare * calibration.seeds) * calibration.rolloutsPerSeed;
   const perTraining = training.steps * training.groupsPerStep * training.groupSize;
   const budget = capabilities * perTraining;
   // Without a selected capability no arm is trained either.
@@ -75,10 +73,7 @@ export function plannedRollouts({
       ...counted('capabilities', 'calibration', 0),
       rollouts: {
         low: capabilities * round,
-        high:
-          (capabilities + writtenComposites(campaign, capabilities)) *
-          (round + hinted + easier) *
-          calibration.maxRounds,
+        high: (capabilities + writtenComposites(campaign, capabilities)) * (round + hinted) * calibration.maxRounds,
       },
     },
     { ...counted('capabilities', 'training', budget + sum('training')), kind: 'training' },

@@ -129,7 +129,7 @@ export function planText(o: {
       ['purpose', 'rollouts'],
       ...purposes.map(({ purpose, rollouts }) => [purposeNames[purpose], between(rollouts, wholeNumber)]),
     ]),
-    `calibration takes 1 to ${campaign.calibration.maxRounds} rounds a capability, with hints too where it is too hard, and with easier instances; what is not calibrated is not trained`,
+    `calibration takes 1 to ${campaign.calibration.maxRounds} rounds a capability, with hints too where it is too hard; what is not calibrated is not trained`,
     ...composites(campaign, plan.capabilities),
     ...arms(campaign),
     ...published(campaign, target, plan.capabilities),

@@ -16,7 +16,7 @@ import { readArtifact } from '../build/evidence';
 import { quotedIn, readFound, shownOf } from '../build/found';
 import { citationOf, episodeOf, readLabeled, type Labeled } from '../build/quotes';
 import { versionOf } from '../build/versions';
-import { aidsText } from '../calibrations';
+import { hintsText } from '../calibrations';
 
 type Awaited = Pick<Waiting, 'of' | 'names'> & Partial<Waiting>;
 
@@ -39,8 +39,6 @@ export interface EnvironmentView {
   calibration?: CalibrationReport;
   /** Share of each seed's rollouts in it that were shown the environment's hint; absent where none was. */
   hints?: number;
-  /** Share of its instances that were easier ones; absent where none was. */
-  easier?: number;
   /** Of the calibration: the best, the worst and one between. */
   episodes: ReportedEpisode[];
   /** What became of the rounds before. */
@@ -110,16 +108,15 @@ export async function environmentView(o: {
     version: await versionOf({ store, module, ...(previous && { previous }) }),
     ...(calibration && { calibration }),
     ...(counts?.hints !== undefined && { hints: counts.hints }),
-    ...(counts?.easier !== undefined && { easier: counts.easier }),
     episodes: batch ? samples(await readScored({ store, ref: batch.ref })) : [],
     earlier: rounds.slice(0, -1).map((one) => ({ round: one.round, said: saidOf(one) })),
   };
 }
 
 function saidOf({ selfTest, calibration, aided = [], decision }: SynthesisRound): string {
-  const accepted = aidsText(aided.at(-1) ?? {});
+  const accepted = hintsText(aided.at(-1) ?? {});
   if (decision) return [accepted && `accepted ${accepted}`, decisionText(decision)].filter(Boolean).join(', ');
-  const reasons = aided.flatMap((one) => one.calibration.reasons.map((reason) => `${aidsText(one)}: ${reason}`));
+  const reasons = aided.flatMap((one) => one.calibration.reasons.map((reason) => `${hintsText(one)}: ${reason}`));
   return [...selfTest.findings, ...(calibration?.reasons ?? []), ...reasons].join('; ');
 }
 

@@ -1,6 +1,6 @@
 /** approval.html. Invariant: as the report: one self-contained file, no script, nothing fetched, every text escaped (markup.ts). */
 import type { ReportedCitation, ReportedEpisode, ReportedMessage } from '../../domain/reported-evidence';
-import { aidsText } from '../calibrations';
+import { hintsText } from '../calibrations';
 import { Markup, markup } from '../markup';
 import { style } from '../style';
 import { visible } from '../visible';
@@ -57,7 +57,7 @@ const environmentPart = (view: EnvironmentView): Markup => {
   const { candidate, round, version, calibration, episodes, earlier } = view;
   return markup`<h2>Environment of ${candidate.name}, round ${round}</h2><p>${visible(candidate.definition)}</p>
 <dl>${version.rationale !== undefined && markup`<dt>Rationale</dt><dd>${visible(version.rationale)}</dd>`}
-${calibration && markup`<dt>${['Base model', aidsText(view)].filter(Boolean).join(', ')}</dt><dd>${calibrationText(calibration)}</dd>${calibration.judged && markup`<dt>Judged</dt><dd>${visible(calibration.judged.text)}</dd>`}`}
+${calibration && markup`<dt>${['Base model', hintsText(view)].filter(Boolean).join(', ')}</dt><dd>${calibrationText(calibration)}</dd>${calibration.judged && markup`<dt>Judged</dt><dd>${visible(calibration.judged.text)}</dd>`}`}
 ${earlier.map((one) => markup`<dt>Round ${one.round}</dt><dd>${visible(one.said)}</dd>`)}
 <dt>Module</dt><dd>${version.lines} lines, <span class="sha">${version.module.sha256}</span></dd></dl>
 ${diffPart(version)}<h3>Episodes of the base model</h3>${episodes.map(episodePart)}`;

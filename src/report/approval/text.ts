@@ -2,7 +2,7 @@
 import type { CalibrationReport } from '../../domain/calibration';
 import type { ReportedCitation, ReportedMessage } from '../../domain/reported-evidence';
 import { percent } from '../format';
-import { aidsText } from '../calibrations';
+import { hintsText } from '../calibrations';
 import type { ApprovalView, CapabilityView, EnvironmentView } from './build';
 
 /** Characters of a message, lines of a diff, messages of an episode. */
@@ -65,7 +65,7 @@ function environmentText(view: EnvironmentView): string {
     ...wrapped(candidate.definition),
     ...(rationale === undefined ? [] : wrapped(`rationale: ${rationale}`)),
     ...(calibration
-      ? [`  ${['base model', aidsText(view)].filter(Boolean).join(', ')}: ${calibrationText(calibration)}`]
+      ? [`  ${['base model', hintsText(view)].filter(Boolean).join(', ')}: ${calibrationText(calibration)}`]
       : []),
     ...earlier.map((one) => `  round ${one.round}: ${one.said}`),
     ...(changes ? [`  changes to the round before: +${changes.added} -${changes.removed}`] : []),

@@ -5,7 +5,7 @@ import type { CalibrationBands } from '../../domain/campaign';
 import type { Figure } from '../../domain/figure';
 import type { Measures } from '../../domain/measures';
 import type { BandFigures, CalibrationFigures } from '../../domain/reported-training';
-import type { Aids, SynthesisRound } from '../../domain/synthesis-round';
+import type { SynthesisRound } from '../../domain/synthesis-round';
 import { outcomes } from '../../rollout/read';
 import { plainFigure, type Level } from './figures';
 
@@ -15,12 +15,12 @@ export async function calibrationFigures(o: {
   store: ArtifactStore;
   /** Begins the ids of its figures. */
   id: string;
-  round: Pick<SynthesisRound, 'round' | 'calibration' | 'calibrationRollouts'> & Aids;
+  round: Pick<SynthesisRound, 'round' | 'calibration' | 'calibrationRollouts'> & { hints?: number };
   bands: CalibrationBands;
   level: Level;
 }): Promise<CalibrationFigures | undefined> {
   const { store, id, bands, level } = o;
-  const { round, hints, easier, calibration, calibrationRollouts: rollouts } = o.round;
+  const { round, hints, calibration, calibrationRollouts: rollouts } = o.round;
   if (!calibration || !rollouts) return undefined;
   const groups = [...(await outcomes({ store, ref: rollouts.ref })).values()];
   const report = calibrate({ groups, bands, confidence: level.confidence });
@@ -56,7 +56,6 @@ export async function calibrationFigures(o: {
   return {
     round,
     ...(hints !== undefined && { hints }),
-    ...(easier !== undefined && { easier }),
     accepted,
     verdict,
     reasons,

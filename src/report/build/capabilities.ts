@@ -17,7 +17,7 @@ import type {
 import type { CampaignRecord, CapabilityResult } from '../../domain/results';
 import type { RolloutSummary } from '../../domain/rollout-summary';
 import { sumName } from '../../domain/sums';
-import { acceptedWith, type SynthesisRound } from '../../domain/synthesis-round';
+import { acceptedWithHints, type SynthesisRound } from '../../domain/synthesis-round';
 import { taskMeans } from '../../rollout/read';
 import { calibrationsOf } from '../calibrations';
 import { calibrationFigures } from './calibration';
@@ -101,11 +101,7 @@ async function reportedResult(o: {
   const episodes = await episodesOf(store, result.rounds);
   const { trained, parts } = result;
   // It trained on the last round's version.
-  const { hints, easier } = acceptedWith(result.rounds.at(-1) ?? {});
-  const aids = {
-    ...(hints !== undefined && campaign.training.hintShare > 0 && { hints: campaign.training.hintShare }),
-    ...(easier !== undefined && { easier }),
-  };
+  const hints = acceptedWithHints(result.rounds.at(-1) ?? {}) ? campaign.training.hintShare : 0;
   const adapter = trained?.best.policy.adapters[0]?.ref;
   return {
     status: result.status,
@@ -117,7 +113,7 @@ async function reportedResult(o: {
     ...(kept && { calibration: kept }),
     ...(episodes.length > 0 && { episodes }),
     ...(trained && {
-      training: await reportedTraining({ store, id, work: trained, level, aids }),
+      training: await reportedTraining({ store, id, work: trained, level, hints }),
       ...(await judged({ store, record, level, id, name: result.name, parts, trained })),
     }),
     ...(adapter && { adapter }),
@@ -139,10 +135,7 @@ async function reportedRound(o: {
   const at = `${id}.calibration.round-${round}`;
   const calibration = await calibrationFigures({ store, id: at, round: one, ...judged });
   const figures = await Promise.all(
-    aided.map((each) => {
-      const names = [...(each.hints === undefined ? [] : ['hints']), ...(each.easier === undefined ? [] : ['easier'])];
-      return calibrationFigures({ store, id: [at, ...names].join('-'), round: { round, ...each }, ...judged });
-    }),
+    aided.map((each) => calibrationFigures({ store, id: `${at}-hints`, round: { round, ...each }, ...judged })),
   );
   const withAids = figures.filter((each) => each !== undefined);
   return {

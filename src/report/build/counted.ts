@@ -19,7 +19,7 @@ export interface Count {
   causes: BrokenCause[];
 }
 
-/** Those that calibrated an environment, round by round, without hints and easier instances first. */
+/** Those that calibrated an environment, round by round, without hints first. */
 export const calibrationBatches = (rounds: readonly SynthesisRound[]): RolloutSummary[] =>
   rounds.flatMap(({ calibrationRollouts, aided = [] }) =>
     [calibrationRollouts, ...aided.map((one) => one.calibrationRollouts)].filter((batch) => batch !== undefined),

@@ -5,7 +5,6 @@ import type { ArtifactRef } from '../../domain/artifacts';
 import { branchSchema } from '../../domain/environment';
 import { jsonText } from '../../domain/json-text';
 import type { Iteration, TrainingSummary } from '../../domain/iterations';
-import type { Aids } from '../../domain/synthesis-round';
 import type { Curve, ReportedIteration, ReportedTraining } from '../../domain/reported-training';
 import { taskMeans } from '../../rollout/read';
 import { byBranch } from './evidence';
@@ -35,10 +34,10 @@ export async function reportedTraining(o: {
   id: string;
   work: Work;
   level: Level;
-  /** Those that it trained with, if it did. */
-  aids?: Aids;
+  /** Share of each group's rollouts that were hinted. */
+  hints?: number;
 }): Promise<ReportedTraining> {
-  const { store, level, aids } = o;
+  const { store, level, hints = 0 } = o;
   const { training, iterations, best } = o.work;
   const id = `${o.id}.training`;
   const reported: ReportedIteration[] = [];
@@ -63,7 +62,7 @@ export async function reportedTraining(o: {
   const rollouts = training?.rollouts ?? last?.rollouts ?? 0;
   return {
     steps: training?.steps ?? last?.step ?? 0,
-    ...aids,
+    ...(hints > 0 && { hints }),
     rollouts: plainFigure({
       id: `${id}.rollouts`,
       value: rollouts,

@@ -3,7 +3,7 @@ import type { CalibrationBands } from '../../domain/campaign';
 import type { Figure } from '../../domain/figure';
 import type { ReportedCapability } from '../../domain/reported-capability';
 import type { BandFigures, CalibrationFigures } from '../../domain/reported-training';
-import { calibrationsOf, aidsText } from '../calibrations';
+import { calibrationsOf, hintsText } from '../calibrations';
 import { figureTitle } from '../figure-view';
 import { markup, type Markup } from '../markup';
 import { LABELS, line, linear, rowLabel, svg, text, type Scale } from './scale';
@@ -28,9 +28,9 @@ const conditions = (bands: CalibrationBands): Condition[] => [
   { name: 'informative', accepted: [bands.minInformative, 1], figure: (r) => r.informative },
 ];
 
-/** A round may have been calibrated several times: without hints, with them, with easier instances. */
+/** A round may have been calibrated several times: without hints and with them. */
 const isSame = (one: CalibrationFigures, other: CalibrationFigures): boolean =>
-  one.round === other.round && one.hints === other.hints && one.easier === other.easier;
+  one.round === other.round && one.hints === other.hints;
 
 const cellMarks = (marks: {
   rounds: readonly CalibrationFigures[];
@@ -45,7 +45,7 @@ const cellMarks = (marks: {
     if (figure.value === null) return [];
     const isKept = isSame(round, marks.kept);
     const kind = !isKept ? 'earlier' : round.accepted ? 'chosen' : 'refused';
-    const label = [`round ${round.round}, ${marks.condition.name}`, aidsText(round), round.judged?.text]
+    const label = [`round ${round.round}, ${marks.condition.name}`, hintsText(round), round.judged?.text]
       .filter(Boolean)
       .join(', ');
     return [

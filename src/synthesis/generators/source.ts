@@ -24,6 +24,7 @@ const FILES = [
   'environment',
 ];
 const FIRST_LINE = 'export const params = ';
+/** `easier` is called by nobody: it went from the contract (docs/synthesis.md), and a module's bytes are the key of all that was trained on it. */
 const LAST_LINE =
   'export const { describe, make, easier, start, step, reward, reference, solve, shortcuts, hint } = environmentOf(params);';
 

@@ -1,6 +1,6 @@
 /**
  * What was found of a module, in words for the model that mends it. Invariants: what to turn follows the method (step 2), by the bands that
- * were missed, with hints and easier instances where these were tried; a person's rejection is told as one.
+ * were missed, with hints where these were tried; a person's rejection is told as one.
  */
 import type { CalibrationReport } from '../../domain/calibration';
 import type { Measures } from '../../domain/measures';
@@ -27,9 +27,8 @@ const CONTRAST = [
   'give credit in more levels between 0 and 1, each for a step that some attempts take and others do not',
 ].map((way) => `- ${way};`);
 
-/** Where attempts without the hint succeed too seldom, and those with it too often; the same of easier instances. */
+/** Where attempts without the hint succeed too seldom, and those with it too often. */
 const LESS_HINT = 'let `hint(state)` say less: what kind of thing to watch for, and not what to do about it;';
-const LESS_EASY = 'let `easier(seed)` leave out less: more records, steps and constraints stay;';
 const BETWEEN =
   'make instances a little easier without it, so that it is needed less: fewer records, fewer steps, fewer rules at once;';
 
@@ -61,13 +60,8 @@ export function foundText({ findings, rejection, calibration, aided = [] }: Roun
   ].join('\n');
 }
 
-const again = ({ hints, easier }: AidedFeedback): string => {
-  const aids = [
-    ...(hints === undefined ? [] : [`\`hint(state)\` shown in ${percent(hints)} of the attempts`]),
-    ...(easier === undefined ? [] : [`${percent(easier)} of the instances as \`easier(seed)\` gives them`]),
-  ];
-  return `The instances were then attempted again, with ${aids.join(' and ')}`;
-};
+const again = ({ hints }: AidedFeedback): string =>
+  `The instances were then attempted again, with \`hint(state)\` shown in ${percent(hints)} of the attempts`;
 
 const figures = (report: CalibrationReport): string[] => [
   `Over all instances: ${measured(report)}.`,
@@ -92,7 +86,7 @@ export function adviceText({ findings, rejection, calibration, aided }: RoundFee
       'A policy that must not pay and does shows what the reward does not see: let the reward see it, or mix in twins on which it is wrong. Do not special-case the policy that was named.',
     ].join('\n');
   return [
-    ...waysWith(aided?.at(-1) ?? { calibration }),
+    ...(aided?.length ? waysWithHints(aided.at(-1)!.calibration.verdict) : ways[calibration.verdict]),
     '',
     'Turn one or two things, by as much as the figures are off; the capability stays what the environment is about.',
   ].join('\n');
@@ -108,16 +102,14 @@ const ways: Record<CalibrationReport['verdict'], string[]> = {
   accepted: ['Change as little as the above asks for.'],
 };
 
-/** Aids are tried only where attempts without them succeed too seldom. */
-function waysWith({ hints, easier, calibration: { verdict } }: AidedFeedback): string[] {
-  const aids = [...(hints === undefined ? [] : ['the hint']), ...(easier === undefined ? [] : ['easier instances'])];
-  const named = aids.join(' and ');
-  if (aids.length > 0 && verdict === 'too_easy')
+/** Hints are tried only where attempts without them succeed too seldom. */
+function waysWithHints(verdict: CalibrationReport['verdict']): string[] {
+  if (verdict === 'too_easy')
     return [
-      `Without ${named} it is too hard, and with ${aids.length > 1 ? 'both' : 'it'} too easy. Ways to bring the two nearer to each other, by what the figures say:`,
-      `- ${easier === undefined ? LESS_HINT : LESS_EASY}`,
+      'Without the hint it is too hard, and with it too easy. Ways to bring the two nearer to each other, by what the figures say:',
+      `- ${LESS_HINT}`,
       `- ${BETWEEN}`,
     ];
-  if (aids.length > 0 && verdict === 'too_hard') return [`Even with ${named} it is too hard. ${EASIER_BY}`, ...EASIER];
+  if (verdict === 'too_hard') return [`Even with the hint it is too hard. ${EASIER_BY}`, ...EASIER];
   return ways[verdict];
 }
