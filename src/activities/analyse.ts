@@ -5,7 +5,6 @@ import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { requireDifference } from '../domain/behaviour';
 import { discoverySchema, labelPassSchema, selectionSchema, type LabelPass } from '../domain/capability';
-import { combinedSchema, compositeOf } from '../domain/composite';
 import type { Environment } from '../domain/environment';
 import { kindOf, type KindSpec } from '../domain/kind';
 import type { ScoredRollout } from '../domain/rollout';
@@ -21,7 +20,7 @@ export function createAnalysis({
   store,
   environments,
   kinds,
-}: Dependencies): Pick<AnalysisActivities, 'discover' | 'label'> & Pick<ControlActivities, 'select' | 'combine'> {
+}: Dependencies): Pick<AnalysisActivities, 'discover' | 'label'> & Pick<ControlActivities, 'select'> {
   const open = async (spec: KindSpec): Promise<Analyst> => kindOf(kinds.analysts, spec).open(spec, undefined);
   const candidatesOf = (ref: ArtifactRef) => readJson(store, ref, discoverySchema).then(({ candidates }) => candidates);
 
@@ -44,8 +43,7 @@ export function createAnalysis({
         const work = asking({ ...payer, store, title: 'discover candidates' });
         return analyst.discover({ rollouts, quotable, description, rule, seed, ...work });
       });
-      const { pairs } = await readJson(store, found, discoverySchema);
-      return { ref: found, selects: analyst.selects, ...(pairs && { pairs }) };
+      return { ref: found, selects: analyst.selects };
     },
 
     async label({ target, analyst: spec, rollouts, candidates: ref, pass, seed, ...payer }) {
@@ -78,21 +76,6 @@ export function createAnalysis({
           return selected && candidate ? [{ candidate, votes }] : [];
         }),
       };
-    },
-
-    async combine({ target, rule, rollouts, labels, selected }) {
-      const environment = await environments.get(target);
-      const { version } = await environment.describe();
-      const key = `composite/${digest({ form: '2', rule, rollouts, labels, selected, version })}`;
-      const ref = await keptJson(store, { key, producer: 'combine', inputs: [rollouts, ...labels] }, async () => {
-        const combined = compositeOf({ passes: await passesOf(labels), selected, rule });
-        if ('none' in combined) return combined;
-        const { composite } = combined;
-        const quotable = await quotableOf({ store, environment, rollouts: await readScored({ store, ref: rollouts }) });
-        const examples = composite.candidate.examples.filter((id) => quotable.has(id)).slice(0, rule.evidence);
-        return { composite: { ...composite, candidate: { ...composite.candidate, examples } } };
-      });
-      return readJson(store, ref, combinedSchema);
     },
   };
 }

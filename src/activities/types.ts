@@ -4,8 +4,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { BaseCheck } from '../domain/base-check';
 import type { CalibrationReport } from '../domain/calibration';
 import type { CalibrationBands, Campaign, SelectionRule, Training } from '../domain/campaign';
-import type { Candidate, Lacking, Pair } from '../domain/capability';
-import type { Combined } from '../domain/composite';
+import type { Candidate, Lacking } from '../domain/capability';
 import type { EnvironmentSpec } from '../domain/environment-spec';
 import type { Identity, KindSpec } from '../domain/kind';
 import type { Budget, LanguageModelSpec } from '../domain/language-model';
@@ -121,14 +120,6 @@ export interface ControlActivities {
     /** Absent: all candidates are selected outright. */
     labels?: ArtifactRef[];
   }): Promise<{ ref: ArtifactRef; selected: SelectedCapability[] }>;
-  /** Looks for capabilities that failures need together. `selected`: as they were approved. */
-  combine(input: {
-    target: EnvironmentSpec;
-    rule: SelectionRule;
-    rollouts: ArtifactRef;
-    labels: ArtifactRef[];
-    selected: Lacking[];
-  }): Promise<Combined>;
   /** `unlike`: the target, of whose test tasks the instances must not say the texts. */
   selfTest(input: { module: ArtifactRef; unlike: EnvironmentSpec }): Promise<SelfTest>;
   /** The modules of a folder, by the names of their files. */
@@ -187,7 +178,7 @@ export interface AnalysisActivities {
       rollouts: ArtifactRef;
       seed: number;
     },
-  ): Promise<{ ref: ArtifactRef; selects: 'by labels' | 'outright'; pairs?: Pair[] }>;
+  ): Promise<{ ref: ArtifactRef; selects: 'by labels' | 'outright' }>;
   label(
     input: Payer & {
       target: EnvironmentSpec;

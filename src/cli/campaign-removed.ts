@@ -8,10 +8,14 @@ export const removed: readonly { path: string; value?: string; why: string }[] =
   {
     path: 'arms[].kind',
     value: 'trace_then_joint',
-    why: 'composites.environment: mixed is the same (docs/decisions/training-from-a-sum.md)',
+    why: 'composites.share does the same (docs/decisions/training-from-a-sum.md)',
   },
   { path: 'router.learnedWeights', why: `${UNPAID} (docs/decisions/routing.md)` },
   { path: 'calibration.easierShare', why: 'no environment was ever accepted with them (docs/decisions/removed.md)' },
+  {
+    path: 'composites.environment',
+    why: '`mixed` is what there is; `written` paid nothing (docs/decisions/removed.md)',
+  },
   { path: 'evaluation.plainRequests', why: 'no policy ever collapsed (docs/decisions/removed.md)' },
 ];
 

@@ -185,17 +185,11 @@ export const campaignFields = z.strictObject({
   approval: approvalRuleSchema,
   calibration: calibrationBandsSchema,
   training: trainingSchema,
-  /** One more adapter for capabilities that failures need together, trained from the sum of theirs. */
+  /** One more adapter, trained from the sum of the others on their environments mixed. */
   composites: z
     .strictObject({
       /** Of all training rollouts of the selected capabilities, what it takes; 0: there is none. */
-      share: z
-        .number()
-        .min(0)
-        .lt(1)
-        .default(1 / 3),
-      /** `written`: one for what failures need together; `mixed`: those of all selected capabilities, in turns. */
-      environment: z.enum(['written', 'mixed']).default('written'),
+      share: z.number().min(0).lt(1).default(0),
     })
     .prefault({}),
   validation: z

@@ -20,11 +20,7 @@ export const citationSchema = z.object({
 });
 export type Citation = z.infer<typeof citationSchema>;
 
-/** Capabilities that are needed together, two at a time. */
-export const pairSchema = z.object({ names: z.tuple([z.string(), z.string()]), share: z.number() });
-export type Pair = z.infer<typeof pairSchema>;
-
-/** Of a composite: a pair, or all of them where their environments are mixed. */
+/** Of a composite: the capabilities whose environments are mixed. */
 export const partSchema = z.object({ names: z.array(z.string()).min(2), share: z.number() });
 export type Part = z.infer<typeof partSchema>;
 
@@ -57,8 +53,6 @@ export type Fault = z.infer<typeof faultSchema>;
 export const discoverySchema = z.object({
   candidates: z.array(candidateSchema),
   faults: z.array(faultSchema),
-  /** What failures need together, where that was found beside the candidates: else it is found from labels. */
-  pairs: z.array(pairSchema).optional(),
 });
 export type Discovery = z.infer<typeof discoverySchema>;
 

@@ -35,11 +35,7 @@ export async function selectionStage(run: Run): Promise<void> {
   const { config, status, found } = run;
   const { name: campaign, budget, target, analyst, selection: rule, seed } = config;
   const rollouts = required(found.baseRollouts).ref;
-  const {
-    ref: candidates,
-    selects,
-    pairs,
-  } = await status.gate.step(() =>
+  const { ref: candidates, selects } = await status.gate.step(() =>
     analysis(config, 'discover candidate capabilities').discover({
       ...{ campaign, budget, target, analyst, rule, rollouts, seed },
     }),
@@ -55,7 +51,7 @@ export async function selectionStage(run: Run): Promise<void> {
     status.detail('selection', (capabilities.map((s) => s.candidate.name).join(', ') || 'nothing selected') + failed);
   say(selected);
   const approved = await approvedSelection(run, { candidates, labels, failedPasses, selection: ref, selected });
-  found.selection = await withComposite(run, approved, pairs);
+  found.selection = withComposite(run, approved);
   const { composite } = found.selection;
   if (composite) requireOtherNames(run, [composite]);
   say([...approved.selected, ...(composite ? [composite] : [])]);

@@ -3,48 +3,23 @@
  * that it can't be trained is a row of the report, and takes nothing from its parts.
  */
 import { workflowInfo } from '@temporalio/workflow';
-import type { ArtifactRef } from '../domain/artifacts';
-import type { Candidate, Lacking, Pair } from '../domain/capability';
-import { mixtureOf, partNames, restrictedTo, statedComposite, type Combined } from '../domain/composite';
+import type { Candidate, Lacking } from '../domain/capability';
+import { mixtureOf, partNames } from '../domain/composite';
 import type { EndedCapability, SelectionResult } from '../domain/results';
 import type { CapabilityInput } from './capability';
 import { workflowIds } from './messages';
-import { required, type Run } from './run';
+import type { Run } from './run';
 import { startCapability } from './start-child';
-import { control } from './steps';
 import type { TrainedModules } from './trained-module';
 
 /** The selection with the composite of what was selected, or with why there is none; as it is where none is wanted. */
-export async function withComposite(
-  run: Run,
-  selection: SelectionResult,
-  pairs: readonly Pair[] | undefined,
-): Promise<SelectionResult> {
-  const { selected, labels } = selection;
+export function withComposite(run: Run, selection: SelectionResult): SelectionResult {
+  const { selected } = selection;
   if (run.config.composites.share === 0 || selected.length === 0) return selection;
-  const lacking = selected.map(({ candidate: { name, definition } }) => ({ name, definition }));
-  const combined = await (run.config.composites.environment === 'mixed'
-    ? mixtureOf(lacking)
-    : pairs
-      ? statedComposite({ pairs, selected: lacking })
-      : combinedBy(run, labels, lacking));
+  const combined = mixtureOf(selected.map(({ candidate: { name, definition } }) => ({ name, definition })));
   return 'none' in combined
     ? { ...selection, noComposite: combined.none }
     : { ...selection, composite: combined.composite };
-}
-
-async function combinedBy(run: Run, labels: ArtifactRef[], selected: Lacking[]): Promise<Combined> {
-  const { config, status, found } = run;
-  if (labels.length === 0) return { none: 'nothing was labeled: it is not known what failures need together' };
-  return status.gate.step(() =>
-    control(config, 'look for capabilities that failures need together').combine({
-      target: config.target,
-      rule: config.selection,
-      rollouts: required(found.baseRollouts).ref,
-      labels,
-      selected,
-    }),
-  );
 }
 
 interface Part {
@@ -76,11 +51,10 @@ export async function startComposite(
   const own = parts.filter((part) => names.includes(part.candidate.name));
   const ended = await Promise.all(own.map(async (part) => ({ ...part, ...(await part.ended) })));
   const known: Lacking[] = ended.flatMap(({ trained, candidate }) => (trained ? [candidate] : []));
-  const candidate = composite.mixed ? mixtureWith(known) : restrictedTo(composite, known);
+  const candidate = mixtureWith(known);
   if (!candidate) {
     const missing = ended.filter(({ trained }) => !trained).map((part) => part.name);
-    const less = composite.mixed ? 'fewer than two of it have an adapter' : 'no pair of it has two adapters';
-    return notStarted(`${less}: ${missing.join(', ')} ended without one`);
+    return notStarted(`fewer than two of it have an adapter: ${missing.join(', ')} ended without one`);
   }
   const needed = ended.filter((part) => partNames(candidate).includes(part.name));
   const adapters = needed.flatMap((part) => part.trained?.best.policy.adapters ?? []);
@@ -92,7 +66,7 @@ export async function startComposite(
     candidate,
     others,
     start: { base: prepared.base, adapters },
-    ...(composite.mixed && { mixes: mixedFrom(needed) }),
+    mixes: mixedFrom(needed),
   });
 }
 

@@ -250,67 +250,6 @@ test('an environment is written anew where other capabilities are selected besid
   expect(told).toEqual([[], others]);
 });
 
-describe('a composite', () => {
-  const names = ['tell_the_price', 'refuse_politely'] as const;
-  const selected = names.map((name) => ({ name, definition: `Does ${name}.` }));
-  const lists = (lacking: string[], present: string[]) => ({
-    ...{ lacking_failed: lacking, present_failed: present, na_failed: [] },
-    ...{ lacking_passed: [], present_passed: [], na_passed: ['p'] },
-  });
-
-  /** Tasks of the shop: what the user says first is a test task's text in `leaking` alone. */
-  async function labeled(key: string) {
-    const [test] = await (await environments.get(target)).tasks('test');
-    const episode = await (await environments.get(target)).reset({ id: test!.id, seed: 0 });
-    const { messages } = episode.start;
-    await episode.close();
-    const user = messages.find(({ role }) => role === 'user')!;
-    const records = ['clean', 'leaking'].map((name) => ({
-      ...scoredRollout({ name, task: name, reward: 0 }),
-      messages: [name === 'leaking' ? user : { role: 'user', content: 'something else' }],
-    }));
-    const body = records.map((record) => `${JSON.stringify(record)}\n`).join('');
-    const stored = { producer: 'test', inputs: [], mediaType: 'application/jsonl' };
-    const keys = records.map((record) => record.key);
-    const pass = {
-      attempt: 0,
-      totals: { total_failed: 2, total_passed: 1 },
-      labels: { [names[0]]: lists(keys, []), [names[1]]: lists([], keys) },
-    };
-    return {
-      keys,
-      rollouts: await store.put({ key: `rollouts/${key}`, body, ...stored }),
-      labels: [await store.put({ key: `labels/${key}`, body: JSON.stringify(pass), ...stored })],
-    };
-  }
-
-  test('is found in the passes and quotes no test task', async () => {
-    const { rollouts, labels, keys } = await labeled('quoting');
-    const input = { target, rule, rollouts, labels, selected };
-    const found = await run(activities().combine, input);
-    expect(found).toMatchObject({
-      composite: {
-        counted: { failures: 2, of: 2 },
-        candidate: { parts: [{ names, share: 1 }], examples: keys.slice(0, 1) },
-      },
-    });
-    // In the words that they were approved with.
-    const reworded = selected.map((one) => ({ ...one, definition: 'Otherwise.' }));
-    expect(await run(activities().combine, { ...input, selected: reworded })).toMatchObject({
-      composite: { candidate: { definition: expect.stringContaining('Otherwise.') } },
-    });
-  });
-
-  test('or why there is none', async () => {
-    const { rollouts, labels } = await labeled('none');
-    expect(await run(activities().combine, { target, rule, rollouts, labels, selected: selected.slice(0, 1) })).toEqual(
-      {
-        none: 'fewer than two capabilities are selected',
-      },
-    );
-  });
-});
-
 test.each(['\n', '\r', '\u2028', '\u2029'])(
   'a rationale stays a comment, whatever ends its lines (%j)',
   async (end) => {

@@ -100,17 +100,6 @@ describe('the given analyst', () => {
     );
   });
 
-  it('gives the pairs of its file, which are a part of what it is known by', async () => {
-    const pairs = [{ names: ['check_status', 'ask_user'], share: 2 }];
-    const analyst = await open({ fields: { capabilities, pairs } });
-    expect(analyst.selects).toBe('outright');
-    expect((await analyst.discover(discover())).pairs).toEqual(pairs);
-    expect((await analyst.discover(discover())).candidates).toHaveLength(2);
-    const without = await open({ fields: { capabilities } });
-    expect(await without.discover(discover())).not.toHaveProperty('pairs');
-    expect(without.identity).not.toEqual(analyst.identity);
-  });
-
   it('is known by what its files hold, not by where they lie', async () => {
     const identity = async (input: Parameters<typeof open>[0]) => (await open(input)).identity;
     const one = await identity(labeled);
@@ -138,7 +127,6 @@ describe('the given analyst', () => {
     expect(withLabels.unsuited?.(description, rule)).toMatch(/holds 2 files, not 10; set selection\.passes to 2$/);
   });
 
-  const pairsOf = (...names: string[][]) => ({ capabilities, pairs: names.map((one) => ({ names: one, share: 1 })) });
   const named = (name: unknown) => ({ capabilities: [{ name, definition: 'd' }] });
   it.each<[string, Parameters<typeof open>[0], RegExp]>([
     [
@@ -165,31 +153,6 @@ describe('the given analyst', () => {
       'a name twice',
       { fields: { capabilities: [...capabilities, capabilities[0]] } },
       /json: capabilities\.2\.name is "ask_user" a second time; give/,
-    ],
-    [
-      'pairs beside labels',
-      { ...labeled, fields: { ...labeled.fields, pairs: [{ names: ['ask_user', 'check_status'], share: 1 }] } },
-      /given\.json: pairs are given beside labels, .*; leave one out$/,
-    ],
-    [
-      'a pair of what it does not have',
-      { fields: pairsOf(['ask_user', 'be_polite']) },
-      /pairs\.0\.names has "be_polite", which capabilities lacks; add it there$/,
-    ],
-    [
-      'a pair of one capability',
-      { fields: pairsOf(['ask_user', 'ask_user']) },
-      /pairs\.0\.names is ask_user and ask_user, one capability; name two, each pair once$/,
-    ],
-    [
-      'a pair twice',
-      { fields: pairsOf(['ask_user', 'check_status'], ['check_status', 'ask_user']) },
-      /pairs\.1\.names is check_status and ask_user, as pairs\.0 is; name two, each pair once$/,
-    ],
-    [
-      'a pair without a share',
-      { fields: { capabilities, pairs: [{ names: ['ask_user', 'check_status'], share: 0 }] } },
-      /pairs\.0\.share is 0: /,
     ],
     [
       'a folder that is not there',

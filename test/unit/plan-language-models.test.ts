@@ -47,11 +47,9 @@ describe('the plan', () => {
       labels: [10, 13],
     });
     expect(asked({ analyst: model({ contextTokens: 40_000, maxTokens: 10_000 }) }).labels).toEqual([100, 213]);
-    // At most five rounds of each, and of a composite.
-    expect(asked({ synthesizer: model() })).toEqual({ environments: [3 * 2, Math.round(20 * 2 * 1.25)] });
-    expect(asked({ synthesizer: model({ attacks: 0 }) })).toEqual({ environments: [3, 25] });
-    const alone = { synthesizer: model({ attacks: 0 }), composites: { share: 0 } };
-    expect(asked(alone)).toEqual({ environments: [3, 19] });
+    // At most five rounds of each.
+    expect(asked({ synthesizer: model() })).toEqual({ environments: [3 * 2, Math.round(15 * 2 * 1.25)] });
+    expect(asked({ synthesizer: model({ attacks: 0 }) })).toEqual({ environments: [3, 19] });
     expect(planOf({})).toMatchObject({ questions: [] });
     expect(planOf({})).not.toHaveProperty('budget');
   });

@@ -2,8 +2,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readGivenFile } from '../../src/analyst/given/file';
-import type { Candidate } from '../../src/domain/capability';
-import { compositeOf, statedComposite } from '../../src/domain/composite';
 import { analyseRecorded, discoverRecorded, readEvaluation } from '../support/analyse-recorded';
 import { readTruth } from '../support/fixture-truth';
 import { recordedFolder } from '../support/recorded-set';
@@ -33,22 +31,6 @@ it.each(sets)('%s: selects what was planted and nothing else, with labels that a
   const selected = Object.values(score.capabilities).filter((one) => one.selected);
   expect(selected).toHaveLength(many);
   for (const { kappaLacking } of selected) expect(kappaLacking).toBeGreaterThan(0.6);
-});
-
-it('the pairs of campaigns/real.yaml are those that the labels give', async () => {
-  const { selection: rule } = readEvaluation('instructions');
-  const { passes, selection, discovery } = await analyseRecorded({ set: 'instructions' });
-  const names = selection.capabilities.flatMap(({ name, selected }) => (selected ? [name] : []));
-  const selected = discovery.candidates.filter(({ name }) => names.includes(name));
-  const file = join(recordedFolder, '..', '..', 'campaigns', 'real', 'capabilities.yaml');
-  const { capabilities, pairs = [] } = await readGivenFile(file);
-  expect(capabilities.map(({ name }) => name).sort()).toEqual([...names].sort());
-  const [found, given] = [compositeOf({ passes, selected, rule }), statedComposite({ pairs, selected })];
-  if ('none' in found || 'none' in given) throw new Error(JSON.stringify([found, given]));
-  expect(found.composite.counted).toEqual({ failures: 56, of: 195 });
-  const shares = ({ parts = [] }: Candidate) =>
-    new Map(parts.map(({ names: pair, share }) => [[...pair].sort().join(), share.toFixed(9)]));
-  expect(shares(given.composite.candidate)).toEqual(shares(found.composite.candidate));
 });
 
 it.each(['trained', 'two'])(

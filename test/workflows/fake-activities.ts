@@ -105,7 +105,6 @@ export function fakeActivities(replaced: Partial<Activities> = {}): {
       ref: artifact('selection'),
       selected: candidates.map((candidate) => ({ candidate, votes: 10 })),
     }),
-    combine: async () => ({ none: 'nothing is needed together' }),
     synthesize: async ({ candidate, round }) => artifact(`${candidate.name}-${round}`),
     selfTest: async () => ({ passed: true, findings: [] }),
     takeModules: async () => ['one', 'two'].map((name) => ({ file: `${name}.js`, module: artifact(name) })),

@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { capabilityNameSchema, type Candidate, type LabelPass, type Pair } from '../../domain/capability';
+import { capabilityNameSchema, type Candidate, type LabelPass } from '../../domain/capability';
 import { OutsideFailure, reasonOf } from '../../domain/failures';
 import { readLabelFiles, type LabelFile } from '../label-files';
 
@@ -22,31 +22,23 @@ const fileSchema = z.strictObject({
     .min(1),
   /** Folder with run_NN.json; relative to the file. */
   labels: z.string().min(1).optional(),
-  /** What failures need together: each pair with its share among those that need two at once. */
-  pairs: z
-    .array(z.strictObject({ names: z.tuple([z.string(), z.string()]), share: z.number().positive() }))
-    .min(1)
-    .optional(),
 });
 
 export interface GivenFile {
   capabilities: Candidate[];
   /** Absent: the capabilities are selected outright. */
   labels?: { folder: string; passes: LabelPass[] };
-  /** Not beside labels. */
-  pairs?: Pair[];
 }
 
 const SHAPE = 'see docs/analysis.md for the shape';
 
 export async function readGivenFile(file: string): Promise<GivenFile> {
-  const { capabilities, labels, pairs } = parseFields(file, await readYaml(file));
+  const { capabilities, labels } = parseFields(file, await readYaml(file));
   const names = capabilities.map(({ name }) => name);
   const twice = names.findIndex((name, n) => names.indexOf(name) !== n);
   if (twice >= 0)
     throw badInput(`${file}: capabilities.${twice}.name is "${names[twice]}" a second time; give each its own name`);
-  if (pairs) checkPairs({ file, names, pairs, labels });
-  if (labels === undefined) return { capabilities, ...(pairs && { pairs }) };
+  if (labels === undefined) return { capabilities };
   const folder = resolve(dirname(file), labels);
   const files = await readLabelFiles({ folder, field: `${file}: labels` });
   for (const one of files) checkNames({ file, names, ...labelNames(one) });
@@ -84,23 +76,6 @@ function parseFields(file: string, fields: unknown): z.infer<typeof fileSchema> 
 }
 
 const labelNames = ({ file, pass }: LabelFile) => ({ labelFile: file, labeled: Object.keys(pass.labels) });
-
-function checkPairs(o: { file: string; names: string[]; pairs: Pair[]; labels: string | undefined }): void {
-  const { file, names, pairs, labels } = o;
-  if (labels !== undefined)
-    throw badInput(`${file}: pairs are given beside labels, which tell what failures need together; leave one out`);
-  for (const [n, pair] of pairs.entries()) {
-    const [first, second] = pair.names;
-    const unknown = pair.names.find((name) => !names.includes(name));
-    if (unknown !== undefined)
-      throw badInput(`${file}: pairs.${n}.names has "${unknown}", which capabilities lacks; add it there`);
-    const before = pairs.findIndex((one) => one.names.includes(first) && one.names.includes(second));
-    if (first === second || before < n)
-      throw badInput(
-        `${file}: pairs.${n}.names is ${first} and ${second}, ${first === second ? 'one capability' : `as pairs.${before} is`}; name two, each pair once`,
-      );
-  }
-}
 
 function checkNames(at: { file: string; names: string[]; labelFile: string; labeled: string[] }): void {
   const { file, names, labelFile, labeled } = at;

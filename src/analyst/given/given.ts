@@ -1,5 +1,5 @@
 /**
- * The given analyst: capabilities that somebody else found, in a file, with the labels of their passes, or the pairs that are needed
+ * The given analyst: capabilities that somebody else found, in a file, with the labels of their passes, are needed
  * together, or neither. Invariant: its identity holds what the files hold, or digests of it, so that an edited file is another analyst and a
  * moved one is not.
  */
@@ -19,11 +19,10 @@ export const given = defineKind({
 });
 
 async function openGiven(file: string, { kind, version }: Identity): Promise<Analyst> {
-  const { capabilities, labels, pairs } = await readGivenFile(file);
+  const { capabilities, labels } = await readGivenFile(file);
   const options = {
     capabilities: digest(capabilities),
     ...(labels && { labels: digest(labels.passes) }),
-    ...(pairs && { pairs }),
   };
   return {
     identity: { kind, version, options },
@@ -41,7 +40,7 @@ async function openGiven(file: string, { kind, version }: Identity): Promise<Ana
     async discover({ quotable }) {
       const quoted = (keys: string[]) => keys.filter((key) => quotable.has(key));
       const candidates = capabilities.map((one) => ({ ...one, examples: quoted(one.examples) }));
-      return { candidates, faults: [], ...(pairs && { pairs }) };
+      return { candidates, faults: [] };
     },
 
     async label({ pass }) {

@@ -57,9 +57,7 @@ export function plannedRollouts({
   const shared = sharedSteps({ ...training, selected: capabilities, share: campaign.composites.share });
   // Of a composite on environments mixed the target's tasks choose the iteration.
   const ofComposite =
-    campaign.composites.environment === 'mixed'
-      ? 2 * validation.seeds + (checkpoints(shared.composite, training.checkpointEvery) + 1) * tasks.heldOut
-      : onSeeds(shared.composite) + 2 * tasks.heldOut;
+    2 * validation.seeds + (checkpoints(shared.composite, training.checkpointEvery) + 1) * tasks.heldOut;
   const combinedHeldOut =
     (capabilities * onSeeds(shared.each) + onTarget * tasks.heldOut + ofComposite) * validation.trials;
   const policies = 1 + capabilities;
@@ -73,7 +71,7 @@ export function plannedRollouts({
       ...counted('capabilities', 'calibration', 0),
       rollouts: {
         low: capabilities * round,
-        high: (capabilities + writtenComposites(campaign, capabilities)) * (round + hinted) * calibration.maxRounds,
+        high: capabilities * (round + hinted) * calibration.maxRounds,
       },
     },
     { ...counted('capabilities', 'training', budget + sum('training')), kind: 'training' },
@@ -100,10 +98,6 @@ export function compositesOf({ composites, training }: Campaign, capabilities: n
   const { composite } = sharedSteps({ ...training, selected: capabilities, share: composites.share });
   return capabilities > 1 && composite > 0 ? 1 : 0;
 }
-
-/** Those of them that an environment is written and calibrated for. */
-export const writtenComposites = (campaign: Campaign, capabilities: number): number =>
-  campaign.composites.environment === 'written' ? compositesOf(campaign, capabilities) : 0;
 
 /** A trainer saves every so many steps and at its end. */
 const checkpoints = (steps: number, every: number): number => Math.ceil(steps / every);

@@ -10,7 +10,7 @@ import { promptSearchFields } from '../../domain/prompt-search';
 import { costOf, tokensOf } from '../../language-model/costs';
 import { languageModelsOf } from '../checks/language-models';
 import { registry, type Registry } from '../../registry';
-import { writtenComposites, type Range } from './counts';
+import type { Range } from './counts';
 import type { TrajectoryTokens } from './trajectories';
 
 export interface PlannedQuestions {
@@ -123,7 +123,7 @@ function ofAnalyst({
 }
 
 function ofSynthesizer({ campaign, capabilities, description, attacks }: Means): Asked {
-  const all = capabilities + writtenComposites(campaign, capabilities);
+  const all = capabilities;
   const rounds = { low: capabilities, high: all * campaign.calibration.maxRounds };
   const attacked = attacks > 0 ? 1 : 0;
   const fixed = PROMPT_TOKENS + targetTokens(description);

@@ -55,9 +55,7 @@ const composites = (campaign: Campaign, capabilities: number): string[] =>
   compositesOf(campaign, capabilities) === 0
     ? []
     : [
-        (campaign.composites.environment === 'mixed'
-          ? 'composite: one more adapter, on the environments mixed, in the upper ends; it takes '
-          : 'composite: one more environment and adapter, in the upper ends; if failures need two at once it takes ') +
+        'composite: one more adapter, on the environments mixed, in the upper ends; it takes ' +
           `about ${shortPercent(campaign.composites.share)} of their training rollouts (composites.share, to whole checkpoints)`,
       ];
 

@@ -15,7 +15,6 @@ const doing: Record<Activity, string> = {
   discover: 'looking for capabilities',
   label: 'labeling trajectories',
   select: 'selecting capabilities',
-  combine: 'looking for what is needed together',
   synthesize: 'writing the environment',
   selfTest: 'testing the environment',
   calibrate: 'holding the rewards against the bands',
