@@ -71,7 +71,8 @@ test('three own faults in a row, soon after their beginning, say why', async () 
 });
 
 test('a worker that ends so is started again after a minute, then later and later, and never given up', () => {
-  const ending = endingOf(3, null);
+  expect(endingOf(3, null).faulty).toBeUndefined();
+  const ending = endingOf(3, null, true);
   expect(ending).toMatchObject({ killed: false, faulty: true });
   const deaths = new Deaths(restartPolicy);
   const delays = Array.from({ length: 8 }, () => deaths.next({ ...ending, uptimeMs: 30_000, diskIsFull: false }));

@@ -32,7 +32,7 @@ export interface Ending {
   faulty?: boolean;
 }
 
-/** Exit code of such a worker. */
+/** Exit code of such a worker; of any other program it is a crash like others. */
 const FAULTY = 3;
 /** It is tried again, but not so often that it fails what waits for it. */
 const FAULTY_DELAY_MS = 60_000;
@@ -43,10 +43,10 @@ const crashSignals: NodeJS.Signals[] = ['SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGILL'
 /** In order, or as a shell says HUP, INT, KILL and TERM: a service ends so only when it is asked to. */
 const killCodes = [0, 129, 130, 137, 143];
 
-export const endingOf = (code: number | null, signal: NodeJS.Signals | null): Ending =>
+export const endingOf = (code: number | null, signal: NodeJS.Signals | null, stopsWhenFaulty = false): Ending =>
   signal
     ? { cause: `ended by ${signal}`, killed: !crashSignals.includes(signal) }
-    : code === FAULTY
+    : code === FAULTY && stopsWhenFaulty
       ? { cause: `exit code ${FAULTY}: it failed all that it took, as its log says`, killed: false, faulty: true }
       : { cause: `exit code ${code}`, killed: killCodes.includes(code ?? -1) };
 

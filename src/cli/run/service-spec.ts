@@ -11,4 +11,6 @@ export interface ServiceSpec {
   readySeconds: number;
   /** How long it may take to end by itself after SIGTERM. */
   graceSeconds: number;
+  /** Whether it ends itself, with an exit code of its own, when it fails all that it takes. */
+  stopsWhenFaulty?: boolean;
 }

@@ -124,7 +124,7 @@ export class Service {
         resolve();
       };
       child.once('error', (error) => end({ cause: error.message, killed: false }));
-      child.once('exit', (code, signal) => end(endingOf(code, signal)));
+      child.once('exit', (code, signal) => end(endingOf(code, signal, this.spec.stopsWhenFaulty)));
     });
     this.hooks.onChange();
   }

@@ -148,6 +148,7 @@ export function workerService(worker: {
     isReady: (output) => output.some((line) => line.startsWith('{') && /"type"\s*:\s*"ready"/.test(line)),
     readySeconds: WORKER_READY_SECONDS,
     graceSeconds: WORKER_GRACE_SECONDS,
+    stopsWhenFaulty: true,
   };
 }
 
