@@ -25,6 +25,9 @@ import { defineKind } from '../../src/domain/kind';
 import { registry } from '../../src/registry';
 import { refuse, startDialectServer } from '../support/dialect-server';
 
+// Some of them start the trainer's Python several times, and torch in it: seconds each, and more on busy cores.
+jest.setTimeout(180_000);
+
 const temporary = () => mkdtempSync(join(tmpdir(), 'doctor-'));
 const campaign = (over: Partial<Campaign> & { model?: string; url?: string } = {}) => {
   const { model = temporary(), url, ...fields } = over;

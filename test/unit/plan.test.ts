@@ -21,6 +21,9 @@ import { completeReport } from '../../src/report/render';
 import { setColumns } from '../support/columns';
 import { figure, reportFixture } from '../support/report-fixture';
 
+// What a plan says of disk comes from the trainer's Python, which starts torch: seconds each time, and more on busy cores.
+jest.setTimeout(180_000);
+
 const shipped = (name: string) =>
   loadCampaign({ file: join(resolve(__dirname, '../..'), 'campaigns', `${name}.yaml`) });
 const home = homeAt(mkdtempSync(join(tmpdir(), 'plan-')));
