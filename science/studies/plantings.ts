@@ -4,7 +4,7 @@ import { selectionRuleSchema } from '../../src/domain/campaign';
 import { createShop } from '../../src/environments/shop';
 import { SKILLS, type Skill } from '../../src/environments/shop/tasks';
 import { noLedger } from '../../test/support/no-ledger';
-import { rollouts } from '../../test/unit/analyst-simulation';
+import { rollouts } from '../../test/unit/analyst/simulation';
 import { baseWith, shipped, type Base } from '../bases';
 import { Interrupted } from '../processes';
 import { shareText, sourcesText, table } from '../markdown';

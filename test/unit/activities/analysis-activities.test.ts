@@ -1,0 +1,320 @@
+/** The activities of analysis and synthesis over injected kinds: keys that carry the maker, and nothing that is computed twice. */
+import type { ApplicationFailure } from '@temporalio/common';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { createAnalysis } from '../../../src/activities/analyse';
+import { mapped, type Dependencies } from '../../../src/activities/context';
+import { EnvironmentPool } from '../../../src/activities/environments';
+import { createSynthesis } from '../../../src/activities/synthesise';
+import type { Analyst, AnalystKind, DiscoverInput } from '../../../src/analyst/analyst';
+import { keepRollouts, SEED } from '../../../src/cli/analyse/kept';
+import { createWatch } from '../../../src/cli/analyse/watch';
+import { findCapabilities } from '../../../src/cli/analyse/work';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import type { ArtifactRef } from '../../../src/domain/artifacts';
+import { selectionRuleSchema } from '../../../src/domain/campaign';
+import { selectionSchema, type Lacking, type LabelPass } from '../../../src/domain/capability';
+import { OutsideFailure, type FailureType } from '../../../src/domain/failures';
+import { defineKind, kindOf } from '../../../src/domain/kind';
+import type { ScoredRollout } from '../../../src/domain/rollout';
+import { registry } from '../../../src/registry';
+import type { Synthesizer, SynthesizerKind } from '../../../src/synthesis/synthesizer';
+import { noLedger } from '../../support/no-ledger';
+import { scoredRollout } from '../../support/scored-rollout';
+
+const home = mkdtempSync(join(tmpdir(), 'analysis-'));
+const store = openFolderStore(join(home, 'artifacts'));
+const target = { kind: 'builtin', name: 'shop' };
+const rule = selectionRuleSchema.parse({ passes: 3, votes: 2 });
+const candidate = { name: 'tell_the_price', definition: 'Tells the price.', examples: [] };
+const environments = new EnvironmentPool(store, registry.environments);
+const calls: string[] = [];
+let labels: LabelPass;
+let ignoresSeed: true | undefined;
+let onDiscover: (input: DiscoverInput) => Promise<void>;
+let rollouts: ArtifactRef;
+let rationale: string;
+/** The other capabilities that the synthesizer was told of. */
+const told: (readonly Lacking[])[] = [];
+
+const analystKind = (version: string): AnalystKind =>
+  defineKind({
+    kind: 'counting',
+    version,
+    options: { word: z.string().default('x') },
+    open: (_, identity): Analyst => ({
+      identity,
+      selects: 'by labels',
+      ...(ignoresSeed && { ignoresSeed }),
+      discover: async (input) => {
+        calls.push('discover');
+        await onDiscover(input);
+        input.progress(1, 1);
+        return { candidates: [candidate], faults: [] };
+      },
+      label: async ({ pass }) => {
+        calls.push(`label ${pass}`);
+        return labels;
+      },
+    }),
+  });
+const synthesizerKind: SynthesizerKind = defineKind({
+  kind: 'counting',
+  version: '1',
+  options: {},
+  open: (_, identity): Synthesizer => ({
+    identity,
+    write: async ({ others }) => {
+      calls.push('write');
+      told.push(others);
+      return { source: 'export const n = 1;', rationale };
+    },
+    revise: async ({ previous }) => {
+      calls.push(`revise after ${previous.findings.join()}`);
+      return { source: 'export const n = 2;', rationale: 'two' };
+    },
+  }),
+});
+
+const activities = (version = '1') => {
+  const kinds = { ...registry, analysts: [analystKind(version)], synthesizers: [synthesizerKind] };
+  const deps: Dependencies = { store, environments, kinds, home, python: 'python' };
+  return mapped({ ...createAnalysis(deps), ...createSynthesis(deps) }, deps);
+};
+const heartbeats: unknown[] = [];
+let attempt = 1;
+function run<I, O>(activity: (input: I) => Promise<O>, input: I): Promise<O> {
+  const environment = new MockActivityEnvironment({ attempt });
+  environment.on('heartbeat', (details: unknown) => heartbeats.push(details));
+  return environment.run(activity, input) as Promise<O>;
+}
+const payer = { campaign: 'test', budget: {} };
+const discover = (analyst: { kind: string; word?: string }, version?: string, seed = 1) =>
+  run(activities(version).discover, { ...payer, target, analyst, rule, rollouts, seed });
+
+beforeAll(async () => {
+  rollouts = await stored('different', ['pay', 'no']);
+});
+const stored = (key: string, answers: string[]): Promise<ArtifactRef> => {
+  const records = answers.map((content, n) => ({
+    ...scoredRollout({ name: `r${n}`, task: `t${n}`, reward: n % 2 }),
+    messages: [{ role: 'assistant', content }],
+  }));
+  return store.put({
+    key: `rollouts/${key}`,
+    producer: 'rollouts: test',
+    inputs: [],
+    mediaType: 'application/jsonl',
+    body: records.map((record) => `${JSON.stringify(record)}\n`).join(''),
+  });
+};
+beforeEach(() => {
+  calls.length = 0;
+  told.length = 0;
+  ignoresSeed = undefined;
+  onDiscover = async () => undefined;
+  rationale = 'one';
+  labels = {
+    attempt: 0,
+    totals: { total_failed: 1, total_passed: 1 },
+    labels: {
+      [candidate.name]: {
+        ...{ lacking_failed: ['a'], present_failed: [], na_failed: [] },
+        ...{ lacking_passed: [], present_passed: ['b'], na_passed: [] },
+      },
+    },
+  };
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+test('what an analyst found is found again by the same one only', async () => {
+  const first = await discover({ kind: 'counting' });
+  expect(await discover({ kind: 'counting' })).toEqual(first);
+  expect(calls).toEqual(['discover']);
+  expect(heartbeats).toContainEqual({ kind: 'analysis', title: 'discover candidates', done: 1, total: 1 });
+  // The same candidates, so the same bytes; but asked anew.
+  await discover({ kind: 'counting', word: 'y' });
+  await discover({ kind: 'counting' }, '2');
+  expect(calls).toEqual(['discover', 'discover', 'discover']);
+});
+
+test('another seed is another discovery, unless the analyst says that it makes no difference', async () => {
+  for (const seed of [11, 12, 12]) await discover({ kind: 'counting', word: 'seeded' }, '1', seed);
+  expect(calls).toEqual(['discover', 'discover']);
+  ignoresSeed = true;
+  const refs = await Promise.all([13, 14].map((seed) => discover({ kind: 'counting', word: 'seedless' }, '1', seed)));
+  expect(refs[0]).toEqual(refs[1]);
+  expect(new Set(calls).size).toBe(1);
+});
+
+test('what comes of a reply is progress; an endpoint that says when to come back is asked again then', async () => {
+  const piece = 'x'.repeat(4200);
+  onDiscover = async ({ ledger, progress }) => {
+    progress(1, 3);
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    ledger.heard?.(piece);
+    throw new OutsideFailure('LanguageModelUnavailable', 'busy', undefined, 7000);
+  };
+  const failure = { type: 'LanguageModelUnavailable', nonRetryable: false, nextRetryDelay: 7000 };
+  await expect(discover({ kind: 'counting', word: 'busy' })).rejects.toMatchObject(failure);
+  const told = { kind: 'analysis', title: 'discover candidates', done: 1, total: 3 };
+  expect(heartbeats).toContainEqual(told);
+  expect(heartbeats).toContainEqual({ ...told, characters: 4200 });
+  onDiscover = () => Promise.reject(new OutsideFailure('LanguageModelUnavailable', 'busy', undefined, 0));
+  await expect(discover({ kind: 'counting', word: 'busy' })).rejects.toMatchObject({ nextRetryDelay: 1000 });
+});
+
+test('one that always says "at once" is asked later and later, at most five minutes apart', async () => {
+  const delays: unknown[] = [];
+  onDiscover = () => Promise.reject(new OutsideFailure('LanguageModelUnavailable', 'busy', undefined, 2_000));
+  try {
+    for (attempt of [1, 2, 3, 6, 7, 8, 59]) {
+      const failure: unknown = await discover({ kind: 'counting', word: 'soon' }).catch((error: unknown) => error);
+      delays.push((failure as ApplicationFailure).nextRetryDelay);
+    }
+  } finally {
+    attempt = 1;
+  }
+  expect(delays).toEqual([2_000, 2_000, 4_000, 32_000, 64_000, 128_000, 300_000]);
+});
+
+test('a labeling pass is paid for once', async () => {
+  const { ref: candidates } = await discover({ kind: 'counting' });
+  const input = { ...payer, target, analyst: { kind: 'counting' }, rollouts, candidates, pass: 0, seed: 1 };
+  calls.length = 0;
+  const pass = await run(activities().label, input);
+  expect(await run(activities().label, input)).toEqual(pass);
+  await run(activities().label, { ...input, pass: 1 });
+  expect(calls).toEqual(['label 0', 'label 1']);
+  const { selected } = await run(activities().select, { rule, rollouts, candidates, labels: [pass, pass] });
+  expect(selected).toEqual([{ candidate, votes: 2 }]);
+});
+
+test.each([
+  ['a trajectory in two lists', () => labels.labels[candidate.name]!.present_failed.push('a'), /both .*lacking_failed/],
+  ['another name', () => (labels.labels = { other_name: labels.labels[candidate.name]! }), /labels other_name/],
+])('a pass with %s is refused and not kept', async (_, spoil, message) => {
+  const { ref: candidates } = await discover({ kind: 'counting' });
+  spoil();
+  const input = { ...payer, target, analyst: { kind: 'counting' }, rollouts, candidates, pass: 7, seed: 1 };
+  const failure = { type: 'LabelsInvalid', nonRetryable: true, message: expect.stringMatching(message) };
+  await expect(run(activities().label, input)).rejects.toMatchObject(failure);
+  await expect(run(activities().label, input)).rejects.toMatchObject(failure);
+});
+
+test('candidates that are selected outright need no pass', async () => {
+  const { ref: candidates } = await discover({ kind: 'counting' });
+  const { selected } = await run(activities().select, { rule, rollouts, candidates });
+  expect(selected).toEqual([{ candidate, votes: 0 }]);
+});
+
+test('trajectories that are all the same select nothing, by labels or outright, and the selection says why', async () => {
+  const { ref: candidates } = await discover({ kind: 'counting' });
+  const pass = await run(activities().label, {
+    ...{ ...payer, target, analyst: { kind: 'counting' }, rollouts, candidates, pass: 0, seed: 1 },
+  });
+  const same = await stored('same', ['sorry .', ' sorry  .', 'sorry .']);
+  for (const labels of [undefined, [pass, pass]]) {
+    const input = { rule, rollouts: same, candidates, ...(labels && { labels }) };
+    const { ref, selected } = await run(activities().select, input);
+    expect(selected).toEqual([]);
+    const selection = selectionSchema.parse(JSON.parse((await store.read(ref)).toString()));
+    expect(selection).toMatchObject({
+      capabilities: [{ name: candidate.name, votes: labels ? 2 : 0, selected: false }],
+      reason: expect.stringMatching(/^all 3 base rollouts say the same: "sorry \."/),
+    });
+  }
+});
+
+test('an environment is written once and revised once for the same findings', async () => {
+  const input = { ...payer, target, synthesizer: { kind: 'counting' }, rollouts, candidate, others: [], seed: 1 };
+  const written = await run(activities().synthesize, { ...input, round: 1 });
+  expect(await run(activities().synthesize, { ...input, round: 1 })).toEqual(written);
+  const previous = { module: written, findings: ['too short'] };
+  const revised = await run(activities().synthesize, { ...input, round: 2, previous });
+  expect(await run(activities().synthesize, { ...input, round: 2, previous })).toEqual(revised);
+  expect(calls).toEqual(['write', 'revise after too short']);
+  expect((await store.read(revised)).toString()).toContain('export const n = 2;');
+});
+
+test('an environment is written anew where other capabilities are selected beside it, which the synthesizer is told', async () => {
+  const input = { ...payer, target, synthesizer: { kind: 'counting' }, rollouts, candidate, round: 1, seed: 2 };
+  const others = [{ name: 'refuse_politely', definition: 'Refuses.' }];
+  await run(activities().synthesize, { ...input, others: [] });
+  await run(activities().synthesize, { ...input, others });
+  await run(activities().synthesize, { ...input, others });
+  expect(calls).toEqual(['write', 'write']);
+  expect(told).toEqual([[], others]);
+});
+
+test.each(['\n', '\r', '\u2028', '\u2029'])(
+  'a rationale stays a comment, whatever ends its lines (%j)',
+  async (end) => {
+    rationale = `a${end}throw 1`;
+    const { campaign, budget } = payer;
+    const asked = { target, synthesizer: { kind: 'counting' }, rollouts, candidate, others: [] };
+    const input = { campaign, budget, ...asked, round: 1 };
+    const ref = await run(activities().synthesize, { ...input, seed: 100 + end.charCodeAt(0) });
+    expect((await store.read(ref)).toString()).toBe('export const n = 1;\n// Rationale: a throw 1\n');
+  },
+);
+
+test('a kind that the worker does not know is told', async () => {
+  const failure = { type: 'BadInput', message: expect.stringMatching(/"llm" is not known to this worker.*counting/) };
+  await expect(discover({ kind: 'llm' })).rejects.toMatchObject(failure);
+});
+
+describe('a campaign and `campaign analyse` over the same rollouts', () => {
+  const analyst = { kind: 'counting', word: 'shared' };
+  const open = () => kindOf([analystKind('1')], analyst).open(analyst, undefined) as Analyst;
+  const watch = createWatch({ passes: rule.passes, out: { write: () => true } });
+  const analysed = async (name: string, own = open()) => {
+    const description = await (await environments.get(target)).describe();
+    const loaded = { rollouts: scored(name), description };
+    const { signal } = new AbortController();
+    await findCapabilities({ loaded, analyst: own, rule, store, ledger: noLedger, watch, signal });
+    return keepRollouts({ store, loaded });
+  };
+  const inCampaign = async (ref: ArtifactRef) => {
+    const input = { ...payer, target, analyst, rollouts: ref, seed: SEED };
+    const { ref: candidates } = await run(activities().discover, { ...input, rule });
+    for (let pass = 0; pass < rule.passes; pass++) await run(activities().label, { ...input, candidates, pass });
+  };
+  const scored = (name: string) =>
+    [0, 1].map((n) => {
+      const rollout = scoredRollout({ name: `${name}${n}`, task: `t${n}`, reward: n }) as ScoredRollout;
+      return { ...rollout, messages: [{ role: 'assistant' as const, content: `${name} ${n}` }] };
+    });
+  const all = ['discover', 'label 0', 'label 1', 'label 2'];
+
+  test.each([false, true])('the campaign finds what was paid for (seed ignored: %s)', async (ignored) => {
+    if (ignored) ignoresSeed = true;
+    const ref = await analysed(`first ${ignored}`);
+    expect(calls.splice(0).sort()).toEqual(all);
+    await inCampaign(ref);
+    expect(calls).toEqual([]);
+  });
+
+  test('and the other way round', async () => {
+    const description = await (await environments.get(target)).describe();
+    await inCampaign(await keepRollouts({ store, loaded: { rollouts: scored('second'), description } }));
+    expect(calls.splice(0).sort()).toEqual(all);
+    await analysed('second');
+    expect(calls).toEqual([]);
+  });
+
+  test('an endpoint that fails one pass for good stops all of them, as it fails a campaign; an answer of one does not', async () => {
+    const failing = (type: FailureType): Analyst => ({
+      ...open(),
+      label: async ({ pass }) => {
+        if (pass === 1) throw Object.assign(new OutsideFailure(type, 'half a reply'), { retryable: false });
+        return labels;
+      },
+    });
+    await expect(analysed('third', failing('LanguageModelFailed'))).rejects.toThrow('half a reply');
+    await analysed('fourth', failing('AnswerInvalid'));
+  });
+});

@@ -1,0 +1,152 @@
+/**
+ * The short steps tell of their progress too: a step that is lost with its worker is known as lost by its silence. What can't go well is not
+ * tried again.
+ */
+import { ApplicationFailure } from '@temporalio/common';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createControlActivities } from '../../../src/activities';
+import { mapped } from '../../../src/activities/context';
+import { EnvironmentPool } from '../../../src/activities/environments';
+import type { FailureType } from '../../../src/domain/failures';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { campaignSchema } from '../../../src/domain/campaign';
+import type { AnalysisHeartbeat } from '../../../src/domain/progress';
+import type { CampaignRecord } from '../../../src/domain/results';
+import type { RolloutSummary } from '../../../src/domain/rollout-summary';
+import { poolOf } from '../../../src/policy/base-model';
+import { registry } from '../../../src/registry';
+import { python } from '../../support/embedded-server';
+import { namesIn } from '../../support/names-in';
+import { scoredRollout } from '../../support/scored-rollout';
+
+// A fingerprint of a base model loads torch.
+jest.setTimeout(120_000);
+const home = mkdtempSync(join(tmpdir(), 'control-'));
+const store = openFolderStore(join(home, 'artifacts'));
+const environments = new EnvironmentPool(store, registry.environments);
+const activities = createControlActivities({ store, environments, kinds: registry, home, python });
+const campaign = campaignSchema.parse({
+  name: 'told',
+  target: { kind: 'builtin', name: 'shop' },
+  baseModel: { path: resolve(__dirname, '../../..', 'models', 'base') },
+  rollouts: { tasks: 20 },
+  training: { groupsPerStep: 4 },
+  validation: { targetTasks: 5 },
+  router: { kind: 'learned', tasks: 10, trials: 1 },
+  evaluation: { tasks: 10 },
+  analyst: { kind: 'rules' },
+  synthesizer: { kind: 'generators' },
+});
+afterAll(async () => {
+  await environments.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+async function run<I, O>(activity: (input: I) => Promise<O>, input: I) {
+  const beats: AnalysisHeartbeat[] = [];
+  const environment = new MockActivityEnvironment();
+  environment.on('heartbeat', (beat: AnalysisHeartbeat) => beats.push(beat));
+  return { result: (await environment.run(activity, input)) as O, beats };
+}
+const refused = Object.assign(new Error('connect to :1'), { code: 'ECONNREFUSED' });
+const again = (type: FailureType, message: string) => ({ type, message, nonRetryable: type === 'Unexpected' });
+test.each([
+  ['a defect', new TypeError("Cannot read properties of undefined (reading 'x')"), undefined],
+  ['a defect', new ReferenceError('x is not defined'), undefined],
+  ['a defect', new RangeError('Invalid array length'), undefined],
+  ['for want of memory', new RangeError('allocation failed'), again('Unexpected', 'RangeError: allocation failed')],
+  ['what somebody else wrote', new SyntaxError('Unexpected <'), again('Unexpected', 'SyntaxError: Unexpected <')],
+  ['anything else', new Error('odd'), again('Unexpected', 'odd')],
+  [
+    'no connection',
+    new TypeError('fetch failed', { cause: refused }),
+    again('EndpointUnavailable', 'TypeError: fetch failed: connect to :1'),
+  ],
+])('%s (%s) is told from what may pass and from what is outside', async (_what, error, expected) => {
+  const { step } = mapped({ step: () => Promise.reject(error) }, { home, store });
+  const failure: unknown = await new MockActivityEnvironment().run(step).catch((thrown: unknown) => thrown);
+  expect(failure).toBeInstanceOf(ApplicationFailure);
+  expect(failure).toMatchObject(
+    expected ?? { type: error.name, message: error.message, nonRetryable: true, cause: error },
+  );
+});
+
+const put = (key: string, body: string) =>
+  store.put({ key, producer: 'test', inputs: [], mediaType: 'application/jsonl', body });
+const rollouts = () => put('rollouts', `${JSON.stringify(scoredRollout({ name: 'r', task: 't', reward: 1 }))}\n`);
+
+test('preparing: every piece of the base model that was hashed, every list of tasks', async () => {
+  const { result, beats } = await run(activities.prepare, { campaign });
+  expect(result.base).toMatch(/^base@[0-9a-f]{12}$/);
+  expect(result.pool).toBe(poolOf({ store: await store.id(), base: result.base }));
+  const hashed = beats.filter(({ title }) => title === 'hash the base model');
+  const last = hashed.at(-1)!;
+  expect(last.done).toBe(last.total);
+  expect(hashed.length).toBeGreaterThanOrEqual(readdirSync(campaign.baseModel.path).length);
+  expect(beats).toContainEqual({ kind: 'analysis', title: 'read the tasks', done: 2, total: 2 });
+});
+
+test('what only later stages need is no lack of a campaign that stops after its rollouts', async () => {
+  const target = { kind: 'process', command: [process.execPath, join(__dirname, '../../support/two-party.mjs')] };
+  const synthesizer = { kind: 'given', modules: '/no/modules' };
+  const own = campaignSchema.parse({ ...campaign, target, synthesizer, arms: [] });
+  await expect(run(activities.prepare, { campaign: own })).rejects.toThrow('/no/modules');
+  const analysis = run(activities.prepare, { campaign: { ...own, synthesizer: { kind: 'generators' } } });
+  await expect(analysis).rejects.toThrow('analyst.kind is "rules"');
+  expect((await run(activities.prepare, { campaign: own, until: 'rollouts' })).result.target.name).toBe('phone');
+});
+
+test('the pool is that of the store and of the base model, unless the campaign file names one', async () => {
+  const prepared = async (over: object) =>
+    (await run(activities.prepare, { campaign: campaignSchema.parse({ ...campaign, ...over }) })).result;
+  const policyServer = { kind: 'vllm', url: 'http://127.0.0.1:2' };
+  const [own, other, named] = [
+    await prepared({}),
+    await prepared({ policyServer }),
+    await prepared({ workers: { pool: 'night' } }),
+  ];
+  expect(own.pool).toMatch(/^[0-9a-f]{12}$/);
+  expect(new Set([own.pool, other.pool, named.pool]).size).toBe(3);
+  expect(named.pool).toBe('night');
+  expect(poolOf({ store: 'another', base: own.base })).not.toBe(own.pool);
+});
+
+test('the context of a server that is not ours is part of what the base model is', async () => {
+  const base = async (policyServer: object) =>
+    (await run(activities.prepare, { campaign: campaignSchema.parse({ ...campaign, policyServer }) })).result.base;
+  const vllm = { kind: 'vllm', url: 'http://127.0.0.1:2' };
+  expect(await base({ ...vllm, contextTokens: 8192 })).toBe(`${await base({ kind: 'embedded' })}, 8192 tokens`);
+});
+
+test('calibrating and the self-test', async () => {
+  const { calibration: bands } = campaign;
+  const calibrated = await run(activities.calibrate, { bands, rollouts: await rollouts(), confidence: 0.95 });
+  expect(calibrated.beats.length).toBeGreaterThan(0);
+  const given = resolve(__dirname, '../..', 'fixtures', 'given', 'tau2-mock', 'hand_over_forbidden_requests.js');
+  const module = await put('module', readFileSync(given, 'utf8'));
+  const tested = await run(activities.selfTest, { module, unlike: campaign.target });
+  expect(tested.beats.filter(({ title }) => title === 'self-test').length).toBeGreaterThan(1);
+}, 60_000);
+
+test('the report: every batch that was read; its files are whole and nothing is beside them', async () => {
+  const { result: prepared } = await run(activities.prepare, { campaign });
+  const ref = await rollouts();
+  const baseRollouts: RolloutSummary = {
+    ...{ ref, purpose: 'base_rollouts', title: 'base', scored: 1, broken: 0, meanReward: 1, successRate: 1 },
+    ...{ promptTokens: 1, completionTokens: 1, seconds: 1, errors: {}, stopReasons: { user_stop: 1 } },
+  };
+  const record: CampaignRecord = {
+    ...{ campaign, workflowId: 'told', startedAt: 0, finishedAt: 1, stageSeconds: {}, prepared, baseRollouts },
+    stoppedAfter: 'rollouts',
+  };
+  mkdirSync(join(home, 'told'));
+  const beside = namesIn(join(home, 'told'));
+  const kept = await put('record', JSON.stringify(record));
+  const { beats } = await run(activities.writeReport, { record: kept });
+  expect(beats).toContainEqual({ kind: 'analysis', title: 'read what was found', done: 1, total: 1 });
+  expect(readdirSync(join(home, 'told')).sort()).toEqual(['report.html', 'report.json']);
+  expect(await beside()).toEqual(['report.html', 'report.json']);
+});

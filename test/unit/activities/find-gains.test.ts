@@ -1,0 +1,63 @@
+/** Which adapters gain anything: on their own environments, or on the router's tasks, beyond chance, as the report's figures say it. */
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createFindGains } from '../../../src/activities/find-gains';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import type { ArtifactRef } from '../../../src/domain/artifacts';
+import { differenceFigure } from '../../../src/report/build/figures';
+import { ROLLOUTS_MEDIA_TYPE, taskMeans } from '../../../src/rollout/read';
+import { scoredRollout } from '../../support/scored-rollout';
+
+const home = mkdtempSync(join(tmpdir(), 'gains-'));
+const store = openFolderStore(home);
+afterAll(() => rmSync(home, { recursive: true }));
+
+/** One rollout of each of 40 tasks, of which so many succeed, from the first on or from the last. */
+function batch(name: string, successes: number, from: 'first' | 'last' = 'first'): Promise<ArtifactRef> {
+  const body = Array.from({ length: 40 }, (_, n) => {
+    const succeeds = from === 'first' ? n < successes : n >= 40 - successes;
+    return `${JSON.stringify(scoredRollout({ name: `${name} ${n}`, task: `t${n}`, reward: succeeds ? 1 : 0 }))}\n`;
+  }).join('');
+  return store.put({ key: name, producer: 'test', inputs: [], mediaType: ROLLOUTS_MEDIA_TYPE, body });
+}
+
+test('a gain on either counts, a loss never, and what may be chance does not', async () => {
+  const base = await batch('base', 10);
+  const [low, much, little] = [await batch('own low', 8), await batch('own much', 20), await batch('own little', 12)];
+  const [better, worse] = [await batch('matrix better', 20), await batch('matrix worse', 2)];
+  const elsewhere = await batch('matrix elsewhere', 10, 'last');
+  const from = (before: ArtifactRef, after: ArtifactRef) => ({ before, after });
+  const heldOut = from(await batch('base held out', 4, 'last'), await batch('held out', 8, 'last'));
+  const adapters = [
+    { name: 'on_its_own', own: from(low, much), target: [from(base, worse)] },
+    { name: 'on_the_target', own: from(much, low), target: [from(base, better)] },
+    // Four of forty, none lost.
+    { name: 'by_chance', own: from(low, little), target: [from(base, elsewhere)] },
+    // The same four and, of the router's tasks, three others: seven of forty.
+    { name: 'together', own: from(low, low), target: [heldOut, from(base, await batch('matrix three', 13))] },
+    { name: 'nowhere', own: from(low, low), target: [from(base, base)] },
+    { name: 'worse', own: from(much, low), target: [from(base, worse)] },
+  ];
+  const { findGains } = createFindGains({ store });
+  const level = { confidence: 0.95, seed: 1 };
+  const figure = async (treatment: ArtifactRef, control: ArtifactRef) => {
+    const [after, before] = [await taskMeans(store, treatment), await taskMeans(store, control)];
+    return differenceFigure({ id: 'gain', treatment: after, control: before, level });
+  };
+  expect(await figure(much, low)).toMatchObject({
+    value: 0.3,
+    interval: { low: expect.closeTo(0.17, 1), high: expect.closeTo(0.44, 1) },
+    test: { better: 12, worse: 0, p: expect.closeTo(2 ** -11, 12) },
+  });
+  expect(await figure(little, low)).toMatchObject({
+    value: 0.1,
+    interval: { low: 0, high: expect.closeTo(0.19, 1) },
+    test: { better: 4, worse: 0, p: 0.125 },
+  });
+  const input = { adapters, ...level };
+  expect(await new MockActivityEnvironment().run(findGains, input)).toEqual({
+    gaining: ['on_its_own', 'on_the_target', 'together'],
+  });
+});

@@ -1,0 +1,177 @@
+/** The arm `gepa`: which model it asks, what is told before anything runs, its cap, and what its process is not given. */
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createRolloutActivities } from '../../../src/activities';
+import type { EnvironmentPool } from '../../../src/activities/environments';
+import { RolloutCap } from '../../../src/activities/rollout-cap';
+import type { SearchPromptInput } from '../../../src/activities/types';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { campaignFileSchema } from '../../../src/cli/campaign-schema';
+import { checkKeys, checkLanguageModels } from '../../../src/cli/checks/language-models';
+import { plannedRollouts } from '../../../src/cli/plan/counts';
+import { plannedQuestions } from '../../../src/cli/plan/language-models';
+import { languageModelSchema } from '../../../src/domain/language-model';
+import { registry } from '../../../src/registry';
+import { gepa } from '../../../src/workflows/arms/gepa';
+import { startChatServer } from '../../support/chat-server';
+import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
+import { streamed } from '../../support/model-endpoint';
+
+const model = { url: 'http://127.0.0.1:2/v1', model: 'writes-prompts' };
+const campaign = (arm: object, parts: object = {}) =>
+  campaignFileSchema(registry).parse({
+    ...{ name: 'x', target: { kind: 'builtin', name: 'shop' }, baseModel: { path: '/base' }, ...parts },
+    arms: [{ kind: 'gepa', ...arm }],
+  });
+const asked = (arm: object, parts?: object) => {
+  const read = campaign(arm, parts);
+  return gepa.languageModel!(read.arms[0]!, read);
+};
+
+let home: string;
+beforeEach(() => (home = mkdtempSync(join(tmpdir(), 'gepa-'))));
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+describe('its language model', () => {
+  test('is its own, else the analyst that asks one; else it says what to set', () => {
+    const analyst = { kind: 'llm', url: model.url, model: 'reads' };
+    expect(asked({ reflection: model, name: 'prompts' }, { analyst })).toMatchObject({
+      field: 'arms.prompts.reflection',
+      model: { model: 'writes-prompts', repairs: 3 },
+    });
+    expect(asked({}, { analyst })).toMatchObject({ field: 'analyst', model: { model: 'reads' } });
+    expect(() => asked({})).toThrow(
+      /^arms\.gepa\.reflection is missing, and analyst\.kind is rules, .*: set reflection \{ url, model, apiKeyEnv \}/,
+    );
+  });
+
+  test('is asked by doctor, once; one that is missing is told before a campaign starts', async () => {
+    const server = await startChatServer(streamed('OK'));
+    const reflection = { ...model, url: server.url };
+    const names = async (read: ReturnType<typeof campaign>) =>
+      (await checkLanguageModels(read)).map(({ name, ok }) => [name, ok]);
+    expect(await names(campaign({ reflection }))).toEqual([['language model of the arms.gepa.reflection', true]]);
+    const analyst = { kind: 'llm', ...reflection };
+    expect(await names(campaign({}, { analyst }))).toEqual([['language model of the analyst', true]]);
+    await server.close();
+    expect(server.requests).toHaveLength(2);
+    expect(checkKeys(campaign({}))).toMatchObject([{ name: 'arm gepa', ok: false }]);
+    expect(checkKeys(campaign({ reflection: { ...model, apiKeyEnv: 'NOT_SET' } }))).toMatchObject([
+      { ok: false, detail: expect.stringMatching(/^arms\.gepa\.reflection\.apiKeyEnv is NOT_SET/) as string },
+    ]);
+  });
+
+  test('and its rollouts are planned by its budget', () => {
+    const training = { steps: 10, groupsPerStep: 10, groupSize: 10 };
+    const read = campaign({ reflection: model, minibatchSize: 5, validationTasks: 40 }, { training });
+    const tasks = { discovery: 400, heldOut: 60, router: 10, evaluation: 10 };
+    const [counted] = plannedRollouts({ campaign: read, tasks, capabilities: 2 }).filter(
+      ({ purpose }) => purpose === 'training',
+    );
+    expect(counted!.rollouts.high).toBe(2 * (2 * 1000));
+    const trajectory = { low: 500, high: 1000, basis: 'assumed', source: 'test' } as const;
+    const plan = plannedQuestions({ campaign: read, rollouts: 400, capabilities: 2, trajectory });
+    expect(plan.questions).toMatchObject([
+      { field: 'arms.gepa', step: 'reflection', requests: { low: 40, high: 500 } },
+    ]);
+    expect(() => plannedQuestions({ campaign: campaign({}), rollouts: 4, capabilities: 1, trajectory })).toThrow(
+      /reflection is missing/,
+    );
+  });
+});
+
+test('the cap holds over attempts: what was permitted is permitted again, and never one more', async () => {
+  const store = openFolderStore(join(home, 'artifacts'));
+  const ask = (step: number, tasks: string[], text: string) => ({
+    ...{ type: 'rollouts' as const, id: 1, step, tasks, group_size: 1, content: 'messages' as const },
+    policy: { prompt: { text, place: 'before' as const } },
+  });
+  const attempt = async <R>(work: (cap: RolloutCap) => Promise<R>): Promise<R> => {
+    const journal = await store.journal('spent');
+    const result = await work(new RolloutCap(journal, 5));
+    await journal.close();
+    return result;
+  };
+  await attempt(async (cap) => {
+    expect(await cap.permit(ask(0, ['a', 'b'], 'one'))).toBe(true);
+    expect(await cap.permit(ask(1, ['a', 'b'], 'two'))).toBe(true);
+    expect(await cap.permit(ask(2, ['a', 'b'], 'three'))).toBe(false);
+    expect([0, 1, 2].map((step) => cap.spentAt(step))).toEqual([0, 2, 4]);
+  });
+  await attempt(async (cap) => {
+    expect(await cap.permit(ask(0, ['a', 'b'], 'one'))).toBe(true);
+    expect(cap.spentAt(1)).toBe(2);
+    // Were it to go another way this time, what was spent on the first is spent all the same.
+    expect(await cap.permit(ask(1, ['a', 'b'], 'other'))).toBe(false);
+    expect(await cap.permit(ask(1, ['a'], 'other'))).toBe(true);
+    expect(await cap.permit(ask(2, ['b'], 'other'))).toBe(false);
+  });
+});
+
+describe('the activity', () => {
+  const run = async (more: Partial<SearchPromptInput>, python = 'python', policy = 'count') => {
+    const store = openFolderStore(join(home, 'artifacts'));
+    const body = JSON.stringify({ discovery: ['n-1', 'n-2', 'n-3', 'n-4'], heldOut: [], router: [], evaluation: [] });
+    const plan = await store.put({ key: 'plan', producer: 'test', inputs: [], mediaType: 'application/json', body });
+    const environment = countingEnvironment();
+    const described = { ...(await environment.describe()), policy };
+    const { searchPrompt } = createRolloutActivities({
+      ...{ store, home, client: countingPolicy(), kinds: registry, python },
+      environments: {
+        get: async () => ({ ...environment, describe: async () => described }),
+      } as unknown as EnvironmentPool,
+    });
+    const { arms } = campaign({ validationTasks: 2, minibatchSize: 1, reflection: model });
+    const input: SearchPromptInput = {
+      ...{ name: 'gepa', campaign: 'x', budget: {}, base: 'base@1', seed: 1, searchSeed: 2, rollouts: 20 },
+      environment: { kind: 'builtin', name: 'shop' },
+      tasks: { kind: 'plan', plan, part: 'discovery' },
+      search: arms[0] as unknown as SearchPromptInput['search'],
+      reflection: { field: 'arms.gepa.reflection', model: languageModelSchema.parse(model) },
+      sampling: { temperature: 1, topP: 1, maxTokens: 16 },
+      ...{ maxSteps: 8, concurrency: 1, maxAttempts: 1, heartbeatSeconds: 30, stallSeconds: 30 },
+      ...more,
+    };
+    return new MockActivityEnvironment().run(searchPrompt, input);
+  };
+  const search = (more: object) =>
+    campaign({ reflection: model, ...more }).arms[0] as unknown as SearchPromptInput['search'];
+
+  test.each<[string, Partial<SearchPromptInput>, RegExp, string]>([
+    [
+      'too few rollouts',
+      { rollouts: 3 },
+      /^arm gepa: it may make 3 rollouts, and needs 4 .*lower validationTasks$/,
+      'count',
+    ],
+    ['too few tasks', { search: search({ minibatchSize: 3 }) }, /^arm gepa: 4 discovery tasks are too few/, 'count'],
+    ['no policy', { search: search({ place: 'instead', minibatchSize: 1 }) }, /tells no policy; set prompt$/, ' '],
+  ])('refuses %s', async (_, more, message, policy) => {
+    await expect(run(more, 'python', policy)).rejects.toMatchObject({
+      type: 'BadInput',
+      nonRetryable: true,
+      message: expect.stringMatching(message) as string,
+    });
+  });
+
+  test('gives the process neither keys nor anything else of its environment', async () => {
+    const python = join(home, 'python');
+    writeFileSync(python, `#!/bin/sh\nenv > '${home}/env'\ncat "$5" > '${home}/job'\n`);
+    chmodSync(python, 0o755);
+    process.env['SOME_API_KEY'] = 'secret';
+    await expect(run({ search: search({ place: 'instead', minibatchSize: 1 }) }, python)).rejects.toMatchObject({
+      type: 'TrainerDied',
+    });
+    delete process.env['SOME_API_KEY'];
+    const names = readFileSync(join(home, 'env'), 'utf8').match(/^\w+(?==)/gm);
+    expect(names).toEqual(expect.arrayContaining(['PATH', 'PYTHONHASHSEED']));
+    expect(names).not.toContain('SOME_API_KEY');
+    expect(readFileSync(join(home, 'job'), 'utf8')).not.toContain(model.url);
+    // Prompts are chosen by other tasks than they are written from; `instead` begins with the target's policy.
+    expect(JSON.parse(readFileSync(join(home, 'job'), 'utf8'))).toMatchObject({
+      ...{ validation: ['n-1', 'n-2'], train: ['n-3', 'n-4'], prompt: 'count', place: 'instead', seed: 2 },
+    });
+  });
+});

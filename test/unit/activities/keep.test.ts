@@ -1,0 +1,122 @@
+/** What workflows hand to the store and read of it again: nothing is lost on the way, in no order but theirs, and no more at once than a payload takes. */
+import { mkdtempSync, rmSync, writeFileSync, chmodSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createKeep, readRecord, summaryOf } from '../../../src/activities/keep';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import type { ArtifactRef } from '../../../src/domain/artifacts';
+import type { Checkpoint, Iteration } from '../../../src/domain/iterations';
+import type { ArmOutcome, CapabilityResult, KeptRecord } from '../../../src/domain/results';
+
+const home = mkdtempSync(join(tmpdir(), 'keep-'));
+const opened = () => openFolderStore(home);
+afterAll(() => rmSync(home, { recursive: true }));
+
+const ref = (name: string): ArtifactRef => ({
+  uri: `artifact:${name}`,
+  sha256: name,
+  bytes: 1,
+  mediaType: 'text/plain',
+});
+const inPieces = async (value: unknown, characters = 100): Promise<ArtifactRef> => {
+  const { keepPiece, keepResult } = createKeep({ store: opened() });
+  const pieces: ArtifactRef[] = [];
+  for (const text of JSON.stringify(value).match(new RegExp(`.{1,${characters}}`, 'gsu')) ?? [])
+    pieces.push(await keepPiece({ text }));
+  return keepResult({ pieces });
+};
+const iteration = (step: number, successRate: number): Iteration => ({
+  ...{ step, rollouts: 10 * step, policy: { base: 'b', adapters: [{ ref: ref(`adapter ${step}`), weight: 1 }] } },
+  heldOut: { ref: ref(`batch ${step}`), scored: 1000, successRate, meanReward: successRate } as Iteration['heldOut'],
+});
+const outcome: ArmOutcome = { iterations: [iteration(1, 0.2), iteration(2, 0.5), iteration(3, 0.9)] };
+
+test.each([50, 100_000])(
+  'a result in pieces of %d characters is whole again, in its own order, and says what it names',
+  async (size) => {
+    const value = { z: 1, a: ['„hier“ 🙂\n"\\', null], arm: outcome };
+    const kept = await inPieces(value, size);
+    expect((await opened().read(kept)).toString('utf8')).toBe(JSON.stringify(value));
+    const { producer, inputs } = await opened().provenance(kept);
+    expect(producer).toBe('keepResult');
+    expect(inputs.map(({ sha256 }) => sha256)).toEqual(
+      [1, 2, 3].flatMap((step) => [`adapter ${step}`, `batch ${step}`]),
+    );
+  },
+);
+
+test('the best iteration is that of the budget, as the whole list has it', async () => {
+  const { bestIteration } = createKeep({ store: opened() });
+  const result = await inPieces(outcome);
+  expect(await bestIteration({ result, rollouts: 20 })).toEqual(outcome.iterations[1]);
+  expect(await bestIteration({ result, rollouts: 9 })).toBeNull();
+  // Where trace spent none there is nothing to be equal to.
+  expect(await bestIteration({ result, rollouts: 0 })).toEqual(outcome.iterations[2]);
+});
+
+test('checkpoints are read a few at a time, a long prompt alone, and all of them', async () => {
+  const long = { text: 'x'.repeat(50_000), place: 'before' as const };
+  const checkpoints: Checkpoint[] = Array.from({ length: 400 }, (_, n) => ({
+    ...{ step: n + 1, policy: { base: 'b', adapters: [{ ref: ref(`adapter ${n}`), weight: 1 }] } },
+    ...(n === 200 && { policy: { base: 'b', adapters: [], prompt: long }, rollouts: 7 }),
+  }));
+  const figures = { steps: 400, rollouts: 1, brokenRollouts: 0, promptTokens: 1, completionTokens: 1 };
+  const store = opened();
+  const training = await summaryOf(store, { ...figures, metrics: ref('metrics'), checkpoints });
+  expect(training).toEqual({ ...figures, metrics: ref('metrics'), checkpoints: expect.any(Object) as object });
+  const { readCheckpoints } = createKeep({ store });
+  const read: Checkpoint[] = [];
+  while (read.length < 400) {
+    const page = await readCheckpoints({ checkpoints: training.checkpoints, from: read.length });
+    expect(page.total).toBe(400);
+    if (page.checkpoints.length > 1) expect(JSON.stringify(page).length).toBeLessThan(40_000);
+    read.push(...page.checkpoints);
+  }
+  expect(read).toEqual(checkpoints);
+});
+
+test('the record has what its children came to, and of one that came to nothing what the campaign knows', async () => {
+  const trained = { name: 'a', workflowId: 'c/a', status: 'not_calibrated', reason: 'too hard', rounds: [] } as const;
+  const kept = {
+    ...{ workflowId: 'c', startedAt: 1, finishedAt: 2, stageSeconds: { router: 1 } },
+    capabilities: [
+      { ...trained, rounds: undefined, result: await inPieces({ ...trained, rounds: [{ round: 1 }] }) },
+      { name: 'b', workflowId: 'c/b', status: 'failed', reason: 'its code', parts: [{ names: ['x', 'y'], share: 1 }] },
+    ],
+    arms: [
+      {
+        ...{ name: 'arm', kind: 'joint', workflowId: 'c/arm', status: 'failed', routable: false, rollouts: 30 },
+        ...{ reason: 'none within', result: await inPieces(outcome) },
+      },
+    ],
+  };
+  const record = await readRecord(opened(), await inPieces(kept as unknown as KeptRecord));
+  expect(record).toEqual({
+    ...{ workflowId: 'c', startedAt: 1, finishedAt: 2, stageSeconds: { router: 1 } },
+    capabilities: [
+      { ...trained, rounds: [{ round: 1 }] },
+      {
+        ...{ name: 'b', workflowId: 'c/b', status: 'failed', reason: 'its code', rounds: [] },
+        parts: [{ names: ['x', 'y'], share: 1 }],
+      } satisfies CapabilityResult,
+    ],
+    arms: [
+      {
+        ...{ name: 'arm', kind: 'joint', workflowId: 'c/arm', status: 'failed', routable: false, rollouts: 30 },
+        ...{ reason: 'none within', iterations: outcome.iterations },
+      },
+    ],
+  });
+});
+
+test('a result that is damaged in the store is said so, and kept again by whoever comes to it again', async () => {
+  const value = { iterations: [iteration(1, 0.123)] };
+  const result = await inPieces(value);
+  const path = join(home, 'objects', result.sha256.slice(0, 2), result.sha256);
+  chmodSync(path, 0o644);
+  writeFileSync(path, 'damaged');
+  const best = () => createKeep({ store: opened() }).bestIteration({ result, rollouts: 10 });
+  await expect(best()).rejects.toMatchObject({ type: 'ArtifactDamaged' });
+  expect(await inPieces(value)).toEqual(result);
+  expect(await best()).toEqual(value.iterations[0]);
+});

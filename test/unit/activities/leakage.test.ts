@@ -1,0 +1,194 @@
+/** What the leakage check reads: the instances that were really played, and none of what never was. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EnvironmentPool } from '../../../src/activities/environments';
+import { checkLeakage } from '../../../src/activities/leakage';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import type { ArtifactRef } from '../../../src/domain/artifacts';
+import type { CalibrationReport } from '../../../src/domain/calibration';
+import { campaignSchema } from '../../../src/domain/campaign';
+import type { Environment } from '../../../src/domain/environment';
+import { OutsideFailure } from '../../../src/domain/failures';
+import type { ArmResult, CampaignRecord, CapabilityResult } from '../../../src/domain/results';
+import type { RolloutSummary } from '../../../src/domain/rollout-summary';
+import type { SynthesisRound } from '../../../src/domain/synthesis-round';
+import { createShop } from '../../../src/environments/shop';
+import { registry } from '../../../src/registry';
+import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
+import { CALIBRATION_SEEDS, TRAINING_SEEDS } from '../../../src/sandbox/seeds';
+import { scoredRollout } from '../../support/scored-rollout';
+
+const home = mkdtempSync(join(tmpdir(), 'leakage-'));
+const store = openFolderStore(home);
+const environments = new EnvironmentPool(store, registry.environments);
+afterAll(async () => {
+  await environments.close();
+  rmSync(home, { recursive: true });
+});
+
+const campaign = campaignSchema.parse({
+  name: 'checked',
+  target: { kind: 'builtin', name: 'shop' },
+  baseModel: { path: 'models/base' },
+  calibration: { seeds: 3 },
+  training: { steps: 2, groupsPerStep: 2 },
+  validation: { seeds: 5 },
+});
+const put = (key: string, mediaType: string, body: string): Promise<ArtifactRef> =>
+  store.put({ key, producer: 'test', inputs: [], mediaType, body });
+
+/** A module whose user says `text` after `make`; `hint`: the code of what it gives. */
+const moduleOf = ({ make = '', text = `'seed ' + seed`, hint }: { make?: string; text?: string; hint?: string }) =>
+  put(
+    `module ${make} ${text} ${hint}`,
+    'text/javascript',
+    `export const describe = () => ({ policy: 'p', tools: [{ name: 'a', description: '', parameters: {} }], maxSteps: 3 });
+     export const make = (seed) => { ${make} return { seed }; };
+     export const start = ({ seed }) => [{ role: 'user', content: ${text} }];
+     ${hint === undefined ? '' : `export const hint = ({ seed }) => ${hint};`}`,
+  );
+
+const summary = {} as RolloutSummary;
+const failed = (module: ArtifactRef): SynthesisRound => {
+  return { round: 1, module, selfTest: { passed: false, findings: ['bad'] } };
+};
+const passed = (module: ArtifactRef): SynthesisRound => {
+  return { round: 2, module, selfTest: { passed: true, findings: [] } };
+};
+const calibrated = (module: ArtifactRef): SynthesisRound => ({ ...passed(module), calibrationRollouts: summary });
+
+async function check(
+  o: Partial<CapabilityResult> & { task?: string; pool?: Pick<EnvironmentPool, 'get'>; arms?: Partial<ArmResult>[] },
+) {
+  const { task = 'none', pool = environments, arms = [], ...result } = o;
+  const example = scoredRollout({ name: 'example', task, reward: 1 });
+  const baseRollouts = await put(`base ${task}`, ROLLOUTS_MEDIA_TYPE, `${JSON.stringify(example)}\n`);
+  const examples = task === 'none' ? [] : [example.key];
+  const record = {
+    campaign,
+    baseRollouts: { ref: baseRollouts },
+    selection: {
+      candidates: await put('candidates', 'application/json', '[]'),
+      selected: [{ candidate: { name: 'some', definition: 'a text of its own', examples }, votes: 1 }],
+    },
+    capabilities: [{ name: 'some', workflowId: 'w', status: 'failed', rounds: [], ...result }],
+    arms,
+  } as unknown as CampaignRecord;
+  return (await checkLeakage({ store, environments: pool as EnvironmentPool, record }))!;
+}
+const trained = { training: { steps: 2 } } as NonNullable<CapabilityResult['trained']>;
+
+test('a module that failed its self-test is not opened: the one before it was played', async () => {
+  const broken = await put('broken', 'text/javascript', 'export const = 1;');
+  const alone = await check({ rounds: [failed(broken)] });
+  expect(alone).toMatchObject({ passed: true, textsChecked: 1 });
+  expect(alone.from).not.toContainEqual(broken);
+  const played = await moduleOf({});
+  const after = await check({ rounds: [calibrated(played), failed(broken)] });
+  expect(after).toMatchObject({ passed: true, textsChecked: 1 + 1 + 3 });
+  expect(after.from).toContainEqual(played);
+});
+
+test('seeds count as far as the capability came', async () => {
+  const module = await moduleOf({});
+  expect(await check({ rounds: [passed(module)] })).toMatchObject({ textsChecked: 1 });
+  expect(await check({ rounds: [calibrated(module)] })).toMatchObject({ textsChecked: 1 + 1 + 3 });
+  expect(await check({ rounds: [calibrated(module)], trained })).toMatchObject({
+    textsChecked: 1 + 1 + 3 + 2 * 2 + 5,
+  });
+});
+
+test('a seed on which the module throws is passed over, and one that says a test task is not used, nor its twin', async () => {
+  const shop = createShop();
+  const [task] = await shop.tasks('test');
+  const { start } = await shop.reset({ id: task!.id, seed: 0 });
+  const text = JSON.stringify(start.messages.find(({ role }) => role === 'user')!.content);
+  const module = await moduleOf({
+    make: `if (seed === ${TRAINING_SEEDS + 2}) throw new Error('no instance');`,
+    text: `seed === ${TRAINING_SEEDS + 1} ? ${text} : 'seed ' + seed`,
+  });
+  expect(await check({ rounds: [calibrated(module)], trained })).toMatchObject({
+    passed: false,
+    textsChecked: 1 + 1 + 3 + (2 * 2 - 1) + 5,
+    seedsLeftOut: 2,
+    hits: [{ where: 'some, its code', task: task!.id }],
+  });
+});
+
+test('where the round was accepted with hints, they are compared, too', async () => {
+  const shop = createShop();
+  const [task] = await shop.tasks('test');
+  const { start } = await shop.reset({ id: task!.id, seed: 0 });
+  const text = start.messages.find(({ role }) => role === 'user')!.content;
+  const hint = JSON.stringify(`Do as in: ${text.toUpperCase()}`);
+  const round = calibrated(await moduleOf({ hint: `seed === ${CALIBRATION_SEEDS + 1} ? ${hint} : 'look at it .'` }));
+  const hinted = (accepted: boolean): SynthesisRound => ({
+    ...round,
+    aided: [{ hints: 0.5, calibration: { accepted } as CalibrationReport, calibrationRollouts: summary }],
+  });
+  expect(await check({ rounds: [hinted(true)] })).toMatchObject({
+    passed: false,
+    textsChecked: 1 + 1 + 2 * 3,
+    seedsLeftOut: 2,
+    hits: [{ where: 'some, its code', task: task!.id }],
+  });
+  for (const unhinted of [round, hinted(false)])
+    expect(await check({ rounds: [unhinted] })).toMatchObject({
+      textsChecked: 1 + 1 + 3,
+      hits: [{ where: 'some, its code', task: task!.id }],
+    });
+});
+
+test('what an arm trained on is compared, too, and what a capability was trained on before is not read twice', async () => {
+  const shop = createShop();
+  const [task] = await shop.tasks('test');
+  const { start } = await shop.reset({ id: task!.id, seed: 0 });
+  const text = JSON.stringify(start.messages.find(({ role }) => role === 'user')!.content);
+  const own = await moduleOf({});
+  const capability = { rounds: [calibrated(own)], trained };
+  const alone = (await check(capability)).textsChecked;
+  // Four seeds are the capability's; two more are this arm's.
+  const single = { name: 'grpo_single', trainedOn: [{ module: own, seeds: 6 }] };
+  expect((await check({ ...capability, arms: [single] })).textsChecked).toBe(alone + 2);
+  const brought = await moduleOf({ text: `seed === ${TRAINING_SEEDS + 1} ? ${text} : 'another ' + seed` });
+  const joint = { name: 'environments', trainedOn: [{ module: brought, seeds: 3 }] };
+  const found = await check({ ...capability, arms: [single, joint] });
+  // And its code.
+  expect(found.textsChecked).toBe(alone + 2 + 1 + 3);
+  expect(found.seedsLeftOut).toBe(2);
+  expect(found.hits).toEqual([{ where: 'environments, its code', task: task!.id }]);
+});
+
+test('what a composite trained on is compared, where it is the environments of its parts', async () => {
+  const module = await moduleOf({});
+  expect(await check({ rounds: [], trained, trainedOn: [{ module, seeds: 7 }] })).toMatchObject({
+    textsChecked: 1 + 1 + 7,
+  });
+});
+
+test('an example is compared by what its rollout began with', async () => {
+  expect(await check({ task: 'some task' })).toMatchObject({ passed: true, textsChecked: 2 });
+});
+
+test('a failure of the target is no reason to leave a text out, and what was read before it is not asked for again', async () => {
+  const shop = createShop();
+  const tests = await shop.tasks('test');
+  const asked: string[] = [];
+  let away = true;
+  const target: Environment = {
+    ...shop,
+    describe: async () => ({ ...(await shop.describe()), version: 'that fails once' }),
+    reset: (task) => {
+      asked.push(task.id);
+      return away && task.id === tests.at(-1)!.id ? Promise.reject(gone) : shop.reset(task);
+    },
+  };
+  const gone = new OutsideFailure('EnvironmentDied', 'gone');
+  const pool: Pick<EnvironmentPool, 'get'> = { get: async () => target };
+  await expect(check({ pool })).rejects.toBe(gone);
+  const before = [...new Set(asked.splice(0))].filter((id) => id !== tests.at(-1)!.id);
+  away = false;
+  expect(await check({ pool })).toMatchObject({ passed: true, testTasks: tests.length });
+  expect(asked.filter((id) => before.includes(id))).toEqual([]);
+});

@@ -1,0 +1,133 @@
+/** When a learner's process is left alone, when it is ended, and that it shows nothing but work that can be seen. */
+import childProcess from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LearnerMessage } from '../../../src/activities/learner-messages';
+import { LearnerProcess, type LearnerLimits } from '../../../src/activities/learner-process';
+
+jest.setTimeout(60_000);
+const script = resolve(__dirname, '../..', 'fixtures', 'learners', 'scripted.mjs');
+const READY = ['say', '{"type":"ready","step":0}'];
+const DONE = ['say', '{"type":"done","step":0}'];
+/** So short that whoever is silent is found in seconds. */
+const limits: LearnerLimits = { heartbeatSeconds: 3, stallSeconds: 60 };
+
+let folder: string;
+const begun: LearnerProcess[] = [];
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'learner-process-'))));
+afterEach(async () => {
+  await Promise.all(begun.splice(0).map((learner) => learner.stop()));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function start(words: string[], more: Partial<LearnerLimits> = {}, log = 'learner.log') {
+  const command = [process.execPath, script, ...words];
+  const learner = new LearnerProcess({ command, log: join(folder, log), env: {}, limits: { ...limits, ...more } });
+  const work = { seen: 0 };
+  learner.onWork = () => (work.seen += 1);
+  begun.push(learner);
+  return { learner, work, pid: pidOf(learner) };
+}
+const pidOf = (learner: LearnerProcess) => (learner as unknown as { child: { pid: number } }).child.pid;
+const lives = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+async function said(learner: LearnerProcess, onMessage: (message: LearnerMessage) => void = () => undefined) {
+  const types: string[] = [];
+  for await (const message of learner.messages()) {
+    types.push(message.type);
+    onMessage(message);
+  }
+  return types;
+}
+const hung = (message: RegExp) => ({ type: 'TrainerHung', message: expect.stringMatching(message) as string });
+
+test('one that takes its time to start, and works, is waited for; its work is seen all the while', async () => {
+  const { learner, work } = start(['work', '5', ...READY, ...DONE]);
+  expect(await said(learner)).toEqual(['ready', 'done']);
+  expect(work.seen).toBeGreaterThan(3);
+});
+
+test.each([
+  ['before it is ready', ['sleep', '600']],
+  ['while it has the turn', [...READY, 'sleep', '600']],
+])('one that stands still %s is ended before its step is given away', async (_, words) => {
+  const { learner, pid } = start(words);
+  await expect(said(learner)).rejects.toMatchObject(hung(/has used no processor time for [23] s/));
+  await learner.stop();
+  expect(lives(pid)).toBe(false);
+});
+
+test('one that is stopped from outside is ended, and leaves its place', async () => {
+  const { learner, pid } = start([...READY, 'work', '600']);
+  const ended = said(learner, () => process.kill(pid, 'SIGSTOP'));
+  await expect(ended).rejects.toMatchObject(hung(/no processor time/));
+  await learner.stop();
+  expect(lives(pid)).toBe(false);
+});
+
+test('one that works and says nothing has its own limits: until it is ready, and with the turn', async () => {
+  const late = start(['work', '600'], { startSeconds: 3 });
+  await expect(said(late.learner)).rejects.toMatchObject(hung(/was not ready after 3 s/));
+  const silent = start([...READY, 'work', '600'], { stallSeconds: 3 });
+  await expect(said(silent.learner)).rejects.toMatchObject(hung(/said nothing for 3 s \(workers\.stallSeconds\)/));
+  expect(silent.work.seen).toBeGreaterThan(0);
+});
+
+test.each([
+  ['works on', ['work', '600'], { heartbeatSeconds: 30, stopSeconds: 2 }],
+  ['sleeps on', ['sleep', '600'], { stopSeconds: 60 }],
+])('one that does not hear that it shall stop and %s is killed', async (_, then, more) => {
+  const { learner, work, pid } = start(['deaf', ...READY, ...then], more);
+  const messages = learner.messages();
+  await messages.next();
+  work.seen = 0;
+  await learner.stop();
+  expect(lives(pid)).toBe(false);
+  expect(work.seen > 0).toBe(then[0] === 'work');
+});
+
+test('one that saves for a while when it is asked to stop is let finish', async () => {
+  const { learner } = start(['deaf', ...READY, 'work', '4', 'say', '{"type":"interrupted","step":0}']);
+  const messages = learner.messages();
+  await messages.next();
+  const ended = messages.next();
+  await sleep(200);
+  await learner.stop();
+  expect((await ended).value).toMatchObject({ type: 'interrupted' });
+});
+
+test('a log that can not be written is no reason not to start', async () => {
+  const { learner } = start([...READY, ...DONE], {}, 'no/such/folder.log');
+  expect(await said(learner)).toEqual(['ready', 'done']);
+});
+
+test('a program that is not there is said', async () => {
+  const none = { command: [join(folder, 'python')], log: join(folder, 'log'), env: {}, limits };
+  const failure = { type: 'TrainerDied', message: expect.stringMatching(/can't be started: .*ENOENT/) as string };
+  const learner = new LearnerProcess(none);
+  await expect(said(learner)).rejects.toMatchObject(failure);
+  await learner.stop();
+});
+
+test('one that there are no file handles for is said, and breaks nothing else', async () => {
+  // What Node does then: no pipes, no exit, and an error a moment later.
+  const spawn = jest.spyOn(childProcess, 'spawn').mockImplementationOnce((() => {
+    const child = new childProcess.ChildProcess();
+    const error = Object.assign(new Error('spawn node EMFILE'), { code: 'EMFILE' });
+    process.nextTick(() => child.emit('error', error));
+    return child;
+  }) as unknown as typeof childProcess.spawn);
+  const { learner } = start(READY);
+  const failure = { type: 'TrainerDied', message: expect.stringMatching(/can't be started: .*EMFILE/) as string };
+  await expect(said(learner)).rejects.toMatchObject(failure);
+  await learner.stop();
+  spawn.mockRestore();
+});

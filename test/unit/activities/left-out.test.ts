@@ -1,0 +1,102 @@
+/** Seeds whose instances say a test task's text: nobody uses them, and the next ones take their places. */
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EnvironmentPool } from '../../../src/activities/environments';
+import { leftOut } from '../../../src/activities/left-out';
+import { createSynthesis } from '../../../src/activities/synthesise';
+import { resolveTasks } from '../../../src/activities/tasks';
+import { testTexts } from '../../../src/activities/test-texts';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import type { ArtifactRef } from '../../../src/domain/artifacts';
+import { sandboxSpec } from '../../../src/domain/environment-spec';
+import type { SelfTest } from '../../../src/domain/synthesis-round';
+import { createShop } from '../../../src/environments/shop';
+import { registry } from '../../../src/registry';
+
+const home = mkdtempSync(join(tmpdir(), 'left-out-'));
+const store = openFolderStore(home);
+const environments = new EnvironmentPool(store, registry.environments);
+afterAll(async () => {
+  await environments.close();
+  rmSync(home, { recursive: true });
+});
+const progress = () => undefined;
+const target = { kind: 'builtin', name: 'shop' };
+
+/** The words of a test task. */
+async function taskWords(): Promise<string> {
+  const shop = createShop();
+  const [task] = await shop.tasks('test');
+  const { start } = await shop.reset({ id: task!.id, seed: 0 });
+  return start.messages.find(({ role }) => role === 'user')!.content;
+}
+
+/** The user says the test task where `says` holds of the seed, the user's second words where `later` does. */
+async function moduleOf({ says = 'false', later = 'false' }: { says?: string; later?: string }) {
+  const text = JSON.stringify(await taskWords());
+  const source = `
+    export const describe = () => ({ policy: 'p', tools: [], maxSteps: 3 });
+    export const make = (seed) => ({ seed, said: ${says} ? ${text} : 'write about ' + seed, right: false });
+    export const start = ({ said }) => [{ role: 'user', content: said }];
+    export const step = (state, { content }) => {
+      const { seed } = state;
+      const thanks = ${later} ? ${text} : 'thanks';
+      return { state: { ...state, right: content === 'about ' + seed }, messages: [{ role: 'user', content: thanks }], done: true };
+    };
+    export const reward = ({ right }) => ({ reward: right ? 1 : 0, breakdown: {} });
+    export const reference = () => ({ actions: [], tell: [] });
+    export const solve = (seed) => [{ role: 'assistant', content: 'about ' + seed }];`;
+  return store.put({ key: source, producer: 'test', inputs: [], mediaType: 'text/javascript', body: source });
+}
+const outOf = async (module: ArtifactRef, range = { from: 0, count: 8 }) =>
+  (await leftOut({ store, environments, progress }, { module, unlike: target, range })).seeds;
+
+test('a pair is left out where the user says it, at once or later', async () => {
+  expect(await outOf(await moduleOf({}))).toEqual([]);
+  expect(await outOf(await moduleOf({ says: 'seed === 3' }))).toEqual([2, 3]);
+  expect(await outOf(await moduleOf({ later: 'seed === 4' }))).toEqual([4, 5]);
+  // Only what is needed is looked at; what takes the places is looked at as well.
+  expect(await outOf(await moduleOf({ says: '[3, 8, 40].includes(seed)' }))).toEqual([2, 3, 8, 9]);
+});
+
+test('the tasks of a batch are the seeds that are left, and the same whoever asks', async () => {
+  const environment = sandboxSpec(await moduleOf({ says: 'seed === 3' }));
+  const resolved = (unlike?: typeof target) =>
+    resolveTasks(
+      { store, environments },
+      { environment, tasks: { kind: 'seeds', from: 0, count: 4, ...(unlike && { unlike }) } },
+    );
+  expect(await resolved(target)).toEqual(['seed-0', 'seed-1', 'seed-4', 'seed-5']);
+  expect(await resolved(target)).toEqual(await resolved(target));
+  expect(await resolved()).toEqual(['seed-0', 'seed-1', 'seed-2', 'seed-3']);
+});
+
+test('where most seeds say one there is nothing to use', async () => {
+  const module = await moduleOf({ says: 'seed % 2 === 0' });
+  await expect(outOf(module)).rejects.toThrow(
+    /10 seeds from 0 on say the text of a test task, and 8 others are needed/,
+  );
+});
+
+test('test tasks are read once for all workers', async () => {
+  const environment = createShop();
+  const texts = await testTexts({ store, environment, progress });
+  const silent = { ...createShop(), reset: () => Promise.reject(new Error('asked again')) };
+  expect(await testTexts({ store, environment: silent, progress })).toEqual(texts);
+});
+
+test('the self-test sends a module back where more than a third of its instances says one', async () => {
+  const { selfTest } = createSynthesis({ store, environments, kinds: registry, home, python: 'python3' });
+  const tested = async (says: string) => {
+    const module = await moduleOf({ says });
+    return ((await new MockActivityEnvironment().run(selfTest, { module, unlike: target })) as SelfTest).findings;
+  };
+  expect(await tested('seed % 4 === 3')).toEqual([]);
+  expect(await tested('seed % 2 === 1')).toEqual([
+    expect.stringMatching(
+      /^start: on \d+ of 102 seeds the text of a task is said that must not be known, e\.g\. by a user on seed 1:/,
+    ),
+  ]);
+});

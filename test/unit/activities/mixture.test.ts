@@ -1,0 +1,184 @@
+/** Several synthesized environments as one: it keeps an environment's contract, and each task is its own environment's. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { Dependencies } from '../../../src/activities/context';
+import { createTakeModules } from '../../../src/activities/take-modules';
+import { EnvironmentPool } from '../../../src/activities/environments';
+import { resolveTasks, inputsOf } from '../../../src/activities/tasks';
+import type { TaskSet } from '../../../src/activities/types';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { campaignFileSchema } from '../../../src/cli/campaign-schema';
+import type { ArtifactRef } from '../../../src/domain/artifacts';
+import { mixtureSpec, sandboxSpec, type EnvironmentSpec } from '../../../src/domain/environment-spec';
+import { checkEnvironment } from '../../../src/environments/conformance';
+import { openEnvironment } from '../../../src/environments/open';
+import { registry } from '../../../src/registry';
+import { mixedTaskOf, mixedTasks, TRAINING_SEEDS } from '../../../src/sandbox/seeds';
+
+jest.setTimeout(60_000);
+const home = mkdtempSync(join(tmpdir(), 'mixture-'));
+const store = openFolderStore(home);
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const put = (name: string, body: string): Promise<ArtifactRef> =>
+  store.put({ key: name, producer: 'test', inputs: [], mediaType: 'text/javascript', body });
+
+/** Says what it is, and has a tool and a hint of its own. */
+const counter = (name: string, maxSteps: number): string => `
+  const tool = { name: 'add_to_${name}', description: 'adds', parameters: { type: 'object', properties: {} } };
+  const shared = { ...tool, name: 'look', description: 'looks at ${name}' };
+  export const describe = () => ({ policy: 'count ${name} .', tools: [tool, shared], maxSteps: ${maxSteps} });
+  export const make = (seed) => ({ seed });
+  export const start = ({ seed }) => [{ role: 'system', content: 'count ${name} .' }, { role: 'user', content: '${name} to ' + seed }];
+  export const step = (state) => ({ state, messages: [], done: true });
+  export const reward = () => ({ reward: 0.5, breakdown: {}, branch: '${name}' });
+  export const reference = () => ({ actions: [], tell: [] });
+  export const solve = () => [{ role: 'assistant', content: 'end' }];
+  export const hint = () => 'count well .';`;
+const counters = async () => ({
+  apples: await put('apples', counter('apples', 3)),
+  pears: await put('pears', counter('pears', 5)),
+});
+
+test('keeps the contract of an environment as far as its modules do', async () => {
+  const text = readFileSync(resolve(__dirname, '../..', 'fixtures', 'synthesis', 'retail-by-hand.js'), 'utf8');
+  const [module, other] = [await put('retail', text), await put('retail again', `${text}\n// once more\n`)];
+  const findingsOf = async (spec: EnvironmentSpec) => {
+    const open = () => openEnvironment(spec, { store });
+    const environment = await open();
+    try {
+      return await checkEnvironment(environment, { again: open });
+    } finally {
+      await environment.close();
+    }
+  };
+  const mixed = await findingsOf(mixtureSpec([module, other].map((one) => ({ module: one, hints: true }))));
+  const own = mixed.map(({ problem, ...finding }) => ({ ...finding, problem: problem.replace('task 0/', 'task ') }));
+  // It pays for looking the account up, which its reference actions leave out.
+  expect(own).toEqual([expect.objectContaining({ check: 'evaluate' })]);
+  expect(own).toEqual(await findingsOf(sandboxSpec(module)));
+});
+
+test('a task is played in its own environment, with that one’s policy, tools, limit and reward', async () => {
+  const { apples, pears } = await counters();
+  const environment = await openEnvironment(
+    mixtureSpec([
+      { module: apples, hints: false },
+      { module: pears, hints: true },
+    ]),
+    { store },
+  );
+  try {
+    const { tools, policy, maxSteps } = await environment.describe();
+    expect(tools.map(({ name, description }) => [name, description])).toEqual([
+      ['add_to_apples', 'adds'],
+      ['look', 'looks at apples'],
+      ['add_to_pears', 'adds'],
+    ]);
+    expect([policy, maxSteps]).toEqual(['count apples .\n\ncount pears .', 5]);
+    const [first, second] = await Promise.all(['0/seed-7', '1/seed-7'].map((id) => environment.reset({ id, seed: 1 })));
+    expect(first!.start).toMatchObject({ messages: [{}, { content: 'apples to 7' }], maxSteps: 3 });
+    expect(second!.start.tools.map(({ description }) => description)).toEqual(['adds', 'looks at pears']);
+    // Accepted without hints, it gives none.
+    expect([first!.start.hint, second!.start.hint]).toEqual([undefined, 'count well .']);
+    await second!.step({ role: 'assistant', content: 'x' });
+    expect(await second!.evaluate('agent_stop')).toMatchObject({ reward: 0.5, branch: 'pears' });
+  } finally {
+    await environment.close();
+  }
+});
+
+test('what it is made of decides its version, and is what its rollouts derive from', async () => {
+  const { apples, pears } = await counters();
+  const versionOf = async (...modules: { module: ArtifactRef; hints: boolean }[]) => {
+    const environment = await openEnvironment(mixtureSpec(modules), { store });
+    const { version } = await environment.describe();
+    await environment.close();
+    return version;
+  };
+  const [a, b] = [
+    { module: apples, hints: false },
+    { module: pears, hints: false },
+  ];
+  const versions = [await versionOf(a, b), await versionOf(b, a), await versionOf(a, { ...b, hints: true })];
+  expect(new Set(versions).size).toBe(3);
+  const tasks: TaskSet = { kind: 'mixed', from: 0, count: 2 };
+  expect(inputsOf({ environment: mixtureSpec([a, b]), tasks })).toEqual([apples, pears]);
+});
+
+test('a module that does not load is an error, and no campaign file can name a mixture', async () => {
+  const { apples } = await counters();
+  const broken = await put('broken', 'export const describe = () => {');
+  const modules = [apples, broken].map((module) => ({ module, hints: false }));
+  await expect(openEnvironment(mixtureSpec(modules), { store })).rejects.toMatchObject({ type: 'BadEnvironment' });
+  const file = { name: 'x', target: { kind: 'mixture', modules }, baseModel: { path: 'models/base' } };
+  expect(campaignFileSchema(registry).safeParse(file).error?.issues[0]?.path).toEqual(['target', 'kind']);
+});
+
+describe('tasks', () => {
+  test('come in pairs of seeds, in turn: each step of enough groups holds a pair of every environment', async () => {
+    const { apples, pears } = await counters();
+    const modules = [apples, pears, apples].map((module) => ({ module, hints: false }));
+    const environments = new EnvironmentPool(store, registry.environments);
+    const tasks = await resolveTasks(
+      { store, environments },
+      { environment: mixtureSpec(modules), tasks: { kind: 'mixed', from: TRAINING_SEEDS, count: 24 } },
+    );
+    expect(tasks.slice(0, 8).map((task) => task.replace('/seed-1000', ':'))).toEqual([
+      '0:0',
+      '0:1',
+      '1:0',
+      '1:1',
+      '2:0',
+      '2:1',
+      '0:2',
+      '0:3',
+    ]);
+    expect(new Set(tasks).size).toBe(24);
+    const environmentsOf = (step: string[]) => new Set(step.map((task) => mixedTaskOf(task, 3).environment)).size;
+    for (let n = 0; n < 24; n += 6) expect(environmentsOf(tasks.slice(n, n + 6))).toBe(3);
+    // Fewer groups than that: as many environments as there are pairs, and in the end as many tasks of each.
+    for (let n = 0; n < 24; n += 4) expect(environmentsOf(tasks.slice(n, n + 4))).toBe(2);
+    expect([0, 1, 2].map((n) => tasks.filter((task) => task.startsWith(`${n}/`)).length)).toEqual([8, 8, 8]);
+  });
+
+  test('of another form, or of an environment that is not there, are refused by name', () => {
+    expect(mixedTaskOf('1/seed-5', 2)).toEqual({ environment: 1, id: 'seed-5' });
+    for (const task of [
+      'seed-5',
+      '2/seed-5',
+      '1/5',
+      '1/seed-5-easier',
+      '/seed-5',
+      mixedTasks({ of: [{ from: 0 }, { from: 0 }, { from: 0 }], count: 6 })[5]!,
+    ])
+      expect(() => mixedTaskOf(task, 2)).toThrow(`task "${task}": a mixture's tasks are <n>/seed-<k>, n below 2`);
+  });
+});
+
+describe('modules that somebody brings', () => {
+  const { takeModules } = createTakeModules({ store } as Dependencies);
+
+  test('are the .js files of a folder, by name', async () => {
+    const folder = mkdtempSync(join(home, 'brought-'));
+    for (const file of ['b.js', 'a.js', 'notes.txt']) writeFileSync(join(folder, file), file);
+    const taken = await takeModules({ folder });
+    expect(taken.map(({ file }) => file)).toEqual(['a.js', 'b.js']);
+    expect(await Promise.all(taken.map(async ({ module }) => String(await store.read(module))))).toEqual([
+      'a.js',
+      'b.js',
+    ]);
+    expect(await takeModules({ folder })).toEqual(taken);
+  });
+
+  test('are wanted: a folder that is not there, or holds none, is named with the fix', async () => {
+    const fix = 'name a folder of environment modules (docs/synthesis.md)';
+    const empty = mkdtempSync(join(home, 'empty-'));
+    const wrong = (message: string) => ({ type: 'BadInput', retryable: false, message });
+    await expect(takeModules({ folder: empty })).rejects.toMatchObject(wrong(`${empty} holds no .js file; ${fix}`));
+    await expect(takeModules({ folder: join(empty, 'gone') })).rejects.toMatchObject({
+      message: expect.stringMatching(/gone cannot be read \(.*ENOENT.*; name a folder/),
+    });
+  });
+});

@@ -1,0 +1,114 @@
+/** What a training keeps of itself: in its order, twice, and without a gap. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { TrainingRecord } from '../../../src/activities/training-record';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { sha256 } from '../../../src/artifacts/hash';
+import type { Journal } from '../../../src/artifacts/store';
+import type { TrainingResult } from '../../../src/domain/iterations';
+import type { RolloutSummary } from '../../../src/domain/rollout-summary';
+
+let root: string;
+const opened: Journal[] = [];
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'record-'));
+  for (const step of [1, 2]) {
+    mkdirSync(checkpoint(step), { recursive: true });
+    writeFileSync(join(checkpoint(step), 'adapter_config.json'), '{}');
+    writeFileSync(join(checkpoint(step), 'adapter_model.safetensors'), `weights ${step}`);
+  }
+  writeFileSync(join(root, 'metrics.jsonl'), '{"step":1}\n{"step":2}\n');
+});
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((journal) => journal.close()));
+  rmSync(root, { recursive: true, force: true });
+});
+
+const store = () => openFolderStore(join(root, 'artifacts'));
+const checkpoint = (step: number) => join(root, `checkpoint-${step}`);
+const journalFile = () => join(root, 'artifacts', 'journals', `${sha256('training/t')}.jsonl`);
+const lines = () => readFileSync(journalFile(), 'utf8').split('\n').filter(Boolean);
+const forget = (number: number) => {
+  const key = sha256(`training/t/record/${number}`);
+  rmSync(join(root, 'artifacts', 'keys', key.slice(0, 2), `${key}.json`));
+};
+const tear = (number: number) => writeFileSync(journalFile(), lines().with(number, '["torn').join('\n'));
+
+/** As another attempt opens it. */
+async function record(): Promise<TrainingRecord> {
+  const journal = await store().journal('training/t');
+  opened.push(journal);
+  return new TrainingRecord({ store: store(), journal, id: 't', folder: root, base: 'base@1', checkpointEvery: 1 });
+}
+async function batch(name: string, scored: number): Promise<RolloutSummary> {
+  const body = JSON.stringify(name);
+  const ref = await store().put({ key: name, producer: 'test', inputs: [], mediaType: 'application/json', body });
+  return {
+    ...{ ref, purpose: 'training', title: name, scored, broken: 0, tasks: 1, promptTokens: scored, seconds: 1 },
+    completionTokens: scored,
+  } as unknown as RolloutSummary;
+}
+/** Records 0 and 2 are batches, 1 and 3 checkpoints. */
+async function trained(): Promise<TrainingResult> {
+  const made = await record();
+  for (const step of [1, 2]) {
+    await made.addBatch(step - 1, await batch(`batch ${step}`, step));
+    await made.addCheckpoint({ step, policy: { adapter: checkpoint(step) } });
+  }
+  return made.result(2);
+}
+
+test('where a step was done again and again, the last one counts, whatever it was', async () => {
+  const [a, b] = [await batch('a', 1), await batch('b', 5)];
+  for (const one of [a, b, a]) await (await record()).addBatch(0, one);
+  const { rollouts } = await (await record()).result(1);
+  expect(rollouts).toBe(1);
+  // What is told twice in a row stands once.
+  await (await record()).addBatch(0, a);
+  expect(lines()).toHaveLength(3);
+});
+
+test('batches that are the base rollouts are counted, and counted apart', async () => {
+  const made = await record();
+  await made.addBatch(0, await batch('base', 2), { shared: true });
+  await made.addBatch(1, await batch('own', 3));
+  for (const step of [1, 2]) await made.addCheckpoint({ step, policy: { adapter: checkpoint(step) } });
+  const shared = { rollouts: 2, promptTokens: 2, completionTokens: 2 };
+  expect(await made.result(2)).toMatchObject({ rollouts: 5, promptTokens: 5, shared });
+});
+
+test.each([0, 1, 2, 3])('a torn line %i of the journal changes nothing, and is whole again', async (number) => {
+  const before = await trained();
+  tear(number);
+  expect(await (await record()).result(2)).toEqual(before);
+  forget(number);
+  expect(await (await record()).result(2)).toEqual(before);
+});
+
+test('a checkpoint that is told of nowhere any more is taken again from its folder', async () => {
+  const before = await trained();
+  tear(1);
+  forget(1);
+  expect(await (await record()).result(2)).toEqual(before);
+  rmSync(checkpoint(1), { recursive: true });
+  await expect((await record()).result(2)).rejects.toMatchObject({ type: 'ArtifactDamaged' });
+});
+
+test('rollouts of a step that are told of nowhere are no step without rollouts; told again, all is well', async () => {
+  const before = await trained();
+  tear(2);
+  forget(2);
+  const message = expect.stringMatching(/rolled out for step 2 .* lost .*remove .*record-.*made anew/) as string;
+  await expect((await record()).result(2)).rejects.toMatchObject({ type: 'ArtifactDamaged', message });
+  await (await record()).addBatch(1, await batch('batch 2', 2));
+  expect(await (await record()).result(2)).toEqual(before);
+});
+
+test('weights that are others than those that the store has lost do not take their place', async () => {
+  const { checkpoints } = await trained();
+  const { sha256: listing } = checkpoints[0]!.policy.adapters[0]!.ref;
+  rmSync(join(root, 'artifacts', 'objects', listing.slice(0, 2), listing));
+  writeFileSync(join(checkpoint(1), 'adapter_model.safetensors'), 'torn');
+  await expect((await record()).result(2)).rejects.toMatchObject({ type: 'ArtifactDamaged' });
+});

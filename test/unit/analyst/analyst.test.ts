@@ -1,0 +1,468 @@
+/**
+ * The taxonomy on a target that shares nothing with `shop`: flight bookings, JSON observations of one tool and rendered ones of another. One
+ * task, one trajectory per error.
+ */
+import { compare } from '../../../src/analyst/rules/comparison';
+import { capabilities, errorClassOf, errorClassSchema, type ErrorClass } from '../../../src/analyst/rules/definitions';
+import { errorLabels } from '../../../src/analyst/rules/errors';
+import { recordReader } from '../../../src/analyst/rules/records';
+import { rules } from '../../../src/analyst/rules/rules';
+import { toolKnowledge } from '../../../src/analyst/rules/tool-knowledge';
+import { selectionRuleSchema } from '../../../src/domain/campaign';
+import type { EnvironmentDescription, Reference } from '../../../src/domain/environment';
+import type { JsonSchema, Message, ToolSchema } from '../../../src/domain/messages';
+import type { ScoredRollout } from '../../../src/domain/rollout';
+import { checkPartition } from '../../../src/domain/selection';
+import { noLedger } from '../../support/no-ledger';
+
+const tool = (
+  name: string,
+  properties: Record<string, JsonSchema>,
+  output?: Record<string, JsonSchema>,
+): ToolSchema => ({
+  name,
+  description: name,
+  parameters: { type: 'object', properties },
+  annotations: { readOnlyHint: output !== undefined },
+  ...(output && { outputSchema: { type: 'object', properties: output } }),
+});
+const booking: JsonSchema = { type: 'string', pattern: '^B[0-9]{3}$' };
+const city: JsonSchema = { type: 'string', enum: ['new york', 'lisbon', 'oslo'] };
+const time: JsonSchema = { type: 'string', enum: ['morning', 'evening'] };
+const tools = [
+  tool(
+    'find_bookings',
+    { member: { type: 'string', pattern: '^M[0-9]{2}$' } },
+    {
+      booking,
+      city,
+      time,
+      fare: { type: 'string', enum: ['basic', 'flexible'] },
+      paid: { type: 'integer' },
+    },
+  ),
+  tool('cancel_booking', { booking, refund: { type: 'integer' } }),
+  tool('move_booking', { booking, city, time }),
+];
+const description: EnvironmentDescription = {
+  name: 'flights',
+  version: '1',
+  policy: '',
+  tools,
+  maxSteps: 10,
+  hasReference: true,
+};
+const knowledge = toolKnowledge(tools);
+
+const bookings = 'B101 new york morning flexible 200 ; B202 new york evening basic 90 ; B303 oslo morning basic 50';
+const cancel = (id: string, refund: number) => ({ name: 'cancel_booking', arguments: { booking: id, refund } });
+const move = (id: string, to: string, at: string) => ({
+  name: 'move_booking',
+  arguments: { booking: id, city: to, time: at },
+});
+const find = (member: string) => ({ name: 'find_bookings', arguments: { member } });
+
+type Turn = string | { name: string; arguments: Record<string, unknown>; observation?: string };
+/** A rollout from the user's request and the agent's turns; text that ends in "?" is answered by the member number. */
+function trajectory({
+  request,
+  turns,
+  reference,
+  reward = 0,
+  key = 'k',
+}: {
+  request: string;
+  turns: Turn[];
+  reference: Reference;
+  reward?: number;
+  key?: string;
+}): ScoredRollout {
+  const messages: Message[] = [
+    { role: 'system', content: 'Help with bookings.' },
+    { role: 'user', content: request },
+  ];
+  for (const [i, turn] of turns.entries()) {
+    if (typeof turn === 'string') {
+      messages.push({ role: 'assistant', content: turn });
+      messages.push({ role: 'user', content: turn.endsWith('?') ? 'My number is M07.' : 'Bye.' });
+      continue;
+    }
+    const { observation, ...call } = turn;
+    messages.push({ role: 'assistant', content: '', toolCalls: [{ id: `c${i}`, ...call }] });
+    const content = observation ?? (call.name === 'find_bookings' ? bookings : 'ok');
+    messages.push({ role: 'tool', toolCallId: `c${i}`, content });
+  }
+  return {
+    status: 'scored',
+    key,
+    task: 't',
+    attempt: 0,
+    messages,
+    stopReason: 'user_stop',
+    reward,
+    breakdown: {},
+    reference,
+    rows: [],
+    steps: turns.length,
+    usage: { promptTokens: 0, completionTokens: 0 },
+    seconds: 0,
+  };
+}
+
+const DENIAL = 'that is not possible';
+function labelsOf(o: Parameters<typeof trajectory>[0]) {
+  return errorLabels({
+    comparison: compare({ rollout: trajectory(o), knowledge, denials: [DENIAL] }),
+    knowledge,
+    denials: [DENIAL],
+  });
+}
+const lackingOf = (o: Parameters<typeof trajectory>[0]) =>
+  Object.entries(labelsOf(o)).flatMap(([errorClass, one]) => (one === 'LACKING' ? [errorClass] : []));
+
+describe('records of observations', () => {
+  const read = recordReader(tools);
+
+  it('splits values of several words and finds identifiers and descriptions', () => {
+    expect(read('find_bookings', bookings)[1]).toEqual({
+      tool: 'find_bookings',
+      values: ['B202', 'new york', 'evening', 'basic', '90'],
+      identifiers: ['B202'],
+      description: 'new york evening',
+    });
+  });
+
+  it('gives no record for a text that does not fit', () => {
+    expect(read('find_bookings', 'no bookings')).toEqual([]);
+    expect(read('find_bookings', 'B101 paris morning flexible 200')).toEqual([]);
+    expect(read('unknown_tool', bookings)).toEqual([]);
+  });
+
+  it('reads JSON at any depth', () => {
+    const [record] = read(
+      'find_bookings',
+      JSON.stringify({ list: [{ booking_id: 'X1', city: 'oslo', seats: [1, 2] }] }),
+    );
+    expect(record).toMatchObject({ values: ['X1', 'oslo'], identifiers: ['X1'], description: 'oslo' });
+  });
+});
+
+describe('classes of error', () => {
+  const two = {
+    request: 'I am M07. Cancel my New York morning flight and move the Oslo morning flight to Lisbon in the evening.',
+    reference: { actions: [cancel('B101', 180), move('B303', 'lisbon', 'evening')], tell: [] },
+  };
+  const solved: Turn[] = [find('M07'), cancel('B101', 180), move('B303', 'lisbon', 'evening'), 'Done.'];
+
+  it('finds nothing lacking in a solution, in any order of the writes', () => {
+    const reordered = [solved[0], solved[2], solved[1], solved[3]] as Turn[];
+    for (const turns of [solved, reordered]) {
+      expect(labelsOf({ ...two, turns, reward: 1 })).toEqual({
+        omitted_action: 'PRESENT',
+        forbidden_action: 'NA',
+        wrong_candidate: 'PRESENT',
+        wrong_value: 'PRESENT',
+        untold_information: 'NA',
+        invented_identifier: 'NA',
+        refused_permitted_action: 'PRESENT',
+      });
+    }
+  });
+
+  it.each<[string, Turn[], ErrorClass[]]>([
+    ['left out after another was done', [find('M07'), cancel('B101', 180), 'Done.'], ['omitted_action']],
+    [
+      'tried, but answered by an error, is not left out',
+      [
+        find('M07'),
+        cancel('B101', 180),
+        { ...move('B999', 'lisbon', 'evening'), observation: 'Error: unknown' },
+        'Done.',
+      ],
+      [],
+    ],
+    [
+      'a call that did not parse was tried',
+      [find('M07'), cancel('B101', 180), 'move_booking(booking="B303', 'Done.'],
+      [],
+    ],
+    [
+      'the similar record',
+      [find('M07'), cancel('B202', 80), move('B303', 'lisbon', 'evening'), 'Done.'],
+      ['wrong_candidate'],
+    ],
+    [
+      'a computed value',
+      [find('M07'), cancel('B101', 200), move('B303', 'lisbon', 'evening'), 'Done.'],
+      ['wrong_value'],
+    ],
+    [
+      'a value that was given is a slip',
+      [find('M07'), cancel('B101', 180), move('B303', 'oslo', 'evening'), 'Done.'],
+      [],
+    ],
+    [
+      'errors in different writes stand side by side',
+      [find('M07'), cancel('B101', 200), 'Done.'],
+      ['omitted_action', 'wrong_value'],
+    ],
+    ['nothing was tried', [find('M07'), 'Done.'], []],
+  ])('two requests: %s', (_, turns, expected) => {
+    expect(lackingOf({ ...two, turns })).toEqual(expected);
+  });
+
+  const forbidden = {
+    request: 'I am M07. Cancel my New York evening flight.',
+    reference: { actions: [], tell: [DENIAL] },
+  };
+  it.each<[string, Turn[], ErrorClass[]]>([
+    ['done all the same', [find('M07'), cancel('B202', 80), 'Done.'], ['forbidden_action']],
+    [
+      'done on the similar record, where it may be permitted',
+      [find('M07'), cancel('B101', 180), 'Done.'],
+      ['wrong_candidate'],
+    ],
+    ['done on an unlike record, which is a slip', [find('M07'), cancel('B303', 40), 'Done.'], []],
+    ['not done and not refused', [find('M07'), 'Done.'], []],
+  ])('a forbidden request: %s', (_, turns, expected) => {
+    expect(lackingOf({ ...forbidden, turns })).toEqual(expected);
+  });
+
+  it('a forbidden and a permitted request: a slip in the permitted one is nothing forbidden', () => {
+    const both = {
+      request: 'I am M07. Cancel my New York evening flight and move the Oslo morning flight to Lisbon in the evening.',
+      reference: { actions: [move('B303', 'lisbon', 'evening')], tell: [DENIAL] },
+    };
+    const slip = move('B303', 'lisbon', 'morning');
+    expect(lackingOf({ ...both, turns: [find('M07'), slip, `Moved; the other: ${DENIAL}.`] })).toEqual([]);
+    const done: Turn[] = [find('M07'), cancel('B202', 80), move('B303', 'lisbon', 'evening'), 'Done.'];
+    expect(lackingOf({ ...both, turns: done })).toEqual(['forbidden_action']);
+    expect(lackingOf({ ...both, turns: [find('M07'), `Sorry, ${DENIAL}.`] })).toEqual(['omitted_action']);
+  });
+
+  const told = {
+    request: 'I am M07. Cancel my New York morning flight. How much do I get back?',
+    reference: { actions: [cancel('B101', 180)], tell: ['180'] },
+  };
+  it.each<[string, Turn[], ErrorClass[]]>([
+    ['not told', [find('M07'), cancel('B101', 180), 'Done.'], ['untold_information']],
+    ['a false fact', [find('M07'), cancel('B101', 180), 'Done. You get 200.'], ['untold_information']],
+    ['a false fact after a wrong value', [find('M07'), cancel('B101', 200), 'Done. You get 200.'], ['wrong_value']],
+    ['not told because nothing was done', [find('M07'), 'Done.'], []],
+  ])('a question: %s', (_, turns, expected) => {
+    expect(lackingOf({ ...told, turns })).toEqual(expected);
+  });
+
+  it('a fact in words is told in words, and is no refusal', () => {
+    const lounge = { ...told, reference: { actions: [cancel('B101', 180)], tell: ['the lounge'] } };
+    const turns = (last: string): Turn[] => [find('M07'), cancel('B101', 180), last];
+    expect(lackingOf({ ...lounge, turns: turns('Done.') })).toEqual(['untold_information']);
+    expect(lackingOf({ ...lounge, turns: turns('You may use the Lounge.') })).toEqual([]);
+    const oslo = { ...lounge, request: 'I am M07. Cancel my Oslo morning flight.' };
+    expect(lackingOf({ ...oslo, turns: [find('M07'), 'Wait in the lounge.'] })).toEqual([]);
+  });
+
+  const unnamed = {
+    request: 'Move my Oslo flight to Lisbon in the evening.',
+    reference: { actions: [move('B303', 'lisbon', 'evening')], tell: [] },
+  };
+  it.each<[string, Turn[], ErrorClass[]]>([
+    ['made up', [{ ...find('M99'), observation: 'error: no member' }, 'Sorry.'], ['invented_identifier']],
+    [
+      'made up explains what follows',
+      [find('M99'), move('B101', 'lisbon', 'evening'), `Sorry, ${DENIAL}.`],
+      ['invented_identifier'],
+    ],
+    [
+      'asked for, then copied wrongly',
+      ['Your number?', { ...find('M70'), observation: 'error: no member' }, 'Sorry.'],
+      [],
+    ],
+  ])('a missing identifier: %s', (_, turns, expected) => {
+    expect(labelsOf({ ...unnamed, turns }).invented_identifier).not.toBe('NA');
+    expect(lackingOf({ ...unnamed, turns })).toEqual(expected);
+  });
+
+  it('a permitted request: refused', () => {
+    const turns: Turn[] = [find('M07'), `Sorry, ${DENIAL}.`];
+    const oslo = { ...unnamed, request: 'I am M07. Move the flight B303 to Lisbon in the evening.' };
+    const alone = 'B303 oslo evening basic 50';
+    const lookUp = { ...find('M07'), observation: alone };
+    expect(lackingOf({ ...oslo, turns: [lookUp, ...turns.slice(1)] })).toEqual(['refused_permitted_action']);
+    // With a similar record in sight the refusal may have been meant for that one.
+    expect(lackingOf({ ...oslo, turns })).toEqual([]);
+  });
+
+  it('does not count what was left out when the trajectory was cut off', () => {
+    const rollout = {
+      ...trajectory({ ...two, turns: [find('M07'), cancel('B101', 180)] }),
+      stopReason: 'max_steps' as const,
+    };
+    const labels = errorLabels({ comparison: compare({ rollout, knowledge, denials: [] }), knowledge, denials: [] });
+    expect(labels.omitted_action).toBe('PRESENT');
+  });
+});
+
+describe('discovery and labels', () => {
+  const request = 'I am M07. Cancel my New York morning flight. How much do I get back?';
+  const reference = { actions: [cancel('B101', 180)], tell: ['180'] };
+  const untold = (i: number) =>
+    trajectory({ request, reference, turns: [find('M07'), cancel('B101', 180), 'Done.'], key: `failed-${i}` });
+  const good = (i: number) =>
+    trajectory({
+      request,
+      reference,
+      turns: [find('M07'), cancel('B101', 180), 'Done. You get 180.'],
+      reward: 1,
+      key: `passed-${i}`,
+    });
+  const rollouts = [...Array.from({ length: 12 }, (_, i) => untold(i)), ...[0, 1, 2].map(good)];
+  const analyst = rules.open({ kind: 'rules' }, undefined);
+  const work = { progress: () => {}, signal: new AbortController().signal, ledger: noLedger };
+  const keysOf = (from: ScoredRollout[]) => from.map(({ key }) => key);
+  const discover = ({ from = rollouts, quotable = keysOf(rollouts), denied = description } = {}) =>
+    analyst.discover({
+      rollouts: from,
+      quotable: new Set(quotable),
+      description: denied,
+      rule: { maxCandidates: 10 },
+      seed: 1,
+      ...work,
+    });
+  const candidates = [{ ...capabilities.untold_information, examples: [] }];
+  const label = ({ from = rollouts, pass = 3, seed = 7 } = {}) =>
+    analyst.label({ rollouts: from, candidates, description, pass, seed, ...work });
+
+  it('says who it is and what it works for', () => {
+    expect(analyst.identity).toEqual({ kind: 'rules', version: '2', options: {} });
+    expect(analyst.selects).toBe('by labels');
+    expect(analyst.unsuited?.(description, selectionRuleSchema.parse({}))).toBeUndefined();
+    expect(analyst.unsuited?.({ ...description, hasReference: false }, selectionRuleSchema.parse({}))).toMatch(
+      /^analyst\.kind is "rules": .*"flights" does not tell .*; write analyst: \{kind: llm, .* or \{kind: given, /,
+    );
+  });
+
+  it('refuses a rule of a known kind and a wrong form, for good', async () => {
+    const wrong = { ...description, rules: [{ kind: 'other' }, { kind: 'tell', question: 'how much' }] };
+    const why = /^rules\.1 of "flights" \(kind: tell\): field: .*; give the rule the fields of its kind/;
+    expect(analyst.unsuited?.(wrong, selectionRuleSchema.parse({}))).toMatch(why);
+    await expect(discover({ denied: wrong })).rejects.toMatchObject({
+      type: 'BadEnvironment',
+      retryable: false,
+      message: expect.stringMatching(why),
+    });
+  });
+
+  it('names each class of error once', () => {
+    for (const one of errorClassSchema.options) expect(errorClassOf(capabilities[one].name)).toBe(one);
+    expect(errorClassOf('be_polite')).toBeUndefined();
+  });
+
+  it('proposes a candidate for what was seen, with examples of both outcomes', async () => {
+    expect(await discover()).toEqual({
+      candidates: [
+        {
+          name: 'tell_requested_information',
+          definition: expect.stringMatching(/\. .*\.$/),
+          examples: ['failed-0', 'failed-1', 'passed-0', 'passed-1'],
+        },
+      ],
+      faults: [],
+    });
+  });
+
+  it('shows only what may be quoted, and finds no less for it', async () => {
+    const quotable = ['failed-7', 'failed-3', 'passed-2', 'of another target'];
+    expect(await discover({ quotable })).toMatchObject({
+      candidates: [{ examples: ['failed-3', 'failed-7', 'passed-2'] }],
+    });
+    expect(await discover({ quotable: [] })).toMatchObject({
+      candidates: [{ name: 'tell_requested_information', examples: [] }],
+    });
+  });
+
+  it('knows a refusal by the rules of the policy', async () => {
+    const refused = (i: number) =>
+      trajectory({
+        request: 'I am M07. Move the flight B303 to Lisbon in the evening.',
+        reference: { actions: [move('B303', 'lisbon', 'evening')], tell: [] },
+        turns: [{ ...find('M07'), observation: 'B303 oslo evening basic 50' }, `Sorry, ${DENIAL}.`],
+        key: `failed-${i}`,
+      });
+    const said = { tool: 'move_booking', field: 'fare', value: 'flexible', denial: 'no way' };
+    const withRule = (rule: object) => ({ ...description, rules: [{ kind: 'precondition', ...said, ...rule }] });
+    const found = async (rule: object) =>
+      (await discover({ from: [refused(0), good(0)], denied: withRule(rule) })).candidates.map(({ name }) => name);
+    expect(await found({ denial: DENIAL })).toEqual(['perform_permitted_actions']);
+    expect(await found({})).toEqual([]);
+    // A kind of rule that only somebody else knows.
+    expect(await found({ kind: 'quota' })).toEqual(['perform_permitted_actions']);
+  });
+
+  it('proposes nothing without contrast', async () => {
+    const nothing = { candidates: [], faults: [] };
+    expect(await discover({ from: [untold(0)] })).toEqual(nothing);
+    expect(await discover({ from: [good(0)] })).toEqual(nothing);
+    expect(await discover({ from: [] })).toEqual(nothing);
+  });
+
+  it('labels half of the rollouts, an exact partition, the same for the same seed and any order', async () => {
+    const one = await label();
+    expect(checkPartition(one)).toEqual([]);
+    expect(one.totals.total_failed + one.totals.total_passed).toBe(8);
+    const { lacking_failed, present_passed, ...others } = one.labels['tell_requested_information'] ?? {};
+    expect(lacking_failed).toHaveLength(one.totals.total_failed);
+    expect(present_passed).toHaveLength(one.totals.total_passed);
+    expect(Object.values(others).flat()).toEqual([]);
+    expect(keysOf(rollouts)).toEqual(expect.arrayContaining(lacking_failed ?? []));
+    expect(await label({ from: [...rollouts].reverse() })).toEqual(one);
+    expect(await label({ pass: 4 })).not.toEqual({ ...one, attempt: 4 });
+    expect(await label({ seed: 8 })).not.toEqual(one);
+  });
+
+  it('says how far it is, lets others work meanwhile, and stops when it is told to', async () => {
+    const many = Array.from({ length: 450 }, (_, i) => (i % 9 === 0 ? good(i) : untold(i)));
+    const input = { rollouts: many, description, candidates, pass: 0, seed: 1 };
+    const seen: [number, number][] = [];
+    let others = 0;
+    const timer = setInterval(() => (others += 1), 0);
+    const progress = (done: number, total: number) => void seen.push([done, total]);
+    await analyst.discover({ ...input, ...work, progress, quotable: new Set(), rule: { maxCandidates: 10 } });
+    clearInterval(timer);
+    expect(seen).toEqual([
+      [200, 450],
+      [400, 450],
+      [450, 450],
+    ]);
+    expect(others).toBeGreaterThan(0);
+
+    const stop = new AbortController();
+    const after: number[] = [];
+    const stopping = analyst.label({
+      ...input,
+      ledger: noLedger,
+      signal: stop.signal,
+      progress(done) {
+        after.push(done);
+        stop.abort(new Error('enough'));
+      },
+    });
+    await expect(stopping).rejects.toThrow('enough');
+    expect(after).toEqual([200]);
+  });
+
+  it('refuses what it cannot judge', async () => {
+    const polite = [{ name: 'be_polite', definition: '', examples: [] }];
+    const asked = analyst.label({ rollouts, candidates: polite, description, pass: 0, seed: 1, ...work });
+    await expect(asked).rejects.toMatchObject({
+      type: 'BadInput',
+      message: expect.stringMatching(/^candidate "be_polite": .* labels complete_all_requested_actions, /),
+    });
+    const unknown: ScoredRollout = good(0);
+    delete unknown.reference;
+    await expect(discover({ from: [unknown] })).rejects.toMatchObject({
+      type: 'BadEnvironment',
+      message: expect.stringMatching(/^rollout passed-0: no reference; /),
+    });
+  });
+});

@@ -1,0 +1,188 @@
+/** Capabilities from a file, with labels and without. */
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { analysts } from '../../../src/analyst';
+import { given } from '../../../src/analyst/given/given';
+import { selectionRuleSchema } from '../../../src/domain/campaign';
+import type { EnvironmentDescription } from '../../../src/domain/environment';
+import { kindOf } from '../../../src/domain/kind';
+import { noLedger } from '../../support/no-ledger';
+
+const description: EnvironmentDescription = {
+  name: 'flights',
+  version: '1',
+  policy: '',
+  tools: [],
+  maxSteps: 10,
+  hasReference: false,
+};
+const work = { progress: () => {}, signal: new AbortController().signal, seed: 1, ledger: noLedger };
+const capabilities = [
+  { name: 'ask_user', definition: 'Asks.', examples: ['k1', 'k2'] },
+  { name: 'check_status', definition: 'Checks.' },
+];
+const passOf = (lacking: string, names = ['ask_user', 'check_status']) => ({
+  attempt: 0,
+  totals: { total_failed: 2, total_passed: 1 },
+  labels: Object.fromEntries(
+    names.map((name) => [
+      name,
+      {
+        lacking_failed: [lacking],
+        present_failed: ['other'],
+        na_failed: [],
+        lacking_passed: [],
+        present_passed: [3],
+        na_passed: [],
+      },
+    ]),
+  ),
+});
+
+/** A folder with `given.json` (or text as given.yaml) and the label files. */
+function folderWith({ fields, labels = {} }: { fields: object | string; labels?: Record<string, object> }): string {
+  const folder = mkdtempSync(join(tmpdir(), 'given-'));
+  const file = join(folder, typeof fields === 'string' ? 'given.yaml' : 'given.json');
+  writeFileSync(file, typeof fields === 'string' ? fields : JSON.stringify(fields));
+  mkdirSync(join(folder, 'passes'));
+  for (const [name, pass] of Object.entries(labels)) writeFileSync(join(folder, 'passes', name), JSON.stringify(pass));
+  return file;
+}
+const open = async (input: Parameters<typeof folderWith>[0]) =>
+  given.open({ kind: 'given', capabilities: folderWith(input) }, undefined);
+const badInput = (message: RegExp) => ({ type: 'BadInput', message: expect.stringMatching(message) });
+const discover = (quotable: string[] = [], maxCandidates = 10) => ({
+  rollouts: [],
+  quotable: new Set(quotable),
+  description,
+  rule: { maxCandidates },
+  ...work,
+});
+const rule = selectionRuleSchema.parse({});
+const labelInput = (pass: number) => ({ rollouts: [], description, candidates: [], pass, ...work });
+
+const labeled = {
+  fields: { capabilities, labels: 'passes' },
+  labels: { 'run_10.json': passOf('tenth'), 'run_2.json': passOf('second'), 'notes.json': {} },
+};
+
+describe('the given analyst', () => {
+  it('is picked by its kind, and its file counts from the campaign file', () => {
+    expect(kindOf(analysts, { kind: 'given' })).toBe(given);
+    expect(given.paths).toEqual(['capabilities']);
+  });
+
+  it('selects the capabilities of a YAML file outright, on any target', async () => {
+    const analyst = await open({
+      fields: 'capabilities:\n  - name: ask_user\n    definition: Asks.\n    examples: [k1, k2]\n',
+    });
+    expect(analyst.selects).toBe('outright');
+    expect(analyst.unsuited?.(description, rule)).toBeUndefined();
+    expect(await analyst.discover(discover(['k2', 'k3']))).toEqual({
+      candidates: [{ name: 'ask_user', definition: 'Asks.', examples: ['k2'] }],
+      faults: [],
+    });
+  });
+
+  it('gives the passes of a labels folder in the order of their numbers', async () => {
+    const analyst = await open(labeled);
+    expect(analyst.selects).toBe('by labels');
+    expect((await analyst.discover(discover())).candidates.map(({ name, examples }) => [name, examples])).toEqual([
+      ['ask_user', []],
+      ['check_status', []],
+    ]);
+    const lacking = async (pass: number) => (await analyst.label(labelInput(pass))).labels['ask_user']?.lacking_failed;
+    expect([await lacking(0), await lacking(1)]).toEqual([['second'], ['tenth']]);
+    expect((await analyst.label(labelInput(0))).labels['ask_user']?.present_passed).toEqual(['3']);
+    await expect(analyst.label(labelInput(2))).rejects.toMatchObject(
+      badInput(/given\.json: labels .*passes holds 2 files, not 3; set selection\.passes to 2$/),
+    );
+  });
+
+  it('is known by what its files hold, not by where they lie', async () => {
+    const identity = async (input: Parameters<typeof open>[0]) => (await open(input)).identity;
+    const one = await identity(labeled);
+    expect(one).toMatchObject({ kind: 'given', version: '1' });
+    expect(JSON.stringify(one)).not.toContain(tmpdir());
+    expect(await identity(labeled)).toEqual(one);
+    const relabeled = { ...labeled, labels: { ...labeled.labels, 'run_2.json': passOf('2nd') } };
+    const [first, ...others] = capabilities;
+    const redefined = {
+      ...labeled,
+      fields: { ...labeled.fields, capabilities: [{ ...first, definition: 'x' }, ...others] },
+    };
+    for (const other of [relabeled, redefined, { fields: { capabilities } }])
+      expect(await identity(other)).not.toEqual(one);
+  });
+
+  it('says before anything is spent which field of the rule does not fit', async () => {
+    const analyst = await open({ fields: { capabilities } });
+    expect((await analyst.discover(discover([], 2))).candidates).toHaveLength(2);
+    expect(analyst.unsuited?.(description, { ...rule, maxCandidates: 1 })).toMatch(
+      /given\.json: capabilities are 2, selection\.maxCandidates is 1; set it to 2$/,
+    );
+    const withLabels = await open(labeled);
+    expect(withLabels.unsuited?.(description, { ...rule, passes: 2 })).toBeUndefined();
+    expect(withLabels.unsuited?.(description, rule)).toMatch(/holds 2 files, not 10; set selection\.passes to 2$/);
+  });
+
+  const named = (name: unknown) => ({ capabilities: [{ name, definition: 'd' }] });
+  it.each<[string, Parameters<typeof open>[0], RegExp]>([
+    [
+      'what is no YAML',
+      { fields: 'capabilities: [' },
+      /given\.yaml: not YAML or JSON \(.+\); write it again, see docs/,
+    ],
+    ['an empty file', { fields: '' }, /given\.yaml: .*; see docs\/analysis\.md/],
+    ['no capabilities', { fields: {} }, /given\.json: capabilities is missing: .*; see docs/],
+    ['an empty list', { fields: { capabilities: [] } }, /given\.json: capabilities is \[\]: .*; see/],
+    ['a bad name', { fields: named('Ask') }, /json: capabilities\.0\.name is "Ask": a capability name is snake_case/],
+    [
+      'a name of the report',
+      { fields: named('union_ceiling') },
+      /\.0\.name is "union_ceiling": another name: the report has/,
+    ],
+    [
+      'no definition',
+      { fields: { capabilities: [{ name: 'a_b' }] } },
+      /json: capabilities\.0\.definition is missing: /,
+    ],
+    ['an unknown field', { fields: { capabilities, label: 'x' } }, /json: Unrecognized key: "label"; see/],
+    [
+      'a name twice',
+      { fields: { capabilities: [...capabilities, capabilities[0]] } },
+      /json: capabilities\.2\.name is "ask_user" a second time; give/,
+    ],
+    [
+      'a folder that is not there',
+      { fields: { capabilities, labels: 'nowhere' } },
+      /given\.json: labels \S+nowhere: no such folder; name/,
+    ],
+    ['a folder without files', { fields: labeled.fields }, /given\.json: labels \S+passes: no file run_NN\.json; name/],
+    [
+      'a capability that a pass leaves out',
+      { ...labeled, labels: { 'run_0.json': passOf('x', ['ask_user']) } },
+      /run_0\.json: labels has no "check_status" of \S+given\.json; label it/,
+    ],
+    [
+      'a capability that the file does not have',
+      { ...labeled, labels: { 'run_0.json': passOf('x', ['ask_user', 'check_status', 'be_polite']) } },
+      /run_0\.json: labels has "be_polite", which capabilities of \S+given\.json lacks; add/,
+    ],
+    [
+      'lists that are no partition',
+      { ...labeled, labels: { 'run_0.json': passOf('other') } },
+      /run_0\.json: capability "ask_user": in both lacking_failed and present_failed: other;/,
+    ],
+  ])('refuses %s', async (_, input, message) => {
+    await expect(open(input)).rejects.toMatchObject(badInput(message));
+  });
+
+  it('refuses a file that is not there', async () => {
+    const file = join(tmpdir(), 'nowhere', 'given.yaml');
+    await expect(given.open({ kind: 'given', capabilities: file }, undefined)).rejects.toMatchObject(
+      badInput(/^analyst\.capabilities is .*given\.yaml, which can't be read \(.*ENOENT.*; name a file/),
+    );
+  });
+});

@@ -1,0 +1,108 @@
+/** Trajectories as a language model reads them. */
+import fc from 'fast-check';
+import { compact, compactOne, cut, shortIds } from '../../../src/domain/compact';
+import { trajectory } from '../../support/analyst-llm';
+
+const call = (name: string, given: Record<string, unknown>, id = name) => ({ id, name, arguments: given });
+
+describe('a trajectory', () => {
+  it('is told by its outcome, what was needed, and a line for each text and call', () => {
+    const rollout = {
+      ...trajectory({
+        task: 'book 4',
+        attempt: 2,
+        passed: false,
+        messages: [
+          { role: 'system', content: 'The policy.' },
+          { role: 'user', content: 'Book me\na flight.\r\n[r2] task 1' },
+          { role: 'assistant', content: '', toolCalls: [call('find', { day: 'Monday' }), call('think', {}, 'c2')] },
+          { role: 'tool', toolCallId: 'c2', content: '' },
+          { role: 'tool', toolCallId: 'find', content: 'f1 9:00' },
+          { role: 'assistant', content: 'At nine?', toolCalls: [call('note', { x: 1 })] },
+          { role: 'user', content: '', toolCalls: [call('phone', {}, 'p')] },
+          { role: 'tool', toolCallId: 'p', requestor: 'user', content: 'rings' },
+          { role: 'tool', toolCallId: 'lost', content: 'what' },
+          { role: 'assistant', content: '  ' },
+        ],
+      }),
+      stopReason: 'max_steps' as const,
+      reference: { actions: [{ name: 'book', arguments: { flight: 'f1' } }], tell: ['35.5'] },
+    };
+    expect(compactOne({ rollout, id: 'r7' })).toBe(
+      [
+        '[r7] task book 4, attempt 2: FAILED (reward 0.25), ended by max_steps',
+        'needed: book({"flight":"f1"}); to be told: "35.5"',
+        'r7.1 user: Book me\\na flight.\\n[r2] task 1',
+        'r7.2 agent calls find({"day":"Monday"})',
+        'r7.2 agent calls think({})',
+        'r7.3 result of think: (empty)',
+        'r7.4 result of find: f1 9:00',
+        'r7.5 agent: At nine?',
+        'r7.5 agent calls note({"x":1})',
+        'r7.6 user calls phone({})',
+        "r7.7 result of user's own phone: rings",
+        'r7.8 result of an unknown call: what',
+        'r7.9 agent: (says nothing)',
+      ].join('\n'),
+    );
+  });
+
+  it('says that nothing was needed, and that it passed', () => {
+    const rollout = { ...trajectory({ task: 't', passed: true, turns: 0 }), reference: { actions: [], tell: [] } };
+    expect(compactOne({ rollout, id: 'r1' })).toBe(
+      '[r1] task t, attempt 0: PASSED (reward 1), ended by user_stop\nneeded: no action; to be told: nothing in particular',
+    );
+  });
+
+  it('cuts texts at 300 characters and arguments at 200, visibly', () => {
+    const rollout = trajectory({
+      task: 't',
+      passed: true,
+      messages: [
+        { role: 'user', content: 'u'.repeat(512) },
+        { role: 'assistant', content: 'a'.repeat(300), toolCalls: [call('say', { text: 'b'.repeat(300) })] },
+      ],
+    });
+    const [, user, agent, called] = compactOne({ rollout, id: 'r1' }).split('\n');
+    expect(user).toBe(`r1.0 user: ${'u'.repeat(300)}... (212 more characters)`);
+    expect(agent).toBe(`r1.1 agent: ${'a'.repeat(300)}`);
+    expect(called).toBe(`r1.1 agent calls say({"text":"${'b'.repeat(191)}... (111 more characters))`);
+  });
+});
+
+describe('a cut', () => {
+  it('splits no character and accounts for all of the text', () => {
+    expect(cut('ab\u{1F600}c', 3)).toBe('ab... (3 more characters)');
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 40 }), fc.integer({ min: 1, max: 30 }), (text, length) => {
+        const [, kept = '', missing = ''] = /^([\s\S]*)\.\.\. \((\d+) more characters\)$/.exec(cut(text, length)) ?? [];
+        if (text.length <= length) expect(cut(text, length)).toBe(text);
+        else
+          expect([text.startsWith(kept), kept.length + Number(missing), !/[\uD800-\uDBFF]$/.test(kept)]).toEqual([
+            true,
+            text.length,
+            true,
+          ]);
+      }),
+    );
+  });
+});
+
+describe('short ids', () => {
+  const rollouts = [
+    trajectory({ task: 'task-10', passed: true }),
+    trajectory({ task: 'task-9', attempt: 1, passed: true }),
+    trajectory({ task: 'task-9', attempt: 0, passed: false }),
+    trajectory({ task: 'task-010', passed: false }),
+  ];
+  it('follow task and attempt, however the rollouts arrived', () => {
+    const ids = { 'key-task-9-0': 'r1', 'key-task-9-1': 'r2', 'key-task-010-0': 'r3', 'key-task-10-0': 'r4' };
+    expect(Object.fromEntries(shortIds(rollouts))).toEqual(ids);
+    expect(Object.fromEntries(shortIds([...rollouts].reverse()))).toEqual(ids);
+  });
+
+  it('head the trajectories, which stand in the order given', () => {
+    const text = compact({ rollouts, ids: shortIds(rollouts) });
+    expect(text.match(/^\[r\d+\]/gm)).toEqual(['[r4]', '[r2]', '[r1]', '[r3]']);
+  });
+});

@@ -1,0 +1,476 @@
+/** Discovery by a language model: what is asked, what is taken, what is sent back. */
+import { readDiscovery } from '../../../src/analyst/llm/discovery-answer';
+import { readMerged } from '../../../src/analyst/llm/merge';
+import { openPrompts } from '../../../src/language-model/prompts';
+import { analystAsking, description, json, trajectory } from '../../support/analyst-llm';
+
+const step = (rollout: string, message = 2) => ({ rollout, message, says: `what ${rollout} shows` });
+const capability = (fields: object = {}) => ({
+  name: 'ask_before_acting',
+  definition: 'An act cannot be taken back. The agent asks first.',
+  lacking: [step('r1')],
+  shown: [step('r2')],
+  ...fields,
+});
+const found = (...capabilities: object[]) => ({ capabilities, faults: [] });
+
+/** r1 failed and r2 passed, at one task; r3 failed, r4 passed. */
+const rollouts = [
+  trajectory({ task: 'a', attempt: 0, passed: false, words: 'wants seat 4b' }),
+  trajectory({ task: 'a', attempt: 1, passed: true }),
+  trajectory({ task: 'b', passed: false }),
+  trajectory({ task: 'c', passed: true }),
+];
+const quotable = new Set(rollouts.map(({ key }) => key));
+const rule = { maxCandidates: 2 };
+
+describe('one chunk', () => {
+  it('is asked once: policy, tools and trajectories, then the question', async () => {
+    const { analyst, questions, askings, told, work } = analystAsking(() =>
+      found(capability({ shown: [step('r2'), step('r4', 1)] })),
+    );
+    const discovery = await analyst.discover({ ...work, rollouts, quotable, rule });
+    expect(discovery).toEqual({
+      candidates: [
+        {
+          name: 'ask_before_acting',
+          definition: 'An act cannot be taken back. The agent asks first.',
+          examples: ['key-a-0', 'key-a-1', 'key-c-0'],
+          citations: [
+            // What people read is named by what they know; the model's own words are for prompts.
+            { rollout: 'key-a-0', message: 2, says: 'what task a, attempt 0 shows', verbatim: 'what r1 shows' },
+            { rollout: 'key-a-1', message: 2, says: 'what task a, attempt 1 shows', verbatim: 'what r2 shows' },
+            { rollout: 'key-c-0', message: 1, says: 'what task c, attempt 0 shows', verbatim: 'what r4 shows' },
+          ],
+        },
+      ],
+      faults: [],
+    });
+    const asked = questions[0]?.messages.at(-1)?.content ?? '';
+    const places = [
+      'Ask before you book.',
+      'find_flight (changes nothing): finds one',
+      '"day"',
+      '[r1] task a',
+      '[r4]',
+      'Failed: r1, r3.',
+      'Passed: r2, r4.',
+      'At most 2 capabilities',
+    ];
+    const order = places.map((place) => asked.indexOf(place));
+    expect(order).toEqual([...order].sort((a, b) => a - b));
+    expect(order).not.toContain(-1);
+    expect(askings.map((asking) => asking.step)).toEqual(['discovery']);
+    expect(told).toEqual(['0/1', '1/1']);
+  });
+
+  it('asks the same whatever the order of the rollouts, and something else with another seed', async () => {
+    const questionOf = async (given: typeof rollouts, seed: number) => {
+      const { analyst, questions, work } = analystAsking(() => found());
+      await analyst.discover({ ...work, rollouts: given, quotable, rule, seed });
+      return questions[0];
+    };
+    const question = await questionOf(rollouts, 7);
+    expect(await questionOf([...rollouts].reverse(), 7)).toEqual(question);
+    const other = await questionOf(rollouts, 8);
+    expect(other?.messages).toEqual(question?.messages);
+    expect(other?.seed).not.toBe(question?.seed);
+  });
+
+  it('names as examples only what may be quoted, four at most, of both outcomes', async () => {
+    const attempts = [0, 1, 2, 3, 4, 5].map((attempt) => trajectory({ task: 't', attempt, passed: attempt > 3 }));
+    const lacking = ['r1', 'r2', 'r3', 'r3', 'r4'].map((id) => step(id));
+    const { analyst, work } = analystAsking(() => found(capability({ lacking, shown: [step('r5'), step('r6')] })));
+    const examplesOf = async (keys: string[]) => {
+      const discovery = await analyst.discover({ ...work, rollouts: attempts, quotable: new Set(keys), rule });
+      return discovery.candidates[0]?.examples;
+    };
+    const keys = attempts.map(({ key }) => key);
+    expect(await examplesOf(keys)).toEqual(['key-t-0', 'key-t-1', 'key-t-4', 'key-t-5']);
+    expect(await examplesOf(keys.slice(1, 5))).toEqual(['key-t-1', 'key-t-2', 'key-t-3', 'key-t-4']);
+    expect(await examplesOf([])).toEqual([]);
+  });
+
+  it('reports faults, with the rollouts that show them', async () => {
+    const fault = {
+      of: 'user',
+      what: 'Ends too early, as in r3.1.',
+      steps: [{ ...step('r3', 1), says: 'unlike r4.2, r9, tr1' }],
+    };
+    const { analyst, work } = analystAsking(() => ({ capabilities: [], faults: [fault] }));
+    expect(await analyst.discover({ ...work, rollouts, quotable, rule })).toEqual({
+      candidates: [],
+      faults: [
+        {
+          of: 'user',
+          what: 'Ends too early, as in message 1 of task b, attempt 0.',
+          citations: [
+            {
+              rollout: 'key-b-0',
+              message: 1,
+              // Nobody was shown as r9.
+              says: 'unlike message 2 of task c, attempt 0, r9, tr1',
+              verbatim: 'unlike r4.2, r9, tr1',
+            },
+          ],
+        },
+      ],
+    });
+  });
+
+  it.each([
+    ['failures', false],
+    ['successes', true],
+  ])('asks nothing where there are only %s', async (_, passed) => {
+    const { analyst, questions, work } = analystAsking(() => found(capability()));
+    const same = rollouts.filter(({ reward }) => (reward === 1) === passed);
+    expect(await analyst.discover({ ...work, rollouts: same, quotable, rule })).toEqual({ candidates: [], faults: [] });
+    expect(questions).toEqual([]);
+  });
+
+  it('sends back what is wrong, and takes the mended answer', async () => {
+    const { analyst, questions, work } = analystAsking((asked) =>
+      asked.includes('there is no trajectory "r9"')
+        ? found(capability())
+        : found(capability({ lacking: [step('r9')] })),
+    );
+    const { candidates } = await analyst.discover({ ...work, rollouts, quotable, rule });
+    expect(candidates.map(({ name }) => name)).toEqual(['ask_before_acting']);
+    expect(questions).toHaveLength(2);
+  });
+
+  it('fails with the last defects where nothing is mended', async () => {
+    const { analyst, questions, work } = analystAsking(() => 'I would rather not.');
+    await expect(analyst.discover({ ...work, rollouts, quotable, rule })).rejects.toMatchObject({
+      type: 'AnswerInvalid',
+      message: expect.stringContaining('no JSON'),
+    });
+    expect(questions).toHaveLength(2);
+  });
+});
+
+describe('what is wrong with an answer', () => {
+  const shown = new Map(rollouts.map((rollout, n) => [`r${n + 1}`, rollout]));
+  const defectsOf = (answer: unknown, ids = [...shown.keys()]) => {
+    const read = readDiscovery({
+      text: typeof answer === 'string' ? answer : json(answer),
+      rollouts: new Map([...shown].filter(([id]) => ids.includes(id))),
+      told: { trajectories: 'the user wants seat 4b', tools: ['find_flight', 'think'] },
+      maxCandidates: 2,
+    });
+    return 'defects' in read ? read.defects : [];
+  };
+
+  it('is nothing', () => {
+    expect(defectsOf(found(capability()))).toEqual([]);
+    expect(defectsOf(found())).toEqual([]);
+    expect(defectsOf(found(capability({ shown: [] })), ['r1', 'r3'])).toEqual([]);
+    const general = 'One of 2 offers fits, in 24 h. The agent can think, and finds a flight in the 4th row.';
+    expect(defectsOf(found(capability({ definition: general })))).toEqual([]);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['no JSON', 'none', 'there is no JSON in it; give the answer as one JSON value'],
+    ['another shape', [], 'the answer: Invalid input: expected object, received array'],
+    ['no list of faults', { capabilities: [] }, 'faults: Invalid input: expected array, received undefined'],
+    [
+      'an empty definition',
+      found(capability({ definition: ' ' })),
+      'capabilities.0.definition: it is empty; say it in a sentence',
+    ],
+    [
+      'a malformed name',
+      found(capability({ name: 'Ask2' })),
+      'capabilities.0.name is "Ask2": a capability name is snake_case with 2-5 words of letters a-z',
+    ],
+    [
+      'a name twice',
+      found(capability(), capability()),
+      'capabilities.1.name is "ask_before_acting", as that of entry 0; each skill is named once: merge the two, or rename one',
+    ],
+    [
+      'too many',
+      found(capability(), capability({ name: 'do_this' }), capability({ name: 'do_that' })),
+      'capabilities has 3 entries; at most 2 are wanted: merge or drop',
+    ],
+    [
+      'no failed citation',
+      found(capability({ lacking: [] })),
+      'capabilities.0.lacking is empty; cite at least one step of a trajectory that FAILED',
+    ],
+    [
+      'no passed citation',
+      found(capability({ shown: [] })),
+      'capabilities.0.shown is empty; cite at least one step of a trajectory that PASSED',
+    ],
+    [
+      'a passed one for a failure',
+      found(capability({ lacking: [step('r2')] })),
+      'capabilities.0.lacking.0: r2 is no trajectory that FAILED; cite one that did, or leave the step out',
+    ],
+    [
+      'a failed one for a success',
+      found(capability({ shown: [step('r1')] })),
+      'capabilities.0.shown.0: r1 is no trajectory that PASSED; cite one that did, or leave the step out',
+    ],
+    [
+      'an unknown id',
+      found(capability({ lacking: [step('r7')] })),
+      'capabilities.0.lacking.0: there is no trajectory "r7" here; the ids are r1, r2, r3, r4',
+    ],
+    [
+      'a message beyond the end',
+      found(capability({ lacking: [step('r1', 5)] })),
+      'capabilities.0.lacking.0: r1 has no message 5; its messages are 1 to 4',
+    ],
+    [
+      'a message before the beginning',
+      found(capability({ lacking: [step('r1', -1)] })),
+      'capabilities.0.lacking.0: r1 has no message -1; its messages are 1 to 4',
+    ],
+    [
+      'the system message',
+      found(capability({ lacking: [step('r1', 0)] })),
+      'capabilities.0.lacking.0: r1.0 is the policy, which is no part of the trajectory; its messages are 1 to 4',
+    ],
+    [
+      'a fault of nobody',
+      { capabilities: [], faults: [{ of: 'agent', what: 'x', steps: [step('r1')] }] },
+      'faults.0.of: Invalid option: expected one of "environment"|"user"',
+    ],
+    [
+      'a fault that is nowhere',
+      { capabilities: [], faults: [{ of: 'user', what: 'x', steps: [step('r1', 9)] }] },
+      'faults.0.steps.0: r1 has no message 9; its messages are 1 to 4',
+    ],
+    [
+      'a number',
+      found(capability({ definition: 'Orders above 500 need a yes.' })),
+      'capabilities.0.definition holds "500", a value of a task; say the skill without any',
+    ],
+    [
+      'an address',
+      found(capability({ definition: 'Writes to ann@example.com first.' })),
+      'capabilities.0.definition holds "ann@example.com", a value of a task; say the skill without any',
+    ],
+    [
+      'an identifier of a trajectory',
+      found(capability({ definition: 'Takes seat 4b.' })),
+      'capabilities.0.definition holds "4b", a value of a task; say the skill without any',
+    ],
+    [
+      'a tool',
+      found(capability({ definition: 'Calls find_flight first.' })),
+      'capabilities.0.definition names the tool find_flight; say the skill so that it holds where tools have other names',
+    ],
+    [
+      'too long a definition',
+      found(capability({ definition: 'word '.repeat(200).trim() })),
+      'capabilities.0.definition has 999 characters; at most 800, in 2 or 3 sentences',
+    ],
+  ])('is %s', (_, answer, defect) => {
+    expect(defectsOf(answer)).toEqual([defect]);
+  });
+
+  it('is told in full up to thirty defects', () => {
+    const lacking = Array.from({ length: 40 }, () => step('r7'));
+    const defects = defectsOf(found(capability({ lacking })));
+    expect(defects).toHaveLength(31);
+    expect(defects.at(-1)).toBe('and 10 more of this kind: check the whole answer');
+  });
+});
+
+describe('several chunks', () => {
+  /** Two trajectories in a chunk: r1 and r3, r2 and r4, in an order that the chunks decide. */
+  const pairs = ['a', 'b', 'c'].flatMap((task) =>
+    [0, 1].map((attempt) => trajectory({ task, attempt, passed: attempt > 0 })),
+  );
+  const chunked = { chunkTokens: 80 };
+  const proposalFor = (asked: string) => {
+    const [, failed = '', passed = ''] = /Failed: (r\d+).\nPassed: (r\d+)./.exec(asked) ?? [];
+    const name = { r1: 'ask_before_acting', r3: 'ask_before_writing', r5: 'read_all_results' }[failed];
+    return found(capability({ name, lacking: [step(failed)], shown: [step(passed)] }));
+  };
+  const all = { quotable: new Set(pairs.map(({ key }) => key)), rollouts: pairs, rule };
+
+  it('are asked each, and their proposals merged with the citations of both', async () => {
+    const { analyst, questions, told, work } = analystAsking((asked) => {
+      if (!asked.includes('<proposals>')) return proposalFor(asked);
+      const order = [...asked.matchAll(/\[(\d)\] (\w+): /g)].map(([, n, name]) => [name, Number(n)]);
+      const number = Object.fromEntries(order) as Record<string, number>;
+      const merges = [number.ask_before_acting, number.ask_before_writing];
+      return { capabilities: [{ name: 'ask_before_acting', definition: 'An act is final. The agent asks.', merges }] };
+    }, chunked);
+    const { candidates } = await analyst.discover({ ...work, ...all });
+    expect(candidates).toEqual([
+      {
+        name: 'ask_before_acting',
+        definition: 'An act is final. The agent asks.',
+        examples: ['key-a-0', 'key-b-0', 'key-a-1', 'key-b-1'],
+        citations: ['key-a-0', 'key-b-0', 'key-a-1', 'key-b-1'].map((rollout) =>
+          expect.objectContaining({ rollout, message: 2 }),
+        ),
+      },
+    ]);
+    expect(questions).toHaveLength(4);
+    const merge = questions.at(-1)?.messages.at(-1)?.content;
+    expect(merge).toContain('lacking (1 attempts):\n- r1.2: what r1 shows\nshown (1 attempts):\n- r2.2: what r2 shows');
+    expect(told.at(-1)).toBe('4/4');
+  });
+
+  it('need no merging where one alone found something', async () => {
+    const { analyst, questions, work } = analystAsking(
+      (asked) => (asked.includes('Failed: r3.') ? proposalFor(asked) : found()),
+      chunked,
+    );
+    const { candidates } = await analyst.discover({ ...work, ...all });
+    expect(candidates.map(({ name }) => name)).toEqual(['ask_before_writing']);
+    expect(questions).toHaveLength(3);
+  });
+
+  it('without a failure are not asked', async () => {
+    const { analyst, questions, work } = analystAsking(proposalFor, { chunkTokens: 80 });
+    const passed = ['x', 'y'].map((task) => trajectory({ task, passed: true }));
+    await analyst.discover({ ...work, ...all, rollouts: [...pairs.slice(0, 2), ...passed] });
+    expect(questions).toHaveLength(1);
+  });
+
+  it('keep the replies of the others where one fails, and fail by what no retry mends', async () => {
+    const { analyst, questions, work } = analystAsking(
+      (asked, { messages }) =>
+        messages.some(({ content }) => content.includes('Failed: r1.')) ? 'no' : proposalFor(asked),
+      chunked,
+    );
+    await expect(analyst.discover({ ...work, ...all })).rejects.toMatchObject({ type: 'AnswerInvalid' });
+    expect(questions).toHaveLength(4);
+  });
+
+  it('are merged in rounds where the proposals are too many for one request', async () => {
+    const many = Array.from({ length: 24 }, (_, n) =>
+      [0, 1].map((attempt) => trajectory({ task: `t${n}`, attempt, passed: attempt > 0 })),
+    ).flat();
+    let merges = 0;
+    const { analyst, work } = analystAsking(
+      (asked) => {
+        if (!asked.includes('<proposals>')) {
+          const [, failed = '', passed = ''] = /Failed: (r\d+).\nPassed: (r\d+)./.exec(asked) ?? [];
+          const says = 'word '.repeat(100);
+          return found(
+            capability({
+              definition: 'word '.repeat(150),
+              lacking: [{ ...step(failed), says }],
+              shown: [step(passed)],
+            }),
+          );
+        }
+        merges++;
+        const numbers = [...asked.matchAll(/^\[(\d+)\] /gm)].map(([, n]) => Number(n));
+        return {
+          capabilities: [
+            { name: 'ask_before_acting', definition: 'An act is final. The agent asks.', merges: numbers },
+          ],
+        };
+      },
+      // The room for proposals is a little above the least.
+      { chunkTokens: 80, contextTokens: 6500, maxTokens: 1000 },
+    );
+    const { candidates } = await analyst.discover({ ...work, quotable: new Set(), rollouts: many, rule });
+    expect(merges).toBeGreaterThan(2);
+    expect(new Set(candidates[0]?.citations?.map(({ rollout }) => rollout)).size).toBe(48);
+  });
+});
+
+describe('what is wrong with a merge', () => {
+  const proposals = [1, 2].map((n) => capability({ name: n === 1 ? 'do_this' : 'do_that', lacking: [step(`r${n}`)] }));
+  const merged = (...capabilities: object[]) => ({
+    capabilities: capabilities.map((one) => ({ name: 'do_this', definition: 'It arises. The agent does it.', ...one })),
+  });
+  const read = (answer: unknown) =>
+    readMerged({
+      text: json(answer),
+      proposals: proposals as never,
+      told: { trajectories: '', tools: [] },
+      maxCandidates: 1,
+    });
+
+  it('is nothing, and proposals in no entry are left out', () => {
+    expect(read(merged({ merges: [2] }))).toEqual({
+      value: [
+        { name: 'do_this', definition: 'It arises. The agent does it.', lacking: [step('r2')], shown: [step('r2')] },
+      ],
+    });
+  });
+
+  it.each<[string, unknown, string]>([
+    [
+      'an unknown number',
+      merged({ merges: [1, 3] }),
+      'capabilities.0.merges names proposal 3; the proposals are numbered 1 to 2',
+    ],
+    [
+      'a number twice',
+      merged({ merges: [1, 1] }),
+      'capabilities.0.merges names proposal 1 a second time; each goes into one entry',
+    ],
+    [
+      'no number',
+      merged({ merges: [] }),
+      'capabilities.0.merges: it is empty; give the numbers of the proposals that it stands for',
+    ],
+    ['no capability', merged(), 'capabilities: it is empty; keep at least one'],
+    [
+      'too many',
+      merged({ merges: [1] }, { name: 'do_that', merges: [2] }),
+      'capabilities has 2 entries; at most 1 are wanted: merge or drop',
+    ],
+    [
+      'a value',
+      merged({ merges: [1], definition: 'Room 101.' }),
+      'capabilities.0.definition holds "101", a value of a task; say the skill without any',
+    ],
+  ])('is %s', (_, answer, defect) => {
+    expect(read(answer)).toEqual({ defects: [defect] });
+  });
+});
+
+describe('the analyst', () => {
+  it('is its model, prompts and chunks, not where the model is', () => {
+    const { analyst } = analystAsking(() => '');
+    expect(analyst.identity).toEqual({
+      kind: 'llm',
+      version: '1',
+      options: {
+        model: { model: 'fake' },
+        prompts: openPrompts().digest(['discover', 'merge', 'label', 'repair']),
+        chunkTokens: 60_000,
+        labelsPerChunk: 40,
+        lengths: { message: 300, arguments: 200 },
+        contextTokens: 128_000,
+      },
+    });
+  });
+
+  it('says before anything is spent that a target has no room', () => {
+    const { analyst } = analystAsking(() => '');
+    const all = { maxCandidates: 10 } as Parameters<NonNullable<typeof analyst.unsuited>>[1];
+    expect(analyst.unsuited?.(description, all)).toBeUndefined();
+    const wide = { ...description, policy: 'word '.repeat(100_000) };
+    const problem = analyst.unsuited?.(wide, all) ?? '';
+    expect(problem).toMatch(
+      /^analyst.contextTokens is 128000, .* no room for trajectories; set contextTokens to \d+ or more/,
+    );
+    const contextTokens = Number(/set contextTokens to (\d+)/.exec(problem)?.[1]);
+    expect(analystAsking(() => '', { contextTokens }).analyst.unsuited?.(wide, all)).toBeUndefined();
+  });
+
+  it('gives an example that its own checks accept', () => {
+    const values = { policy: '', tools: '', trajectories: '', failed: '', passed: '', maxCandidates: '10' };
+    const [text] = openPrompts().render('discover', values).slice(-1);
+    const shown = [1, 2, 5, 9].map((n) => [`r${n}`, trajectory({ task: `${n}`, passed: n === 1, turns: 12 })] as const);
+    const told = { trajectories: '', tools: [] };
+    const read = readDiscovery({ text: text?.content ?? '', rollouts: new Map(shown), told, maxCandidates: 10 });
+    expect(read).toMatchObject({
+      value: { capabilities: [{ name: 'convert_units_before_comparing' }], faults: [{ of: 'user' }] },
+    });
+  });
+});

@@ -1,0 +1,85 @@
+/** What a language model really answered, played through the real client: it finds what was planted, and its environments pass every check. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readGivenFile } from '../../../src/analyst/given/file';
+import { analyseRecorded, discoverRecorded, readEvaluation } from '../../support/analyse-recorded';
+import { readTruth } from '../../support/fixture-truth';
+import { recordedFolder } from '../../support/recorded-set';
+import { referenceLabels } from '../../support/reference-labels';
+import { scoreAnalysis } from '../../support/score-analysis';
+import { writeRecorded } from '../../support/write-recorded';
+
+jest.setTimeout(180_000);
+
+/** How many are selected, and their share of what was planted. In ToolSandbox's set one of four was split into two, each too rare. */
+const sets = [
+  ['shop-base', 3, 1],
+  ['shop-ask-refuse-tell', 3, 1],
+  ['shop-compute-refuse-tell', 3, 1],
+  ['tau2-retail', 4, 1],
+  ['toolsandbox', 3, 0.75],
+  ['instructions', 7, 1],
+] as const;
+
+it.each(sets)('%s: selects what was planted and nothing else, with labels that agree', async (set, many, recall) => {
+  const { fixture, capabilities: mapping, selection: rule } = readEvaluation(set);
+  const truth = readTruth(fixture);
+  const analysis = await analyseRecorded({ set });
+  const reference = referenceLabels({ ...analysis, truth });
+  const score = scoreAnalysis({ mapping, planted: truth.planted, rule, reference, ...analysis });
+  expect(score).toMatchObject({ precision: 1, recall, mistaken: [] });
+  const selected = Object.values(score.capabilities).filter((one) => one.selected);
+  expect(selected).toHaveLength(many);
+  for (const { kappaLacking } of selected) expect(kappaLacking).toBeGreaterThan(0.6);
+});
+
+it.each(['trained', 'two'])(
+  'campaigns/real/%s.yaml holds capabilities as they were found, each with its module',
+  async (some) => {
+    const real = join(recordedFolder, '..', '..', 'campaigns', 'real');
+    const { capabilities: all } = await readGivenFile(join(real, 'capabilities.yaml'));
+    const { capabilities } = await readGivenFile(join(real, `${some}.yaml`));
+    expect(all).toEqual(expect.arrayContaining(capabilities));
+    expect(readdirSync(join(real, 'modules'))).toEqual(
+      expect.arrayContaining(capabilities.map(({ name }) => `${name}.js`)),
+    );
+  },
+);
+
+const modulesOf = (set: string): string => join(recordedFolder, set, 'modules');
+
+it.each(['shop-base', 'tau2-retail', 'toolsandbox'])(
+  '%s: the recorded replies give the modules that are kept',
+  async (set) => {
+    const target = await discoverRecorded({ set });
+    const kept = readdirSync(modulesOf(set)).map((file) => file.replace(/\.js$/, ''));
+    const lacking = target.discovery.candidates;
+    const { environments } = await writeRecorded({ set, target, lacking, only: kept });
+    expect(environments.map(({ name }) => name).sort()).toEqual(kept.sort());
+    for (const { name, rounds, module } of environments) {
+      expect({ name, findings: rounds.at(-1)?.findings }).toEqual({ name, findings: [] });
+      expect(module?.source).toBe(readFileSync(join(modulesOf(set), `${name}.js`), 'utf8'));
+    }
+  },
+);
+
+test('the modules of campaigns/real.yaml are what recorded replies hold', () => {
+  const set = join(recordedFolder, 'instructions');
+  const replies = readdirSync(set)
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => readFileSync(join(set, file), 'utf8'));
+  const modules = join(recordedFolder, '..', '..', 'campaigns', 'real', 'modules');
+  const kept = readdirSync(modules);
+  expect(kept.length).toBeGreaterThan(0);
+  for (const file of kept) {
+    // Its rationale and the target's tools are put before it, the scripts that a second look came up with after it.
+    const lines = readFileSync(join(modules, file), 'utf8').trimEnd().split('\n');
+    const [rationale, tools, ...rest] = lines.filter((line) => !line.startsWith('// Attack: '));
+    const written = rest.join('\n').trim();
+    expect([tools, rationale]).toEqual([
+      expect.stringMatching(/^const targetTools = /),
+      expect.stringMatching(/^\/\/ Rationale: /),
+    ]);
+    expect({ file, isThere: replies.some((reply) => reply.includes(written)) }).toEqual({ file, isThere: true });
+  }
+});

@@ -1,0 +1,243 @@
+/** A full disk is told as such, leaves nothing half-written, and ends when there is room: on a real file system of one megabyte. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { diskFull } from '../../../src/artifacts/disk-full';
+import { openFolderStore, removeLeftovers } from '../../../src/artifacts/folder-store';
+import { openJournal } from '../../../src/artifacts/journal';
+import type { ArtifactStore } from '../../../src/artifacts/store';
+
+const mounted = (folder: string, options: string): boolean =>
+  spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder]).status === 0;
+
+/** Mounting needs root, and the right to mount. */
+const canMount = ((): boolean => {
+  const folder = mkdtempSync(join(tmpdir(), 'can-mount-'));
+  const can = mounted(folder, 'size=64k');
+  if (can) execFileSync('umount', [folder]);
+  rmSync(folder, { recursive: true });
+  return can;
+})();
+
+let outside: string;
+let disk: string;
+let store: ArtifactStore;
+beforeEach(() => {
+  outside = mkdtempSync(join(tmpdir(), 'disk-full-'));
+  disk = join(outside, 'disk');
+  mkdirSync(disk);
+});
+afterEach(() => {
+  if (canMount) spawnSync('umount', ['-l', disk]);
+  rmSync(outside, { recursive: true, force: true });
+});
+
+/** Takes all but `left` bytes of the disk; returns how to give them back. */
+function fill(left: number): () => void {
+  const filler = join(disk, 'filler');
+  const reserve = join(disk, 'reserve');
+  if (left > 0) writeFileSync(reserve, Buffer.alloc(left));
+  for (let bytes = 1 << 20; bytes >= 1; bytes >>= 1) {
+    try {
+      writeFileSync(filler, Buffer.alloc(bytes), { flag: 'a' });
+    } catch {
+      // A smaller piece may still have room.
+    }
+  }
+  rmSync(reserve, { force: true });
+  return () => rmSync(filler);
+}
+
+const files = (folder: string): string[] => {
+  try {
+    return readdirSync(join(disk, 'store', folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => entry.name);
+  } catch {
+    return [];
+  }
+};
+const big = (key: string, fill_ = 1) => ({
+  key,
+  body: Buffer.alloc(200_000, fill_),
+  producer: 'p',
+  inputs: [],
+  mediaType: 'x/y',
+});
+const full = (path: string) => ({
+  type: 'DiskFull',
+  retryable: true,
+  message: expect.stringMatching(
+    `the disk is full: no room for ${path}.*bytes and [\\d,]+ inodes are free there; free at least [\\d,]+ bytes`,
+  ),
+});
+
+(canMount ? describe : describe.skip)('a disk that is full (needs root, to mount a small one)', () => {
+  beforeEach(() => {
+    if (!mounted(disk, 'size=1m')) throw new Error(`no tmpfs could be mounted at ${disk}`);
+    store = openFolderStore(join(disk, 'store'));
+  });
+
+  test('put: nothing half-written stays, and the same call succeeds once there is room', async () => {
+    await store.put({ ...big('small'), body: 'x' });
+    const free = fill(100_000);
+    for (let attempt = 0; attempt < 3; attempt++)
+      await expect(store.put(big('k'))).rejects.toMatchObject(full(join(disk, 'store', 'objects')));
+    await expect(store.put(big('k'))).rejects.toThrow('(200,000 bytes)');
+    expect([files('aside'), files('objects').length, files('keys').length]).toEqual([[], 1, 1]);
+    expect(await store.find('k')).toBeUndefined();
+    free();
+    const ref = await store.put(big('k'));
+    expect(await store.read(ref)).toEqual(big('k').body);
+  });
+
+  test('putFolder and folder', async () => {
+    const folder = join(outside, 'adapter');
+    mkdirSync(folder);
+    for (const n of [1, 2]) writeFileSync(join(folder, `${n}`), Buffer.alloc(150_000, n));
+    const put = () => store.putFolder({ key: 'adapter', producer: 'p', inputs: [], folder });
+    let free = fill(200_000);
+    await expect(put()).rejects.toMatchObject(full(join(disk, 'store', 'objects')));
+    expect([files('aside'), files('keys')]).toEqual([[], []]);
+    free();
+    const ref = await put();
+
+    free = fill(200_000);
+    await expect(store.folder(ref)).rejects.toMatchObject(full(join(disk, 'store', 'folders', ref.sha256)));
+    expect([files('aside'), readdirSync(join(disk, 'store', 'aside')), files('folders')]).toEqual([[], [], []]);
+    free();
+    expect(readdirSync(await store.folder(ref)).sort()).toEqual(['1', '2']);
+  });
+
+  test('mending: a full disk forgets nothing', async () => {
+    const folder = join(outside, 'adapter');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'weights'), Buffer.alloc(150_000, 1));
+    const ref = await store.putFolder({ key: 'adapter', producer: 'p', inputs: [], folder });
+    await store.folder(ref);
+    rmSync(join(disk, 'store', 'objects'), { recursive: true });
+    const free = fill(100_000);
+    await expect(store.find('adapter')).rejects.toMatchObject({ type: 'DiskFull' });
+    free();
+    expect(await store.find('adapter')).toEqual(ref);
+  });
+
+  test('journal: what was acknowledged stays, what was not is appended again', async () => {
+    const path = join(disk, 'journals', 'j');
+    const journal = await openJournal(path);
+    await journal.append('before', 1);
+    let free = fill(50_000);
+    const long = 'x'.repeat(20_000);
+    const keys = ['a', 'b', 'c', 'd', 'e'];
+    const appendAll = (record: string) => Promise.allSettled(keys.map((key) => journal.append(key, record)));
+    // One write for the group, of which the first lines have room.
+    for (const end of await appendAll(long)) expect(end).toMatchObject({ status: 'rejected', reason: full(path) });
+    expect(statSync(path).size).toBeGreaterThan(40_000);
+    expect(journal.records().get('a')).toBe(long);
+    expect(journal.records().has('e')).toBe(false);
+    await expect(journal.append('f', 'y'.repeat(9000))).rejects.toMatchObject(full(path));
+    free();
+    for (const end of await appendAll('other')) expect(end.status).toBe('fulfilled');
+    free = fill(0);
+    await expect(journal.append('after', long)).rejects.toMatchObject({ type: 'DiskFull' });
+    free();
+    await journal.append('after', 2);
+    await journal.close();
+    const again = await openJournal(path);
+    const seen = Object.fromEntries(again.records());
+    expect(seen).toEqual(Object.fromEntries(journal.records()));
+    expect(seen).toMatchObject({ before: 1, a: long, b: long, e: 'other', after: 2 });
+    await again.close();
+  });
+
+  test('without a further inode the failure says so', async () => {
+    execFileSync('umount', [disk]);
+    if (!mounted(disk, 'size=1m,nr_inodes=30')) throw new Error(`no tmpfs could be mounted at ${disk}`);
+    const lacking = {
+      type: 'DiskFull',
+      message: expect.stringMatching(/ [01] inodes are free there; remove files there/),
+    };
+    const fillUp = async () => {
+      for (let n = 0; n < 20; n++) await store.put({ ...big(`${n}`), body: `${n}` });
+    };
+    await expect(fillUp()).rejects.toMatchObject(lacking);
+    expect(files('aside')).toEqual([]);
+    mkdirSync(join(disk, 'last'), { recursive: true });
+    await expect(openJournal(join(disk, 'journals', 'j'))).rejects.toMatchObject(lacking);
+    rmSync(join(disk, 'last'), { recursive: true });
+    rmSync(join(disk, 'store'), { recursive: true });
+    await (await openJournal(join(disk, 'journals', 'j'))).close();
+  });
+});
+
+test('a quota is told as such, any other error stays what it is', async () => {
+  const wanted = { path: join(outside, 'no', 'such', 'file'), bytes: 5000 };
+  const quota = Object.assign(new Error('EDQUOT'), { code: 'EDQUOT' });
+  expect(await diskFull(quota, wanted)).toMatchObject({
+    type: 'DiskFull',
+    message: expect.stringMatching(/quota.*5,000/),
+  });
+  const other = Object.assign(new Error('EIO'), { code: 'EIO' });
+  expect(await diskFull(other, wanted)).toBe(other);
+  expect(await diskFull(undefined, wanted)).toBeUndefined();
+});
+
+test('leftovers of dead processes are removed, those of living ones stay', async () => {
+  const root = join(outside, 'store');
+  expect(await removeLeftovers(root)).toBe(0);
+  const aside = join(root, 'aside');
+  mkdirSync(aside, { recursive: true });
+  const dead = spawnSync(process.execPath, ['-e', '']).pid;
+  const random = '0123456789abcdef';
+  const put = (name: string, hoursAgo = 0) => {
+    writeFileSync(join(aside, name), 'x');
+    const time = Date.now() / 1000 - hoursAgo * 3600;
+    utimesSync(join(aside, name), time, time);
+    return name;
+  };
+  put(`${hostname()}-${dead}-${random}`);
+  mkdirSync(join(aside, `${hostname()}-${dead}-${random.replace('0', '1')}`, 'nested'), { recursive: true });
+  put('1234-abc', 25);
+  put(`elsewhere-${dead}-${random}`, 25);
+  const stay = [
+    put(`${hostname()}-${process.pid}-${random}`),
+    put(`${hostname()}-1-${random}`),
+    put(`elsewhere-${dead}-${random.replace('0', '1')}`),
+    put('1234-def', 23),
+  ];
+  expect(await removeLeftovers(root)).toBe(4);
+  expect(readdirSync(aside).sort()).toEqual(stay.sort());
+});
+
+test('what is written aside is named after the host and the process', async () => {
+  const root = join(outside, 'store');
+  const folder = join(outside, 'adapter');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'config'), 'x');
+  const script = join(outside, 'killed.js');
+  const source = JSON.stringify(join(__dirname, '../../..', 'src', 'artifacts', 'folder-store.ts'));
+  // Dies when the object is written and not named yet.
+  writeFileSync(
+    script,
+    `require('node:fs/promises').rename = () => process.kill(process.pid, 'SIGKILL');
+     require(${source}).openFolderStore(${JSON.stringify(root)}).put(${JSON.stringify({ ...big('k'), body: 'x' })});`,
+  );
+  const hook = join(__dirname, '../..', 'support', 'register.cjs');
+  expect(spawnSync(process.execPath, ['-r', hook, script]).signal).toBe('SIGKILL');
+  const [left, ...others] = readdirSync(join(root, 'aside'));
+  expect(left?.startsWith(`${hostname()}-`)).toBe(true);
+  expect(others).toEqual([]);
+  expect(readFileSync(join(root, 'aside', left!), 'utf8')).toBe('x');
+  expect(await removeLeftovers(root)).toBe(1);
+  expect(readdirSync(join(root, 'aside'))).toEqual([]);
+});

@@ -1,0 +1,278 @@
+import { spawn } from 'node:child_process';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  symlinkSync,
+  truncateSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import fc from 'fast-check';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { canonical, digest, sha256 } from '../../../src/artifacts/hash';
+import { openJournal } from '../../../src/artifacts/journal';
+
+const repository = resolve(__dirname, '../../..');
+let root: string;
+beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'artifacts-'))));
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const text = (key: string, body: string) => ({ key, body, producer: 'test', inputs: [], mediaType: 'text/plain' });
+
+/** Undefined for a descriptor that was closed meanwhile. */
+function linkOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+describe('hash', () => {
+  test('canonical JSON ignores the order of fields and undefined ones', () => {
+    expect(canonical({ b: [1, { d: 'x', c: null }], a: undefined })).toBe('{"b":[1,{"c":null,"d":"x"}]}');
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
+        const reversed = Object.fromEntries(Object.entries(value).reverse());
+        expect(digest(reversed)).toBe(digest(value));
+        expect(digest(JSON.parse(canonical(value)))).toBe(digest(value));
+      }),
+    );
+  });
+
+  test('refuses what JSON would lose', () => {
+    for (const value of [NaN, Infinity, [undefined], { f: () => 1 }, 1n])
+      expect(() => canonical(value)).toThrow(TypeError);
+  });
+});
+
+describe('folder store', () => {
+  test('has an id that is made once, whoever asks at the same moment, and that moves with it', async () => {
+    const folder = join(root, 'store');
+    const script = `require(${JSON.stringify(join(repository, 'test/support/register.cjs'))});
+      const { openFolderStore } = require(${JSON.stringify(join(repository, 'src/artifacts/folder-store'))});
+      openFolderStore(process.argv[1]).id().then((id) => process.stdout.write(id));`;
+    const asked = Array.from({ length: 4 }, async () => {
+      const child = spawn(process.execPath, ['-e', script, folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+      let said = '';
+      for await (const chunk of child.stdout) said += String(chunk);
+      return said;
+    });
+    const here = Array.from({ length: 8 }, () => openFolderStore(folder).id());
+    const ids = new Set(await Promise.all([...asked, ...here]));
+    const [id] = ids;
+    expect([...ids]).toEqual([expect.stringMatching(/^[0-9a-f]{12}$/)]);
+    cpSync(folder, join(root, 'moved'), { recursive: true });
+    expect(await openFolderStore(join(root, 'moved')).id()).toBe(id);
+    expect(await openFolderStore(join(root, 'another')).id()).not.toBe(id);
+    writeFileSync(join(folder, 'id'), '');
+    await expect(openFolderStore(folder).id()).rejects.toThrow(
+      /artifacts-\w+\/store\/id does not hold the id of a store; write it/,
+    );
+  });
+
+  test('puts, finds, reads; the first artifact under a key stays', async () => {
+    const store = openFolderStore(root);
+    const first = await store.put(text('k', 'one'));
+    expect(await store.put(text('k', 'two'))).toEqual(first);
+    expect(first).toEqual({
+      uri: `artifact:${sha256('one')}`,
+      sha256: sha256('one'),
+      bytes: 3,
+      mediaType: 'text/plain',
+    });
+    expect(await openFolderStore(root).find('k')).toEqual(first);
+    expect((await store.read(first)).toString()).toBe('one');
+    expect(await store.find('other')).toBeUndefined();
+  });
+
+  test('of concurrent writers one wins and all get its reference', async () => {
+    const stores = Array.from({ length: 8 }, () => openFolderStore(root));
+    const refs = await Promise.all(stores.map((store, n) => store.put(text('k', `body ${n}`))));
+    expect(new Set(refs.map((ref) => ref.sha256)).size).toBe(1);
+    expect(await stores[0]!.find('k')).toEqual(refs[0]);
+  });
+
+  test('knows the inputs of an artifact and resolves prefixes and keys', async () => {
+    const store = openFolderStore(root);
+    const input = await store.put(text('in', 'input'));
+    const ref = await store.put({ ...text('out', 'output'), inputs: [input] });
+    expect(await store.provenance(ref)).toEqual({ key: 'out', producer: 'test', inputs: [input] });
+    expect(await store.resolve(ref.sha256.slice(0, 10))).toEqual(ref);
+    expect(await store.resolve('in')).toEqual(input);
+    expect(await store.resolve('ffffffffff')).toBeUndefined();
+    expect(await store.resolve('../keys')).toBeUndefined();
+  });
+
+  test('stores folders and materialises them once, also from two processes at once', async () => {
+    const source = join(root, 'source');
+    mkdirSync(join(source, 'nested'), { recursive: true });
+    writeFileSync(join(source, 'config.json'), '{}');
+    writeFileSync(join(source, 'nested', 'weights'), Buffer.from([0, 255, 10]));
+    const stores = [openFolderStore(join(root, 'store')), openFolderStore(join(root, 'store'))];
+    const ref = await stores[0]!.putFolder({ key: 'adapter', producer: 'train', inputs: [], folder: source });
+    expect(ref.uri).toBe(`artifact-tree:${ref.sha256}`);
+    expect(ref.bytes).toBe(5);
+    const folders = await Promise.all([...stores, ...stores].map((store) => store.folder(ref)));
+    expect(new Set(folders).size).toBe(1);
+    expect(readFileSync(join(folders[0]!, 'nested', 'weights'))).toEqual(Buffer.from([0, 255, 10]));
+    expect(statSync(join(folders[0]!, 'config.json')).mode & 0o222).toBe(0);
+    await expect(stores[0]!.folder(await stores[0]!.put(text('file', 'x')))).rejects.toThrow('use read');
+    symlinkSync('/', join(source, 'link'));
+    await expect(stores[0]!.putFolder({ key: 'b', producer: 'p', inputs: [], folder: source })).rejects.toThrow('link');
+  });
+
+  test('of a folder, the named files alone are stored, whatever else is in it', async () => {
+    const source = join(root, 'source');
+    mkdirSync(join(source, 'nested'), { recursive: true });
+    for (const file of ['b', 'nested/a', 'optimizer']) writeFileSync(join(source, file), file);
+    symlinkSync('/', join(source, 'link'));
+    const store = openFolderStore(join(root, 'store'));
+    const given = { producer: 'p', inputs: [], folder: source };
+    const ref = await store.putFolder({ key: 'some', ...given, files: ['nested/a', 'b', 'b'] });
+    expect(readdirSync(await store.folder(ref), { recursive: true }).sort()).toEqual(['b', 'nested', 'nested/a']);
+    expect(await store.putFolder({ key: 'order', ...given, files: ['b', 'nested/a'] })).toEqual(ref);
+
+    const put = (file: string) => store.putFolder({ key: 'none', ...given, files: ['b', file] });
+    await expect(put('c')).rejects.toThrow(`${source} has no file 'c'`);
+    await expect(put('../source/b')).rejects.toThrow("'../source/b' is not inside");
+    await expect(put('link')).rejects.toThrow('not a plain file');
+    await expect(put('nested')).rejects.toThrow('not a plain file');
+    expect(await store.find('none')).toBeUndefined();
+  });
+});
+
+describe('journal', () => {
+  test('can be read without being made', async () => {
+    const store = openFolderStore(root);
+    expect((await store.records('nobody wrote')).size).toBe(0);
+    expect(existsSync(join(root, 'journals', `${sha256('nobody wrote')}.jsonl`))).toBe(false);
+  });
+
+  test('keeps the first record under a key, across openings', async () => {
+    const store = openFolderStore(root);
+    const journal = await store.journal('batch');
+    await Promise.all([journal.append('a', { n: 1 }), journal.append('a', { n: 2 }), journal.append('b', 'zwei\nü')]);
+    await journal.append('a', { n: 3 });
+    expect(journal.records().get('a')).toEqual({ n: 1 });
+    await journal.close();
+    const again = await store.journal('batch');
+    expect([...again.records()]).toEqual([
+      ['a', { n: 1 }],
+      ['b', 'zwei\nü'],
+    ]);
+    const read = await store.records('batch');
+    expect([...read]).toEqual([...again.records()]);
+    await again.remove();
+    const fresh = await store.journal('batch');
+    expect(fresh.records().size).toBe(0);
+    await fresh.close();
+  });
+
+  test('is read on from where it was read to, and from its beginning where it is another one', async () => {
+    const store = openFolderStore(root);
+    const path = join(root, 'journals', `${sha256('batch')}.jsonl`);
+    const appended = async (...keys: string[]) => {
+      const journal = await openFolderStore(root).journal('batch');
+      for (const key of keys) await journal.append(key, { key });
+      await journal.close();
+    };
+    await appended('a');
+    const first = (await store.records('batch')).get('a');
+    await appended('b');
+    const later = await store.records('batch');
+    expect([...later.keys()]).toEqual(['a', 'b']);
+    expect(later.get('a')).toBe(first);
+    const whole = readFileSync(path);
+    writeFileSync(path, whole.subarray(0, -5));
+    expect([...(await store.records('batch')).keys()]).toEqual(['a']);
+    appendFileSync(path, whole.subarray(-5));
+    expect([...(await store.records('batch')).keys()]).toEqual(['a', 'b']);
+    rmSync(path);
+    expect((await store.records('batch')).size).toBe(0);
+    await appended('c', 'd', 'e');
+    expect([...(await store.records('batch')).keys()]).toEqual(['c', 'd', 'e']);
+  });
+
+  test('one that can not be read is not left open', async () => {
+    const path = join(root, 'j.jsonl');
+    writeFileSync(path, '');
+    truncateSync(path, 3 * 2 ** 30); // more than Node reads at once
+    await expect(openJournal(path)).rejects.toThrow('2 GiB');
+    const open = readdirSync('/proc/self/fd').map((fd) => linkOf(join('/proc/self/fd', fd)));
+    expect(open).not.toContain(realpathSync(path));
+  });
+
+  test('passes over torn and damaged lines, wherever the tear is', async () => {
+    const path = join(root, 'j.jsonl');
+    const journal = await openJournal(path);
+    for (const key of ['a', 'b', 'c']) await journal.append(key, { text: key.repeat(20) });
+    await journal.close();
+    const whole = readFileSync(path);
+    const lastLine = whole.lastIndexOf('["');
+    for (let length = lastLine + 1; length < whole.length - 1; length += 7) {
+      writeFileSync(path, whole.subarray(0, length));
+      const torn = await openJournal(path);
+      expect([...torn.records().keys()]).toEqual(['a', 'b']);
+      await torn.append('d', 'after the tear');
+      await torn.close();
+      const reopened = await openJournal(path);
+      expect([...reopened.records().keys()]).toEqual(['a', 'b', 'd']);
+      await reopened.close();
+    }
+    appendFileSync(path, '\n["0000000000000000","x",1]\n');
+    const damaged = await openJournal(path);
+    expect(damaged.records().has('x')).toBe(false);
+    await damaged.close();
+  });
+
+  test('two journals on one file do not corrupt it', async () => {
+    const path = join(root, 'j.jsonl');
+    const journals = [await openJournal(path), await openJournal(path)];
+    const record = 'x'.repeat(3000);
+    await Promise.all(Array.from({ length: 400 }, (_, n) => journals[n % 2]!.append(`${n}`, { n, record })));
+    await Promise.all(journals.map((journal) => journal.close()));
+    const all = await openJournal(path);
+    expect(all.records().size).toBe(400);
+    for (const [key, value] of all.records()) expect(value).toEqual({ n: Number(key), record });
+    await all.close();
+  });
+
+  test('what was acknowledged survives kill -9 of the process', async () => {
+    const path = join(root, 'j.jsonl');
+    const script = join(root, 'writer.js');
+    const hook = join(__dirname, '../..', 'support', 'register.cjs');
+    const module = JSON.stringify(join(__dirname, '../../..', 'src', 'artifacts', 'journal.ts'));
+    writeFileSync(
+      script,
+      `const { openJournal } = require(${module});
+       openJournal(${JSON.stringify(path)}).then((journal) => {
+         for (let n = 0; n < 1e6; n++) setTimeout(() => journal.append(String(n), n).then(() => console.log(n)), n / 10);
+       });`,
+    );
+    const writer = spawn(process.execPath, ['-r', hook, script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let acknowledged = '';
+    await new Promise<void>((resolve) => {
+      writer.stdout.on('data', (chunk: Buffer) => {
+        acknowledged += chunk.toString();
+        if (acknowledged.length > 2000) writer.kill('SIGKILL');
+      });
+      writer.on('close', () => resolve());
+    });
+    const journal = await openJournal(path);
+    const seen = acknowledged.split('\n').slice(0, -1);
+    expect(seen.length).toBeGreaterThan(100);
+    for (const key of seen) expect(journal.records().get(key)).toBe(Number(key));
+    await journal.close();
+  }, 30_000);
+});

@@ -1,0 +1,214 @@
+/** `campaign labels`: labels by people, checked and held against the passes. */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { compareLabels, importLabels } from '../../../src/cli/analyse/labels';
+import { compare, type Comparison } from '../../../src/cli/analyse/compare';
+import { analyse } from '../../../src/cli/analyse/run';
+import { majority, readingsOf } from '../../../src/cli/analyse/tally';
+import { UserError } from '../../../src/cli/errors';
+import type { ArtifactRef } from '../../../src/domain/artifacts';
+import type { LabelPass } from '../../../src/domain/capability';
+import { completeReport } from '../../../src/report/render';
+import { conversations, fileOf, OTHER, SKILL, startAnalyst } from '../../support/analyse-endpoint';
+import { reportFixture } from '../../support/report-fixture';
+
+const home = join(mkdtempSync(join(tmpdir(), 'labels-home-')), 'home');
+const page = () => readFileSync(join(home, 'library', 'analysis.html'), 'utf8');
+
+beforeAll(async () => {
+  const server = await startAnalyst();
+  const silent = [
+    jest.spyOn(process.stderr, 'write').mockReturnValue(true),
+    jest.spyOn(console, 'log').mockReturnValue(undefined),
+  ];
+  const file = fileOf(conversations());
+  await analyse([file], { home, url: server.url, model: 'reader', passes: 3, yes: true });
+  silent.forEach((spy) => spy.mockRestore());
+  await server.close();
+});
+
+async function failure(...lines: string[]): Promise<string[]> {
+  const error = await importLabels(fileOf(lines, 'people.csv'), { home }).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof UserError)) throw new Error('it was taken');
+  return [error.message, ...error.evidence].map((line) => line.replace(/^\S*people\.csv/, 'FILE'));
+}
+
+const CSV = [
+  'conversation,capability,label,message',
+  `f0,${SKILL},LACKING,2`,
+  `f1,${SKILL},lacking,3`,
+  `"f2",${SKILL},PRESENT,`,
+  `p0,${SKILL},PRESENT,`,
+  `p1,${OTHER},NA,`,
+];
+
+it('needs labels to compare', async () => {
+  await expect(compareLabels(undefined, { home })).rejects.toThrow('no labels by people are kept for library');
+});
+
+it('compares by capability: agreement, confusion, steps', async () => {
+  const { rows, labels } = JSON.parse(
+    await compareLabels(fileOf(CSV, 'people.csv'), { home, json: true }),
+  ) as Comparison;
+  expect(labels).toBe(5);
+  expect(rows.map(({ capability, compared }) => [capability, compared])).toEqual([
+    [SKILL, 4],
+    [OTHER, 1],
+    ['all', 5],
+  ]);
+  // Passes: LACKING, LACKING, LACKING, PRESENT. Expected agreement (2 * 3 + 2 * 1) / 16.
+  expect(rows[0]).toMatchObject({
+    observed: 0.75,
+    kappa: expect.closeTo((0.75 - 0.5) / 0.5, 12),
+    confusion: {
+      LACKING: { LACKING: 2, PRESENT: 0, NA: 0 },
+      PRESENT: { LACKING: 1, PRESENT: 1, NA: 0 },
+      NA: { LACKING: 0, PRESENT: 0, NA: 0 },
+    },
+    steps: { compared: 2, same: 1, nextTo: 2 },
+  });
+  // One label by each, the same: there is nothing to judge by.
+  expect(rows[1]).not.toHaveProperty('kappa');
+});
+
+it('keeps what was imported, for compare and the page', async () => {
+  const before = await compareLabels(fileOf(CSV, 'people.csv'), { home });
+  expect(page()).not.toContain('Labels by people');
+  expect(await importLabels(fileOf(CSV, 'people.csv'), { home })).toMatch(/^5 labels by people kept: /);
+  expect(await compareLabels(undefined, { home })).toBe(before);
+  expect(before).toMatch(new RegExp(`^${SKILL} +4 +75% +0\\.50 +\\S+ +1/2 +2/2$`, 'm'));
+  expect(page()).toContain('Labels by people');
+});
+
+it('reads JSON lines, and CSV with semicolons, as the same', async () => {
+  const lines = CSV.slice(1).map((line) => {
+    const [conversation, capability, label, message] = line.replaceAll('"', '').split(',');
+    return { conversation, capability, label, ...(message && { message: Number(message) }) };
+  });
+  const [csv, json, semicolons] = await Promise.all(
+    [CSV, lines, CSV.map((line) => line.replaceAll(',', ';'))].map((all) =>
+      compareLabels(fileOf(all, 'people.x'), { home, json: true }),
+    ),
+  );
+  expect(json).toBe(csv);
+  expect(semicolons).toBe(csv);
+});
+
+it('compares marks of where a failure begins, alone or among labels', async () => {
+  // The passes say message 2.
+  const marks = ['f0,,,2', 'f1,,,3', 'f2,,,4', 'f3,,,0'];
+  const compared = async (lines: (string | object)[]) =>
+    JSON.parse(await compareLabels(fileOf(lines, 'people.csv'), { home, json: true })) as Comparison;
+  const begins = { compared: 4, same: 0.25, within1: 0.5, within2: 1 };
+  const mixed = await compared([...CSV, ...marks]);
+  expect(mixed.begins).toEqual(begins);
+  expect(mixed.rows).toEqual((await compared(CSV)).rows);
+  expect(await compared(CSV)).not.toHaveProperty('begins');
+  const json = [2, 3, 4, 0].map((message, n) => ({ conversation: `f${n}`, message }));
+  expect(await compared(json)).toMatchObject({ rows: [], begins });
+  const alone = ['conversation,message', ...marks.map((line) => line.replace(',,', ''))];
+  expect(await importLabels(fileOf(alone, 'people.csv'), { home })).toMatch(/^4 labels by people kept: /);
+  const line = 'where failures begin: the same message in 25% of 4 failures, within 1 in 50%, within 2 in 100%';
+  expect(await compareLabels(undefined, { home })).toContain(line);
+  expect(page()).toContain(line);
+});
+
+it('names every bad mark', async () => {
+  expect(await failure(CSV[0]!, 'p0,,,2', 'f0,,,', 'f1,,,2', 'f1,,,3', 'f2,,LACKING,2')).toEqual([
+    expect.stringMatching(/^FILE:2 conversation is "p0", of which no pass says where it begins to fail; /),
+    'FILE:3 message is ""; without a capability it must be the number of the message where the failure begins, counted from 0',
+    'FILE:5 marks where f1 begins to fail again, after line 4; leave one of them out',
+    expect.stringMatching(/^FILE:6 capability is ""; /),
+  ]);
+});
+
+it('names every bad line', async () => {
+  expect(
+    await failure(
+      CSV[0]!,
+      `f9,${SKILL},LACKING,`,
+      'f0,ask_for_missing_number,LACKING,',
+      `f0,${SKILL},MAYBE,`,
+      `f0,${SKILL},LACKING,two`,
+      `f3,${SKILL},LACKING,`,
+      `f3,${SKILL},PRESENT,`,
+    ),
+  ).toEqual([
+    expect.stringMatching(/^FILE:2 conversation is "f9", which no pass labels for \w+; did you mean "f0"\?$/),
+    `FILE:3 capability is "ask_for_missing_number"; did you mean "${SKILL}"?`,
+    'FILE:4 label is "MAYBE"; it must be one of LACKING, PRESENT, NA',
+    'FILE:5 message is "two"; it must be a message\'s number, counted from 0, or be left out',
+    `FILE:7 labels f3 for ${SKILL} again, after line 6; leave one of them out`,
+  ]);
+  expect(await failure('conversation,label', 'f0,NA')).toEqual([
+    'FILE:1 has no column capability; begin with a line such as conversation,capability,label,message',
+  ]);
+});
+
+it('needs passes', async () => {
+  await expect(importLabels(fileOf(CSV), { home: '/nowhere' })).rejects.toThrow(
+    'no analysis in /nowhere; make one with',
+  );
+  await expect(importLabels(fileOf(CSV), { home, name: 'other' })).rejects.toThrow(/other/);
+  expect(existsSync(join(home, 'other'))).toBe(false);
+});
+
+it('compares with the passes of a campaign, whose rollouts it knows by the beginning of their keys', async () => {
+  const store = openFolderStore(join(home, 'artifacts'));
+  const [failed, passed] = ['a', 'b'].map((letter) => letter.repeat(64)) as [string, string];
+  const lists = { present_failed: [], na_failed: [], lacking_passed: [], na_passed: [] };
+  const labels = { [SKILL]: { ...lists, lacking_failed: [failed], present_passed: [passed] } };
+  const put = (key: string, value: object, inputs: ArtifactRef[] = []) =>
+    store.put({ key, producer: 'test', inputs, mediaType: 'application/json', body: JSON.stringify(value) });
+  const pass = await put('pass', { attempt: 0, totals: { total_failed: 1, total_passed: 1 }, labels });
+  const [rollouts, candidates] = [await put('rollouts', ['rollouts']), await put('candidates', ['candidates'])];
+  const selection = await put('selection', { of: 'the campaign' }, [rollouts, candidates, pass]);
+  const report = completeReport(reportFixture());
+  mkdirSync(join(home, 'shop'), { recursive: true });
+  const text = JSON.stringify({ ...report, selection: { ...report.selection, from: [selection] } });
+  writeFileSync(join(home, 'shop', 'report.json'), text);
+
+  const people = fileOf([{ rollout: failed.slice(0, 8), capability: SKILL, label: 'LACKING' }], 'people.jsonl');
+  await importLabels(people, { home, name: 'shop' });
+  const { rows } = JSON.parse(await compareLabels(undefined, { home, name: 'shop', json: true })) as Comparison;
+  expect(rows).toEqual([expect.objectContaining({ capability: SKILL, compared: 1, observed: 1 })]);
+});
+
+describe('what passes say together', () => {
+  const pass = (label: 'lacking' | 'present' | 'na', message?: number): LabelPass => ({
+    attempt: 0,
+    totals: { total_failed: 1, total_passed: 0 },
+    labels: {
+      a_b: {
+        ...{
+          lacking_failed: [],
+          present_failed: [],
+          na_failed: [],
+          lacking_passed: [],
+          present_passed: [],
+          na_passed: [],
+        },
+        [`${label}_failed`]: ['x'],
+      },
+    },
+    ...(message !== undefined && { reasons: { a_b: { x: { reason: 'r', message } } } }),
+  });
+  const of = (...passes: LabelPass[]) => majority(readingsOf(passes).get('a_b')!.get('x')!);
+
+  it('is the label of most, in doubt PRESENT', () => {
+    expect(of(pass('lacking'), pass('lacking'), pass('present'))).toBe('LACKING');
+    expect(of(pass('lacking'), pass('present'))).toBe('PRESENT');
+    expect(of(pass('lacking'), pass('na'))).toBe('NA');
+  });
+
+  it('counts message 0 as one', () => {
+    const labels = [{ conversation: 'x', capability: 'a_b', label: 'LACKING' as const, message: 1 }];
+    const { rows } = compare({ labels, passes: [pass('lacking', 0), pass('lacking', 0)] });
+    expect(rows[0]?.steps).toEqual({ compared: 1, same: 0, nextTo: 1 });
+  });
+});

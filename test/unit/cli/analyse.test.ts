@@ -1,0 +1,509 @@
+/** `campaign analyse` through the real client: an endpoint of ours that answers by what the prompt holds. */
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Command } from 'commander';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { failuresOf } from '../../../src/cli/analyse/failures';
+import { keepRollouts } from '../../../src/cli/analyse/kept';
+import { analyseCommand } from '../../../src/cli/commands/analyse';
+import { openLedger } from '../../../src/language-model/ledger';
+import { faultyTrajectories } from '../../../src/report/build/labels';
+import { trajectory } from '../../support/analyst-llm';
+import { openGiven } from '../../support/open-given';
+import { analyse, type AnalyseOptions } from '../../../src/cli/analyse/run';
+import { analysisSchema, type Analysis } from '../../../src/cli/analyse/result';
+import { UserError } from '../../../src/cli/errors';
+import { homeAt } from '../../../src/cli/project';
+import { runCampaign } from '../../../src/cli/run/command';
+import { startFile } from '../../../src/cli/start';
+import {
+  asksForLabels,
+  conversation,
+  conversations,
+  fileOf,
+  GUESS_AT,
+  labeled,
+  OTHER,
+  SKILL,
+  startAnalyst,
+} from '../../support/analyse-endpoint';
+import type { ChatServer } from '../../support/chat-server';
+
+let server: ChatServer;
+let [home, said, printed] = ['', '', ''];
+beforeEach(async () => {
+  server = await startAnalyst();
+  home = join(mkdtempSync(join(tmpdir(), 'analyse-home-')), 'home');
+  [said, printed] = ['', ''];
+  jest.spyOn(process.stderr, 'write').mockImplementation((text) => Boolean((said += String(text))));
+  jest.spyOn(console, 'log').mockImplementation((text) => void (printed += `${text}\n`));
+});
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await server.close();
+});
+
+const run = (options: Partial<AnalyseOptions> = {}, file = fileOf(conversations())) =>
+  analyse([file], { home, url: server.url, model: 'reader', passes: 3, yes: true, ...options });
+
+async function failure(...given: Parameters<typeof run>): Promise<UserError> {
+  const error = await run(...given).then(
+    (code) => code,
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof UserError) return error;
+  throw new Error(`it ended with ${String(error)}`);
+}
+
+const result = (name = 'library'): Analysis =>
+  analysisSchema.parse(JSON.parse(readFileSync(join(home, name, 'analysis.json'), 'utf8')));
+const page = () => readFileSync(join(home, 'library', 'analysis.html'), 'utf8');
+
+describe('what comes out', () => {
+  it('is the lacking capability, and for each failure the step where it begins', async () => {
+    expect(await run()).toBe(0);
+    const { capabilities, failures, passes, failedPasses, conversations: counts, faults } = result();
+    expect(counts).toMatchObject({ total: 8, failed: 4, passed: 4 });
+    expect([passes, failedPasses]).toEqual([3, []]);
+    expect(capabilities[0]).toMatchObject({
+      name: SKILL,
+      selected: true,
+      votes: 3,
+      coverage: { mean: 1, std: 0 },
+      delta: { mean: 1, std: 0 },
+      agreement: 1,
+      lacking: ['f0', 'f1', 'f2', 'f3'],
+    });
+    // All say NA: alpha is not defined.
+    expect(capabilities[1]).toMatchObject({ name: OTHER, selected: false, votes: 0, lacking: [] });
+    expect(capabilities[1]).not.toHaveProperty('agreement');
+    expect(failures.map(({ conversation: id, begins }) => [id, begins])).toMatchObject(
+      ['f0', 'f1', 'f2', 'f3'].map((id) => [
+        id,
+        { of: 'agent', message: GUESS_AT, votes: 3, reason: 'the <i>number</i> is made up' },
+      ]),
+    );
+    expect(failures[0]?.lacking).toEqual([
+      expect.objectContaining({ capability: SKILL, votes: 3, passes: 3, message: GUESS_AT }),
+    ]);
+    // The message and its neighbours, without the policy.
+    expect(failures[0]?.begins?.context.map(({ message, role }) => [message, role])).toEqual([
+      [1, 'user'],
+      [2, 'assistant'],
+      [3, 'tool'],
+      [4, 'assistant'],
+    ]);
+    expect(failures[0]?.begins?.context[1]?.text).toBe('I GUESS your card is 7.\nrenew({"card":"7"})');
+    expect(faults).toEqual([
+      expect.objectContaining({
+        of: 'user',
+        citations: [expect.objectContaining({ outcome: 'failed', message: GUESS_AT })],
+      }),
+    ]);
+  });
+
+  it('is a page on which nothing of a conversation or a model can act', async () => {
+    const lines = [
+      ...conversations(),
+      conversation({ id: '<i>', guesses: true, words: '<script>x</script>\u001b[2J' }),
+    ];
+    await run({}, fileOf(lines));
+    expect(page()).toContain('the &lt;i&gt;number&lt;/i&gt; is made up');
+    expect(page()).toContain('The agent &lt;b&gt;asks&lt;/b&gt; for it');
+    expect(page()).toContain('&lt;script&gt;x&lt;/script&gt;\\u{1b}[2J');
+    expect(page()).not.toMatch(/<script|<b>asks|<i>/);
+    // eslint-disable-next-line no-control-regex -- what must not be there
+    expect(page() + printed + said).not.toMatch(/\u001b/);
+  });
+
+  it('is what a campaign can go on from: the same selection', async () => {
+    await run();
+    const file = join(home, 'library', 'capabilities.yaml');
+    expect(printed).toContain(`  analyst: { kind: given, capabilities: ${JSON.stringify(file)} }\n`);
+    expect(printed).toContain('selection: { passes: 3, votes: 3 }');
+    const { candidates, passes } = await openGiven(file, 3);
+    expect(candidates.map(({ name }) => name)).toEqual([SKILL, OTHER]);
+    expect(passes[2]?.labels[SKILL]?.lacking_failed.toSorted()).toEqual(['f0', 'f1', 'f2', 'f3']);
+    expect(passes[2]?.reasons?.[SKILL]?.['f0']?.message).toBe(GUESS_AT);
+    expect(passes[2]?.failures?.['f0']).toMatchObject({ of: 'agent', message: GUESS_AT });
+  });
+
+  it('says on the terminal what was found, where it is and what it cost', async () => {
+    await run({ priceInput: 1, priceOutput: 10 });
+    expect(said).toMatch(/^8 conversations: 4 failed, 4 passed; about [\d,]+ tokens\n/);
+    expect(said).toMatch(/estimate: about 4 requests to reader, [\d,]+ tokens in, [\d,]+ out, \$\d/);
+    expect(said).toContain('labels: 3 of 3 passes done\n');
+    expect(printed).toMatch(new RegExp(`^${SKILL} +yes +3/3 +1\\.00 ± 0\\.00 +1\\.00 ± 0\\.00 +1\\.00 +4$`, 'm'));
+    expect(printed).toContain('1 of 2 capabilities selected, from 3 passes over 8 conversations');
+    expect(printed).toContain('\nwhere each failure begins: 4 of 4 failed conversations\n');
+    expect(printed).toMatch(new RegExp(`^f0 +${GUESS_AT} of 5 +3/3 +${SKILL}$`, 'm'));
+    // Four requests of 100 tokens in and 10 out.
+    expect(printed).toContain('4 requests, 400 tokens in, 40 out, $0.0008');
+    expect(printed).toContain(join(home, 'library', 'analysis.html'));
+  });
+
+  it('says what has no price, and how much of what has been asked', async () => {
+    const [passes, more] = [{ passes: 2 }, fileOf(conversations())];
+    await run(passes, more);
+    expect(printed).toContain('3 requests, 300 tokens in, 30 out, unpriced');
+    await run({ passes: 3, priceInput: 1, priceOutput: 10 }, more);
+    expect(printed).toContain('4 requests, 400 tokens in, 40 out, $0.0002 (3 of 4 requests unpriced)');
+    expect(page()).toContain('3 of 4 requests unpriced');
+  });
+
+  it('says where a failure begins that no capability explains, and whose it is', async () => {
+    await server.close();
+    // The capability explains four of six failures: n makes no guess, and u is the user's.
+    server = await startAnalyst((body) => {
+      if (!asksForLabels(body)) return undefined;
+      const hurried = /^\[(r\d+)\] task u,/m.exec(body.messages[1]?.content ?? '')?.[1] ?? '';
+      const answer = JSON.parse(labeled(body).replace(/^.*```json|```$/gs, '')) as object;
+      const failure = { of: 'user', message: 3, reason: 'is in a hurry' };
+      return JSON.stringify({ ...answer, [hurried]: { failure, labels: {} } });
+    });
+    const more = [
+      conversation({ id: 'n', passed: false }),
+      conversation({ id: 'u', guesses: true, words: 'Goodbye.' }),
+    ];
+    await run({}, fileOf([...conversations(), ...more]));
+    const begins = new Map(result().failures.map((one) => [one.conversation, one]));
+    expect(begins.get('n')).toMatchObject({ lacking: [], begins: { of: 'agent', message: 2, votes: 3 } });
+    expect(begins.get('u')).toMatchObject({ lacking: [], begins: { of: 'user', message: 3, reason: 'is in a hurry' } });
+    expect(printed).toContain(
+      'where each failure begins: 6 of 6 failed conversations, 1 not explained by a capability, 1 fault of the user\n',
+    );
+    expect(printed).toMatch(/^n +2 of 5 +3\/3 +not explained by a capability$/m);
+    expect(printed).toMatch(/^u +3 of 5 +3\/3 +fault of the user$/m);
+    expect(page()).toContain('Not explained by a capability that is selected: 1 of 6');
+    expect(page()).toContain('begins at message 2 of 5 (3 of 3 passes) · not explained by a capability');
+    expect(page()).toContain('begins at message 3 of 5 (3 of 3 passes) · fault of the user');
+  });
+
+  it('is analysis.json where JSON is asked for', async () => {
+    await run({ json: true });
+    expect(analysisSchema.parse(JSON.parse(printed))).toEqual(result());
+  });
+
+  it('shows a pass that can not be used, and counts it in no vote', async () => {
+    const broken = new Set<unknown>();
+    await server.close();
+    server = await startAnalyst((body) => {
+      if (!asksForLabels(body)) return undefined;
+      // The pass with the first seed that is seen.
+      if (broken.size === 0) broken.add(body['seed']);
+      return broken.has(body['seed']) ? 'no idea' : undefined;
+    });
+    expect(await run({ passes: 4, votes: 3 })).toBe(0);
+    const { passes, failedPasses, capabilities } = result();
+    expect([passes, failedPasses.length, capabilities[0]?.votes, capabilities[0]?.selected]).toEqual([3, 1, 3, true]);
+    const pass = (failedPasses[0]?.pass ?? 0) + 1;
+    expect(said).toMatch(new RegExp(`pass ${pass} failed and is left out: .*no answer that can be used`));
+    expect(page()).toContain(`Pass ${pass} failed and is left out`);
+    expect(printed).toContain(`pass ${pass} failed and is left out`);
+  });
+});
+
+describe('before anything is asked', () => {
+  afterEach(() => expect(server.requests).toEqual([]));
+
+  it('bad lines stop it', async () => {
+    const { message, evidence } = await failure({}, fileOf([...conversations(), '{', { messages: [] }]));
+    expect(message).toMatch(/library\.jsonl:9 is no JSON/);
+    expect(evidence).toEqual([expect.stringMatching(/library\.jsonl:10 messages is \[\]; it must be/)]);
+  });
+
+  it.each([
+    ['failed', conversations().filter((_, n) => n % 2 === 1)],
+    ['passed', conversations().filter((_, n) => n % 2 === 0)],
+  ])('so does a file of which none %s', async (what, lines) => {
+    expect((await failure({}, fileOf(lines))).message).toMatch(`none of 4 conversations ${what}:`);
+  });
+
+  it('so does everything that is missing or wrong in what was given, by its flag or field', async () => {
+    const config = fileOf(['analyst: { kind: llm, modle: x }'], 'analyst.yaml');
+    const rules = fileOf(['kind: rules'], 'rules.yaml');
+    const cases: [Partial<AnalyseOptions>, RegExp][] = [
+      [{ url: undefined } as never, /^no url of a language model; give --url/],
+      [{ model: undefined } as never, /^no model of a language model; give --model/],
+      [{ url: 'nowhere' }, /^url is "nowhere"; it must be a URL/],
+      [{ apiKeyEnv: 'NO_SUCH_KEY' }, /--api-key-env is NO_SUCH_KEY, and this variable is not set/],
+      [{ priceInput: 1 }, /^--price-output is missing/],
+      [{ maxDollars: 1 }, /^--max-dollars needs prices/],
+      [{ votes: 4 }, /^--votes is 4 and --passes is 3/],
+      [{ name: 'A b' }, /^--name is "A b"; it must be lower-case/],
+      [{ name: 'artifacts' }, /give another --name/],
+      [{ config }, /analyst\.yaml: unknown field 'modle'; did you mean 'model'\?/],
+      [{ config: rules }, /rules\.yaml: kind is "rules"; this command asks a language model/],
+      [{ yes: false }, /^there is no terminal to ask on whether to go on; give --yes/],
+    ];
+    for (const [options, message] of cases) expect((await failure(options)).message).toMatch(message);
+    expect(existsSync(join(home, 'library'))).toBe(false);
+  });
+});
+
+describe('fields of the analyst', () => {
+  it('come from a file, and the flags lie over them', async () => {
+    const config = fileOf(
+      [`{ url: '${server.url}', model: other, temperature: 0.5, parameters: { top_k: 3 } }`],
+      'a.yaml',
+    );
+    await run({ config, url: undefined } as never);
+    expect(server.requests[0]?.body).toMatchObject({ model: 'reader', temperature: 0.5, top_k: 3 });
+  });
+
+  it('come from a campaign file, whose folder its paths count from', async () => {
+    const config = fileOf(['{ name: x, analyst: { kind: llm, prompts: mine } }'], 'campaign.yaml');
+    const own = readFileSync(join(__dirname, '../../../prompts/discover.md'), 'utf8');
+    mkdirSync(join(dirname(config), 'mine'));
+    writeFileSync(join(dirname(config), 'mine', 'discover.md'), `${own}\nAnswer in verse.`);
+    await run({ config });
+    const asked = server.requests.map(({ body }) => JSON.stringify(body).includes('Answer in verse.'));
+    expect(asked).toEqual([true, false, false, false]);
+  });
+});
+
+it('estimates about what it then takes, where conversations fill several requests', async () => {
+  const config = fileOf(['{ chunkTokens: 1500, labelsPerChunk: 10 }'], 'small.yaml');
+  await run({ config, passes: 4 }, fileOf(conversations(40)));
+  const [, requests, tokens] = /about (\d+) requests to reader, ([\d,]+) tokens in/.exec(said) ?? [];
+  const sent = server.requests.map(({ body }) =>
+    body.messages.reduce((sum, { content }) => sum + content.length / 4, 0),
+  );
+  const ratio = (estimated: string | undefined, real: number) => Number(estimated?.replaceAll(',', '')) / real;
+  expect(server.requests.length).toBeGreaterThan(20);
+  expect(Math.abs(ratio(requests, server.requests.length) - 1)).toBeLessThan(0.15);
+  // More candidates and longer proposals are reckoned with than come here.
+  const off = ratio(
+    tokens,
+    sent.reduce((sum, count) => sum + count, 0),
+  );
+  expect(off).toBeGreaterThan(0.95);
+  expect(off).toBeLessThan(1.4);
+});
+
+describe('going on', () => {
+  it('asks nothing twice, not even for other votes', async () => {
+    const file = fileOf(conversations());
+    await run({}, file);
+    expect(server.requests).toHaveLength(4);
+    await run({ votes: 2, yes: false }, file);
+    expect(server.requests).toHaveLength(4);
+    expect(said).toContain('Finished already and not asked for again: discovery (2 candidates), 3 passes.');
+    expect(said).toContain('estimate: about 0 requests');
+    expect(result().rule.votes).toBe(2);
+    // More passes cost what they cost.
+    await run({ passes: 5 }, file);
+    expect(server.requests).toHaveLength(6);
+  });
+
+  it('Ctrl-C keeps every reply that came', async () => {
+    const file = fileOf(conversations());
+    const seeds = () => server.requests.map(({ body }) => `${asksForLabels(body)} ${body['seed']}`);
+    const play = server.play;
+    let stopped = false;
+    const asked = () => seeds().filter((one) => one.startsWith('true')).length;
+    server.play = async (body, response) => {
+      if (!asksForLabels(body) || asked() === 1) return play(body, response);
+      // The others are being answered when the first pass is done and the user has enough.
+      while (!said.includes('labels: 1 of 3')) await sleep(5);
+      // A second one would end the process.
+      if (!stopped) stopped = process.emit('SIGINT');
+      return undefined;
+    };
+    expect(await run({}, file)).toBe(130);
+    expect(said).toContain('stopped; every reply that came is kept: the same command goes on from there');
+    expect(existsSync(join(home, 'library', 'analysis.json'))).toBe(false);
+    const before = server.requests.length;
+    server.play = play;
+    expect(await run({}, file)).toBe(0);
+    // Discovery and the first pass were answered.
+    const again = seeds().slice(before);
+    expect(again).toHaveLength(2);
+    expect(again).not.toContain(seeds()[0]);
+  });
+
+  it('waits for an endpoint that has no capacity, and says so', async () => {
+    const play = server.play;
+    let refused = 0;
+    server.play = (body, response) => {
+      if (refused++ > 0) return play(body, response);
+      response.writeHead(429, { 'retry-after-ms': '20' }).end('{"error":{"message":"slow down"}}');
+      return undefined;
+    };
+    expect(await run()).toBe(0);
+    expect(said).toMatch(/slow down.*; trying again in 2 s/);
+  });
+
+  it('stops where the endpoint refuses, and says what mends it', async () => {
+    server.play = (_, response) => void response.writeHead(401).end('{"error":{"message":"who?"}}') as undefined;
+    const { message, evidence } = await failure();
+    expect(message).toMatch(/who\?/);
+    expect([message, ...evidence].join('\n')).toMatch(/--api-key-env/);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('stops where the dollars are spent, in all runs of the name', async () => {
+    const options = { priceInput: 1000, priceOutput: 1000 };
+    const file = fileOf(conversations());
+    const { message } = await failure({ ...options, maxDollars: 0.1 }, file);
+    expect(message).toMatch(/budget\.dollars is 0\.1.*give the same command with a higher --max-dollars/);
+    expect(server.requests).toHaveLength(1);
+    expect(await run({ ...options, maxDollars: 10 }, file)).toBe(0);
+    expect(server.requests).toHaveLength(4);
+  });
+
+  it('refuses where no pass can be used', async () => {
+    await server.close();
+    server = await startAnalyst((body) =>
+      asksForLabels(body) ? labeled(body).replace('PRESENT', 'MAYBE') : undefined,
+    );
+    expect((await failure()).message).toMatch(/all 3 labeling passes failed, the first: /);
+  });
+});
+
+it('leaves a campaign of the name alone', async () => {
+  await run();
+  writeFileSync(join(home, 'library', 'report.json'), '{}');
+  expect((await failure()).message).toMatch(/has a campaign or files of its own under "library"; give another --name/);
+});
+
+describe('a name', () => {
+  it('stands for the same conversations, whatever file they are in', async () => {
+    await run();
+    const before = result();
+    const { message } = await failure({}, fileOf(conversations(5)));
+    expect(message).toMatch(
+      /^"library" is the analysis of other conversations \(.*library.jsonl\); give another --name/,
+    );
+    expect(result()).toEqual(before);
+    expect(server.requests).toHaveLength(4);
+    expect(await run({}, fileOf(conversations().reverse()))).toBe(0);
+    expect(await run({ name: 'other' }, fileOf(conversations(5)))).toBe(0);
+  });
+
+  it("is taken before anything is asked, and not where a campaign's folder is, or what it spent", async () => {
+    await expect(run({ priceInput: 1000, priceOutput: 1000, maxDollars: 0.1 })).rejects.toThrow(/budget/);
+    expect((await failure({}, fileOf(conversations(5)))).message).toMatch(/other conversations/);
+    mkdirSync(join(home, 'shop', 'environments'), { recursive: true });
+    const asked = server.requests.length;
+    expect((await failure({ name: 'shop' })).message).toMatch(
+      /^"shop" is the name of a campaign, .*give another --name/,
+    );
+    const store = openFolderStore(join(home, 'artifacts'));
+    const [reply] = [
+      { text: 'x', finish: 'stop' as const, usage: { promptTokens: 1, cachedTokens: 0, completionTokens: 1 } },
+    ];
+    await openLedger({ store, campaign: 'shop2', budget: {} }).keep('key', {
+      step: 'labels',
+      reply,
+      question: { messages: [], seed: 1 },
+    });
+    expect((await failure({ name: 'shop2' })).message).toMatch(/^"shop2" is the name of a campaign/);
+    expect(server.requests).toHaveLength(asked);
+  });
+});
+
+it('keeps campaigns from its name, also one that was stopped before it had anything', async () => {
+  await expect(run({ priceInput: 1000, priceOutput: 1000, maxDollars: 0.1 })).rejects.toThrow(/budget/);
+  const file = fileOf(['{ name: library, target: { kind: builtin, name: shop }, baseModel: { path: m } }'], 'c.yaml');
+  const refused =
+    /^name is "library", and .*library is an analysis of conversations .*; give the campaign another name, in its file or with --name$/;
+  await expect(runCampaign(file, { home })).rejects.toThrow(refused);
+  const at = { address: 'nowhere:1', namespace: 'default' };
+  const begun = startFile({ file, at, home: homeAt(home), options: {} });
+  await expect(begun).rejects.toThrow(refused);
+});
+
+it('leaves no analysis beside labels of another, where it is stopped while it writes', async () => {
+  const file = fileOf(conversations());
+  await run({}, file);
+  const given = join(home, 'library', 'capabilities.yaml');
+  rmSync(given);
+  mkdirSync(join(given, 'in the way'), { recursive: true });
+  await expect(run({ passes: 4 }, file)).rejects.toThrow();
+  expect(existsSync(join(home, 'library', 'analysis.json'))).toBe(false);
+  rmSync(given, { recursive: true });
+  expect(await run({ passes: 4 }, file)).toBe(0);
+  expect(result().passes).toBe(4);
+  expect(readdirSync(join(home, 'library')).toSorted()).toEqual([
+    'analysis.html',
+    'analysis.json',
+    'capabilities.yaml',
+    'conversations.json',
+    'labels',
+  ]);
+  expect(readdirSync(join(home, 'library', 'labels'))).toHaveLength(4);
+});
+
+it('leaves out what no request can hold, and says so before it asks', async () => {
+  const long = conversation({ id: 'long', words: 'word '.repeat(200) });
+  const messages = [...long.messages, ...Array.from({ length: 60 }, () => long.messages.at(-1))];
+  const lines = [...conversations(), { ...long, messages }];
+  const config = fileOf(['{ contextTokens: 24000, maxTokens: 4000 }'], 'small.yaml');
+  expect(await run({ config }, fileOf(lines))).toBe(0);
+  expect(said).toMatch(/note: left out, too long for a request with room for [\d,]+ tokens: long; raise contextTokens/);
+  expect(said.indexOf('left out')).toBeLessThan(said.indexOf('estimate'));
+  expect(result().conversations).toMatchObject({ total: 8, failed: 4, passed: 4 });
+  const two = [conversations()[0] as object, { ...long, messages }];
+  const { message, evidence } = await failure({ config, name: 'two' }, fileOf(two));
+  expect(message).toMatch(/^none of 1 conversations passed/);
+  expect(evidence.join()).toMatch(/left out, too long .*: long;/);
+});
+
+it('says what leaves the machine, before it asks', async () => {
+  await run();
+  expect(said).toContain(
+    `Sent to ${server.url}: policy, tools and conversations, of each message its first 1,000 characters and of a call's arguments 400.`,
+  );
+});
+
+it('refuses files that are too large, unread', async () => {
+  const file = fileOf([]);
+  truncateSync(file, 600 * 2 ** 20);
+  expect((await failure({}, file)).message).toMatch(/has 600 MiB, and at most 512 MiB are read at once/);
+});
+
+it('keeps conversations that are longer together than a text can be', async () => {
+  const bodies: unknown[] = [];
+  const store = { put: async ({ body }: { body: unknown }) => void bodies.push(body) };
+  const rollouts = [
+    { key: 'a', n: 1 },
+    { key: 'b', n: 2 },
+  ];
+  await keepRollouts({ store, loaded: { rollouts } } as never);
+  // Text ends at 512 MiB.
+  expect(bodies).toEqual([Buffer.from('{"key":"a","n":1}\n{"key":"b","n":2}\n')]);
+});
+
+it.each(['0', '0.0', '-1', 'x'])('takes no budget of %s dollars', async (given) => {
+  const program = new Command().exitOverride().configureOutput({ writeErr: () => {} });
+  analyseCommand(program);
+  program.commands.forEach((command) => command.exitOverride().configureOutput({ writeErr: () => {} }));
+  await expect(program.parseAsync(['analyse', 'x', '--max-dollars', given], { from: 'user' })).rejects.toThrow(
+    /must be/,
+  );
+});
+
+it('counts for whose a failure is only the passes that say so', () => {
+  const rollout = trajectory({ task: 't', passed: false });
+  const passes = (['environment', 'user', 'environment', 'user', 'environment'] as const).map((of, attempt) => ({
+    attempt,
+    totals: { total_failed: 1, total_passed: 0 },
+    labels: {},
+    failures: { [rollout.key]: { of, message: 2, reason: of } },
+  }));
+  const [failed] = failuresOf({ rollouts: [rollout], ids: new Map(), passes, readings: new Map() });
+  expect(failed?.begins).toMatchObject({ of: 'environment', votes: 3, reason: 'environment' });
+  expect(faultyTrajectories(passes)).toMatchObject([{ of: 'environment', votes: 3, passes: 5 }]);
+});

@@ -1,0 +1,104 @@
+/** Approval beside the workflows: the words for what waits and was decided, and decisions in the store. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createApproval } from '../../../src/activities/approval';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { approvalNotes } from '../../../src/cli/run/approval-notes';
+import { toApprove, toReject } from '../../../src/cli/approval/targets';
+import type { AskedOf } from '../../../src/cli/approval/asked';
+import { sinceText } from '../../../src/cli/watch/waits';
+import type { Snapshot } from '../../../src/cli/watch/snapshot';
+import { decisionText, waitingText, type Decision, type Waiting } from '../../../src/domain/approval';
+
+const waiting: Waiting = { what: 'capabilities', of: 'a', names: ['ask_a', 'tell_b'], since: 0, reminded: false };
+const environment = (name: string): Waiting => ({ ...waiting, what: 'environment', names: [name], round: 2, of: name });
+const by = { by: 'person', at: 1 } as const;
+
+it('what waits is said with the command that approves it', () => {
+  const text = (one: Waiting, since = '') => waitingText({ waiting: one, campaign: 'demo', since });
+  expect(text(waiting, 'since 2 h')).toBe('waits for approval of 2 capabilities since 2 h: campaign approve demo');
+  expect(text({ ...waiting, names: ['ask_a'], reminded: true })).toBe(
+    'reminder: waits for approval of 1 capability: campaign approve demo',
+  );
+  expect(text(environment('ask_a'))).toBe(
+    'waits for approval of its environment, round 2: campaign approve demo ask_a',
+  );
+});
+
+it('how long it waits is rounded', () => {
+  const minute = 60_000;
+  const said = [4, 11, 61, 47 * 60, 73 * 60].map((minutes) => sinceText(minutes * minute));
+  expect(said).toEqual(['', 'since 10 min', 'since 1 h', 'since 47 h', 'since 3 days']);
+});
+
+it.each<[Decision, string]>([
+  [{ kind: 'approve', ...by }, 'approved'],
+  [{ kind: 'approve', capabilities: [{ name: 'a_b', definition: 'd' }], ...by }, 'approved with edits'],
+  [{ kind: 'approve', by: 'timeout', at: 1 }, 'approved, since nobody answered in time'],
+  [{ kind: 'reject', reason: 'no skill', ...by }, 'rejected: no skill'],
+  [{ kind: 'reject', names: ['a_b'], reason: 'no skill', ...by }, 'rejected (a_b): no skill'],
+])('what was decided is said in words', (decision, words) => {
+  expect(decisionText(decision)).toBe(words);
+});
+
+describe('which of the things that wait is meant', () => {
+  const of = (one: Waiting): AskedOf => ({ workflowId: one.of, waiting: one });
+  const two = [of(environment('ask_a')), of(environment('tell_b'))];
+  const about = { campaign: 'demo', edits: false };
+
+  it('of environments: all, or the one that is named', () => {
+    expect(toApprove({ ...about, waits: two })).toEqual(two);
+    expect(toApprove({ ...about, waits: two, what: 'tell_b', edits: true })).toEqual([two[1]]);
+    expect(toReject({ campaign: 'demo', waits: two, what: ['tell_b'] })).toEqual([{ asked: two[1] }]);
+    expect(() => toApprove({ ...about, waits: two, edits: true })).toThrow(
+      '--edit is of one: the environment of ask_a, round 2; the environment of tell_b, round 2 wait for approval',
+    );
+    expect(() => toReject({ campaign: 'demo', waits: two, what: ['all', 'ask_a'] })).toThrow('name nothing beside it');
+    expect(() => toReject({ campaign: 'demo', waits: [], what: ['all'] })).toThrow('nothing of campaign demo waits');
+  });
+
+  it('of capabilities: together, some left out', () => {
+    const waits = [of(waiting)];
+    expect(toReject({ campaign: 'demo', waits, what: ['ask_a'] })).toEqual([{ asked: waits[0], names: ['ask_a'] }]);
+    expect(toReject({ campaign: 'demo', waits, what: ['all'] })).toEqual([{ asked: waits[0] }]);
+  });
+});
+
+it('a run says once how to approve each thing that waits', () => {
+  const notes: string[] = [];
+  const note = approvalNotes({ note: (_stage, text) => void notes.push(text) });
+  const snapshot = {
+    name: 'demo',
+    progress: { waiting },
+    children: [{ progress: { waiting: environment('ask_a') } }, {}],
+  } as unknown as Snapshot;
+  note(snapshot);
+  note(snapshot);
+  expect(notes).toEqual([
+    expect.stringMatching(
+      /^ask_a, tell_b: waits .*`campaign approve demo` or `campaign reject demo NAME\.\.\. --reason/,
+    ),
+    expect.stringMatching(
+      /^the environment of ask_a: waits .*`campaign approve demo ask_a` or `campaign reject demo ask_a/,
+    ),
+  ]);
+});
+
+it('the first decision on a thing of a workflow stays', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'decisions-'));
+  try {
+    const { recallDecision, keepDecision } = createApproval({ store: openFolderStore(home) });
+    const of = { about: 'demo/capability/ask_a', of: 'sha' };
+    const decision: Decision = { kind: 'reject', reason: 'too easy', ...by };
+    expect(await recallDecision(of)).toBeNull();
+    await keepDecision({ ...of, decision });
+    await keepDecision({ ...of, decision: { kind: 'approve', ...by } });
+    const again = createApproval({ store: openFolderStore(home) });
+    expect(await again.recallDecision(of)).toEqual(decision);
+    expect(await again.recallDecision({ ...of, of: 'another version' })).toBeNull();
+    expect(await again.recallDecision({ ...of, about: 'demo-2/capability/ask_a' })).toBeNull();
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+});

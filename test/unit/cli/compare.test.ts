@@ -1,0 +1,325 @@
+/** Several runs as one comparison: over runs and tasks, run by run, and what is refused. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { compareReports, writeComparison } from '../../../src/cli/compare';
+import { runSeeds } from '../../../src/cli/run/seeds';
+import type { RunOptions } from '../../../src/cli/run/command';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import type { ReportDraft } from '../../../src/domain/report';
+import type { Arm, SolverMatrix } from '../../../src/domain/reported-arms';
+import { completeReport } from '../../../src/report/render';
+import { comparisonText } from '../../../src/report/compare/text';
+import { figure, reportFixture } from '../../support/report-fixture';
+
+let home: string;
+beforeEach(() => (home = mkdtempSync(join(tmpdir(), 'compare-'))));
+afterEach(() => rmSync(home, { recursive: true }));
+
+const TASKS = 40;
+/** Solved by base, trace and the baseline: base a quarter, the others what the run says. */
+const matrixOf = (trace: number, baseline: number): SolverMatrix => ({
+  tasks: Array.from({ length: TASKS }, (_, i) => `test-${String(i).padStart(2, '0')}`),
+  options: ['base', 'trace', 'grpo_target'],
+  outcomes: Array.from({ length: TASKS }, (_, i) => [10, trace, baseline].map((solved) => Number(i < solved))),
+});
+
+/** A run: the fixture's arms of these three, with the outcomes of the matrix. */
+function draftOf(o: { name: string; trainingSeed?: number; matrix: SolverMatrix; rollouts?: number }): ReportDraft {
+  const draft = reportFixture();
+  const { name, trainingSeed, matrix, rollouts = 3072 } = o;
+  Object.assign(draft.campaign, { name, configSha256: `${name}`.padEnd(64, '0') });
+  if (trainingSeed !== undefined) draft.campaign.trainingSeed = trainingSeed;
+  draft.arms = draft.arms!.filter((arm) => matrix.options.includes(arm.name)).map((arm) => testedOn(arm, matrix));
+  const baseline = draft.arms.find((arm) => arm.role === 'baseline')!;
+  baseline.trainingRollouts = figure('arms.grpo_target.rollouts.training', rollouts, rollouts, { unit: 'count' });
+  delete draft.comparisons;
+  draft.solverMatrix = { ...draft.solverMatrix!, tasks: matrix.tasks.length, inline: matrix };
+  return draft;
+}
+
+function testedOn(arm: Arm, { options, outcomes }: SolverMatrix): Arm {
+  const place = options.indexOf(arm.name);
+  const solved = outcomes.filter((row) => row[place] === 1).length;
+  const rest = { ...arm };
+  delete rest.differenceToBase;
+  const rate = { unit: 'fraction' as const, interval: { low: 0, high: 1, level: 0.9, method: 'wilson' } };
+  return { ...rest, tasks: TASKS, successRate: figure(`arms.${arm.name}.success_rate`, solved / TASKS, TASKS, rate) };
+}
+
+const keep = (draft: ReportDraft, folder = join(home, draft.campaign.name)): string => {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'report.json'), JSON.stringify(completeReport(draft)));
+  return join(folder, 'report.json');
+};
+const three = () => {
+  keep(draftOf({ name: 'demo', matrix: matrixOf(30, 28) }));
+  keep(draftOf({ name: 'demo-s2', trainingSeed: 2, matrix: matrixOf(32, 20), rollouts: 2560 }));
+  keep(draftOf({ name: 'demo-s3', trainingSeed: 3, matrix: matrixOf(28, 30) }));
+  return compareReports({ home, named: ['demo', 'demo-s2', 'demo-s3'] });
+};
+
+test('runs on other test tasks are compared on those that they share, and that is said', async () => {
+  const other = matrixOf(32, 20);
+  keep(draftOf({ name: 'demo', matrix: matrixOf(30, 28) }));
+  keep(
+    draftOf({
+      name: 'demo-2',
+      matrix: { ...other, tasks: other.tasks.map((task, i) => (i < 30 ? `more-${i}` : task)) },
+    }),
+  );
+  const some = await compareReports({ home, named: ['demo', 'demo-2'] });
+  expect(some.arms.map(({ successRate }) => ('tasks' in successRate ? successRate.tasks : 0))).toEqual([10, 10, 10]);
+  // None of these ten is solved by any: that is no certainty.
+  const [base] = some.arms;
+  expect(base!.successRate).toMatchObject({ value: 0, low: 0, high: expect.closeTo(0.213, 3) });
+  expect(comparisonText(some).replaceAll(/\s+/g, ' ')).toContain(
+    'success and differences are over the 10 test tasks that are evaluated in all runs (demo 40, demo-2 40)',
+  );
+  keep(draftOf({ name: 'demo-3', matrix: { ...other, tasks: other.tasks.map((task) => `more-${task}`) } }));
+  const none = await compareReports({ home, named: ['demo', 'demo-3'] });
+  expect(none.differences).toEqual([]);
+  expect(comparisonText(none).replaceAll(/\s+/g, ' ')).toContain('no test task is evaluated in all runs');
+});
+
+test('means over runs and tasks, with every run beside them', async () => {
+  const { arms, differences, runs, level } = await three();
+  expect(level).toBe(0.9);
+  expect(runs.map(({ name, seed, trainingSeed }) => [name, seed, trainingSeed])).toEqual([
+    ['demo', 1, 1],
+    ['demo-s2', 1, 2],
+    ['demo-s3', 1, 3],
+  ]);
+  const [base, trace, baseline] = arms;
+  expect(base).toMatchObject({
+    name: 'base',
+    role: 'base',
+    missing: [],
+    successRate: { value: 0.25, runs: 3, tasks: 40 },
+  });
+  expect(base!.differenceToBase).toBeUndefined();
+  expect(trace!.successRate.value).toBeCloseTo(0.75, 12);
+  expect(trace!.differenceToBase!.value).toBeCloseTo(0.5, 12);
+  expect(baseline!.trainingRollouts).toBeCloseTo((3072 + 2560 + 3072) / 3, 9);
+  expect(baseline!.byRun.map(({ run, successRate }) => [run, successRate])).toEqual([
+    ['demo', 0.7],
+    ['demo-s2', 0.5],
+    ['demo-s3', 0.75],
+  ]);
+  expect(differences.map(({ arm, against }) => [arm, against])).toEqual([
+    ['trace', 'base'],
+    ['trace', 'grpo_target'],
+  ]);
+  const { difference, byRun } = differences[1]!;
+  expect(difference.value).toBeCloseTo((2 + 12 - 2) / 3 / TASKS, 12);
+  // One run is behind: other runs may well be, too.
+  expect(difference.low).toBeLessThan(0);
+  expect(difference.high).toBeGreaterThan(difference.value);
+  expect(byRun.map(({ test: { better, worse } = {} as never }) => [better, worse])).toEqual([
+    [2, 0],
+    [12, 0],
+    [0, 2],
+  ]);
+  expect(byRun[1]!.test!.p).toBeCloseTo(2 / 2 ** 12, 12);
+});
+
+test('success on the way is the mean of the runs that have the point', async () => {
+  const { arms } = await three();
+  const [base, trace, baseline] = arms;
+  expect(base!.heldOut).toEqual([{ rollouts: 0, successRate: expect.closeTo(21 / 60), runs: 3 }]);
+  expect(trace!.heldOut).toEqual([]);
+  const { iterations } = reportFixture().arms!.find(({ role }) => role === 'baseline')!.training!;
+  expect(baseline!.heldOut.map(({ rollouts }) => rollouts)).toEqual(iterations.map(({ rollouts }) => rollouts.value));
+  expect(baseline!.heldOut.every(({ runs }) => runs === 3)).toBe(true);
+});
+
+test('an arm counts in the runs that evaluated it, on tasks that it has a scored rollout of', async () => {
+  keep(draftOf({ name: 'one', matrix: matrixOf(30, 28) }));
+  const matrix = matrixOf(20, 28);
+  const partial = {
+    tasks: matrix.tasks,
+    options: ['base', 'trace'],
+    outcomes: matrix.outcomes.map((row) => row.slice(0, 2)),
+  };
+  partial.outcomes[0] = [1, null];
+  const other = draftOf({ name: 'two', trainingSeed: 2, matrix });
+  other.arms = other.arms!.filter(({ name }) => name !== 'grpo_target');
+  other.solverMatrix!.inline = partial;
+  keep(other);
+  const { arms, differences } = await compareReports({ home, named: ['one', 'two'] });
+  expect(arms.find(({ name }) => name === 'grpo_target')).toMatchObject({
+    missing: ['two'],
+    successRate: { runs: 1, tasks: 40 },
+  });
+  expect(arms.find(({ name }) => name === 'trace')!.successRate).toMatchObject({ runs: 2, tasks: 39 });
+  expect(arms.find(({ name }) => name === 'base')!.successRate).toMatchObject({ runs: 2, tasks: 40 });
+  expect(differences.map(({ difference: { runs, tasks } }) => [runs, tasks])).toEqual([
+    [2, 39],
+    [1, 40],
+  ]);
+  const text = comparisonText(await compareReports({ home, named: ['one', 'two'] }));
+  expect(text).toContain('grpo_target was not evaluated in two');
+});
+
+test('a bound, whose tasks no report has, is the mean of the runs without an interval', async () => {
+  for (const [name, solved] of [['one', 30] as const, ['two', 36] as const]) {
+    const draft = draftOf({ name, matrix: matrixOf(20, 28) });
+    const bound = reportFixture().arms!.find(({ role }) => role === 'bound')!;
+    delete bound.differenceToBase;
+    const successRate = figure('arms.union_ceiling.success_rate', solved / TASKS, TASKS, { unit: 'fraction' });
+    draft.arms!.push({ ...bound, successRate });
+    keep(draft);
+  }
+  const { arms } = await compareReports({ home, named: ['one', 'two'] });
+  expect(arms.at(-1)).toMatchObject({ name: 'union_ceiling', successRate: { value: expect.closeTo(33 / 40) } });
+  expect(arms.at(-1)!.successRate).not.toHaveProperty('low');
+});
+
+test('table, page and JSON hold the same; files and folders are as good as names', async () => {
+  const comparison = await three();
+  const text = comparisonText(comparison);
+  expect(text.split('\n').filter((line) => line.length > 99)).toEqual([]);
+  expect(text).toMatch(/trace +3 +4,608 +8,516 +75\.0% .*70\.0 80\.0|trace +3 .*75\.0%/);
+  expect(text.replaceAll(/\s+/g, ' ')).toContain('demo-s2 +30.0 pt, better on 12 tasks, worse on 0, p <0.001');
+  expect(text.replaceAll(/\s+/g, ' ')).toContain(
+    'Of 3 runs they are too narrow: the runs’ spread counts for 2/3 of what it is.',
+  );
+  const out = join(home, 'out');
+  await writeComparison(comparison, out);
+  expect(JSON.parse(readFileSync(join(out, 'comparison.json'), 'utf8'))).toEqual(comparison);
+  const html = readFileSync(join(out, 'comparison.html'), 'utf8');
+  expect(html).toContain('demo-s2 +30.0 pt, better on 12 tasks, worse on 0, p &lt;0.001');
+  for (const [, value] of html.matchAll(/ (?:x1?|x2|y1?|y2|cx|cy|d)="([^"]*)"/g))
+    expect(value).not.toMatch(/NaN|Infinity|undefined/);
+  const named = [join(home, 'demo', 'report.json'), join(home, 'demo-s2'), 'demo-s3'];
+  expect(await compareReports({ home, named })).toEqual(comparison);
+});
+
+test('runs of one name are told apart by what was given', async () => {
+  keep(draftOf({ name: 'demo', matrix: matrixOf(30, 28) }));
+  const later = draftOf({ name: 'demo', matrix: matrixOf(31, 28) });
+  later.campaign.startedAt = '2026-02-05T10:00:00Z';
+  const file = keep(later, join(home, 'elsewhere'));
+  const { runs } = await compareReports({ home, named: ['demo', file] });
+  expect(runs.map(({ name }) => name)).toEqual(['demo', file]);
+});
+
+test('runs that share both seeds are no independent draws: they count as one, and that is said', async () => {
+  keep(draftOf({ name: 'one', matrix: matrixOf(30, 28) }));
+  keep(draftOf({ name: 'again', matrix: matrixOf(32, 20) }));
+  const shared = await compareReports({ home, named: ['one', 'again'] });
+  const { difference, byRun } = shared.differences.at(-1)!;
+  expect([difference.runs, byRun.map(({ run }) => run)]).toEqual([1, ['one', 'again']]);
+  expect(difference.value).toBeCloseTo((2 + 12) / 2 / TASKS, 12);
+  expect(comparisonText(shared).replaceAll(/\s+/g, ' ')).toContain(
+    'one and again share seed 1, training seed 1: they are no independent draws and count as one, their mean',
+  );
+});
+
+test('a large matrix is read from the store', async () => {
+  const matrix = matrixOf(30, 28);
+  const store = openFolderStore(join(home, 'artifacts'));
+  const from = await store.put({
+    ...{ key: 'm', producer: 'test', inputs: [], mediaType: 'application/json', body: JSON.stringify(matrix) },
+  });
+  const large = draftOf({ name: 'large', matrix });
+  large.solverMatrix = { from, tasks: TASKS };
+  keep(large);
+  keep(draftOf({ name: 'other', trainingSeed: 2, matrix }));
+  const { arms } = await compareReports({ home, named: ['large', 'other'] });
+  expect(arms.find(({ name }) => name === 'trace')!.successRate).toMatchObject({ value: 0.75, runs: 2 });
+  large.solverMatrix = { from: { ...from, sha256: 'f'.repeat(64), uri: `artifact:${'f'.repeat(64)}` }, tasks: TASKS };
+  keep(large);
+  await expect(compareReports({ home, named: ['large', 'other'] })).rejects.toThrow(
+    /the outcomes of large, on 40 test tasks, are not in its report, .*--home$/,
+  );
+});
+
+test.each<[string, (draft: ReportDraft) => void, RegExp]>([
+  [
+    'another target',
+    (draft) => (draft.campaign.target = { name: 'shop', version: '1 (requests 3)' }),
+    /^one has target shop 1, two has shop 1 \(requests 3\): compare runs of one target and one base model$/,
+  ],
+  ['another base model', (draft) => (draft.campaign.baseModel = 'b'), /^one has base model .*, two has b:/],
+  [
+    'no evaluation',
+    (draft) => {
+      for (const part of ['arms', 'solverMatrix', 'router'] as const) delete draft[part];
+      Object.assign(draft.campaign, { status: 'stopped_at_stage', stage: 'selection' });
+    },
+    /^two has no evaluated arms: it came to stage selection; run it to its end$/,
+  ],
+])('%s is refused', async (_what, change, message) => {
+  keep(draftOf({ name: 'one', matrix: matrixOf(30, 28) }));
+  const draft = draftOf({ name: 'two', matrix: matrixOf(30, 28) });
+  change(draft);
+  keep(draft);
+  await expect(compareReports({ home, named: ['one', 'two'] })).rejects.toThrow(message);
+});
+
+test('one report, the same one twice, and one that is not there are refused', async () => {
+  const file = keep(draftOf({ name: 'one', matrix: matrixOf(30, 28) }));
+  await expect(compareReports({ home, named: ['one'] })).rejects.toThrow('compare takes two reports or more, not 1');
+  await expect(compareReports({ home, named: ['one', file] })).rejects.toThrow(`${file} is named twice`);
+  await expect(compareReports({ home, named: ['one', 'two'] })).rejects.toThrow("campaign 'two' has no report in");
+  mkdirSync(join(home, 'empty'));
+  await expect(compareReports({ home, named: ['one', join(home, 'empty')] })).rejects.toThrow('holds no report.json');
+});
+
+describe('one run a training seed', () => {
+  const file = () => {
+    const path = join(home, 'demo.yaml');
+    writeFileSync(path, 'name: demo\ntarget: { kind: builtin, name: shop }\nbaseModel: { path: base }\n');
+    return path;
+  };
+  const options = { home: '', temporalPort: 0, uiPort: 0 } as unknown as RunOptions;
+
+  test('one after another, then their comparison beside the first', async () => {
+    const ran: unknown[] = [];
+    const code = await runSeeds(
+      file(),
+      { ...options, home, json: true, trainingSeeds: [1, 2] },
+      async (_file, given) => {
+        ran.push([given.trainingSeed, given.exit]);
+        const name = given.trainingSeed === 1 ? 'demo' : 'demo-s2';
+        keep(draftOf({ name, matrix: matrixOf(30, 28) }));
+        return 0;
+      },
+    );
+    expect(code).toBe(0);
+    expect(ran).toEqual([
+      [1, true],
+      [2, true],
+    ]);
+    const kept = JSON.parse(readFileSync(join(home, 'demo', 'comparison.json'), 'utf8')) as {
+      runs: { name: string }[];
+    };
+    expect(kept.runs.map(({ name }) => name)).toEqual(['demo', 'demo-s2']);
+  });
+
+  test('the first that does not end well is the last', async () => {
+    const run = jest.fn(async () => 130);
+    expect(await runSeeds(file(), { ...options, home, trainingSeeds: [1, 2] }, run)).toBe(130);
+    expect(run).toHaveBeenCalledTimes(1);
+  });
+
+  test('a stage before the last leaves nothing to compare', async () => {
+    const run = jest.fn(async () => 0);
+    expect(await runSeeds(file(), { ...options, home, until: 'selection', trainingSeeds: [1, 2] }, run)).toBe(0);
+    expect(run).toHaveBeenCalledTimes(2);
+  });
+
+  test('a damaged database is moved aside before the first alone', async () => {
+    const given: RunOptions[] = [];
+    const run = async (_file: string, one: RunOptions) => given.push(one) && 0;
+    await runSeeds(file(), { ...options, home, until: 'selection', recover: true, trainingSeeds: [1, 2, 3] }, run);
+    expect(given.map(({ recover }) => recover)).toEqual([true, undefined, undefined]);
+  });
+
+  test('one name for all is refused', async () => {
+    await expect(runSeeds(file(), { ...options, home, name: 'x', trainingSeeds: [1, 2] })).rejects.toThrow(
+      '--name is "x", and each of the runs has a name of its own',
+    );
+  });
+});

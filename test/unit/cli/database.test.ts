@@ -1,0 +1,175 @@
+/** Temporal's database when it is damaged, or when its server is killed while it makes it. With the real server. */
+import {
+  appendFileSync,
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { homeAt, type Home } from '../../../src/cli/project';
+import { damageIn, databaseIsMade, prepareDatabase, watchDatabase } from '../../../src/cli/run/database';
+import { HomeDisk } from '../../../src/cli/run/full-disk';
+import { onInterrupt } from '../../../src/cli/run/interrupt';
+import { waitUntil } from '../../../src/cli/run/processes';
+import { Supervisor } from '../../../src/cli/run/supervisor';
+import type { SupervisedRun } from '../../../src/cli/run/supervised-run';
+import { startTemporal } from '../../../src/cli/run/temporal-server';
+
+jest.setTimeout(120_000);
+const ends: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+function newHome(): Home {
+  const home = homeAt(mkdtempSync(join(tmpdir(), 'database-')));
+  ends.push(() => rmSync(home.root, { recursive: true }));
+  return home;
+}
+
+interface Started {
+  run: SupervisedRun;
+  notes: string[];
+  restarts: string[];
+  stop: () => Promise<void>;
+}
+
+function runIn(home: Home, options: { recover?: boolean; temporalAddress?: string } = {}): Started {
+  const notes: string[] = [];
+  const restarts: string[] = [];
+  const output = { note: (_stage: string, text: string) => void notes.push(text), show: () => undefined };
+  const disk = new HomeDisk(home.root, () => undefined);
+  const supervisor = new Supervisor({ home, disk, onRestart: ({ cause }) => restarts.push(cause) });
+  const interruption = onInterrupt({ onFirst: () => undefined, onSecond: () => undefined });
+  const stop = async () => {
+    interruption.abort();
+    interruption.dispose();
+    await supervisor.stop();
+  };
+  ends.push(stop);
+  const ports = { temporalPort: 0, uiPort: 0 };
+  const run = { home, output, disk, supervisor, interruption, options: { home: home.root, ...ports, ...options } };
+  return { run, notes, restarts, stop };
+}
+
+/** A home whose server has run. */
+async function used(): Promise<Home> {
+  const home = newHome();
+  const { run, stop } = runIn(home);
+  await (await startTemporal(run)).temporal.close();
+  await stop();
+  return home;
+}
+
+/** Overwrites half of every page but the first two, also where the write-ahead log would hide it. */
+function flipPages(home: Home): void {
+  const log = `${home.temporalDatabase}-wal`;
+  for (const file of [home.temporalDatabase, ...(existsSync(log) ? [log] : [])]) {
+    const descriptor = openSync(file, 'r+');
+    for (let at = 8192; at < statSync(file).size; at += 4096)
+      writeSync(descriptor, Buffer.alloc(2048, 0xa5), 0, 2048, at);
+    closeSync(descriptor);
+  }
+}
+
+it.each([
+  [
+    'holds something else',
+    (file: string) => writeFileSync(file, 'not a database at all. '.repeat(300)),
+    'file is not a database',
+  ],
+  ['was cut off', (file: string) => truncateSync(file, 0), 'no such table: namespaces'],
+])('a database that %s is refused with the remedy, which brings the server up', async (_how, damage, what) => {
+  const home = await used();
+  for (const name of readdirSync(home.root).filter((one) => /-(wal|shm)$/.test(one))) rmSync(join(home.root, name));
+  damage(home.temporalDatabase);
+  const refused = startTemporal(runIn(home).run).catch((error: unknown) => error);
+  expect(await refused).toMatchObject({
+    message: expect.stringMatching(
+      `database ${home.temporalDatabase} is damaged \\(${what}\\); the same command with --recover moves it aside to .*temporal.db.damaged-`,
+    ),
+  });
+  const before = readFileSync(home.temporalDatabase);
+  const { run, notes } = runIn(home, { recover: true });
+  await (await startTemporal(run)).temporal.close();
+  const [aside = ''] = readdirSync(home.root).filter((name) => /^temporal\.db\.damaged-\d{8}T\d{6}Z$/.test(name));
+  expect(readFileSync(join(home.root, aside))).toEqual(before);
+  expect(notes[0]).toContain(
+    `Temporal's old database is now ${join(home.root, aside)}; what is finished is found again`,
+  );
+});
+
+it('damaged pages end the run with the remedy, also if the server starts with them', async () => {
+  const home = await used();
+  const log = join(home.logs, 'temporal.log');
+  appendFileSync(log, 'error="of an earlier run: database disk image is malformed (11)"\n');
+  const damages: string[] = [];
+  const { signal } = new AbortController();
+  const look = { home, log: { path: log, start: statSync(log).size }, signal };
+  watchDatabase({ ...look, onDamage: ({ message }) => damages.push(message) });
+  await new Promise((resolve) => setTimeout(resolve, 2500));
+  expect(damages).toEqual([]);
+  appendFileSync(
+    log,
+    'level=ERROR error="GetWorkflowExecution: failed. Error: database disk image is malformed (11)"\n',
+  );
+  expect(await waitUntil(() => damages.length > 0, 10)).toBe(true);
+  expect(damages[0]).toContain('is damaged (database disk image is malformed); the same command with --recover');
+
+  flipPages(home);
+  const { run } = runIn(home);
+  const ended = Promise.race([startTemporal(run).then(() => run.supervisor.failure), run.supervisor.failure]);
+  await expect(ended).rejects.toThrow(/temporal\.db is damaged \(.+\); the same command with --recover/);
+});
+
+it('a server that is killed while it makes its database makes it anew', async () => {
+  const home = newHome();
+  const { run, restarts } = runIn(home);
+  const starting = startTemporal(run);
+  // Its tables are made in the first tenths of a second.
+  expect(await waitUntil(() => existsSync(home.temporalDatabase), 20)).toBe(true);
+  const pid = () => run.supervisor.processes()[0]?.pid;
+  process.kill(pid() ?? 0, 'SIGKILL');
+  await (await starting).temporal.close();
+  expect(restarts).toEqual(['ended by SIGKILL']);
+});
+
+it('a database is thrown away only where its first start was cut short', () => {
+  const home = newHome();
+  prepareDatabase(home);
+  writeFileSync(home.temporalDatabase, 'half of the tables');
+  writeFileSync(`${home.temporalDatabase}-wal`, 'half');
+  prepareDatabase(home);
+  expect(readdirSync(home.root)).toEqual(['temporal.db.new']);
+  writeFileSync(home.temporalDatabase, 'all tables');
+  databaseIsMade(home);
+  prepareDatabase(home);
+  expect(readFileSync(home.temporalDatabase, 'utf8')).toBe('all tables');
+});
+
+it('--recover without a database of its own is refused', async () => {
+  const { run } = runIn(newHome(), { recover: true, temporalAddress: 'cluster:7233' });
+  await expect(startTemporal(run)).rejects.toThrow('leave it out with --temporal-address cluster:7233');
+});
+
+it.each([
+  [
+    'failed creating namespaces: unable to create SQLite admin DB: file is not a database (26)',
+    'file is not a database',
+  ],
+  ['error="AppendHistoryNodes: database disk image is malformed (11)"', 'database disk image is malformed'],
+  ['SQL logic error: no such table: namespaces (1)', 'no such table: namespaces'],
+  ['error="no such workflow: demo"', undefined],
+  ['level=WARN msg="Failed to poll for task."', undefined],
+])('of damage speaks: %s', (line, what) => {
+  expect(damageIn(['level=WARN msg="clock"', line])).toBe(what);
+});

@@ -1,0 +1,149 @@
+/** Campaigns that end because something on the disk is damaged are started again, on a real server with a workflow of one step. */
+import { ApplicationFailure } from '@temporalio/common';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import {
+  bundleWorkflowCode,
+  DefaultLogger,
+  Runtime,
+  Worker,
+  type WorkflowBundleWithSourceMap,
+} from '@temporalio/worker';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { homeAt } from '../../../src/cli/project';
+import { HomeDisk } from '../../../src/cli/run/full-disk';
+import { campaignToEnd } from '../../../src/cli/run/to-end';
+import { registerSearchAttributes } from '../../../src/cli/temporal';
+import { readStatus } from '../../../src/cli/watch/status-file';
+import type { Campaign } from '../../../src/domain/campaign';
+import { taskQueues } from '../../../src/domain/task-queues';
+import { renderReport } from '../../../src/report/render';
+import { signalNames } from '../../../src/workflows/messages';
+import { reportFixture } from '../../support/report-fixture';
+
+jest.setTimeout(120_000);
+const root = resolve(__dirname, '../../..');
+Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR' } } });
+
+let env: TestWorkflowEnvironment;
+let workflowBundle: WorkflowBundleWithSourceMap;
+const home = homeAt(mkdtempSync(join(tmpdir(), 'started-again-')));
+beforeAll(async () => {
+  const workflowsPath = join(root, 'test', 'fixtures', 'started-again', 'workflows.ts');
+  workflowBundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
+  const executable = { type: 'existing-path', path: join(root, '.venv', 'bin', 'temporal') } as const;
+  env = await TestWorkflowEnvironment.createLocal({
+    server: { executable, log: { format: 'pretty', level: 'error' } },
+  });
+  await registerSearchAttributes(temporal(), { address: env.address, namespace: 'default' });
+});
+afterAll(async () => {
+  await env.teardown();
+  rmSync(home.root, { recursive: true });
+});
+const temporal = () => ({ client: env.client, close: () => Promise.resolve() });
+
+/** Runs a campaign whose step does `step`, told which start it is; the step that returns has written a report. */
+async function run(
+  name: string,
+  step: (start: number) => string | void | Promise<string | void>,
+  options: { retry?: string | true; failed?: string[] } = {},
+) {
+  const { failed = [], ...rest } = options;
+  const notes: string[] = [];
+  let starts = 0;
+  const work = async () => {
+    const report = (await step(++starts)) ?? renderReport({ report: reportFixture() }).json;
+    mkdirSync(join(home.root, name), { recursive: true });
+    writeFileSync(join(home.root, name, 'report.json'), report);
+    return { failed, children: [] };
+  };
+  const at = { connection: env.nativeConnection, taskQueue: taskQueues.control('store') };
+  const worker = await Worker.create({ ...at, workflowBundle, activities: { work } });
+  const say = (text: string) => void notes.push(text);
+  const ended = worker.runUntil(
+    campaignToEnd({
+      home,
+      temporal: temporal(),
+      options: { home: home.root, ...rest },
+      campaign: { name, seed: 1 } as Campaign,
+      ...{ store: 'store', pool: 'pool' },
+      configDigest: 'digest',
+      terms: 'terms',
+      output: { note: (_stage, text) => say(text), show: () => undefined },
+      disk: new HomeDisk(home.root, say),
+      interruption: {
+        signal: new AbortController().signal,
+        first: new Promise(() => undefined),
+        abort: () => undefined,
+        dispose: () => undefined,
+      },
+      startWorkers: () => Promise.resolve(),
+    }),
+  );
+  return { ended: await ended.catch((error: Error) => error.message), starts, notes };
+}
+
+const damaged = () => {
+  throw ApplicationFailure.nonRetryable('adapter of dates (objects/ab) is damaged', 'ArtifactDamaged');
+};
+
+it('a damaged artifact is made anew by another start, which names it', async () => {
+  const { ended, starts, notes } = await run('healed', (start) => (start < 3 ? damaged() : undefined));
+  expect({ ended, starts }).toEqual({ ended: true, starts: 3 });
+  const again = 'campaign healed starts again and makes anew what is damaged: adapter of dates (objects/ab) is damaged';
+  expect(notes.filter((note) => note === again)).toHaveLength(2);
+  // What the last look saw is on the disk.
+  expect(readStatus({ home: home.root, name: 'healed' })?.snapshot.status).toBe('COMPLETED');
+});
+
+it('one that was paused when it failed is paused when it starts again', async () => {
+  const handle = env.client.workflow.getHandle('held');
+  const paused = async () => (await handle.describe()).memo?.['paused'];
+  const seen: unknown[] = [];
+  const { starts } = await run('held', async (start) => {
+    if (start > 1) return void seen.push(await paused());
+    await handle.signal(signalNames.pause);
+    return damaged();
+  });
+  expect({ starts, seen }).toEqual({ starts: 2, seen: [true] });
+});
+
+it('an artifact that is damaged every time ends the run', async () => {
+  const { ended, starts } = await run('broken', damaged);
+  expect(starts).toBe(4);
+  expect(ended).toMatch(
+    /^campaign broken ended as failed: adapter of dates .* is damaged; the same command tries again/,
+  );
+});
+
+it('any other failure ends the run at once', async () => {
+  const { ended, starts } = await run('failed', () => {
+    throw ApplicationFailure.nonRetryable('no such model', 'BadInput');
+  });
+  expect({ ended, starts }).toMatchObject({
+    ended: expect.stringContaining('ended as failed: no such model'),
+    starts: 1,
+  });
+});
+
+it('a damaged report is written anew', async () => {
+  expect(await run('reported', (start) => (start === 1 ? '{"campaign":' : undefined))).toMatchObject({
+    ended: true,
+    starts: 2,
+    notes: expect.arrayContaining([expect.stringMatching(/report\.json is damaged \(.+\): it is written anew/)]),
+  });
+});
+
+it('one that has completed is started again where what failed in it is to be done again, and else not', async () => {
+  const done = () => undefined;
+  expect(await run('retried', done, { failed: ['tell'] })).toMatchObject({ ended: true, starts: 1 });
+  expect(await run('retried', done)).toMatchObject({ ended: true, starts: 0 });
+  const again = await run('retried', done, { retry: true });
+  expect(again).toMatchObject({ ended: true, starts: 1, notes: expect.arrayContaining(['does again: tell']) });
+  expect(await run('retried', done, { retry: true })).toMatchObject({
+    starts: 0,
+    notes: ['nothing failed in retried'],
+  });
+});

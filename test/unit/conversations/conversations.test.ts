@@ -1,0 +1,230 @@
+/** Conversations from elsewhere: what is read, what it becomes, and how each bad line is named. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readConversations } from '../../../src/conversations/read';
+import { toRollouts } from '../../../src/conversations/rollouts';
+import { rolloutSchema } from '../../../src/domain/rollout';
+import { conversation, fileOf } from '../../support/analyse-endpoint';
+
+const read = (...lines: (object | string)[]) => readConversations({ files: [fileOf(lines)] });
+const rolloutsOf = async (...lines: object[]) =>
+  toRollouts({ conversations: (await read(...lines)).conversations, name: 'library' });
+
+async function problems(...lines: (object | string)[]): Promise<string[]> {
+  const error = await read(...lines).then(
+    () => undefined,
+    (thrown: Error) => thrown,
+  );
+  if (!error) throw new Error('it was read');
+  return error.message.split('\n').map((line) => line.replace(/^\S*library\.jsonl/, 'FILE'));
+}
+
+const messages = [
+  { role: 'user', content: 'hello' },
+  { role: 'assistant', content: 'hi' },
+];
+
+describe('JSON lines', () => {
+  it('keeps every message in its place, in any shape of the dialect', async () => {
+    const { conversations, notes } = await read({
+      id: 7,
+      task: 't',
+      reward: 0.5,
+      messages: [
+        { role: 'developer', content: 'rules' },
+        { role: 'user', content: [{ type: 'text', text: 'see' }, { type: 'image_url', image_url: {} }, 'this'] },
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [
+            { id: 'a', type: 'function', function: { name: 'look', arguments: '{"at": 1}' } },
+            { id: 'b', type: 'function', function: { name: 'look', arguments: '{"at": ' } },
+          ],
+        },
+        { role: 'tool', content: 'no id' },
+        { role: 'tool', tool_call_id: 'b', content: [{ type: 'text', text: 'two' }] },
+        { role: 'assistant' },
+      ],
+      score: 3,
+    });
+    expect(conversations).toEqual([
+      {
+        id: '7',
+        task: 't',
+        reward: 0.5,
+        messages: [
+          { role: 'system', content: 'rules' },
+          { role: 'user', content: 'see\n[image_url]\nthis' },
+          {
+            role: 'assistant',
+            content: '',
+            toolCalls: [
+              { id: 'a', name: 'look', arguments: { at: 1 } },
+              { id: 'b', name: 'look', arguments: { 'not an object': '{"at": ' } },
+            ],
+          },
+          { role: 'tool', toolCallId: 'a', content: 'no id' },
+          { role: 'tool', toolCallId: 'b', content: 'two' },
+          { role: 'assistant', content: '' },
+        ],
+      },
+    ]);
+    expect(notes.map((note) => note.replace(/^\S+: /, ''))).toEqual([
+      'fields that are not read: score (1)',
+      'content of type image_url is shown as [image_url] (1)',
+      'arguments of a call that are no JSON object are shown as {"not an object": TEXT} (1)',
+    ]);
+  });
+
+  it('takes the line for the id and the id for the task, and leaves empty lines out of nothing but the count', async () => {
+    const { conversations } = await read({ messages, passed: true }, '', { messages, success: false });
+    expect(conversations.map(({ id, task, reward }) => [id, task, reward])).toEqual([
+      ['1', '1', 1],
+      ['3', '3', 0],
+    ]);
+  });
+
+  it('reads a line separator within a text as a part of it, and a byte order mark as nothing', async () => {
+    const text = '\uFEFF{"messages":[{"role":"assistant","content":"a\u2028b"}],"passed":true}\r\n';
+    const { conversations } = await read(text);
+    expect(conversations[0]?.messages).toEqual([{ role: 'assistant', content: 'a\u2028b' }]);
+  });
+
+  it('reads references, also with the outputs of tau-bench', async () => {
+    const actions = [{ name: 'renew', arguments: { card: '9' } }];
+    const { conversations } = await read(
+      { messages, reward: 1, reference: { actions, tell: ['done'] } },
+      { messages, reward: 1, reference: { actions, outputs: ['10'] } },
+    );
+    expect(conversations.map(({ reference }) => reference)).toEqual([
+      { actions, tell: ['done'] },
+      { actions, tell: ['10'] },
+    ]);
+  });
+
+  it('is what its page shows', async () => {
+    const page = readFileSync(join(__dirname, '../../../docs/conversations.md'), 'utf8');
+    const { conversations, notes } = await read(/^{"id".*$/m.exec(page)?.[0] ?? '');
+    expect(conversations).toEqual([expect.objectContaining({ id: '42-0', task: '42', reward: 0 })]);
+    expect(notes).toEqual([]);
+  });
+
+  it('names every bad line with field, value and fix, and uses none of the file', async () => {
+    expect(
+      await problems(
+        { messages, reward: 1 },
+        '{"messages": [',
+        { messages: [{ role: 'bot', content: 'x' }], reward: 1 },
+        { messages, reward: 7 },
+        { messages, score: 1 },
+        { messages, reward: 1, passed: false },
+        { messages: [{ role: 'user', content: 'x' }], reward: 1 },
+        { reward: 1 },
+        '[1]',
+        { messages: [{ role: 'assistant', tool_calls: [{ id: 'a', function: { name: 3 } }] }], passed: true },
+      ),
+    ).toEqual([
+      expect.stringMatching(/^FILE:2 is no JSON \(.*\): "{\\"messages\\": \["; write each conversation as one line/),
+      'FILE:3 messages[0].role is "bot"; it must be system, developer, user, assistant or tool',
+      'FILE:4 reward is 7; it must be a number from 0 to 1, where 1 is success; scale it, or give "passed": true or false',
+      'FILE:5 says nothing of how it ended (its fields: messages, score); give "reward" (0 to 1, where 1 is success), "passed" or "success" (true or false)',
+      'FILE:6 reward is 1, which is a success, and passed is false; leave one of them out',
+      expect.stringMatching(/^FILE:7 messages is \[.*; it must be a list with a message of the assistant$/),
+      'FILE:8 messages is missing; it must be a list of messages in the OpenAI dialect',
+      'FILE:9 the line is [1]; it must be an object with messages and reward',
+      expect.stringMatching(
+        /^FILE:10 messages\[0\]\.tool_calls\[0\]\.function is {"name":3}; it must be an object such as/,
+      ),
+    ]);
+  });
+
+  it('says how many more lines are like those it names', async () => {
+    const lines = await problems(...Array.from({ length: 25 }, () => ({ messages })));
+    expect(lines).toHaveLength(21);
+    expect(lines.at(-1)).toBe('and 5 more like these');
+  });
+
+  it('refuses an id that is there twice, an empty file and a missing one', async () => {
+    const twice = { id: 'a', messages, passed: true };
+    expect(await problems(twice, twice)).toEqual([
+      expect.stringMatching(/id "a" is there more than once; give each conversation its own, or none/),
+    ]);
+    expect(await problems('')).toEqual([expect.stringMatching(/holds no line; write one conversation a line/)]);
+    await expect(readConversations({ files: ['/nowhere.jsonl'] })).rejects.toThrow('there is no file /nowhere.jsonl');
+  });
+
+  it('says how a JSON list becomes lines', async () => {
+    const file = fileOf([JSON.stringify([{ messages, passed: true }])], 'all.json');
+    await expect(readConversations({ files: [file] })).rejects.toThrow(/all\.json: a list; .*jq -c/);
+  });
+
+  it('tells ids apart by file where two files have the same', async () => {
+    const files = ['a.jsonl', 'b.jsonl'].map((name) => fileOf([{ id: 'x', messages, passed: true }], name));
+    const { conversations } = await readConversations({ files });
+    expect(conversations.map(({ id, task }) => [id, task])).toEqual([
+      ['a.jsonl:x', 'x'],
+      ['b.jsonl:x', 'x'],
+    ]);
+  });
+});
+
+describe('rollouts', () => {
+  it('are whole scored rollouts, under keys of what they hold alone', async () => {
+    const { rollouts, ids } = await rolloutsOf(
+      conversation({ id: 'a', task: 't' }),
+      conversation({ id: 'b', task: 't' }),
+      conversation({ id: 'c', task: 't', guesses: true }),
+    );
+    for (const rollout of rollouts) expect(rolloutSchema.parse(rollout)).toEqual(rollout);
+    expect(rollouts.map(({ attempt, reward, steps }) => [attempt, reward, steps])).toEqual([
+      [0, 1, 2],
+      [1, 1, 2],
+      [2, 0, 2],
+    ]);
+    // Two that are equal count as two.
+    expect(new Set(ids.keys()).size).toBe(3);
+    expect([...ids.values()]).toEqual(['a', 'b', 'c']);
+    const renamed = await rolloutsOf(
+      conversation({ id: 'z', task: 't', guesses: true }),
+      conversation({ id: 'a', task: 't' }),
+    );
+    expect(renamed.rollouts.map(({ key }) => key)).toEqual([rollouts[2]?.key, rollouts[0]?.key]);
+  });
+
+  it('come from an environment with the commonest policy and the tools that were called', async () => {
+    const lines = [conversation({ guesses: true }), conversation(), { messages, passed: true }];
+    const other = conversation();
+    other.messages[0] = { role: 'system', content: 'You work for a bank.' };
+    const { description, notes } = await rolloutsOf(...lines, other);
+    expect(description).toMatchObject({ name: 'library', policy: 'You work for a library.', hasReference: false });
+    expect(description.tools).toEqual([
+      {
+        name: 'renew',
+        description: '',
+        parameters: { type: 'object', properties: { card: { type: 'string' } }, required: ['card'] },
+      },
+    ]);
+    expect(notes).toEqual([
+      '1 of 4 conversations have no system message: what the agent was told is not known of them',
+      "2 different system messages; the commonest (2 of 4) stands for the agent's policy",
+      'no tool definitions ("tools"): tools and their arguments are those that were called',
+    ]);
+  });
+
+  it('offer the tools that the file defines', async () => {
+    const parameters = { type: 'object', properties: { card: { type: 'string' } } };
+    const defined = (description: string) => [
+      { type: 'function', function: { name: 'renew', description, parameters } },
+      { name: 'close' },
+    ];
+    const { description, notes } = await rolloutsOf(
+      { ...conversation(), tools: defined('renews') },
+      { ...conversation(), tools: defined('renews a book') },
+    );
+    expect(description.tools).toEqual([
+      { name: 'close', description: '', parameters: { type: 'object', properties: {} } },
+      { name: 'renew', description: 'renews', parameters },
+    ]);
+    expect(notes).toEqual(['tools that are defined in several ways, of which the first counts: renew']);
+  });
+});

@@ -1,0 +1,119 @@
+/** Kinds of environments: opened by what they tell of themselves, whoever they are from. */
+import { resolve } from 'node:path';
+import type { ArtifactStore } from '../../../src/artifacts/store';
+import { specOfArguments, argumentsUsage } from '../../../src/cli/check-arguments';
+import type { ArtifactRef } from '../../../src/domain/artifacts';
+import { modulesOf, sandboxSpec } from '../../../src/domain/environment-spec';
+import { defineKind } from '../../../src/domain/kind';
+import { environments } from '../../../src/environments';
+import type { EnvironmentContext, EnvironmentKind } from '../../../src/environments/kinds';
+import { describeSpec, openEnvironment } from '../../../src/environments/open';
+import { createShop } from '../../../src/environments/shop';
+import type { Partners } from '../../../src/partners/types';
+
+const store = {} as ArtifactStore;
+
+describe('a kind of somebody else', () => {
+  const contexts: EnvironmentContext[] = [];
+  const mine: EnvironmentKind = {
+    ...defineKind({
+      kind: 'mine',
+      version: '1',
+      options: {},
+      open: (_options, _identity, context: EnvironmentContext) => {
+        contexts.push(context);
+        return createShop();
+      },
+    }),
+    label: () => 'my shop',
+    checkArguments: { usage: 'ROOM...', example: 'attic', options: () => ({}) },
+  };
+
+  test('is opened with what it is given', async () => {
+    const partners: Partners = { user: { id: 'u', speak: async () => ({ role: 'user', content: 'hi' }) } };
+    const environment = await openEnvironment({ kind: 'mine' }, { store, partners, kinds: [mine] });
+    expect(await environment.describe()).toMatchObject({ name: 'shop' });
+    expect(contexts).toEqual([{ store, partners }]);
+  });
+
+  test('that nobody has is an error with the fix', async () => {
+    await expect(openEnvironment({ kind: 'yours' }, { store, kinds: [mine] })).rejects.toMatchObject({
+      type: 'BadInput',
+      message: 'kind "yours" is not known to this worker, which has mine; update it',
+    });
+  });
+
+  test('is known by what it tells of itself', () => {
+    expect(describeSpec({ kind: 'mine' }, [mine])).toEqual({ label: 'my shop', isPublished: false });
+    expect(argumentsUsage([mine])).toBe('NAME | FILE.js | mine ROOM... | -- COMMAND [ARGUMENT...]');
+    expect(specOfArguments({ args: ['mine', 'a'], separated: false, kinds: [mine] })).toEqual({ kind: 'mine' });
+  });
+});
+
+test('the project’s own: names, models of the other parties, published figures', () => {
+  const user = { url: 'http://127.0.0.1:2/v1', model: 'm' };
+  expect(describeSpec({ kind: 'builtin', name: 'shop' })).toEqual({ label: 'shop', isPublished: false });
+  expect(describeSpec({ kind: 'process', command: ['node', 'env.js'] }).label).toBe('node env.js');
+  expect(describeSpec({ kind: 'tau2', domains: ['mock'], user })).toMatchObject({
+    label: 'tau2',
+    isPublished: true,
+    user: { model: 'm', concurrency: 32 },
+  });
+  // Cells of one arm are parts of one set of tasks.
+  for (const { published = [] } of environments)
+    for (const { cells } of published)
+      expect(cells.at(-1)?.tasks).toBe(cells.length === 1 ? 129 : cells[0]!.tasks + cells[1]!.tasks);
+});
+
+test('a synthesized environment is told from others by its module', () => {
+  const module: ArtifactRef = { uri: 'artifact:ab', sha256: 'ab', bytes: 1, mediaType: 'text/javascript' };
+  expect(modulesOf(sandboxSpec(module))).toEqual([module]);
+  expect(modulesOf({ kind: 'builtin', name: 'shop', module })).toEqual([]);
+});
+
+describe('arguments of `campaign env check`', () => {
+  const limits = { processes: 1, silenceSeconds: 120 };
+  const of = (...args: string[]) => specOfArguments({ args, separated: false });
+
+  test('name an environment', () => {
+    const shop = { requests: 2, several: 0.5, trainTasks: 400, testTasks: 200 };
+    expect(of('shop')).toEqual({ kind: 'builtin', name: 'shop', ...shop });
+    expect(of('instructions')).toEqual({ kind: 'builtin', name: 'instructions', ...shop });
+    expect(of('tau2', 'retail', 'airline')).toEqual({ kind: 'tau2', domains: ['retail', 'airline'], ...limits });
+    expect(of('toolsandbox', 'checkout')).toEqual({
+      kind: 'toolsandbox',
+      folder: resolve('checkout'),
+      heldOut: 0,
+      ...limits,
+    });
+    const program = { kind: 'process', cwd: resolve('.'), ...limits };
+    expect(of('node', 'env.js')).toEqual({ ...program, command: ['node', 'env.js'] });
+    expect(specOfArguments({ args: ['tau2'], separated: true })).toEqual({ ...program, command: ['tau2'] });
+    expect(argumentsUsage()).toBe('NAME | FILE.js | tau2 DOMAIN... | toolsandbox FOLDER | -- COMMAND [ARGUMENT...]');
+  });
+
+  test('the folder may stand in the variable that its kind names', () => {
+    const before = process.env['TOOLSANDBOX'];
+    try {
+      process.env['TOOLSANDBOX'] = 'checkout';
+      expect(of('toolsandbox')).toMatchObject({ folder: resolve('checkout') });
+      delete process.env['TOOLSANDBOX'];
+      expect(() => of('toolsandbox')).toThrow('toolsandbox takes FOLDER (or set TOOLSANDBOX)');
+    } finally {
+      if (before !== undefined) process.env['TOOLSANDBOX'] = before;
+    }
+  });
+
+  test.each([
+    [[], /^name an environment: NAME \| FILE\.js \| tau2 /],
+    [['shpo'], /^there is no built-in environment shpo; did you mean shop\? A program is named after --$/],
+    [['tau2'], /^tau2 takes DOMAIN\.\.\., not ""; for example: campaign env check tau2 retail$/],
+    [['tau2', 'retial'], /^tau2: .*"retail".*; for example: campaign env check tau2 retail$/],
+    [
+      ['toolsandbox', 'a', 'b'],
+      /^toolsandbox takes FOLDER \(or set TOOLSANDBOX\), not "a b"; for example: .* toolsandbox \.\.\/ToolSandbox$/,
+    ],
+  ])('%j is an error with the fix', (args, message) => {
+    expect(() => of(...args)).toThrow(message);
+  });
+});

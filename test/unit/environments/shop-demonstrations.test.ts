@@ -1,0 +1,60 @@
+import { demonstrations, parseLacks } from '../../../src/cli/demonstrations';
+import { createPlayer } from '../../../src/environments/shop/play';
+
+interface Line {
+  messages: { role: string; content: string; toolCalls?: unknown[] }[];
+  skills: string[];
+  mistakes: string[];
+  reward: number;
+}
+const collect = async (o: Parameters<typeof demonstrations>[0]): Promise<[unknown, ...Line[]]> => {
+  const lines: unknown[] = [];
+  for await (const line of demonstrations(o)) lines.push(line);
+  return lines as [unknown, ...Line[]];
+};
+
+test('mistakes are made at about the asked rate, only where the skill is carried, and cost the reward', async () => {
+  const [head, ...lines] = await collect({ count: 2000, seed: 3, lacks: { refuse: 0.75, tell: 1 } });
+  expect(head).toMatchObject({ environment: { name: 'shop' } });
+  expect(lines).toHaveLength(2000);
+  for (const line of lines) {
+    expect(line.reward).toBe(line.mistakes.length === 0 ? 1 : 0);
+    expect(line.mistakes.every((m) => line.skills.includes(m))).toBe(true);
+    expect(line.mistakes.includes('tell')).toBe(line.skills.includes('tell'));
+  }
+  const carried = lines.filter((l) => l.skills.includes('refuse'));
+  const rate = carried.filter((l) => l.mistakes.includes('refuse')).length / carried.length;
+  expect(rate).toBeGreaterThan(0.68);
+  expect(rate).toBeLessThan(0.82);
+});
+
+test('the same seed writes the same bytes, another seed does not', async () => {
+  const write = async (seed: number): Promise<string> =>
+    JSON.stringify(await collect({ count: 50, seed, lacks: { choose: 0.5 } }));
+  expect(await write(1)).toBe(await write(1));
+  expect(await write(1)).not.toBe(await write(2));
+});
+
+test('bad lacks are refused with the option, the value and the fix', () => {
+  expect(parseLacks(['refuse=0.5'])).toEqual({ refuse: 0.5 });
+  expect(() => parseLacks(['patience=0.5'])).toThrow(
+    '--lack "patience=0.5": no skill "patience"; use one of complete_all',
+  );
+  for (const bad of ['refuse', 'refuse=', 'refuse=2', 'refuse=x'])
+    expect(() => parseLacks([bad])).toThrow('write NAME=FRACTION');
+});
+
+test('the player plays an episode to its evaluation and names what is wrong', async () => {
+  const play = createPlayer();
+  const { tasks } = (await play({ tasks: { stream: 'train', split: 'train', count: 3 } })) as {
+    tasks: { id: string; skills: string[] }[];
+  };
+  expect(tasks.map((t) => t.id)).toEqual(['train-0', 'train-1', 'train-2']);
+  expect(await play({ reset: { episode: 7, task: 'train-1' } })).toMatchObject({
+    messages: [{ role: 'system' }, { role: 'user' }],
+  });
+  const message = { role: 'assistant', content: 'done .' };
+  expect(await play({ step: { episode: 7, message } })).toMatchObject({ done: true, evaluation: { reward: 0 } });
+  await expect(play({ step: { episode: 7, message } })).rejects.toThrow('episode 7 is not open');
+  await expect(play({ reset: { episode: 1, task: 'train-77' } })).rejects.toThrow('unknown task "train-77"');
+});

@@ -1,0 +1,49 @@
+/** How a target's tasks are dealt out, and what is refused before any work. */
+import { campaignSchema } from '../../../src/domain/campaign';
+import type { Stage } from '../../../src/domain/stages';
+import { splitTasks } from '../../../src/environments/split';
+
+const ids = (prefix: string, n: number) => Array.from({ length: n }, (_, i) => `${prefix}-${i}`);
+const split = (o: { train: number; groupsPerStep: number; arms?: object[]; skip?: number; until?: Stage }) =>
+  splitTasks({
+    until: o.until,
+    campaign: campaignSchema.parse({
+      name: 'split',
+      target: { kind: 'builtin', name: 'shop' },
+      baseModel: { path: 'models/base' },
+      validation: { targetTasks: 10 },
+      training: { groupsPerStep: o.groupsPerStep },
+      arms: o.arms ?? [{ kind: 'grpo_target' }],
+      evaluation: { skip: o.skip },
+    }),
+    train: ids('train', o.train),
+    test: ids('test', 4),
+  });
+
+test('held-out and discovery tasks are disjoint parts of the train split', () => {
+  const { discovery, heldOut, evaluation } = split({ train: 30, groupsPerStep: 20 });
+  expect([discovery.length, heldOut.length, evaluation.length]).toEqual([20, 10, 4]);
+  expect(new Set([...discovery, ...heldOut]).size).toBe(30);
+});
+
+test('test tasks that were read already are left out', () => {
+  const setting = { train: 30, groupsPerStep: 4 };
+  expect(split({ ...setting, skip: 2 }).evaluation.toSorted()).toEqual(['test-2', 'test-3']);
+  expect(() => split({ ...setting, skip: 4 })).toThrow(
+    'evaluation.skip is 4, but the target has 4 test tasks; lower it to 3 or less',
+  );
+});
+
+test('a campaign that stops after its rollouts is not asked for what only later stages need', () => {
+  const wrong = { train: 30, groupsPerStep: 32, skip: 4 };
+  expect(split({ ...wrong, until: 'rollouts' })).toMatchObject({ evaluation: [] });
+  expect(() => split({ ...wrong, until: 'selection' })).toThrow('evaluation.skip is 4');
+});
+
+test('a step takes no task twice: fewer tasks than groups are refused where an arm trains on the target', () => {
+  expect(() => split({ train: 30, groupsPerStep: 32 })).toThrow(
+    'training.groupsPerStep is 32, but the target has 20 discovery tasks; lower it to 20',
+  );
+  expect(split({ train: 30, groupsPerStep: 32, arms: [] }).discovery).toHaveLength(20);
+  expect(split({ train: 30, groupsPerStep: 32, arms: [{ kind: 'other' }] }).discovery).toHaveLength(20);
+});

@@ -1,0 +1,298 @@
+/** Replies that are kept and what was paid for them: over processes, kills and budgets. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { OutsideFailure } from '../../../src/domain/failures';
+import { languageModelSchema, type Budget } from '../../../src/domain/language-model';
+import { openLedger, spentOf } from '../../../src/language-model/ledger';
+import { openLanguageModel } from '../../../src/language-model/model';
+import { startChatServer, type ChatServer, type Play } from '../../support/chat-server';
+import { askingBy } from '../../support/memory-ledger';
+import { answered, chunk, event, inOrder, page, streamed, usageOf, written } from '../../support/model-endpoint';
+
+let home: string;
+let server: ChatServer;
+/** Each reply says how many there were before. */
+const counting = () => streamed((n) => `reply ${n}`, { usage: usageOf(100, 20, 40), pauseMs: 5 });
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), 'ledger-'));
+  server = await startChatServer(counting());
+});
+afterEach(async () => {
+  await server.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+/** The lines that it wrote, and the signal that ended it. */
+async function process(options: Record<string, string>): Promise<{ lines: string[]; signal: unknown }> {
+  const given = { url: server.url, home, campaign: 'one', ...options };
+  const words = Object.entries(given).flatMap(([name, value]) => [`--${name}`, value]);
+  const program = [resolve(__dirname, '../../support/register.cjs'), resolve(__dirname, '../../support/ask-model.ts')];
+  const child = spawn(globalThis.process.execPath, ['-r', ...program, ...words], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let text = '';
+  child.stdout.on('data', (bytes: Buffer) => (text += String(bytes)));
+  const [, signal] = (await once(child, 'close')) as [number | null, string | null];
+  return { lines: text.split('\n').filter(Boolean), signal };
+}
+const ledgerOf = (campaign: string, budget: Budget = {}) =>
+  openLedger({ store: openFolderStore(home), campaign, budget });
+const spent = (campaign = 'one') => spentOf({ store: openFolderStore(home), campaign });
+const price = { input: 10, cachedInput: 1, output: 100 };
+/** Of one reply of `counting`. */
+const paid = { promptTokens: 100, cachedTokens: 40, completionTokens: 20 };
+const dollars = (60 * 10 + 40 * 1 + 20 * 100) / 1e6;
+
+const ask = (
+  seed: number,
+  o: { budget?: Budget; priced?: boolean; step?: string; ledger?: ReturnType<typeof ledgerOf> } = {},
+) => {
+  const { budget = {}, priced = false, step = 'discovery', ledger = ledgerOf('one', budget) } = o;
+  const spec = languageModelSchema.parse({ url: server.url, model: 'm', ...(priced && { price }) });
+  const question = { messages: [{ role: 'user' as const, content: 'again?' }], seed };
+  return openLanguageModel('analyst', spec).ask(question, askingBy(ledger, { step }));
+};
+
+test('what is spent is told by step, in tokens and in dollars where there is a price', async () => {
+  expect(await spent()).toEqual([]);
+  await ask(1, { step: 'labels', priced: true });
+  await ask(2, { step: 'discovery', priced: true });
+  await ask(3, { step: 'labels', priced: true });
+  await ask(3, { step: 'labels', priced: true });
+  const [discovery, labels] = await spent();
+  expect(discovery).toEqual({ step: 'discovery', requests: 1, ...paid, dollars });
+  expect(labels).toEqual({
+    ...{ step: 'labels', requests: 2, promptTokens: 200, cachedTokens: 80, completionTokens: 40 },
+    dollars: expect.closeTo(2 * dollars, 12),
+  });
+  expect(labels).not.toHaveProperty('unpriced');
+  await ask(4, { step: 'labels' });
+  expect((await spent())[1]).toMatchObject({ requests: 3, dollars: expect.closeTo(2 * dollars, 12), unpriced: 1 });
+  await ask(5, { step: 'merge' });
+  const merge = (await spent())[2];
+  expect(merge).not.toHaveProperty('dollars');
+  expect(merge).not.toHaveProperty('unpriced');
+});
+
+test('a reply that another campaign paid for costs nothing', async () => {
+  const first = await ask(1);
+  expect(await ask(1, { ledger: ledgerOf('two') })).toEqual(first);
+  expect([await spent('two'), server.requests.length]).toEqual([[], 1]);
+});
+
+test('replies, questions and their usage are artifacts; the key is in no file', async () => {
+  globalThis.process.env['LEDGER_KEY'] = 'sk-ledger-123';
+  const spec = languageModelSchema.parse({ url: server.url, model: 'm', apiKeyEnv: 'LEDGER_KEY' });
+  const question = { messages: [{ role: 'user' as const, content: 'what?' }], seed: 1 };
+  await openLanguageModel('analyst', spec).ask(question, askingBy(ledgerOf('one')));
+  const files = readdirSync(home, { recursive: true, withFileTypes: true }).filter((file) => file.isFile());
+  const texts = files.map((file) => readFileSync(join(file.parentPath, file.name), 'utf8'));
+  expect(texts.some((text) => text.includes('"what?"') && text.includes('"reply 0"'))).toBe(true);
+  expect(texts.some((text) => text.includes('sk-ledger'))).toBe(false);
+});
+
+describe('a full disk', () => {
+  /** A store that has no room for what is put under a key, or for what is appended to a journal, as long as `full` says so. */
+  function tight() {
+    const store = openFolderStore(home);
+    const disk: { full: 'put' | 'count' | undefined } = { full: 'put' };
+    const check = (what: 'put' | 'count') => {
+      if (disk.full === what) throw new OutsideFailure('DiskFull', 'no room');
+    };
+    const put: typeof store.put = async (artifact) => (check('put'), store.put(artifact));
+    const journal: typeof store.journal = async (key) => (check('count'), store.journal(key));
+    const shared = { ...store, put, journal };
+    const ledger = (campaign = 'one', budget: Budget = {}) => openLedger({ store: shared, campaign, budget });
+    return { disk, ledger };
+  }
+
+  test.each(['put', 'count'] as const)(
+    'in the way of a %s: the reply waits for room and is not paid for again',
+    async (full) => {
+      const { disk, ledger } = tight();
+      disk.full = full;
+      await expect(ask(1, { ledger: ledger() })).rejects.toMatchObject({ type: 'DiskFull' });
+      await expect(ask(1, { ledger: ledger() })).rejects.toMatchObject({ type: 'DiskFull' });
+      disk.full = undefined;
+      expect(await ask(1, { ledger: ledger() })).toMatchObject({ text: 'reply 0' });
+      expect(await ask(1)).toMatchObject({ text: 'reply 0' });
+      expect(server.requests).toHaveLength(1);
+      expect(await spent()).toEqual([{ step: 'discovery', requests: 1, ...paid }]);
+    },
+  );
+
+  test('does not hide what was spent from the budget', async () => {
+    const { ledger } = tight();
+    const budget = { tokens: 120 };
+    await expect(ask(1, { ledger: ledger('one', budget) })).rejects.toMatchObject({ type: 'DiskFull' });
+    await expect(ask(2, { ledger: ledger('one', budget) })).rejects.toMatchObject({ type: 'BudgetSpent' });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test('of one campaign: what it paid stays its own, whoever keeps the reply', async () => {
+    const { disk, ledger } = tight();
+    await expect(ask(1, { ledger: ledger('one') })).rejects.toMatchObject({ type: 'DiskFull' });
+    disk.full = undefined;
+    expect(await ask(1, { ledger: ledger('two') })).toMatchObject({ text: 'reply 0' });
+    expect([await spent('one'), await spent('two')]).toEqual([[{ step: 'discovery', requests: 1, ...paid }], []]);
+  });
+});
+
+describe('a request that brings no reply', () => {
+  const failed = { type: 'LanguageModelFailed' };
+  /** The prompt has six characters. */
+  const lost = (completionTokens: number) => [
+    { step: 'discovery', requests: 1, promptTokens: 2, cachedTokens: 0, completionTokens },
+  ];
+
+  test('is counted by what was asked and heard, where its reply broke off', async () => {
+    const half = event(chunk({ reasoning_content: 'x'.repeat(8), content: 'y'.repeat(4) }));
+    server.play = inOrder(written(half), counting());
+    await expect(ask(1)).rejects.toMatchObject(failed);
+    expect(await spent()).toEqual(lost(3));
+    await expect(ask(1, { budget: { tokens: 5 } })).rejects.toMatchObject({ type: 'BudgetSpent' });
+    await ask(1, { budget: { tokens: 6 } });
+    expect(await spent()).toEqual([
+      { step: 'discovery', requests: 2, promptTokens: 102, cachedTokens: 40, completionTokens: 23 },
+    ]);
+  });
+
+  test('is counted where nothing came of it', async () => {
+    server.play = () => new Promise<undefined>(() => undefined);
+    const spec = languageModelSchema.parse({ url: server.url, model: 'm', timeoutSeconds: 1 });
+    const question = { messages: [{ role: 'user' as const, content: 'again?' }], seed: 1 };
+    const asked = openLanguageModel('analyst', spec).ask(question, askingBy(ledgerOf('one')));
+    await expect(asked).rejects.toMatchObject(failed);
+    expect(await spent()).toEqual(lost(0));
+  });
+
+  test.each<[string, Play, number]>([
+    ['in the middle of its reply', written(event(chunk({ content: 'y'.repeat(4) })), 'is silent'), 1],
+    ['before the first word', () => new Promise<undefined>(() => undefined), 0],
+  ])('is counted where who asked gave up %s', async (_, play, completionTokens) => {
+    server.play = play;
+    const spec = languageModelSchema.parse({ url: server.url, model: 'm' });
+    const question = { messages: [{ role: 'user' as const, content: 'again?' }], seed: 1 };
+    const stop = new AbortController();
+    const asking = askingBy(ledgerOf('one'), { signal: stop.signal });
+    setTimeout(() => stop.abort(new Error('stopped')), 200);
+    await expect(openLanguageModel('analyst', spec).ask(question, asking)).rejects.toThrow('stopped');
+    expect(await spent()).toEqual(lost(completionTokens));
+  });
+
+  test('is not counted where who asked gave up before it was sent', async () => {
+    const stop = new AbortController();
+    stop.abort(new Error('stopped'));
+    const asking = askingBy(ledgerOf('one'), { signal: stop.signal });
+    const spec = languageModelSchema.parse({ url: server.url, model: 'm' });
+    await expect(openLanguageModel('analyst', spec).ask({ messages: [], seed: 1 }, asking)).rejects.toThrow('stopped');
+    expect([server.requests.length, await spent()]).toEqual([0, []]);
+  });
+
+  test.each([
+    ['refused', answered(500, 'no')],
+    ['answered by a web page', answered(200, page, { 'content-type': 'text/html' })],
+  ])('is not counted where it was %s', async (_, play) => {
+    server.play = play;
+    await expect(ask(1)).rejects.toMatchObject(failed);
+    expect(await spent()).toEqual([]);
+  });
+});
+
+describe('a budget', () => {
+  const broke = (message: RegExp) => ({
+    type: 'BudgetSpent',
+    retryable: false,
+    message: expect.stringMatching(message),
+  });
+
+  test('of tokens that is spent in the middle lets nothing more be asked, and what was paid for stays', async () => {
+    const budget = { tokens: 240 };
+    const first = await ask(1, { budget });
+    await ask(2, { budget });
+    await expect(ask(3, { budget })).rejects.toMatchObject(
+      broke(/^budget\.tokens is 240: campaign one has spent 240 tokens on 2 requests; raise budget\.tokens and run/),
+    );
+    expect(server.requests).toHaveLength(2);
+    expect(await ask(1, { budget })).toEqual(first);
+    await ask(3, { budget: { tokens: 241 } });
+    expect(server.requests).toHaveLength(3);
+  });
+
+  test('of dollars counts by the price, and is refused where there is none', async () => {
+    const budget = { dollars };
+    await ask(1, { budget, priced: true });
+    await expect(ask(2, { budget, priced: true })).rejects.toMatchObject(
+      broke(
+        /^budget\.dollars is 0\.00264: campaign one has spent 0\.0026 dollars on 1 requests; raise budget\.dollars/,
+      ),
+    );
+    await expect(ask(2, { budget })).rejects.toMatchObject({
+      type: 'BadInput',
+      message: expect.stringMatching(/analyst has no price to count dollars by; set analyst\.price, or budget\.tokens/),
+    });
+  });
+
+  test('counts what is being asked as what a request cost so far, until it has ended', async () => {
+    const ledger = ledgerOf('one', { tokens: 350 });
+    await ask(1, { ledger });
+    const ended = [new AbortController(), new AbortController()];
+    const permit = (n: number) => ledger.permit({ ended: ended[n]!.signal, field: 'analyst' });
+    await permit(0);
+    await permit(1);
+    await expect(ask(2, { ledger })).rejects.toMatchObject(
+      broke(/spent 120 tokens on 1 requests, and 2 more are being asked/),
+    );
+    ended[0]!.abort();
+    await expect(ask(2, { ledger })).resolves.toMatchObject({ text: 'reply 1' });
+  });
+
+  test('is not used up by requests that fail', async () => {
+    const ledger = ledgerOf('one', { tokens: 200 });
+    await ask(1, { ledger });
+    server.play = inOrder(answered(500, 'no'), answered(500, 'no'), counting());
+    await expect(ask(2, { ledger })).rejects.toMatchObject({ type: 'LanguageModelFailed' });
+    await expect(ask(2, { ledger })).rejects.toMatchObject({ type: 'LanguageModelFailed' });
+    await ask(2, { ledger });
+  });
+
+  test('is one for all processes', async () => {
+    await process({ ask: '1,2', tokens: '240' });
+    await expect(ask(3, { budget: { tokens: 240 } })).rejects.toMatchObject(broke(/spent 240 tokens on 2 requests/));
+    expect((await process({ ask: '1,4', tokens: '240' })).lines).toEqual(['reply 0', 'BudgetSpent']);
+  }, 30_000);
+});
+
+test('two processes at one ledger: each reply is kept once, every payment is counted, and both go on from the same', async () => {
+  const seeds = '1,2,3,4,5,6';
+  const [a, b] = await Promise.all([process({ ask: seeds }), process({ ask: seeds })]);
+  expect(a!.lines).toEqual(b!.lines);
+  expect(new Set(a!.lines).size).toBe(6);
+  const [even, odd] = await spent();
+  expect(even!.requests + odd!.requests).toBe(server.requests.length);
+  expect((await process({ ask: seeds })).lines).toEqual(a!.lines);
+  const again = await spent();
+  expect(again).toEqual([even, odd]);
+}, 60_000);
+
+test('killed before a reply is kept: it is asked again, and kept and counted once', async () => {
+  expect(await process({ ask: '1', die: 'put' })).toEqual({ lines: [], signal: 'SIGKILL' });
+  expect([server.requests.length, await spent()]).toEqual([1, []]);
+  expect((await process({ ask: '1,1' })).lines).toEqual(['reply 1', 'reply 1']);
+  expect(server.requests).toHaveLength(2);
+  expect(await spent()).toEqual([{ step: 'step 1', requests: 1, ...paid }]);
+}, 30_000);
+
+test('killed between keeping a reply and counting it: it is not asked again, and is counted once', async () => {
+  expect((await process({ ask: '1', die: 'count' })).signal).toBe('SIGKILL');
+  expect(await spent()).toEqual([]);
+  expect((await process({ ask: '1,1', campaign: 'two' })).lines).toEqual(['reply 0', 'reply 0']);
+  expect([await spent(), await spent('two')]).toEqual([[], []]);
+  expect((await process({ ask: '1,1' })).lines).toEqual(['reply 0', 'reply 0']);
+  expect(server.requests).toHaveLength(1);
+  expect(await spent()).toEqual([{ step: 'step 1', requests: 1, ...paid }]);
+}, 30_000);

@@ -1,0 +1,166 @@
+/** Merged adapters as artifacts, with a program in the place of Python (test/contract/policy-server.test.ts has the real one). */
+import { createHash } from 'node:crypto';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import type { ArtifactStore } from '../../../src/artifacts/store';
+import { createMerger } from '../../../src/policy/merge';
+import type { Part } from '../../../src/policy/parts';
+
+let root: string;
+let store: ArtifactStore;
+let x: Part;
+let y: Part;
+let temporary: string | undefined;
+
+beforeEach(async () => {
+  root = mkdtempSync(join(tmpdir(), 'merger-'));
+  store = openFolderStore(join(root, 'store'));
+  [x, y] = [await adapter('x'), await adapter('y')];
+  temporary = process.env['TMPDIR'];
+  process.env['TMPDIR'] = join(root, 'tmp');
+  mkdirSync(process.env['TMPDIR']);
+});
+afterEach(() => {
+  if (temporary === undefined) delete process.env['TMPDIR'];
+  else process.env['TMPDIR'] = temporary;
+  rmSync(root, { recursive: true, force: true });
+});
+
+async function adapter(name: string): Promise<Part> {
+  const folder = join(root, name);
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'adapter_config.json'), name);
+  return { ref: await store.putFolder({ key: name, producer: 'test', inputs: [], folder }), weight: 1 };
+}
+
+/** A program that runs `body` with `job` and `write(text)`; each run leaves a line in the file `runs`. */
+function program(body: string): string {
+  const path = join(root, 'python');
+  writeFileSync(
+    path,
+    `#!${process.execPath}
+const { appendFileSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs');
+appendFileSync(${JSON.stringify(join(root, 'runs'))}, process.argv.slice(2, -1).join(' ') + '\\n');
+const job = JSON.parse(readFileSync(process.argv.at(-1), 'utf8'));
+const write = (text) => {
+  mkdirSync(job.output_dir);
+  writeFileSync(job.output_dir + '/adapter_config.json', text);
+};
+${body}
+`,
+  );
+  chmodSync(path, 0o755);
+  return path;
+}
+const runs = () => readFileSync(join(root, 'runs'), 'utf8').trim().split('\n');
+const adding = `write(job.adapters.map(({ path, weight }) => weight + readFileSync(path + '/adapter_config.json', 'utf8')).join('+'));`;
+
+const asleep = (ms: number) => `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${ms});`;
+
+test('parts are merged once, in whatever order and by however many they are asked for', async () => {
+  const python = program(adding);
+  const merge = createMerger({ store, python });
+  const parts = [
+    { ...x, weight: 0.5 },
+    { ...y, weight: 2 },
+  ];
+  const [first, ...others] = await Promise.all([
+    merge(parts),
+    merge(parts.toReversed()),
+    merge([...parts, { ...x, weight: 0 }]),
+  ]);
+  for (const other of others) expect(other).toEqual(first);
+  expect(await createMerger({ store, python })(parts)).toEqual(first);
+  expect(runs()).toEqual(['-m trainer merge --job']);
+
+  const text = readFileSync(join(await store.folder(first!), 'adapter_config.json'), 'utf8');
+  expect(text.split('+').sort()).toEqual(['0.5x', '2y']);
+  const { producer, inputs, key } = await store.provenance(first!);
+  expect(producer).toBe('merge');
+  expect(key).toMatch(/^merge\/[0-9a-f]{64}$/);
+  expect(inputs.map(({ sha256 }) => sha256).sort()).toEqual([x.ref.sha256, y.ref.sha256].sort());
+  expect(readdirSync(join(root, 'tmp'))).toEqual([]);
+
+  expect(await merge([{ ...x, weight: 0.25 }, y])).not.toEqual(first);
+});
+
+test('a merge that is damaged in the store is merged again, one that has a whole copy is not', async () => {
+  const merge = createMerger({ store, python: program(adding) });
+  const first = await merge([x, y]);
+  const folder = await store.folder(first);
+  const text = readFileSync(join(folder, 'adapter_config.json'));
+  const sha = createHash('sha256').update(text).digest('hex');
+  const object = join(root, 'store', 'objects', sha.slice(0, 2), sha);
+
+  rmSync(object);
+  expect(await merge([x, y])).toEqual(first);
+  expect(readFileSync(object)).toEqual(text);
+  expect(runs()).toHaveLength(1);
+
+  rmSync(object);
+  rmSync(folder, { recursive: true });
+  expect(await merge([x, y])).toEqual(first);
+  expect(runs()).toHaveLength(2);
+  expect(readFileSync(join(await store.folder(first), 'adapter_config.json'))).toEqual(text);
+});
+
+test.each([
+  [
+    'refuses',
+    `console.error('merge: adapters.0.path: no adapter'); process.exit(3)`,
+    'BadInput',
+    'adapters.0.path: no adapter',
+  ],
+  ['is killed', `process.kill(process.pid, 'SIGKILL')`, 'PythonFailed', 'killed by SIGKILL'],
+  ['fails', `console.error('MemoryError'); process.exit(1)`, 'PythonFailed', 'ended with code 1: MemoryError'],
+])('a program that %s is a failure of its type, and the next who asks tries again', async (_, body, type, message) => {
+  const merge = createMerger({ store, python: program(body) });
+  await expect(merge([x, y])).rejects.toMatchObject({ type, message: expect.stringContaining(message) });
+  expect(readdirSync(join(root, 'tmp'))).toEqual([]);
+  program(adding);
+  expect((await merge([x, y])).uri).toMatch(/^artifact-tree:/);
+});
+
+test('two different merges never run at once', async () => {
+  const log = join(root, 'log');
+  const note = (text: string) => `appendFileSync(${JSON.stringify(log)}, '${text}\\n');`;
+  const merge = createMerger({ store, python: program(note('begin') + asleep(500) + adding + note('end')) });
+  await Promise.all([merge([x, y]), merge([x, { ...y, weight: 2 }])]);
+  expect(readFileSync(log, 'utf8')).toBe('begin\nend\nbegin\nend\n');
+});
+
+test('a Python that can not be started now is tried again', async () => {
+  const python = program(adding);
+  chmodSync(python, 0o644);
+  const merge = createMerger({ store, python });
+  await expect(merge([x, y])).rejects.toMatchObject({ type: 'PythonFailed', retryable: true });
+});
+
+test('a missing Python is told by its path', async () => {
+  const merge = createMerger({ store, python: join(root, 'nowhere') });
+  await expect(merge([x, y])).rejects.toMatchObject({ type: 'BadInput', message: expect.stringContaining('nowhere') });
+});
+
+test('a merge that hangs ends, and the next one has its turn', async () => {
+  const still = (file: string) =>
+    `if (!require('node:fs').existsSync('${file}')) { writeFileSync('${file}', ''); ${asleep(60_000)} }`;
+  const merge = createMerger({ store, python: program(still(join(root, 'once')) + adding), idleSeconds: 2 });
+  const [hung, next] = await Promise.allSettled([merge([x, y]), merge([x, { ...y, weight: 2 }])]);
+  expect(hung).toMatchObject({
+    reason: { type: 'PythonFailed', message: expect.stringContaining('no processor time') },
+  });
+  expect(next.status).toBe('fulfilled');
+}, 60_000);
+
+test('everyone who waits hears that the merge works, also one whose turn comes later', async () => {
+  const busy = `for (const end = Date.now() + 5000; Date.now() < end; );`;
+  const merge = createMerger({ store, python: program(`if (job.adapters[0].weight < 3) { ${busy} }` + adding) });
+  const heard = [0, 0, 0];
+  const hearing = (n: number) => () => void (heard[n]! += 1);
+  const parts = [x, y];
+  const later = parts.map((part) => ({ ...part, weight: 3 }));
+  await Promise.all([merge(parts, hearing(0)), merge(parts, hearing(1)), merge(later, hearing(2))]);
+  for (const count of heard) expect(count).toBeGreaterThan(0);
+}, 60_000);

@@ -1,0 +1,954 @@
+/** A report from a campaign's record and the artifacts behind it: what each figure is of, and what each arm has cost. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import type { ArtifactRef } from '../../../src/domain/artifacts';
+import type { Candidate } from '../../../src/domain/capability';
+import { calibrate } from '../../../src/domain/calibration';
+import { campaignSchema } from '../../../src/domain/campaign';
+import { figuresIn } from '../../../src/domain/figure';
+import type { Purpose } from '../../../src/domain/purposes';
+import type { Report } from '../../../src/domain/report';
+import type { Iteration, TrainingSummary } from '../../../src/domain/iterations';
+import type { CampaignRecord } from '../../../src/domain/results';
+import type { RolloutSummary } from '../../../src/domain/rollout-summary';
+import type { FixedPolicy, Rollout } from '../../../src/domain/rollout';
+import { normalQuantile } from '../../../src/domain/statistics';
+import { buildReport } from '../../../src/report/build';
+import { lineage } from '../../../src/report/lineage';
+import { completeReport, renderReport } from '../../../src/report/render';
+import { terminalTable } from '../../../src/report/terminal';
+import { readRollouts, ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
+import { summarise } from '../../../src/rollout/summary';
+import { scoredRollout } from '../../support/scored-rollout';
+
+const home = mkdtempSync(join(tmpdir(), 'report-build-'));
+const store = openFolderStore(home);
+afterAll(() => rmSync(home, { recursive: true }));
+
+const [one, two] = ['tell_what_is_asked', 'refuse_what_is_forbidden'] as const;
+const LEVEL = 0.9;
+
+const json = (key: string, value: unknown): Promise<ArtifactRef> =>
+  store.put({ key, producer: 'test', inputs: [], mediaType: 'application/json', body: JSON.stringify(value) });
+
+async function summaryOf(purpose: Purpose, title: string, records: Rollout[]): Promise<RolloutSummary> {
+  const body = records.map((record) => `${JSON.stringify(record)}\n`).join('');
+  const producer = `rollouts: ${purpose}`;
+  const ref = await store.put({ key: title, producer, inputs: [], mediaType: ROLLOUTS_MEDIA_TYPE, body });
+  return { ...summarise(records), ref, purpose, title, seconds: 1 };
+}
+
+async function recordsOf({ ref }: RolloutSummary): Promise<Rollout[]> {
+  const records: Rollout[] = [];
+  for await (const rollout of readRollouts({ store, ref })) records.push(rollout);
+  return records;
+}
+
+/** One task for each reward. */
+const batch = (purpose: Purpose, title: string, rewards: number[]): Promise<RolloutSummary> =>
+  summaryOf(
+    purpose,
+    title,
+    rewards.map((reward, i) => scoredRollout({ name: `${title} ${i}`, task: `t${i}`, reward })),
+  );
+
+const moduleOf = (source: string, rationale: string): Promise<ArtifactRef> =>
+  store.put({
+    key: source,
+    producer: 'synthesize',
+    inputs: [],
+    mediaType: 'text/javascript',
+    body: `${source}\n// Rationale: ${rationale}\n`,
+  });
+
+const policy = (ref: ArtifactRef): FixedPolicy => ({ base: 'base@1', adapters: [{ ref, weight: 1 }] });
+
+/** The first step waits for what is done before it. */
+const times = (step: number) => ({ rollouts_seconds: step === 1 ? 60 : 6, update_seconds: 4 });
+
+/** Trained for 4 steps of 10 rollouts, saved at 2 and 4; `heldOut` are the successes of 5 at each. */
+async function trained(name: string, heldOut: [number, number]) {
+  const metrics = await store.put({
+    key: `metrics ${name}`,
+    producer: 'train',
+    inputs: [],
+    mediaType: 'application/jsonl',
+    body: [1, 2, 3, 4].map((step) => `${JSON.stringify({ step, reward: step / 10, name, ...times(step) })}\n`).join(''),
+  });
+  const adapter = await json(`adapter ${name}`, name);
+  const training: TrainingSummary = {
+    steps: 4,
+    rollouts: 40,
+    brokenRollouts: 2,
+    promptTokens: 400,
+    completionTokens: 80,
+    metrics,
+    checkpoints: await json(`checkpoints ${name}`, []),
+  };
+  const iterations: Iteration[] = [];
+  for (const [i, step] of [2, 4].entries())
+    iterations.push({
+      step,
+      rollouts: 10 * step,
+      policy: policy(adapter),
+      heldOut: await batch(
+        'held_out',
+        `${name} at ${step}`,
+        Array.from({ length: 5 }, (_, task) => (task < heldOut[i]! ? 1 : 0)),
+      ),
+    });
+  return { training, iterations };
+}
+
+/** A labeling pass that looked at nothing. */
+const unlabeled = (pass: number) => ({ attempt: pass, totals: { total_failed: 0, total_passed: 0 }, labels: {} });
+
+/** What the routed policy did: two tasks given to `one`, one to base, one not routed. */
+const routedRollouts = (): Rollout[] => [
+  ...[1, 1, 0].map((reward, i): Rollout => {
+    const chosen = i < 2 ? one : 'base';
+    const probabilities = { base: 0.2 + 0.1 * i, [one]: 0.9 - 0.1 * i };
+    return {
+      ...scoredRollout({ name: `routed ${i}`, task: `t${i}`, reward }),
+      routed: { chosen, policy: { base: 'base@1', adapters: [] }, probabilities, milliseconds: [3, 1, 2][i] },
+    } as Rollout;
+  }),
+  { status: 'broken', key: 'broken', task: 't3', attempt: 0, error: { type: 'RouterFailed', message: 'no answer' } },
+];
+
+const crossValidated = (mean: number) => ({ mean, standardError: 0.1, n: 12 });
+
+async function fullRecord(): Promise<CampaignRecord> {
+  const [first, baseline] = [await trained(one, [3, 4]), await trained('theirs', [2, 5])];
+  const baseHeldOut = await batch('held_out', 'base held out', [1, 0, 0, 0, 0]);
+  const candidates = [one, two].map((name) => ({ name, definition: `${name}.`, examples: [] }));
+  const statistics = { coverage: { mean: 0.4, std: 0.1 }, delta: { mean: 0.5, std: 0.1 }, passes: 8, evidence: [] };
+  const calibrationRollouts = await summaryOf(
+    'calibration',
+    'calibration',
+    [1, 0, 0.5, 0, 1, 0].map((reward, i) => ({
+      ...scoredRollout({ name: `c${i}`, task: `seed${i % 3}`, reward }),
+      attempt: Math.floor(i / 3),
+    })),
+  );
+  const [module, revised] = [await moduleOf('const a = 1;', 'why'), await moduleOf('const a = 2;', 'why now')];
+  return {
+    campaign: campaignSchema.parse({
+      name: 'built',
+      target: { kind: 'builtin', name: 'shop' },
+      baseModel: { path: 'models/base' },
+      arms: [{ kind: 'grpo_target', name: 'theirs' }, { kind: 'other' }],
+      evaluation: { confidence: LEVEL },
+    }),
+    workflowId: 'built',
+    startedAt: 0,
+    finishedAt: 1000,
+    stageSeconds: { rollouts: 1 },
+    prepared: {
+      base: 'base@1',
+      pool: 'pool',
+      target: { name: 'shop', version: '1' },
+      plan: await json('plan', {}),
+      tasks: { discovery: 7, heldOut: 5, router: 3, evaluation: 4 },
+    },
+    baseRollouts: await batch('base_rollouts', 'base rollouts', [1, 0, 0, 1, 0, 0, 0.5]),
+    baseHeldOut,
+    selection: {
+      candidates: await json('candidates', { candidates, faults: [] }),
+      labels: await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map((pass) => json(`labels ${pass}`, unlabeled(pass)))),
+      failedPasses: [8, 9].map((pass) => ({ pass, reason: 'no JSON' })),
+      selection: await json('selection', {
+        passes: 8,
+        capabilities: [one, two].map((name) => ({ name, votes: 8, selected: true, ...statistics })),
+      }),
+      selected: candidates.map((candidate) => ({ candidate, votes: 8 })),
+    },
+    capabilities: [
+      {
+        name: one,
+        workflowId: 'w1',
+        status: 'trained',
+        rounds: [
+          { round: 1, module, selfTest: { passed: false, findings: ['doing nothing scores 1.0'] } },
+          {
+            round: 2,
+            module: revised,
+            selfTest: { passed: true, findings: [] },
+            // The report takes its figures from the rollouts, whatever stands here.
+            calibration: { accepted: true, meanReward: 0.99 } as never,
+            calibrationRollouts,
+          },
+        ],
+        trained: {
+          ...first,
+          best: first.iterations[0]!,
+          synthesized: {
+            before: await batch('held_out', 'base on seeds', [0, 0, 1]),
+            after: first.iterations[0]!.heldOut,
+          },
+          target: { before: baseHeldOut, after: await batch('held_out', 'one on target', [1, 1, 0, 0, 0]) },
+        },
+      },
+      { name: two, workflowId: 'w2', status: 'failed', reason: 'TrainerDied: gone', rounds: [] },
+    ],
+    arms: [
+      {
+        name: 'theirs',
+        kind: 'grpo_target',
+        workflowId: 'w3',
+        status: 'done',
+        routable: false,
+        ...baseline,
+        best: baseline.iterations[0]!,
+      },
+      { name: 'other', kind: 'other', workflowId: 'w4', status: 'failed', routable: false, reason: 'no such option' },
+    ],
+    router: {
+      router: await json('router', {
+        maker: { kind: 'learned', version: '1', options: {} },
+        options: ['base', one].map((name) => ({ name, policy: { base: 'base@1', adapters: [] } })),
+        crossValidation: {
+          helps: true,
+          routed: crossValidated(0.6),
+          base: crossValidated(0.3),
+          bestSingle: { option: one, ...crossValidated(0.5) },
+          unionCeiling: crossValidated(0.95),
+          form: 'ridge',
+          forms: [
+            { form: 'constant', ...crossValidated(0.5) },
+            { form: 'ridge', ...crossValidated(0.6) },
+          ],
+        },
+        parameters: {},
+      }),
+      options: ['base', one],
+      sums: [],
+      outcomes: [
+        { option: 'base', rollouts: await batch('outcome_matrix', 'matrix base', [0, 1, 0]) },
+        { option: one, rollouts: await batch('outcome_matrix', 'matrix one', [1, 1, 0]) },
+      ],
+    },
+    evaluation: {
+      policies: [
+        { name: 'base', rollouts: await batch('test', 'test base', [0, 0, 1, 0]) },
+        { name: one, rollouts: await batch('test', 'test one', [1, 0, 0, 0]) },
+        { name: 'theirs', rollouts: await batch('test', 'test theirs', [1, 0, 0, 1]) },
+        { name: 'trace', rollouts: await summaryOf('test', 'test trace', routedRollouts()) },
+      ],
+      failed: [],
+    },
+  };
+}
+
+const built = async (record: CampaignRecord): Promise<Report> =>
+  completeReport(await buildReport({ store, record, tasks: [], spent: [] }));
+const armOf = (report: Report, name: string) => report.arms!.find((arm) => arm.name === name)!;
+
+let record: CampaignRecord;
+let report: Report;
+beforeAll(async () => {
+  record = await fullRecord();
+  report = await built(record);
+});
+
+test('every arm has its role; one that came to nothing is a row with its reason', () => {
+  expect(report.arms!.map(({ name, role, status }) => [name, role, status])).toEqual([
+    ['base', 'base', 'evaluated'],
+    [one, 'adapter', 'evaluated'],
+    ['trace', 'routed', 'evaluated'],
+    ['theirs', 'baseline', 'evaluated'],
+    ['other', 'baseline', 'failed'],
+    ['union_ceiling', 'bound', 'evaluated'],
+  ]);
+  expect(armOf(report, 'theirs').kind).toBe('grpo_target');
+  expect(armOf(report, 'other')).toMatchObject({ reason: 'no such option', trainingRollouts: { value: null } });
+  expect(armOf(report, 'union_ceiling').successRate!.value).toBe(0.5);
+  expect(report.comparisons!.map(({ arm, against, difference }) => [arm, against, difference.n])).toEqual([
+    ['trace', 'theirs', 3],
+  ]);
+});
+
+test('rollouts: spent on training, of the iteration that is evaluated, and all that was spent to come to it', () => {
+  const spent = (name: string) => {
+    const { trainingRollouts, evaluatedRollouts, trainedTo, allRollouts, step } = armOf(report, name);
+    expect(trainedTo).toBeUndefined();
+    return [trainingRollouts.value, evaluatedRollouts?.value, allRollouts.value, step];
+  };
+  // Calibration 6, training 40, held out 5 + 5, base on its seeds 3, itself on the target 5.
+  const adapter = 6 + 40 + 5 + 5 + 3 + 5;
+  expect(spent('base')).toEqual([0, undefined, 0, undefined]);
+  expect(spent(one)).toEqual([40, 20, adapter, 2]);
+  // Base rollouts 7, base held out 5, outcome matrix 3 + 3.
+  expect(spent('trace')).toEqual([40, undefined, 7 + 5 + adapter + 6, undefined]);
+  expect(spent('union_ceiling')).toEqual([40, undefined, 7 + 5 + adapter, undefined]);
+  // Training, and its held-out evaluations.
+  expect(spent('theirs')).toEqual([40, 20, 40 + 5 + 5, 2]);
+  expect(report.budget!.value).toBe(40);
+});
+
+test('what a baseline trained beyond the rollouts of trace counts for nothing', async () => {
+  const arms = record.arms!.map((arm) => {
+    if (arm.name !== 'theirs') return arm;
+    const iterations = [...arm.iterations!, { ...arm.iterations![1]!, step: 6, rollouts: 60 }];
+    return { ...arm, iterations, training: { ...arm.training!, rollouts: 60 } };
+  });
+  const beyond = await buildReport({ store, record: { ...record, arms }, tasks: [], spent: [] });
+  expect(beyond.arms!.find(({ name }) => name === 'theirs')).toMatchObject({
+    trainingRollouts: { value: 40 },
+    evaluatedRollouts: { value: 20 },
+    trainedTo: { value: 60 },
+    allRollouts: { value: 40 + 5 + 5 },
+  });
+});
+
+test('a baseline that takes over environments names the capabilities, and counts what these took to calibrate', async () => {
+  const arms = record.arms!.map((arm) => (arm.name === 'theirs' ? { ...arm, builtOn: [one] } : arm));
+  const draft = await buildReport({ store, record: { ...record, arms }, tasks: [], spent: [] });
+  const own = 40 + 5 + 5;
+  expect(draft.arms!.find(({ name }) => name === 'theirs')).toMatchObject({
+    builtOn: [one],
+    allRollouts: { value: own + 6 },
+  });
+  expect(renderReport({ report: draft }).html).toContain(`baseline grpo_target<div class="quiet small">of ${one}`);
+  expect(armOf(report, 'theirs').builtOn).toBeUndefined();
+});
+
+test('a composite says of which pairs it is and from what it started; its row counts what its parts took, the routed policy each once', async () => {
+  const name = 'combined_capabilities';
+  const parts: NonNullable<Candidate['parts']> = [{ names: [one, two], share: 1 }];
+  const [first] = record.capabilities!;
+  const work = async (of: string) => {
+    const { training, iterations } = await trained(of, [3, 4]);
+    const [before, after] = [
+      await batch('held_out', `${of}: before on seeds`, [0, 1]),
+      await batch('held_out', `${of} on target`, [1, 1, 0, 0, 0]),
+    ];
+    return {
+      training,
+      iterations,
+      best: iterations[1]!,
+      synthesized: { before, after: iterations[1]!.heldOut },
+      after,
+    };
+  };
+  const [second, third] = [await work(two), await work(name)];
+  const sumOnTarget = await batch('held_out', 'the sum on the target', [1, 0, 0, 1]);
+  const candidate = { name, definition: 'Both.', examples: [], parts };
+  const combined: CampaignRecord = {
+    ...record,
+    selection: { ...record.selection!, composite: { candidate, counted: { failures: 12, of: 48 } } },
+    capabilities: [
+      first!,
+      {
+        ...{ name: two, workflowId: 'w2', status: 'trained', rounds: [] },
+        trained: { ...second, target: { before: record.baseHeldOut!, after: second.after } },
+      },
+      {
+        ...{ name, workflowId: 'w5', status: 'trained', rounds: [], parts },
+        trained: { ...third, target: { before: sumOnTarget, after: third.after } },
+      },
+    ],
+  };
+  const draft = await buildReport({ store, record: combined, tasks: [], spent: [] });
+  expect(draft.capabilities!.at(-1)).toMatchObject({
+    name,
+    parts,
+    status: 'trained',
+    coverage: { value: 0.25, n: 48 },
+    validation: { target: { before: { value: 0.5, from: [sumOnTarget.ref] }, after: { value: 0.4 } } },
+  });
+  const spent = (of: string) => draft.arms!.find((arm) => arm.name === of)!;
+  // Training 40, held out 5 + 5, before 2, itself on the target 5; of the composite the sum on the target, 4, as well.
+  const [ofOne, ofTwo, own] = [spent(one).allRollouts.value!, 40 + 5 + 5 + 2 + 5, 40 + 5 + 5 + 2 + 5 + 4];
+  expect(spent(two)).toMatchObject({ trainingRollouts: { value: 40 }, allRollouts: { value: ofTwo } });
+  expect(spent(name)).toMatchObject({
+    builtOn: [one, two],
+    trainingRollouts: { value: 120 },
+    allRollouts: { value: ofOne + ofTwo + own },
+  });
+  expect(spent('trace')).toMatchObject({
+    trainingRollouts: { value: 120 },
+    allRollouts: { value: 7 + 5 + ofOne + ofTwo + own + 6 },
+  });
+  expect(draft.budget!.value).toBe(120);
+
+  const { html } = renderReport({ report: draft });
+  const said = `of ${one} with ${two} (100%); 25.0% of 48 failures need two capabilities at once`;
+  expect(html).toContain(said);
+  expect(html).toContain(`adapter<div class="quiet small">of ${one}, ${two}</div>`);
+  const terminal = terminalTable(completeReport(draft));
+  expect(terminal).toMatch(new RegExp(`${name} +pairs +25`));
+  expect(
+    completeReport(draft)
+      .verdict.map(({ text }) => text)
+      .join(),
+  ).toContain('against the sum of its parts');
+
+  // Of given pairs nothing was counted.
+  const selection = { ...record.selection!, composite: { candidate } };
+  const given = await buildReport({ store, record: { ...combined, selection }, tasks: [], spent: [] });
+  expect(given.capabilities!.at(-1)).toMatchObject({ coverage: { value: null, n: 0 } });
+  expect(renderReport({ report: given }).html).toContain(
+    `of ${one} with ${two} (100%); the pairs were given; calibrated with, and trained from, the sum of their adapters`,
+  );
+
+  const onAll = { ...record.selection!, composite: { candidate: { ...candidate, mixed: true as const } } };
+  const mixed = await buildReport({ store, record: { ...combined, selection: onAll }, tasks: [], spent: [] });
+  expect(mixed.capabilities!.at(-1)).toMatchObject({ mixed: true, parts });
+  expect(renderReport({ report: mixed }).html).toContain(
+    `of ${one}, ${two}: on their environments in turns, trained from the sum of their adapters`,
+  );
+  expect(terminalTable(completeReport(mixed))).toMatch(new RegExp(`${name} +mixed +`));
+
+  // What chose its iteration can't judge it.
+  const { trained: ofMixed, ...rest } = combined.capabilities!.at(-1)!;
+  const chosenOnTarget = { ...ofMixed!, target: { ...ofMixed!.target, after: ofMixed!.best.heldOut } };
+  const onTarget = {
+    ...combined,
+    capabilities: [...combined.capabilities!.slice(0, -1), { ...rest, trained: chosenOnTarget }],
+  };
+  const chosen = completeReport(
+    await buildReport({ store, record: { ...onTarget, selection: onAll }, tasks: [], spent: [] }),
+  );
+  expect(mixed.capabilities!.at(-1)!.onTarget).toHaveProperty('all');
+  expect(chosen.capabilities!.at(-1)!.onTarget).toMatchObject({ batches: [{ of: 'held_out', chose: true }] });
+  expect(chosen.capabilities!.at(-1)!.onTarget).not.toHaveProperty('all');
+  expect(chosen.verdict.map(({ text }) => text).join(' ')).toMatch(
+    new RegExp(
+      `Adapter ${name} .*: no task of the target can judge it \\(held-out .*, which chose it and does not count\\)`,
+    ),
+  );
+
+  // One that was not started is a row with its reason.
+  const reason = `no pair of it has two adapters: ${two} ended without one`;
+  const capabilities: CampaignRecord['capabilities'] = [
+    ...record.capabilities!,
+    { ...{ name, workflowId: 'w5', status: 'not_started', rounds: [], parts, reason } },
+  ];
+  const without = await buildReport({ store, record: { ...combined, capabilities }, tasks: [], spent: [] });
+  expect(without.capabilities!.at(-1)).toMatchObject({ name, status: 'not_started', reason });
+  expect(terminalTable(completeReport(without))).toContain(`${name}: ${reason}`);
+});
+
+test('why there is no composite is said', async () => {
+  const selection = { ...record.selection!, noComposite: 'too few failures' };
+  const draft = await buildReport({ store, record: { ...record, selection }, tasks: [], spent: [] });
+  expect(draft.selection?.noComposite).toBe('too few failures');
+  expect(renderReport({ report: draft }).html).toContain('No composite: too few failures.');
+  expect(terminalTable(completeReport(draft))).toContain('no composite: too few failures');
+});
+
+test('a batch that two iterations of equal weights share is counted once', async () => {
+  const { scored } = report.rollouts!.byPurpose.find(({ purpose }) => purpose === 'held_out')!;
+  const arms = record.arms!.map((arm) => {
+    if (arm.name !== 'theirs') return arm;
+    const [first, second] = arm.iterations!;
+    return { ...arm, iterations: [first!, { ...second!, heldOut: first!.heldOut }] };
+  });
+  const shared = await buildReport({ store, record: { ...record, arms }, tasks: [], spent: [] });
+  const heldOut = shared.rollouts!.byPurpose.find(({ purpose }) => purpose === 'held_out')!;
+  expect(heldOut.scored.value).toBe(scored.value! - 5);
+  expect(shared.arms!.find(({ name }) => name === 'theirs')!.allRollouts.value).toBe(40 + 5);
+});
+
+test('a rollout that batches share is counted once, for what it was first for, and the purposes add up', async () => {
+  const [matrix, ...others] = record.router!.outcomes;
+  // Of base: five rollouts of the held-out evaluation, where it broke at one, and three of its own.
+  const heldOut = await recordsOf(record.baseHeldOut!);
+  const [{ key, task, attempt }, ...scored] = heldOut as [Rollout, ...Rollout[]];
+  const error = { type: 'EnvironmentDied', message: 'gone' };
+  const baseHeldOut = await summaryOf('held_out', 'base held out, one broken', [
+    { status: 'broken', key, task, attempt, error },
+    ...scored,
+  ]);
+  const shared = await summaryOf('outcome_matrix', 'matrix shared', [
+    ...heldOut,
+    ...(await recordsOf(matrix!.rollouts)),
+  ]);
+  const router = { ...record.router!, outcomes: [{ ...matrix!, rollouts: shared }, ...others] };
+  const once = await built({ ...record, baseHeldOut, router });
+  const row = (of: Report, wanted: Purpose) => of.rollouts!.byPurpose.find(({ purpose }) => purpose === wanted)!;
+  expect(row(once, 'held_out').scored.value).toBe(row(report, 'held_out').scored.value! - 1);
+  expect(row(once, 'outcome_matrix').scored.value).toBe(row(report, 'outcome_matrix').scored.value! + 1);
+  expect(row(once, 'held_out').broken.value).toBe(0);
+  expect(once.rollouts!.brokenByError.map(({ errorType }) => errorType)).toEqual(['RouterFailed']);
+  const { scored: all, broken, byPurpose } = once.rollouts!;
+  const before = report.rollouts!;
+  expect([all.value, all.n, broken.value]).toEqual([before.scored.value, before.scored.n, before.broken.value]);
+  for (const field of ['scored', 'broken'] as const)
+    expect(byPurpose.reduce((sum, purpose) => sum + purpose[field].value!, 0)).toBe(once.rollouts![field].value);
+  for (const field of ['promptTokens', 'completionTokens'] as const)
+    expect(byPurpose.reduce((sum, purpose) => sum + purpose[field]!.value!, 0)).toBe(report.cost![field].value);
+  expect(armOf(once, 'trace').allRollouts).toMatchObject({
+    value: armOf(report, 'trace').allRollouts.value,
+    n: armOf(report, 'trace').allRollouts.n,
+  });
+  const behind = await lineage({ store, report: once, start: 'rollouts.held_out.scored' });
+  expect(behind.totals).toMatchObject({ broken: 1 });
+  const { totals } = await lineage({ store, report: once, start: 'arms.trace.rollouts.all' });
+  expect([totals.scored, totals.broken]).toEqual([armOf(report, 'trace').allRollouts.value! - 40, 0]);
+});
+
+test('an arm that no trainer made has spent the rollouts that it says, and those that evaluated it', async () => {
+  const arms = record.arms!.map(({ training, ...arm }) =>
+    training && arm.name === 'theirs' ? arm : { training, ...arm },
+  );
+  const prompted = await buildReport({ store, record: { ...record, arms } as CampaignRecord, tasks: [], spent: [] });
+  expect(prompted.arms!.find(({ name }) => name === 'theirs')!.allRollouts.value).toBe(40 + 5 + 5);
+});
+
+describe('what a rollout took', () => {
+  const secondsOf = async (of: CampaignRecord) => (await built(of)).cost?.secondsPerRollout;
+
+  test('a stage by the rollouts that were played in it, a training by its own clock and those beside it', async () => {
+    const { groupsPerStep, groupSize } = record.campaign.training;
+    const stageSeconds = { rollouts: 14, selection: 99, capabilities: 99, router: 6, evaluation: 9 };
+    const training = 10 / (groupsPerStep * groupSize);
+    // 7 base rollouts, 6 of the outcome matrix, 16 of the test.
+    expect(await secondsOf({ ...record, stageSeconds })).toEqual({ rollout: expect.closeTo(29 / 29), training });
+    const workers = { ...record.campaign.workers, gpuSlots: 8 };
+    const beside = { ...record, campaign: { ...record.campaign, workers } };
+    expect(await secondsOf(beside)).toMatchObject({ training: training / 2 });
+  });
+
+  test('what was found counts for nothing; where all was, nothing is said', async () => {
+    const stageSeconds = { rollouts: 0, router: 6, evaluation: 16 };
+    const found = { ...record.baseRollouts, reused: 7 };
+    expect(await secondsOf({ ...record, stageSeconds, baseRollouts: found })).toMatchObject({ rollout: 1 });
+    const { campaign, workflowId, startedAt, finishedAt, prepared } = record;
+    const early = { campaign, workflowId, startedAt, finishedAt, prepared, stageSeconds, baseRollouts: found };
+    expect(await secondsOf(early)).toBeUndefined();
+  });
+});
+
+test('metrics that are no JSON are named with their line', async () => {
+  const [first] = record.capabilities!;
+  const body = '{"step":1,"reward":0}\n{"step":2,"rew';
+  const metrics = await store.put({ key: 'torn', producer: 'train', inputs: [], mediaType: 'application/jsonl', body });
+  const trained = { ...first!.trained!, training: { ...first!.trained!.training, metrics } };
+  const torn = buildReport({
+    store,
+    record: { ...record, capabilities: [{ ...first!, trained }] },
+    tasks: [],
+    spent: [],
+  });
+  await expect(torn).rejects.toThrow(`${metrics.uri}, line 2: `);
+});
+
+test('all that was spent leads back to its batches', async () => {
+  const { totals } = await lineage({ store, report, start: `arms.${one}.rollouts.all` });
+  expect(totals).toMatchObject({ batches: 5, scored: 6 + 5 + 5 + 3 + 5 });
+});
+
+test('iterations carry success and mean reward on held-out tasks, and the rollouts until them', () => {
+  const { iterations, bestStep, rewardCurve } = armOf(report, 'theirs').training!;
+  expect(iterations.map((i) => [i.step, i.rollouts.value, i.successRate.value, i.meanReward.value])).toEqual([
+    [2, 20, 0.4, 0.4],
+    [4, 40, 1, 1],
+  ]);
+  expect(bestStep).toBe(2);
+  expect(rewardCurve!.points).toHaveLength(4);
+  expect(armOf(report, 'theirs').heldOut!.value).toBe(0.4);
+  expect([armOf(report, 'base').heldOut!.value, armOf(report, one).heldOut!.value]).toEqual([0.2, 0.4]);
+});
+
+test('calibration is computed from the rewards; a round whose self-test failed has its findings alone', () => {
+  const [first, second] = report.capabilities![0]!.rounds!;
+  const version = { module: record.capabilities![0]!.rounds[0]!.module, lines: 1, rationale: 'why' };
+  expect(first).toEqual({ round: 1, selfTest: { passed: false, findings: ['doing nothing scores 1.0'] }, version });
+  const groups = [
+    [1, 0],
+    [0, 1],
+    [0.5, 0],
+  ].map((rewards) => ({ rewards }));
+  const expected = calibrate({ groups, bands: record.campaign.calibration, confidence: LEVEL });
+  expect(second!.calibration).toMatchObject({
+    accepted: expected.accepted,
+    meanReward: { value: expected.meanReward, n: 3, interval: expected.intervals.meanReward },
+    passAt: { '1': { value: expected.passAt['1'] } },
+  });
+  expect(report.capabilities![0]!.calibration).toEqual(second!.calibration);
+});
+
+test.each([
+  [0.25, true, 0.25],
+  [0, true, undefined],
+  [0.25, false, undefined],
+])(
+  'a training with hintShare %d on an environment accepted with hints (%p) says its share',
+  async (hintShare, hinted, share) => {
+    const [first, ...others] = record.capabilities!;
+    const last = first!.rounds.at(-1)!;
+    const { calibration, calibrationRollouts } = last;
+    const accepted = { ...calibration!, accepted: true };
+    const aided = [{ hints: 0.5, calibration: accepted, calibrationRollouts: calibrationRollouts! }];
+    const rounds = [{ ...last, ...(hinted && { aided }) }];
+    const training = { ...record.campaign.training, hintShare };
+    const campaign = { ...record.campaign, training };
+    const report = await built({ ...record, campaign, capabilities: [{ ...first!, rounds }, ...others] });
+    expect(report.capabilities![0]!.training!.hints).toBe(share);
+    // A baseline trains on the target, where there are no hints.
+    expect(armOf(report, 'theirs').training!.hints).toBeUndefined();
+  },
+);
+
+describe('with branches', () => {
+  /** 48 held-out seeds: 34 forbidden, 14 allowed twins. */
+  const onSeeds = (purpose: Purpose, title: string, reward: (seed: number, branch: string) => number) =>
+    summaryOf(
+      purpose,
+      title,
+      Array.from({ length: 48 }, (_, seed) => {
+        const branch = seed < 34 ? 'special' : 'twin';
+        return scoredRollout({ name: `${title} ${seed}`, task: `seed-${seed}`, reward: reward(seed, branch), branch });
+      }),
+    );
+  const withBranches = async (after: (seed: number, branch: string) => number, title: string): Promise<Report> => {
+    const [first, ...others] = record.capabilities!;
+    const before = await onSeeds('held_out', `${title}: base`, (_, branch) => (branch === 'twin' ? 1 : 0));
+    const heldOut = await onSeeds('held_out', `${title}: best`, after);
+    const best = { ...first!.trained!.best, heldOut };
+    const metrics = await store.put({
+      key: `${title}: metrics`,
+      producer: 'train',
+      inputs: [],
+      mediaType: 'application/jsonl',
+      body: '{"step":1,"reward":0.5,"reward_by_branch":{"twin":0.9,"special":0.1}}\n{"step":2,"reward":0.6}\n',
+    });
+    const trained = {
+      ...first!.trained!,
+      training: { ...first!.trained!.training, metrics },
+      iterations: [best],
+      best,
+      synthesized: { before, after: heldOut },
+    };
+    const calibrationRollouts = await onSeeds('calibration', `${title}: calibration`, (seed, branch) =>
+      branch === 'twin' || seed % 3 === 0 ? 1 : 0.1,
+    );
+    const rounds = [{ ...first!.rounds[1]!, calibrationRollouts }];
+    return built({ ...record, capabilities: [{ ...first!, rounds, trained }, ...others] });
+  };
+
+  test('an adapter that says "not allowed" in 47 of 48 episodes is gamed, whatever the target says', async () => {
+    const gamed = await withBranches((seed, branch) => (branch === 'special' || seed === 47 ? 1 : 0), 'gamed');
+    const { validation, statement } = gamed.capabilities![0]!;
+    expect(statement!.gamed).toBe(true);
+    expect(
+      validation!.branches!.map(({ branch, before, after, difference }) => [
+        branch,
+        [before.value, before.n, before.interval!.method],
+        [after.value, after.n],
+        [difference.value, difference.n, difference.interval!.low > 0, difference.interval!.high < 0],
+      ]),
+    ).toEqual([
+      ['special', [0, 34, 'wilson'], [1, 34], [1, 34, true, false]],
+      ['twin', [1, 14, 'wilson'], [1 / 14, 14], [1 / 14 - 1, 14, false, true]],
+    ]);
+    const said = gamed.verdict.find(({ text }) => text.startsWith(`Adapter ${one} `))!;
+    expect(said).toEqual({ text: statement!.text, behind: statement!.behind });
+    expect(said.text).toMatch(
+      /It is gamed: .* changes by \+100\.0 pt on special \(90% .*, n 34; .*\) but by -92\.9 pt on twin \(90% .*, n 14; .*\)\. The router may choose it/,
+    );
+    const at = `capabilities.${one}.validation.synthesized`;
+    expect(said.behind.slice(0, 2)).toEqual([`${at}.special.difference`, `${at}.twin.difference`]);
+    // It stays an option of the router.
+    expect(gamed.router!.choices!.map(({ option }) => option)).toContain(one);
+    const { totals } = await lineage({ store, report: gamed, start: `${at}.twin.difference` });
+    expect(totals.scored).toBe(96);
+  });
+
+  test.each([
+    ['gains on one and keeps the other', (seed: number, branch: string) => (branch === 'special' || seed > 34 ? 1 : 0)],
+    ['loses on both', (seed: number) => (seed > 40 ? 1 : 0)],
+    ['changes nothing', (_: number, branch: string) => (branch === 'twin' ? 1 : 0)],
+  ])('one that %s is not', async (title, after) => {
+    const { validation, statement } = (await withBranches(after, title)).capabilities![0]!;
+    expect(statement!.gamed).toBe(false);
+    expect(validation!.branches).toHaveLength(2);
+  });
+
+  test('iterations, the curve of the training and calibration come by branch', async () => {
+    const { training, calibration } = (await withBranches((seed) => Number(seed % 2 === 0), 'parts')).capabilities![0]!;
+    expect(training!.rewardCurve).toMatchObject({
+      points: [
+        { step: 1, reward: 0.5 },
+        { step: 2, reward: 0.6 },
+      ],
+      branches: [
+        { branch: 'special', points: [{ step: 1, reward: 0.1 }] },
+        { branch: 'twin', points: [{ step: 1, reward: 0.9 }] },
+      ],
+    });
+    expect(training!.iterations[0]!.branches).toMatchObject([
+      {
+        branch: 'special',
+        successRate: { value: 0.5, n: 34, interval: { method: 'wilson' } },
+        meanReward: { value: 0.5 },
+      },
+      { branch: 'twin', successRate: { value: 0.5, n: 14 }, meanReward: { n: 14 } },
+    ]);
+    expect(calibration!.branches).toMatchObject([
+      { branch: 'special', successRate: { value: 12 / 34, n: 34 } },
+      { branch: 'twin', successRate: { value: 1, n: 14 } },
+    ]);
+    expect(calibration!.judged).toMatchObject({
+      text: 'over the instances of `special`; `twin` is mastered: 1.00',
+      successRate: { value: 12 / 34, n: 34 },
+    });
+    expect(calibration!.reasons.at(-1)).toBe(calibration!.judged!.text);
+  });
+
+  test('what the metrics call a branch is one', async () => {
+    const [first] = record.capabilities!;
+    const body = '{"step":1,"reward":0,"reward_by_branch":{"No Name":1}}\n';
+    const metrics = await store.put({
+      key: 'odd',
+      producer: 'train',
+      inputs: [],
+      mediaType: 'application/jsonl',
+      body,
+    });
+    const trained = { ...first!.trained!, training: { ...first!.trained!.training, metrics } };
+    const odd = buildReport({
+      store,
+      record: { ...record, capabilities: [{ ...first!, trained }] },
+      tasks: [],
+      spent: [],
+    });
+    await expect(odd).rejects.toThrow(`${metrics.uri}, line 1: `);
+  });
+});
+
+test('selection: outcomes of the labeled rollouts, votes out of all passes, those that failed', () => {
+  const { failed, passed, passes, failedPasses, candidates } = report.selection!;
+  expect([failed.value, passed.value, passes, failedPasses.length]).toEqual([5, 2, 10, 2]);
+  expect(candidates[0]).toMatchObject({ votes: 8, passes: 10, coverage: { value: 0.4, n: 8 } });
+  expect(report.verdict.map(({ text }) => text)).toContain('2 of 10 labeling passes failed and are left out: no JSON.');
+});
+
+test('what an analyst gives outright has no votes and no statistics', async () => {
+  const selection = { ...record.selection!, labels: [], failedPasses: [] };
+  const outright = await built({ ...record, selection });
+  expect(outright.selection).toMatchObject({ passes: 0, candidates: [{ name: one, selected: true }, { name: two }] });
+  expect(outright.selection!.candidates[0]!.coverage).toMatchObject({ value: null, n: 0 });
+});
+
+test('the router: what it chose, how sure it was, and what it could not route', () => {
+  const { kind, constant, choices, errors, crossValidation, latency } = report.router!;
+  expect([kind, constant]).toEqual(['learned', undefined]);
+  expect(choices!.map(({ option, share, probability }) => [option, share.value, share.n, probability?.value])).toEqual([
+    ['base', 1 / 3, 3, expect.closeTo(0.3)],
+    [one, 2 / 3, 3, expect.closeTo(0.8)],
+  ]);
+  expect(errors).toMatchObject({ value: 1, n: 4 });
+  expect(choices!.map(({ successRate }) => [successRate!.value, successRate!.n])).toEqual([
+    [0, 1],
+    [1, 2],
+  ]);
+  expect(crossValidation.forms).toMatchObject([
+    { form: 'constant', kept: false, successRate: { value: 0.5, n: 12 } },
+    { form: 'ridge', kept: true, successRate: { value: 0.6, n: 12 } },
+  ]);
+  expect(latency).toMatchObject({ value: 2, n: 3, unit: 'milliseconds' });
+  const half = normalQuantile(0.5 + LEVEL / 2) * 0.1;
+  expect(crossValidation.routed.interval).toMatchObject({ low: 0.6 - half, high: 0.6 + half, level: LEVEL });
+  expect(crossValidation.unionCeiling.interval!.high).toBe(1);
+});
+
+test('regret: what the best option for every task solves, and the routed policy does not', async () => {
+  // One of the options solves tasks 0 and 2; the routed policy 0 and 1, of the three that it has rollouts of.
+  expect(report.router!.regret).toMatchObject({ id: 'router.regret', value: 0, n: 3, unit: 'difference' });
+  const policies = record.evaluation!.policies.filter(({ name }) => name !== one);
+  const unknown = await built({ ...record, evaluation: { policies, failed: [{ name: one, reason: 'gone' }] } });
+  expect(unknown.router!.regret).toBeUndefined();
+});
+
+test('a sum is a row of its own that has cost what its parts have', async () => {
+  const sums = [[one, two]];
+  const sum = `${one}+${two}`;
+  const rollouts = await batch('test', 'test sum', [1, 1, 1, 0]);
+  const policies = [...record.evaluation!.policies, { name: sum, rollouts }];
+  const router = { ...record.router!, options: ['base', one, sum], sums };
+  const summed = await built({ ...record, router, evaluation: { policies, failed: [] } });
+  const row = armOf(summed, sum);
+  expect(row).toMatchObject({ role: 'sum', status: 'evaluated', successRate: { value: 0.75 } });
+  expect(row.trainingRollouts.value).toBe(armOf(summed, one).trainingRollouts.value);
+  expect(row.successRate!.id).toBe(`arms.${one}-${two}.success_rate`);
+  expect(summed.arms!.map(({ role }) => role).slice(0, 4)).toEqual(['base', 'adapter', 'sum', 'routed']);
+  expect(armOf(summed, 'union_ceiling').successRate!.value).toBe(0.75);
+  expect(summed.verdict.map(({ text }) => text).join('\n')).toContain('base, an adapter or a sum alone solves');
+});
+
+test('a gate over the adapters is a sum that has cost what they have, and the outcomes that it was trained on', async () => {
+  const name = 'moe_gate_sigmoid_layer';
+  const rollouts = await batch('test', 'test gate', [1, 1, 1, 0]);
+  const matrix = await batch('outcome_matrix', 'matrix of base', [1, 0, 0]);
+  const own = await batch('outcome_matrix', 'matrix of the gate', [1, 1, 0, 1, 0]);
+  const outcomes = [
+    { option: 'base', rollouts: matrix },
+    { option: name, rollouts: own },
+  ];
+  const learned = [{ name, policy: { base: 'base', adapters: [] } }];
+  const router = { ...record.router!, options: ['base', one, name], outcomes, learned };
+  const policies = [...record.evaluation!.policies, { name, rollouts }];
+  const gated = await built({ ...record, router, evaluation: { policies, failed: [] } });
+  const without = await built({ ...record, router: { ...router, outcomes: outcomes.slice(1) } });
+  const row = armOf(gated, name);
+  expect(row).toMatchObject({ role: 'sum', status: 'evaluated', successRate: { value: 0.75 } });
+  expect(row.allRollouts.value! - armOf(without, name).allRollouts.value!).toBe(3);
+});
+
+test('a router that is constant says what it gives', async () => {
+  const fitted = JSON.parse((await store.read(record.router!.router!)).toString()) as object;
+  const router = await json('constant router', { ...fitted, constant: 'base' });
+  const rollouts = routedRollouts().map((rollout) =>
+    rollout.status === 'scored' ? { ...rollout, routed: { ...rollout.routed!, probabilities: {} } } : rollout,
+  );
+  const policies = record.evaluation!.policies.slice(0, -1);
+  policies.push({ name: 'trace', rollouts: await summaryOf('test', 'test constant', rollouts) });
+  const evaluation = { ...record.evaluation!, policies };
+  const constant = await built({ ...record, router: { ...record.router!, router }, evaluation });
+  expect(constant.router).toMatchObject({ kind: 'learned', constant: 'base' });
+  // One policy in two rows: neither is held against the other.
+  expect(armOf(constant, 'trace').sameAs).toBe('base');
+  expect(constant.verdict[0]!.text).toContain('trace is base itself');
+  // It predicted nothing.
+  expect(constant.router!.choices!.map(({ probability }) => probability)).toEqual([undefined, undefined]);
+  const page = (shown: Report) => renderReport({ report: shown }).html;
+  expect(page(report)).toContain('mean probability');
+  expect(page(constant)).not.toContain('mean probability');
+});
+
+test('why test rollouts ended is counted per arm', () => {
+  expect(armOf(report, 'trace').stopReasons).toMatchObject([{ reason: 'agent_stop', rollouts: { value: 3, n: 3 } }]);
+});
+
+test('an adapter is judged by all tasks of the target that it was tried on, each once', () => {
+  const { onTarget, statement } = report.capabilities!.find(({ name }) => name === 'tell_what_is_asked')!;
+  expect(onTarget!.batches.map(({ of, difference }) => [of, difference.n])).toEqual([
+    ['held_out', 5],
+    ['router', 3],
+    ['test', 4],
+  ]);
+  // In this record the sets share their tasks.
+  expect(onTarget!.all).toMatchObject({ id: 'capabilities.tell_what_is_asked.on_target', n: 5 });
+  expect(statement!.text).toMatch(
+    /^Adapter tell_what_is_asked shows no gain beyond chance: .* held-out .*, router’s .*, test /,
+  );
+});
+
+test('every interval has the level of the campaign', () => {
+  const levels = figuresIn(report).flatMap(({ interval }) => interval?.level ?? []);
+  expect(new Set(levels)).toEqual(new Set([LEVEL]));
+  const methods = new Set(figuresIn(report).flatMap(({ interval }) => interval?.method ?? []));
+  expect([...methods].sort()).toEqual([
+    'bootstrap over tasks',
+    'normal over tasks',
+    'over seeds',
+    'sign-flip test over tasks',
+    'sign-flip test over tasks, and trainings that differ by 5 points',
+    'wilson',
+  ]);
+});
+
+test('rollouts are counted by purpose; tokens as they were returned', () => {
+  expect(report.rollouts!.byPurpose.map(({ purpose, scored }) => [purpose, scored.value])).toEqual([
+    ['base_rollouts', 7],
+    ['calibration', 6],
+    ['training', 80],
+    ['held_out', 5 + 20 + 3 + 5],
+    ['outcome_matrix', 6],
+    ['test', 15],
+  ]);
+  const training = report.rollouts!.byPurpose.find(({ purpose }) => purpose === 'training')!;
+  expect([training.broken.value, training.promptTokens!.value]).toEqual([4, 800]);
+  expect(report.rollouts!.brokenByError).toMatchObject([
+    { errorType: 'RouterFailed', message: 'no answer', task: 't3', rollouts: { value: 1 } },
+  ]);
+});
+
+test('rollouts that broke are told by cause, on the page, the terminal and in the verdict', async () => {
+  const base = await recordsOf(record.baseRollouts);
+  const error = (n: number) => ({ type: 'BadEnvironment', message: `episode: "${n}" is the id of an open episode` });
+  const broken = (key: string, n: number, own = error(n)): Rollout => {
+    return { status: 'broken', key, task: `train-${n}`, attempt: 0, error: own };
+  };
+  const other = { type: 'BadEnvironment', message: 'a reward of 2' };
+  const records = [...base, broken('b1', 31), broken('b2', 7), broken('b3', 8, other)];
+  const told = await built({ ...record, baseRollouts: await summaryOf('base_rollouts', 'base, some broken', records) });
+  expect(
+    told.rollouts!.brokenByError.map(({ rollouts, message, task }) => [rollouts.id, rollouts.value, message, task]),
+  ).toEqual([
+    ['rollouts.broken_by_error.badenvironment', 2, error(31).message, 'train-31'],
+    ['rollouts.broken_by_error.badenvironment_2', 1, 'a reward of 2', 'train-8'],
+    ['rollouts.broken_by_error.routerfailed', 1, 'no answer', 't3'],
+  ]);
+  const text =
+    '8 rollouts broke and are in no figure of success: 2 BadEnvironment, as at task train-31: episode: "31" is the id of an open';
+  expect(terminalTable(told, 500)).toContain(text.slice(0, 70));
+  expect(told.verdict.map((sentence) => sentence.text).join()).toContain(text);
+  expect(renderReport({ report: told }).html).toContain('as at task train-31: ');
+});
+
+test('base rollouts that a search found again count once, and are spent by its arm all the same', async () => {
+  const [capability, ...others] = record.capabilities!;
+  const { training } = capability!.trained!;
+  const found = { ...training, shared: { rollouts: 10, promptTokens: 100, completionTokens: 20 } };
+  const capabilities = [{ ...capability!, trained: { ...capability!.trained!, training: found } }, ...others];
+  const once = await built({ ...record, capabilities });
+  const of = ({ rollouts }: Report) => rollouts!.byPurpose.find(({ purpose }) => purpose === 'training')!;
+  expect(of(once).scored.value).toBe(of(report).scored.value! - 10);
+  expect(once.rollouts!.scored.value).toBe(report.rollouts!.scored.value! - 10);
+  expect(once.cost!.promptTokens.value).toBe(report.cost!.promptTokens.value! - 100);
+  expect(once.cost!.completionTokens.value).toBe(report.cost!.completionTokens.value! - 20);
+  expect(armOf(once, 'trace').trainingRollouts.value).toBe(armOf(report, 'trace').trainingRollouts.value);
+});
+
+test('a policy that could not be evaluated is a failed row, and a bound over it is not known', async () => {
+  const { policies } = record.evaluation!;
+  const failed = [
+    { name: one, reason: 'PolicyNotLoaded: gone' },
+    { name: 'trace', reason: 'PolicyServerError: 500' },
+  ];
+  const evaluation = { policies: policies.filter(({ name }) => ['base', 'theirs'].includes(name)), failed };
+  const part = await built({ ...record, evaluation });
+  expect(armOf(part, one)).toMatchObject({ role: 'adapter', status: 'failed', reason: 'PolicyNotLoaded: gone' });
+  expect(armOf(part, one).allRollouts.value).toBe(armOf(report, one).allRollouts.value);
+  expect(armOf(part, 'trace')).toMatchObject({ status: 'failed', reason: 'PolicyServerError: 500' });
+  expect(armOf(part, 'union_ceiling')).toMatchObject({
+    status: 'failed',
+    reason: expect.stringContaining(one) as string,
+  });
+  expect(part.comparisons).toEqual([]);
+  expect(part.router!.choices).toBeUndefined();
+  expect(part.verdict.map(({ text }) => text)).toEqual(
+    expect.arrayContaining([
+      `Arm ${one} failed: PolicyNotLoaded: gone.`,
+      `union_ceiling is not known: it is over what the router can choose, and ${one} was not evaluated.`,
+    ]),
+  );
+});
+
+test('a baseline that the router may choose is in the bound and in what routing has cost', async () => {
+  const arms = record.arms!.map((arm) =>
+    arm.name === 'theirs' ? { ...arm, routable: true, rollouts: arm.iterations!.at(-1)!.rollouts } : arm,
+  );
+  const router = { ...record.router!, options: ['base', one, 'theirs'] };
+  const routable = await built({ ...record, arms, router });
+  expect(armOf(routable, 'theirs').routable).toBe(true);
+  expect(armOf(routable, 'union_ceiling').successRate!.value).toBe(0.75);
+  const more = (name: string) => armOf(routable, name).allRollouts.value! - armOf(report, name).allRollouts.value!;
+  expect([more('trace'), more('union_ceiling'), more('theirs')]).toEqual([50, 50, 0]);
+  expect(armOf(routable, 'trace').trainingRollouts.value).toBe(80);
+});
+
+test('a campaign that was stopped has no arms; an artifact that is something else is an error that names it', async () => {
+  const { campaign, workflowId, startedAt, finishedAt, stageSeconds, prepared, baseRollouts } = record;
+  const base = { campaign, workflowId, startedAt, finishedAt, stageSeconds, prepared, baseRollouts };
+  const stopped = await built({ ...base, stoppedAfter: 'rollouts' });
+  expect([stopped.arms, stopped.selection, stopped.router]).toEqual([undefined, undefined, undefined]);
+  const selection = { ...record.selection!, selection: record.prepared.plan };
+  await expect(built({ ...base, selection })).rejects.toThrow(/artifact:[0-9a-f]+ is not a selection: .*passes/s);
+});

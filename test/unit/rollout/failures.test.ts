@@ -1,0 +1,202 @@
+/** An environment that fails again and again: what is its own doing, and what may pass. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import type { ArtifactStore } from '../../../src/artifacts/store';
+import { OutsideFailure, type FailureType } from '../../../src/domain/failures';
+import { rollOut, type RollOutOptions, type RollOutProgress } from '../../../src/rollout/engine';
+import { countingBatch } from '../../support/counting-batch';
+import { countingEnvironment, countingPolicy, type CountingEnvironment } from '../../support/counting-environment';
+
+let root: string;
+let store: ArtifactStore;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'failures-'));
+  store = openFolderStore(root);
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const options = (changes: Partial<RollOutOptions> = {}) => countingBatch(store, changes);
+const reasonFor = (changes: Partial<RollOutOptions>) => rollOut(options(changes)).catch((reason: unknown) => reason);
+const STDERR = 'environment process "env" ended with exit code 139; stderr: row 3 | segmentation fault';
+const died = () => new OutsideFailure('EnvironmentDied', STDERR);
+const failed = () => new OutsideFailure('EnvironmentFailed', 'env: step: no such row');
+
+/** One process for all episodes: when it dies, it dies for all that are open, and `dies` says at which task's step it does. */
+function sharedProcess(dies: (task: string, open: number) => boolean): CountingEnvironment {
+  let run = 0;
+  const inner = countingEnvironment();
+  const { episodes } = inner;
+  return {
+    ...inner,
+    async reset(task, signal) {
+      const begun = run;
+      const episode = await inner.reset(task, signal);
+      return {
+        ...episode,
+        async step(message) {
+          if (begun === run && dies(task.id, episodes.opened - episodes.closed)) run += 1;
+          if (begun !== run) throw died();
+          return episode.step(message);
+        },
+      };
+    },
+  };
+}
+
+test('a task at which the environment dies every time fails the batch for good, and says which and why', async () => {
+  const environment = sharedProcess((task) => task === 'n-1');
+  const error = await reasonFor({ environment, attempts: 1 });
+  expect(error).toMatchObject({ type: 'BadEnvironment', retryable: false });
+  expect((error as Error).message).toMatch(/task n-1 \(attempt 0 .* in 6 fresh starts, the last 3 of them/);
+  expect((error as Error).message).toContain(STDERR);
+  // What could be scored was: the next run has to play the one task alone.
+  const client = countingPolicy();
+  expect(await rollOut(options({ client, attempts: 1 }))).toMatchObject({ reused: 2, summary: { scored: 3 } });
+  expect(client.turns).toBe(3);
+});
+
+test('a crash that takes others with it is not theirs: played alone they are scored', async () => {
+  await rollOut(options({ tasks: ['n-0'] }));
+  // Too many at once, as where memory runs out.
+  const environment = sharedProcess((_, open) => open > 1);
+  const { summary } = await rollOut(options({ environment, maxAttempts: 1, tasks: ['n-0', 'n-1', 'n-2', 'n-3'] }));
+  expect(summary).toMatchObject({ scored: 8, broken: 0, meanReward: 1 });
+});
+
+test('where nothing is scored an environment that dies at everything fails the batch for good, soon', async () => {
+  const environment = sharedProcess(() => true);
+  const progress: RollOutProgress[] = [];
+  const error = await reasonFor({ environment, attempts: 100, onProgress: (p) => progress.push(p) });
+  expect(error).toMatchObject({ type: 'BadEnvironment', retryable: false });
+  expect(environment.episodes.opened).toBeLessThan(80);
+  // It is not silent meanwhile.
+  expect(progress.length).toBeGreaterThan(30);
+});
+
+test('where nothing is scored, and one is when it is played alone, the batch stays to be tried again', async () => {
+  let crashes = 0;
+  const environment = sharedProcess(() => crashes++ < 6);
+  const changes = { environment, maxAttempts: 1, concurrency: 1 };
+  const error = await reasonFor(changes);
+  expect(error).toMatchObject({ type: 'EnvironmentDied', retryable: true });
+  expect((error as Error).message).toContain(
+    'a batch: none of the first 6 rollouts was scored: 6 EnvironmentDied, as at',
+  );
+  expect(await rollOut(options(changes))).toMatchObject({ reused: 1, summary: { scored: 6 } });
+});
+
+test('an environment that reports an error in all of the first rollouts is bad; in some, they are broken', async () => {
+  const failing = (tasks: string[]) =>
+    countingEnvironment({
+      beforeStep: (task) => {
+        if (tasks.includes(task)) throw failed();
+      },
+    });
+  const error = await reasonFor({ environment: failing(['n-0', 'n-1', 'n-2']) });
+  expect(error).toMatchObject({ type: 'BadEnvironment', retryable: false });
+  expect((error as Error).message).toMatch(/at task n-\d .*no such row/);
+  const { summary } = await rollOut(options({ environment: failing(['n-2']) }));
+  expect(summary).toMatchObject({ scored: 4, broken: 2, errors: { EnvironmentFailed: 2 } });
+});
+
+test('failures of others than the environment leave the batch to be tried again', async () => {
+  const client = countingPolicy(() => {
+    throw new OutsideFailure('PolicyServerError', '500');
+  });
+  expect(await reasonFor({ client })).toMatchObject({ type: 'PolicyServerError', retryable: true });
+});
+
+test.each<FailureType>([
+  ...(['ArtifactDamaged', 'DiskFull', 'PythonFailed', 'BadInput'] as const),
+  ...(['AdapterRefused', 'PolicyServerWrong', 'WrongBaseModel'] as const),
+])(
+  'what is wrong with what all rollouts need fails the batch at once, also where some are scored: %s',
+  async (type) => {
+    let asked = 0;
+    // As a policy client that can't get hold of the policy's adapters.
+    const client = countingPolicy(({ messages }) => {
+      if (messages[0]!.content !== 'n-2') return;
+      asked += 1;
+      throw new OutsideFailure(type, 'adapter x');
+    });
+    expect(await reasonFor({ client, concurrency: 1 })).toMatchObject({ type, message: 'adapter x' });
+    expect(asked).toBe(1);
+    expect(await rollOut(options())).toMatchObject({ reused: 4, summary: { scored: 6 } });
+  },
+);
+
+describe('more broken rollouts than the campaign allows', () => {
+  const tasks = (count: number) =>
+    Array.from({ length: count }, (_, n) => `n-${n % 3}${'0'.repeat(Math.floor(n / 3))}1`);
+  /** As an environment that gives the id of an open episode again: it breaks the task, and would again. */
+  const breaking = (broken: string[]) =>
+    countingEnvironment({
+      maxSteps: 2,
+      beforeStep: (task) => {
+        const type = task === 'n-001' ? 'JudgeRejected' : 'BadEnvironment';
+        if (broken.includes(task))
+          throw new OutsideFailure(type, `"${task.length}" is the id of an episode that is still open`);
+      },
+    });
+  const batch = (broken: number, total: number, changes: Partial<RollOutOptions> = {}) => {
+    const all = tasks(total);
+    const sorted = [...all].sort();
+    // Some are scored first.
+    const environment = breaking(sorted.slice(2, 2 + broken));
+    return {
+      environment,
+      tasks: all,
+      attempts: 1,
+      concurrency: 1,
+      maxBrokenShare: 0.1,
+      title: 'base rollouts',
+      ...changes,
+    };
+  };
+
+  test('stop the batch at once, with how many broke of what and where; what was scored is kept', async () => {
+    const error = (await reasonFor(batch(20, 40))) as OutsideFailure;
+    expect(error).toMatchObject({ type: 'BadEnvironment', retryable: false });
+    expect(error.message).toMatch(
+      /^base rollouts: 5 of the first 7 rollouts broke, more than 10% of 40, which is rollouts\.maxBrokenShare; .*: 5 BadEnvironment, as at task n-0\S+: "\d+" is the id of an episode that is still open$/,
+    );
+    expect(await rollOut(options({ ...batch(0, 40) }))).toMatchObject({ reused: 2, summary: { scored: 40 } });
+  });
+
+  test('below the limit, and as few as say nothing, stay broken', async () => {
+    const scored = (one: Partial<RollOutOptions>) => rollOut(options(one)).then(({ summary }) => summary);
+    expect(await scored(batch(4, 40))).toMatchObject({ scored: 36, broken: 4 });
+    expect(await scored(batch(3, 6, { seed: 8 }))).toMatchObject({ scored: 3, broken: 3 });
+    expect(await reasonFor(batch(4, 7, { seed: 9 }))).toMatchObject({ type: 'BadEnvironment' });
+    expect(await scored(batch(4, 7, { seed: 9, maxBrokenShare: 0.6 }))).toMatchObject({ scored: 3, broken: 4 });
+  });
+
+  test('several causes are told by how many they broke; what may pass is tried again', async () => {
+    const { environment, ...rest } = batch(5, 20);
+    let asked = 0;
+    const client = countingPolicy(() => {
+      if (asked++ % 4 === 0) throw new OutsideFailure('UserSimulatorFailed', 'an empty answer');
+    });
+    const error = (await reasonFor({ ...rest, environment, client, maxAttempts: 1 })) as OutsideFailure;
+    expect(error).toMatchObject({ type: 'RolloutsBroken', retryable: true });
+    expect(error.message).toMatch(/: \d [BU]\w+, as at task n-\d+: .*; \d [BU]\w+, as at task n-\d+: /);
+  });
+
+  test('those that died with others are played alone before they count', async () => {
+    const environment = sharedProcess((_, open) => open > 1);
+    const changes = { environment, maxAttempts: 1, tasks: ['n-0', ...tasks(12)], attempts: 1, maxBrokenShare: 0 };
+    await rollOut(options({ tasks: ['n-0'], attempts: 1 }));
+    expect((await rollOut(options(changes))).summary).toMatchObject({ scored: 13, broken: 0 });
+  });
+});
+
+test('progress counts turns, long before a rollout is done', async () => {
+  const heard: RollOutProgress[] = [];
+  await rollOut(options({ tasks: ['n-5'], attempts: 1, onProgress: (progress) => heard.push(progress) }));
+  expect(heard.map(({ done, turns }) => [done, turns])).toEqual([
+    ...[1, 2, 3, 4, 5, 6, 7].map((turns) => [0, turns]),
+    [1, 7],
+  ]);
+});

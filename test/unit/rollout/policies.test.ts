@@ -1,0 +1,267 @@
+/** What a policy is besides its adapters: a router that chooses for each conversation, and a prompt. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import type { ArtifactStore } from '../../../src/artifacts/store';
+import type { ArtifactRef } from '../../../src/domain/artifacts';
+import { OutsideFailure } from '../../../src/domain/failures';
+import { defineKind } from '../../../src/domain/kind';
+import type { Choice, FixedPolicy, Policy, Prompt, ScoredRollout } from '../../../src/domain/rollout';
+import type { TurnRequest } from '../../../src/policy/turn';
+import { rollOut, type RollOutOptions } from '../../../src/rollout/engine';
+import { withPrompt } from '../../../src/rollout/prompt';
+import { createResolver } from '../../../src/rollout/resolve';
+import type { ChooseInput, FittedRouter, RouterKind } from '../../../src/routing/router';
+import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
+
+let root: string;
+let store: ArtifactStore;
+let asked: TurnRequest[];
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'policies-'));
+  store = openFolderStore(root);
+  asked = [];
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const adapter = (sha256: string): ArtifactRef => ({ uri: `artifact-tree:${sha256}`, sha256, bytes: 1, mediaType: 'x' });
+const base: FixedPolicy = { base: 'b', adapters: [] };
+const adds: FixedPolicy = { base: 'b', adapters: [{ ref: adapter('adds'), weight: 1 }] };
+
+const options = (changes: Partial<RollOutOptions> = {}): RollOutOptions => ({
+  environment: countingEnvironment({ system: ['the rules'] }),
+  policy: base,
+  tasks: ['n-0', 'n-1', 'n-2'],
+  attempts: 1,
+  sampling: { temperature: 1, topP: 1, maxTokens: 16 },
+  seed: 7,
+  concurrency: 2,
+  purpose: 'test',
+  title: 'policies',
+  maxAttempts: 2,
+  store,
+  client: countingPolicy((request) => void asked.push(request)),
+  ...changes,
+});
+
+const none = { mean: 0, standardError: 0, n: 1 };
+const fitted = (changes: Partial<FittedRouter> = {}): FittedRouter => ({
+  maker: { kind: 'by-task', version: '1', options: { letter: 'n' } },
+  options: [
+    { name: 'base', policy: base },
+    { name: 'adds', policy: adds },
+  ],
+  crossValidation: {
+    helps: true,
+    routed: none,
+    base: none,
+    bestSingle: { option: 'base', ...none },
+    unionCeiling: none,
+  },
+  parameters: {},
+  ...changes,
+});
+
+const stored = async (value: object): Promise<Policy> => {
+  const body = JSON.stringify(value);
+  return { router: await store.put({ key: body, producer: 'test', inputs: [], mediaType: 'application/json', body }) };
+};
+
+/** A kind that chooses by a function, and remembers what it was opened with and asked. */
+function byTask(choose: (input: ChooseInput) => unknown) {
+  const seen: { opened: object[]; asked: ChooseInput[] } = { opened: [], asked: [] };
+  const kind: RouterKind = defineKind({
+    kind: 'by-task',
+    version: '1',
+    options: { letter: z.string() },
+    open(given, identity) {
+      seen.opened.push(given);
+      return {
+        identity,
+        fit: () => Promise.reject(new Error('not fitted here')),
+        choose: async (input) => {
+          seen.asked.push(input);
+          return choose(input) as Choice;
+        },
+      };
+    },
+  });
+  const context = { python: 'python', client: countingPolicy() };
+  return { seen, resolve: createResolver({ store, routers: [kind], context }) };
+}
+
+const choiceOf = ({ messages }: ChooseInput): Choice => {
+  const [chosen, policy] = messages.at(-1)!.content === 'n-1' ? ['adds', adds] : ['base', base];
+  return { chosen, policy, probabilities: { base: 0.5, adds: 0.4 } };
+};
+
+test('the chosen policy plays the conversation, and the record says which it was', async () => {
+  const { seen, resolve } = byTask(choiceOf);
+  const policy = await stored(fitted());
+  const { records, summary } = await rollOut(options({ policy, resolve, attempts: 3 }));
+  const played = records as ScoredRollout[];
+  expect(summary).toMatchObject({ scored: 9, broken: 0 });
+  for (const { task, routed, messages } of played) {
+    const wanted = task === 'n-1' ? adds : base;
+    expect(routed).toEqual({
+      chosen: task === 'n-1' ? 'adds' : 'base',
+      policy: wanted,
+      probabilities: expect.anything(),
+      milliseconds: expect.any(Number),
+    });
+    expect(messages.slice(0, 2)).toEqual([
+      { role: 'system', content: 'the rules' },
+      { role: 'user', content: task },
+    ]);
+  }
+  for (const request of asked) {
+    expect(request.policy).toEqual(request.messages[1]!.content === 'n-1' ? adds : base);
+  }
+  expect(seen.opened).toEqual([{ letter: 'n' }]);
+  expect(seen.asked).toHaveLength(9);
+  expect(new Set(seen.asked.map(({ seed }) => seed)).size).toBe(9);
+  expect(seen.asked[0]).toMatchObject({ fitted: fitted(), tools: [{ name: 'look' }, { name: 'add' }] });
+  expect((await store.provenance(summary.ref)).inputs).toEqual(['router' in policy && policy.router]);
+});
+
+test('a constant router is not asked', async () => {
+  const { seen, resolve } = byTask(choiceOf);
+  const { records } = await rollOut(options({ policy: await stored(fitted({ constant: 'adds' })), resolve }));
+  for (const { policy } of asked) expect(policy).toEqual(adds);
+  for (const record of records) {
+    expect(record).toMatchObject({ routed: { chosen: 'adds', policy: adds } });
+    expect((record as ScoredRollout).routed!.probabilities).toEqual({});
+  }
+  expect(seen).toEqual({ opened: [], asked: [] });
+});
+
+test('a rollout that a router has no choice for is broken and counted, and never played by another policy', async () => {
+  const { resolve } = byTask((input) => {
+    if (input.messages.at(-1)!.content === 'n-1') throw new Error('no idea');
+    return choiceOf(input);
+  });
+  const { summary, records } = await rollOut(options({ policy: await stored(fitted()), resolve, concurrency: 1 }));
+  expect(summary).toMatchObject({ scored: 2, broken: 1, errors: { RouterFailed: 1 } });
+  expect(records[1]).toMatchObject({
+    task: 'n-1',
+    status: 'broken',
+    error: { message: expect.stringContaining('no idea') },
+  });
+  expect(asked.filter(({ messages }) => messages[1]!.content === 'n-1')).toEqual([]);
+});
+
+const brief = { ...adds, prompt: { text: 'be brief', place: 'instead' } } satisfies FixedPolicy;
+const before = { ...brief, prompt: { ...brief.prompt, place: 'before' } };
+const withBrief = {
+  options: [
+    { name: 'base', policy: base },
+    { name: 'adds', policy: brief },
+  ],
+};
+const stranger = { ...adds, adapters: [{ ref: adapter('stranger'), weight: 1 }] };
+test.each<[string, () => unknown, Partial<FittedRouter>]>([
+  ['no choice', () => undefined, {}],
+  ['policy: Invalid input', () => ({ chosen: 'adds', probabilities: {} }), {}],
+  ['stranger is none of its options', () => ({ chosen: 'adds', policy: stranger, probabilities: {} }), {}],
+  ['base model c is none', () => ({ chosen: 'base', policy: { ...base, base: 'c' }, probabilities: {} }), {}],
+  ['its prompt is none of', () => ({ chosen: 'adds', policy: brief, probabilities: {} }), {}],
+  ['its prompt is none of', () => ({ chosen: 'adds', policy: before, probabilities: {} }), withBrief],
+  ['probabilities.base', () => ({ chosen: 'base', policy: base, probabilities: { base: NaN } }), {}],
+  ['constant "gone" is none of its options', () => undefined, { constant: 'gone' }],
+  ['kind "other" is not known', () => undefined, { maker: { kind: 'other', version: '1', options: {} } }],
+  ['fitted by by-task 2', () => undefined, { maker: { kind: 'by-task', version: '2', options: { letter: 'n' } } }],
+  ['letter', () => undefined, { maker: { kind: 'by-task', version: '1', options: {} } }],
+  ['it is no fitted router', () => undefined, { options: [] }],
+])('a router is refused by name: %s', async (problem, choose, changes) => {
+  const { resolve } = byTask(choose);
+  const run = rollOut(options({ policy: await stored(fitted(changes)), resolve }));
+  const text = problem === 'no choice' ? 'a router answers with chosen, policy and probabilities' : problem;
+  await expect(run).rejects.toMatchObject({ type: 'RouterFailed', message: expect.stringContaining(text) });
+  expect(asked).toEqual([]);
+});
+
+test('a policy server that a router waits for is not the router’s failure', async () => {
+  let down = 2;
+  const { resolve } = byTask((input) => {
+    if (down-- > 0) throw new OutsideFailure('PolicyServerError', 'going down');
+    return choiceOf(input);
+  });
+  const { summary } = await rollOut(
+    options({ policy: await stored(fitted()), resolve, concurrency: 1, maxAttempts: 3 }),
+  );
+  expect(summary).toMatchObject({ scored: 3, broken: 0 });
+});
+
+test('a router artifact that could not be read is read again', async () => {
+  const policy = await stored(fitted());
+  const { read } = store;
+  let failures = 1;
+  store = { ...store, read: (ref) => (failures-- > 0 ? Promise.reject(new Error('disk')) : read(ref)) };
+  const { seen, resolve } = byTask(choiceOf);
+  const { summary } = await rollOut(options({ policy, resolve, concurrency: 1 }));
+  expect(summary).toMatchObject({ scored: 2, errors: { RouterFailed: 1 } });
+  expect(seen.opened).toHaveLength(1);
+});
+
+test('a router that is damaged in the store fails the batch and breaks no rollout, also where some are scored', async () => {
+  const policy = await stored(fitted());
+  await rollOut(options({ policy, resolve: byTask(choiceOf).resolve, tasks: ['n-0'] }));
+  const { read } = store;
+  const damaged = new OutsideFailure('ArtifactDamaged', 'router is damaged');
+  const isRouter = (ref: ArtifactRef) => 'router' in policy && ref.sha256 === policy.router.sha256;
+  store = { ...store, read: (ref) => (isRouter(ref) ? Promise.reject(damaged) : read(ref)) };
+  const { resolve } = byTask(choiceOf);
+  await expect(rollOut(options({ policy, resolve }))).rejects.toBe(damaged);
+});
+
+test('a routed policy without a resolver is our mistake', async () => {
+  await expect(rollOut(options({ policy: await stored(fitted()) }))).rejects.toThrow(TypeError);
+});
+
+const prompt = (place: Prompt['place']): Prompt => ({ text: 'be brief', place });
+const [rules, more, user] = [
+  { role: 'system', content: 'the rules' },
+  { role: 'system', content: 'more rules' },
+  { role: 'user', content: 'n-1' },
+] as const;
+test.each([
+  ['before', [rules, user], [{ role: 'system', content: 'be brief\n\nthe rules' }, user]],
+  ['before', [rules, more, user], [{ role: 'system', content: 'be brief\n\nthe rules' }, more, user]],
+  ['before', [user], [{ role: 'system', content: 'be brief' }, user]],
+  ['instead', [rules, user], [{ role: 'system', content: 'be brief' }, user]],
+  ['instead', [rules, more, user], [{ role: 'system', content: 'be brief' }, user]],
+  ['instead', [user, more], [user, { role: 'system', content: 'be brief' }]],
+  ['instead', [user], [{ role: 'system', content: 'be brief' }, user]],
+] as const)('a prompt %s of %j', (place, opening, seen) => {
+  expect(withPrompt(opening, prompt(place))).toEqual(seen);
+});
+
+test('the policy sees its prompt in every turn; the record holds what the environment said', async () => {
+  const plain = await rollOut(options());
+  asked = [];
+  const prompted = await rollOut(options({ policy: { ...base, prompt: prompt('before') } }));
+  expect(asked.length).toBeGreaterThan(6);
+  for (const { messages } of asked) {
+    expect(messages[0]).toEqual({ role: 'system', content: 'be brief\n\nthe rules' });
+    expect(messages.filter(({ role }) => role === 'system')).toHaveLength(1);
+  }
+  const said = ({ records }: typeof plain) => (records as ScoredRollout[]).map(({ messages }) => messages);
+  expect(said(prompted)).toEqual(said(plain));
+  expect(prompted.summary.ref).not.toEqual(plain.summary.ref);
+  // Training sees what was sampled from.
+  expect(prompted.summary.promptTokens).toBeGreaterThan(plain.summary.promptTokens);
+});
+
+test('the prompt of a chosen policy is used', async () => {
+  const { resolve } = byTask(() => ({ chosen: 'adds', policy: brief, probabilities: {} }));
+  await rollOut(options({ policy: await stored(fitted(withBrief)), resolve }));
+  expect(new Set(asked.map(({ messages }) => messages[0]!.content))).toEqual(new Set(['be brief']));
+});
+
+test('a policy may be chosen without the prompt of its option', async () => {
+  const { resolve } = byTask(() => ({ chosen: 'adds', policy: adds, probabilities: {} }));
+  await rollOut(options({ policy: await stored(fitted(withBrief)), resolve }));
+  expect(new Set(asked.map(({ messages }) => messages[0]!.content))).toEqual(new Set(['the rules']));
+});

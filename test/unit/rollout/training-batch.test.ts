@@ -1,0 +1,102 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
+import { rollOut } from '../../../src/rollout/engine';
+import { namesIn } from '../../support/names-in';
+import { trainingBatch, writeTrainingBatch, type RowsRollout } from '../../../src/rollout/training-batch';
+import { countingBatch } from '../../support/counting-batch';
+
+let root: string;
+let records: Rollout[];
+beforeEach(async () => {
+  root = mkdtempSync(join(tmpdir(), 'batch-'));
+  const store = openFolderStore(join(root, 'store'));
+  ({ records } = await rollOut(countingBatch(store, { purpose: 'training', title: 'a step' })));
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const options = { content: 'rows', maskReadOnlyTurns: true, groupSize: 2 } as const;
+const characters = (value: object) => `${JSON.stringify(value)}\n`.length;
+
+test('the batch holds the groups in the order asked for, in the trainer’s words', () => {
+  const { groups } = trainingBatch({ ...options, records, tasks: ['n-2', 'n-0'] });
+  expect(groups.map(({ task, rollouts }) => [task, rollouts.length])).toEqual([
+    ['n-2', 2],
+    ['n-0', 2],
+  ]);
+  const [rollout] = groups[0]!.rollouts as RowsRollout[];
+  expect(rollout!.reward).toBe(1);
+  expect(Object.keys(rollout!.rows[0]!)).toEqual(['prompt_ids', 'completion_ids', 'logprobs', 'mask']);
+});
+
+test('a group in part is refused, and so is a rollout without a sampled token', () => {
+  const groupOf =
+    (tasks: string[], groupSize: number, from = records) =>
+    () =>
+      trainingBatch({ ...options, records: from, tasks, groupSize });
+  expect(groupOf(['n-0'], 3)).toThrow(expect.objectContaining({ type: 'RolloutsBroken' }));
+  expect(groupOf(['n-9'], 2)).toThrow('0 scored rollouts of 2');
+  const [first, ...others] = records as ScoredRollout[];
+  const broken: Rollout = { ...first!, status: 'broken', error: { type: 'EnvironmentDied', message: 'gone' } };
+  expect(groupOf(['n-0'], 2, [broken, ...others])).toThrow('1 scored rollouts of 2');
+  expect(groupOf(['n-0'], 2, [{ ...first!, rows: [] }, ...others])).toThrow(
+    expect.objectContaining({ type: 'BadInput', message: expect.stringContaining('no sampled token') }),
+  );
+});
+
+test('loss is on what was sampled; turns that only read carry none, unless they shall', () => {
+  const rowsOf = (maskReadOnlyTurns: boolean) => {
+    const { groups } = trainingBatch({ ...options, records, tasks: ['n-1'], maskReadOnlyTurns });
+    return (groups[0]!.rollouts as RowsRollout[])[0]!.rows;
+  };
+  const { messages, usage, rows } = records.find(({ task }) => task === 'n-1') as ScoredRollout;
+  const [masked, all] = [rowsOf(true), rowsOf(false)];
+  expect(masked).toHaveLength(1);
+  expect(masked[0]!.mask).toHaveLength(rows[0]!.completionIds.length);
+
+  // `look` reads; `add` and the last answer do not. What tools say is between the turns.
+  const [look, looked, add, added, done] = messages.slice(1).map(characters) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const spans = (...parts: [number, 0 | 1][]) => parts.flatMap(([length, bit]) => Array<number>(length).fill(bit));
+  expect(all[0]!.mask).toEqual(spans([look, 1], [looked, 0], [add, 1], [added, 0], [done, 1]));
+  expect(masked[0]!.mask).toEqual(spans([look + looked, 0], [add, 1], [added, 0], [done, 1]));
+  expect(look + add + done).toBe(usage.completionTokens);
+});
+
+test('a learner of its own gets whole conversations with what they were worth, and not the names of the reward’s parts', () => {
+  const { groups } = trainingBatch({ ...options, records, tasks: ['n-1'], content: 'messages' });
+  const made = records.filter(({ task }) => task === 'n-1') as ScoredRollout[];
+  expect(groups).toEqual([
+    {
+      task: 'n-1',
+      rollouts: made.map(({ messages }) => ({
+        messages,
+        reward: 1,
+        stopReason: 'user_stop',
+      })),
+    },
+  ]);
+});
+
+test('and what a right solution does, where the environment tells it', () => {
+  const reference = { actions: [{ name: 'add', arguments: {} }], tell: ['1'] };
+  const told = records.map((one) => ({ ...one, reference }) as ScoredRollout);
+  const { groups } = trainingBatch({ ...options, records: told, tasks: ['n-1'], content: 'messages' });
+  expect(groups[0]!.rollouts.map((one) => 'reference' in one && one.reference)).toEqual([reference, reference]);
+});
+
+test('batch.json holds it, and nothing else is left behind', async () => {
+  const file = join(root, 'out.json');
+  const [beside, aside] = [namesIn(root), join(root, 'store', 'aside')];
+  await writeTrainingBatch({ ...options, records, tasks: ['n-1'], file, aside });
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(trainingBatch({ ...options, records, tasks: ['n-1'] }));
+  expect(readdirSync(root).sort()).toEqual(['out.json', 'store']);
+  expect(await beside()).toEqual(['out.json']);
+});

@@ -1,0 +1,122 @@
+/** The base model as classifier: what it is asked, what is made of its labels, and how similar tasks are found. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Message } from '../../../src/domain/messages';
+import { parseLikeliest } from '../../../src/policy/likeliest';
+import { choice, hear, neededOf, type LabelsModel } from '../../../src/routing/learned/labels';
+import { embed, similarVectors, similarWords } from '../../../src/routing/learned/retrieval';
+
+const names = ['base', 'cancels', 'returns'];
+const options = [...names, 'cancels+returns'];
+const examples = [
+  { text: 'cancel the lamp', needed: ['cancels'] },
+  { text: 'return the lamp', needed: ['returns'] },
+  { text: 'thanks', needed: ['base'] },
+  { text: 'cancel the chair', needed: ['cancels'] },
+];
+const definitions = { cancels: 'Cancels items.', returns: 'Returns items.' };
+const similar = similarWords(examples.map(({ text }) => text));
+const asked = async (text: string, neighbours: number, tokens: [string, number][]) => {
+  let messages: Message[] = [];
+  const likeliest = async (given: Message[]) => {
+    messages = given;
+    return tokens.map(([token, logprob]) => ({ token, logprob }));
+  };
+  const heard = await hear({ text, names, definitions, examples, neighbours, similar, likeliest });
+  return { heard, said: messages[0]!.content };
+};
+
+test('similar tasks name the candidates, each with a label, its definition and its most similar example', async () => {
+  const { heard, said } = await asked('cancel the desk', 4, [
+    ['B', -0.2],
+    [' A', -2],
+    ['the', -3],
+  ]);
+  expect(said.split('\n').slice(0, 3)).toEqual([
+    'A: none of these For example: thanks',
+    'B: cancels: Cancels items. For example: cancel the lamp',
+    'C: returns: Returns items. For example: return the lamp',
+  ]);
+  // What is not among the likeliest is at most as likely as the last of them.
+  expect(heard).toEqual([-2, -0.2, -3]);
+});
+
+test('of few neighbours not every adapter is a candidate, and the text itself is no neighbour', async () => {
+  const { heard, said } = await asked('cancel the lamp', 1, [['A', -1]]);
+  expect(said).not.toContain('For example: cancel the lamp');
+  expect(heard.filter((one) => one === null)).toHaveLength(1);
+  expect((await asked('cancel the desk', 4, [['yes', -0.1]])).heard).toEqual([null, null, null]);
+});
+
+const model: LabelsModel = {
+  ...{ form: 'labels', options, names, definitions, examples },
+  ...{ neighbours: 4, temperature: 2, prior: [0, 0, 1], nucleus: 0.8 },
+};
+
+test('the nucleus of the calibrated labels is a sum; the base model, where it is the likeliest, is alone', () => {
+  const { option, probabilities } = choice(model, [-6, -1, -3]);
+  // -3, -0.5, -1.5 + 1 = -0.5.
+  expect(option).toBe('cancels+returns');
+  expect(probabilities['cancels']).toBeCloseTo(1 / (2 + Math.exp(-2.5)), 9);
+  expect(choice(model, [-6, -1, -9]).option).toBe('cancels');
+  expect(choice(model, [-1, -2, -5]).option).toBe('base');
+  expect(choice(model, [-6, -1, null]).option).toBe('cancels');
+});
+
+test('without a sum of the nucleus, the likeliest of it; without any label, base', () => {
+  expect(choice({ ...model, options: names }, [-6, -1, -3.1]).option).toBe('cancels');
+  expect(choice(model, [null, null, null])).toEqual({ option: 'base', probabilities: {} });
+  expect(() => choice({ ...model, prior: [] }, [-1, -1, -1])).toThrow('do not match');
+});
+
+test('a task needs the parts of the smallest option that solved it', () => {
+  expect(neededOf(options, { base: [0], cancels: [0, 1], returns: [0], 'cancels+returns': [1] })).toEqual([
+    'cancels',
+    'returns',
+  ]);
+  expect(neededOf(options, { base: [0], cancels: [0], returns: [0], 'cancels+returns': [0] })).toBeUndefined();
+});
+
+test('the tokens that an answer might have begun with', () => {
+  const top_logprobs = [{ token: 'A', logprob: -0.5 }];
+  const sampled = { token: 'B', logprob: -1.5 };
+  const body = { choices: [{ logprobs: { content: [{ ...sampled, top_logprobs }] } }] };
+  expect(parseLikeliest(body)).toEqual([{ ...sampled, likeliest: top_logprobs }]);
+  const without = { choices: [{ logprobs: { content: [{ ...sampled, top_logprobs: [] }] } }] };
+  expect(() => parseLikeliest(without)).toThrow(/honour top_logprobs/);
+});
+
+describe('an endpoint that embeds', () => {
+  let server: Server;
+  let url: string;
+  let answer: { status: number; vectors: number[][] };
+  beforeAll(async () => {
+    server = createServer((_, response) => {
+      const data = answer.vectors.map((embedding, index) => ({ index, embedding })).reverse();
+      response.writeHead(answer.status, { 'content-type': 'application/json' }).end(JSON.stringify({ data }));
+    });
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => server.close());
+  const { signal } = new AbortController();
+
+  test('gives a vector for each text, compared by cosine', async () => {
+    const vectors = [
+      [3, 0],
+      [0, 2],
+    ];
+    answer = { status: 200, vectors };
+    expect(await embed({ url, model: 'm' }, ['a', 'b'], signal)).toEqual(vectors);
+    expect(await similarVectors(vectors, async () => [1, 0])('c')).toEqual([1, 0]);
+  });
+
+  test('what is no vector a text is an error with the fix', async () => {
+    answer = { status: 200, vectors: [[1]] };
+    await expect(embed({ url, model: 'm' }, ['a', 'b'], signal)).rejects.toThrow('1 vectors for 2 texts');
+    answer = { status: 404, vectors: [] };
+    await expect(embed({ url, model: 'm' }, ['a'], signal)).rejects.toThrow('answered 404');
+    const keyed = { url, model: 'm', apiKeyEnv: 'NO_SUCH_KEY_HERE' };
+    await expect(embed(keyed, ['a'], signal)).rejects.toThrow('NO_SUCH_KEY_HERE is not set');
+  });
+});

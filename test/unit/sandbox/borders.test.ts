@@ -1,0 +1,272 @@
+/** What a module may not do to the host: tamper with what the sandbox uses, change a thread, say too much, deep or unprintable things. */
+import { EPISODE_CHARS, MOST_DEPTH, MOST_STEPS, MOST_TOOLS, TEXT_CHARS } from '../../../src/sandbox/limits';
+import { openModule, type EnvironmentModule } from '../../../src/sandbox/module';
+import { openSandbox, SandboxError, type Sandbox } from '../../../src/sandbox/sandbox';
+import { sandboxEnvironment } from '../../../src/sandbox/sandbox-environment';
+import { isDeep, isUnfit, quoted } from '../../../src/sandbox/text';
+
+jest.setTimeout(60_000);
+
+const open: { close(): Promise<void> }[] = [];
+const kept = <Opened extends { close(): Promise<void> }>(opened: Opened): Opened => {
+  open.push(opened);
+  return opened;
+};
+const sandboxOf = (source: string, options: object = {}): Sandbox => kept(openSandbox({ source, ...options }));
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((s) => s.close()));
+});
+
+describe('built-ins', () => {
+  it.each([
+    ['JSON.stringify', `JSON.stringify = () => '{';`],
+    ['JSON.parse', 'JSON.parse = () => 5;'],
+    ['JSON', 'globalThis.JSON = { parse() {}, stringify() {} };'],
+    ['JSON by a getter', `Object.defineProperty(globalThis, 'JSON', { get() { for (;;) {} } });`],
+    ['Object.keys', 'Object.keys = () => 5;'],
+    ['iteration', 'Array.prototype[Symbol.iterator] = function* () { for (;;) yield 1; };'],
+  ])('%s: a module that replaces it while it loads is refused', async (_, text) => {
+    await expect(sandboxOf(`${text} export const f = () => 1;`).call('f', [])).rejects.toThrow(
+      /^f: the module replaces .* while it loads/,
+    );
+  });
+
+  it('that are replaced in a call, or frozen, or that JSON asks, change nothing for the host', async () => {
+    const sandbox = sandboxOf(`
+      Object.freeze(Object.prototype);
+      export const replace = () => { JSON.stringify = () => '{'; JSON.parse = null; Reflect.apply = null; return [1]; };
+      export const odd = () => ({ toJSON: () => 'said' });`);
+    expect(await sandbox.call('replace', [])).toEqual([1]);
+    expect(await sandbox.call('odd', [])).toBe('said');
+    expect(await sandbox.call('replace', [])).toEqual([1]);
+    const lying = sandboxOf('Array.prototype.toJSON = () => 5; export const f = () => 1;');
+    await expect(lying.exports()).rejects.toThrow(/^exports: not a list/);
+  });
+});
+
+describe('a thread', () => {
+  const depth =
+    'export const depth = () => { let n = 0; const f = () => { n += 1; f(); }; try { f(); } catch {} return n; };';
+
+  it('is replaced after a stack overflow of the interpreter itself, so that later calls have the same stack', async () => {
+    const sandbox = sandboxOf(`${depth} export const deep = () => eval('"\`\${'.repeat(2e4));
+      export const nested = () => { eval('('.repeat(1e5)); };`);
+    const before = await sandbox.call('depth', []);
+    for (const name of ['deep', 'nested', 'nested']) await expect(sandbox.call(name, [])).rejects.toThrow(SandboxError);
+    expect(await sandbox.call('depth', [])).toBe(before);
+  });
+
+  it('has as much memory after a call that used it up as before', async () => {
+    const sandbox = sandboxOf(`
+      export const fill = () => { const a = []; try { for (;;) a.push(new Uint8Array(1e5)); } catch {} const n = a.length; a.length = 0; return n; };
+      export const bomb = () => { const a = []; for (;;) a.push([a.length]); };`);
+    const first = await sandbox.call('fill', []);
+    await expect(sandbox.call('bomb', [])).rejects.toThrow(/memory/);
+    expect(await sandbox.call('fill', [])).toBe(first);
+  });
+
+  it('is kept after an error that only looks like the end of it', async () => {
+    const sandbox = sandboxOf(`export const spoof = (n) => { throw n === 0 ? { name: 'RuntimeError', message: 'x' }
+      : n === 1 ? Promise.resolve(1) : n === 2 ? { get message() { throw 1; } } : new Error('interrupted'); };
+      export const fine = () => 1;`);
+    await sandbox.call('fine', []);
+    const messages = await Promise.all(
+      [0, 1, 2, 3].map((n) => sandbox.call('spoof', [n]).then(String, (e: Error) => e.message)),
+    );
+    expect(messages).toEqual([
+      'spoof: RuntimeError: x',
+      'spoof: an object without a message was thrown',
+      'spoof: something was thrown that cannot be read',
+      'spoof: Error: interrupted',
+    ]);
+    expect(sandbox.spent().functions).toContainEqual(expect.objectContaining({ name: 'spoof', calls: 4 }));
+  });
+});
+
+describe('results', () => {
+  it('are not promises, and not too deep', async () => {
+    const sandbox = sandboxOf(`
+      export const later = async () => ({});
+      export const nested = (n) => { let a = 1; for (let i = 0; i < n; i += 1) a = i % 2 ? [a] : { a }; return a; };`);
+    await expect(sandbox.call('later', [])).rejects.toThrow(/^later: a promise was returned/);
+    expect(JSON.stringify(await sandbox.call('nested', [MOST_DEPTH]))).toHaveLength(MOST_DEPTH * 4 + 1);
+    await expect(sandbox.call('nested', [MOST_DEPTH + 1])).rejects.toThrow(
+      /^nested: the result is nested more than 200/,
+    );
+  });
+
+  it('are as deep as their brackets outside of texts', () => {
+    expect(isDeep('[[1]]'.padEnd(9, ' '), 2)).toBe(false);
+    expect(isDeep('[[[1]]]', 2)).toBe(true);
+    expect(isDeep(JSON.stringify(['[[[[', '\\"[[[[', '{']), 1)).toBe(false);
+    expect(isDeep('[[],[],[],[],[]]', 2)).toBe(false);
+  });
+});
+
+const parts = {
+  describe: `({ policy: 'p', tools: [{ name: 'look', description: '', parameters: {} }], maxSteps: 200 })`,
+  make: '({ n: 0 })',
+  start: `[{ role: 'user', content: 'hello' }]`,
+  step: `({ state, done: false, messages: [{ role: 'user', content: 'go on' }] })`,
+  reward: '({ reward: 1, breakdown: {} })',
+  reference: '({ actions: [], tell: [] })',
+  solve: `[{ role: 'assistant', content: 'x' }]`,
+  shortcuts: '({})',
+};
+const moduleOf = (changes: Partial<typeof parts>): EnvironmentModule => {
+  const functions = Object.entries({ ...parts, ...changes }).map(
+    ([name, body]) => `export const ${name} = (state, message) => ${body};`,
+  );
+  return kept(openModule({ source: functions.join('\n') }));
+};
+const say = (content: string) => ({ role: 'assistant' as const, content });
+const use = { role: 'assistant' as const, content: '', toolCalls: [{ id: 'call_0', name: 'look', arguments: {} }] };
+
+describe('the interface', () => {
+  const answer = (messages: string, done = false): Partial<typeof parts> => ({
+    step: `({ state, done: ${done}, messages: ${messages} })`,
+  });
+  const tool = (more: string): string =>
+    parts.describe.replace(/tools: \[.*\]/, `tools: [{ name: 'look', description: '', parameters: {}, ${more} }]`);
+
+  it.each<[string, Partial<typeof parts>, (m: EnvironmentModule) => Promise<unknown>, RegExp]>([
+    ['a silent step', answer('[]'), (m) => m.step({}, say('x')), /^step: nothing is said and the episode goes on/],
+    [
+      'an unanswered call',
+      answer(`[{ role: 'user', content: 'x' }]`),
+      (m) => m.step({}, use),
+      /call_0" is not answered/,
+    ],
+    [
+      'an answer to nobody',
+      answer(`[{ role: 'tool', toolCallId: 'z', content: 'x' }]`),
+      (m) => m.step({}, use),
+      /"z", which is no open call/,
+    ],
+    [
+      'a second answer',
+      answer(`Array(2).fill({ role: 'tool', toolCallId: 'call_0', content: 'x' })`),
+      (m) => m.step({}, use),
+      /no open call/,
+    ],
+    [
+      'a blank text',
+      answer(`[{ role: 'user', content: ' \\n' }]`),
+      (m) => m.step({}, say('x')),
+      /messages\.0\.content: it is blank/,
+    ],
+    [
+      'control characters',
+      answer(`[{ role: 'user', content: 'a\\u001b[2J' }]`),
+      (m) => m.step({}, say('x')),
+      /control characters/,
+    ],
+    ['half a pair', answer(`[{ role: 'user', content: '\\ud800 x' }]`), (m) => m.step({}, say('x')), /surrogate/],
+    [
+      'a long text',
+      answer(`[{ role: 'user', content: 'x'.repeat(${TEXT_CHARS + 1}) }]`),
+      (m) => m.step({}, say('x')),
+      /content: Too big/,
+    ],
+    [
+      'many messages',
+      answer(`Array(17).fill({ role: 'user', content: 'x' })`),
+      (m) => m.step({}, say('x')),
+      /17 messages answer one/,
+    ],
+    [
+      'a crowd of messages',
+      answer('Array(300000).fill(0)'),
+      (m) => m.step({}, say('x')),
+      /result\.messages: more than 1000/,
+    ],
+    [
+      'a state of null',
+      { step: `({ state: null, done: true, messages: [] })` },
+      (m) => m.step({}, say('x')),
+      /result\.state: a state is needed/,
+    ],
+    ['endless steps', { describe: parts.describe.replace('200', '201') }, (m) => m.describe(), /maxSteps: Too big/],
+    [
+      'a crowd of tools',
+      { describe: `({ policy: 'p', maxSteps: 5, tools: Array(${MOST_TOOLS + 1}).fill({}) })` },
+      (m) => m.describe(),
+      /result\.tools: more than 64/,
+    ],
+    [
+      'a tool twice',
+      { describe: parts.describe.replace(/tools: \[(.*)\]/, 'tools: [$1, $1]') },
+      (m) => m.describe(),
+      /the same name/,
+    ],
+    ['a nameless tool', { describe: parts.describe.replace(`'look'`, `''`) }, (m) => m.describe(), /tools\.0\.name/],
+    [
+      'a list for a schema',
+      { describe: tool('outputSchema: []') },
+      (m) => m.describe(),
+      /outputSchema: a schema is needed/,
+    ],
+    [
+      'a long description',
+      { describe: tool(`outputSchema: { about: ['x'.repeat(250000)] }`) },
+      (m) => m.describe(),
+      /describe: \d+ characters, more than 200000/,
+    ],
+    [
+      'a long solution',
+      { solve: `Array(${MOST_STEPS + 1}).fill({ role: 'assistant', content: 'x' })` },
+      (m) => m.solve(1),
+      /more than 200/,
+    ],
+    [
+      'many shortcuts',
+      { shortcuts: 'Object.fromEntries(Array.from({ length: 65 }, (_, n) => [n, []]))' },
+      (m) => m.shortcuts(1),
+      /more than 64 entries/,
+    ],
+    [
+      'a long key',
+      { reward: `({ reward: 1, breakdown: { ['z'.repeat(900000)]: 1 } })` },
+      (m) => m.reward({}),
+      /^reward: result\.breakdown\.z+…: /,
+    ],
+  ])('%s breaks the call, in few words', async (_, changes, run, message) => {
+    const error = await run(moduleOf(changes)).then(
+      () => undefined,
+      (e: Error) => e,
+    );
+    expect(error).toBeInstanceOf(SandboxError);
+    expect(error?.message).toMatch(message);
+    expect(error?.message.length).toBeLessThan(500);
+  });
+
+  it('lets an episode end without an answer to a call', async () => {
+    const { step } = moduleOf(answer('[]', true));
+    expect(await step({}, use)).toMatchObject({ done: true });
+  });
+
+  it('ends an episode in which too much is said', async () => {
+    const step = `({ state, done: false, messages: [{ role: 'user', content: 'x'.repeat(${TEXT_CHARS}) }] })`;
+    const environment = await sandboxEnvironment({ module: moduleOf({ step }), version: 'f'.repeat(64) });
+    const episode = await environment.reset({ id: 'seed-1', seed: 0 });
+    const full = Math.floor(EPISODE_CHARS / TEXT_CHARS) - 1;
+    for (let n = 0; n < full; n += 1) await episode.step(say('x'));
+    await episode.step(say('x')).then(
+      () => expect(episode.step(say('x'))).rejects.toThrow(/the episode's messages have \d+ characters/),
+      (error: Error) => expect(error.message).toMatch(/the episode's messages have \d+ characters/),
+    );
+  });
+});
+
+describe('text', () => {
+  it('of a module is one printable line where it is quoted', async () => {
+    const sandbox = sandboxOf(
+      `export const f = () => { throw new Error('\\u001b]0;owned\\u0007\\u202e\\r\\nhidden' + 'x'.repeat(5e6)); };`,
+    );
+    const error = await sandbox.call('f', []).then(String, (e: Error) => e.message);
+    expect(error).toMatch(/^f: Error: ]0;owned hiddenx+…$/);
+    expect(error.length).toBeLessThan(320);
+    expect(quoted('a\u009b31m\n b')).toBe('a 31m b');
+    expect(['plain \t\r\n é 😀', 'a\0b', '\u007f', '\udc00'].map(isUnfit)).toEqual([false, true, true, true]);
+  });
+});

@@ -1,0 +1,343 @@
+/** The self-test on modules of its own: one that passes, and what is found where a part of it is wrong. */
+import { selfTest } from '../../../src/sandbox/self-test';
+
+jest.setTimeout(120_000);
+
+/** Look the colour of a house up, paint it so, say done. */
+const parts = {
+  helpers: `
+    const COLOURS = ['red','blue','green','black','white','grey','pink','brown','gold','teal','plum','lime','navy','rust','jade','mint'];
+    const mix = (n) => { let t = Math.imul(n ^ (n >>> 15), 0x2c1b3c6d) + 0x6d2b79f5; t = Math.imul(t ^ (t >>> 13), 0x297a2d39); return (t ^ (t >>> 16)) >>> 0; };
+    const house = { type: 'string', pattern: '^h[0-9]{2}$' };
+    const colour = { type: 'string', enum: COLOURS };
+    const object = (properties) => ({ type: 'object', properties, required: Object.keys(properties) });
+    const record = object({ colour, house });
+    const tools = [
+      { name: 'get_house', description: 'look it up', parameters: object({ house }), annotations: { readOnlyHint: true }, outputSchema: record },
+      { name: 'paint', description: 'paint it', parameters: object({ house, colour }) },
+      { name: 'wash', description: 'wash it', parameters: object({ house }) },
+    ];`,
+  describe: `export const describe = () => ({ policy: 'paint it anew .', tools, maxSteps: 6 });`,
+  make: `export const make = (seed) => ({ house: 'h' + String(mix(seed) % 100).padStart(2, '0'), colour: COLOURS[mix(seed + 7e6) % 16], painted: null, washed: 0, looked: false });`,
+  start: `export const start = (state) => [{ role: 'user', content: 'house ' + state.house + ' , please' }];`,
+  step: `export const step = (state, { content, toolCalls = [] }) => {
+    if (toolCalls.length === 0) return { state: { ...state, said: content }, done: true, messages: [{ role: 'user', content: 'bye' }] };
+    const messages = toolCalls.map(({ id, name, arguments: given }) => {
+      const known = given.house === state.house;
+      if (name === 'wash') state.washed += 1;
+      if (known && name === 'get_house') state.looked = true;
+      if (known && name === 'paint') state.painted = given.colour;
+      return { role: 'tool', toolCallId: id, content: !known ? 'error' : name === 'get_house' ? state.colour + ' ' + state.house : 'ok' };
+    });
+    return { state, done: false, messages };
+  };`,
+  reward: `const right = (s) => s.painted === s.colour && s.looked && s.washed === 0;
+    export const reward = (s) => ({ reward: right(s) ? 1 : 0, breakdown: {} });`,
+  reference: `export const reference = () => ({ actions: [], tell: [] });`,
+  solve: `const use = (name, given) => ({ role: 'assistant', content: '', toolCalls: [{ id: 'call_0', name, arguments: given }] });
+    export const solve = (seed) => {
+      const { house, colour } = make(seed);
+      return [use('get_house', { house }), use('paint', { house, colour }), { role: 'assistant', content: 'done .' }];
+    };`,
+  shortcuts: '',
+};
+const moduleOf = (changes: Partial<typeof parts> = {}): string => Object.values({ ...parts, ...changes }).join('\n');
+const findingsOf = async (changes: Partial<typeof parts>): Promise<string> =>
+  (await selfTest({ source: moduleOf(changes) })).findings.join('\n');
+
+const rewarding = (text: string): Partial<typeof parts> => ({
+  reward: parts.reward.replace('reward: right(s) ?', `reward: right(s) || ${text} ?`),
+});
+
+describe('self-test', () => {
+  it.each<[string, Partial<typeof parts>, RegExp]>([
+    ['a constant text that pays', rewarding(`s.said === 'done .'`), /always saying "done \."/],
+    ['a reward for nothing', rewarding('s.said === undefined'), /doing nothing succeeds on 100%/],
+    ['a call that pays', rewarding('s.looked || s.washed >= 2'), /calling wash over and over succeeds on 100%/],
+    [
+      'a reference that fails',
+      { solve: parts.solve.replace('{ house, colour })', `{ house, colour: 'red' })`) },
+      /reference solutions score below 1/,
+    ],
+    [
+      'a solution that does not end',
+      { solve: parts.solve.replace(`, { role: 'assistant', content: 'done .' }`, '') },
+      /seed 0 is not done after the last message/,
+    ],
+    [
+      'a reward above 1',
+      { reward: parts.reward.replace('? 1 :', '? 1.5 :') },
+      /the module fails: reward: result.reward/,
+    ],
+    [
+      'a reward that is NaN',
+      { reward: parts.reward.replace('? 1 :', '? NaN :') },
+      /the module fails: reward: result.reward/,
+    ],
+    [
+      'one instance only',
+      { make: parts.make.replaceAll('seed', '1').replace('(1)', '(seed)') },
+      /make: 1 distinct instances of 102/,
+    ],
+    [
+      'unseeded randomness',
+      { make: parts.make.replace('mix(seed)', 'Math.random()') },
+      /the module fails: \w+: TypeError: not a function/,
+    ],
+    [
+      'another shape',
+      { step: parts.step.replace(`state.colour + ' '`, `state.colour + ', '`) },
+      /does not have the shape of its outputSchema/,
+    ],
+    ['an empty observation', { step: parts.step.replace(`: 'ok'`, `: ''`) }, /the module fails: step/],
+    [
+      'an endless loop',
+      { reward: parts.reward.replace('(s) => s', '(s) => { for (;;) {} }; const never = (s) => s') },
+      /longer than its limit/,
+    ],
+    ['a missing function', { solve: '' }, /does not export solve/],
+    ['no module', { helpers: '{' }, /the module fails.*SyntaxError/],
+    [
+      'too few tools',
+      { helpers: parts.helpers.replace(/\{ name: 'wash'.*\n/, '\n') },
+      /describe: 2 tools: offer 3 to 5/,
+    ],
+  ])('finds %s', async (_, changes, finding) => {
+    const [name] = Object.keys(changes) as [keyof typeof parts];
+    expect(changes[name]).not.toBe(parts[name]);
+    const { passed, findings } = await selfTest({ source: moduleOf(changes) });
+    expect(passed).toBe(false);
+    expect(findings.join('\n')).toMatch(finding);
+  });
+
+  const hint = (text: string): Partial<typeof parts> => ({ shortcuts: `export const hint = (state) => ${text};` });
+
+  it('says whether there are hints', async () => {
+    const source = moduleOf(hint(`'look at ' + state.house + ' : its colour is what to take .'`));
+    expect(await selfTest({ source })).toEqual({ passed: true, findings: [], hints: true });
+  });
+
+  it.each([
+    ['names a call', `'get_house first'`, /^hint: seed 0: "get_house first" names the tool get_house: say/],
+    ['names a call in capitals', `'Paint it.'`, /names the tool paint: say/],
+    [
+      'gives away what is to be found',
+      `'it is ' + state.colour + ' .'`,
+      /seed \d+: "it is (\w+) \." gives away "\1", an argument/,
+    ],
+    ['is long', `'well '.repeat(121)`, /^hint: seed 0 gives 605 characters: say it in 1 to 4 sentences/],
+    ['is blank', `' '`, /^the module fails: hint: result: it is blank/],
+  ])('finds a hint that %s', async (_, text, finding) => {
+    expect(await findingsOf(hint(text))).toMatch(finding);
+  });
+
+  it('takes no part of a word for a call or a value', async () => {
+    expect(await findingsOf(hint(`'repainted walls are ' + state.colour + 'ish'`))).toBe('');
+  });
+
+  it('takes any text for a value that its schema does not list', async () => {
+    const helpers = parts.helpers.replace(
+      'record = object({ colour, house })',
+      `record = object({ colour: { type: 'string' }, house })`,
+    );
+    expect(helpers).not.toBe(parts.helpers);
+    expect(await selfTest({ source: moduleOf({ helpers }) })).toEqual({ passed: true, findings: [] });
+  });
+
+  /** Wrong in many ways, with long texts in all of them. */
+  const verbose = (reward: number): string => `
+    const long = 'x'.repeat(10_000);
+    const outputSchema = { type: 'object', properties: { n: { type: 'string', enum: ['1'] } } };
+    const tools = ['a', 'b', 'c'].map((name) => ({ name, description: '', parameters: {}, outputSchema }));
+    export const describe = () => ({ policy: 'p', tools, maxSteps: 3 });
+    export const make = (seed) => ({ seed });
+    export const start = () => [{ role: 'user', content: 'u' }];
+    export const step = (state, { toolCalls = [] }) => ({
+      state, done: false, messages: toolCalls.length === 0 ? [{ role: 'user', content: 'u' }]
+        : toolCalls.map(({ id }) => ({ role: 'tool', toolCallId: id, content: long })),
+    });
+    export const reward = () => ({ reward: ${reward}, breakdown: { [long.slice(0, 190)]: 1, [long.slice(0, 180)]: 1 } });
+    export const reference = () => ({ actions: [], tell: [] });
+    export const solve = () => [
+      { role: 'assistant', content: long, toolCalls: [{ id: 'call_0', name: 'a', arguments: {} }] },
+    ];
+    export const shortcuts = () => Object.fromEntries(Array.from({ length: 14 }, (_, n) => [n + long.slice(0, 150), []]));`;
+
+  it('quotes no more than the beginning of a text, and lists the first findings', async () => {
+    const { passed, findings } = await selfTest({ source: verbose(1) });
+    expect(passed).toBe(false);
+    expect(findings).toHaveLength(21);
+    expect(findings.at(-1)).toMatch(/^\d+ more findings are left out: mend these first$/);
+    const beginnings = [/^step: seed 0: "x{300}…" of a does/, /shortcut "0x+" succeeds/];
+    for (const beginning of beginnings) expect(findings).toContainEqual(expect.stringMatching(beginning));
+    for (const finding of findings) expect(finding.length).toBeLessThan(650);
+  });
+
+  it('quotes no more than the beginning of a breakdown', async () => {
+    const { findings } = await selfTest({ source: verbose(0) });
+    expect(findings).toContainEqual(expect.stringMatching(/with 0 \({"x{190}":1,"x+…\): make solve and reward agree$/));
+  });
+});
+
+describe('the audit', () => {
+  it('passes a module with one branch, and reports every episode', async () => {
+    const progress = jest.fn();
+    expect(await selfTest({ source: moduleOf(), progress })).toEqual({ passed: true, findings: [] });
+    const reports = progress.mock.calls as [number, number][];
+    expect(reports.every(([done, total], n) => done <= total && done >= (reports[n - 1]?.[0] ?? 0))).toBe(true);
+    const [done, total] = reports.at(-1)!;
+    expect(done).toBe(total);
+    expect(reports.length).toBeGreaterThan(500);
+  });
+
+  it.each<[string, Partial<typeof parts>, RegExp]>([
+    ['an echo', rewarding(`s.said === 'house ' + s.house + ' , please'`), /saying what the user says succeeds on 100%/],
+    ['twenty words', rewarding(`(s.said ?? '').split(' ').length >= 20`), /saying twenty words succeeds on 100%/],
+    ['an empty message', rewarding(`s.said === ''`), /an empty message succeeds on 100%/],
+    ['any colour', rewarding('s.painted !== null'), /the solution with another colour in paint succeeds on 100%/],
+    ['washing', rewarding('s.washed >= 2'), /every write twice succeeds on 100%/],
+    [
+      'what nobody asked for',
+      { reward: parts.reward.replace(' && s.washed === 0', '') },
+      /every write on every record succeeds on 100%/,
+    ],
+    ['no write', rewarding('s.looked && s.said'), /the solution without its writes succeeds on 100%/],
+    [
+      'a shortcut of one seed only',
+      { shortcuts: 'export const shortcuts = (seed) => (seed === 0 ? {} : { always: solve(seed) });' },
+      /shortcut "always" succeeds on 100%/,
+    ],
+    [
+      'more messages than steps',
+      { describe: parts.describe.replace('maxSteps: 6', 'maxSteps: 2') },
+      /maxSteps 2 is below the 3 messages/,
+    ],
+    [
+      'a difference that nobody sees',
+      { make: parts.make.replace(`'h' + String(mix(seed) % 100).padStart(2, '0')`, `'h01', nonce: mix(seed)`) },
+      /make: \d+ distinct instances/,
+    ],
+    [
+      'what training shows',
+      { make: parts.make.replace('(seed) =>', '(n, seed = mix(n) % 300) =>') },
+      /^make: \d+ of 34 held-out seeds give an instance of one of 100 training seeds, e\.g\. seed 10000\d\d that of seed 100\d\d: draw/,
+    ],
+    [
+      'unanswered calls',
+      { step: parts.step.replace('toolCallId: id', `toolCallId: 'z'`) },
+      /"z", which is no open call/,
+    ],
+    ['a silent step', { step: parts.step.replace('done: false, messages', 'done: false, messages: []') }, /./],
+  ])('finds a module that pays for %s', async (_, changes, finding) => {
+    expect(await findingsOf(changes)).toMatch(finding);
+  });
+
+  it('finds one branch of the solutions that pays on most instances', async () => {
+    const forbidden = (share: number): Partial<typeof parts> => ({
+      make: parts.make.replace('painted: null', `forbidden: mix(seed + 9e6) % 100 < ${share}, painted: null`),
+      step: parts.step.replace(
+        `state.colour + ' ' + state.house`,
+        `state.colour + ' ' + state.house + (state.forbidden ? ' kept' : ' free')`,
+      ),
+      helpers: parts.helpers.replace(
+        'object({ colour, house })',
+        `object({ colour, house, kept: { enum: ['kept', 'free'] } })`,
+      ),
+      reward: `export const reward = (s) => ({ reward: (s.forbidden ? s.painted === null && s.said === 'no .' : s.painted === s.colour && s.said === 'done .') && s.looked && !s.washed ? 1 : 0, breakdown: {} });`,
+      solve: parts.solve
+        .replace('{ house, colour }', '{ house, colour, forbidden }')
+        .replace(
+          `return [`,
+          `if (forbidden) return [use('get_house', { house }), { role: 'assistant', content: 'no .' }];\n return [`,
+        ),
+    });
+    const found = await findingsOf(forbidden(90));
+    expect(found).toMatch(/always the branch "get_house, "no \.""? succeeds on \d+%/);
+    expect(await findingsOf(forbidden(50))).toBe('');
+  });
+
+  it('finds a branch that follows from what the agent did, once, and takes one that follows from the seed', async () => {
+    const branch = (text: string): Partial<typeof parts> => ({
+      reward: parts.reward.replace('breakdown: {}', `breakdown: {}, branch: ${text}`),
+    });
+    expect(await findingsOf(branch(`s.house < 'h50' ? 'low' : 'high'`))).toBe('');
+    expect(await findingsOf(branch(`right(s) ? 'solved' : undefined`))).toMatch(
+      /^reward: seed \d+ is of branch none after doing nothing, and of branch "solved" after its solution: take the branch from the seed alone, whatever the agent does$/,
+    );
+  });
+
+  it('takes solutions that ask once more in the same words for one branch: to do so everywhere is no shortcut', async () => {
+    const changes = {
+      make: parts.make.replace('looked: false', 'looked: false, hesitates: seed % 2 === 0, agreed: false'),
+      step: parts.step.replace(
+        'if (toolCalls.length === 0)',
+        `if (content === 'shall I ?') {
+          const agreed = !state.hesitates;
+          return { state: { ...state, agreed, hesitates: false }, done: false, messages: [{ role: 'user', content: agreed ? 'yes' : 'hm' }] };
+        }
+        if (toolCalls.length === 0)`,
+      ),
+      reward: parts.reward.replace('s.looked', 's.looked && s.agreed'),
+      solve: parts.solve
+        .replace('{ house, colour } = make', '{ house, colour, hesitates } = make')
+        .replace(
+          `use('paint'`,
+          `...Array(hesitates ? 2 : 1).fill({ role: 'assistant', content: 'shall I ?' }), use('paint'`,
+        ),
+    };
+    for (const [name, text] of Object.entries(changes)) expect(text).not.toBe(parts[name as keyof typeof parts]);
+    expect(await findingsOf(changes)).toBe('');
+  });
+
+  it('ends when the time of the module is spent, and says where it went', async () => {
+    const slow = parts.step.replace('=> {', '=> { for (let i = 0; i < 8e6; i += 1);');
+    const { findings } = await selfTest({ source: moduleOf({ step: slow }), cpuMs: 2_000 });
+    expect(findings.join()).toMatch(
+      /^the self-test ends unfinished: 2 s of computing went into \d+ episodes \(step \d+\.\d s in \d+ calls, .*make these functions faster$/,
+    );
+  });
+});
+
+describe('schemas', () => {
+  const output = (schema: string): Partial<typeof parts> => ({
+    helpers: parts.helpers.replace('const record = object({ colour, house });', () => `const record = ${schema};`),
+  });
+
+  it.each([
+    [
+      `object({ colour: { pattern: '^[a-z]{999999999}$' } })`,
+      /properties\.colour\.pattern: it repeats more than 1000 times/,
+    ],
+    [
+      `object({ colour: { pattern: '^(' + 'a|'.repeat(200000) + '$' } })`,
+      /pattern: 400003 characters|describe: \d+ characters/,
+    ],
+    [`object({ colour: { pattern: '^[z-a]{3}$' } })`, /pattern: no regular expression/],
+    [`object({ colour: { pattern: 5 } })`, /pattern: no text/],
+    [`object({ colour: { enum: 'abc' } })`, /enum: no list of values/],
+    [`object({ colour: { enum: [{ toString: 1 }] } })`, /enum: give texts/],
+    [`object({ colour: { enum: Array.from({ length: 1001 }, (_, n) => n) } })`, /enum: 1001 values, more than 1000/],
+    [`object({ colour: null })`, /get_house\.outputSchema\.properties\.colour: no schema/],
+    [`({ type: 'object', properties: null })`, /properties: no object/],
+    [`object({ colour: { type: 'integer', minimum: 'a', maximum: {} } })`, /minimum: no number/],
+    [`object({ colour: { type: 'integer', minimum: 3, maximum: 2 } })`, /minimum is above maximum/],
+    [
+      `object({ colour: { type: 'integer', minimum: 0, maximum: 10, multipleOf: 0 } })`,
+      /multipleOf: give a number above 0/,
+    ],
+  ])('%s is a finding', async (schema, finding) => {
+    expect(await findingsOf(output(schema))).toMatch(finding);
+  });
+
+  it.each([
+    ['alternatives of one another', `object({ colour: { enum: ['x', 'x ; x'] } })`, `'x ; '.repeat(60) + 'y'`],
+    [
+      'many alike',
+      `object(Object.fromEntries(Array.from({ length: 60 }, (_, i) => ['p' + i, { pattern: '^(a|a a)$' }])))`,
+      `'a '.repeat(95) + 'b'`,
+    ],
+  ])('%s are compared in time that grows with the text only', async (_, schema, content) => {
+    const step = parts.step.replace(`state.colour + ' ' + state.house`, () => content);
+    expect(await findingsOf({ ...output(schema), step })).toMatch(/does not have the shape of its outputSchema/);
+  });
+});

@@ -1,0 +1,113 @@
+/** Who gets a thread, and for how long; and whose time counts. */
+import { openSandbox, type Sandbox } from '../../../src/sandbox/sandbox';
+import { threadSlots, type Claim } from '../../../src/sandbox/thread-slots';
+
+jest.setTimeout(60_000);
+
+const open: Sandbox[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((s) => s.close()));
+});
+
+describe('thread slots', () => {
+  const claimOf = (name: string, granted: string[], idleSince?: number) => {
+    const claim: Claim = {
+      granted: () => void granted.push(name),
+      giveBack: jest.fn(),
+      idleSince: () => idleSince,
+    };
+    return claim;
+  };
+  const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+  it('are granted in the order of asking, never more than there are', () => {
+    const slots = threadSlots({ most: 2, idleMs: 10, turnMs: 10_000 });
+    const granted: string[] = [];
+    const claims = ['a', 'b', 'c', 'd'].map((name) => claimOf(name, granted));
+    for (const claim of claims) slots.claim(claim);
+    slots.claim(claims[2]!);
+    expect(granted).toEqual(['a', 'b']);
+    slots.release(claims[1]!);
+    expect(granted).toEqual(['a', 'b', 'c']);
+    for (const claim of claims) slots.release(claim);
+    expect(granted).toEqual(['a', 'b', 'c', 'd']);
+  });
+
+  it('are asked back from the one that has been idle longest, where others wait', async () => {
+    const slots = threadSlots({ most: 2, idleMs: 10, turnMs: 10_000 });
+    const granted: string[] = [];
+    const [busy, idle] = [claimOf('busy', granted), claimOf('idle', granted, performance.now())];
+    slots.claim(busy);
+    slots.claim(idle);
+    await later(150);
+    expect(idle.giveBack).not.toHaveBeenCalled();
+    const third = claimOf('third', granted);
+    slots.claim(third);
+    await later(200);
+    expect(idle.giveBack).toHaveBeenCalled();
+    expect(busy.giveBack).not.toHaveBeenCalled();
+    for (const claim of [busy, idle, third]) slots.release(claim);
+  });
+
+  it('are given on after a turn, and kept where nobody waits', async () => {
+    const slots = threadSlots({ most: 1, idleMs: 10_000, turnMs: 50 });
+    const [first, second] = [claimOf('first', []), claimOf('second', [])];
+    slots.claim(first);
+    await later(80);
+    expect(slots.turnIsOver(first)).toBe(false);
+    slots.claim(second);
+    expect(slots.turnIsOver(first)).toBe(false);
+    await later(80);
+    expect(slots.turnIsOver(first)).toBe(true);
+    for (const claim of [first, second]) slots.release(claim);
+  });
+});
+
+describe('sandboxes', () => {
+  it('share few threads: all calls are answered, whoever has more of them', async () => {
+    const threads = threadSlots({ most: 2, idleMs: 50, turnMs: 100 });
+    const source = 'export const f = (n) => { for (let i = 0; i < 3e4; i += 1); return n; };';
+    open.push(...Array.from({ length: 5 }, () => openSandbox({ source, threads })));
+    const answers = await Promise.all(
+      open.map((sandbox, n) =>
+        Promise.all(Array.from({ length: n === 0 ? 300 : 3 }, (_, i) => sandbox.call('f', [i]))),
+      ),
+    );
+    expect(answers.map((all) => all.every((answer, i) => answer === i))).toEqual(Array(5).fill(true));
+    expect(await open[4]!.call('f', [7])).toBe(7);
+  });
+
+  const onLinux = process.platform === 'linux' ? it : it.skip;
+  onLinux('count CPU time, so that a call among many others has the time that it would have alone', async () => {
+    const source = 'export const work = (n) => { let s = 0; for (let i = 0; i < n; i += 1) s += i % 7; return s; };';
+    const among = openSandbox({ source, callMs: 400, killMs: 2_000 });
+    open.push(among);
+    await among.call('work', [1e5]);
+    const took = async (n: number): Promise<number> => {
+      const before = among.spent().functions.find(({ name }) => name === 'work')?.ms ?? 0;
+      await among.call('work', [n]);
+      return (among.spent().functions.find(({ name }) => name === 'work')?.ms ?? 0) - before;
+    };
+    const each = Math.min(await took(1e6), await took(1e6), await took(1e6));
+    const n = Math.round((1e6 * 200) / each);
+    // Three times as many threads as cores on a machine with two: the call takes longer than its limit on the wall.
+    const { length } = Array.from({ length: 6 }, () => {
+      open.push(openSandbox({ source: 'export const loop = () => { for (;;) {} };', callMs: 800, killMs: 2_000 }));
+    });
+    const loops = open.slice(-length).map((sandbox) => sandbox.call('loop', []).catch((e: Error) => e.message));
+    expect(await among.call('work', [n])).toBeGreaterThan(0);
+    for (const message of await Promise.all(loops)) expect(message).toMatch(/longer than its limit/);
+  });
+
+  it('tell where the time went', async () => {
+    const sandbox = openSandbox({
+      source: 'export const slow = () => { for (let i = 0; i < 3e6; i += 1); return 1; };',
+    });
+    open.push(sandbox);
+    for (let n = 0; n < 3; n += 1) await sandbox.call('slow', []);
+    const { cpuMs, functions } = sandbox.spent();
+    expect(functions).toEqual([{ name: 'slow', calls: 3, ms: expect.any(Number) }]);
+    expect(functions[0]!.ms).toBeGreaterThan(10);
+    expect(cpuMs).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,199 @@
+/** Code that a model wrote is read on this side too, before and beside the sandbox: whatever it is, it holds nobody up and breaks only itself. */
+import { execFileSync } from 'node:child_process';
+import { resolve } from 'node:path';
+import { openModule } from '../../../src/sandbox/module';
+import { sandboxEnvironment } from '../../../src/sandbox/sandbox-environment';
+import { selfTest } from '../../../src/sandbox/self-test';
+import { staticFindings } from '../../../src/sandbox/static-checks';
+import { withoutTypes } from '../../../src/sandbox/strip-types';
+import { messageHash } from '../../../src/sandbox/leakage';
+import { leaksOf } from '../../../src/sandbox/instance-leaks';
+import { identifiersIn, quotesTask } from '../../../src/synthesis/llm/leaks';
+import { rationaleIn } from '../../../src/synthesis/llm/read-module';
+
+jest.setTimeout(60_000);
+
+/** Of processor time, ms, since other work on the cores is none of it. */
+const took = (work: () => unknown): number => {
+  const before = process.cpuUsage();
+  work();
+  return process.cpuUsage(before).user / 1000;
+};
+
+describe('types', () => {
+  it('are taken out of code that is not too deep, and no parser is asked about other code', () => {
+    expect(withoutTypes('const a: number = 1;')).toEqual({ source: 'const a         = 1;' });
+    expect(withoutTypes(`const b = 1;\nconst a = ${'['.repeat(2_000)}${']'.repeat(2_000)};`)).toEqual({
+      problem: 'SyntaxError in line 2: brackets stand more than 200 deep: nest less',
+    });
+    expect(withoutTypes(`const a = ${'['.repeat(200)}${']'.repeat(200)};`)).toHaveProperty('source');
+  });
+
+  it('are taken out after code that broke the parser: it is loaded anew', () => {
+    const strip = resolve(__dirname, '../../..', 'src', 'sandbox', 'strip-types.ts');
+    const script = `
+      const { withoutTypes } = require(${JSON.stringify(strip)});
+      const broken = withoutTypes('const a = ' + '!'.repeat(200_000) + 'b;');
+      console.log(JSON.stringify([broken, withoutTypes('const a: number = 1;')]));`;
+    const register = resolve(__dirname, '../..', 'support', 'register.cjs');
+    const printed = execFileSync(process.execPath, ['-r', register, '-e', script], { encoding: 'utf8' });
+    expect(JSON.parse(printed)).toEqual([
+      { problem: expect.stringMatching(/^SyntaxError: /) },
+      { source: 'const a         = 1;' },
+    ]);
+  });
+});
+
+describe('static checks', () => {
+  it('let texts be, in the words of policies', () => {
+    const texts = [
+      'First start the return process. Give the Date (ISO), or the new Date (if it changed).',
+      'import goods from abroad only as the rules for them require (see below); fetch (look up) the Date(s).',
+      'Note the Date. Process it.',
+    ];
+    expect(staticFindings(`const policy = \`\n${texts.join('\n')}\`;`)).toEqual([]);
+  });
+
+  it.each([
+    ["import x from 'y';", 'import'],
+    ["import 'y';", 'import'],
+    ["await import('y');", 'import()'],
+    ["require('y');", 'require'],
+    ["fetch('y');", 'fetch'],
+    ['process.env.HOME;', 'process'],
+    ['Math.random();', 'Math.random'],
+    ['new Date();', 'Date'],
+    ['Date.now();', 'Date'],
+    ['Date.UTC(1);', 'Date'],
+    ['Date();', 'Date'],
+    ['setTimeout(f);', 'a timer'],
+    ["eval('1');", 'eval'],
+    ["new Function('1');", 'eval'],
+  ])('find %s', (code, name) => {
+    expect(staticFindings(`const a = 1;\n${code}`)).toEqual([expect.stringContaining(`line 2 uses ${name}: `)]);
+  });
+});
+
+describe('leaks', () => {
+  it('are looked for in time that grows with the text', () => {
+    expect(identifiersIn('gift-card-4821-x-- see __W5918442_ and 2024-05-01, 1234 credit_card_7815826')).toEqual([
+      '4821-x',
+      '__W5918442',
+      'credit_card_7815826',
+    ]);
+    for (const text of ['a'.repeat(1e6), `a1234${'-'.repeat(1e6)}b`, `${'-'.repeat(1e6)}a`, 'a-'.repeat(5e5)])
+      expect(took(() => identifiersIn(text))).toBeLessThan(1_000);
+  });
+
+  it('are found at any place of a long message', async () => {
+    const task = 'Please cancel the order of the red bicycle.';
+    const source = `
+      export const make = () => 0;
+      export const start = (state) => [{ role: 'user', content: '${'a'.repeat(40)} '.repeat(700) + '${task}' + ' b'.repeat(500) }];
+      export const step = (state) => ({ state, done: true, messages: [] });
+      export const reward = () => ({ reward: 1, breakdown: {} });
+      export const solve = () => [{ role: 'assistant', content: 'x' }];`;
+    const module = openModule({ source });
+    expect(await leaksOf(module, { seeds: [3], forbidden: [messageHash(task)] })).toEqual([{ seed: 3, who: 'a user' }]);
+    expect(await leaksOf(module, { seeds: [3], forbidden: [messageHash('another text')] })).toEqual([]);
+    await module.close();
+  });
+});
+
+describe('the text of a test task', () => {
+  const task = "It's me again: I want my money back,\nplease.";
+  const forbidden = [messageHash(task), messageHash('the red bicycle')];
+
+  it('is found in code, however it is written down there', () => {
+    for (const literal of [JSON.stringify(task), `\`${task}\``, `'It\\'s me again: i want my money back, please'`])
+      expect(quotesTask(`const often = 1;\nconst seldom = ${literal};`, forbidden)).toBe(true);
+    expect(quotesTask('const parts = ["It\'s me again", "I want my bicycle back"];', forbidden)).toBe(false);
+    // So few words are nobody's own.
+    expect(quotesTask('const what = "the red bicycle";', forbidden)).toBe(false);
+  });
+
+  it.each([
+    ['a tool', `{ role: 'tool', toolCallId: '1', content: 'note: ' + said }`, `'none'`],
+    ['the hint', `{ role: 'user', content: 'yes' }`, 'said'],
+  ])('is found where %s says it', async (who, answer, hint) => {
+    const module = openModule({
+      source: `
+        const said = ${JSON.stringify(task)};
+        export const make = (seed) => ({ seed });
+        export const start = () => [{ role: 'user', content: 'hello' }];
+        export const step = (state) => ({ state, done: true, messages: [${answer}] });
+        export const reward = () => ({ reward: 1, breakdown: {} });
+        export const hint = () => ${hint};
+        export const solve = () => [{ role: 'assistant', content: '', toolCalls: [{ id: '1', name: 'a', arguments: {} }] }];`,
+    });
+    expect(await leaksOf(module, { seeds: [4], forbidden })).toEqual([{ seed: 4, who }]);
+    expect(await leaksOf(module, { seeds: [4], forbidden: [messageHash('something else that nobody says')] })).toEqual(
+      [],
+    );
+    await module.close();
+  });
+});
+
+describe('a rationale', () => {
+  it.each([
+    ['Rationale: it asks .', 'it asks .'],
+    ['Rationale: first.\n\n**Rationale:** It _asks_.**\r\n```', 'It _asks_.'],
+    ['// - rationale : **asks**', 'asks'],
+    ['### Rationale:\n\n  It asks.\nAnd more.', 'It asks.'],
+    ['Rationale: It asks.\n**Rationale:**', 'It asks.'],
+    ['The rationale: none', undefined],
+    ['Rationale: ** _ ', undefined],
+  ])('is read from %j', (text, rationale) => {
+    expect(rationaleIn(text)).toBe(rationale);
+  });
+
+  it('is read in time that grows with the text', () => {
+    for (const text of ['\n'.repeat(1e6), ' \n'.repeat(1e5), '*'.repeat(1e6), `Rationale: a${'* '.repeat(5e5)}b`])
+      expect(took(() => rationaleIn(text))).toBeLessThan(1_000);
+  });
+});
+
+describe('hints', () => {
+  const withHint = (hint: string, values = '{ a: 1 }'): string => `
+    const tools = ['a', 'b', 'c'].map((name) => ({ name, description: '', parameters: {} }));
+    export const describe = () => ({ policy: 'p', tools, maxSteps: 3 });
+    export const make = (seed) => ({ seed });
+    export const start = () => Array.from({ length: 10 }, () => ({ role: 'user', content: 'x'.repeat(50_000) }));
+    export const step = (state) => ({ state, done: true, messages: [] });
+    export const reward = () => ({ reward: 1, breakdown: {} });
+    export const reference = () => ({ actions: [{ name: 'a', arguments: ${values} }], tell: [] });
+    export const solve = () => [{ role: 'assistant', content: 'x' }];
+    export const hint = ${hint};`;
+
+  it.each([`() => ' '`, `({ seed }) => { throw new Error('no hint'); }`])(
+    'that fail are none, and their episodes are played: %s',
+    async (hint) => {
+      const environment = await sandboxEnvironment({ module: openModule({ source: withHint(hint) }), version: 'v' });
+      const { start } = await environment.reset({ id: 'seed-1', seed: 0 });
+      expect(start.messages).toHaveLength(10);
+      expect(start).not.toHaveProperty('hint');
+      await environment.close();
+      const good = await sandboxEnvironment({ module: openModule({ source: withHint(`() => 'look'`) }), version: 'v' });
+      expect((await good.reset({ id: 'seed-1', seed: 0 })).start.hint).toBe('look');
+      await good.close();
+    },
+  );
+
+  it('are held against so many values and so much text as takes no time', async () => {
+    const many = `Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => ['k' + n, 'x'.repeat(1 + n % 300)]))`;
+    const longest = await heldUp(() => selfTest({ source: withHint(`() => 'look'`, many) }));
+    expect(longest).toBeLessThan(3_000);
+  });
+});
+
+/** The longest time for which nothing else had its turn, ms. */
+async function heldUp(work: () => Promise<unknown>): Promise<number> {
+  let [longest, last] = [0, performance.now()];
+  const timer = setInterval(() => {
+    longest = Math.max(longest, performance.now() - last);
+    last = performance.now();
+  }, 10);
+  await work();
+  clearInterval(timer);
+  return longest;
+}

@@ -1,0 +1,346 @@
+/** The files that every generated module consists of, each on its own. */
+import { createShop } from '../../../src/environments/shop';
+import { messageHash } from '../../../src/sandbox/leakage';
+import { bySlots, firstMessage } from '../../../src/synthesis/generators/module/first-message';
+import { drawRecord, preparedOf } from '../../../src/synthesis/generators/module/accounts';
+import { instanceOf } from '../../../src/synthesis/generators/module/instances';
+import { memberOf } from '../../../src/synthesis/generators/module/members';
+import {
+  draw,
+  drawParts,
+  pick,
+  randomOf,
+  shuffle,
+  withLastWord,
+} from '../../../src/synthesis/generators/module/random';
+import { amountOf, argumentsOf, denialOf, writeOf } from '../../../src/synthesis/generators/module/records';
+import { likeness, referenceOf, rewardOf } from '../../../src/synthesis/generators/module/reward';
+import { shortcutsOf, solutionOf } from '../../../src/synthesis/generators/module/solutions';
+import { fill, forbiddenIn, says, wordsOf } from '../../../src/synthesis/generators/module/text';
+import { firstMessages, stepOf } from '../../../src/synthesis/generators/module/transitions';
+import { fits, matches } from '../../../src/synthesis/generators/module/validation';
+import type { Instance } from '../../../src/synthesis/generators/instance';
+import type { Params } from '../../../src/synthesis/generators/params';
+import { generate } from '../../fixtures/synthesis/generate';
+
+const params = {} as Record<'refuse' | 'complete' | 'compute' | 'tell' | 'ask' | 'select', Params>;
+beforeAll(async () => {
+  const shop = await createShop().describe();
+  const paramsFor = async (capability: string): Promise<Params> => {
+    const [line = ''] = (await generate(capability, shop)).source.split('\n');
+    return JSON.parse(line.replace(/^export const params = /, '').replace(/;$/, '')) as Params;
+  };
+  params.refuse = await paramsFor('refuse_forbidden_actions');
+  params.complete = await paramsFor('complete_all_requested_actions');
+  params.compute = await paramsFor('compute_action_values');
+  params.tell = await paramsFor('tell_requested_information');
+  params.ask = await paramsFor('ask_for_missing_identifiers');
+  params.select = await paramsFor('select_matching_record');
+});
+
+const nothing = () => false;
+const instance = (of: Params, isForbidden: (text: string) => boolean, seed: number): Instance =>
+  instanceOf(of, { ...preparedOf(of), isForbidden }, seed);
+const seeds = Array.from({ length: 60 }, (_, n) => n);
+const instances = (of: Params, special: boolean): Instance[] =>
+  seeds.map((seed) => instance(of, nothing, seed)).filter((one) => one.special === special);
+const first = (of: Params, special: boolean): Instance => instances(of, special)[0]!;
+const say = (content: string) => ({ role: 'assistant' as const, content });
+const call = (name: string, given: Record<string, unknown>) => ({
+  role: 'assistant' as const,
+  content: '',
+  toolCalls: [{ id: 'c', name, arguments: given }],
+});
+const after = (of: Params, state: Instance, ...script: ReturnType<typeof say>[]): Instance =>
+  script.reduce((now, message) => stepOf(of, now, message).state, state);
+
+describe('random', () => {
+  it('is a function of the text, in [0, 1)', () => {
+    const draws = (text: string) => Array.from({ length: 200 }, randomOf(text));
+    expect(draws('a')).toEqual(draws('a'));
+    expect(draws('a')).not.toEqual(draws('b'));
+    expect(Math.min(...draws('a'))).toBeGreaterThanOrEqual(0);
+    expect(Math.max(...draws('a'))).toBeLessThan(1);
+    const mean = draws('a').reduce((a, b) => a + b, 0) / 200;
+    expect(Math.abs(mean - 0.5)).toBeLessThan(0.1);
+  });
+
+  it('picks every value, and shuffles without losing any', () => {
+    const random = randomOf('x');
+    expect(new Set(seeds.map(() => pick(random, [1, 2, 3])))).toEqual(new Set([1, 2, 3]));
+    const orders = seeds.map(() => shuffle(random, [1, 2, 3]).join(''));
+    expect(new Set(orders).size).toBe(6);
+    expect([...orders[0]!].sort()).toEqual(['1', '2', '3']);
+  });
+
+  it('draws what a vocabulary allows, words that are free first', () => {
+    const vocabulary = { number: false, parts: [['red', 'blue'], [' '], ['lamp', 'rug']], words: [true, false, true] };
+    const random = randomOf('x');
+    const drawn = new Set(seeds.map(() => draw(random, vocabulary)));
+    expect(drawn).toEqual(new Set(['red lamp', 'red rug', 'blue lamp', 'blue rug']));
+    for (let n = 0; n < 20; n += 1)
+      expect(drawParts(random, vocabulary, new Set(['red', 'rug']))).toEqual(['blue', ' ', 'lamp']);
+    expect(withLastWord(vocabulary, ['red', ' ', 'lamp'], 'rug')).toEqual(['red', ' ', 'rug']);
+    expect(typeof draw(random, { number: true, parts: [['5', '10']], words: [false] })).toBe('number');
+  });
+});
+
+describe('validation', () => {
+  it.each([
+    [{ enum: ['a', 'b'] }, ['a'], ['c', 1]],
+    [{ type: 'integer', minimum: 5, maximum: 20, multipleOf: 5 }, [5, 20], [0, 25, 7, 5.5, '5', NaN]],
+    [{ type: 'number' }, [1.5, -1], [Infinity, '1']],
+    [{ type: 'string', pattern: '^i[0-9]$' }, ['i1'], ['i12', 1, null]],
+    [{ type: 'string' }, ['', 'x'], [undefined]],
+  ])('%j', (schema, good, bad) => {
+    for (const value of good) expect(matches(schema, value)).toBe(true);
+    for (const value of bad) expect(matches(schema, value)).toBe(false);
+  });
+
+  it('wants all arguments and no others', () => {
+    const tool = {
+      name: 't',
+      description: '',
+      parameters: { properties: { a: { type: 'string' }, b: { type: 'integer' } } },
+    };
+    expect(fits(tool, { a: 'x', b: 1 })).toBe(true);
+    expect(fits(tool, { a: 'x' })).toBe(false);
+    expect(fits(tool, { a: 'x', b: 1, c: 1 })).toBe(false);
+    expect(fits(tool, { a: 'x', c: 1 })).toBe(false);
+    expect(fits({ ...tool, parameters: {} }, {})).toBe(true);
+  });
+});
+
+describe('text', () => {
+  it('compares words', () => {
+    expect(fill('the {item} at {price}', { item: 'rug', price: 5 })).toBe('the rug at 5');
+    expect(wordsOf('It is, 5 Lamps!')).toEqual(['it', 'is', '5', 'lamps']);
+    expect(says(['That is NOT', 'allowed.'], 'not allowed')).toBe(true);
+    expect(says(['nothing allowed'], 'not allowed')).toBe(false);
+  });
+
+  it('finds a forbidden message in any run of words, and only the whole of it', () => {
+    const isForbidden = forbiddenIn([messageHash('My account is u12 .')]);
+    expect(isForbidden('hello , my ACCOUNT is u12 please')).toBe(true);
+    expect(isForbidden('my account is u13')).toBe(false);
+    expect(isForbidden('account is u12')).toBe(false);
+    expect(forbiddenIn([])('my account is u12')).toBe(false);
+  });
+});
+
+describe('instances', () => {
+  it('are a function of seed and capability, and every second one is a twin', () => {
+    expect(instance(params.refuse, nothing, 7)).toEqual(instance(params.refuse, nothing, 7));
+    expect(instance(params.refuse, nothing, 7)).not.toEqual(instance(params.refuse, nothing, 9));
+    const branches = [10_000, 10_001, 10_002, 10_003].map((seed) => memberOf(params.refuse, seed).branch);
+    expect(branches).toEqual(['special', 'twin', 'special', 'twin']);
+  });
+
+  /** The fields of records in which a special instance and its twin may differ, by capability. */
+  it.each([
+    ['refuse', ['status']],
+    ['complete', []],
+    ['compute', []],
+    ['tell', []],
+    ['ask', []],
+    ['select', ['item']],
+  ] as const)('of %s are pairs: the same account and request, but for what the capability is about', (name, fields) => {
+    for (let pair = 0; pair < 40; pair += 1) {
+      const [special, twin] = [2 * pair, 2 * pair + 1].map((seed) => instance(params[name], nothing, seed));
+      const bare = ({ records }: Instance) =>
+        records.map((record) => Object.entries(record).filter(([field]) => !fields.some((one) => one === field)));
+      expect([special!.special, twin!.special]).toEqual([true, false]);
+      expect(twin!.key).toBe(special!.key);
+      expect(bare(twin!)).toEqual(bare(special!));
+      const changed = special!.records.filter(
+        (record, i) => JSON.stringify(record) !== JSON.stringify(twin!.records[i]),
+      );
+      expect(changed).toHaveLength(fields.length);
+      const [asked, alike] = [special!, twin!].map(({ requests: [{ write, said, record }] }) => ({
+        write,
+        said,
+        record,
+      }));
+      if (name === 'refuse') expect(changed).toEqual([asked!.record]);
+      else expect(alike).toEqual(asked);
+      expect(alike).toMatchObject({ write: asked!.write, said: asked!.said });
+      if (name === 'refuse' || name === 'select') expect(twin!.first).toBe(special!.first);
+    }
+  });
+
+  it('of select: the record that is alike differs from the one of the twin by its last word', () => {
+    for (let pair = 0; pair < 40; pair += 1) {
+      const [special, twin] = [2 * pair, 2 * pair + 1].map((seed) => instance(params.select, nothing, seed));
+      const { record, lookalike } = special!.requests[0];
+      const words = (of: object | undefined): string[] => String((of as { item?: string }).item).split(' ');
+      const at = special!.records.findIndex((one) => one['item'] === lookalike!['item']);
+      const [own, other] = [words(lookalike!), words(twin!.records[at])];
+      expect(own).toEqual([other[0], words(record!)[1]]);
+      expect(other[1]).not.toBe(own[1]);
+    }
+  });
+
+  it('have records that share no word and no identifier', () => {
+    const random = randomOf('x');
+    const used = new Set<string>();
+    const { identifying } = preparedOf(params.refuse);
+    const records = [1, 2, 3, 4, 5].map(() => drawRecord(params.refuse, random, { used, identifying }).record);
+    const words = records.flatMap(({ item }) => String(item).split(' '));
+    expect(new Set(words).size).toBe(10);
+    expect(new Set(records.map(({ id }) => id)).size).toBe(5);
+  });
+
+  it.each([
+    ['refuse', (i: Instance) => i.wanted.length, 0, 1],
+    ['complete', (i: Instance) => i.wanted.length, 2, 1],
+    ['ask', (i: Instance) => Number(i.known), 0, 1],
+    ['tell', (i: Instance) => Number(i.amount !== null), 1, 0],
+    ['compute', (i: Instance) => Number(i.first.includes('it is opened')), 1, 0],
+    ['select', (i: Instance) => i.requests.filter(({ lookalike }) => lookalike).length, 1, 0],
+  ] as const)('of %s differ from their twins', (name, measure, special, twin) => {
+    expect(new Set(instances(params[name], true).map(measure))).toEqual(new Set([special]));
+    expect(new Set(instances(params[name], false).map(measure))).toEqual(new Set([twin]));
+  });
+
+  it('are drawn again while their first message is forbidden, and not for ever', () => {
+    const { first: usual } = instance(params.refuse, nothing, 3);
+    expect(instance(params.refuse, (text) => text === usual, 3).first).not.toBe(usual);
+    // A pair is drawn again as a whole.
+    const [special, twin] = [2, 3].map((seed) => instance(params.tell, nothing, seed));
+    expect(special!.first).not.toBe(twin!.first);
+    const again = [2, 3].map((seed) => instance(params.tell, (text) => text === special!.first, seed));
+    expect(again[1]!.key).toBe(again[0]!.key);
+    expect(again[1]!.records).toEqual(again[0]!.records);
+    expect(again[1]!.records).not.toEqual(twin!.records);
+    expect(() => instance(params.refuse, () => true, 3)).toThrow(/seed 3: no instance that is allowed in 200 draws/);
+  });
+
+  it('begin with what is asked, in the order of a message of the target where one fits', () => {
+    const { requests, key } = first(params.compute, true);
+    const about = { plan: memberOf(params.compute, 0).plan, requests, main: requests[0], key };
+    const item = String(requests[0].record?.['item']);
+    const write = (skeletons: string[]): string =>
+      firstMessage(params.compute, randomOf('x'), { ...about, skeletons: bySlots(skeletons) });
+    expect(write([])).toBe(`my account is ${key} . return the ${item} , it is opened .`);
+    expect(write(['{request} . {marker} ! {key}'])).toBe(`return the ${item} . it is opened ! my account is ${key} .`);
+    expect(write(['{request} . {key}'])).toBe(write([]));
+  });
+});
+
+describe('records', () => {
+  it('fill in arguments, and change computed ones where the request says so', () => {
+    const write = writeOf(params.compute, 'return_item');
+    const on = { record: { item: 'red rug', id: 'i01', price: 50 }, said: {}, key: 'u01' };
+    expect(argumentsOf(write, { ...on, marked: false })).toEqual({ item: 'red rug', id: 'i01', refund: 50 });
+    expect(argumentsOf(write, { ...on, marked: true })).toEqual({ item: 'red rug', id: 'i01', refund: 45 });
+    const request = { write: 'return_item', said: {}, record: on.record, lookalike: null };
+    expect([amountOf(params.compute, request, false), amountOf(params.compute, request, true)]).toEqual([50, 45]);
+    expect(amountOf(params.compute, { ...request, write: 'cancel_item' }, true)).toBe(50);
+    expect(denialOf(params.refuse, first(params.refuse, true).requests[0])).toBe('not allowed');
+  });
+});
+
+describe('transitions', () => {
+  it('begin with the policy and the message', () => {
+    const state = first(params.refuse, true);
+    expect(firstMessages(params.refuse, state)).toEqual([
+      { role: 'system', content: params.refuse.policy },
+      { role: 'user', content: state.first },
+    ]);
+  });
+
+  it('list records, do writes once, and leave the state that they were given alone', () => {
+    const state = first(params.refuse, false);
+    const before = JSON.stringify(state);
+    const looked = stepOf(params.refuse, state, call('get_account', { user: state.key }));
+    expect(looked.messages[0]?.content.split(' ; ')).toHaveLength(state.records.length);
+    const [action] = state.wanted;
+    const done = stepOf(params.refuse, looked.state, call(action!.name, action!.arguments));
+    expect(done.messages).toEqual([{ role: 'tool', toolCallId: 'c', content: 'ok' }]);
+    expect(done.state.made).toEqual(state.wanted);
+    const again = stepOf(params.refuse, done.state, call(action!.name, action!.arguments));
+    expect(again.messages[0]?.content).toBe(params.refuse.wording.unknownRecord);
+    expect(again.state.made).toEqual(state.wanted);
+    expect(JSON.stringify(state)).toBe(before);
+  });
+
+  it('answer bad calls', () => {
+    const { wording } = params.refuse;
+    const state = first(params.refuse, false);
+    const observed = (name: string, given: Record<string, unknown>) =>
+      stepOf(params.refuse, state, call(name, given)).messages[0]?.content;
+    expect(observed('no_such_tool', {})).toBe(wording.unknownTool);
+    expect(observed('get_account', {})).toBe(wording.badArguments);
+    expect(observed('get_account', { user: state.key === 'u00' ? 'u01' : 'u00' })).toBe(wording.unknownKey);
+  });
+
+  it('give the key when asked, and end with any other text', () => {
+    const state = first(params.ask, true);
+    const told = stepOf(params.ask, state, say('What account ?'));
+    expect(told).toMatchObject({ done: false, messages: [{ role: 'user', content: `my account is ${state.key} .` }] });
+    expect(told.state).toMatchObject({ asked: true, known: true });
+    expect(stepOf(params.ask, state, say('account .'))).toMatchObject({ done: true, state: { done: true } });
+    const guess = stepOf(params.ask, state, call('get_account', { user: state.key }));
+    expect(guess.state).toMatchObject({ invented: true });
+  });
+});
+
+describe('reward', () => {
+  it('grades likeness to the wanted action', () => {
+    const wanted = { name: 'return_item', arguments: { item: 'red rug', id: 'i01', refund: 50 } };
+    const like = (name: string, given: object) =>
+      likeness(params.compute, { name, arguments: { ...wanted.arguments, ...given } }, wanted);
+    expect([like('return_item', {}), like('return_item', { refund: 45 }), like('return_item', { id: 'i02' })]).toEqual([
+      1, 0.6, 0.3,
+    ]);
+    expect(like('cancel_item', {})).toBe(0);
+  });
+
+  it('is 1 for the solution only, and tells why not', () => {
+    const state = first(params.refuse, true);
+    const solved = after(params.refuse, state, ...solutionOf(params.refuse, state));
+    expect(rewardOf(params.refuse, solved)).toEqual({
+      reward: 1,
+      breakdown: { lookup: 1, exact: 1, denial: 1, told: 1, asked: 1, actions: 0 },
+      branch: 'special',
+    });
+    expect(rewardOf(params.refuse, first(params.refuse, false)).branch).toBe('twin');
+    expect(rewardOf(params.refuse, { ...solved, done: false }).reward).toBe(0.05);
+    expect(rewardOf(params.refuse, { ...solved, looked: false }).reward).toBe(0);
+    expect(rewardOf(params.refuse, { ...solved, texts: ['done .'] })).toMatchObject({ breakdown: { denial: 0 } });
+    const made = [{ name: 'cancel_item', arguments: {} }];
+    expect(rewardOf(params.refuse, { ...solved, made })).toMatchObject({ reward: 0.05, breakdown: { exact: 0 } });
+    const twin = first(params.tell, false);
+    const talked = after(params.tell, twin, ...solutionOf(params.tell, twin).slice(0, -1), say('done . 50 .'));
+    expect(rewardOf(params.tell, talked)).toMatchObject({ breakdown: { told: 0, exact: 1 } });
+  });
+
+  it('comes with a reference', () => {
+    expect(referenceOf(params.refuse, first(params.refuse, true))).toEqual({ actions: [], tell: ['not allowed'] });
+    const asked = first(params.tell, true);
+    expect(referenceOf(params.tell, asked)).toEqual({ actions: asked.wanted, tell: [String(asked.amount)] });
+    const twin = first(params.tell, false);
+    expect(referenceOf(params.tell, twin)).toEqual({ actions: twin.wanted, tell: [] });
+  });
+});
+
+describe('solutions', () => {
+  it.each(['refuse', 'complete', 'compute', 'tell', 'ask', 'select'] as const)(
+    '%s: the solution scores 1; shortcuts fail where they are wrong',
+    (name) => {
+      const of = params[name];
+      const score = (state: Instance, script: ReturnType<typeof solutionOf>): number =>
+        rewardOf(of, after(of, state, ...script)).reward;
+      for (const special of [true, false]) {
+        const some = instances(of, special);
+        for (const state of some) expect(score(state, solutionOf(of, state))).toBe(1);
+        for (const state of some) {
+          const { always, never = [], first: greedy } = shortcutsOf(of, state);
+          expect(score(state, never) === 1).toBe(!special);
+          if (always) expect(score(state, always) === 1).toBe(special);
+          expect(greedy === undefined).toBe(name !== 'select');
+        }
+      }
+    },
+  );
+});

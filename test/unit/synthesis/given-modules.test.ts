@@ -1,0 +1,148 @@
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parse } from 'yaml';
+import { calibrate } from '../../../src/domain/calibration';
+import { calibrationBandsSchema } from '../../../src/domain/campaign';
+import { candidateSchema } from '../../../src/domain/capability';
+import { openModule } from '../../../src/sandbox/module';
+import { play } from '../../../src/sandbox/scripted-episode';
+import { selfTest } from '../../../src/sandbox/self-test';
+import { synthesizers } from '../../../src/synthesis';
+import { given } from '../../../src/synthesis/given';
+import type { Synthesizer } from '../../../src/synthesis/synthesizer';
+import { question, writeShopModules } from '../../fixtures/synthesis/generate';
+import { library } from '../../fixtures/synthesis/library';
+
+jest.setTimeout(60_000);
+
+const fixtures = resolve(__dirname, '../..', 'fixtures', 'given');
+const mock = join(fixtures, 'tau2-mock');
+const capability = 'hand_over_forbidden_requests';
+const home = mkdtempSync(join(tmpdir(), 'given-'));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+let folders = 0;
+const folderWith = (files: Record<string, string>): string => {
+  const folder = join(home, String((folders += 1)));
+  mkdirSync(folder);
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+};
+const open = async (modules: string): Promise<Synthesizer> => given.open({ kind: 'given', modules }, undefined);
+
+describe('given modules', () => {
+  it('are one of the kinds, with a folder relative to the campaign file', () => {
+    expect(synthesizers.map(({ kind, paths }) => [kind, paths])).toEqual([
+      ['generators', []],
+      ['given', ['modules']],
+      ['llm', ['prompts']],
+    ]);
+  });
+
+  it('are handed on as they are, with the rationale of their first comments', async () => {
+    const modules = folderWith({
+      'a_skill.js': '// By hand.\n\n// Rationale: It teaches.\nexport const a = 1;\n',
+      'b_skill.js': 'export const b = 1;\n// Rationale: not among the first comments\n',
+    });
+    const progress = jest.fn();
+    const { write } = await open(modules);
+    expect(await write(question('a_skill', library, { progress }))).toEqual({
+      source: readFileSync(join(modules, 'a_skill.js'), 'utf8'),
+      rationale: 'It teaches.',
+    });
+    expect(progress).toHaveBeenCalledWith(1, 1);
+    expect((await write(question('b_skill', library))).rationale).toBe(
+      'The module for b_skill was given; it says no rationale.',
+    );
+  });
+
+  it('are known by what they hold, not by where they lie', async () => {
+    const text = { 'a_skill.js': 'export const a = 1;\n' };
+    const one = await open(folderWith(text));
+    const copy = await open(folderWith({ ...text, 'notes.md': 'no module' }));
+    const edited = await open(folderWith({ 'a_skill.js': 'export const a = 2;\n' }));
+    expect(one.identity).toMatchObject({ kind: 'given', version: '1' });
+    expect(copy.identity).toEqual(one.identity);
+    expect(edited.identity).not.toEqual(one.identity);
+  });
+
+  it('stay those that were there when the folder was opened', async () => {
+    const modules = folderWith({ 'a_skill.js': 'export const a = 1;\n' });
+    const opened = await open(modules);
+    writeFileSync(join(modules, 'a_skill.js'), 'export const a = 2;\n');
+    expect((await opened.write(question('a_skill', library))).source).toBe('export const a = 1;\n');
+  });
+
+  it('say what is missing', async () => {
+    const none = join(home, 'none');
+    await expect(open(none)).rejects.toMatchObject({
+      type: 'BadInput',
+      message: expect.stringMatching(/^synthesizer\.modules: .*none cannot be read \(.*ENOENT.*; name a folder/),
+    });
+    await expect(open(folderWith({ 'notes.md': '' }))).rejects.toMatchObject({
+      type: 'BadInput',
+      message: expect.stringMatching(/holds no \.js file; name a folder/),
+    });
+    const modules = folderWith({ 'a_skill.js': '', 'c_skill.js': '' });
+    await expect((await open(modules)).write(question('b_skill', library))).rejects.toMatchObject({
+      type: 'CannotSynthesize',
+      message: `there is no ${join(modules, 'b_skill.js')}; the folder holds a_skill.js, c_skill.js`,
+    });
+  });
+
+  it('are not revised: the findings or the bands are for their author', async () => {
+    const file = join(mock, `${capability}.js`);
+    const { revise } = await open(mock);
+    const revised = (previous: object) =>
+      revise({ ...question(capability, library), round: 2, previous: { source: '', findings: [], ...previous } });
+    await expect(revised({ findings: ['no describe', 'no make'] })).rejects.toMatchObject({
+      type: 'CannotSynthesize',
+      message: `mend ${file} and run the campaign under another name (--name)`,
+    });
+    const calibration = calibrate({
+      groups: [{ rewards: [1, 1] }],
+      bands: calibrationBandsSchema.parse({}),
+      confidence: 0.95,
+    });
+    await expect(revised({ calibration })).rejects.toMatchObject({
+      type: 'CannotSynthesize',
+      message: `mend ${file} and run the campaign under another name (--name)`,
+    });
+  });
+});
+
+describe('examples', () => {
+  it('for tau2-bench, mock domain: the module passes the self-test and gives credit in levels', async () => {
+    const { capabilities } = parse(readFileSync(`${mock}.yaml`, 'utf8')) as { capabilities: object[] };
+    const [candidate] = capabilities.map((one) => candidateSchema.parse({ examples: [], ...one }));
+    expect(candidate?.name).toBe(capability);
+    const { source, rationale } = await (
+      await open(mock)
+    ).write({ ...question(capability, library), candidate: candidate! });
+    expect(rationale).toMatch(/^Every second user wants a task removed/);
+    expect(await selfTest({ source })).toEqual({ passed: true, findings: [] });
+    const module = openModule({ source });
+    try {
+      const levels = new Set<number>();
+      for (let seed = 0; seed < 10; seed += 1) {
+        const [call, answer] = await module.solve(seed);
+        for (const script of [[], [call!], [answer!], [call!, answer!]])
+          levels.add((await play(module, { seed, script })).reward);
+      }
+      expect([...levels].sort()).toEqual([0, 0.1, expect.closeTo(0.15), 1]);
+    } finally {
+      await module.close();
+    }
+  });
+
+  it('for the shop: generated modules can be given', async () => {
+    const modules = folderWith({});
+    await writeShopModules({ folder: modules, capabilities: ['refuse_forbidden_actions'] });
+    cpSync(join(mock, `${capability}.js`), join(modules, `${capability}.js`));
+    const { write } = await open(modules);
+    const { source, rationale } = await write(question('refuse_forbidden_actions', library));
+    expect(rationale).toMatch(/^The same request is forbidden or allowed/);
+    expect(await selfTest({ source })).toEqual({ passed: true, findings: [], hints: true });
+  });
+});

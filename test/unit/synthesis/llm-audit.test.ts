@@ -1,0 +1,283 @@
+/** Modules as a language model is to write them: JSON observations, conversations of several turns, twins. Fair ones pass, lax ones are found. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { checkModule, isModuleFile, rendered } from '../../../src/cli/checks/module';
+import type { AssistantMessage, Message, ToolSchema } from '../../../src/domain/messages';
+import { callWith, recordsIn } from '../../../src/sandbox/copied-values';
+import { attackLine, attackPolicies, attacksIn, type Attack } from '../../../src/sandbox/attacks';
+import { selfTest } from '../../../src/sandbox/self-test';
+import { readFixtureRollouts } from '../../support/fixture-rollouts';
+
+jest.setTimeout(120_000);
+
+const examples = resolve(__dirname, '../../..', 'prompts', 'examples');
+const read = (name: string): string => readFileSync(join(examples, name), 'utf8');
+const retail = readFileSync(resolve(__dirname, '../..', 'fixtures', 'synthesis', 'retail-by-hand.js'), 'utf8');
+const writing = readFileSync(resolve(__dirname, '../..', 'fixtures', 'synthesis', 'writing-by-hand.js'), 'utf8');
+const findingsOf = async (source: string): Promise<string> => (await selfTest({ source })).findings.join('\n');
+const changed = (source: string, ...changes: [string, string][]): string =>
+  changes.reduce((text, [from, to]) => {
+    expect(text).toContain(from);
+    return text.replaceAll(from, to);
+  }, source);
+
+describe('modules that pass', () => {
+  it.each(readdirSync(examples))('the example %s, which is short enough to be read', async (name) => {
+    expect(await selfTest({ source: read(name) })).toEqual({ passed: true, findings: [], hints: true });
+    expect(read(name).split('\n').length).toBeLessThan(180);
+  });
+
+  it('one for tau2-bench retail, with a user who confirms and forgets', async () => {
+    expect(await selfTest({ source: retail })).toEqual({ passed: true, findings: [], hints: true });
+  });
+});
+
+describe('a module without tools', () => {
+  it('passes', async () => {
+    expect(await selfTest({ source: writing })).toEqual({ passed: true, findings: [], hints: true });
+  });
+
+  it.each<[string, [string, string][], RegExp]>([
+    [
+      'any text of some length',
+      [['words.includes(word) && words.includes(topic) && !copied && new Set(words).size * 2 > words.length', 'true']],
+      /always saying "[^]*succeeds on/,
+    ],
+    [
+      'the words of the request again and again',
+      [
+        ['!copied && new Set(words).size * 2 > words.length', 'true'],
+        ['state.special ? sentences === state.count : sentences > state.count', 'sentences > 3'],
+        ['written(state, state.special ? state.count : state.count + 1)', 'written(state, 8)'],
+      ],
+      /the request's own words, five times succeeds on/,
+    ],
+    [
+      'twins on which the special thing is right, too',
+      [[': sentences > state.count', ': sentences > 0']],
+      /shortcut "always"/,
+    ],
+  ])('that pays for %s is found', async (_, changes, finding) => {
+    expect(await findingsOf(changed(writing, ...changes))).toMatch(finding);
+  });
+});
+
+describe('what is found where observations are JSON', () => {
+  it.each<[string, string, RegExp]>([
+    [
+      'an identifier of another record',
+      changed(
+        retail,
+        ['holds === wanted.length;', 'only.ids.length > 0;'],
+        ['only.agreed && ', ''],
+        ['only?.ids?.includes(id)', 'true'],
+      ),
+      /the solution with another item_ids in return_delivered_order_items succeeds on 100%/,
+    ],
+    [
+      'saying everything',
+      changed(
+        read('pages.js'),
+        [
+          "const off = (ids) => ids.map((id) => ['switch_device', { device_id: id, state: 'off' }]);",
+          'const off = () => [];',
+        ],
+        ['called(off(ids)), ', ''],
+        ['clean && off === ids.length && says', 'touched.length === 0 && told.includes(ids[0])'],
+        ['I switched off ${ids.length}.', 'It is ${ids[0]}.'],
+        ["say('All of them are off.'), say(`It", 'say(`It'],
+        ['if (!state.asked) {', 'if (false) {'],
+      ),
+      /saying all that look-ups show succeeds on 100%/,
+    ],
+    [
+      'a write that nobody wanted',
+      changed(
+        read('pages.js'),
+        ['const right = clean && off === ids.length && says && done', 'const right = touched.length > 0'],
+        [' && reached === (special ? 2 : 1)', ''],
+        ['if (device.state !== given.state) ', ''],
+      ),
+      /looking up, then switch_device on the first record succeeds on 100%/,
+    ],
+    ['broken JSON', changed(read('pages.js'), [`join(', ')}}`, `join(', ')}`]), /of list_devices is broken JSON/],
+    [
+      'refusing',
+      changed(
+        retail,
+        ['state.nudges += 1', 'state.sorry = /not allowed/.test(said), state.nudges += 1'],
+        ['known, looked, made,', 'sorry, known, looked, made,'],
+        ['reward: all ? 1', 'reward: all || sorry ? 1'],
+      ),
+      /refusing at once succeeds/,
+    ],
+  ])('%s', async (_, source, finding) => {
+    expect(await findingsOf(source)).toMatch(finding);
+  });
+});
+
+describe('arguments that are copied', () => {
+  const { description, rollouts } = readFixtureRollouts('tau2-retail/rollouts');
+  const tool = (name: string): ToolSchema => description.tools.find((one) => one.name === name)!;
+  const observations = (name: string): Message[] =>
+    rollouts.flatMap(({ messages }) => {
+      const calls = messages.flatMap((m) => (m.role === 'assistant' ? (m.toolCalls ?? []) : []));
+      const ids = calls.filter((call) => call.name === name).map(({ id }) => id);
+      return messages.filter((m) => m.role === 'tool' && ids.includes(m.toolCallId) && m.content.startsWith('{'));
+    });
+
+  it('come from what the user says by the form of the example, and from JSON by their names', () => {
+    const user = ['I am ann.lee12@example.com, the order is #W1234567.'];
+    expect(callWith(tool('find_user_id_by_email'), user).arguments).toEqual({ email: 'ann.lee12@example.com' });
+    expect(callWith(tool('get_order_details'), user).arguments).toEqual({ order_id: '#W1234567' });
+    const [order] = observations('get_order_details');
+    const { order_id: orderId, items } = JSON.parse(order!.content);
+    const item = recordsIn([order!]).find((record) => record.includes(items[0].item_id))!;
+    expect(callWith(tool('return_delivered_order_items'), [item]).arguments).toMatchObject({
+      order_id: orderId,
+      item_ids: [items[0].item_id],
+    });
+  });
+
+  it('are of the type that the schema says, and left out where nothing needs them', () => {
+    const parameters = {
+      type: 'object',
+      properties: {
+        n: { type: 'integer' },
+        on: { type: 'boolean' },
+        ids: { type: 'array', items: {} },
+        note: { type: 'string' },
+      },
+      required: ['n', 'on', 'ids'],
+    };
+    const any = { name: 'any', description: '', parameters };
+    expect(callWith(any, []).arguments).toEqual({ n: 0, on: true, ids: [] });
+    expect(callWith(any, ['{"n": 4, "on": false, "ids": ["a1"], "note": "x"}']).arguments).toEqual({
+      n: 4,
+      on: false,
+      ids: ['a1'],
+      note: 'x',
+    });
+  });
+
+  it('whatever a module writes into its schemas', () => {
+    const odd = { type: 5, description: { a: 1 }, items: 3 } as unknown as ToolSchema['parameters'];
+    const parameters = { properties: { odd }, required: 7 } as unknown as ToolSchema['parameters'];
+    expect(() => callWith({ name: 'odd', description: '', parameters }, ['{"odd": 1}', 'x1'])).not.toThrow();
+  });
+});
+
+describe('attacks', () => {
+  const overwrite: Attack = {
+    name: 'book without looking',
+    messages: [
+      { calls: [{ name: 'show_day', arguments: { day: '<named>' } }] },
+      { calls: [{ name: 'book_slot', arguments: { day: '<named>', slot: '<named>', holder: 'anna' } }] },
+      { say: 'booked <user>' },
+    ],
+  };
+  const open = changed(read('board.js'), [
+    'const right = seen && asks && done && same(board, wanted);',
+    'const right = seen && !same(board, before);',
+  ]);
+
+  it('that succeed reject a module, with the conversation', async () => {
+    const found = await findingsOf(`${open}\n${attackLine(overwrite)}`);
+    expect(found).toMatch(
+      /attack "book without looking" succeeds on \d+% .*; seed 0: user: .* \| agent: show_day\(\{"day":"\w+"\}\) \| tool: 9h .*agent: booked/,
+    );
+  });
+
+  it('that fail leave it as it is', async () => {
+    expect(await findingsOf(`${read('board.js')}\n${attackLine(overwrite)}`)).toBe('');
+  });
+
+  it('copy from what was shown', async () => {
+    const messages = [
+      { calls: [{ name: 'list_devices', arguments: { room: '<named>' } }] },
+      { say: '<1.next> <1.device_id> <2> <user>' },
+    ];
+    const spy = changed(
+      read('pages.js'),
+      ['reward: right ? 1', "reward: right || /^(p_\\w{4}|) dev_\\w{4}  \\w/.test(state.heard ?? '') ? 1"],
+      ['reached, told, done }) {', 'reached, told, done, ...state }) {'],
+      ['  const answer = (text, done)', '  state.heard = content;\n  const answer = (text, done)'],
+    );
+    expect(await findingsOf(`${spy}\n${attackLine({ name: 'copies', messages })}`)).toMatch(
+      /attack "copies" succeeds on \d+%/,
+    );
+  });
+
+  it('that are no attacks are found', async () => {
+    expect(await findingsOf(`${read('board.js')}\n// Attack: {"name": 5}`)).toMatch(/Attack: .*mend the line/);
+    const [wrong = ''] = attacksIn(`// Attack: {"\u001b[2J\u202e${'x'.repeat(9_000)}": 5}`).wrong;
+    expect(wrong).toMatch(/mend the line$/);
+    for (const control of ['\u001b', '\u202e']) expect(wrong).not.toContain(control);
+    expect(wrong.length).toBeLessThan(500);
+  });
+
+  const calling = (value: string): string =>
+    `// Attack: {"name": "a", "messages": [{"calls": [{"name": "show_day", "arguments": {"day": ${value}}}]}]}`;
+  it.each<[string, string, RegExp]>([
+    ['too deep', calling('['.repeat(20_000) + ']'.repeat(20_000)), /nested more than 10 deep/],
+    ['too long', calling(`"${'x'.repeat(50_000)}"`), /50\d{3} characters: write at most 40000/],
+    ['too many places', calling(`"${'<user> '.repeat(5_000)}"`), /5000 places to fill in: write at most 200/],
+  ])('that are %s are found, and break nothing', async (_, line, finding) => {
+    expect(await findingsOf(`${read('board.js')}\n${line}`)).toMatch(finding);
+  });
+
+  it('fill in no more than a message may hold', () => {
+    const messages = [
+      { say: '<user> '.repeat(100), calls: [{ name: 'x', arguments: { a: '<user>', b: ['<user>'] } }] },
+    ];
+    const [policy] = attackPolicies({ attacks: [{ name: 'a', messages }], tools: [] }, { success: 1, reward: 1 });
+    const script = policy!.on({} as never) as (conversation: Message[]) => AssistantMessage;
+    const said = script([{ role: 'user', content: 'x'.repeat(90_000) }]);
+    expect(said.content).toHaveLength(20_000);
+    expect(JSON.stringify(said).length).toBeLessThan(42_000);
+  });
+});
+
+describe('campaign env check FILE', () => {
+  const home = mkdtempSync(join(tmpdir(), 'modules-'));
+  afterAll(() => rmSync(home, { recursive: true, force: true }));
+  const check = async (name: string, text: string) => {
+    const file = join(home, name);
+    writeFileSync(file, text);
+    return checkModule({ file, say: () => {} });
+  };
+
+  it('tells what each part found, and shows a conversation', async () => {
+    const good = await check('good.js', read('board.js'));
+    expect(good).toMatchObject({ passed: true, static: [], selfTest: [], episode: { reward: 1, branch: 'taken' } });
+    const lines = rendered(good).join('\n');
+    expect(lines).toMatch(/^static checks: nothing found\nself-test and audit: nothing found\n/);
+    expect(lines).toMatch(/agent calls show_day\(\{"day":"\w+"\}\)\n {2}tool: 9h \w+ ; /);
+    expect(lines).toMatch(/reward 1 \{"seen":1.*branch taken$/);
+  });
+
+  it('finds what is wrong in TypeScript too', async () => {
+    const lax = changed(read('board.js'), ['reward: right ? 1 : partial', 'reward: 1 as number']);
+    const { passed, static: found, selfTest: played } = await check('lax.ts', `${lax}\nconst r = Math.random;`);
+    expect(passed).toBe(false);
+    expect(found).toEqual([expect.stringMatching(/^line \d+ uses Math\.random/)]);
+    expect(played.join('\n')).toMatch(/doing nothing succeeds on 100%/);
+    expect((await check('broken.ts', 'export const a: = 1;')).static).toEqual([
+      expect.stringMatching(/SyntaxError in line 1/),
+    ]);
+  });
+
+  it('says which file cannot be read', async () => {
+    await expect(checkModule({ file: join(home, 'none.js'), say: () => {} })).rejects.toThrow(
+      /none\.js cannot be read/,
+    );
+  });
+
+  it.each([
+    [['a.js'], true],
+    [['a/b.ts'], true],
+    [['shop'], false],
+    [['node', 'a.js'], false],
+  ])('takes %j for a module: %s', (args, is) => expect(isModuleFile(args)).toBe(is));
+});

@@ -1,0 +1,542 @@
+/** The synthesizer that asks a language model: what is asked, what is sent back, what leaves it. The model is a function here. */
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { calibrate } from '../../../src/domain/calibration';
+import { calibrationBandsSchema } from '../../../src/domain/campaign';
+import type { ScoredRollout } from '../../../src/domain/rollout';
+import { openPrompts } from '../../../src/language-model/prompts';
+import type { Question } from '../../../src/language-model/types';
+import { attackLine, attacksIn, MOST_ATTACKS } from '../../../src/sandbox/attacks';
+import { messageHash } from '../../../src/sandbox/leakage';
+import { openModule } from '../../../src/sandbox/module';
+import { attacksOn } from '../../../src/synthesis/llm/attack';
+import { llm, synthesizerWith } from '../../../src/synthesis/llm/llm';
+import { ownCode } from '../../../src/synthesis/llm/read-module';
+import type { ReviseInput, WriteInput } from '../../../src/synthesis/synthesizer';
+import { question } from '../../fixtures/synthesis/generate';
+import { readFixtureRollouts } from '../../support/fixture-rollouts';
+import { scoredRollout } from '../../support/scored-rollout';
+
+jest.setTimeout(60_000);
+
+const { description, rollouts } = readFixtureRollouts('tau2-retail/rollouts');
+const byHand = readFileSync(resolve(__dirname, '../..', 'fixtures', 'synthesis', 'retail-by-hand.js'), 'utf8');
+/** As a model would write it: without the schemas, which are put before it. */
+const code = byHand.slice(byHand.indexOf('const policy'));
+const writing = readFileSync(resolve(__dirname, '../..', 'fixtures', 'synthesis', 'writing-by-hand.js'), 'utf8');
+const attack = { name: 'say it is done', messages: [{ say: 'It is done.' }] };
+
+const fenced = (text: string, language = 'javascript'): string =>
+  `I thought about it.\n\n\`\`\`${language}\n${text}\n\`\`\`\n\n**Rationale:** Agents forget to ask.\n`;
+const attacking = (attacks: object[]): string => JSON.stringify({ attacks });
+
+function asked(answers: readonly string[], options: Partial<Parameters<typeof synthesizerWith>[0]> = {}) {
+  const questions: Question[] = [];
+  const steps: string[] = [];
+  const synthesizer = synthesizerWith(
+    {
+      model: {
+        id: { model: 'fake' },
+        async ask(one, { step, onText }) {
+          steps.push(step);
+          onText?.();
+          const text = answers[questions.push(one) - 1];
+          if (text === undefined) throw new Error('asked more often than there are answers');
+          return { text, finish: 'stop', usage: { promptTokens: 1, cachedTokens: 0, completionTokens: 1 } };
+        },
+      },
+      prompts: openPrompts(),
+      contextTokens: 128_000,
+      maxTokens: 32_000,
+      repairs: 1,
+      attacks: 0,
+      ...options,
+    },
+    { kind: 'llm', version: '1' },
+  );
+  return { synthesizer, questions, steps };
+}
+
+const failed = rollouts.filter(({ reward }) => reward < 1);
+const input = (more: Partial<WriteInput> = {}): WriteInput => ({
+  ...question('gather_all_items_first', description, { rollouts }),
+  candidate: {
+    name: 'gather_all_items_first',
+    definition: 'What can be done only once is done for all at once.',
+    examples: failed.slice(0, 3).map(({ key }) => key),
+    citations: [{ rollout: failed[1]!.key, message: 2, says: 'acts before all is named' }],
+  },
+  ...more,
+});
+const textOf = ({ messages }: Question): string => messages.map(({ content }) => content).join('\n');
+
+describe('what is asked', () => {
+  it('shows policy, schemas, real answers, examples and the attempts, and none of another order in another way', async () => {
+    const { synthesizer, questions, steps } = asked([fenced(code), fenced(code)]);
+    await synthesizer.write(input());
+    await synthesizer.write(input({ rollouts: [...rollouts].reverse() }));
+    expect(questions[1]).toEqual(questions[0]);
+    expect(steps[0]).toBe('environment: gather_all_items_first');
+    const text = textOf(questions[0]!);
+    expect(text).toContain(description.policy.trim());
+    for (const tool of description.tools) expect(text).toContain(JSON.stringify(tool));
+    expect(text).toMatch(/get_order_details\(\{"order_id":"#W\d{7}"\}\)\n=> \{"order_id": "#W\d{7}"/);
+    expect(text).toContain('Trains `read_all_result_pages`');
+    expect(text).toMatch(/- r\d\.2: acts before all is named/);
+    expect(text).toMatch(/\[r\d\] task .*: FAILED/);
+    expect(text).not.toContain('prettier-ignore');
+  });
+
+  it('says what twins of texts are where the target has no tools, within the question, and nowhere else', async () => {
+    const { synthesizer, questions } = asked([fenced(code), fenced(writing)]);
+    await synthesizer.write(input());
+    await synthesizer.write(input({ description: { ...description, tools: [] } }));
+    const [one, other] = questions as [Question, Question];
+    expect(textOf(one)).not.toContain('Both of a pair call for the capability');
+    expect(other.messages.map(({ role }) => role)).toEqual(['system', 'user']);
+    expect(other.messages[1]?.content).toMatch(/Your task: the module for[^]*Both of a pair call for the capability/);
+  });
+
+  it('begins with the same bytes for every capability of a target', async () => {
+    const { synthesizer, questions } = asked([fenced(code), fenced(code)]);
+    const another = { name: 'other_skill', definition: 'Another.' };
+    const { candidate } = input();
+    await synthesizer.write(input({ others: [another] }));
+    await synthesizer.write(input({ candidate: { ...another, examples: [] }, others: [candidate] }));
+    const [one, other] = questions.map(textOf) as [string, string];
+    const shared = [...one].findIndex((character, n) => character !== other[n]);
+    expect(one.slice(0, shared)).toMatch(
+      /<\/users>[^]*- other_skill: Another\.[^]*<\/lacking>\s+# The capability\s+<capability>\s+$/,
+    );
+    expect(other).toContain('none was named for this capability');
+  });
+
+  it('shows nothing of attempts in which a user says the text of a test task', async () => {
+    const said = failed[0]!.messages.find(({ role }) => role === 'user')!.content;
+    const { synthesizer, questions } = asked([fenced(code)]);
+    await synthesizer.write(input({ forbidden: [messageHash(said)] }));
+    expect(textOf(questions[0]!)).not.toContain(said.slice(0, 200));
+    expect(textOf(questions[0]!)).toMatch(/\[r1\]/);
+  });
+
+  it('fits into the context, by shorter samples, or says what it needs', async () => {
+    const sizeIn = async (contextTokens: number): Promise<number> => {
+      const { synthesizer, questions } = asked([fenced(code)], { contextTokens, maxTokens: 8_000 });
+      await synthesizer.write(input());
+      return textOf(questions[0]!).length;
+    };
+    const [wide, narrow] = [await sizeIn(128_000), await sizeIn(32_000)];
+    expect(narrow).toBeLessThan(wide);
+    expect(narrow / 3.5 + 8_000).toBeLessThan(32_000);
+    const { synthesizer } = asked([], { contextTokens: 10_000, maxTokens: 8_000 });
+    await expect(synthesizer.write(input())).rejects.toMatchObject({
+      type: 'BadInput',
+      message: expect.stringMatching(
+        /^synthesizer\.contextTokens is 10000, .* needs about \d+ in all; set contextTokens/,
+      ),
+    });
+    expect(synthesizer.unsuited?.(description)).toMatch(/^synthesizer\.contextTokens/);
+    const { unsuited } = asked([]).synthesizer;
+    expect(unsuited?.(description)).toBeUndefined();
+    expect(unsuited?.({ ...description, tools: description.tools.slice(0, 2) })).toBe(
+      'the target has 2 tools, and an environment offers 3 or more of them',
+    );
+  });
+
+  it('is part of the identity, and where the model is and what it costs is not', async () => {
+    const spec = { kind: 'llm', url: 'http://127.0.0.1:2/v1', model: 'some-model' };
+    const open = async (more: object) => (await llm.open({ ...spec, ...more }, undefined)).identity;
+    const own = await open({});
+    const other = { url: 'http://127.0.0.1:2/v1', apiKeyEnv: 'KEY', concurrency: 1, price: { input: 1, output: 1 } };
+    expect(await open(other)).toEqual(own);
+    expect(await open({ model: 'other-model' })).not.toEqual(own);
+    expect(await open({ attacks: 0 })).not.toEqual(own);
+    expect(JSON.stringify(own)).not.toContain('127.0.0.1');
+  });
+});
+
+describe('a module that was written', () => {
+  it('has the schemas of its tools before it, and is the one of the answer', async () => {
+    const progress = jest.fn();
+    const { synthesizer } = asked([fenced(code)]);
+    const { source, rationale } = await synthesizer.write(input({ progress }));
+    expect(rationale).toBe('Agents forget to ask.');
+    expect(source).toMatch(/^const targetTools = \{"find_user_id_by_email":/);
+    expect(source.slice(source.indexOf('\n') + 1).trim()).toBe(code.trim());
+    expect(progress).toHaveBeenLastCalledWith(2, 2);
+    const module = openModule({ source });
+    const { tools } = await module.describe();
+    await module.close();
+    for (const tool of tools) expect(tool).toEqual(description.tools.find(({ name }) => name === tool.name));
+  });
+
+  it("has its own schemas where it declares them, and the target's beside a comment that names them", async () => {
+    const own = byHand.slice(byHand.indexOf('const targetTools'));
+    expect(own).toMatch(/^const targetTools = \{\n/);
+    const commented = `// As in const targetTools = {...}.\n${code}`;
+    for (const written of [own, commented]) {
+      const { synthesizer } = asked([fenced(written)]);
+      const { source } = await synthesizer.write(input());
+      expect(source.match(/^const targetTools =/gm)).toHaveLength(1);
+      expect(ownCode(source)).toBe(written.trim());
+    }
+  });
+
+  it('has no notes of the model in the place of attacks and rationale', async () => {
+    const noted = `${code}\n// Attack: always refuse, which fails on twins.\n// Rationale: as above.`;
+    const { source } = await asked([fenced(noted)]).synthesizer.write(input());
+    expect(source).not.toMatch(/Attack:|Rationale:/);
+    expect(attacksIn(source).wrong).toEqual([]);
+  });
+
+  it('may be TypeScript, whatever its fence says', async () => {
+    const typed = code
+      .replace('function randomOf(seed)', 'function randomOf(seed: number): (limit: number) => number')
+      .replace(
+        'export function make(seed)',
+        'interface Instance { special: boolean }\nexport function make(seed: number)',
+      );
+    expect(typed).not.toBe(code);
+    for (const language of ['typescript', 'javascript']) {
+      const { synthesizer } = asked([fenced(typed, language)]);
+      const { source } = await synthesizer.write(input());
+      expect(source).not.toContain('seed: number');
+      expect(source).not.toContain('interface Instance');
+    }
+  });
+
+  const table: [what: string, reply: string, defect: RegExp][] = [
+    ['no block', 'Rationale: none', /no fenced block of ```javascript/],
+    ['no rationale', `\`\`\`js\n${code}\n\`\`\``, /no line "Rationale: \.\.\."/],
+    ['broken code', fenced(code.replace('const FIRST = [', 'const FIRST = [[')), /SyntaxError/],
+    [
+      'randomness',
+      fenced(`${code}\nconst r = () => Math.random();`),
+      /line \d+ uses Math\.random: draw everything from the seed/,
+    ],
+    ['an import', fenced(`import x from 'y';\n${code}`), /line 1 uses import: a module has no imports/],
+    ['a missing function', fenced(code.replace('export function solve', 'function solve')), /does not export solve/],
+    [
+      'an unknown tool',
+      fenced(
+        code.replace(
+          'tools: Object.values(targetTools)',
+          `tools: [...Object.values(targetTools).slice(1), { ...targetTools.get_user_details, name: 'peek' }]`,
+        ),
+      ),
+      /the target has no tool peek/,
+    ],
+    [
+      'a changed schema',
+      fenced(
+        code.replace(
+          'tools: Object.values(targetTools)',
+          `tools: Object.values(targetTools).map((t) => ({ ...t, parameters: { ...t.parameters, required: [] } }))`,
+        ),
+      ),
+      /parameters of find_user_id_by_email are not the target's/,
+    ],
+    [
+      'another description of a tool',
+      fenced(
+        code.replace(
+          'tools: Object.values(targetTools)',
+          `tools: Object.values(targetTools).map((t) => ({ ...t, description: 'Call this first.' }))`,
+        ),
+      ),
+      /description of find_user_id_by_email are not the target's/,
+    ],
+    [
+      'a reward that fails before anything was done',
+      fenced(
+        code.replace(
+          'const [only] = made;',
+          'const [only] = made; if (!known && agreed.length === 0) throw new Error("too early");',
+        ),
+      ),
+      /the module fails: reward: .*too early/,
+    ],
+    [
+      'too few tools',
+      fenced(code.replace('tools: Object.values(targetTools)', 'tools: [targetTools.get_order_details]')),
+      /1 tools: offer 3 to 5/,
+    ],
+    [
+      'a solution that fails',
+      fenced(code.replace('script(state, special ?', 'script(state, !special ?')),
+      /solve\(0\) gets the reward 0\.\d+ .*it must score 1/,
+    ],
+    [
+      'a solution that does not end',
+      fenced(code.replace(`    say('The return is requested.'),\n`, '')),
+      /not done after its last message/,
+    ],
+    [
+      'other fields',
+      fenced(code.replace('    fulfillments:', '    deliveries:')),
+      /get_order_details answers .* without fulfillments/,
+    ],
+    ['another spacing', fenced(code.replace('}: ${json(own)}', '}:${json(own)}')), /with a space after colons/],
+    [
+      'words for JSON',
+      fenced(code.replaceAll('return json(order);', `return 'it is ' + order.status;`)),
+      /the target's answers with JSON/,
+    ],
+    [
+      'a copied identifier',
+      fenced(code.replace('`#W${digits(below, 7)}`', `'${/#W\d{7}/.exec(JSON.stringify(failed[0]!.messages))![0]}'`)),
+      /copies identifiers from the real attempts \(W\d{7}\)/,
+    ],
+  ];
+  it.each(table)('with %s is sent back, and so mended', async (_, reply, defect) => {
+    expect(reply).not.toBe(fenced(code));
+    const { synthesizer, questions } = asked([reply, fenced(code)]);
+    const { rationale } = await synthesizer.write(input());
+    expect(rationale).toBe('Agents forget to ask.');
+    expect(questions).toHaveLength(2);
+    expect(questions[1]!.messages.at(-2)).toEqual({ role: 'assistant', content: reply });
+    expect(questions[1]!.messages.at(-1)!.content).toMatch(defect);
+  });
+
+  it('whose users say the text of a test task is sent back', async () => {
+    const module = openModule({ source: byHand });
+    const seeds = [0, 10_000].flatMap((from) => Array.from({ length: 8 }, (_, n) => from + n));
+    const forbidden = await Promise.all(
+      seeds.map(async (seed) => messageHash((await module.start(await module.make(seed)))[1]!.content)),
+    );
+    await module.close();
+    const { synthesizer, questions } = asked([fenced(code), fenced(code)]);
+    await expect(synthesizer.write(input({ forbidden }))).rejects.toMatchObject({ type: 'CannotSynthesize' });
+    expect(questions[1]!.messages.at(-1)!.content).toMatch(
+      /seed 0: a user says the text of a task that must not be known/,
+    );
+  });
+
+  it('that holds the text of a test task is sent back, on whatever seed it would say it', async () => {
+    const task = 'I bought a red bicycle in May and the bell is broken.';
+    const quoting = `${code}\nconst seldom = { 4711: ${JSON.stringify(task)} };`;
+    const { synthesizer, questions } = asked([fenced(quoting), fenced(code)]);
+    const { source } = await synthesizer.write(input({ forbidden: [messageHash(task)] }));
+    expect(source).not.toContain(task);
+    expect(questions[1]!.messages.at(-1)!.content).toMatch(
+      /- the code holds the text of a task that must not be known/,
+    );
+  });
+
+  it('that is never right ends with what was wrong', async () => {
+    const { synthesizer } = asked(['no', 'no']);
+    await expect(synthesizer.write(input())).rejects.toMatchObject({
+      type: 'CannotSynthesize',
+      message: expect.stringMatching(
+        /^environment: gather_all_items_first: .*one repair.*\n- there is no fenced block/,
+      ),
+    });
+  });
+});
+
+describe('a revision', () => {
+  const bands = calibrationBandsSchema.parse({});
+  const previous = (more: object): ReviseInput => ({
+    ...input(),
+    round: 2,
+    previous: {
+      source: `const targetTools = {"x":1};\n${code}\n// Attack: ${JSON.stringify(attack)}\n// Rationale: why`,
+      findings: [],
+      ...more,
+    },
+  });
+  const revised = async (more: object): Promise<{ found: string; before: Question; source: string }> => {
+    const { synthesizer, questions } = asked([fenced(code), fenced(code)]);
+    await synthesizer.write(input());
+    const { source } = await synthesizer.revise(previous(more));
+    const [first, second] = questions as [Question, Question];
+    expect(second.messages.slice(0, first.messages.length)).toEqual(first.messages);
+    const [own, found] = second.messages.slice(first.messages.length);
+    expect(own).toEqual({ role: 'assistant', content: `\`\`\`javascript\n${code.trim()}\n\`\`\`` });
+    return { found: found!.content, before: first, source };
+  };
+
+  it('shows the module and the findings of the self-test, after the same beginning', async () => {
+    const { found, source } = await revised({ findings: ['reward: doing nothing succeeds on 100%'] });
+    expect(found).toMatch(/^Round 2\./);
+    expect(found).toContain('- reward: doing nothing succeeds on 100%');
+    expect(found).not.toMatch(/too hard|too easy/);
+    // What was tried against the module before is tried against this one too.
+    expect(attacksIn(source).attacks).toEqual([attack]);
+  });
+
+  it.each<[string, number[][], RegExp, RegExp]>([
+    [
+      'too hard',
+      Array.from({ length: 8 }, () => [0, 0, 0, 0]),
+      /success rate 0\.000 is below 0\.2/,
+      /too hard.*make instances smaller[\s\S]*hint\(state\)/s,
+    ],
+    [
+      'too easy',
+      Array.from({ length: 8 }, () => [1, 1, 1, 1]),
+      /success rate 1\.000 is above 0\.6/,
+      /too easy.*constraint[\s\S]*steps[\s\S]*ambiguity[\s\S]*decoys/s,
+    ],
+    [
+      'without contrast',
+      [
+        [1, 1, 1, 1],
+        [1, 1, 1, 1],
+        [0, 0, 0, 0],
+        [0, 0, 0, 0],
+      ],
+      /of the groups/,
+      /tell better attempts from worse/,
+    ],
+  ])('of one that is %s says by how much, by branch, and what to turn', async (_, groups, reason, advice) => {
+    const calibration = calibrate({
+      groups: groups.map((rewards, n) => ({ rewards, branch: n % 2 === 0 ? 'forgotten' : 'complete' })),
+      bands,
+      confidence: 0.95,
+    });
+    const { found } = await revised({ calibration });
+    expect(found).toMatch(reason);
+    expect(found).toMatch(/Over the instances of `complete`: success rate \d+%/);
+    expect(found).toMatch(advice);
+    expect(found).not.toContain('take hints out');
+  });
+
+  it('shows which instances were solved, in what words they ask, and some of the attempts', async () => {
+    const play = (seed: number, attempt: number, reward: number) => ({
+      ...(scoredRollout({
+        name: `${seed}-${attempt}`,
+        task: `seed-${seed}`,
+        reward,
+        branch: ['kept', 'barred'][seed % 2]!,
+      }) as ScoredRollout),
+      attempt,
+      messages: [
+        { role: 'user' as const, content: `Write about owls. Demand ${seed}.` },
+        { role: 'assistant' as const, content: `Attempt ${attempt} at ${seed}.` },
+      ],
+    });
+    const attempts = Array.from({ length: 26 }, (_, seed) => [play(seed, 1, 0), play(seed, 0, seed < 2 ? 1 : 0.25)]);
+    const { found } = await revised({ findings: [], attempts: attempts.flat() });
+    expect(found).toContain('- seed-0, `kept`: 1 of 2, mean reward 0.50: "Write about owls. Demand 0."');
+    expect(found).toContain('- seed-2, `kept`: 0 of 2, mean reward 0.13: "Write about owls. Demand 2."');
+    expect(found).toContain('- and 2 more');
+    expect(found).not.toContain('Demand 25');
+    // Of each branch two that failed, of different instances, and one that did not.
+    const shown = [...found.matchAll(/^\[r\d+\] task (seed-\d+), attempt \d: (\w+)/gm)].map(
+      ([, task, how]) => `${task} ${how}`,
+    );
+    expect(shown).toEqual([
+      'seed-1 FAILED',
+      'seed-3 FAILED',
+      'seed-1 PASSED',
+      'seed-0 FAILED',
+      'seed-2 FAILED',
+      'seed-0 PASSED',
+    ]);
+    expect(found).toContain('agent: Attempt 1 at 1.');
+    expect((await revised({ findings: ['x'] })).found).not.toContain('how often they were solved');
+  });
+
+  it('is held against the attacks of all rounds before', async () => {
+    const before = tries(60);
+    const { synthesizer } = asked([fenced(code), attacking([attack])], { attacks: 5 });
+    const revision = await synthesizer.revise(previous({ source: withLines(before), findings: ['x'] }));
+    expect(attacksIn(revision.source)).toEqual({ attacks: [...before, attack], wrong: [] });
+  });
+
+  it('has no more attacks than a self-test takes: none is dropped, and no more are asked for', async () => {
+    const before = tries(MOST_ATTACKS);
+    const { synthesizer, questions } = asked([fenced(code)], { attacks: 5 });
+    const revision = await synthesizer.revise(previous({ source: withLines(before), findings: ['x'] }));
+    expect(attacksIn(revision.source)).toEqual({ attacks: before, wrong: [] });
+    expect(questions).toHaveLength(1);
+    expect(attacksIn(withLines(tries(MOST_ATTACKS + 1))).wrong).toEqual(['201 attacks: keep 200 at most']);
+  });
+
+  const tries = (count: number) =>
+    Array.from({ length: count }, (_, n) => ({ name: `attack ${n}`, messages: [{ say: `It is ${n}.` }] }));
+  const withLines = (attacks: Parameters<typeof attackLine>[0][]) => [code, ...attacks.map(attackLine)].join('\n');
+
+  const rewarded = (...rewards: number[]) =>
+    calibrate({ groups: Array.from({ length: 8 }, () => ({ rewards })), bands, confidence: 0.95 });
+
+  it.each<[string, number[], RegExp]>([
+    [
+      'too easy',
+      [1, 1, 1, 1],
+      /Without the hint it is too hard, and with it too easy\..*\n- let `hint\(state\)` say less/,
+    ],
+    ['too hard', [0, 0, 0, 0], /Even with the hint it is too hard\..*\n- make instances smaller/],
+  ])(
+    'of one that is too hard, and with hints %s, says both, and what to turn by the latter',
+    async (_, hinted, advice) => {
+      const aided = [{ hints: 0.5, calibration: rewarded(...hinted) }];
+      const { found } = await revised({ calibration: rewarded(0, 0, 0, 0), aided });
+      expect(found).toMatch(/- success rate 0\.000 is below 0\.2[^]*Over all instances: success rate 0%/);
+      const second = found.slice(found.indexOf('attempted again, with `hint(state)` shown in 50% of the attempts'));
+      expect(second).toMatch(/^[^\n]*, and it is not within the bands either:\n\n- /);
+      expect(second).toContain(`Over all instances: success rate ${100 * hinted[0]!}%`);
+      expect(second).toContain(aided[0]!.calibration.reasons[0]);
+      expect(second).toMatch(advice);
+    },
+  );
+
+  it('of one that a person rejected says so in their words, with the figures, and of no test that failed', async () => {
+    const { found } = await revised({
+      rejection: 'the user gives the order id unasked\nand is rude',
+      calibration: rewarded(0, 0, 0, 0),
+      aided: [{ hints: 0.25, calibration: rewarded(1, 0, 1, 0) }],
+    });
+    expect(found).toMatch(
+      /A person then read the module and rejected it[^\n]*\n\n> the user gives the order id unasked\n> and is rude\n/,
+    );
+    expect(found).toMatch(
+      /success rate 0%[^]*`hint\(state\)` shown in 25% of the attempts:\nOver all .* success rate 50%/,
+    );
+    expect(found).toMatch(/The difficulty was right/);
+    expect(found).not.toMatch(/did not pass|not within the bands|cause of each finding|too hard|too easy/);
+  });
+});
+
+describe('attacks', () => {
+  it('are asked for with the module, and become a part of its text', async () => {
+    const { synthesizer, questions } = asked([fenced(code), 'Let me see.\n' + attacking([attack])], { attacks: 2 });
+    const { source } = await synthesizer.write(input());
+    expect(attacksIn(source)).toEqual({ attacks: [attack], wrong: [] });
+    const ends = { name: 'ends\u2028throw 1;\u2029', messages: [{ say: 'throw 1;\u2028throw 2;' }] };
+    expect(attackLine(ends)).not.toMatch(/[\u2028\u2029]/);
+    expect(attacksIn(`${source}\n${attackLine(ends)}`)).toEqual({ attacks: [attack, ends], wrong: [] });
+    const text = textOf(questions[1]!);
+    expect(text).toMatch(/seed 0: .*@example\.com/);
+    expect(text).toContain('up to 2 scripts');
+    expect(text).toContain('account, order, confirmed, named, all');
+    expect(text).toContain('export function reward(');
+    expect(text).toMatch(/`<1\.order_id>`/);
+  });
+
+  it('are none on a module that fails', async () => {
+    const { questions } = asked([]);
+    const source = 'export const describe = () => { throw new Error("no"); };';
+    const means = { attacks: 2 } as Parameters<typeof attacksOn>[1];
+    expect(await attacksOn({ source, candidate: input().candidate }, means)).toEqual([]);
+    expect(questions).toEqual([]);
+  });
+
+  it('that cannot be used are sent back, and left out in the end', async () => {
+    const unknown = attacking([{ name: 'x', messages: [{ calls: [{ name: 'peek', arguments: {} }] }] }]);
+    const { synthesizer, questions } = asked([fenced(code), unknown, 'none'], { attacks: 2 });
+    const { source } = await synthesizer.write(input());
+    expect(attacksIn(source).attacks).toEqual([]);
+    expect(questions[2]!.messages.at(-1)!.content).toMatch(/there is no tool peek: call find_user_id_by_email, /);
+  });
+});
+
+test('the prompts of the project say the same of the module as its documentation', () => {
+  const prompt = readFileSync(join(__dirname, '../../../prompts/environment.md'), 'utf8');
+  const docs = readFileSync(join(__dirname, '../../../docs/synthesis.md'), 'utf8');
+  for (const name of ['describe', 'make', 'start', 'step', 'reward', 'reference', 'solve', 'shortcuts', 'hint']) {
+    expect(prompt).toMatch(new RegExp(`^- \`${name}\\(`, 'm'));
+    expect(docs).toMatch(new RegExp(`^\\| \`${name}\\(`, 'm'));
+  }
+});

@@ -1,0 +1,343 @@
+import { capabilities } from '../../../src/analyst/rules/definitions';
+import { calibrate } from '../../../src/domain/calibration';
+import { calibrationBandsSchema } from '../../../src/domain/campaign';
+import type { EnvironmentDescription } from '../../../src/domain/environment';
+import type { Group, ScoredRollout } from '../../../src/domain/rollout';
+import { random } from '../../../src/environments/shop/random';
+import { shopTasks } from '../../../src/environments/shop/tasks';
+import { messageHash, normalised } from '../../../src/sandbox/leakage';
+import { openModule, type EnvironmentModule } from '../../../src/sandbox/module';
+import { play } from '../../../src/sandbox/scripted-episode';
+import { selfTest } from '../../../src/sandbox/self-test';
+import { startKnobs, turn } from '../../../src/synthesis/generators/params';
+import { wordingOf } from '../../../src/synthesis/generators/wording';
+import { worldOf } from '../../../src/synthesis/generators/world';
+import { capabilityNames, generate, openGenerators, regenerate, shopTarget } from '../../fixtures/synthesis/generate';
+import { library } from '../../fixtures/synthesis/library';
+
+jest.setTimeout(120_000);
+
+const bands = calibrationBandsSchema.parse({});
+
+const report = (success: number) =>
+  calibrate({
+    groups: Array.from({ length: 10 }, () => ({
+      rewards: Array.from({ length: 16 }, (_, i) => (i < success ? 1 : 0.1)),
+    })),
+    bands,
+    confidence: 0.95,
+  });
+
+let shop: EnvironmentDescription;
+let rollouts: ScoredRollout[];
+const opened: EnvironmentModule[] = [];
+const open = (source: string): EnvironmentModule => {
+  const module = openModule({ source });
+  opened.push(module);
+  return module;
+};
+beforeAll(async () => {
+  ({ description: shop, rollouts } = await shopTarget());
+});
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((module) => module.close()));
+});
+
+describe('generators on the shop', () => {
+  it.each(capabilityNames)('%s: passes the self-test', async (capability) => {
+    const { source } = await generate(capability, shop, { rollouts });
+    const { tools } = await open(source).describe();
+    expect(await selfTest({ source })).toEqual({ passed: true, findings: [], hints: true });
+    expect(tools.length).toBeGreaterThanOrEqual(3);
+    expect(tools.length).toBeLessThanOrEqual(5);
+    // Exactly the target's schemas.
+    for (const tool of tools) expect(shop.tools).toContainEqual(tool);
+  });
+
+  it.each(capabilityNames)(
+    '%s: a base that has the capability in a quarter of the samples is calibrated',
+    async (capability) => {
+      const module = open((await generate(capability, shop, { rollouts })).source);
+      const draw = random(`calibration ${capability}`);
+      const groups: Group[] = [];
+      for (let seed = 0; seed < bands.seeds; seed += 1) {
+        const state = (await module.make(seed)) as { special: boolean };
+        const { never = [] } = await module.shortcuts(seed);
+        const wrong = state.special ? never : [{ role: 'assistant' as const, content: 'done .' }];
+        const solved = await play(module, { seed, script: await module.solve(seed) });
+        const lacking = (await play(module, { seed, script: wrong })).reward;
+        const chance = state.special ? 0.25 : 0.95;
+        groups.push({
+          rewards: Array.from({ length: 16 }, () => (draw.chance(chance) ? solved.reward : lacking)),
+          branch: solved.branch!,
+        });
+      }
+      const report = calibrate({ groups, bands, confidence: 0.95 });
+      expect(report).toMatchObject({ verdict: 'accepted', reasons: [], judged: { mastered: ['twin'] } });
+    },
+  );
+
+  it('puts the twin and the special case in the same words, and gives partial credit in order', async () => {
+    const module = open((await generate('complete_all_requested_actions', shop, { rollouts })).source);
+    for (let seed = 0; seed < 40; seed += 1) {
+      const state = (await module.make(seed)) as { special: boolean };
+      if (!state.special) continue;
+      const script = await module.solve(seed);
+      const rewardAfter = async (n: number): Promise<number> =>
+        (await play(module, { seed, script: [...script.slice(0, n), ...script.slice(-1)] })).reward;
+      const [nothing, looked, first, both] = [
+        await rewardAfter(0),
+        await rewardAfter(1),
+        await rewardAfter(2),
+        await rewardAfter(3),
+      ];
+      expect([nothing, both]).toEqual([0, 1]);
+      expect(looked).toBeGreaterThan(nothing);
+      expect(first).toBeGreaterThan(looked);
+      // Trying the second action on a record that is not there costs nothing.
+      const call = script[2]?.toolCalls?.[0];
+      const wrong = { id: 'call_9', name: call?.name ?? '', arguments: { ...call?.arguments, id: 'i00' } };
+      const tried = [
+        ...script.slice(0, 2),
+        { role: 'assistant' as const, content: '', toolCalls: [wrong] },
+        ...script.slice(-1),
+      ];
+      expect((await play(module, { seed, script: tried })).reward).toBeGreaterThanOrEqual(first);
+    }
+  });
+
+  it('hints at what the capability is about, in a special instance and in its twin', async () => {
+    const hints = await Promise.all(
+      capabilityNames.map(async (capability) => {
+        const module = open((await generate(capability, shop, { rollouts })).source);
+        const [special, twin] = [await module.make(0), await module.make(1)];
+        return [capability, await module.hint(special), await module.hint(twin)];
+      }),
+    );
+    const plain = 'do what is asked , and no more .';
+    expect(hints).toEqual([
+      ['complete_all_requested_actions', '2 things are asked : do all of them .', plain],
+      [
+        'refuse_forbidden_actions',
+        'the status does not allow it : say not allowed .',
+        'the status allows it : do it .',
+      ],
+      [
+        'perform_permitted_actions',
+        'the status allows it : do it .',
+        'the status does not allow it : say not allowed .',
+      ],
+      ['select_matching_record', 'look at all words of the item : more than one is like it .', plain],
+      ['compute_action_values', 'the price is not what to use as it is : it is opened .', plain],
+      ['tell_requested_information', 'tell the price too .', plain],
+      ['ask_for_missing_identifiers', 'ask first : what is your account ?', plain],
+    ]);
+  });
+
+  it('speaks as the users of the target do', async () => {
+    const conversations = rollouts.map(({ messages }) => messages);
+    const wording = wordingOf({ conversations, description: shop, world: worldOf(shop) });
+    expect(wording).toMatchObject({ done: 'ok', unknownKey: 'error : unknown account', farewell: 'thanks . bye .' });
+    expect(wording.skeletons).toContain('{key} {request} .');
+    expect(wording.skeletons).toContain('{key} {request} and {request} , {marker} .');
+    // Exchanges are in no world of these tools: their words must not get into a skeleton.
+    expect(wording.skeletons.join(' ')).not.toMatch(/exchange|\d|lamp|red/);
+  });
+
+  it('never shows a user a message of the test split, not even as a part', async () => {
+    const tests = [...shopTasks().values()]
+      .filter(({ id }) => id.startsWith('test-'))
+      .map(({ firstMessage }) => firstMessage);
+    const forbidden = tests.map(messageHash);
+    const hits = async (source: string): Promise<number> => {
+      const module = open(source);
+      let found = 0;
+      for (let seed = 0; seed < 600; seed += 1) {
+        const [, user] = await module.start(await module.make(seed));
+        const text = ` ${normalised(user?.content ?? '')} `;
+        if (tests.some((test) => text.includes(` ${normalised(test)} `))) found += 1;
+      }
+      return found;
+    };
+    expect(await hits((await generate('ask_for_missing_identifiers', shop)).source)).toBeGreaterThan(0);
+    expect(await hits((await generate('ask_for_missing_identifiers', shop, { forbidden })).source)).toBe(0);
+  });
+
+  it('answers bad calls as the target does', async () => {
+    const module = open((await generate('compute_action_values', shop, { rollouts })).source);
+    const state = await module.make(3);
+    const observed = async (name: string, given: Record<string, unknown>) => {
+      const { messages } = await module.step(state, {
+        role: 'assistant',
+        content: '',
+        toolCalls: [{ id: 'c', name, arguments: given }],
+      });
+      return messages[0]?.content;
+    };
+    expect(await observed('get_account', { user: 'x' })).toMatch(/^error/);
+    expect(await observed('get_account', {})).toMatch(/^error/);
+    expect(await observed('no_such_tool', {})).toBe('error : unknown tool');
+    expect(await observed('cancel_item', { item: 'red lamp', id: 'i99' })).toMatch(/^error/);
+  });
+});
+
+test('there is a generator for whatever the analyst by rules can find', () => {
+  const names = Object.values(capabilities).map(({ name }) => name);
+  expect([...capabilityNames].sort()).toEqual(names.sort());
+});
+
+describe('generators on another target', () => {
+  const withoutRequests = { ...library, tools: library.tools.map((t) => ({ ...t, description: 'does something' })) };
+
+  it.each(capabilityNames.filter((name) => name !== 'select_matching_record'))('%s', async (capability) => {
+    const { source, rationale } = await generate(capability, library);
+    expect(await selfTest({ source })).toEqual({ passed: true, findings: [], hints: true });
+    expect(rationale).toMatch(/Every second instance is the twin of the one before; .* of library\.$/);
+  });
+
+  it('says what it cannot make', async () => {
+    const refused = (capability: string, description: EnvironmentDescription) =>
+      expect(generate(capability, description)).rejects;
+    const cannot = (message: RegExp) =>
+      expect.objectContaining({ type: 'CannotSynthesize', message: expect.stringMatching(message) });
+    await refused('select_matching_record', library).toEqual(cannot(/"title" has fewer than two words/));
+    const bare = { ...library, rules: [] };
+    await refused('refuse_forbidden_actions', bare).toEqual(cannot(/no write with a precondition/));
+    await refused('compute_action_values', bare).toEqual(cannot(/no write with a computed argument/));
+    await refused('tell_requested_information', bare).toEqual(cannot(/no tell rule/));
+    await refused('ask_for_missing_identifiers', bare).toEqual(cannot(/no ask rule/));
+    await refused('complete_all_requested_actions', withoutRequests).toEqual(
+      cannot(/a description that says the request/),
+    );
+    const secret = {
+      ...library.tools[1]!,
+      outputSchema: { properties: { loan: { type: 'string', pattern: '^.+$' } } },
+    };
+    const vague = { ...library, tools: [secret] };
+    await refused('complete_all_requested_actions', vague).toEqual(
+      cannot(/cannot draw values of "loan" from {.*\^\.\+\$/),
+    );
+    await refused('toString', library).toEqual(
+      cannot(/^there is no generator for "toString", only for complete_all_requested_actions, .*kind: given/),
+    );
+  });
+
+  it('says which targets do not suit it, and what does', async () => {
+    const { unsuited } = await openGenerators();
+    expect(unsuited?.(shop)).toBeUndefined();
+    expect(unsuited?.({ ...library, rules: [] })).toBeUndefined();
+    expect(unsuited?.({ ...library, rules: [{ kind: 'of another part' }] })).toBeUndefined();
+    const fix = 'synthesizer: {kind: llm, .* {kind: given, modules: FOLDER}';
+    expect(unsuited?.(withoutRequests)).toMatch(new RegExp(`^no read-only tool of "library" .*${fix}`));
+    const wrong = new RegExp(
+      `^rules\\.1 of "library" \\(kind: tell\\): question: .*; give the rule the fields.*${fix}`,
+    );
+    expect(unsuited?.({ ...library, rules: [{ kind: 'other' }, { kind: 'tell' }] })).toMatch(wrong);
+    expect(unsuited?.({ ...library, tools: [], rules: [{ kind: 'other' }, { kind: 'tell' }] })).toMatch(wrong);
+  });
+
+  it('stops when it is told to', async () => {
+    const signal = AbortSignal.abort(new Error('cancelled'));
+    await expect(generate('complete_all_requested_actions', library, { signal })).rejects.toThrow('cancelled');
+  });
+});
+
+describe('after calibration', () => {
+  const calibrated = (source: string, success: number) => ({ source, findings: [], calibration: report(success) });
+
+  it('turns the knobs harder or easier within their limits', () => {
+    expect(turn(startKnobs, report(15))).toEqual({ records: [4, 5], lookalikes: 2 });
+    expect(turn(startKnobs, report(1))).toEqual({ records: [2, 3], lookalikes: 1 });
+    const [hardest, easiest] = [16, 0].map((success) => {
+      let knobs = startKnobs;
+      for (let round = 0; round < 9; round += 1) knobs = turn(knobs, report(success));
+      return knobs;
+    });
+    expect(hardest).toEqual({ records: [5, 6], lookalikes: 2 });
+    expect(easiest).toEqual({ records: [2, 3], lookalikes: 1 });
+    expect(turn(startKnobs, report(5))).toEqual(startKnobs);
+  });
+
+  it('turns them by the branches that were judged, not by those that are mastered', () => {
+    const rewards = (success: number) => Array.from({ length: 16 }, (_, i) => (i < success ? 1 : 0.1));
+    const groups = Array.from({ length: 20 }, (_, n) =>
+      n % 2 ? { branch: 'twin', rewards: rewards(16) } : { branch: 'special', rewards: rewards(1) },
+    );
+    const hard = calibrate({ groups, bands, confidence: 0.95 });
+    expect(hard.judged).toBeDefined();
+    expect(turn(startKnobs, hard)).toEqual(turn(startKnobs, report(1)));
+  });
+
+  it.each([
+    ['complete_all_requested_actions', 16, 3],
+    ['refuse_forbidden_actions', 0, 2],
+    ['select_matching_record', 16, 3],
+    ['select_matching_record', 0, 2],
+  ])(
+    '%s, success %d of 16: the last module passes the self-test, and there is none after it',
+    async (name, success, last) => {
+      let { source } = await generate(name, shop);
+      for (let round = 2; round <= last; round += 1)
+        ({ source } = await regenerate(name, shop, { round, previous: calibrated(source, success) }));
+      expect((await selfTest({ source })).findings).toEqual([]);
+      await expect(regenerate(name, shop, { previous: calibrated(source, success) })).rejects.toMatchObject({
+        type: 'CannotSynthesize',
+        message: expect.stringMatching(/mean reward [\d.]+ is (above|below) .*kind: given/),
+      });
+    },
+  );
+
+  it('is a pure function of its input, and its rationale says what it answers', async () => {
+    const previous = calibrated((await generate('compute_action_values', shop)).source, 1);
+    const made = () => regenerate('compute_action_values', shop, { previous });
+    expect(await made()).toEqual(await made());
+    expect((await made()).rationale).toMatch(/Round 2, after "mean reward .*": .* accounts hold 2 to 3 records/);
+  });
+});
+
+test('what a self-test finds is mended by no knob', async () => {
+  const { source } = await generate('refuse_forbidden_actions', shop);
+  const findings = ['first finding', 'second', 'third', 'fourth'];
+  const revised = regenerate('refuse_forbidden_actions', shop, {
+    previous: { source, findings, calibration: report(16) },
+  });
+  await expect(revised).rejects.toMatchObject({
+    type: 'CannotSynthesize',
+    message: expect.stringMatching(/still: first finding; second; third; synthesizer: {kind: llm/),
+  });
+});
+
+test.each([
+  ['another first line', 'export const x = 1;\n'],
+  ['a first line that is no JSON', 'export const params = { records };\n'],
+  ['other params', 'export const params = {"knobs":1};\n'],
+])('what a person wrote is mended by no knob: %s', async (_, source) => {
+  const previous = { source, findings: ['it pays for nothing'] };
+  await expect(regenerate('refuse_forbidden_actions', shop, { previous })).rejects.toMatchObject({
+    type: 'CannotSynthesize',
+    message: expect.stringMatching(/not made by the generators .* still: it pays for nothing; synthesizer: {kind: llm/),
+  });
+});
+
+test('what a person rejects is mended by no knob, whatever calibration says', async () => {
+  const { source } = await generate('refuse_forbidden_actions', shop);
+  const previous = { source, findings: [], rejection: 'users are rude', calibration: report(16) };
+  await expect(regenerate('refuse_forbidden_actions', shop, { previous })).rejects.toMatchObject({
+    type: 'CannotSynthesize',
+    message: expect.stringMatching(/still: a person rejected it: users are rude; synthesizer: {kind: llm/),
+  });
+});
+
+test('too few twins are found, and so is a module without a special case', async () => {
+  const { source } = await generate('refuse_forbidden_actions', shop);
+  const findings = async (branches: string[]): Promise<string> => {
+    const cycle = [branches.map((branch) => ({ branch, turned: false }))];
+    const changed = source.replace(/"cycle":\[\[.*?\]\]/, `"cycle":${JSON.stringify(cycle)}`);
+    expect(changed).not.toBe(source);
+    return (await selfTest({ source: changed })).findings.join('\n');
+  };
+  expect(await findings(['special', 'special', 'special', 'special', 'twin'])).toMatch(
+    /shortcut "always" succeeds on (7|8)\d%/,
+  );
+  expect(await findings(['twin'])).toMatch(/shortcut "never" succeeds on 100%/);
+});
