@@ -1,11 +1,11 @@
 /**
  * Rows of a table over several seeds: policies on the same test tasks. Invariants: two rows are compared in the seeds that have both, over the
- * tasks that both have an outcome of; intervals are those of `campaign compare`, over tasks and seeds.
+ * tasks that both have an outcome of; intervals are those of `campaign compare`.
  */
 import { mean } from '../src/domain/statistics';
 import type { Arm } from '../src/domain/reported-arms';
 import type { Run } from '../src/report/compare/comparison';
-import { estimateOver, rateOver, sharedOutcomes, type Span } from '../src/report/compare/outcomes';
+import { differenceOver, rateOver, sharedOutcomes, type Span } from '../src/report/compare/outcomes';
 import type { PairedTest } from '../src/domain/paired-statistics';
 import { matrixOf, type Finished } from './campaigns';
 import type { Outcomes } from './lab';
@@ -83,7 +83,7 @@ function differenceOf({ runs, name, other }: { runs: readonly Run[]; name: strin
   if (name === other) return { against: other, difference: undefined, tests: [] };
   const shared = sharedOutcomes(runs, [name, other]);
   const rows = shared.map(({ values }) => values.map(([a, b]) => (a as number) - (b as number)));
-  return { against: other, difference: estimateOver({ rows, level: LEVEL }), tests: shared.map(({ test }) => test) };
+  return { against: other, difference: differenceOver({ rows, level: LEVEL }), tests: shared.map(({ test }) => test) };
 }
 
 const meanOf = (values: readonly (number | null)[]): number | undefined => {

@@ -4,7 +4,7 @@
  */
 import type { ArtifactRef } from './artifacts';
 import { seededRandom } from './random';
-import { comparable, mean, percentiles, quantileOf, type Estimate } from './statistics';
+import { comparable, mean, quantileOf, type Estimate } from './statistics';
 
 /** Two arms over the same tasks; each side maps a task to its mean over trials. */
 export interface Pairs {
@@ -181,34 +181,4 @@ export function acrossTrainings(
     low: within(value - Math.hypot(value - low, reach)),
     high: within(value + Math.hypot(high - value, reach)),
   };
-}
-
-/**
- * Percentile bootstrap of the mean of a table, one row a run, one column a task, over both: runs and tasks are drawn anew each time, so that
- * the interval holds for other tasks and for other runs. Of few runs it is too narrow: of three, their spread counts for two thirds of what it is.
- */
-export function crossedInterval(o: {
-  rows: readonly (readonly number[])[];
-  confidence?: number;
-  seed?: number;
-  resamples?: number;
-}): Estimate {
-  const { rows, confidence = 0.95, seed = 1, resamples = 4_000 } = o;
-  const columns = rows[0]?.length ?? 0;
-  if (columns === 0 || rows.some((row) => row.length !== columns)) {
-    const lengths = rows.map((row) => row.length).join(', ') || 'none';
-    throw new Error(`crossedInterval: rows of lengths ${lengths}; give rows of one length above 0`);
-  }
-  const random = seededRandom('bootstrap over runs and tasks', seed);
-  const drawnRows = new Int32Array(rows.length);
-  const means = Float64Array.from({ length: resamples }, () => {
-    for (let i = 0; i < rows.length; i++) drawnRows[i] = Math.floor(random() * rows.length);
-    let sum = 0;
-    for (let i = 0; i < columns; i++) {
-      const column = Math.floor(random() * columns);
-      for (const row of drawnRows) sum += rows[row]?.[column] as number;
-    }
-    return sum / (rows.length * columns);
-  });
-  return { mean: mean(rows.map(mean)), ...percentiles(means, confidence), n: columns };
 }

@@ -24,6 +24,12 @@ export function mean(values: readonly number[]): number {
   return sumOf(values) / values.length;
 }
 
+/** Of a sample; 0 of one value. */
+export function standardDeviation(values: readonly number[]): number {
+  const center = mean(values);
+  return Math.sqrt(sumOf(values.map((value) => (value - center) ** 2)) / Math.max(1, values.length - 1));
+}
+
 /**
  * The mean of shares, `part` of `of` each, as one division of whole counts: such a rate is equal to a decimal threshold where the counts are. A
  * sum of rounded shares may miss it by the last bit.

@@ -10,7 +10,7 @@ import { spreadText, valueText } from './format';
 import { pText, testText } from './paired';
 import { level, say } from './sentence';
 
-const SPREAD = `${100 * TRAINING_SPREAD} points`;
+export const SPREAD = `${100 * TRAINING_SPREAD} points`;
 /** The kind of arm that is plain GRPO on the target. */
 const PLAIN = 'grpo_target';
 
@@ -23,7 +23,7 @@ export const points = (difference: number): string => {
 export const differenceText = (difference: Figure): string =>
   [`${level(difference)}, n ${difference.n}`, ...[testText(difference) ?? []].flat()].join('; ');
 
-const samePolicy = (one: Arm | undefined, other: Arm | undefined): boolean =>
+export const samePolicy = (one: Arm | undefined, other: Arm | undefined): boolean =>
   one !== undefined && other !== undefined && (one.sameAs ?? one.name) === (other.sameAs ?? other.name);
 
 export const comparisonsOf = ({ comparisons, arms = [] }: ReportDraft): ReportedComparison[] | undefined =>

@@ -4,10 +4,11 @@
  * themselves as well, since an interval of few runs says little.
  */
 import { mean } from '../../domain/statistics';
-import type { PairedTest } from '../../domain/paired-statistics';
-import type { Report } from '../../domain/report';
+import { direction, type PairedTest } from '../../domain/paired-statistics';
+import type { Report, ReportedComparison } from '../../domain/report';
 import type { Arm, Role, SolverMatrix } from '../../domain/reported-arms';
-import { estimateOver, rateOver, rowsOf, sharedOutcomes, type Span } from './outcomes';
+import { samePolicy } from '../recommendation';
+import { differenceOver, rateOver, rowsOf, sharedOutcomes, type Span } from './outcomes';
 
 export interface Run {
   /** What it is called in the comparison. */
@@ -44,7 +45,9 @@ export interface ComparedPair {
   arm: string;
   against: string;
   difference: Span;
-  byRun: { run: string; difference: number; test?: PairedTest }[];
+  standing: ReportedComparison['standing'];
+  /** `samePolicy`: the difference is that of two samples of one policy. */
+  byRun: { run: string; difference: number; test?: PairedTest; samePolicy?: true }[];
 }
 
 export interface Comparison {
@@ -156,12 +159,24 @@ function pairOf(o: { runs: readonly Run[]; arm: string; against: string; level: 
   const shared = sharedOutcomes(runs, [arm, against]);
   const byTask = ([own, other]: number[]): number => (own as number) - (other as number);
   const rows = shared.map(({ values }) => values.map(byTask));
-  const difference = estimateOver({ rows: rowsOf(shared, byTask), level });
+  const difference = differenceOver({ rows: rowsOf(shared, byTask), level });
   if (!difference) return undefined;
   const byRun = shared.map(({ run, test }, i) => ({
     run: run.name,
     difference: mean(rows[i] as number[]),
     ...(test && { test }),
+    ...(isOnePolicy(run, arm, against) && { samePolicy: true as const }),
   }));
-  return { arm, against, difference, byRun };
+  return { arm, against, difference, standing: standingOf(difference, byRun), byRun };
+}
+
+const isOnePolicy = ({ report: { arms = [] } }: Run, arm: string, against: string): boolean => {
+  const named = (name: string): Arm | undefined => arms.find((one) => one.name === name);
+  return samePolicy(named(arm), named(against));
+};
+
+function standingOf(difference: Span, byRun: ComparedPair['byRun']): ComparedPair['standing'] {
+  if (byRun.every(({ samePolicy: same }) => same)) return 'same_policy';
+  const way = direction(difference);
+  return way === undefined ? 'undecided' : way === 'up' ? 'ahead' : 'behind';
 }

@@ -1,10 +1,10 @@
 /** Outcomes of arms task by task, run by run, as tables without gaps. Invariant: every run's row is over the same tasks, in the same order. */
-import { crossedInterval, pairedDifference, type PairedTest } from '../../domain/paired-statistics';
-import { mean, successRate } from '../../domain/statistics';
+import { acrossTrainings, pairedDifference, TRAINING_SPREAD, type PairedTest } from '../../domain/paired-statistics';
+import { mean, standardDeviation, successRate } from '../../domain/statistics';
 import type { SolverMatrix } from '../../domain/reported-arms';
 import type { Run } from './comparison';
 
-/** A mean over runs and tasks. */
+/** A mean over runs and tasks. `runs`: draws; those that share both seeds are one. */
 export interface Span {
   value: number;
   low: number;
@@ -56,25 +56,32 @@ export const drawOf = ({ report: { campaign } }: Run): string =>
 export function rowsOf(own: readonly { run: Run; values: number[][] }[], of: (values: number[]) => number): number[][] {
   const draws = new Map<string, number[][]>();
   for (const { run, values } of own) draws.set(drawOf(run), [...(draws.get(drawOf(run)) ?? []), values.map(of)]);
-  return [...draws.values()].map((rows) =>
-    (rows[0] ?? []).map((_, task) => mean(rows.map((row) => row[task] as number))),
-  );
+  return [...draws.values()].map(meansByTask);
 }
 
-/** Success of one arm. */
+/** Success of one arm: over the tasks, by their means over the draws. */
 export function rateOver({ own, level }: { own: ReturnType<typeof sharedOutcomes>; level: number }): Span | undefined {
   const rows = rowsOf(own, ([value]) => value as number);
-  const [first = []] = rows;
-  const alike = rows.flat().every((value) => value === first[0]);
-  if (first.length === 0 || !alike || (first[0] !== 0 && first[0] !== 1)) return estimateOver({ rows, level });
-  const { mean: value, low, high } = successRate({ taskMeans: first, trials: rows.length, confidence: level });
-  return { value, low, high, runs: rows.length, tasks: first.length };
+  const taskMeans = meansByTask(rows);
+  if (taskMeans.length === 0) return undefined;
+  const { mean: value, low, high } = successRate({ taskMeans, trials: rows.length, confidence: level });
+  return { value, low, high, runs: rows.length, tasks: taskMeans.length };
 }
 
-/** Undefined where there is nothing to estimate. */
-export function estimateOver({ rows, level }: { rows: readonly number[][]; level: number }): Span | undefined {
-  const tasks = rows[0]?.length ?? 0;
-  if (tasks === 0) return undefined;
-  const { mean: value, low, high } = crossedInterval({ rows, confidence: level });
-  return { value, low, high, runs: rows.length, tasks };
+/**
+ * A difference over the tasks, widened for other trainings: by their usual spread, or by that of these draws where it is larger. `rows`: of each
+ * draw, task by task. Undefined where there is nothing to estimate.
+ */
+export function differenceOver({ rows, level }: { rows: readonly number[][]; level: number }): Span | undefined {
+  const taskMeans = meansByTask(rows);
+  if (taskMeans.length === 0) return undefined;
+  const byTask = (values: readonly number[]) => new Map(values.map((value, task) => [`${task}`, value]));
+  const pairs = { treatment: byTask(taskMeans), control: byTask(taskMeans.map(() => 0)) };
+  const { mean: value, ...overTasks } = pairedDifference({ ...pairs, confidence: level });
+  const spread = Math.max(TRAINING_SPREAD, standardDeviation(rows.map(mean)));
+  const ends = acrossTrainings({ mean: value, ...overTasks }, { level, runs: rows.length, spread });
+  return { value, ...ends, runs: rows.length, tasks: taskMeans.length };
 }
+
+const meansByTask = (rows: readonly number[][]): number[] =>
+  (rows[0] ?? []).map((_, task) => mean(rows.map((row) => row[task] as number)));

@@ -1,12 +1,12 @@
 /** A comparison as a page. Invariant: one self-contained file: no script, nothing fetched, every text escaped (markup.ts). */
 import { wholeNumber } from '../format';
 import { Markup, markup } from '../markup';
-import { TEST, testText } from '../paired';
+import { TEST } from '../paired';
 import { table } from '../sections';
 import { style } from '../style';
 import type { ComparedArm, ComparedPair, Comparison } from './comparison';
 import { comparisonPlot } from './plot';
-import { differenceText, notesOf, rateText, spanText } from './words';
+import { byRunText, differenceText, notesOf, rateText, spanText, standingText } from './words';
 
 const armRow = (arm: ComparedArm): string[] => [
   arm.name,
@@ -21,16 +21,12 @@ const armRow = (arm: ComparedArm): string[] => [
   arm.byRun.map(({ run, successRate }) => `${run} ${rateText(successRate)}`).join(', '),
 ];
 
-const pairRow = ({ arm, against, difference, byRun }: ComparedPair): string[] => [
-  arm,
-  against,
-  `${differenceText(difference.value)} (${spanText(difference, 'difference')})`,
-  `${difference.runs} × ${difference.tasks}`,
-  byRun
-    .map(({ run, difference: value, test }) =>
-      [`${run} ${differenceText(value)}`, ...(test ? [testText({ test })] : [])].join(', '),
-    )
-    .join('; '),
+const pairRow = (pair: ComparedPair): string[] => [
+  pair.arm,
+  pair.against,
+  standingText(pair),
+  `${pair.difference.runs} × ${pair.difference.tasks}`,
+  byRunText(pair),
 ];
 
 export function comparisonPage(comparison: Comparison): string {

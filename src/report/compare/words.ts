@@ -1,6 +1,7 @@
 /** Numbers of a comparison as text, in the report's own way. */
 import { MISSING, shortPercent, spreadText, valueText, wholeNumber } from '../format';
 import { testText } from '../paired';
+import { SPREAD } from '../recommendation';
 import type { ComparedArm, ComparedPair, Comparison } from './comparison';
 import type { Span } from './outcomes';
 
@@ -14,26 +15,27 @@ export const spanText = (span: Span | { value: number } | undefined, unit: Unit)
     ? (spreadText({ unit, interval: { low: span.low, high: span.high, level: 0.95, method: '' } }) ?? MISSING)
     : MISSING;
 
-export const METHOD = 'Intervals: bootstrap over runs and tasks, paired where it is a difference.';
-/** Their spread is what the interval of few runs misses. */
-const FEW_RUNS = 5;
-
 /** What has to be said of the comparison as a whole. */
 export function notesOf({ runs, arms, level }: Comparison): string[] {
   const seeds = runs.map(({ name, seed, trainingSeed }) => `${name} (seed ${seed}, training seed ${trainingSeed})`);
-  const draws = new Set(runs.map(({ seed, trainingSeed }) => `${seed} ${trainingSeed}`)).size;
-  const few =
-    draws < FEW_RUNS
-      ? ` Of ${draws} runs they are too narrow: the runs’ spread counts for ${draws - 1}/${draws} of what it is.`
-      : '';
   return [
     `runs: ${seeds.join(', ')}`,
-    `${shortPercent(level)} intervals. ${METHOD}${few}`,
+    `${shortPercent(level)} intervals: of success over the test tasks; of differences paired over them, and widened for other trainings, which ` +
+      `differ by about ${SPREAD} (by what these runs do, where that is more) wherever one run is compared`,
+    ...oneDrawText(runs),
     ...repeatedText(runs),
     ...sharedText({ runs, arms }),
     ...arms.flatMap(({ name, missing }) =>
       missing.length > 0 ? [`${name} was not evaluated in ${missing.join(', ')}`] : [],
     ),
+  ];
+}
+
+function oneDrawText(runs: Comparison['runs']): string[] {
+  const draws = new Set(runs.map(({ seed, trainingSeed }) => `${seed} ${trainingSeed}`)).size;
+  if (draws > 1) return [];
+  return [
+    `one training run of each arm: all runs share seed and training seed; trainings of this size differ by about ${SPREAD}`,
   ];
 }
 
@@ -61,15 +63,28 @@ function sharedText({ runs, arms }: Pick<Comparison, 'runs' | 'arms'>): string[]
   return [`${what} (${each}); runs that differ in --training-seed alone evaluate on the same`];
 }
 
-/** `trace to grpo_target: +3.5 pt (-1.0 to +8.0); by run demo +2.0 pt, better on 20 tasks, worse on 16, p 0.618; ...`. */
-export function pairText({ arm, against, difference, byRun }: ComparedPair): string {
-  const each = byRun.map(({ run, difference: value, test }) => {
-    const tested = test && testText({ test });
-    return [`${run} ${differenceText(value)}`, ...(tested ? [tested] : [])].join(', ');
-  });
-  const whole = `${differenceText(difference.value)} (${spanText(difference, 'difference')})`;
-  return `${arm} to ${against}: ${whole}; by run: ${each.join('; ')}`;
+/** `trace to grpo_target: +3.5 pt (-4.0 to +11.0), undecided, one training run; by run: demo +3.5 pt, better on 20 tasks, worse on 13, p 0.296`. */
+export function pairText(pair: ComparedPair): string {
+  const { arm, against } = pair;
+  if (pair.standing === 'same_policy')
+    return `${arm} and ${against} are one policy, and their figures samples of it; by run: ${byRunText(pair)}`;
+  return `${arm} to ${against}: ${standingText(pair)}; by run: ${byRunText(pair)}`;
 }
+
+export const standingText = ({ difference, standing }: ComparedPair): string => {
+  if (standing === 'same_policy') return 'one policy';
+  const parts = [`${differenceText(difference.value)} (${spanText(difference, 'difference')})`, standing];
+  return [...parts, ...(difference.runs === 1 ? ['one training run'] : [])].join(', ');
+};
+
+export const byRunText = ({ byRun }: ComparedPair): string =>
+  byRun
+    .map(({ run, difference, test, samePolicy }) => {
+      const tested = test && testText({ test });
+      const parts = [`${run} ${differenceText(difference)}`, samePolicy ? 'one policy' : tested];
+      return parts.filter((part) => part !== undefined).join(', ');
+    })
+    .join('; ');
 
 /** `grpo_target held out: 512 rollouts 45.0%, 1,024 rollouts 52.0%`; undefined where nothing was. */
 export const heldOutText = ({ name, heldOut }: ComparedArm): string | undefined =>

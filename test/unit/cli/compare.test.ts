@@ -182,7 +182,7 @@ test('table, page and JSON hold the same; files and folders are as good as names
   expect(text).toMatch(/trace +3 +4,608 +8,516 +75\.0% .*70\.0 80\.0|trace +3 .*75\.0%/);
   expect(text.replaceAll(/\s+/g, ' ')).toContain('demo-s2 +30.0 pt, better on 12 tasks, worse on 0, p <0.001');
   expect(text.replaceAll(/\s+/g, ' ')).toContain(
-    'Of 3 runs they are too narrow: the runs’ spread counts for 2/3 of what it is.',
+    'other trainings, which differ by about 5 points (by what these runs do, where that is more) wherever one run is compared',
   );
   const out = join(home, 'out');
   await writeComparison(comparison, out);
@@ -214,6 +214,55 @@ test('runs that share both seeds are no independent draws: they count as one, an
   expect(comparisonText(shared).replaceAll(/\s+/g, ' ')).toContain(
     'one and again share seed 1, training seed 1: they are no independent draws and count as one, their mean',
   );
+});
+
+test('a difference that one draw shows is widened by the spread of trainings, and said to be of one training run', async () => {
+  keep(draftOf({ name: 'one', matrix: matrixOf(34, 28) }));
+  keep(draftOf({ name: 'again', matrix: matrixOf(34, 28) }));
+  const shared = await compareReports({ home, named: ['one', 'again'] });
+  const pair = shared.differences.at(-1)!;
+  expect(pair).toMatchObject({ standing: 'ahead', byRun: [{ test: { better: 6, worse: 0 } }, {}] });
+  const text = comparisonText(shared).replaceAll(/\s+/g, ' ');
+  expect(text).toContain('one training run of each arm');
+  expect(text).toMatch(/trace to grpo_target: \+15\.0 pt \([^)]*\), ahead, one training run; by run/);
+  // Of these two policies the paired test at 90% tells which is better (p 0.0625), of trainings it does not.
+  keep(draftOf({ name: 'close', matrix: matrixOf(30, 25) }));
+  keep(draftOf({ name: 'close-again', matrix: matrixOf(30, 25) }));
+  const { differences } = await compareReports({ home, named: ['close', 'close-again'] });
+  expect(differences.at(-1)).toMatchObject({ standing: 'undecided', byRun: [{ test: { better: 5, worse: 0, p: 0.0625 } }, {}] });
+});
+
+test('runs that differ by more than trainings usually do widen the interval by what they do', async () => {
+  const width = async (solved: [number, number][]) => {
+    const names = solved.map(([trace, baseline], n) => {
+      keep(draftOf({ name: `run-${n}`, trainingSeed: n + 1, matrix: matrixOf(trace, baseline) }));
+      return `run-${n}`;
+    });
+    const { low, high } = (await compareReports({ home, named: names })).differences.at(-1)!.difference;
+    return high - low;
+  };
+  const alike = await width([[30, 20], [30, 20], [30, 20]]); // prettier-ignore
+  const apart = await width([[40, 20], [30, 20], [20, 20]]); // prettier-ignore
+  expect(apart).toBeGreaterThan(1.5 * alike);
+});
+
+test('one policy that was sampled twice is said to be one', async () => {
+  const sampled = (name: string, trainingSeed: number, isOne: boolean) => {
+    const draft = draftOf({ name, trainingSeed, matrix: matrixOf(30, 28) });
+    if (isOne) draft.arms!.find((arm) => arm.name === 'trace')!.sameAs = 'grpo_target';
+    keep(draft);
+    return name;
+  };
+  const all = await compareReports({ home, named: [sampled('a', 1, true), sampled('b', 2, true)] });
+  expect(all.differences.map(({ standing }) => standing)).toEqual(['ahead', 'same_policy']);
+  expect(comparisonText(all).replaceAll(/\s+/g, ' ')).toContain(
+    'trace and grpo_target are one policy, and their figures samples of it; by run: a +5.0 pt, one policy; b +5.0 pt, one policy',
+  );
+  const some = await compareReports({ home, named: [sampled('c', 1, true), sampled('d', 2, false)] });
+  expect(some.differences.at(-1)).toMatchObject({
+    standing: 'undecided',
+    byRun: [{ run: 'c', samePolicy: true }, { run: 'd' }],
+  });
 });
 
 test('a large matrix is read from the store', async () => {

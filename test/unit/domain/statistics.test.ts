@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { crossedInterval, pairedDifference } from '../../../src/domain/paired-statistics';
+import { pairedDifference } from '../../../src/domain/paired-statistics';
 import {
   comparable,
   mean,
@@ -182,42 +182,6 @@ describe('a rate', () => {
     // All alike says nothing of how sure it is to a bootstrap.
     expect(successRate({ taskMeans: [0, 0, 0, 0], trials: 4 })).toEqual(wilson(0));
     expect(successRate({ taskMeans: [1, 1, 1, 1], trials: 4 })).toEqual(wilson(4));
-  });
-});
-
-describe('bootstrap over runs and tasks', () => {
-  const values = Array.from({ length: 100 }, (_, i) => (i % 10) / 9);
-  const width = ({ low, high }: { low: number; high: number }) => high - low;
-
-  it('of one run is that over tasks', () => {
-    const [both, tasks] = [crossedInterval({ rows: [values] }), meanInterval({ values })];
-    expect(both.mean).toBe(tasks.mean);
-    expect(both.low).toBeCloseTo(tasks.low, 1);
-    expect(both.high).toBeCloseTo(tasks.high, 1);
-  });
-
-  it('runs that are alike add nothing, runs that differ widen it', () => {
-    const alike = crossedInterval({ rows: [values, values, values] });
-    const apart = crossedInterval({ rows: [values, values.map((v) => v + 0.3), values.map((v) => v - 0.3)] });
-    expect(width(alike)).toBeCloseTo(width(crossedInterval({ rows: [values] })), 1);
-    expect(apart.mean).toBeCloseTo(alike.mean, 10);
-    expect(width(apart)).toBeGreaterThan(2 * width(alike));
-  });
-
-  it('tasks without spread leave the spread of the runs alone', () => {
-    const runs = [0.1, 0.2, 0.3].map((gain) => new Array<number>(50).fill(gain));
-    expect(crossedInterval({ rows: runs })).toEqual({
-      mean: expect.closeTo(0.2),
-      low: expect.closeTo(0.1),
-      high: expect.closeTo(0.3),
-      n: 50,
-    });
-  });
-
-  it('is deterministic, and refuses rows of several lengths', () => {
-    expect(crossedInterval({ rows: [values, values] })).toEqual(crossedInterval({ rows: [values, values] }));
-    expect(() => crossedInterval({ rows: [[1], [1, 0]] })).toThrow('rows of lengths 1, 2');
-    expect(() => crossedInterval({ rows: [] })).toThrow('rows of lengths none');
   });
 });
 
