@@ -225,11 +225,20 @@ test('a difference that one draw shows is widened by the spread of trainings, an
   const text = comparisonText(shared).replaceAll(/\s+/g, ' ');
   expect(text).toContain('one training run of each arm');
   expect(text).toMatch(/trace to grpo_target: \+15\.0 pt \([^)]*\), ahead, one training run; by run/);
-  // Of these two policies the paired test at 90% tells which is better (p 0.0625), of trainings it does not.
-  keep(draftOf({ name: 'close', matrix: matrixOf(30, 25) }));
-  keep(draftOf({ name: 'close-again', matrix: matrixOf(30, 25) }));
+  // Of these two policies the paired test tells which is better (6 tasks of 120 to none), of trainings it does not.
+  const [six, none] = [matrixOf(30, 24), matrixOf(20, 20)];
+  const close = {
+    ...six,
+    tasks: [1, 2, 3].flatMap((n) => six.tasks.map((task) => `${n}-${task}`)),
+    outcomes: [...six.outcomes, ...none.outcomes, ...none.outcomes],
+  };
+  keep(draftOf({ name: 'close', matrix: close }));
+  keep(draftOf({ name: 'close-again', matrix: close }));
   const { differences } = await compareReports({ home, named: ['close', 'close-again'] });
-  expect(differences.at(-1)).toMatchObject({ standing: 'undecided', byRun: [{ test: { better: 5, worse: 0, p: 0.0625 } }, {}] });
+  expect(differences.at(-1)).toMatchObject({
+    standing: 'undecided',
+    byRun: [{ test: { better: 6, worse: 0, p: 0.03125 } }, {}],
+  });
 });
 
 test('runs that differ by more than trainings usually do widen the interval by what they do', async () => {
