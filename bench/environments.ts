@@ -1,6 +1,5 @@
 /**
- * Episodes of synthesized environments a core-second: four steps, reward and reference, for a module of every generator on `shop`, and
- * for a composite of the three planted pairs.
+ * Episodes of synthesized environments a core-second: four steps, reward and reference, for a module of every generator on `shop`.
  *
  *   node -r ./test/support/register.cjs bench/environments.ts [--seconds 5] [--concurrency 32]
  *
@@ -10,7 +9,7 @@ import { parseArgs } from 'node:util';
 import type { AssistantMessage } from '../src/domain/messages';
 import { openModule, type EnvironmentModule } from '../src/sandbox/module';
 import { sandboxEnvironment } from '../src/sandbox/sandbox-environment';
-import { capabilityNames, composite, generate, plantedPairs, shopTarget } from '../test/fixtures/synthesis/generate';
+import { capabilityNames, generate, shopTarget } from '../test/fixtures/synthesis/generate';
 
 const { values } = parseArgs({
   options: { seconds: { type: 'string', default: '5' }, concurrency: { type: 'string', default: '32' } },
@@ -73,9 +72,5 @@ void (async () => {
   await measure((await generate('tell_requested_information', description, { rollouts })).source);
   for (const name of capabilityNames)
     classes[name] = await measure((await generate(name, description, { rollouts })).source);
-  const candidate = composite(plantedPairs);
-  classes[candidate.name] = await measure(
-    (await generate(candidate.name, description, { rollouts, candidate })).source,
-  );
   console.log(JSON.stringify({ concurrency, steps: STEPS, classes }, null, 2));
 })();

@@ -1,17 +1,15 @@
 /**
- * Synthesizer `generators`: writes modules for targets that describe themselves by schemas and rules, one generator a capability; for a
- * composite, generators two at a time.
+ * Synthesizer `generators`: writes modules for targets that describe themselves by schemas and rules, one generator a capability.
  * Invariant: a pure function of its input; what goes into a module is policy text, schemas, rules and wording, never a record, a value
  * or a text of one of the target's tasks.
  */
-import type { Candidate } from '../../domain/capability';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { isFailure, OutsideFailure } from '../../domain/failures';
 import { defineKind, type Identity } from '../../domain/kind';
 import type { ToolSchema } from '../../domain/messages';
 import type { ReviseInput, SynthesizedModule, Synthesizer, SynthesizerKind, WriteInput } from '../synthesizer';
 import { namedField } from './capabilities';
-import { familiesOf, familyOf, generatorNamed, type Families, type Family } from './families';
+import { familyOf, generatorNamed, TWINS, type Family } from './families';
 import { startKnobs, turn, type Knobs, type Params } from './params';
 import { knobsOf, moduleSource } from './source';
 import { wordingOf } from './wording';
@@ -55,8 +53,8 @@ function write(
 ): SynthesizedModule {
   signal.throwIfAborted();
   const described = worldOf(description);
-  const { families, cycle, rationale, order } = madeOf(candidate, described);
-  const tools = offered(description, described, families);
+  const { family, rationale } = forCapability(candidate.name, described);
+  const tools = offeredTools(description, described, family);
   const names = new Set(tools.map((tool) => tool.name));
   const world = { ...described, writes: described.writes.filter((w) => names.has(w.tool)) };
   const params: Params = {
@@ -68,15 +66,15 @@ function write(
     world,
     wording: wordingOf({ conversations: rollouts.map(({ messages }) => messages), description, world }),
     named: namedField(world),
-    families: within(families, names),
-    cycle,
+    families: withTools(family, names),
+    cycle: TWINS,
     forbidden: [...new Set(forbidden)].sort(),
   };
   progress(1, 1);
   return {
     source: moduleSource(params),
     rationale:
-      `${rationale}${why} ${order}; accounts hold ` +
+      `${rationale}${why} Every second instance is the twin of the one before; accounts hold ` +
       `${knobs.records.join(' to ')} records; tools, observations and policy are those of ${description.name}.`,
   };
 }
@@ -102,9 +100,10 @@ function revised({ round, previous }: ReviseInput): { knobs: Knobs; why: string 
   );
 }
 
-function madeOf({ name, parts }: Candidate, world: World): Families {
+function forCapability(name: string, world: World): { family: Family; rationale: string } {
   try {
-    return parts ? familiesOf(parts, world) : familyOf(generatorNamed(name), world);
+    const generator = generatorNamed(name);
+    return { family: familyOf(generator, world), rationale: generator.rationale };
   } catch (error) {
     if (!isFailure(error, 'CannotSynthesize')) throw error;
     throw new OutsideFailure('CannotSynthesize', `${error.message}; ${OTHERS}`);
@@ -112,20 +111,14 @@ function madeOf({ name, parts }: Candidate, world: World): Families {
 }
 
 /** With these tools only; a family of which none is left has no instances. */
-const within = (families: readonly Family[], names: ReadonlySet<string>): Family[] =>
-  families
-    .map((family) => ({
-      ...family,
-      requested: family.requested.map((tools) => tools.filter((name) => names.has(name))),
-    }))
-    .filter(({ requested }) => requested.every((tools) => tools.length > 0));
+function withTools(family: Family, names: ReadonlySet<string>): Family[] {
+  const requested = family.requested.map((tools) => tools.filter((name) => names.has(name)));
+  return requested.every((tools) => tools.length > 0) ? [{ ...family, requested }] : [];
+}
 
-/** The look-up and the writes, those that are asked for first, in turn for each family, at most 5, in the target's order. */
-function offered(description: EnvironmentDescription, world: World, families: readonly Family[]): ToolSchema[] {
-  const wanted = families.flatMap(({ requested }) => requested);
-  const longest = Math.max(...wanted.map(({ length }) => length));
-  const inTurn = Array.from({ length: longest }, (_, n) => wanted.flatMap((tools) => tools.slice(n, n + 1))).flat();
-  const names = new Set([world.lookup.tool, ...inTurn, ...world.writes.map((w) => w.tool)]);
+/** The look-up and the writes, those that are asked for first, at most 5, in the target's order. */
+function offeredTools(description: EnvironmentDescription, world: World, { requested }: Family): ToolSchema[] {
+  const names = new Set([world.lookup.tool, ...requested.flat(), ...world.writes.map((w) => w.tool)]);
   const first = [...names].slice(0, MAX_TOOLS);
   return description.tools.filter((tool) => first.includes(tool.name));
 }

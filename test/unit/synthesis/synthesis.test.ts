@@ -1,3 +1,4 @@
+import { sha256 } from '../../../src/artifacts/hash';
 import { capabilities } from '../../../src/analyst/rules/definitions';
 import { calibrate } from '../../../src/domain/calibration';
 import { calibrationBandsSchema } from '../../../src/domain/campaign';
@@ -41,6 +42,12 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((module) => module.close()));
+});
+
+/** A module's bytes are the key of all that was calibrated and trained on it: a change of its text needs a new version of the kind. */
+test('a module has the bytes that stored campaigns know it by', async () => {
+  const { source } = await generate('refuse_forbidden_actions', shop);
+  expect(sha256(source)).toBe('7022193c93e562b861d46cc55dc8f1a0e6ef96daa48a6ed409da7466bc409277');
 });
 
 describe('generators on the shop', () => {
