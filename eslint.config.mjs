@@ -34,7 +34,7 @@ const mayImport = {
     'routing/router',
     'type registry',
   ],
-  workers: ['domain/task-queues', 'artifacts', 'policy', 'registry', 'activities', 'workflows/bundle'],
+  workers: ['domain/work', 'artifacts', 'policy', 'registry', 'activities', 'workflows/bundle'],
   cli: [
     'domain',
     'artifacts',

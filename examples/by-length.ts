@@ -1,7 +1,7 @@
 /** A router that counts words: on each side of the median the option that was better there. A line in src/routing/index.ts uses it. */
 import { z } from 'zod';
 import { OutsideFailure } from '../src/domain/failures';
-import { defineKind } from '../src/domain/kind';
+import { defineKind } from '../src/domain/kinds';
 import { agentView, type Message } from '../src/domain/messages';
 import { mean, populationStd } from '../src/domain/statistics';
 import { firstUserMessage, type RouterKind } from '../src/routing/router';

@@ -1,5 +1,5 @@
 /** An arm that trains nothing: the base model with a prompt. Used by one line in src/workflows/arms/index.ts. */
-import { defineKind } from '../src/domain/kind';
+import { defineKind } from '../src/domain/kinds';
 import { promptSchema } from '../src/domain/rollout';
 import type { Arm, ArmKind } from '../src/workflows/arms/arm';
 import { basePolicy, part, rollOut } from '../src/workflows/steps';

@@ -5,8 +5,8 @@
 import { z } from 'zod';
 import type { AnalystKind } from '../src/analyst/analyst';
 import { capabilityNameSchema } from '../src/domain/capability';
-import { defineKind } from '../src/domain/kind';
-import { seededRandom } from '../src/domain/random';
+import { defineKind } from '../src/domain/kinds';
+import { seededRandom } from '../src/domain/statistics';
 import { isSuccess, type ScoredRollout } from '../src/domain/rollout';
 
 const byKey = (rollouts: readonly ScoredRollout[]) => [...rollouts].sort((a, b) => (a.key < b.key ? -1 : 1));

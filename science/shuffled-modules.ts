@@ -9,7 +9,7 @@ import { forbiddenOf } from '../src/activities/left-out';
 import { selfTestKey } from '../src/activities/synthesise';
 import { sha256 } from '../src/artifacts/hash';
 import type { ArtifactStore } from '../src/artifacts/store';
-import type { SelfTest } from '../src/domain/synthesis-round';
+import type { SelfTest } from '../src/domain/calibration';
 import { registry } from '../src/registry';
 import type { Finished } from './campaigns';
 import { storeIn } from './lab';

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { labelPassSchema, type LabelPass } from '../../src/domain/capability';
 import { direction } from '../../src/domain/paired-statistics';
-import { seededRandom } from '../../src/domain/random';
+import { seededRandom } from '../../src/domain/statistics';
 import type { Report } from '../../src/domain/report';
 import type { Campaigns, CampaignSpec, Finished, Source } from '../campaigns';
 import { labelsOf, storeIn } from '../lab';

@@ -3,10 +3,10 @@ import { candidatesKey, checkedPass, labelsKey, type Analyst } from '../analyst/
 import { digest } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import { requireDifference } from '../domain/behaviour';
+import { requireDifference } from '../domain/transcript';
 import { discoverySchema, labelPassSchema, selectionSchema, type LabelPass } from '../domain/capability';
 import type { Environment } from '../domain/environment';
-import { kindOf, type KindSpec } from '../domain/kind';
+import { kindOf, type KindSpec } from '../domain/kinds';
 import type { ScoredRollout } from '../domain/rollout';
 import { openingOf } from '../domain/messages';
 import { selectCapabilities, selectOutright } from '../domain/selection';

@@ -5,7 +5,7 @@
 import { Context } from '@temporalio/activity';
 import { CHECKED_TASKS, judgeBase } from '../domain/base-check';
 import type { Environment } from '../domain/environment';
-import type { RolloutHeartbeat } from '../domain/progress';
+import type { RolloutHeartbeat } from '../domain/work';
 import { openingsOf } from '../environments/openings';
 import { checkTokens } from '../policy/base-model';
 import { rollOut } from '../rollout/engine';

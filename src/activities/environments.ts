@@ -1,7 +1,7 @@
 /** Environments that are open in this worker: one of each, shared by all its activities. */
 import { canonical } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
-import type { EnvironmentSpec } from '../domain/environment-spec';
+import type { EnvironmentSpec } from '../domain/kinds';
 import type { Environment } from '../domain/environment';
 import type { EnvironmentKind } from '../environments/kinds';
 import { openEnvironment } from '../environments/open';

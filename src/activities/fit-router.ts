@@ -1,7 +1,7 @@
 /** Step 4 of the method: fits the router on the outcome matrix of the train split. What it chooses is found out inside rollouts. */
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
-import { kindOf } from '../domain/kind';
+import { kindOf } from '../domain/kinds';
 import { openingOf } from '../domain/messages';
 import { isSuccess } from '../domain/rollout';
 import { readScored } from '../rollout/read';

@@ -7,14 +7,17 @@ import { digest, sha256 } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
 import { refsIn, type ArtifactRef } from '../domain/artifacts';
 import {
+  type ArmOutcome,
   bestIteration,
-  checkpointsSchema,
-  withinBudget,
+  type CampaignRecord,
+  type CapabilityResult,
   type Checkpoint,
+  checkpointsSchema,
+  type KeptRecord,
   type TrainingResult,
   type TrainingSummary,
-} from '../domain/iterations';
-import type { ArmOutcome, CampaignRecord, CapabilityResult, KeptRecord } from '../domain/results';
+  withinBudget,
+} from '../domain/results';
 import { keptJson, readJson, type Dependencies } from './context';
 import type { ControlActivities } from './types';
 

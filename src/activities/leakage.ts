@@ -5,14 +5,14 @@
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Candidate } from '../domain/capability';
-import { sandboxSpec } from '../domain/environment-spec';
+import { sandboxSpec } from '../domain/kinds';
 import type { Environment, ResetResult } from '../domain/environment';
 import { isFailure } from '../domain/failures';
 import { openingOf } from '../domain/messages';
-import type { Work } from '../domain/progress';
+import type { Work } from '../domain/work';
 import type { CampaignRecord, SelectionResult } from '../domain/results';
 import type { ScoredRollout } from '../domain/rollout';
-import { acceptedWithHints } from '../domain/synthesis-round';
+import { acceptedWithHints } from '../domain/calibration';
 import type { ReportDraft } from '../domain/report';
 import { isDistinctive, messageHash, normalised, spelledOut } from '../sandbox/leakage';
 import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '../sandbox/seeds';

@@ -5,10 +5,9 @@
 import { Context } from '@temporalio/activity';
 import { join } from 'node:path';
 import type { FailureType } from '../domain/failures';
-import type { TrainHeartbeat } from '../domain/progress';
-import type { TrainingResult } from '../domain/iterations';
-import type { FixedPolicy } from '../domain/rollout';
-import { brokenFailure } from '../domain/broken';
+import type { TrainHeartbeat } from '../domain/work';
+import type { TrainingResult } from '../domain/results';
+import { brokenFailure, type FixedPolicy } from '../domain/rollout';
 import { rollOut, type RolloutBatch, type RollOutOptions } from '../rollout/engine';
 import { writeTrainingBatch } from '../rollout/training-batch';
 import { asideIn, fail, type PolicyDependencies } from './context';

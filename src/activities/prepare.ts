@@ -3,7 +3,7 @@ import { digest } from '../artifacts/hash';
 import type { Campaign } from '../domain/campaign';
 import type { EnvironmentDescription } from '../domain/environment';
 import { isFailure, OutsideFailure } from '../domain/failures';
-import { kindOf } from '../domain/kind';
+import { kindOf } from '../domain/kinds';
 import type { Prepared } from '../domain/results';
 import { baseModelId, keepFingerprint, poolOf, servedBase } from '../policy/base-model';
 import type { Registry } from '../registry';

@@ -1,9 +1,8 @@
 /** One batch of rollouts: the engine, with heartbeats on every finished rollout and cancellation that keeps what is done. */
 import { Context } from '@temporalio/activity';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { backoffMs } from '../domain/backoff';
-import type { RolloutHeartbeat } from '../domain/progress';
-import { brokenFailure } from '../domain/broken';
+import { backoffMs, type RolloutHeartbeat } from '../domain/work';
+import { brokenFailure } from '../domain/rollout';
 import { rollOut, type RollOutProgress } from '../rollout/engine';
 import { createResolver } from '../rollout/resolve';
 import type { RolloutActivities } from './types';

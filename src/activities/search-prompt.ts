@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { replaceFile } from '../artifacts/durable-file';
 import { digest } from '../artifacts/hash';
 import type { ArtifactStore, Journal } from '../artifacts/store';
-import { checkpointsSchema, trainingResultSchema, type Checkpoint } from '../domain/iterations';
+import { checkpointsSchema, trainingResultSchema, type Checkpoint } from '../domain/results';
 import { asideIn, fail, keptJson, readJson, type PolicyDependencies } from './context';
 import { summaryOf } from './keep';
 import { LearnerProcess } from './learner-process';

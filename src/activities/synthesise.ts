@@ -1,9 +1,8 @@
 /** Step 2 of the method: write or revise an environment, test it, hold its calibration against the bands. */
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
-import { calibrate, calibrationReportSchema } from '../domain/calibration';
-import { kindOf } from '../domain/kind';
-import { selfTestSchema } from '../domain/synthesis-round';
+import { calibrate, calibrationReportSchema, selfTestSchema } from '../domain/calibration';
+import { kindOf } from '../domain/kinds';
 import { outcomes, readScored } from '../rollout/read';
 import { LEAKING_SHARE, leaksOf } from '../sandbox/instance-leaks';
 import { openModule } from '../sandbox/module';

@@ -1,8 +1,8 @@
 /** Turns a task set into task ids. */
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import { modulesOf } from '../domain/environment-spec';
-import type { Work } from '../domain/progress';
+import { modulesOf } from '../domain/kinds';
+import type { Work } from '../domain/work';
 import { planSchema } from '../environments/split';
 import { mixedTasks, seedsOfEach, seedTasks } from '../sandbox/seeds';
 import { readJson } from './context';

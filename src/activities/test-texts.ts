@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { digest } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
 import type { Environment, Message, ResetResult } from '../domain/environment';
-import type { Work } from '../domain/progress';
+import type { Work } from '../domain/work';
 import { forEachBounded } from '../rollout/pool';
 import { normalised } from '../sandbox/leakage';
 import { keptJson, readJson } from './context';

@@ -2,7 +2,7 @@
 import { Context } from '@temporalio/activity';
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
-import type { TrainHeartbeat } from '../domain/progress';
+import type { TrainHeartbeat } from '../domain/work';
 import { contentOf, partsOf, plainAdapter, type Part } from '../policy/parts';
 import type { GpuDependencies } from './context';
 import { inputsOf, resolveTasks } from './tasks';

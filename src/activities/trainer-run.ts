@@ -6,7 +6,7 @@ import { Context } from '@temporalio/activity';
 import { join, resolve } from 'node:path';
 import { replaceFile } from '../artifacts/durable-file';
 import type { ArtifactStore } from '../artifacts/store';
-import { trainingResultSchema, type TrainingResult, type TrainingSummary } from '../domain/iterations';
+import { trainingResultSchema, type TrainingResult, type TrainingSummary } from '../domain/results';
 import { asideIn, keptJson, readJson, type GpuDependencies } from './context';
 import { summaryOf } from './keep';
 import { LearnerProcess, type LearnerLimits } from './learner-process';

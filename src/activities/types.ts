@@ -2,21 +2,14 @@
 import type { Decision } from '../domain/approval';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { BaseCheck } from '../domain/base-check';
-import type { CalibrationReport } from '../domain/calibration';
-import type { CalibrationBands, Campaign, SelectionRule, Training } from '../domain/campaign';
+import type { CalibrationReport, RoundFeedback, SelfTest } from '../domain/calibration';
+import type { CalibrationBands, Campaign, PromptSearch, SelectionRule, Stage, Training } from '../domain/campaign';
 import type { Candidate, Lacking } from '../domain/capability';
-import type { EnvironmentSpec } from '../domain/environment-spec';
-import type { Identity, KindSpec } from '../domain/kind';
-import type { Budget, LanguageModelSpec } from '../domain/language-model';
-import type { MoeGate } from '../domain/moe-gate';
-import type { PromptSearch } from '../domain/prompt-search';
-import type { Purpose } from '../domain/purposes';
-import type { Checkpoint, Iteration, TrainingSummary } from '../domain/iterations';
-import type { PlanPart, Prepared, SelectedCapability } from '../domain/results';
-import type { RolloutSummary } from '../domain/rollout-summary';
-import type { Stage } from '../domain/stages';
-import type { RoundFeedback, SelfTest } from '../domain/synthesis-round';
-import type { FixedPolicy, Hints, Policy, Sampling } from '../domain/rollout';
+import type { EnvironmentSpec, Identity, KindSpec } from '../domain/kinds';
+import type { Budget, LanguageModelSpec } from '../domain/endpoints';
+import type { MoeGate } from '../domain/policies';
+import type { FixedPolicy, Hints, Policy, Purpose, RolloutSummary, Sampling } from '../domain/rollout';
+import type { Checkpoint, Iteration, PlanPart, Prepared, SelectedCapability, TrainingSummary } from '../domain/results';
 
 /** Which tasks: a part of the campaign's plan, seeds of a synthesized environment, or seeds of several, as many of each. */
 export type TaskSet =

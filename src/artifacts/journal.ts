@@ -6,7 +6,7 @@
 import { open, readFile, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { breathing } from '../domain/breath';
+import { breathing } from '../domain/concurrency';
 import { withRoom } from './disk-full';
 import { flush as flushPath, isCode, makeFolder } from './durable-file';
 import { sha256 } from './hash';

@@ -1,6 +1,6 @@
 /** Turns the schema's complaints into sentences: which field, which value, what is allowed. */
 import type { z } from 'zod';
-import { hasCredentials } from '../domain/endpoint-fields';
+import { hasCredentials } from '../domain/endpoints';
 import { nodesAt, type JsonSchemaNode } from './campaign-schema';
 import { nearest } from './nearest';
 

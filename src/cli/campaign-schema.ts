@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { armNameSchema, campaignFields, campaignSchema, outcomeMatrixFields } from '../domain/campaign';
-import { specSchemaOf, type Kind } from '../domain/kind';
+import { specSchemaOf, type Kind } from '../domain/kinds';
 import { presetNames } from '../domain/presets';
 import { registry as allKinds, type Registry } from '../registry';
 

@@ -1,7 +1,6 @@
 /** From the arguments of `campaign env check` to an environment's spec. Invariant: options go through the schema that reads campaign files. */
 import { resolve } from 'node:path';
-import type { EnvironmentSpec } from '../domain/environment-spec';
-import { specSchemaOf } from '../domain/kind';
+import { type EnvironmentSpec, specSchemaOf } from '../domain/kinds';
 import { environments } from '../environments';
 import { builtin, builtinNames } from '../environments/builtin';
 import type { EnvironmentKind } from '../environments/kinds';

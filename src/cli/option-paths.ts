@@ -1,5 +1,5 @@
 /** Options of a part that are paths. Invariant: which ones, its kind says; options that are left out stay so. */
-import type { Kind, KindSpec } from '../domain/kind';
+import type { Kind, KindSpec } from '../domain/kinds';
 
 export function changePaths<Spec extends KindSpec>(
   spec: Spec,

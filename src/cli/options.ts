@@ -1,6 +1,6 @@
 /** Options that every command has, and what they stand for. */
 import { Command, InvalidArgumentError } from 'commander';
-import { stages, type Stage } from '../domain/stages';
+import { stages, type Stage } from '../domain/campaign';
 import { UserError } from './errors';
 import { temporalPort, uiPort } from './ports';
 import { homeAt, type Home } from './project';

@@ -1,8 +1,8 @@
 /** Starts a campaign on a cluster that is up already. Invariant: the same decision as `campaign run` about a name that is known. */
 import { join } from 'node:path';
 import { openFolderStore } from '../artifacts/folder-store';
-import type { Stage } from '../domain/stages';
-import { taskQueues } from '../domain/task-queues';
+import type { Stage } from '../domain/campaign';
+import { taskQueues } from '../domain/work';
 import { refuseNameOfAnalysis } from './analyse/places';
 import { configDigest, loadCampaign, termsDigest, type CampaignOverrides } from './campaign-file';
 import type { Home } from './project';

@@ -8,12 +8,10 @@ import {
   type WorkflowStartOptions,
 } from '@temporalio/client';
 import { ApplicationFailure, defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
-import type { Campaign } from '../domain/campaign';
+import { type Campaign, type Stage, stages } from '../domain/campaign';
 import type { FailureType } from '../domain/failures';
-import { stages, type Stage } from '../domain/stages';
-import { taskQueues } from '../domain/task-queues';
-import type { CampaignInput, Memo } from '../workflows/messages';
-import { searchAttributeNames, signalNames, workflowIds } from '../workflows/messages';
+import { taskQueues } from '../domain/work';
+import { type CampaignInput, type Memo, searchAttributeNames, signalNames, workflowIds } from '../workflows/messages';
 import { UserError, messageOf } from './errors';
 
 const CONNECT_TIMEOUT = '3s';

@@ -1,6 +1,5 @@
 /** Messages of the OpenAI dialect as the method's. Invariant: one becomes one, in the same place. */
-import { readArguments } from '../domain/json-text';
-import type { Message, ToolCall, ToolSchema } from '../domain/messages';
+import { type Message, readArguments, type ToolCall, type ToolSchema } from '../domain/messages';
 import type { z } from 'zod';
 import type { Tally } from './conversation';
 import type { Content, RawCall, RawMessage, rawToolSchema } from './shapes';

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import type { ArtifactRef } from './artifacts';
-import { onlyBehaviour, said } from './behaviour';
+import { onlyBehaviour, said } from './transcript';
 import { isSuccess, type ScoredRollout } from './rollout';
 
 /** Of the texts that the target shows a policy. English in a vocabulary that was made for it has next to none. */

@@ -1,13 +1,121 @@
 /**
  * Calibration: is a synthesized environment hard enough, easy enough and varied enough for GRPO with this base model (the method's step 2)?
  * Invariants: a pure function of the rewards and the bands, in whatever order they come; a group is one seed's rewards, and only scored rollouts
- * are in it.
+ * are in it; seeds are the units of every interval.
  */
 import { z } from 'zod';
+import type { Decision } from './approval';
+import type { ArtifactRef } from './artifacts';
 import type { CalibrationBands } from './campaign';
-import { interval, measure, measuresSchema, passRates, share, type Measures } from './measures';
-import type { Group } from './rollout';
-import { comparable } from './statistics';
+import { type Group, type RolloutSummary, SUCCESS } from './rollout';
+import {
+  comparable,
+  type Estimate,
+  mean,
+  meanInterval,
+  meanShare,
+  passAtK,
+  populationStd,
+  successRate,
+  wilsonInterval,
+} from './statistics';
+
+export const share = z.number().min(0).max(1);
+export const interval = z.object({ low: z.number(), high: z.number(), level: z.number().gt(0).lt(1) });
+
+/** What the bands are held against. */
+export const measuresSchema = z.object({
+  seeds: z.number().int().positive(),
+  meanReward: share,
+  /** Share of a seed's rollouts with reward >= 1, mean over the seeds. */
+  successRate: share,
+  /** Share of groups in which every rollout succeeds. */
+  allSuccess: share,
+  /** Share of groups in which every reward is 0. */
+  allZero: share,
+  /** Share of groups whose rewards are equal to 8 decimals; they give no gradient. */
+  constant: share,
+  /** The other groups. */
+  informative: share,
+  /** Population standard deviation of all rewards. */
+  rewardStd: z.number().nonnegative(),
+  intervals: z.object({
+    meanReward: interval,
+    successRate: interval,
+    allSuccess: interval,
+    allZero: interval,
+    constant: interval,
+    informative: interval,
+  }),
+});
+export type Measures = z.infer<typeof measuresSchema>;
+
+const isConstant = (rewards: readonly number[]): boolean => new Set(rewards.map(comparable)).size === 1;
+const succeeds = (reward: number): boolean => reward >= SUCCESS;
+const successesIn = (rewards: readonly number[]): number => rewards.filter(succeeds).length;
+
+const RESAMPLES = 2_000;
+
+const estimate = (values: readonly number[], confidence: number): Estimate =>
+  meanInterval({ values, confidence, resamples: RESAMPLES });
+
+export function measure(groups: readonly Group[], confidence: number): Measures {
+  const shareOf = (is: (rewards: readonly number[]) => boolean): Estimate => {
+    const successes = groups.filter(({ rewards }) => is(rewards)).length;
+    return wilsonInterval({ successes, trials: groups.length, confidence });
+  };
+  const over = (value: (rewards: readonly number[]) => number): Estimate =>
+    estimate(
+      groups.map(({ rewards }) => value(rewards)),
+      confidence,
+    );
+  const estimates = {
+    meanReward: over(mean),
+    successRate: {
+      ...successRate({
+        taskMeans: groups.map(({ rewards }) => successesIn(rewards) / rewards.length),
+        trials: Math.max(...groups.map(({ rewards }) => rewards.length)),
+        ...{ confidence, resamples: RESAMPLES },
+      }),
+      mean: meanShare(groups.map(({ rewards }) => ({ part: successesIn(rewards), of: rewards.length }))),
+    },
+    allSuccess: shareOf((rewards) => rewards.every(succeeds)),
+    allZero: shareOf((rewards) => rewards.every((r) => r === 0)),
+    constant: shareOf(isConstant),
+    informative: shareOf((rewards) => !isConstant(rewards)),
+  };
+  return {
+    seeds: groups.length,
+    ...points(estimates),
+    rewardStd: populationStd(groups.flatMap(({ rewards }) => rewards)),
+    intervals: intervals(estimates, confidence),
+  };
+}
+
+const PASS_AT = [1, 4, 8, 16];
+
+/** pass@k by k, as far as the smallest group goes. */
+export function passRates(groups: readonly Group[], confidence: number) {
+  const most = Math.min(...groups.map(({ rewards }) => rewards.length));
+  const estimates = Object.fromEntries(
+    PASS_AT.filter((k) => k <= most).map((k) => {
+      const bySeed = groups.map(({ rewards }) =>
+        passAtK({ trials: rewards.length, successes: successesIn(rewards), k }),
+      );
+      return [`${k}`, estimate(bySeed, confidence)];
+    }),
+  );
+  return { passAt: points(estimates), passAtIntervals: intervals(estimates, confidence), rolloutsPerSeed: most };
+}
+
+function mapValues<K extends string, A, B>(record: Record<K, A>, map: (value: A) => B): Record<K, B> {
+  return Object.fromEntries(Object.entries<A>(record).map(([key, value]) => [key, map(value)])) as Record<K, B>;
+}
+// Round-off of the means must not leave [0, 1].
+const points = <K extends string>(estimates: Record<K, Estimate>) =>
+  mapValues(estimates, ({ mean: value }) => Math.min(1, Math.max(0, value)));
+const intervals = <K extends string>(estimates: Record<K, Estimate>, level: number) =>
+  mapValues(estimates, ({ low, high }) => ({ low, high, level }));
 
 export const calibrationReportSchema = z.object({
   accepted: z.boolean(),
@@ -154,3 +262,51 @@ const pick = (branches: Record<string, Measures>, names: readonly string[]): Rec
   Object.fromEntries(Object.entries(branches).filter(([name]) => names.includes(name)));
 
 const show = (value: number): string => value.toFixed(3);
+
+export const selfTestSchema = z.object({
+  passed: z.boolean(),
+  findings: z.array(z.string()),
+  /** The environment gives hints. */
+  hints: z.boolean().optional(),
+});
+export type SelfTest = z.infer<typeof selfTestSchema>;
+
+export interface AidedCalibration {
+  /** Share of each seed's rollouts that are shown the hint. */
+  hints: number;
+  calibration: CalibrationReport;
+  calibrationRollouts: RolloutSummary;
+}
+export type AidedFeedback = Omit<AidedCalibration, 'calibrationRollouts'>;
+
+/** One version of a synthesized environment and what was found of it; calibration is absent where the self-test failed. */
+export interface SynthesisRound {
+  round: number;
+  module: ArtifactRef;
+  selfTest: SelfTest;
+  calibration?: CalibrationReport;
+  calibrationRollouts?: RolloutSummary;
+  /** Where that missed the bands for want of success: the same with hints. The last one counts. */
+  aided?: AidedCalibration[];
+  /** What was decided of it, where somebody was asked. */
+  decision?: Decision;
+}
+
+/** What was found of a version, for whoever revises it: findings, or a rejection, or bands that were missed. */
+export interface RoundFeedback {
+  /** Of the self-test. */
+  findings: readonly string[];
+  /** Why a person rejected a version that is within the bands, in their words. */
+  rejection?: string;
+  calibration?: CalibrationReport;
+  /** The same with hints. */
+  aided?: readonly AidedFeedback[];
+}
+
+/** Whether a round's environment is within the bands, as it is or with hints. */
+export const isCalibrated = ({ calibration, aided }: SynthesisRound): boolean =>
+  (aided?.at(-1)?.calibration ?? calibration)?.accepted === true;
+
+/** Whether a round's environment was accepted with hints. */
+export const acceptedWithHints = ({ aided }: Pick<SynthesisRound, 'aided'>): boolean =>
+  aided?.at(-1)?.calibration.accepted === true;

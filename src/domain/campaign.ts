@@ -1,15 +1,16 @@
 /**
- * A campaign: every constant of the method is a field here, with the paper's value as its default (preset `paper`); preset `demo` is the
- * same method configured small. Unknown fields are errors. Parts that are picked by `kind` (target, analyst, synthesizer, router, arms)
- * are open here: the reader of campaign files checks them against the kinds that there are (src/cli/campaign-schema.ts).
+ * A campaign: every constant of the method is a field here, with the paper's value as its default (preset `paper`); the other presets are the
+ * same method configured small. Unknown fields are errors. The options of a part that is picked by `kind` (target, analyst, synthesizer, router,
+ * arms) are its kind's own.
  */
 import { z } from 'zod';
 import { approvalRuleSchema } from './approval';
-import { keyedUrl } from './endpoint-fields';
-import { kindSpecSchema } from './kind';
-import { budgetSchema } from './language-model';
-import { moeGatesSchema } from './moe-gate';
-import { isPolicyName } from './policy-names';
+import { budgetSchema, keyedUrl } from './endpoints';
+import { kindSpecSchema } from './kinds';
+import { isPolicyName, moeGatesSchema } from './policies';
+
+export const stages = ['rollouts', 'selection', 'capabilities', 'router', 'evaluation'] as const;
+export type Stage = (typeof stages)[number];
 
 const fraction = z.number().min(0).max(1);
 /** Far beyond any campaign; what is larger is a slip. */
@@ -270,3 +271,21 @@ export const campaignSchema = campaignFields.superRefine(({ policyServer, router
     });
 });
 export type Campaign = z.infer<typeof campaignSchema>;
+
+/** How GEPA searches for a prompt; the defaults are GEPA's own, but for the number of validation tasks, which it leaves to its user. */
+export const promptSearchFields = {
+  /** Where the search begins. Empty: the base model as it is, or, `instead`, the target's written policy. */
+  prompt: z.string().default(''),
+  /** Before the environment's system message, which stays, or in its place. */
+  place: z.enum(['before', 'instead']).default('before'),
+  /** Of the discovery tasks, those that prompts are chosen by; prompts are written from the others. */
+  validationTasks: count.default(50),
+  /** Rollouts that one reflection reads. */
+  minibatchSize: count.default(3),
+  candidateSelection: z.enum(['pareto', 'current_best', 'epsilon_greedy', 'top_k_pareto']).default('pareto'),
+  /** Of a new prompt on its minibatch, against the one that it was made of. */
+  acceptance: z.enum(['strict_improvement', 'improvement_or_equal']).default('strict_improvement'),
+  /** How often two prompts are merged at most. */
+  merges: z.number().int().min(0).default(0),
+};
+export type PromptSearch = z.infer<z.ZodObject<typeof promptSearchFields>>;

@@ -3,8 +3,7 @@
  * is deterministic.
  */
 import type { ArtifactRef } from './artifacts';
-import { seededRandom } from './random';
-import { comparable, mean, quantileOf, type Estimate } from './statistics';
+import { comparable, type Estimate, mean, quantileOf, seededRandom } from './statistics';
 
 /** Two arms over the same tasks; each side maps a task to its mean over trials. */
 export interface Pairs {

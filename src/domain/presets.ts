@@ -1,6 +1,7 @@
 /**
- * Named sets of values for campaign files. Invariant: a preset only holds fields of the campaign schema; what it leaves out has the
- * schema's default, which is the paper's value.
+ * Named sets of values for campaign files, and figures of the method's authors. Invariants: a preset only holds fields of the campaign schema; what
+ * it leaves out has the schema's default, which is the paper's value. No published figure was measured by this project; whatever shows one says so
+ * and names the source.
  */
 import type { z } from 'zod';
 import type { campaignSchema } from './campaign';
@@ -72,3 +73,32 @@ export const presets: Record<PresetName, PresetValues> = {
     },
   },
 };
+
+export const publishedRun = {
+  source: 'arXiv 2604.05336',
+  setUp: 'base Qwen3-30B-A3B-Instruct-2507, the same model as simulated user, temperature 0, at most 50 steps',
+  capabilities: 4,
+  trainingRollouts: 5120,
+  hoursPerAdapter: [2, 4],
+  gpus: [4, 8],
+  gpu: 'A100-80GB',
+} as const;
+
+/** Of all tasks. */
+export const OVERALL = 'overall';
+
+/** Of one group of tasks. */
+export interface PublishedCell {
+  group: string;
+  tasks: number;
+  /** Share of the tasks with reward >= 1. */
+  successRate: number;
+  /** The number of those tasks, where the source gives that. */
+  solved?: number;
+  meanReward?: number;
+}
+
+export interface PublishedArm {
+  arm: string;
+  cells: PublishedCell[];
+}

@@ -4,10 +4,10 @@
  */
 import { z } from 'zod';
 import { artifactRefSchema } from './artifacts';
-import { calibrationBandsSchema } from './campaign';
+import { calibrationBandsSchema, stages } from './campaign';
 import { figureSchema, figuresIn, type Figure } from './figure';
-import { budgetSchema, spentSchema } from './language-model';
-import { purposeSchema } from './purposes';
+import { budgetSchema, spentSchema } from './endpoints';
+import { purposeSchema } from './rollout';
 import { armSchema, MAX_INLINE_TASKS, solverMatrixSchema, taskGroupSchema } from './reported-arms';
 import { reportedEpisodeSchema } from './reported-evidence';
 import {
@@ -16,7 +16,6 @@ import {
   sentenceFields,
   type CapabilityDraft,
 } from './reported-capability';
-import { stages } from './stages';
 
 const count = z.number().int().nonnegative();
 const seconds = z.number().nonnegative();

@@ -11,7 +11,7 @@ import {
   reportedVersionSchema,
 } from './reported-evidence';
 import { calibrationFiguresSchema, reportedTrainingSchema } from './reported-training';
-import { selfTestSchema } from './synthesis-round';
+import { selfTestSchema } from './calibration';
 
 const count = z.number().int().nonnegative();
 

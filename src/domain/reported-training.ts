@@ -37,7 +37,7 @@ export const calibrationFiguresSchema = z.strictObject({
 });
 export type CalibrationFigures = z.infer<typeof calibrationFiguresSchema>;
 
-/** A policy on the way, by what picks the best of them (BEST_BY in domain/iterations.ts). */
+/** A policy on the way, by what picks the best of them (BEST_BY in domain/results.ts). */
 const reportedIterationSchema = z.strictObject({
   step,
   /** Training rollouts spent until here. */

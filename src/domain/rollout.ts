@@ -1,10 +1,11 @@
 /**
- * One attempt of a policy at a task. Invariant: only a `scored` rollout has a reward; a `broken` one (a failure outside the policy)
- * has an error instead and never enters a statistic.
+ * One attempt of a policy at a task, the figures of a batch, and why rollouts broke. Invariant: only a `scored` rollout has a reward; a `broken`
+ * one (a failure outside the policy) has an error instead and never enters a statistic.
  */
 import { z } from 'zod';
-import { artifactRefSchema, type ArtifactRef } from './artifacts';
+import { type ArtifactRef, artifactRefSchema } from './artifacts';
 import { evaluationSchema, stopReasonSchema } from './environment';
+import { type FailureType, isRetryable, OutsideFailure, retryOf } from './failures';
 import { messageSchema } from './messages';
 
 /** Text before the environment's system message, or in its place. */
@@ -113,3 +114,136 @@ export interface Group {
 /** The method's success threshold: reward >= 1.0. */
 export const SUCCESS = 1.0;
 export const isSuccess = (rollout: ScoredRollout): boolean => rollout.reward >= SUCCESS;
+
+export const purposes = ['base_rollouts', 'calibration', 'training', 'held_out', 'outcome_matrix', 'test'] as const;
+export const purposeSchema = z.enum(purposes);
+export type Purpose = z.infer<typeof purposeSchema>;
+
+/** For people. */
+export const purposeNames: Record<Purpose, string> = {
+  base_rollouts: 'base rollouts',
+  calibration: 'calibration',
+  training: 'training',
+  held_out: 'held-out evaluation',
+  outcome_matrix: 'router outcome matrix',
+  test: 'test',
+};
+
+export interface BranchSummary {
+  scored: number;
+  meanReward: number;
+  successRate: number;
+}
+
+/** A finished batch of rollouts: figures of all that it holds, also of those that other batches hold too. */
+export interface RolloutSummary {
+  ref: ArtifactRef;
+  purpose: Purpose;
+  /** What the batch is, for people. */
+  title: string;
+  scored: number;
+  broken: number;
+  /** Those that were found, in this batch or others, and not played for it; absent where there were none. */
+  reused?: number;
+  meanReward: number;
+  /** Share of the scored rollouts with reward >= 1. */
+  successRate: number;
+  /** The same by branch, of the rollouts that have one; absent where none has. */
+  branches?: Record<string, BranchSummary>;
+  promptTokens: number;
+  completionTokens: number;
+  seconds: number;
+  /** Broken rollouts by type of error. */
+  errors: Record<string, number>;
+  /** The most frequent causes; absent where none broke. */
+  causes?: BrokenCause[];
+  /** Scored rollouts by why they ended. */
+  stopReasons: Record<string, number>;
+}
+
+/** Broken rollouts whose type and message are the same but for names and numbers. */
+export interface BrokenCause {
+  type: string;
+  /** Of one of them. */
+  message: string;
+  count: number;
+  /** Its task. */
+  task: string;
+}
+
+/** Characters of a cause's message: an environment's last words may be long. */
+const LONGEST = 400;
+/** Causes that are told one by one. */
+export const TOLD = 3;
+
+/** As long as nothing is scored, so many broken rollouts say that the rest would break too. */
+const HOPELESS = 16;
+/** Fewer broken ones are never too many where some are scored: in a small batch their share says little. */
+const FEWEST = 4;
+
+/** The one rule: whether a batch stops. `share`: `rollouts.maxBrokenShare` of the campaign. */
+export const tooManyBroken = (o: { broken: number; scored: number; total: number; share: number }): boolean =>
+  o.scored === 0 ? o.broken >= Math.min(HOPELESS, o.total) : o.broken >= FEWEST && o.broken > o.share * o.total;
+
+/** The most frequent causes first. */
+export function causesOf(found: readonly BrokenCause[]): BrokenCause[] {
+  const causes = new Map<string, BrokenCause>();
+  for (const { type, message, count, task } of found) {
+    const key = `${type} ${message.replaceAll(task, '').replaceAll(/"[^"]*"|'[^']*'|\d+/g, '#')}`;
+    const known = causes.get(key);
+    if (known) known.count += count;
+    else causes.set(key, { type, message: message.replaceAll(/\s+/g, ' ').slice(0, LONGEST), count, task });
+  }
+  return [...causes.values()].sort((a, b) => b.count - a.count);
+}
+
+export const causesIn = (records: readonly Rollout[]): BrokenCause[] =>
+  causesOf(records.flatMap((one) => (one.status === 'broken' ? [{ ...one.error, count: 1, task: one.task }] : [])));
+
+/** `242 BadEnvironment, as at task n-7: ...; 3 UserSimulatorFailed, ...; 2 of other causes`: of so many in all. */
+export function causesText(causes: readonly BrokenCause[], broken: number): string {
+  const others = causes.slice(0, TOLD).reduce((rest, { count }) => rest - count, broken);
+  return [
+    ...causes
+      .slice(0, TOLD)
+      .map(({ type, message, count, task }) => `${count} ${type}, as at task ${task}: ${message}`),
+    ...(others > 0 ? [`${others} of other causes`] : []),
+  ].join('; ');
+}
+
+/** The failure of a batch that lacks those that broke; undefined if none did. */
+export function brokenFailure(records: readonly Rollout[], what: string): OutsideFailure | undefined {
+  const broken = records.filter(({ status }) => status === 'broken');
+  return broken.length === 0
+    ? undefined
+    : failureOf(broken, `${what}: ${broken.length} of ${records.length} rollouts broke`);
+}
+
+/** The failure of a batch that has stopped. */
+export function tooManyFailure(
+  broken: readonly Rollout[],
+  { what, scored, total, share }: { what: string; scored: number; total: number; share: number },
+): OutsideFailure {
+  const first = `the first ${broken.length + scored} rollouts`;
+  const limit = `${percent(share)} of ${total}, which is rollouts.maxBrokenShare`;
+  return failureOf(
+    broken,
+    scored === 0
+      ? `${what}: none of ${first} was scored`
+      : `${what}: ${broken.length} of ${first} broke, more than ${limit}; mend the cause or raise the limit, what is scored is kept`,
+  );
+}
+
+const percent = (share: number): string => `${Number((100 * share).toFixed(1))}%`;
+
+/**
+ * It may be tried again if one of them may. Its type is theirs where they have one in common, or were all outside; else the first one's, if that
+ * would come again.
+ */
+function failureOf(broken: readonly Rollout[], text: string): OutsideFailure {
+  const causes = causesIn(broken);
+  const types = causes.map(({ type }) => type as FailureType);
+  const outside = types.every((type) => retryOf(type) === 'outside');
+  const type = !outside && types.some(isRetryable) && new Set(types).size > 1 ? 'RolloutsBroken' : types[0]!;
+  return new OutsideFailure(type, `${text}: ${causesText(causes, broken.length)}`);
+}

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Environment } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
-import { defineKind } from '../domain/kind';
+import { defineKind } from '../domain/kinds';
 import { createInstructions } from './instructions';
 import type { EnvironmentKind } from './kinds';
 import { createShop } from './shop';

@@ -4,9 +4,8 @@
  */
 import type { ArtifactStore } from '../artifacts/store';
 import type { Environment } from '../domain/environment';
-import type { EnvironmentSpec } from '../domain/environment-spec';
-import type { Kind } from '../domain/kind';
-import type { PublishedArm } from '../domain/published';
+import type { EnvironmentSpec, Kind } from '../domain/kinds';
+import type { PublishedArm } from '../domain/presets';
 import type { Partners } from '../partners/types';
 
 export interface EnvironmentContext {

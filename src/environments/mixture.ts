@@ -4,9 +4,8 @@
  */
 import { z } from 'zod';
 import { digest } from '../artifacts/hash';
-import { MIXTURE, mixedModuleSchema, type MixedModule } from '../domain/environment-spec';
+import { defineKind, type MixedModule, mixedModuleSchema, MIXTURE } from '../domain/kinds';
 import type { Environment, EnvironmentDescription, Episode } from '../domain/environment';
-import { defineKind } from '../domain/kind';
 import { openSandboxEnvironment } from '../sandbox/sandbox-environment';
 import { LISTED, mixedTaskOf, mixedTasks } from '../sandbox/seeds';
 import type { EnvironmentContext, EnvironmentKind } from './kinds';

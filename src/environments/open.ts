@@ -1,8 +1,7 @@
 /** From an environment's spec in a campaign to the environment. Invariant: the engine sees one interface, whatever is behind it. */
-import { chatModelSchema, type ChatModel } from '../domain/chat-model';
+import { chatModelSchema, type ChatModel } from '../domain/endpoints';
 import type { Environment } from '../domain/environment';
-import type { EnvironmentSpec } from '../domain/environment-spec';
-import { kindOf } from '../domain/kind';
+import { type EnvironmentSpec, kindOf } from '../domain/kinds';
 import type { Role } from '../partners/errors';
 import { environments } from '.';
 import type { EnvironmentContext, EnvironmentKind } from './kinds';

@@ -1,10 +1,8 @@
 /** Any program that speaks the environment protocol; the benchmarks' bridges are opened in the same way. */
 import { z } from 'zod';
-import { chatModelSchema, type ChatModel } from '../domain/chat-model';
+import { type ChatModel, chatModelSchema, silenceField } from '../domain/endpoints';
 import type { Environment } from '../domain/environment';
-import type { EnvironmentSpec } from '../domain/environment-spec';
-import { silenceField } from '../domain/endpoint-fields';
-import { defineKind } from '../domain/kind';
+import { defineKind, type EnvironmentSpec } from '../domain/kinds';
 import { openPartners } from '../partners/open';
 import { SILENCE_SECONDS, type ProcessCommand } from './connection';
 import type { EnvironmentContext, EnvironmentKind } from './kinds';

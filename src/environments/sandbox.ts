@@ -1,7 +1,6 @@
 /** Synthesized environments: a module that a campaign has stored. */
 import { artifactRefSchema } from '../domain/artifacts';
-import { SANDBOX } from '../domain/environment-spec';
-import { defineKind } from '../domain/kind';
+import { defineKind, SANDBOX } from '../domain/kinds';
 import { openSandboxEnvironment } from '../sandbox/sandbox-environment';
 import type { EnvironmentContext, EnvironmentKind } from './kinds';
 

@@ -4,9 +4,8 @@
  */
 import type { Readable, Writable } from 'node:stream';
 import type { Environment, Episode } from '../domain/environment';
-import type { AssistantMessage } from '../domain/messages';
+import { type AssistantMessage, parseJson } from '../domain/messages';
 import { reasonOf } from '../domain/failures';
-import { parseJson } from '../domain/json-text';
 import { MAX_LINE, readLines } from './lines';
 import { errorCodes, firstIssue, methods, requestSchema, type Method, type Params, type Result } from './protocol';
 

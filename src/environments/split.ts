@@ -1,9 +1,8 @@
 /** Splits a target's tasks into the parts of a campaign. Invariant: a function of the ids, the counts and the seed alone. */
 import { z } from 'zod';
 import { digest } from '../artifacts/hash';
-import type { Campaign } from '../domain/campaign';
+import type { Campaign, Stage } from '../domain/campaign';
 import { OutsideFailure } from '../domain/failures';
-import type { Stage } from '../domain/stages';
 
 const ids = z.array(z.string());
 /** Task ids by part. */

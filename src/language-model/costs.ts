@@ -1,5 +1,5 @@
 /** What language models cost. Invariant: dollars are counted where a price is known, and are never guessed. */
-import type { ModelUsage, Price, Spent } from '../domain/language-model';
+import type { ModelUsage, Price, Spent } from '../domain/endpoints';
 
 const MILLION = 1_000_000;
 

@@ -1,5 +1,5 @@
 /** The one mapping from what a language model's endpoint does to failure types. Invariant: a refusal names the field that mends it. */
-import type { LanguageModelSpec } from '../domain/language-model';
+import type { LanguageModelSpec } from '../domain/endpoints';
 import { isFailure, OutsideFailure, type FailureType } from '../domain/failures';
 import { keyOf, remedyOf, troubleOf } from './endpoint';
 

@@ -5,7 +5,7 @@
  */
 import type OpenAI from 'openai';
 import { digest } from '../artifacts/hash';
-import type { LanguageModelSpec } from '../domain/language-model';
+import type { LanguageModelSpec } from '../domain/endpoints';
 import { isCrowded, openClient } from './endpoint';
 import { failureOf, modelFailure, noMore, sentKeyOf, silent, type Named } from './errors';
 import { forgetLost, isLostForGood, LOST_IN_A_ROW } from './lost';

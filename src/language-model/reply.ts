@@ -6,7 +6,7 @@ import type OpenAI from 'openai';
 import { APIError } from 'openai';
 import { Stream } from 'openai/core/streaming';
 import { z } from 'zod';
-import type { ModelUsage } from '../domain/language-model';
+import type { ModelUsage } from '../domain/endpoints';
 import { tokensOf } from './costs';
 import type { ModelReply, Question } from './types';
 

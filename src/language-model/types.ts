@@ -1,5 +1,5 @@
 /** A language model and what is kept of it. Invariant: a reply that was kept is never paid for again. */
-import type { ModelUsage, Price } from '../domain/language-model';
+import type { ModelUsage, Price } from '../domain/endpoints';
 
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant';

@@ -3,13 +3,13 @@
  * than the file allows; an answer is whole; whatever goes wrong leaves as an OutsideFailure; the key is known here only.
  */
 import { z } from 'zod';
-import type { ChatModel } from '../domain/chat-model';
+import type { ChatModel } from '../domain/endpoints';
 import type { Message, ToolSchema } from '../domain/messages';
 import { callSchema, toWireMessage, toWireTools } from '../policy/wire';
 import type { OutsideFailure } from '../domain/failures';
 import { keyOf, openClient } from '../language-model/endpoint';
 import { lateAnswer, partnerFailure, unusable, type Role } from './errors';
-import { createLimit } from '../domain/limit';
+import { createLimit } from '../domain/concurrency';
 
 const replySchema = z.object({
   choices: z

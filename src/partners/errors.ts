@@ -2,9 +2,8 @@
  * The one mapping from what a partner's endpoint does to failure types. Invariant: a refusal names the field of the campaign file that
  * mends it, and no message holds the key.
  */
-import type { ChatModel } from '../domain/chat-model';
-import type { FailureType } from '../domain/failures';
-import { OutsideFailure } from '../domain/failures';
+import type { ChatModel } from '../domain/endpoints';
+import { type FailureType, OutsideFailure } from '../domain/failures';
 import { remedyOf, troubleOf } from '../language-model/endpoint';
 
 export type Role = 'user' | 'judge';

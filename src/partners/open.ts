@@ -1,5 +1,5 @@
 /** From an environment's spec to the models that it needs beside the policy. Invariant: an answer holds words or calls, never nothing. */
-import type { ChatModel } from '../domain/chat-model';
+import type { ChatModel } from '../domain/endpoints';
 import type { Message } from '../domain/messages';
 import { toAssistantMessage } from '../policy/wire';
 import { openChatModel } from './chat-model';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import { createLimit } from '../domain/limit';
+import { createLimit } from '../domain/concurrency';
 import { mergeKey, partsOf, type Part } from './parts';
 import { runPython } from './python';
 

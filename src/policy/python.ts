@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { OutsideFailure, reasonOf } from '../domain/failures';
-import { jsonText } from '../domain/json-text';
+import { jsonText } from '../domain/messages';
 import { watchProcess } from './process-time';
 
 /** The folder that holds the Python package `trainer`. */

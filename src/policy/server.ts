@@ -5,7 +5,7 @@
 import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions';
 import { errors, Pool } from 'undici';
 import { z } from 'zod';
-import { jsonText } from '../domain/json-text';
+import { jsonText } from '../domain/messages';
 import { adapterRefusal, failedExchange, invalidAnswer, noPolicyServer, refusal } from './errors';
 import type { ScoreBody } from './wire';
 

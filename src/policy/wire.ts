@@ -5,8 +5,14 @@
 import type { ChatCompletionMessageParam, ChatCompletionTool } from 'openai/resources/chat/completions';
 import { z } from 'zod';
 import { OutsideFailure } from '../domain/failures';
-import { readArguments } from '../domain/json-text';
-import { argumentsOf, type AssistantMessage, type Message, type ToolCall, type ToolSchema } from '../domain/messages';
+import {
+  argumentsOf,
+  type AssistantMessage,
+  type Message,
+  readArguments,
+  type ToolCall,
+  type ToolSchema,
+} from '../domain/messages';
 import type { Turn, TurnRequest } from './turn';
 
 export function toWireMessage(message: Message): ChatCompletionMessageParam {

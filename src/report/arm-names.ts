@@ -1,5 +1,5 @@
 /** Arms where there is little room: short names, and few of many sums. */
-import { isLearned } from '../domain/policy-names';
+import { isLearned } from '../domain/policies';
 import type { Arm } from '../domain/reported-arms';
 
 /** A long name, cut in its middle; of a sum every part, so that sums stay apart. */

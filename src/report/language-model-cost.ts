@@ -1,5 +1,5 @@
 /** What language models cost as rows and as a sentence, for the page and the terminal. Invariant: what has no price is not counted as free. */
-import type { Spent } from '../domain/language-model';
+import type { Spent } from '../domain/endpoints';
 import type { Report } from '../domain/report';
 import { MISSING, percent, wholeNumber } from './format';
 import { visible } from './visible';

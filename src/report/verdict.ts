@@ -6,7 +6,7 @@ import type { Figure } from '../domain/figure';
 import type { ReportDraft, VerdictSentence } from '../domain/report';
 import type { Arm } from '../domain/reported-arms';
 import { direction } from '../domain/paired-statistics';
-import { isLearned } from '../domain/policy-names';
+import { isLearned } from '../domain/policies';
 import { valueText, wholeNumber } from './format';
 import { comparisonsOf, differenceText, points, recommendationOf, standingSentence } from './recommendation';
 import { level, say } from './sentence';

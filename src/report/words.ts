@@ -1,8 +1,8 @@
 /** What is said of arms, of the selection and of adapters in the same words on the page, the terminal and in the verdict. */
 import type { Arm } from '../domain/reported-arms';
 import type { ReportedCapability, ReportedSelection } from '../domain/reported-capability';
-import { causesText } from '../domain/broken';
-import { pairsText, partNames } from '../domain/composite';
+import { causesText } from '../domain/rollout';
+import { pairsText, partNames } from '../domain/capability';
 import type { ReportDraft } from '../domain/report';
 import { MISSING, valueText, wholeNumber } from './format';
 

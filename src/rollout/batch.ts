@@ -5,7 +5,7 @@
 import { sha256 } from '../artifacts/hash';
 import type { ArtifactStore, Journal } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import { breathing } from '../domain/breath';
+import { breathing } from '../domain/concurrency';
 import type { BrokenRollout, Policy, Rollout, ScoredRollout } from '../domain/rollout';
 import type { BatchPlan } from './keys';
 import { readRollouts, ROLLOUTS_MEDIA_TYPE } from './read';

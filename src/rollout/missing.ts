@@ -3,9 +3,8 @@
  * stops as soon as too many are broken.
  */
 import type { Journal } from '../artifacts/store';
-import { tooManyBroken, tooManyFailure } from '../domain/broken';
+import { type BrokenRollout, type ScoredRollout, tooManyBroken, tooManyFailure } from '../domain/rollout';
 import { isFailure, OutsideFailure } from '../domain/failures';
-import type { BrokenRollout, ScoredRollout } from '../domain/rollout';
 import { attempt, died, environmentFailed, playAlone, type Attempted, type AttemptOptions } from './attempts';
 import type { RollOutOptions } from './engine';
 import type { BatchPlan } from './keys';

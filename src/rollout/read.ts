@@ -4,8 +4,8 @@
  */
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import { breathing } from '../domain/breath';
-import { jsonText } from '../domain/json-text';
+import { breathing } from '../domain/concurrency';
+import { jsonText } from '../domain/messages';
 import type { TaskMeans } from '../domain/paired-statistics';
 import { rolloutSchema, SUCCESS, type Group, type Rollout, type ScoredRollout } from '../domain/rollout';
 import { mean } from '../domain/statistics';

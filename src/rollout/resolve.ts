@@ -8,7 +8,7 @@ import { z } from 'zod';
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
-import { kindOf, kindSpecSchema } from '../domain/kind';
+import { kindOf, kindSpecSchema } from '../domain/kinds';
 import type { Message, ToolSchema } from '../domain/messages';
 import { choiceSchema, type Choice, type FixedPolicy, type Policy } from '../domain/rollout';
 import { fittedRouterSchema, type FittedRouter, type RouterContext, type RouterKind } from '../routing/router';

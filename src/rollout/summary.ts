@@ -1,7 +1,13 @@
 /** The figures of a batch. Invariant: means are over scored rollouts only; with none of them they are 0 and `scored` says so. */
-import { causesIn, TOLD } from '../domain/broken';
-import type { BranchSummary, RolloutSummary } from '../domain/rollout-summary';
-import { isSuccess, type Rollout, type ScoredRollout } from '../domain/rollout';
+import {
+  type BranchSummary,
+  causesIn,
+  isSuccess,
+  type Rollout,
+  type RolloutSummary,
+  type ScoredRollout,
+  TOLD,
+} from '../domain/rollout';
 import { mean } from '../domain/statistics';
 
 export type Counts = Omit<RolloutSummary, 'ref' | 'purpose' | 'title' | 'reused' | 'seconds'>;

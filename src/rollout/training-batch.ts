@@ -3,7 +3,7 @@
  * refused; an advantage over part of a group would be wrong without being noticed.
  */
 import { replaceFile } from '../artifacts/durable-file';
-import type { Told } from '../domain/compact';
+import type { Told } from '../domain/transcript';
 import { OutsideFailure } from '../domain/failures';
 import type { Rollout, ScoredRollout, TrainingRow } from '../domain/rollout';
 

@@ -3,9 +3,9 @@
  * the policies that it chooses among, so that it can be applied by whoever has it; a router that can't choose throws.
  */
 import { z } from 'zod';
-import { identitySchema, type Identity, type Kind } from '../domain/kind';
+import { identitySchema, type Identity, type Kind } from '../domain/kinds';
 import type { Message, ToolSchema } from '../domain/messages';
-import type { Work } from '../domain/progress';
+import type { Work } from '../domain/work';
 import { fixedPolicySchema, type Choice } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 

@@ -4,7 +4,7 @@
  * does, and what the module does is never its own error.
  */
 import type { ToolSchema } from '../domain/messages';
-import type { SelfTest } from '../domain/synthesis-round';
+import type { SelfTest } from '../domain/calibration';
 import { attackPolicies, attacksIn } from './attacks';
 import type { AuditPolicy, Limits } from './audit-policy';
 import { hintFindings } from './hint-checks';

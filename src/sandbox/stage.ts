@@ -2,7 +2,7 @@
  * Where a self-test plays its episodes. Invariants: a few at a time, so that what they hold is of limited size; none begins when the
  * module's time is spent; what has been played is told.
  */
-import { createLimit } from '../domain/limit';
+import { createLimit } from '../domain/concurrency';
 import { SELF_TEST_EPISODE_CPU_MS } from './limits';
 import type { EnvironmentModule } from './module';
 import { play, type ScriptedEpisode, type Script } from './scripted-episode';

@@ -1,9 +1,9 @@
 /** A synthesizer: writes the environment of one capability (step 2 of the method). What it writes is tested and calibrated by others. */
 import type { Candidate, Lacking } from '../domain/capability';
 import type { EnvironmentDescription } from '../domain/environment';
-import type { Identity, Kind } from '../domain/kind';
-import type { Work } from '../domain/progress';
-import type { RoundFeedback } from '../domain/synthesis-round';
+import type { Identity, Kind } from '../domain/kinds';
+import type { Work } from '../domain/work';
+import type { RoundFeedback } from '../domain/calibration';
 import type { ScoredRollout } from '../domain/rollout';
 import type { Ledger } from '../language-model/types';
 

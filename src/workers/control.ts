@@ -1,6 +1,6 @@
 /** Control worker: workflows, and the short steps between the long ones. */
 import { createControlActivities } from '../activities';
-import { taskQueues } from '../domain/task-queues';
+import { taskQueues } from '../domain/work';
 import { bundlePath } from '../workflows/bundle';
 import { dependencies, main, runWorker } from './runtime';
 

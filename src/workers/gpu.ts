@@ -2,7 +2,7 @@
 import { createGpuActivities } from '../activities';
 import { stoppingWhenFaulty } from '../activities/faulty-worker';
 import { dealGpus } from '../activities/gpu-groups';
-import { taskQueues } from '../domain/task-queues';
+import { taskQueues } from '../domain/work';
 import { policyDependencies, main, poolOfWorker, runWorker, settings } from './runtime';
 
 main(() => {

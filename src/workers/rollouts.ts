@@ -1,6 +1,6 @@
 /** Rollout worker: runs batches of rollouts against the policy server. Start as many as the policy server can feed. */
 import { createRolloutActivities } from '../activities';
-import { taskQueues } from '../domain/task-queues';
+import { taskQueues } from '../domain/work';
 import { policyDependencies, main, poolOfWorker, runWorker } from './runtime';
 
 main(() => {

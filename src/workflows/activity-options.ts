@@ -1,6 +1,6 @@
 /** All timeouts, retries and heartbeats of the campaign, each with its reason. One retry policy per call: clients below retry nothing. */
 import { ActivityCancellationType, type ActivityOptions } from '@temporalio/workflow';
-import { BACKOFF, ROUND } from '../domain/backoff';
+import { BACKOFF, ROUND } from '../domain/work';
 
 /**
  * What Temporal tries again by itself is what is outside (domain/failures.ts: activities say so of every failure): it comes back, and with back-off

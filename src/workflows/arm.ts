@@ -4,9 +4,8 @@
  */
 import { workflowInfo } from '@temporalio/workflow';
 import { armName, type Campaign } from '../domain/campaign';
-import { kindOf } from '../domain/kind';
-import { bestIteration } from '../domain/iterations';
-import type { EndedArm, EndedCapability, Prepared } from '../domain/results';
+import { kindOf } from '../domain/kinds';
+import { bestIteration, type EndedArm, type EndedCapability, type Prepared } from '../domain/results';
 import type { ArmKind } from './arms/arm';
 import { withOutcome } from './attention';
 import { ChildStatus } from './child-status';

@@ -2,10 +2,9 @@
  * Calibration of one version of an environment with the policy that its training starts from. Invariant: hints are tried only where the rewards
  * without them missed the bands for want of success, and what each calibration came to is kept.
  */
-import { wantsAid, type CalibrationReport } from '../domain/calibration';
-import { sandboxSpec } from '../domain/environment-spec';
-import type { RolloutSummary } from '../domain/rollout-summary';
-import type { SynthesisRound } from '../domain/synthesis-round';
+import { type CalibrationReport, type SynthesisRound, wantsAid } from '../domain/calibration';
+import { sandboxSpec } from '../domain/kinds';
+import type { RolloutSummary } from '../domain/rollout';
 import { CALIBRATION_SEEDS } from '../sandbox/seeds';
 import { percent, type ChildStatus } from './child-status';
 import { control, rollOut, seeds } from './steps';

@@ -8,10 +8,8 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import type { Campaign } from '../domain/campaign';
-import { causesOf, causesText } from '../domain/broken';
-import type { RolloutSummary } from '../domain/rollout-summary';
-import { stages, type Stage } from '../domain/stages';
+import { type Campaign, type Stage, stages } from '../domain/campaign';
+import { causesOf, causesText, type RolloutSummary } from '../domain/rollout';
 import { Approvals } from './approval';
 import { approvalNeed, Attention, needText } from './attention';
 import { childNeedsSignal } from './child-status';

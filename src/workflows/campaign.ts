@@ -4,7 +4,7 @@
  */
 import { upsertMemo, workflowInfo } from '@temporalio/workflow';
 import { failedIn, type EndedArm, type EndedCapability, type KeptRecord } from '../domain/results';
-import { stages, type Stage } from '../domain/stages';
+import { stages, type Stage } from '../domain/campaign';
 import type { ArmKind } from './arms/arm';
 import { rolloutsStage, selectionStage } from './analysis';
 import { withOutcome } from './attention';

@@ -5,10 +5,8 @@
  */
 import { workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../domain/artifacts';
-import { bestIteration } from '../domain/iterations';
-import type { CapabilityResult, EndedCapability } from '../domain/results';
-import type { RolloutSummary } from '../domain/rollout-summary';
-import type { Hints } from '../domain/rollout';
+import { bestIteration, type CapabilityResult, type EndedCapability } from '../domain/results';
+import type { Hints, RolloutSummary } from '../domain/rollout';
 import { withOutcome } from './attention';
 import { ChildStatus, percent } from './child-status';
 import { childFailure, resultingReason } from './failure';

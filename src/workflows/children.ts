@@ -4,9 +4,8 @@
  */
 import { CancellationScope } from '@temporalio/workflow';
 import { armName } from '../domain/campaign';
-import type { Lacking } from '../domain/capability';
-import { sharedSteps } from '../domain/composite';
-import { kindOf } from '../domain/kind';
+import { type Lacking, sharedSteps } from '../domain/capability';
+import { kindOf } from '../domain/kinds';
 import { rolloutsOfTrace, type EndedArm, type EndedCapability } from '../domain/results';
 import type { ArmKind } from './arms/arm';
 import { checkAdapters } from './base-check';

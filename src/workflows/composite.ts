@@ -3,8 +3,7 @@
  * that it can't be trained is a row of the report, and takes nothing from its parts.
  */
 import { workflowInfo } from '@temporalio/workflow';
-import type { Candidate, Lacking } from '../domain/capability';
-import { mixtureOf, partNames } from '../domain/composite';
+import { type Candidate, type Lacking, mixtureOf, partNames } from '../domain/capability';
 import type { EndedCapability, SelectionResult } from '../domain/results';
 import type { CapabilityInput } from './capability';
 import { workflowIds } from './messages';

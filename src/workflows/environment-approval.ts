@@ -2,7 +2,7 @@
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { Candidate } from '../domain/capability';
-import type { SynthesisRound } from '../domain/synthesis-round';
+import type { SynthesisRound } from '../domain/calibration';
 import type { Subject } from './approval';
 import type { ChildStatus } from './child-status';
 

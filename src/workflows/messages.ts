@@ -1,13 +1,12 @@
 /** What goes into and out of the workflows: inputs, results, signals, updates, queries, search attributes. Small values only. */
 import type { Waiting } from '../domain/approval';
 import type { ArtifactRef } from '../domain/artifacts';
-import type { BrokenCause } from '../domain/broken';
-import type { Campaign } from '../domain/campaign';
+import type { BrokenCause } from '../domain/rollout';
+import type { Campaign, Stage } from '../domain/campaign';
 import type { Candidate } from '../domain/capability';
 import type { EndedArm, EndedCapability, SelectionResult } from '../domain/results';
-import type { SynthesisRound } from '../domain/synthesis-round';
+import type { SynthesisRound } from '../domain/calibration';
 import type { Retry } from '../domain/failures';
-import type { Stage } from '../domain/stages';
 
 export interface CampaignInput {
   campaign: Campaign;

@@ -4,12 +4,9 @@
  * without base there is no evaluation.
  */
 import type { ArtifactRef } from '../domain/artifacts';
-import type { MoeGate } from '../domain/moe-gate';
-import { gateName, policyNames } from '../domain/policy-names';
+import { gateName, type MoeGate, policyNames, sumName, sumsOf } from '../domain/policies';
 import type { EvaluationResult, RouterResult } from '../domain/results';
-import type { RolloutSummary } from '../domain/rollout-summary';
-import type { Policy } from '../domain/rollout';
-import { sumName, sumsOf } from '../domain/sums';
+import type { Policy, RolloutSummary } from '../domain/rollout';
 import { resultingReason } from './failure';
 import {
   learnedOption,

@@ -2,10 +2,8 @@
 import type { RollOutInput } from '../activities/types';
 import type { Campaign } from '../domain/campaign';
 import type { EndedArm, EndedCapability, KeptRecord, PlanPart, Prepared } from '../domain/results';
-import type { RolloutSummary } from '../domain/rollout-summary';
-import { policyNames } from '../domain/policy-names';
-import type { FixedPolicy } from '../domain/rollout';
-import { sumName, sumPolicy } from '../domain/sums';
+import type { FixedPolicy, RolloutSummary } from '../domain/rollout';
+import { policyNames, sumName, sumPolicy } from '../domain/policies';
 import type { ArmKind } from './arms/arm';
 import type { CampaignStatus } from './campaign-status';
 import { basePolicy, part, rollOut } from './steps';

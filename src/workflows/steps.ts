@@ -12,7 +12,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { PlanPart } from '../domain/results';
 import type { FixedPolicy } from '../domain/rollout';
-import { taskQueues } from '../domain/task-queues';
+import { taskQueues } from '../domain/work';
 import { controlOptions, rolloutOptions, trainOptions } from './activity-options';
 import { untilDone } from './trying';
 

@@ -4,7 +4,7 @@ import type { Campaign } from '../domain/campaign';
 import type { Candidate, Lacking } from '../domain/capability';
 import type { FailureType } from '../domain/failures';
 import type { CapabilityResult, Prepared } from '../domain/results';
-import { acceptedWithHints, isCalibrated, type RoundFeedback, type SynthesisRound } from '../domain/synthesis-round';
+import { acceptedWithHints, isCalibrated, type RoundFeedback, type SynthesisRound } from '../domain/calibration';
 import type { FixedPolicy, Hints } from '../domain/rollout';
 import { calibrate } from './calibration';
 import type { ChildStatus } from './child-status';

@@ -1,9 +1,9 @@
 /** What is trained on where it is synthesized environments: one, or several mixed. */
 import type { TaskSet } from '../activities/types';
 import type { Campaign } from '../domain/campaign';
-import { mixtureSpec, sandboxSpec, type EnvironmentSpec } from '../domain/environment-spec';
+import { mixtureSpec, sandboxSpec, type EnvironmentSpec } from '../domain/kinds';
 import type { CapabilityResult, TrainedModule, TrainedOn } from '../domain/results';
-import { acceptedWithHints, isCalibrated } from '../domain/synthesis-round';
+import { acceptedWithHints, isCalibrated } from '../domain/calibration';
 import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../sandbox/seeds';
 import { seeds as seedsOf } from './steps';
 

@@ -1,10 +1,8 @@
 /** Train one LoRA and evaluate its checkpoints: shared by capabilities and by arms that train. */
 import type { TaskSet } from '../activities/types';
 import type { Campaign } from '../domain/campaign';
-import type { EnvironmentSpec } from '../domain/environment-spec';
-import type { Identity } from '../domain/kind';
-import type { Checkpoint, Iteration, TrainingSummary } from '../domain/iterations';
-import type { Prepared } from '../domain/results';
+import type { EnvironmentSpec, Identity } from '../domain/kinds';
+import type { Checkpoint, Iteration, Prepared, TrainingSummary } from '../domain/results';
 import type { FixedPolicy, Hints } from '../domain/rollout';
 import type { ChildStatus } from './child-status';
 import { control, gpu, rollOut } from './steps';

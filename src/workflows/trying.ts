@@ -3,7 +3,7 @@
  * outside and what took a worker away never ends a step; its own faults do, counted by themselves; nothing begins while the campaign is paused.
  */
 import { CancellationScope, isCancellation, sleep } from '@temporalio/workflow';
-import { backoffMs, ROUND, ROUND_MS } from '../domain/backoff';
+import { backoffMs, ROUND, ROUND_MS } from '../domain/work';
 import { failureTypeOf, messageOf, retryOf } from './failure';
 import type { Trouble } from './messages';
 import type { PauseGate } from './pause';

@@ -1,7 +1,7 @@
 /** Python and TypeScript read a router file in the same way, whatever form of routing it holds (trainer/tests/router_contract.py). */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { kindOf } from '../../src/domain/kind';
+import { kindOf } from '../../src/domain/kinds';
 import { routers } from '../../src/routing';
 import { fitOf } from '../../src/routing/learned/model';
 import type { FitInput, FittedRouter, RouterContext } from '../../src/routing/router';

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TrainingResult } from '../../src/domain/iterations';
+import type { TrainingResult } from '../../src/domain/results';
 import { startChatServer, type ChatServer } from '../support/chat-server';
 import { streamed } from '../support/model-endpoint';
 import { ROLLOUTS } from '../support/search-worker';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
-import type { EnvironmentSpec } from '../../src/domain/environment-spec';
+import type { EnvironmentSpec } from '../../src/domain/kinds';
 import { checkEnvironment } from '../../src/environments/conformance';
 import { openEnvironment } from '../../src/environments/open';
 import { rollOut } from '../../src/rollout/engine';

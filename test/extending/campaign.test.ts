@@ -20,7 +20,7 @@ import { artifactRefSchema } from '../../src/domain/artifacts';
 import { openingOf, type Message } from '../../src/domain/messages';
 import { reportSchema, type Report } from '../../src/domain/report';
 import type { ScoredRollout } from '../../src/domain/rollout';
-import { taskQueues } from '../../src/domain/task-queues';
+import { taskQueues } from '../../src/domain/work';
 import { createShop } from '../../src/environments/shop';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import { createMerger, type Merge } from '../../src/policy/merge';

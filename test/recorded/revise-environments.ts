@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openFolderStore } from '../../src/artifacts/folder-store';
-import { kindOf } from '../../src/domain/kind';
+import { kindOf } from '../../src/domain/kinds';
 import { openLedger } from '../../src/language-model/ledger';
 import { selfTest } from '../../src/sandbox/self-test';
 import { synthesizers } from '../../src/synthesis';

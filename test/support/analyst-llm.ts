@@ -1,6 +1,6 @@
 /** Trajectories and a language model that answers by a function, for the analyst that asks one. */
 import { analystWith } from '../../src/analyst/llm/llm';
-import { LENGTHS } from '../../src/domain/compact';
+import { LENGTHS } from '../../src/domain/transcript';
 import type { EnvironmentDescription } from '../../src/domain/environment';
 import type { Message } from '../../src/domain/messages';
 import type { ScoredRollout } from '../../src/domain/rollout';

@@ -6,7 +6,7 @@
 import { parseArgs } from 'node:util';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
-import { languageModelSchema } from '../../src/domain/language-model';
+import { languageModelSchema } from '../../src/domain/endpoints';
 import { openLedger } from '../../src/language-model/ledger';
 import { openLanguageModel } from '../../src/language-model/model';
 

@@ -1,5 +1,5 @@
 /** The counting environment as a kind that a campaign can pick. */
-import { defineKind } from '../../src/domain/kind';
+import { defineKind } from '../../src/domain/kinds';
 import type { EnvironmentKind } from '../../src/environments/kinds';
 import { countingEnvironment } from './counting-environment';
 

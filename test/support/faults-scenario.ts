@@ -1,7 +1,7 @@
 /** A scenario and how it is run: on a home of its own, beside an undisturbed run of the same campaign file, with the same checks at its end. */
 import { appendFileSync, cpSync, mkdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Stage } from '../../src/domain/stages';
+import type { Stage } from '../../src/domain/campaign';
 import { newCampaign, repository, writeCampaign } from './campaign-run';
 import { campaignFiles, type CampaignFile } from './faults-campaigns';
 import { CAMPAIGN, decisionsOf, readReport, violationsOf, type Allowances } from './faults-checks';

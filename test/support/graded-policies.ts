@@ -6,7 +6,7 @@ import { callsIn, isWrite, saidBy, say, type Call } from '../../src/sandbox/audi
 import { openModule } from '../../src/sandbox/module';
 import { play, type ScriptedEpisode } from '../../src/sandbox/scripted-episode';
 import { changedSolutions } from '../../src/sandbox/solution-policies';
-import { seededRandom } from '../../src/domain/random';
+import { seededRandom } from '../../src/domain/statistics';
 import type { AssistantMessage } from '../../src/domain/messages';
 
 export interface Grade {

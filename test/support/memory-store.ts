@@ -2,7 +2,7 @@
 import { sha256 } from '../../src/artifacts/hash';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
-import { checkpointsSchema, type TrainingResult, type TrainingSummary } from '../../src/domain/iterations';
+import { checkpointsSchema, type TrainingResult, type TrainingSummary } from '../../src/domain/results';
 
 export function memoryStore(): ArtifactStore {
   const kept = new Map<string, { ref: ArtifactRef; body: Buffer }>();

@@ -2,9 +2,8 @@
  * How good an analysis is, where it is known what was planted. Invariants: a capability counts as found by the hand-made mapping alone; a
  * candidate that is not selected counts neither for nor against.
  */
-import { agreementOf, cohensKappa, labelsOf } from '../../src/domain/agreement';
+import { agreementOf, cohensKappa, labelsOf, passStatistics } from '../../src/domain/selection';
 import type { Label, LabelPass, Selection } from '../../src/domain/capability';
-import { passStatistics } from '../../src/domain/selection';
 
 export interface ScoreInput {
   /** By skill: the capabilities that mean it. */

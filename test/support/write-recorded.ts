@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { Candidate } from '../../src/domain/capability';
-import { kindOf } from '../../src/domain/kind';
+import { kindOf } from '../../src/domain/kinds';
 import { isFailure, reasonOf } from '../../src/domain/failures';
 import { openLedger } from '../../src/language-model/ledger';
 import { selfTest } from '../../src/sandbox/self-test';

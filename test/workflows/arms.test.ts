@@ -1,7 +1,7 @@
 /** The arms that spend the budget otherwise: on what they train, where they start, what their iterations count, how they end. */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { TrainInput } from '../../src/activities/types';
-import { mixtureSpec, sandboxSpec } from '../../src/domain/environment-spec';
+import { mixtureSpec, sandboxSpec } from '../../src/domain/kinds';
 import type { ArmResult, EndedCapability } from '../../src/domain/results';
 import { TRAINING_SEEDS } from '../../src/sandbox/seeds';
 import { singles } from '../../src/workflows/arms/grpo-single';

@@ -1,9 +1,8 @@
 /** A campaign with a composite, under time skipping: in which order, with which budgets and from what it is trained, and why it is not. */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { Campaign } from '../../src/domain/campaign';
-import type { Candidate } from '../../src/domain/capability';
-import { COMPOSITE } from '../../src/domain/composite';
-import { mixtureSpec } from '../../src/domain/environment-spec';
+import { type Candidate, COMPOSITE } from '../../src/domain/capability';
+import { mixtureSpec } from '../../src/domain/kinds';
 import type { CapabilityResult } from '../../src/domain/results';
 import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../../src/sandbox/seeds';
 import type { CampaignProgress } from '../../src/workflows/messages';

@@ -10,9 +10,8 @@ import {
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
 import { resolve } from 'node:path';
-import { taskQueues } from '../../src/domain/task-queues';
-import type { CampaignInput } from '../../src/workflows/messages';
-import { searchAttributeNames } from '../../src/workflows/messages';
+import { taskQueues } from '../../src/domain/work';
+import { type CampaignInput, searchAttributeNames } from '../../src/workflows/messages';
 import type { campaign } from '../../src/workflows';
 import { POOL, type Activities } from './fake-activities';
 

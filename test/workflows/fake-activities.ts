@@ -13,8 +13,7 @@ import { campaignSchema, type Campaign } from '../../src/domain/campaign';
 import type { CalibrationReport } from '../../src/domain/calibration';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import type { CampaignRecord } from '../../src/domain/results';
-import type { RolloutSummary } from '../../src/domain/rollout-summary';
-import type { FixedPolicy, Hints } from '../../src/domain/rollout';
+import type { FixedPolicy, Hints, RolloutSummary } from '../../src/domain/rollout';
 import { memoryStore } from '../support/memory-store';
 
 /** Whose workers the fake `prepare` names. */

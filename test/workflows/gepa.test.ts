@@ -1,6 +1,6 @@
 /** The arm `gepa` in a campaign: its search has the budget of trace, and each prompt that was the best so far is held out. */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { languageModelSchema } from '../../src/domain/language-model';
+import { languageModelSchema } from '../../src/domain/endpoints';
 import { quiet, start, timeSkipping, withWorkers } from './environment';
 import { config, fakeActivities } from './fake-activities';
 

@@ -8,7 +8,7 @@ import { mapped } from '../../src/activities/context';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import { campaignState, hasWorkers, startCampaign } from '../../src/cli/temporal';
 import { takeSnapshot, type Snapshot } from '../../src/cli/watch/snapshot';
-import { taskQueues } from '../../src/domain/task-queues';
+import { taskQueues } from '../../src/domain/work';
 import { devServer, queues, quiet, start, workflowBundle } from './environment';
 import { config, fakeActivities } from './fake-activities';
 

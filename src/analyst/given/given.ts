@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import { digest } from '../../artifacts/hash';
 import { OutsideFailure } from '../../domain/failures';
-import { defineKind, type Identity } from '../../domain/kind';
+import { defineKind, type Identity } from '../../domain/kinds';
 import type { Analyst } from '../analyst';
 import { readGivenFile } from './file';
 

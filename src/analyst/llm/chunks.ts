@@ -3,7 +3,7 @@
  * in one chunk if they fit into one; failures and successes are spread over all chunks, so that each has contrast where there is enough of
  * both; a function of the rollouts, whatever their order.
  */
-import { byTask, compactOne, type Lengths } from '../../domain/compact';
+import { byTask, compactOne, type Lengths } from '../../domain/transcript';
 import { OutsideFailure } from '../../domain/failures';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 

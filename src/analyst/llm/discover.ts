@@ -3,7 +3,7 @@
  * what may be quoted becomes an example; the result does not depend on the order in which rollouts or replies come.
  */
 import type { Candidate, Citation, Discovery } from '../../domain/capability';
-import { compact, shortIds } from '../../domain/compact';
+import { compact, shortIds } from '../../domain/transcript';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { seedOf } from '../../artifacts/hash';
 import { answerOf } from '../../language-model/answer';

@@ -3,7 +3,7 @@
  * whole or it fails.
  */
 import type { Label, LabelPass } from '../../domain/capability';
-import { compact, shortIds } from '../../domain/compact';
+import { compact, shortIds } from '../../domain/transcript';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { seedOf } from '../../artifacts/hash';
 import { answerOf } from '../../language-model/answer';

@@ -3,10 +3,10 @@
  * what its answers depend on, and nothing of where the model is, who pays, or how fast it is asked.
  */
 import { z } from 'zod';
-import { LENGTHS } from '../../domain/compact';
+import { LENGTHS } from '../../domain/transcript';
 import { isFailure, reasonOf } from '../../domain/failures';
-import { defineKind, type Identity } from '../../domain/kind';
-import { languageModelFields } from '../../domain/language-model';
+import { defineKind, type Identity } from '../../domain/kinds';
+import { languageModelFields } from '../../domain/endpoints';
 import { openLanguageModel } from '../../language-model/model';
 import { openPrompts } from '../../language-model/prompts';
 import type { Analyst } from '../analyst';

@@ -2,9 +2,9 @@
  * One list of capabilities from those of several chunks. Invariant: a model says which proposals are one; the citations are the proposals' own.
  */
 import { z } from 'zod';
-import { cut, LENGTHS } from '../../domain/compact';
+import { cut, LENGTHS } from '../../domain/transcript';
 import { OutsideFailure } from '../../domain/failures';
-import type { Work } from '../../domain/progress';
+import type { Work } from '../../domain/work';
 import { answerOf, type Read } from '../../language-model/answer';
 import { jsonIn } from '../../language-model/json';
 import type { Ledger } from '../../language-model/types';

@@ -1,9 +1,9 @@
 /** What all requests of the analyst have in common. Invariant: what stays the same from request to request stands first, byte for byte. */
-import type { Lengths } from '../../domain/compact';
+import type { Lengths } from '../../domain/transcript';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { OutsideFailure } from '../../domain/failures';
 import type { ToolSchema } from '../../domain/messages';
-import type { Work } from '../../domain/progress';
+import type { Work } from '../../domain/work';
 import type { ScoredRollout } from '../../domain/rollout';
 import type { Prompts } from '../../language-model/prompts';
 import type { Asking, LanguageModel, Ledger } from '../../language-model/types';

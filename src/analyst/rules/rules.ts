@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Discovery, Label, LabelPass } from '../../domain/capability';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { OutsideFailure } from '../../domain/failures';
-import { defineKind } from '../../domain/kind';
+import { defineKind } from '../../domain/kinds';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { policyRulesOf, policyRulesProblem } from '../../environments/policy-rules';
 import type { Analyst, DiscoverInput, LabelInput } from '../analyst';

@@ -3,7 +3,7 @@
  * S^2 (1/m - 1/n), which at m = n/2 is S^2/n: the spread between passes is a bootstrap's, and no rollout is there twice. Invariant: the
  * sample is a function of (keys, seed, pass), whatever the order of the rollouts.
  */
-import { seededRandom } from '../../domain/random';
+import { seededRandom } from '../../domain/statistics';
 import type { ScoredRollout } from '../../domain/rollout';
 
 /** Sorted by key: artifacts hold rollouts in the order in which they finished. */

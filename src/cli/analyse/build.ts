@@ -1,7 +1,7 @@
 /** analysis.json from what was found. Invariant: conversations are called as in the user's files, everywhere. */
-import type { Identity } from '../../domain/kind';
-import type { Budget, Spent } from '../../domain/language-model';
-import { agreementOf } from '../../domain/agreement';
+import type { Identity } from '../../domain/kinds';
+import type { Budget, Spent } from '../../domain/endpoints';
+import { agreementOf } from '../../domain/selection';
 import type { SelectionRule } from '../../domain/campaign';
 import type { Citation } from '../../domain/capability';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';

@@ -2,9 +2,8 @@
  * People's labels against the passes: the label of most passes, capability by capability. Invariant: only what both labeled is compared; a
  * coefficient that is not defined is left out, never 0.
  */
-import { cohensKappa, krippendorffAlpha } from '../../domain/agreement';
-import type { Label, LabelPass } from '../../domain/capability';
-import { commonest } from '../../domain/failure-beginning';
+import { cohensKappa, krippendorffAlpha } from '../../domain/selection';
+import { commonest, type Label, type LabelPass } from '../../domain/capability';
 import { compareBegins, type ComparedBegins } from './compare-begins';
 import { isMark, type HumanLabel } from './human-labels';
 import { labelNames, majority, readingsOf } from './tally';

@@ -1,5 +1,5 @@
 /** What language models cost, in words. Invariant: what has no price is not taken for free, and is said. */
-import type { Spent } from '../../domain/language-model';
+import type { Spent } from '../../domain/endpoints';
 import { wholeNumber } from '../../report/format';
 
 export type Cost = Omit<Spent, 'step'>;

@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 import type { SelectionRule } from '../../domain/campaign';
-import { compactOne } from '../../domain/compact';
-import type { LanguageModelSpec } from '../../domain/language-model';
+import { compactOne } from '../../domain/transcript';
+import type { LanguageModelSpec } from '../../domain/endpoints';
 import { isSuccess } from '../../domain/rollout';
 import { costOf, tokensOf } from '../../language-model/costs';
 import { openPrompts } from '../../language-model/prompts';

@@ -2,8 +2,7 @@
  * What each failed conversation lacks, and where its failure begins. Invariant: message numbers are indexes into the conversation's messages
  * as they stand in the file; one that no message has is left out.
  */
-import type { LabelPass } from '../../domain/capability';
-import { beginningOf, commonest } from '../../domain/failure-beginning';
+import { beginningOf, commonest, type LabelPass } from '../../domain/capability';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { excerpt } from './excerpt';
 import type { AnalysedFailure, LackedCapability } from './result';

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { selectionRuleSchema } from '../../domain/campaign';
 import { failureOriginSchema } from '../../domain/capability';
-import { budgetSchema, spentSchema } from '../../domain/language-model';
+import { budgetSchema, spentSchema } from '../../domain/endpoints';
 
 const count = z.number().int().nonnegative();
 const meanStd = z.strictObject({ mean: z.number(), std: z.number() });

@@ -2,9 +2,8 @@
  * What the passes say of a trajectory, taken together. Invariant: passes that did not look at it count neither way; in a tie PRESENT comes first,
  * as within a pass, and LACKING last.
  */
-import { labelsOf } from '../../domain/agreement';
-import type { Label, LabelPass } from '../../domain/capability';
-import { beginningOf, type Beginning } from '../../domain/failure-beginning';
+import { labelsOf } from '../../domain/selection';
+import { type Beginning, beginningOf, type Label, type LabelPass } from '../../domain/capability';
 
 export const labelNames = ['LACKING', 'PRESENT', 'NA'] as const satisfies readonly Label[];
 export type Votes = Record<Label, number>;

@@ -2,8 +2,8 @@
  * Conversations that no request can hold. Invariant: they are left out before anything is asked, and named; the analyst finds no other that is
  * too long.
  */
-import { compactOne } from '../../domain/compact';
-import type { LanguageModelSpec } from '../../domain/language-model';
+import { compactOne } from '../../domain/transcript';
+import type { LanguageModelSpec } from '../../domain/endpoints';
 import type { SelectionRule } from '../../domain/campaign';
 import { tokensOf } from '../../language-model/costs';
 import { wholeNumber } from '../../report/format';

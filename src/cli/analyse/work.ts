@@ -6,7 +6,7 @@ import { setMaxListeners } from 'node:events';
 import { candidatesKey, checkedPass, labelsKey, type Analyst } from '../../analyst/analyst';
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
-import { requireDifference } from '../../domain/behaviour';
+import { requireDifference } from '../../domain/transcript';
 import type { SelectionRule } from '../../domain/campaign';
 import {
   discoverySchema,

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Campaign } from '../../domain/campaign';
-import { kindOf } from '../../domain/kind';
+import { kindOf } from '../../domain/kinds';
 import { environments } from '../../environments';
 import { projectRoot } from '../project';
 import { failed, passed, type Check } from './check';

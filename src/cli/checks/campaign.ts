@@ -1,11 +1,10 @@
 /** What one campaign file needs besides its base model: its target environment, and parts that can work on it. */
 import { join } from 'node:path';
 import { openFolderStore } from '../../artifacts/folder-store';
-import type { Campaign } from '../../domain/campaign';
+import type { Campaign, Stage } from '../../domain/campaign';
 import type { Environment, EnvironmentDescription } from '../../domain/environment';
 import { isFailure } from '../../domain/failures';
-import { kindOf } from '../../domain/kind';
-import type { Stage } from '../../domain/stages';
+import { kindOf } from '../../domain/kinds';
 import { describeSpec, openEnvironment } from '../../environments/open';
 import { splitTasks } from '../../environments/split';
 import { registry as allKinds, type Registry } from '../../registry';

@@ -1,5 +1,5 @@
 /** One thing that a campaign needs, looked at before any work starts. */
-import type { Stage } from '../../domain/stages';
+import type { Stage } from '../../domain/campaign';
 import { UserError } from '../errors';
 
 export interface Check {

@@ -2,12 +2,11 @@
  * The language models that analyst, synthesizer and arms ask. Invariant: each is asked once in the way in which it will be asked, with its own key,
  * so that what an endpoint does not take is found here; nothing of it is kept.
  */
-import { armName } from '../../domain/campaign';
-import { kindOf, type Kind, type KindSpec } from '../../domain/kind';
-import { languageModelFields, languageModelSchema, type LanguageModelSpec } from '../../domain/language-model';
+import { armName, type Campaign } from '../../domain/campaign';
+import { kindOf, type Kind, type KindSpec } from '../../domain/kinds';
+import { languageModelFields, languageModelSchema, type LanguageModelSpec } from '../../domain/endpoints';
 import { keyOf } from '../../language-model/endpoint';
 import { openLanguageModel } from '../../language-model/model';
-import type { Campaign } from '../../domain/campaign';
 import { registry as allKinds, type Registry } from '../../registry';
 import { messageOf } from '../errors';
 import { failed, passed, type Check } from './check';

@@ -1,7 +1,7 @@
 /** The models that play the other parties of the target. Invariant: each is asked what a rollout asks it, once, with its own key. */
 import type { Campaign } from '../../domain/campaign';
-import type { ChatModel } from '../../domain/chat-model';
-import { kindOf } from '../../domain/kind';
+import type { ChatModel } from '../../domain/endpoints';
+import { kindOf } from '../../domain/kinds';
 import { environments } from '../../environments';
 import { describeSpec } from '../../environments/open';
 import type { Role } from '../../partners/errors';

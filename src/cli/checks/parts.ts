@@ -2,7 +2,7 @@
 import { takeConversations } from '../../conversations/take';
 import type { Campaign, SelectionRule } from '../../domain/campaign';
 import type { EnvironmentDescription } from '../../domain/environment';
-import { kindOf } from '../../domain/kind';
+import { kindOf } from '../../domain/kinds';
 import type { Registry } from '../../registry';
 import { moduleFiles } from '../../sandbox/module-files';
 import { messageOf } from '../errors';

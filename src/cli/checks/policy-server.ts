@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { openFolderStore } from '../../artifacts/folder-store';
 import type { Campaign } from '../../domain/campaign';
 import { isFailure } from '../../domain/failures';
-import { ALL_SUMS_OF } from '../../domain/sums';
+import { ALL_SUMS_OF } from '../../domain/policies';
 import { baseModelId, servedBase } from '../../policy/base-model';
 import { createPolicyClient } from '../../policy/client';
 import { openPolicyServer } from '../../policy/server';

@@ -1,8 +1,8 @@
 /** `campaign env check` and `campaign env serve`: environments, outside of any campaign. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { MAX_SILENCE_SECONDS } from '../../domain/endpoint-fields';
-import type { EnvironmentSpec } from '../../domain/environment-spec';
+import { MAX_SILENCE_SECONDS } from '../../domain/endpoints';
+import type { EnvironmentSpec } from '../../domain/kinds';
 import type { Environment } from '../../domain/environment';
 import type { EnvironmentContext } from '../../environments/kinds';
 import { requireAll } from '../checks/check';

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { parse } from 'yaml';
 import type { Campaign } from '../../domain/campaign';
 import type { Report } from '../../domain/report';
-import { kindOf } from '../../domain/kind';
+import { kindOf } from '../../domain/kinds';
 import { messageOf, UserError } from '../errors';
 import { foldText } from '../fold';
 import { lazy } from '../lazy';
@@ -16,7 +16,7 @@ import { ratesFileSchema, ratesOf, type RatesFile } from '../plan/rates';
 import { targetTasks } from '../plan/target';
 import { planText } from '../plan/text';
 import { trajectoryTokens } from '../plan/trajectories';
-import { publishedRun } from '../../domain/published';
+import { publishedRun } from '../../domain/presets';
 import { allReports } from './report-files';
 
 interface PlanOptions {

@@ -2,13 +2,12 @@
  * How many rollouts a campaign will make, by stage and purpose. Invariant: the same arithmetic as the workflows; what an arm makes within the
  * budget of `trace`, its kind says. The lower ends are without a composite.
  */
-import type { Campaign } from '../../domain/campaign';
-import { sharedSteps } from '../../domain/composite';
-import { kindOf } from '../../domain/kind';
-import type { Purpose } from '../../domain/purposes';
+import type { Campaign, Stage } from '../../domain/campaign';
+import { sharedSteps } from '../../domain/capability';
+import { kindOf } from '../../domain/kinds';
+import type { Purpose } from '../../domain/rollout';
 import type { Prepared } from '../../domain/results';
-import type { Stage } from '../../domain/stages';
-import { countSums } from '../../domain/sums';
+import { countSums } from '../../domain/policies';
 import { registry, type Registry } from '../../registry';
 
 /** `low` and `high` differ where a campaign decides on its way. */

@@ -1,7 +1,6 @@
 /** The plan of a campaign: its rollouts times what a rollout costs, by stage. Invariant: totals are the sums of the stages. */
-import type { Campaign } from '../../domain/campaign';
+import { type Campaign, type Stage, stages } from '../../domain/campaign';
 import type { Prepared } from '../../domain/results';
-import { stages, type Stage } from '../../domain/stages';
 import { plannedRollouts, type PlannedRollouts, type Range } from './counts';
 import type { Quantity, Rates } from './rates';
 

@@ -3,10 +3,9 @@
  * compacted trajectories, passes over all of them, rounds of every capability, reflections within an arm's rollouts), and every assumption is a constant here.
  */
 import { z } from 'zod';
-import { armName, type Campaign } from '../../domain/campaign';
+import { armName, type Campaign, promptSearchFields } from '../../domain/campaign';
 import type { EnvironmentDescription } from '../../domain/environment';
-import { kindOf } from '../../domain/kind';
-import { promptSearchFields } from '../../domain/prompt-search';
+import { kindOf } from '../../domain/kinds';
 import { costOf, tokensOf } from '../../language-model/costs';
 import { languageModelsOf } from '../checks/language-models';
 import { registry, type Registry } from '../../registry';

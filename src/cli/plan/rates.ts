@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 import type { Campaign } from '../../domain/campaign';
-import { publishedRun } from '../../domain/published';
-import type { Purpose } from '../../domain/purposes';
+import { publishedRun } from '../../domain/presets';
+import type { Purpose } from '../../domain/rollout';
 import type { Report } from '../../domain/report';
 import type { PlannedRollouts, Range } from './counts';
 

@@ -1,7 +1,7 @@
 /** The plan as text: what is made and spent, stage by stage, and on what each rate rests. */
 import { armName, type Campaign } from '../../domain/campaign';
-import { publishedRun } from '../../domain/published';
-import { purposeNames } from '../../domain/purposes';
+import { publishedRun } from '../../domain/presets';
+import { purposeNames } from '../../domain/rollout';
 import { duration, MISSING, shortPercent, wholeNumber } from '../../report/format';
 import type { Check } from '../checks/check';
 import { toldBy } from '../checks/parts';

@@ -1,7 +1,7 @@
 /** How long base rollouts are as a language model is shown them. Invariant: measured where there are any of the kind, else said to be assumed. */
 import { join } from 'node:path';
-import { compactOne } from '../../domain/compact';
-import { jsonText } from '../../domain/json-text';
+import { compactOne } from '../../domain/transcript';
+import { jsonText } from '../../domain/messages';
 import type { Report } from '../../domain/report';
 import { rolloutSchema } from '../../domain/rollout';
 import { tokensOf } from '../../language-model/costs';

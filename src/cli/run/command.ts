@@ -4,8 +4,7 @@
  */
 import { join } from 'node:path';
 import { openFolderStore } from '../../artifacts/folder-store';
-import type { Campaign } from '../../domain/campaign';
-import type { Stage } from '../../domain/stages';
+import type { Campaign, Stage } from '../../domain/campaign';
 import { baseModelId, poolOf, servedBase } from '../../policy/base-model';
 import { refuseNameOfAnalysis } from '../analyse/places';
 import { configDigest, loadCampaign, termsDigest, type CampaignOverrides } from '../campaign-file';

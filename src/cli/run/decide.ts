@@ -1,6 +1,6 @@
 /** What to do with a campaign's name: Temporal may know it already. */
-import type { Stage } from '../../domain/stages';
-import { taskQueues } from '../../domain/task-queues';
+import type { Stage } from '../../domain/campaign';
+import { taskQueues } from '../../domain/work';
 import { UserError } from '../errors';
 import { ofAnotherHome, type CampaignState, type Digests } from '../temporal';
 

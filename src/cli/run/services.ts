@@ -1,7 +1,7 @@
 /** The services of a campaign on one machine: how each is started, when it is ready, how long it may take to end. */
 import { join } from 'node:path';
 import type { Campaign } from '../../domain/campaign';
-import { taskQueues } from '../../domain/task-queues';
+import { taskQueues } from '../../domain/work';
 import { searchAttributeNames } from '../../workflows/messages';
 import { freePorts } from '../ports';
 import { projectRoot, pythonPath, temporalPath, type Home } from '../project';

@@ -2,8 +2,7 @@
  * A campaign from where it stands to its end. Invariant: what a new start of the workflow mends (a damaged artifact, a lost report) is
  * mended without anybody's doing, a few times; anything else that ends it is an error that says why.
  */
-import type { Campaign } from '../../domain/campaign';
-import type { Stage } from '../../domain/stages';
+import type { Campaign, Stage } from '../../domain/campaign';
 import { UserError } from '../errors';
 import { retry } from '../retry';
 import { campaignFailure, campaignState, startCampaign, type Digests } from '../temporal';

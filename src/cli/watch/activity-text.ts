@@ -1,7 +1,7 @@
 /** What an activity does or waits for, in words. Invariant: true of this moment: nothing that waits is called silent, nothing that ran before runs now. */
 import type { AnalysisActivities, ControlActivities, GpuActivities, RolloutActivities } from '../../activities/types';
 import type { FailureType } from '../../domain/failures';
-import type { TrainHeartbeat } from '../../domain/progress';
+import type { TrainHeartbeat } from '../../domain/work';
 import type { Trouble } from '../../workflows/messages';
 import type { Rates } from './rates';
 import { inWords } from './reasons';

@@ -2,8 +2,8 @@
 import { QueryNotRegisteredError, WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
 import { DefaultFailureConverter, defaultPayloadConverter, defineSearchAttributeKey } from '@temporalio/common';
 import { optionalTsToMs } from '@temporalio/common/lib/time';
-import type { AnalysisHeartbeat, RolloutHeartbeat, TrainHeartbeat } from '../../domain/progress';
-import { stages, type Stage } from '../../domain/stages';
+import type { AnalysisHeartbeat, RolloutHeartbeat, TrainHeartbeat } from '../../domain/work';
+import { stages, type Stage } from '../../domain/campaign';
 import {
   childOf,
   queryNames,

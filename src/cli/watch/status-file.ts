@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { waitingSchema } from '../../domain/approval';
-import { stages } from '../../domain/stages';
+import { stages } from '../../domain/campaign';
 import { withKnown, type Snapshot } from './snapshot';
 
 export interface LastStatus {

@@ -1,6 +1,6 @@
 /** A snapshot as a tree of lines, without colour or cursor movement: the same for the terminal and for JSON lines. */
-import { causesText } from '../../domain/broken';
-import { stages } from '../../domain/stages';
+import { causesText } from '../../domain/rollout';
+import { stages } from '../../domain/campaign';
 import type { CampaignProgress, StepStatus } from '../../workflows/messages';
 import { stoppedText } from '../temporal';
 import { activityTexts } from './activity-text';

@@ -1,7 +1,7 @@
 /** ToolSandbox, from a checkout of the user's (docs/toolsandbox.md). */
 import { z } from 'zod';
-import { defineKind } from '../../domain/kind';
-import { OVERALL, type PublishedArm } from '../../domain/published';
+import { defineKind } from '../../domain/kinds';
+import { OVERALL, type PublishedArm } from '../../domain/presets';
 import type { ProcessCommand } from '../connection';
 import type { EnvironmentContext, EnvironmentKind } from '../kinds';
 import { openProgram, partnerModels, processLimits } from '../process-kind';

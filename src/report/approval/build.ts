@@ -5,11 +5,10 @@
 import type { ArtifactStore } from '../../artifacts/store';
 import { decisionText, type Waiting } from '../../domain/approval';
 import type { ArtifactRef } from '../../domain/artifacts';
-import type { CalibrationReport } from '../../domain/calibration';
+import type { CalibrationReport, SynthesisRound } from '../../domain/calibration';
 import { selectionSchema, type Candidate, type Selection } from '../../domain/capability';
 import type { ReportedEpisode, ReportedEvidence, ReportedVersion } from '../../domain/reported-evidence';
 import type { SelectionResult } from '../../domain/results';
-import type { SynthesisRound } from '../../domain/synthesis-round';
 import type { ScoredRollout } from '../../domain/rollout';
 import { readScored } from '../../rollout/read';
 import { readArtifact } from '../build/evidence';

@@ -3,14 +3,10 @@
  * should have been evaluated and was not is a row with its reason.
  */
 import type { Role } from '../../domain/reported-arms';
-import { partNames } from '../../domain/composite';
-import { policyNames } from '../../domain/policy-names';
-import type { Iteration } from '../../domain/iterations';
-import type { CampaignRecord } from '../../domain/results';
-import type { RolloutSummary } from '../../domain/rollout-summary';
-import type { TrainingSummary } from '../../domain/iterations';
-import type { FixedPolicy } from '../../domain/rollout';
-import { sumName, sumPolicy } from '../../domain/sums';
+import { partNames } from '../../domain/capability';
+import { policyNames, sumName, sumPolicy } from '../../domain/policies';
+import type { CampaignRecord, Iteration, TrainingSummary } from '../../domain/results';
+import type { FixedPolicy, RolloutSummary } from '../../domain/rollout';
 import type { Contents } from './counted';
 import { slug } from './figures';
 import { spentOn, type Spent } from './spent';

@@ -5,7 +5,7 @@ import type { Task } from '../../domain/environment';
 import type { TaskMeans } from '../../domain/paired-statistics';
 import type { ReportDraft } from '../../domain/report';
 import { MAX_INLINE_TASKS, type Arm, type SolverMatrix } from '../../domain/reported-arms';
-import { policyNames } from '../../domain/policy-names';
+import { policyNames } from '../../domain/policies';
 import type { CampaignRecord } from '../../domain/results';
 import type { FixedPolicy } from '../../domain/rollout';
 import { taskMeans } from '../../rollout/read';

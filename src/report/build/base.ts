@@ -5,7 +5,7 @@
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { Task } from '../../domain/environment';
-import { policyNames } from '../../domain/policy-names';
+import { policyNames } from '../../domain/policies';
 import type { ReportDraft } from '../../domain/report';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { readRollouts, taskMeans } from '../../rollout/read';

@@ -1,11 +1,9 @@
 /** A calibration round in the report, by branch too. Invariant: its figures are of the rollouts, held against the bands once more. */
 import type { ArtifactStore } from '../../artifacts/store';
-import { calibrate } from '../../domain/calibration';
+import { calibrate, type Measures, type SynthesisRound } from '../../domain/calibration';
 import type { CalibrationBands } from '../../domain/campaign';
 import type { Figure } from '../../domain/figure';
-import type { Measures } from '../../domain/measures';
 import type { BandFigures, CalibrationFigures } from '../../domain/reported-training';
-import type { SynthesisRound } from '../../domain/synthesis-round';
 import { outcomes } from '../../rollout/read';
 import { plainFigure, type Level } from './figures';
 

@@ -3,10 +3,10 @@ import type { ArtifactStore } from '../../artifacts/store';
 import { decisionText } from '../../domain/approval';
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { Campaign } from '../../domain/campaign';
-import { partNames, type Composite } from '../../domain/composite';
+import { partNames, type Composite } from '../../domain/capability';
 import { together, type TaskMeans } from '../../domain/paired-statistics';
 import type { Figure } from '../../domain/figure';
-import { policyNames } from '../../domain/policy-names';
+import { policyNames, sumName } from '../../domain/policies';
 import type { ReportDraft } from '../../domain/report';
 import type {
   CapabilityDraft,
@@ -15,9 +15,8 @@ import type {
   ReportedRound,
 } from '../../domain/reported-capability';
 import type { CampaignRecord, CapabilityResult } from '../../domain/results';
-import type { RolloutSummary } from '../../domain/rollout-summary';
-import { sumName } from '../../domain/sums';
-import { acceptedWithHints, type SynthesisRound } from '../../domain/synthesis-round';
+import type { RolloutSummary } from '../../domain/rollout';
+import { acceptedWithHints, type SynthesisRound } from '../../domain/calibration';
 import { taskMeans } from '../../rollout/read';
 import { calibrationsOf } from '../calibrations';
 import { calibrationFigures } from './calibration';

@@ -4,9 +4,8 @@
  */
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
-import { causesOf, type BrokenCause } from '../../domain/broken';
-import type { RolloutSummary } from '../../domain/rollout-summary';
-import type { SynthesisRound } from '../../domain/synthesis-round';
+import { type BrokenCause, causesOf, type RolloutSummary } from '../../domain/rollout';
+import type { SynthesisRound } from '../../domain/calibration';
 import { readRollouts } from '../../rollout/read';
 import { distinct } from './evidence';
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
-import { jsonText } from '../../domain/json-text';
+import { jsonText } from '../../domain/messages';
 import type { TaskMeans } from '../../domain/paired-statistics';
 
 /** Each batch once: equal policies (a training that found nothing to learn) share their batches. */

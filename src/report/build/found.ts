@@ -4,7 +4,7 @@
  */
 import type { z } from 'zod';
 import type { ArtifactStore } from '../../artifacts/store';
-import { agreementOf } from '../../domain/agreement';
+import { agreementOf } from '../../domain/selection';
 import {
   discoverySchema,
   labelPassSchema,

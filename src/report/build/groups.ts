@@ -4,7 +4,7 @@
  */
 import type { Task } from '../../domain/environment';
 import type { TaskMeans } from '../../domain/paired-statistics';
-import { OVERALL, publishedRun, type PublishedArm } from '../../domain/published';
+import { OVERALL, publishedRun, type PublishedArm } from '../../domain/presets';
 import type { ReportDraft } from '../../domain/report';
 import type { TaskGroup } from '../../domain/reported-arms';
 import { rateFigure, rewardFigure, slug, type Level } from './figures';

@@ -6,11 +6,11 @@
 import { digest } from '../../artifacts/hash';
 import type { ArtifactStore } from '../../artifacts/store';
 import type { Task } from '../../domain/environment';
-import type { Spent } from '../../domain/language-model';
-import type { PublishedArm } from '../../domain/published';
+import type { Spent } from '../../domain/endpoints';
+import type { PublishedArm } from '../../domain/presets';
 import type { ReportDraft } from '../../domain/report';
 import type { CampaignRecord } from '../../domain/results';
-import { stages } from '../../domain/stages';
+import { stages } from '../../domain/campaign';
 import { armsOf } from './arms';
 import { baseOf } from './base';
 import { publishedOf } from './groups';

@@ -2,8 +2,7 @@
  * What the labeling passes say of single trajectories: whether it lacks a capability, which message shows it, and whether it is no fault of
  * the agent's. Invariant: a trajectory counts for a pass only if that pass looked at it.
  */
-import type { Fault, LabelPass } from '../../domain/capability';
-import { beginningOf, commonest } from '../../domain/failure-beginning';
+import { beginningOf, commonest, type Fault, type LabelPass } from '../../domain/capability';
 
 type Labels = LabelPass['labels'][string];
 

@@ -1,5 +1,5 @@
 /** What the language models of a campaign cost. Invariant: dollars are of what has a price; where nothing has, there are none. */
-import type { Spent } from '../../domain/language-model';
+import type { Spent } from '../../domain/endpoints';
 import type { ReportDraft } from '../../domain/report';
 import type { Campaign } from '../../domain/campaign';
 

@@ -4,7 +4,7 @@ import type { ArtifactRef } from '../../domain/artifacts';
 import type { ReportDraft } from '../../domain/report';
 import type { FailureType } from '../../domain/failures';
 import type { TaskMeans } from '../../domain/paired-statistics';
-import { policyNames } from '../../domain/policy-names';
+import { policyNames } from '../../domain/policies';
 import type { CampaignRecord } from '../../domain/results';
 import { isSuccess, type Choice } from '../../domain/rollout';
 import { mean, median, quantileOf } from '../../domain/statistics';

@@ -3,11 +3,10 @@
  * divided by the rollouts that were played in them, and a training has its trainer's own clock, whichever run it was made in.
  */
 import type { ArtifactStore } from '../../artifacts/store';
-import type { TrainingSummary } from '../../domain/iterations';
+import type { CampaignRecord, TrainingSummary } from '../../domain/results';
 import type { ReportDraft } from '../../domain/report';
-import type { CampaignRecord } from '../../domain/results';
-import type { RolloutSummary } from '../../domain/rollout-summary';
-import type { Stage } from '../../domain/stages';
+import type { RolloutSummary } from '../../domain/rollout';
+import type { Stage } from '../../domain/campaign';
 import { median } from '../../domain/statistics';
 import { readMetrics } from './training';
 import { trainingsOf } from './totals';

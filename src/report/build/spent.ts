@@ -4,11 +4,18 @@
  * held-out tasks, the outcome matrix) is the routed policy's alone.
  */
 import type { ArtifactRef } from '../../domain/artifacts';
-import { withinBudget, type Iteration, type TrainingSummary } from '../../domain/iterations';
-import { rolloutsOfTrace, type ArmResult, type CampaignRecord, type CapabilityResult } from '../../domain/results';
-import type { RolloutSummary } from '../../domain/rollout-summary';
-import { partNames } from '../../domain/composite';
-import { isLearned } from '../../domain/policy-names';
+import {
+  type ArmResult,
+  type CampaignRecord,
+  type CapabilityResult,
+  type Iteration,
+  rolloutsOfTrace,
+  type TrainingSummary,
+  withinBudget,
+} from '../../domain/results';
+import type { RolloutSummary } from '../../domain/rollout';
+import { partNames } from '../../domain/capability';
+import { isLearned } from '../../domain/policies';
 import type { Arm } from '../../domain/reported-arms';
 import { calibrationBatches, countOnce, type Contents } from './counted';
 import { distinct } from './evidence';

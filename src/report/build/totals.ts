@@ -3,13 +3,10 @@
  * first purpose in the order of `batchesByPurpose`, so that the purposes add up to the total.
  */
 import type { ArtifactRef } from '../../domain/artifacts';
-import { causesOf } from '../../domain/broken';
-import type { Purpose } from '../../domain/purposes';
+import { causesOf, type Purpose, type RolloutSummary } from '../../domain/rollout';
 import type { ReportDraft } from '../../domain/report';
-import type { TrainingSummary } from '../../domain/iterations';
-import type { CampaignRecord } from '../../domain/results';
-import type { RolloutSummary } from '../../domain/rollout-summary';
-import { stages } from '../../domain/stages';
+import type { CampaignRecord, TrainingSummary } from '../../domain/results';
+import { stages } from '../../domain/campaign';
 import { brokenBy, calibrationBatches, countGroups, type Contents, type Count } from './counted';
 import { distinct } from './evidence';
 import { plainFigure } from './figures';

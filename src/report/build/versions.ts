@@ -2,7 +2,7 @@
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { ReportedEpisode, ReportedVersion } from '../../domain/reported-evidence';
-import type { SynthesisRound } from '../../domain/synthesis-round';
+import type { SynthesisRound } from '../../domain/calibration';
 import type { ScoredRollout } from '../../domain/rollout';
 import { readRollouts } from '../../rollout/read';
 import { diffOf } from '../diff';

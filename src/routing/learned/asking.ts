@@ -1,7 +1,7 @@
 /** Asks the base model for the form `labels`: of all train tasks when the router is fitted, of a conversation when it chooses. */
 import { z } from 'zod';
-import { createLimit } from '../../domain/limit';
-import { isLearned, policyNames } from '../../domain/policy-names';
+import { createLimit } from '../../domain/concurrency';
+import { isLearned, policyNames } from '../../domain/policies';
 import type { Choice, FixedPolicy } from '../../domain/rollout';
 import type { FitInput, FittedRouter, RouterContext } from '../router';
 import { choice, hear, MOST_NAMES, neededOf, type Example, type Heard, type LabelsModel } from './labels';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { canonical } from '../../artifacts/hash';
-import { defineKind } from '../../domain/kind';
+import { defineKind } from '../../domain/kinds';
 import { agentView, type Message } from '../../domain/messages';
 import type { Choice } from '../../domain/rollout';
 import { runPython } from '../../policy/python';

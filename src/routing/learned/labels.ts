@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import type { Message } from '../../domain/messages';
-import { policyNames } from '../../domain/policy-names';
+import { policyNames } from '../../domain/policies';
 import type { LikelyToken } from '../../policy/likeliest';
 import type { Similar } from './retrieval';
 

@@ -3,7 +3,7 @@
  * equally similar ones the first; cosines are compared to nine digits.
  */
 import { z } from 'zod';
-import { apiKeyEnvField, urlField } from '../../domain/endpoint-fields';
+import { apiKeyEnvField, urlField } from '../../domain/endpoints';
 
 export const embeddingsSchema = z.strictObject({
   /** An OpenAI-compatible endpoint, without /v1/embeddings. */

@@ -5,7 +5,7 @@
  */
 import type { EnvironmentDescription } from '../../domain/environment';
 import { isFailure, OutsideFailure } from '../../domain/failures';
-import { defineKind, type Identity } from '../../domain/kind';
+import { defineKind, type Identity } from '../../domain/kinds';
 import type { ToolSchema } from '../../domain/messages';
 import type { ReviseInput, SynthesizedModule, Synthesizer, SynthesizerKind, WriteInput } from '../synthesizer';
 import { namedField } from './capabilities';

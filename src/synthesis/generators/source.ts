@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { jsonText } from '../../domain/json-text';
+import { jsonText } from '../../domain/messages';
 import { knobsSchema, type Knobs, type Params } from './params';
 
 /** Each uses only those before it. */

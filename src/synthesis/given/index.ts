@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { sha256 } from '../../artifacts/hash';
 import { OutsideFailure, reasonOf } from '../../domain/failures';
-import { defineKind, type Identity } from '../../domain/kind';
+import { defineKind, type Identity } from '../../domain/kinds';
 import type { Synthesizer, SynthesizerKind } from '../synthesizer';
 
 export const given: SynthesizerKind = defineKind({

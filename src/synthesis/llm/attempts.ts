@@ -2,7 +2,7 @@
  * What the policy did with a module's instances, as its writer is told: which of them are solved, in what words they ask, and a few attempts
  * themselves. Invariant: a function of the rollouts alone; who mends a module sees what fails, and not only how often.
  */
-import { byTask, compact, cut, shortIds } from '../../domain/compact';
+import { byTask, compact, cut, shortIds } from '../../domain/transcript';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 
 /** Instances that are listed: as many as the preset `small-model` calibrates with. */

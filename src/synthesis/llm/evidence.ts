@@ -3,7 +3,7 @@
  * stand in only where none are named, and are said to.
  */
 import type { Candidate } from '../../domain/capability';
-import { compact, shortIds } from '../../domain/compact';
+import { compact, shortIds } from '../../domain/transcript';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 
 /** `rollouts`: those that may be shown, in the order of tasks. */

@@ -2,9 +2,7 @@
  * What was found of a module, in words for the model that mends it. Invariants: what to turn follows the method (step 2), by the bands that
  * were missed, with hints where these were tried; a person's rejection is told as one.
  */
-import type { CalibrationReport } from '../../domain/calibration';
-import type { Measures } from '../../domain/measures';
-import type { AidedFeedback, RoundFeedback } from '../../domain/synthesis-round';
+import type { AidedFeedback, CalibrationReport, Measures, RoundFeedback } from '../../domain/calibration';
 
 const EASIER_BY = 'Ways to make it easier, by what the figures say:';
 const EASIER = [

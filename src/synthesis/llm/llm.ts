@@ -6,8 +6,8 @@
 import { z } from 'zod';
 import { digest } from '../../artifacts/hash';
 import { isFailure, OutsideFailure, reasonOf } from '../../domain/failures';
-import { defineKind, type Identity } from '../../domain/kind';
-import { languageModelFields } from '../../domain/language-model';
+import { defineKind, type Identity } from '../../domain/kinds';
+import { languageModelFields } from '../../domain/endpoints';
 import { answerOf } from '../../language-model/answer';
 import { openLanguageModel } from '../../language-model/model';
 import { openPrompts, type Prompts } from '../../language-model/prompts';

@@ -3,7 +3,7 @@
  * order; nothing of a rollout that holds a test task's text.
  */
 import { setImmediate } from 'node:timers/promises';
-import { byTask, cut } from '../../domain/compact';
+import { byTask, cut } from '../../domain/transcript';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { argumentsOf, type Message, type ToolCall } from '../../domain/messages';
 import type { ScoredRollout } from '../../domain/rollout';

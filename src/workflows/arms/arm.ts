@@ -1,7 +1,7 @@
 /** An arm: one way to spend as many training rollouts as `trace`. It runs as a child workflow and comes to policies to be evaluated. */
 import { armName, type Campaign } from '../../domain/campaign';
-import type { Kind, KindSpec } from '../../domain/kind';
-import type { LanguageModelSpec } from '../../domain/language-model';
+import type { Kind, KindSpec } from '../../domain/kinds';
+import type { LanguageModelSpec } from '../../domain/endpoints';
 import type { ArmOutcome, EndedCapability, Prepared } from '../../domain/results';
 import type { ChildStatus } from '../child-status';
 

@@ -1,6 +1,6 @@
 /** One LoRA on a ready set of environments that somebody brings, mixed: what environments made for no capability in particular come to. */
 import { z } from 'zod';
-import { defineKind } from '../../domain/kind';
+import { defineKind } from '../../domain/kinds';
 import { control } from '../steps';
 import { fieldOf, plannedWhole, type Arm, type ArmKind } from './arm';
 import { trainOnModules } from './modules';

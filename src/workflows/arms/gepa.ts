@@ -1,10 +1,8 @@
 /** GEPA (arXiv 2507.19457): no weights but a prompt, which a language model rewrites from what it reads in rollouts. */
-import type { Campaign } from '../../domain/campaign';
+import { armName, type Campaign, promptSearchFields } from '../../domain/campaign';
 import { OutsideFailure } from '../../domain/failures';
-import { defineKind, type KindSpec } from '../../domain/kind';
-import { languageModelSchema, type LanguageModelSpec } from '../../domain/language-model';
-import { promptSearchFields } from '../../domain/prompt-search';
-import { armName } from '../../domain/campaign';
+import { defineKind, type KindSpec } from '../../domain/kinds';
+import { languageModelSchema, type LanguageModelSpec } from '../../domain/endpoints';
 import { part, promptSearch } from '../steps';
 import { iterationsOf } from '../training';
 import type { Arm, ArmKind } from './arm';

@@ -1,5 +1,5 @@
 /** The best capability alone, with the whole budget: that whose adapter gains most on the held-out train tasks of the target. */
-import { defineKind } from '../../domain/kind';
+import { defineKind } from '../../domain/kinds';
 import type { EndedCapability } from '../../domain/results';
 import { plannedWhole, type Arm, type ArmKind } from './arm';
 import { trainOnModules } from './modules';

@@ -1,5 +1,5 @@
 /** GRPO on the target itself. */
-import { defineKind } from '../../domain/kind';
+import { defineKind } from '../../domain/kinds';
 import { part } from '../steps';
 import { train } from '../training';
 import { plannedWhole, stepsWithin, type Arm, type ArmKind } from './arm';

@@ -1,5 +1,5 @@
 /** One LoRA on the environments of all capabilities, mixed: what `trace` trains apart. */
-import { defineKind } from '../../domain/kind';
+import { defineKind } from '../../domain/kinds';
 import { plannedWhole, type Arm, type ArmKind } from './arm';
 import { trainOnCapabilities } from './modules';
 

@@ -2,7 +2,7 @@
  * What an arm trains on where it is modules: those of the capabilities or others, one or several mixed. Invariant: held out are train tasks
  * of the target, whatever it trains on.
  */
-import type { Identity } from '../../domain/kind';
+import type { Identity } from '../../domain/kinds';
 import type { ArmOutcome, TrainedModule } from '../../domain/results';
 import { part } from '../steps';
 import { practiceOn } from '../trained-module';

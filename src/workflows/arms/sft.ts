@@ -1,6 +1,6 @@
 /** Supervised fine-tuning on conversations that somebody brings: what imitation alone comes to. It spends no training rollouts. */
 import { z } from 'zod';
-import { defineKind } from '../../domain/kind';
+import { defineKind } from '../../domain/kinds';
 import { control, gpu, part } from '../steps';
 import { iterationsOf } from '../training';
 import { fieldOf, type Arm, type ArmKind } from './arm';

@@ -18,7 +18,7 @@ import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import { selectionSchema, type Lacking, type LabelPass } from '../../../src/domain/capability';
 import { OutsideFailure, type FailureType } from '../../../src/domain/failures';
-import { defineKind, kindOf } from '../../../src/domain/kind';
+import { defineKind, kindOf } from '../../../src/domain/kinds';
 import type { ScoredRollout } from '../../../src/domain/rollout';
 import { registry } from '../../../src/registry';
 import type { Synthesizer, SynthesizerKind } from '../../../src/synthesis/synthesizer';

@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { TrainingRecord } from '../../../src/activities/training-record';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { evaluationSchema } from '../../../src/domain/environment';
-import { bestIteration, type Iteration } from '../../../src/domain/iterations';
-import type { RolloutSummary } from '../../../src/domain/rollout-summary';
-import { rolloutSchema } from '../../../src/domain/rollout';
+import { bestIteration, type Iteration } from '../../../src/domain/results';
+import { rolloutSchema, type RolloutSummary } from '../../../src/domain/rollout';
 import { summarise } from '../../../src/rollout/summary';
 import { scoredRollout } from '../../support/scored-rollout';
 

@@ -12,7 +12,7 @@ import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { checkTarget } from '../../../src/cli/checks/campaign';
 import { homeAt } from '../../../src/cli/project';
 import { campaignSchema } from '../../../src/domain/campaign';
-import type { TrainingResult, TrainingSummary } from '../../../src/domain/iterations';
+import type { TrainingResult, TrainingSummary } from '../../../src/domain/results';
 import { registry } from '../../../src/registry';
 import { withCheckpoints } from '../../support/memory-store';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';

@@ -12,7 +12,7 @@ import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import { checkKeys, checkLanguageModels } from '../../../src/cli/checks/language-models';
 import { plannedRollouts } from '../../../src/cli/plan/counts';
 import { plannedQuestions } from '../../../src/cli/plan/language-models';
-import { languageModelSchema } from '../../../src/domain/language-model';
+import { languageModelSchema } from '../../../src/domain/endpoints';
 import { registry } from '../../../src/registry';
 import { gepa } from '../../../src/workflows/arms/gepa';
 import { startChatServer } from '../../support/chat-server';

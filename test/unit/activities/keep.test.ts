@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { createKeep, readRecord, summaryOf } from '../../../src/activities/keep';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
-import type { Checkpoint, Iteration } from '../../../src/domain/iterations';
-import type { ArmOutcome, CapabilityResult, KeptRecord } from '../../../src/domain/results';
+import type { ArmOutcome, CapabilityResult, Checkpoint, Iteration, KeptRecord } from '../../../src/domain/results';
 
 const home = mkdtempSync(join(tmpdir(), 'keep-'));
 const opened = () => openFolderStore(home);

@@ -10,8 +10,8 @@ import { resolveTasks } from '../../../src/activities/tasks';
 import { testTexts } from '../../../src/activities/test-texts';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
-import { sandboxSpec } from '../../../src/domain/environment-spec';
-import type { SelfTest } from '../../../src/domain/synthesis-round';
+import { sandboxSpec } from '../../../src/domain/kinds';
+import type { SelfTest } from '../../../src/domain/calibration';
 import { createShop } from '../../../src/environments/shop';
 import { registry } from '../../../src/registry';
 

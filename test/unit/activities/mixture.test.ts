@@ -10,7 +10,7 @@ import type { TaskSet } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
-import { mixtureSpec, sandboxSpec, type EnvironmentSpec } from '../../../src/domain/environment-spec';
+import { mixtureSpec, sandboxSpec, type EnvironmentSpec } from '../../../src/domain/kinds';
 import { checkEnvironment } from '../../../src/environments/conformance';
 import { openEnvironment } from '../../../src/environments/open';
 import { registry } from '../../../src/registry';

@@ -7,7 +7,7 @@ import { createRolloutActivities } from '../../../src/activities';
 import type { EnvironmentPool } from '../../../src/activities/environments';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { OutsideFailure, type FailureType } from '../../../src/domain/failures';
-import type { RolloutSummary } from '../../../src/domain/rollout-summary';
+import type { RolloutSummary } from '../../../src/domain/rollout';
 import type { TurnRequest } from '../../../src/policy/turn';
 import { registry } from '../../../src/registry';
 import type { RollOutProgress } from '../../../src/rollout/engine';

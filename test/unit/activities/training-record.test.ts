@@ -6,8 +6,8 @@ import { TrainingRecord } from '../../../src/activities/training-record';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { sha256 } from '../../../src/artifacts/hash';
 import type { Journal } from '../../../src/artifacts/store';
-import type { TrainingResult } from '../../../src/domain/iterations';
-import type { RolloutSummary } from '../../../src/domain/rollout-summary';
+import type { TrainingResult } from '../../../src/domain/results';
+import type { RolloutSummary } from '../../../src/domain/rollout';
 
 let root: string;
 const opened: Journal[] = [];

@@ -6,7 +6,7 @@ import { analysts } from '../../../src/analyst';
 import { given } from '../../../src/analyst/given/given';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import type { EnvironmentDescription } from '../../../src/domain/environment';
-import { kindOf } from '../../../src/domain/kind';
+import { kindOf } from '../../../src/domain/kinds';
 import { noLedger } from '../../support/no-ledger';
 
 const description: EnvironmentDescription = {

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { contrastChunks, tokensOf } from '../../../src/analyst/llm/chunks';
 import { partsAtTasks, split } from '../../../src/analyst/llm/parts';
-import { compactOne, LENGTHS, shortIds } from '../../../src/domain/compact';
+import { compactOne, LENGTHS, shortIds } from '../../../src/domain/transcript';
 import { isSuccess, type ScoredRollout } from '../../../src/domain/rollout';
 import { trajectory } from '../../support/analyst-llm';
 

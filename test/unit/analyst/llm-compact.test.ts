@@ -1,6 +1,6 @@
 /** Trajectories as a language model reads them. */
 import fc from 'fast-check';
-import { compact, compactOne, cut, shortIds } from '../../../src/domain/compact';
+import { compact, compactOne, cut, shortIds } from '../../../src/domain/transcript';
 import { trajectory } from '../../support/analyst-llm';
 
 const call = (name: string, given: Record<string, unknown>, id = name) => ({ id, name, arguments: given });

@@ -6,8 +6,8 @@ import { configDigest, loadCampaign, termsDigest, type CampaignOverrides } from 
 import { removed } from '../../../src/cli/campaign-removed';
 import { campaignFileSchema, campaignJsonSchema } from '../../../src/cli/campaign-schema';
 import { UserError } from '../../../src/cli/errors';
-import { chatModelSchema } from '../../../src/domain/chat-model';
-import { defineKind } from '../../../src/domain/kind';
+import { chatModelSchema } from '../../../src/domain/endpoints';
+import { defineKind } from '../../../src/domain/kinds';
 import { registry } from '../../../src/registry';
 
 const repository = resolve(__dirname, '../../..');

@@ -18,10 +18,9 @@ import { checkTokens } from '../../../src/cli/checks/tokens';
 import { doctorLines } from '../../../src/cli/doctor';
 import { freePort } from '../../../src/cli/ports';
 import { homeAt, pythonPath } from '../../../src/cli/project';
-import type { Campaign } from '../../../src/domain/campaign';
-import type { Stage } from '../../../src/domain/stages';
+import type { Campaign, Stage } from '../../../src/domain/campaign';
 import type { EnvironmentDescription } from '../../../src/domain/environment';
-import { defineKind } from '../../../src/domain/kind';
+import { defineKind } from '../../../src/domain/kinds';
 import { registry } from '../../../src/registry';
 import { refuse, startDialectServer } from '../../support/dialect-server';
 

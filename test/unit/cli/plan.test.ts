@@ -14,7 +14,7 @@ import { measured, ratesOf } from '../../../src/cli/plan/rates';
 import { targetTasks } from '../../../src/cli/plan/target';
 import { planText } from '../../../src/cli/plan/text';
 import { homeAt } from '../../../src/cli/project';
-import { purposes, type Purpose } from '../../../src/domain/purposes';
+import { purposes, type Purpose } from '../../../src/domain/rollout';
 import type { Report } from '../../../src/domain/report';
 import { registry } from '../../../src/registry';
 import { completeReport } from '../../../src/report/render';

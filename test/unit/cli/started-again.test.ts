@@ -17,7 +17,7 @@ import { campaignToEnd } from '../../../src/cli/run/to-end';
 import { registerSearchAttributes } from '../../../src/cli/temporal';
 import { readStatus } from '../../../src/cli/watch/status-file';
 import type { Campaign } from '../../../src/domain/campaign';
-import { taskQueues } from '../../../src/domain/task-queues';
+import { taskQueues } from '../../../src/domain/work';
 import { renderReport } from '../../../src/report/render';
 import { signalNames } from '../../../src/workflows/messages';
 import { reportFixture } from '../../support/report-fixture';

@@ -1,6 +1,6 @@
 /** Agreement of labelings, against published examples. */
 import fc from 'fast-check';
-import { agreementOf, cohensKappa, compareLabelings, krippendorffAlpha } from '../../../src/domain/agreement';
+import { agreementOf, cohensKappa, compareLabelings, krippendorffAlpha } from '../../../src/domain/selection';
 import type { LabelPass } from '../../../src/domain/capability';
 
 const transposed = (rows: string[]) =>

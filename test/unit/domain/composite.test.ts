@@ -1,5 +1,5 @@
 /** How the steps are shared with the composite, and of whom it is. */
-import { COMPOSITE, mixtureOf, sharedSteps } from '../../../src/domain/composite';
+import { COMPOSITE, mixtureOf, sharedSteps } from '../../../src/domain/capability';
 
 test('it is of all selected capabilities, if these are two at least and none has its name', () => {
   const [a, b] = ['a', 'b'].map((name) => ({ name, definition: `${name}!` })) as [

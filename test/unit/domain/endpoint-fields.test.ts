@@ -1,5 +1,5 @@
 /** Which URLs an endpoint may have. */
-import { blockedPorts, urlField } from '../../../src/domain/endpoint-fields';
+import { blockedPorts, urlField } from '../../../src/domain/endpoints';
 
 // eslint-disable-next-line @typescript-eslint/no-require-imports -- has no types
 const { badPorts } = require('undici/lib/web/fetch/constants') as { badPorts: string[] };

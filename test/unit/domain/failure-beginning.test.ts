@@ -1,6 +1,5 @@
 /** Where a failure begins, as passes say it together. */
-import type { FailureOrigin } from '../../../src/domain/capability';
-import { beginningOf, commonest } from '../../../src/domain/failure-beginning';
+import { beginningOf, commonest, type FailureOrigin } from '../../../src/domain/capability';
 
 const origins = (...given: [FailureOrigin['of'], number][]): FailureOrigin[] =>
   given.map(([of, message], n) => ({ of, message, reason: `pass ${n}` }));

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import { readArguments } from '../../../src/domain/json-text';
-import { argumentsOf, openingOf, type Message } from '../../../src/domain/messages';
+import { argumentsOf, type Message, openingOf, readArguments } from '../../../src/domain/messages';
 
 const said = (...roles: ('system' | 'user' | 'assistant')[]): Message[] =>
   roles.map((role, n) => ({ role, content: `${n}` }));

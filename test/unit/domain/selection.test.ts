@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { requireDifference } from '../../../src/domain/behaviour';
+import { requireDifference } from '../../../src/domain/transcript';
 import { selectionSchema, type LabelPass } from '../../../src/domain/capability';
 import { checkPartition, passStatistics, selectCapabilities, selectOutright } from '../../../src/domain/selection';
 

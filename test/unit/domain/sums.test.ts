@@ -1,5 +1,5 @@
 /** Which sums of adapters are tried and become options of the router. */
-import { countSums, sumName, sumPolicy, sumsOf, type Rates } from '../../../src/domain/sums';
+import { countSums, sumName, sumPolicy, sumsOf, type Rates } from '../../../src/domain/policies';
 
 const named = (sums: readonly string[][]): string[] => sums.map(sumName);
 

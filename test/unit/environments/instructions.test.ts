@@ -12,7 +12,7 @@ import { TOPICS } from '../../../src/environments/instructions/topics';
 import { writtenAnswer } from '../../../src/environments/instructions/writer';
 import { openEnvironment } from '../../../src/environments/open';
 import { judgeBase } from '../../../src/domain/base-check';
-import { compactOne } from '../../../src/domain/compact';
+import { compactOne } from '../../../src/domain/transcript';
 import { scoredRollout } from '../../support/scored-rollout';
 import type { ScoredRollout } from '../../../src/domain/rollout';
 

@@ -1,6 +1,5 @@
 /** How a target's tasks are dealt out, and what is refused before any work. */
-import { campaignSchema } from '../../../src/domain/campaign';
-import type { Stage } from '../../../src/domain/stages';
+import { campaignSchema, type Stage } from '../../../src/domain/campaign';
 import { splitTasks } from '../../../src/environments/split';
 
 const ids = (prefix: string, n: number) => Array.from({ length: n }, (_, i) => `${prefix}-${i}`);

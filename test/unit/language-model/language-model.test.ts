@@ -1,7 +1,6 @@
 /** A language model over HTTP: what is sent, what a reply is, what is asked once; and everything that an endpoint may do badly. */
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
-import { languageModelSchema, type LanguageModelSpec } from '../../../src/domain/language-model';
+import { type AddressInfo, createServer } from 'node:net';
+import { languageModelSchema, type LanguageModelSpec } from '../../../src/domain/endpoints';
 import { openLanguageModel } from '../../../src/language-model/model';
 import type { Question } from '../../../src/language-model/types';
 import { say, startChatServer, type ChatServer, type Play } from '../../support/chat-server';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { OutsideFailure } from '../../../src/domain/failures';
-import { languageModelSchema, type Budget } from '../../../src/domain/language-model';
+import { languageModelSchema, type Budget } from '../../../src/domain/endpoints';
 import { openLedger, spentOf } from '../../../src/language-model/ledger';
 import { openLanguageModel } from '../../../src/language-model/model';
 import { startChatServer, type ChatServer, type Play } from '../../support/chat-server';

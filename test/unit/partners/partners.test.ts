@@ -1,5 +1,4 @@
-import type { ChatModel } from '../../../src/domain/chat-model';
-import { chatModelSchema } from '../../../src/domain/chat-model';
+import { type ChatModel, chatModelSchema } from '../../../src/domain/endpoints';
 import type { Message, ToolSchema } from '../../../src/domain/messages';
 import { openPartners } from '../../../src/partners/open';
 import type { Judge, SimulatedUser } from '../../../src/partners/types';

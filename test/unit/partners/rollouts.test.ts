@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
-import { chatModelSchema, type ChatModel } from '../../../src/domain/chat-model';
+import { chatModelSchema, type ChatModel } from '../../../src/domain/endpoints';
 import type { Environment } from '../../../src/domain/environment';
 import type { Message } from '../../../src/domain/messages';
 import { openProcessEnvironment } from '../../../src/environments/process';

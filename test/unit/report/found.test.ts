@@ -9,9 +9,8 @@ import type { Discovery, FailureOrigin, LabelPass } from '../../../src/domain/ca
 import type { Message } from '../../../src/domain/messages';
 import type { Report } from '../../../src/domain/report';
 import type { CampaignRecord } from '../../../src/domain/results';
-import type { RolloutSummary } from '../../../src/domain/rollout-summary';
-import type { SynthesisRound } from '../../../src/domain/synthesis-round';
-import type { Rollout } from '../../../src/domain/rollout';
+import type { Rollout, RolloutSummary } from '../../../src/domain/rollout';
+import type { SynthesisRound } from '../../../src/domain/calibration';
 import { buildReport } from '../../../src/report/build';
 import { lineage } from '../../../src/report/lineage';
 import { completeReport } from '../../../src/report/render';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { TaskMeans } from '../../../src/domain/paired-statistics';
-import type { PublishedArm } from '../../../src/domain/published';
+import type { PublishedArm } from '../../../src/domain/presets';
 import { reportSchema, type ReportDraft } from '../../../src/domain/report';
 import type { TaskGroup } from '../../../src/domain/reported-arms';
 import { tau2 } from '../../../src/environments/benchmarks/tau2';

@@ -7,7 +7,7 @@ import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { OutsideFailure } from '../../../src/domain/failures';
-import { defineKind } from '../../../src/domain/kind';
+import { defineKind } from '../../../src/domain/kinds';
 import type { Choice, FixedPolicy, Policy, Prompt, ScoredRollout } from '../../../src/domain/rollout';
 import type { TurnRequest } from '../../../src/policy/turn';
 import { rollOut, type RollOutOptions } from '../../../src/rollout/engine';

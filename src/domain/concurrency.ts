@@ -1,8 +1,23 @@
 /**
- * Long work in pieces. Invariant: after every piece the event loop has its turn, so that timers, answers and heartbeats are late by one piece
- * at most.
+ * Work side by side, and long work in pieces.
  */
 import { setImmediate } from 'node:timers/promises';
+
+export function createLimit(slots: number): <Result>(work: () => Promise<Result>) => Promise<Result> {
+  const waiting: (() => void)[] = [];
+  let free = slots;
+  return async (work) => {
+    if (free > 0) free--;
+    else await new Promise<void>((begin) => waiting.push(begin));
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else free++;
+    }
+  };
+}
 
 /** Some twenty milliseconds of parsing. */
 const PIECE_BYTES = 1 << 20;

@@ -1,12 +1,13 @@
 /**
- * Trajectories as a language model reads them: a line for each text and each call, long ones cut. Invariants: a function of the rollouts
- * alone; nothing but the system message (the policy, which is told once elsewhere) is left out, and every cut says how much is missing; a
- * line's number is the message's index, so that a step can be cited. Line breaks are written \n: no text of a conversation can pass for a
- * line of the format.
+ * Trajectories as a language model reads them: a line for each text and each call, long ones cut; and what a policy did in them.
+ * Invariants: a function of the rollouts alone; nothing but the system message (the policy, which is told once elsewhere) is left out, and every
+ * cut says how much is missing; a line's number is the message's index, so that a step can be cited. Line breaks are written \n: no text of a
+ * conversation can pass for a line of the format.
  */
-import { argumentsOf, type Message, type ToolCall } from './messages';
+import type { Selection } from './capability';
 import type { Reference } from './environment';
-import { SUCCESS, type ScoredRollout } from './rollout';
+import { argumentsOf, type AssistantMessage, callText, type Message, type ToolCall } from './messages';
+import { type ScoredRollout, SUCCESS } from './rollout';
 
 /** In characters: what is longer is cut. */
 export interface Lengths {
@@ -111,4 +112,44 @@ export function cut(text: string, length: number): string {
   if (text.length <= length) return text;
   const kept = text.slice(0, /[\uD800-\uDBFF]/.test(text[length - 1] ?? '') ? length - 1 : length);
   return `${kept}... (${text.length - kept.length} more characters)`;
+}
+
+/** What the agent said and called, in order; without ids and without white space that means nothing. */
+export const behaviourOf = (messages: readonly Message[]): string =>
+  messages
+    .filter((message): message is AssistantMessage => message.role === 'assistant')
+    .map(({ content, toolCalls = [] }) => [words(content), ...toolCalls.map(callText)].filter(Boolean).join(' '))
+    .join(' / ');
+
+const words = (text: string): string => text.split(/\s+/).filter(Boolean).join(' ');
+
+/** The one behaviour of several conversations; undefined where they differ, or are fewer than two. */
+export function onlyBehaviour(conversations: readonly { messages: readonly Message[] }[]): string | undefined {
+  if (conversations.length < 2) return undefined;
+  const [first, ...others] = new Set(conversations.map(({ messages }) => behaviourOf(messages)));
+  return others.length > 0 ? undefined : first;
+}
+
+const LONGEST = 120;
+
+/** A behaviour as part of a sentence after "all of them". */
+export const said = (behaviour: string): string =>
+  behaviour === ''
+    ? 'say nothing at all'
+    : `say the same: ${JSON.stringify(behaviour.length <= LONGEST ? behaviour : `${behaviour.slice(0, LONGEST)}…`)}`;
+
+/** Where every trajectory is the same, outcomes tell of the tasks alone: nothing is selected, whatever the analyst says. */
+export function requireDifference(
+  selection: Selection,
+  trajectories: readonly { messages: readonly Message[] }[],
+): Selection {
+  const behaviour = onlyBehaviour(trajectories);
+  if (behaviour === undefined) return selection;
+  return {
+    ...selection,
+    capabilities: selection.capabilities.map((capability) => ({ ...capability, selected: false })),
+    reason:
+      `all ${trajectories.length} base rollouts ${said(behaviour)}: what succeeds among them does so by its task alone, which tells no ` +
+      "capability; take a base that works on the target's tasks",
+  };
 }

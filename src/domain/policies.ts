@@ -1,8 +1,36 @@
 /**
- * Sums of adapters that the router may choose beside single ones, each part with weight 1. Invariants: pure functions; parts stand in the
- * campaign's order, so that a sum has one name; what is tried next follows from what was tried.
+ * What can be sampled beside the base model and single adapters: the names of the report's rows, gates inside the model, and sums of adapters.
+ * Invariants: neither a capability nor an arm has the name of a row; the parts of a sum stand in the campaign's order, so that a sum has one name;
+ * what is tried next follows from what was tried.
  */
+import { z } from 'zod';
 import type { FixedPolicy } from './rollout';
+
+export const moeGateSchema = z.strictObject({
+  /** `softmax` is over base and adapters; `sigmoid` gives each adapter from 0 to 2 on its own, at first 1: the plain sum. */
+  form: z.enum(['sigmoid', 'softmax']).default('sigmoid'),
+  /** A gate in each decoder layer, on what comes into it; or one for all layers, on the embeddings of the tokens so far. */
+  scope: z.enum(['layer', 'global']).default('layer'),
+});
+export type MoeGate = z.infer<typeof moeGateSchema>;
+
+export const moeGatesSchema = z
+  .array(moeGateSchema)
+  .default([])
+  .refine((gates) => new Set(gates.map(({ form, scope }) => `${form} ${scope}`)).size === gates.length, {
+    message: 'a list of gates of which each is there once',
+  });
+
+export const policyNames = { base: 'base', routed: 'trace', ceiling: 'union_ceiling' } as const;
+
+const GATE = 'moe_gate_';
+export const gateName = ({ form, scope }: MoeGate): string => `${GATE}${form}_${scope}`;
+
+/** Whether an option is all adapters behind a gate that was trained on the outcomes of the others. */
+export const isLearned = (name: string): boolean => name.startsWith(GATE);
+
+export const isPolicyName = (name: string): boolean =>
+  isLearned(name) || (Object.values(policyNames) as string[]).includes(name);
 
 /** Of so many adapters all sums are tried; of more, the sums on a greedy way. */
 export const ALL_SUMS_OF = 4;

@@ -4,6 +4,7 @@
  * never taken for one that something else would have made.
  */
 import { z } from 'zod';
+import { type ArtifactRef, artifactRefSchema } from './artifacts';
 import { OutsideFailure } from './failures';
 
 /** What a campaign holds of a part: the kind that was picked and its options, checked when the campaign file was read. */
@@ -62,4 +63,31 @@ export function specSchemaOf(kinds: readonly Pick<Kind<unknown>, 'kind' | 'optio
   );
   if (!first) throw new Error('there must be at least one kind');
   return z.discriminatedUnion('kind', [first, ...others]);
+}
+
+export type EnvironmentSpec = KindSpec;
+
+/** The kind of a synthesized environment: a module that runs in the sandbox. */
+export const SANDBOX = 'sandbox';
+/** The kind of several of them as one. */
+export const MIXTURE = 'mixture';
+
+/** A module of a mixture; `hints`: rollouts of it may be hinted. */
+export const mixedModuleSchema = z.object({ module: artifactRefSchema, hints: z.boolean().default(false) });
+export type MixedModule = z.infer<typeof mixedModuleSchema>;
+
+export const sandboxSpec = (module: ArtifactRef): EnvironmentSpec => ({ kind: SANDBOX, module });
+
+/** Task `<n>/seed-<k>` is seed k of the module at n. */
+export const mixtureSpec = (modules: readonly MixedModule[]): EnvironmentSpec => ({ kind: MIXTURE, modules });
+
+/** The modules of a synthesized environment; none of any other. */
+export function modulesOf({ kind, module, modules }: EnvironmentSpec): ArtifactRef[] {
+  if (kind === SANDBOX) return [artifactRefSchema.parse(module)];
+  if (kind === MIXTURE)
+    return z
+      .array(mixedModuleSchema)
+      .parse(modules)
+      .map((one) => one.module);
+  return [];
 }
