@@ -95,7 +95,7 @@ test-python: install build bridges ## Tests of the Python packages
 	.venv-bridges/bin/python -m pytest -rs bridges/tests/test_rpc.py bridges/tests/test_tau2.py
 
 .PHONY: test-faults
-test-faults: install build ## Campaigns disturbed in every way: docs/faults.md (ONLY=regexp of scenarios, FAULT_SEED=n)
+test-faults: install build ## Campaigns disturbed in every way: docs/development.md (ONLY=regexp of scenarios, FAULT_SEED=n)
 	FAULT_SEED=$(or $(FAULT_SEED),1) ONLY='$(ONLY)' npx jest --ci --runInBand --testMatch '<rootDir>/test/faults/suite.ts'
 
 .PHONY: soak
@@ -120,7 +120,7 @@ test-plantings: install build ## Bases with other planted lacks (made if missing
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/plantings/**/*.ts'
 
 .PHONY: science
-science: install build ## Many campaigns and docs/results/science.md of them: two hours (ONLY=regexp of studies, SEEDS=1,2,3, SCIENCE_HOME=.science, SMALL=1 minutes)
+science: install build ## Many campaigns and the tables of docs/results/science: two hours (ONLY=regexp of studies, SEEDS=1,2,3, SCIENCE_HOME=.science, SMALL=1 minutes)
 	ONLY='$(ONLY)' SEEDS='$(SEEDS)' SCIENCE_HOME='$(SCIENCE_HOME)' SMALL='$(SMALL)' node -r ./test/support/register.cjs science/run.ts
 
 .PHONY: record-histories

@@ -5,7 +5,7 @@ import { comparisonPlot } from '../src/report/compare/plot';
 import { Markup, markup } from '../src/report/markup';
 import { LABELS, line, linear, rowLabel, text, ticks } from '../src/report/plots/scale';
 import { style } from '../src/report/style';
-import { sizeText, spanText } from './markdown';
+import { sizeText, spanText } from './tables';
 import type { Row } from './rows';
 
 /** One setting. */

@@ -1,12 +1,9 @@
-/** What studies found, kept in the science home, and the page of all that is there. Invariant: a study that has not run leaves no trace in it. */
-import { cpus, totalmem } from 'node:os';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+/** What studies measured, kept in the science home, and the tables of all that is there. A study that has not run leaves no table. */
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pageOf } from './page';
 import { repository, type Settings } from './settings';
 import type { Section } from './study';
-
-const TEMPLATE = join(repository, 'science', 'template.md');
+import { campaignsTable, csvOf, type Table } from './tables';
 
 const fileOf = ({ home }: Settings, study: string): string => join(home, 'sections', `${study}.json`);
 
@@ -16,24 +13,20 @@ export function keepSection(o: { settings: Settings; study: string; section: Sec
   writeFileSync(file, `${JSON.stringify(o.section, null, 2)}\n`);
 }
 
-/** A small run's page means nothing: it stays in its home. @returns where the page is. */
-export function writePage({ settings, studies }: { settings: Settings; studies: readonly string[] }): string {
-  const folder = settings.small ? settings.home : join(repository, 'docs', 'results');
-  const sections = new Map<string, Section>([['page', { texts: { machine: machine() } }]]);
+/** A small run's figures mean nothing: they stay in its home. @returns the folder with the tables. */
+export function writeTables({ settings, studies }: { settings: Settings; studies: readonly string[] }): string {
+  const folder = settings.small ? join(settings.home, 'tables') : join(repository, 'docs', 'results', 'science');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const all: Record<string, Table> = {};
   for (const study of studies) {
     const file = fileOf(settings, study);
-    if (existsSync(file)) sections.set(study, JSON.parse(readFileSync(file, 'utf8')) as Section);
+    if (!existsSync(file)) continue;
+    const { tables, pictures = {} } = JSON.parse(readFileSync(file, 'utf8')) as Section;
+    for (const [name, table] of Object.entries(tables)) all[`${study}-${name}`] = table;
+    for (const [name, svg] of Object.entries(pictures)) writeFileSync(join(folder, `${study}-${name}.svg`), svg);
   }
-  for (const [study, { pictures = {} }] of sections)
-    for (const [name, svg] of Object.entries(pictures))
-      writeFileSync(join(folder, `science-${study}-${name}.svg`), svg);
-  const page = join(folder, 'science.md');
-  writeFileSync(page, pageOf({ template: readFileSync(TEMPLATE, 'utf8'), sections }));
-  return page;
-}
-
-function machine(): string {
-  const cores = cpus();
-  const memory = Math.round(totalmem() / 2 ** 30);
-  return `${cores.length} cores (${cores[0]?.model.trim()}), ${memory} GiB, Node ${process.versions.node}`;
+  for (const [name, table] of Object.entries({ ...all, campaigns: campaignsTable(all) }))
+    writeFileSync(join(folder, `${name}.csv`), csvOf(table));
+  return folder;
 }

@@ -1,10 +1,10 @@
 /**
- * `make science`: many campaigns, one after another, and docs/results/science.md of their reports. Invariant: whatever ends it, the same
+ * `make science`: many campaigns, one after another, and the tables of docs/results/science from their reports. Whatever ends it, the same
  * command goes on with it: campaigns are durable, and a finished one is found.
  */
 import { Campaigns } from './campaigns';
 import { endAtOnce, Interrupted } from './processes';
-import { keepSection, writePage } from './results';
+import { keepSection, writeTables } from './results';
 import { say } from './say';
 import { scaleOf } from './scale';
 import { settingsOf } from './settings';
@@ -33,7 +33,7 @@ async function main(): Promise<number> {
     try {
       const section = await study.run({ settings, scale, campaigns, signal });
       keepSection({ settings, study: study.name, section });
-      say(`study ${study.name} is in ${writePage({ settings, studies: all.map(({ name }) => name) })}`);
+      say(`study ${study.name} is in ${writeTables({ settings, studies: all.map(({ name }) => name) })}`);
     } catch (error) {
       if (error instanceof Interrupted) throw error;
       failed.push(`study ${study.name}: ${error instanceof Error ? error.stack : String(error)}`);

@@ -1,7 +1,8 @@
-/** What a study is, and what it leaves for the page. */
+/** What a study is, and what it leaves. */
 import type { Campaigns } from './campaigns';
 import type { Scale } from './scale';
 import type { Settings } from './settings';
+import type { Table } from './tables';
 
 export interface Context {
   settings: Settings;
@@ -10,9 +11,9 @@ export interface Context {
   signal: AbortSignal;
 }
 
-/** What is measured: texts by their names in the template, pictures by theirs. */
+/** What was measured: tables and pictures, by name. */
 export interface Section {
-  texts: Record<string, string>;
+  tables: Record<string, Table>;
   pictures?: Record<string, string>;
 }
 

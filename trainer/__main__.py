@@ -12,7 +12,7 @@ import sys
 COMMANDS = {
     "train": ("trainer.train", "one LoRA on rollouts; JSON lines on stdin and stdout (docs/learner-protocol.md)"),
     "sft": ("trainer.sft", "one LoRA on conversations; the same protocol"),
-    "gepa": ("trainer.gepa", "a prompt improved with GEPA; the same protocol (docs/gepa.md)"),
+    "gepa": ("trainer.gepa", "a prompt improved with GEPA; the same protocol (docs/arms.md)"),
     "serve": ("trainer.serve", "the embedded policy server (docs/policy-server.md)"),
     "merge": ("trainer.merge", "make one PEFT adapter out of several weighted ones"),
     "weigh-adapters": ("trainer.weigh_adapters", "train a gate over adapters on successful rollouts"),

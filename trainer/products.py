@@ -3,7 +3,7 @@ The products of linear layers whose weights do not change, y = x W^T + b. Invari
 F.linear computes, in the weight's own precision, up to round-off.
 
 Why not F.linear alone: oneDNN on weights that were reordered once takes two thirds to three quarters of the time of the
-BLAS that F.linear calls, and half of it for a head over 49,152 tokens (docs/results/bench.md).
+BLAS that F.linear calls, and half of it for a head over 49,152 tokens (docs/results.md).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""tau2-bench as an environment: docs/tau2.md. Its prompts, tools, orchestrator and evaluator are used as installed."""
+"""tau2-bench as an environment: docs/benchmarks.md. Its prompts, tools, orchestrator and evaluator are used as installed."""

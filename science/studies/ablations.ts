@@ -3,7 +3,7 @@ import type { Run } from '../../src/report/compare/comparison';
 import { unionOf, variantsOf, selectedBy } from '../selection';
 import type { Campaigns, CampaignSpec, Finished, Source } from '../campaigns';
 import { fittedOf, openLab, storeIn, type Fitted } from '../lab';
-import { rowsTable, shareText, sourcesText, table } from '../markdown';
+import { rowsTable, shareText, type Table } from '../tables';
 import { armsSpecs, atFirst, deepBase, specsOf, type Place } from '../places';
 import { outcomesOf, rowsOf, runOf, withPolicy } from '../rows';
 import { say } from '../say';
@@ -28,17 +28,17 @@ export const ablations: Study = {
     }));
     const bands = specsOf({ name: 'bands-open', place: atFirst, seeds, fields: { calibration: openBands } });
     return {
-      texts: {
-        selection: [await selection(context, main.finished), sourcesText(main.sources)].join('\n\n'),
-        groups: await compared({ campaigns, main, variants: groups, arms: ['trace', 'grpo_target'] }),
-        deep: await onDeepBase(context),
-        bands: await compared({
+      tables: {
+        selection: { ...(await selection(context, main.finished)), campaigns: main.sources },
+        ...(await compared('groups', { campaigns, main, variants: groups, arms: ['trace', 'grpo_target'] })),
+        ...(await onDeepBase(context)),
+        ...(await compared('bands', {
           campaigns,
           main,
           variants: [{ name: 'bands wide open', specs: bands }],
           arms: ['trace'],
-        }),
-        weights: [await weights(context, main.finished), sourcesText(main.sources)].join('\n\n'),
+        })),
+        weights: { ...(await weights(context, main.finished)), campaigns: main.sources },
       },
     };
   },
@@ -47,7 +47,7 @@ export const ablations: Study = {
 type Ran = { finished: readonly Finished[]; sources: readonly Source[] };
 
 /** The rule's constants, offline: what would have been selected of the labels that there are. */
-async function selection({ campaigns }: Context, finished: readonly Finished[]): Promise<string> {
+async function selection({ campaigns }: Context, finished: readonly Finished[]): Promise<Table> {
   const all = await Promise.all(
     finished.map(async (of) => ({
       passes: await readLabels(campaigns.home, of),
@@ -65,16 +65,19 @@ async function selection({ campaigns }: Context, finished: readonly Finished[]):
     const names = unionOf(found.map((one) => one.selected));
     return [name, names.join(', ') || 'nothing', shareText(right, selected), shareText(right, planted)];
   });
-  return table({ head: ['rule', 'selected in any seed', 'precision', 'recall'], rows });
+  return { head: ['rule', 'selected in any seed', 'precision', 'recall'], rows };
 }
 
 /** Variants beside the campaigns that they change, on the same test tasks. */
-async function compared(o: {
-  campaigns: Campaigns;
-  main: Ran;
-  variants: readonly { name: string; specs: readonly CampaignSpec[] }[];
-  arms: readonly string[];
-}): Promise<string> {
+async function compared(
+  table: string,
+  o: {
+    campaigns: Campaigns;
+    main: Ran;
+    variants: readonly { name: string; specs: readonly CampaignSpec[] }[];
+    arms: readonly string[];
+  },
+): Promise<Record<string, Table>> {
   const { campaigns, main, variants, arms } = o;
   let runs: Run[] = main.finished.map(runOf);
   const sources = [...main.sources];
@@ -86,11 +89,10 @@ async function compared(o: {
     capabilities.push([name, statusOf(ran.finished)]);
   }
   const names = ['base', ...arms, ...variants.flatMap(({ name }) => arms.map((arm) => `${arm}, ${name}`))];
-  return [
-    rowsTable({ rows: rowsOf({ runs, names, against: ['base', ...arms] }) }),
-    table({ head: ['variant', 'capabilities by what became of them'], rows: capabilities }),
-    sourcesText(sources),
-  ].join('\n\n');
+  return {
+    [table]: { ...rowsTable({ rows: rowsOf({ runs, names, against: ['base', ...arms] }) }), campaigns: sources },
+    [`${table}-capabilities`]: { head: ['variant', 'capabilities by what became of them'], rows: capabilities },
+  };
 }
 
 /** The run with what a variant of its seed came to. */
@@ -117,7 +119,7 @@ function statusOf(finished: readonly Finished[]): string {
 }
 
 /** Hints off, and bands that let everything pass, where they matter most: on a base that hardly ever shows what it lacks. */
-async function onDeepBase(context: Context): Promise<string> {
+async function onDeepBase(context: Context): Promise<Record<string, Table>> {
   const { campaigns, settings } = context;
   const base = await deepBase(context);
   const place: Place = base ? { ...atFirst, name: 'deep', base } : atFirst;
@@ -130,15 +132,15 @@ async function onDeepBase(context: Context): Promise<string> {
     }),
   });
   const variants = [variant('hints off', { hintShare: 0 }), variant('bands wide open', openBands)];
-  return compared({ campaigns, main, variants, arms: ['trace'] });
+  return compared('deep', { campaigns, main, variants, arms: ['trace'] });
 }
 
 const UNIT = 'sum, each adapter at weight 1';
 const NORMALISED = 'sum, each adapter at weight 1/n';
 
 /** The sum of all adapters, whole and divided by their number. */
-async function weights({ campaigns: { home }, signal }: Context, finished: readonly Finished[]): Promise<string> {
-  if (finished.length === 0) return table({ head: ['policy'], rows: [] });
+async function weights({ campaigns: { home }, signal }: Context, finished: readonly Finished[]): Promise<Table> {
+  if (finished.length === 0) return { head: ['policy'], rows: [] };
   say('ablations: weights of the sum');
   const lab = await openLab({ home, base: atFirst.base, signal });
   try {

@@ -2,7 +2,7 @@
 import { comparisonOf, type ComparedArm, type Run } from '../../src/report/compare/comparison';
 import type { Finished } from '../campaigns';
 import { fittedOf, openLab, storeIn, type Lab, type Option } from '../lab';
-import { rowsTable, sourcesText } from '../markdown';
+import { rowsTable, type Table } from '../tables';
 import { armsPicture, rolloutsPicture, type Panel } from '../pictures';
 import { armsHere, armsSpecs, placesOf, specsOf, type Place } from '../places';
 import { LEVEL, outcomesOf, rowsOf, runOf, withPolicy } from '../rows';
@@ -20,7 +20,7 @@ const shown = ['base', 'trace', SINGLE, UNIT, ALL, COMPOSITE, ...armsHere];
 export const arms: Study = {
   name: 'arms',
   async run(context): Promise<Section> {
-    const parts: string[] = [];
+    const tables: Record<string, Table> = {};
     const panels: Panel[] = [];
     for (const place of await placesOf(context)) {
       say(`arms: ${place.title}`);
@@ -34,13 +34,14 @@ export const arms: Study = {
       const reasons = { [COMPOSITE]: whyNone(composite.finished) };
       const all = rowsOf({ runs, names: shown, against: ['base', TARGET] });
       const rows = all.filter(({ name, success }) => success ?? name in reasons);
-      parts.push(`### ${capital(place.title)}`, rowsTable({ rows, reasons }));
-      parts.push(failures(main.finished), sourcesText([...main.sources, ...composite.sources]));
+      const { head, rows: cells } = rowsTable({ rows, reasons });
+      const failed = failures(main.finished).map((cell) => head.map((_, n) => cell[n] ?? ''));
+      tables[place.name] = { head, rows: [...cells, ...failed], campaigns: [...main.sources, ...composite.sources] };
       if (runs.length > 0)
         panels.push({ title: place.title, arms: drawn(runs), rows: rows.filter(({ success }) => success) });
     }
     return {
-      texts: { tables: parts.filter(Boolean).join('\n\n') },
+      tables,
       pictures: { rollouts: rolloutsPicture(panels), settings: armsPicture(panels) },
     };
   },
@@ -49,7 +50,6 @@ export const arms: Study = {
 /** Without the sums, which are many. */
 const drawn = (runs: readonly Run[]): ComparedArm[] =>
   comparisonOf({ runs, level: LEVEL }).arms.filter(({ name, role }) => role === 'adapter' || shown.includes(name));
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Each run with what a router over single adapters, and the largest sum, come to: from the adapters that are there. */
 async function withRouters(o: { context: Context; place: Place; finished: readonly Finished[] }): Promise<Run[]> {
@@ -119,12 +119,10 @@ function whyNone(composites: readonly Finished[]): string {
   return reasons.length > 0 ? `none (${reasons.join('; ')})` : 'no campaign came to its end';
 }
 
-/** Arms that came to nothing, with their reasons. */
-function failures(finished: readonly Finished[]): string {
-  const failed = finished.flatMap(({ seed, report }) =>
+/** Rows of arms that came to nothing, with the reason in place of their success. */
+const failures = (finished: readonly Finished[]): string[][] =>
+  finished.flatMap(({ seed, report }) =>
     (report.arms ?? []).flatMap(({ name, status, reason }) =>
-      status === 'failed' ? [`${name} (seed ${seed}): ${reason}`] : [],
+      status === 'failed' ? [[`${name} (seed ${seed})`, '', '', `failed: ${reason}`]] : [],
     ),
   );
-  return failed.length > 0 ? `Failed arms: ${failed.join('; ')}.` : '';
-}

@@ -1,7 +1,7 @@
 /** What each adapter does to the tasks of the others: success by the planted skills that a task needs, which only the shop knows. */
 import type { Run } from '../../src/report/compare/comparison';
 import type { Finished } from '../campaigns';
-import { sourcesText, spanText, table } from '../markdown';
+import { spanText, type Table } from '../tables';
 import { armsSpecs, placesOf, type Place } from '../places';
 import { rowsOf, runOf } from '../rows';
 import { unionOf } from '../selection';
@@ -11,16 +11,16 @@ import { neededBy, plantedIn } from '../truth';
 export const interference: Study = {
   name: 'interference',
   async run(context): Promise<Section> {
-    const parts: string[] = [];
+    const tables: Record<string, Table> = {};
     for (const place of await placesOf(context)) {
       const { finished, sources } = await context.campaigns.all(armsSpecs(place, context.settings.seeds));
-      parts.push(`### On ${place.title}`, bySkills(place, finished), sourcesText(sources));
+      tables[place.name] = { ...bySkills(place, finished), campaigns: sources };
     }
-    return { texts: { tables: parts.join('\n\n') } };
+    return { tables };
   },
 };
 
-function bySkills({ base, parameters }: Place, finished: readonly Finished[]): string {
+function bySkills({ base, parameters }: Place, finished: readonly Finished[]): Table {
   const planted = plantedIn(base.path).skills;
   const needed = (task: string) => neededBy({ task, planted, parameters });
   const runs = finished.map(runOf);
@@ -32,7 +32,7 @@ function bySkills({ base, parameters }: Place, finished: readonly Finished[]): s
   const columns = groups.map((group) =>
     rowsOf({ runs: runs.map((run) => onTasks(run, (task) => needed(task) === group)), names, against: ['base'] }),
   );
-  return table({
+  return {
     head: ['policy', ...groups.map((group, n) => `${group} (n ${columns[n]?.[0]?.success?.tasks ?? 0} a seed)`)],
     rows: names.map((name, n) => [
       name,
@@ -42,7 +42,7 @@ function bySkills({ base, parameters }: Place, finished: readonly Finished[]): s
         return `${spanText(rows[n]?.success, 'fraction')}${toBase}`;
       }),
     ]),
-  });
+  };
 }
 
 /** The run as if the campaign had been evaluated on these tasks alone. */

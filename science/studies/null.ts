@@ -6,7 +6,7 @@ import { seededRandom } from '../../src/domain/statistics';
 import type { Report } from '../../src/domain/report';
 import type { Campaigns, CampaignSpec, Finished, Source } from '../campaigns';
 import { labelsOf, storeIn } from '../lab';
-import { rowsTable, shareText, sourcesText, table } from '../markdown';
+import { rowsTable, shareText, type Table } from '../tables';
 import { armsSpecs, atFirst, specsOf } from '../places';
 import { Interrupted } from '../processes';
 import { rowsOf, runOf } from '../rows';
@@ -26,7 +26,7 @@ export const nullTests: Study = {
     });
     const main = await campaigns.all(armsSpecs(atFirst, settings.seeds));
     return {
-      texts: {
+      tables: {
         rate: await gains(campaigns, still),
         rewards: await gains(campaigns, await shuffledSpecs(context, main.finished)),
         labels: await labels(context, main),
@@ -47,22 +47,20 @@ async function shuffledSpecs({ campaigns, settings }: Context, finished: readonl
   return specs;
 }
 
-async function gains(campaigns: Campaigns, specs: readonly CampaignSpec[]): Promise<string> {
+async function gains(campaigns: Campaigns, specs: readonly CampaignSpec[]): Promise<Table> {
   const { finished, sources } = await campaigns.all(specs);
   for (const { name, report } of finished)
     if (!report.capabilities?.some(({ adapter }) => adapter))
       throw new Error(`${name}: nothing was trained, so it tests nothing; its report says why`);
   const runs = finished.map(runOf);
   const names = [...new Set(runs.flatMap(({ matrix }) => matrix.options))].filter((name) => !name.includes('+'));
-  return [
-    rowsTable({ rows: rowsOf({ runs, names, against: ['base'] }) }),
-    verdicts(finished.map(({ report }) => report)),
-    sourcesText(sources),
-  ].join('\n\n');
+  const { head, rows } = rowsTable({ rows: rowsOf({ runs, names, against: ['base'] }) });
+  const found = verdicts(finished.map(({ report }) => report)).map((cells) => head.map((_, n) => cells[n] ?? ''));
+  return { head, rows: [...rows, ...found], campaigns: sources };
 }
 
-/** What the reports said: how often a policy was above base, and an adapter was found to help. */
-function verdicts(reports: readonly Report[]): string {
+/** Rows of what the reports said: how often a policy was above base, and an adapter was found to help. */
+function verdicts(reports: readonly Report[]): string[][] {
   const compared = reports.flatMap(({ arms = [] }) =>
     arms.flatMap(({ role, differenceToBase }) =>
       role !== 'bound' && differenceToBase?.interval ? [direction(differenceToBase.interval) === 'up'] : [],
@@ -72,14 +70,17 @@ function verdicts(reports: readonly Report[]): string {
     capabilities.flatMap(({ statement }) => (statement ? [statement.verdict === 'helps'] : [])),
   );
   const share = (all: readonly boolean[]) => shareText(all.filter(Boolean).length, all.length);
-  return `Reported as above base: ${share(compared)} policies. Adapters reported as a help: ${share(judged)}.`;
+  return [
+    ['policies reported as above base', '', '', share(compared)],
+    ['adapters reported as a help', '', '', share(judged)],
+  ];
 }
 
 /** How often the rule selects anything of labels that were dealt out anew. */
 async function labels(
   { campaigns, scale, signal }: Context,
   { finished, sources }: { finished: readonly Finished[]; sources: readonly Source[] },
-): Promise<string> {
+): Promise<Table> {
   const rows: string[][] = [];
   for (const of of finished) {
     say(`null: labels of ${of.name}, shuffled ${scale.permutations} times`);
@@ -95,7 +96,7 @@ async function labels(
     rows.push([`${of.seed}`, asTheyAre.join(', ') || 'nothing', shareText(found, scale.permutations)]);
   }
   const head = ['seed', 'selected of the labels as they are', 'anything selected of shuffled labels'];
-  return [table({ head, rows }), sourcesText(sources)].join('\n\n');
+  return { head, rows, campaigns: sources };
 }
 
 export async function readLabels(home: string, of: Finished): Promise<LabelPass[]> {

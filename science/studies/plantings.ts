@@ -7,7 +7,7 @@ import { noLedger } from '../../test/support/no-ledger';
 import { rollouts } from '../../test/unit/analyst/simulation';
 import { baseWith, shipped, type Base } from '../bases';
 import { Interrupted } from '../processes';
-import { shareText, sourcesText, table } from '../markdown';
+import { shareText, type Table } from '../tables';
 import { atFirst, specsOf } from '../places';
 import { say } from '../say';
 import { selectedBy } from '../selection';
@@ -30,7 +30,7 @@ export const plantings: Study = {
     const bases: Base[] = [shipped];
     for (const skills of scale.makesBases ? IN_BASES : [])
       bases.push(await baseWith({ skills, fraction: FRACTION, settings, signal }));
-    return { texts: { bases: await inBases(context, bases), scripted: await inScripted(context) } };
+    return { tables: { bases: await inBases(context, bases), scripted: await inScripted(context) } };
   },
 };
 
@@ -40,7 +40,7 @@ const hitsText = ({ right, selected, planted }: Hits): string[] => [
   shareText(right, planted),
 ];
 
-async function inBases(context: Context, bases: readonly Base[]): Promise<string> {
+async function inBases(context: Context, bases: readonly Base[]): Promise<Table> {
   const specs = bases.flatMap((base) =>
     specsOf({ name: 'planting', place: { ...atFirst, base }, seeds: context.settings.seeds }).map((spec) => ({
       ...spec,
@@ -63,11 +63,11 @@ async function inBases(context: Context, bases: readonly Base[]): Promise<string
     ['all', '', '', '', ...hitsText(sumOfHits(found.map((o) => o.hits)))],
   ];
   const head = ['planted in the base', 'gates of the base', 'seed', 'selected, votes', ...headOfHits];
-  return [table({ head, rows }), sourcesText(sources)].join('\n\n');
+  return { head, rows, campaigns: sources };
 }
 
 /** All plantings of a few skills, with lacks of several strengths: what is planted weakly need not be found. */
-async function inScripted({ scale, settings, signal }: Context): Promise<string> {
+async function inScripted({ scale, settings, signal }: Context): Promise<Table> {
   const all = Array.from({ length: 2 ** SKILLS.length }, (_, bits) => SKILLS.filter((_, i) => bits & (2 ** i)));
   const planted = all.filter(({ length }) => length >= 1 && length <= scale.planted);
   const rows: string[][] = [];
@@ -82,7 +82,7 @@ async function inScripted({ scale, settings, signal }: Context): Promise<string>
     const exact = hits.filter(({ right, selected, planted: wanted }) => right === selected && right === wanted).length;
     rows.push([`${fraction}`, shareText(exact, hits.length), ...hitsText(sumOfHits(hits))]);
   }
-  return table({ head: ['lack', 'plantings found exactly', ...headOfHits], rows });
+  return { head: ['lack', 'plantings found exactly', ...headOfHits], rows };
 }
 
 async function selectedOf(o: { lacks: readonly Skill[]; seed: number; fraction: number }): Promise<string[]> {

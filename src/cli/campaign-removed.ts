@@ -3,20 +3,20 @@ const UNPAID = 'measured without benefit';
 
 /** Paths as in messages, `[]` for any entry of a list; with `value`, one value of the field alone. */
 export const removed: readonly { path: string; value?: string; why: string }[] = [
-  { path: 'arms[].kind', value: 'distill', why: `${UNPAID} (docs/decisions/removed.md)` },
-  { path: 'arms[].kind', value: 'trace_then_target', why: `${UNPAID} (docs/decisions/training-from-a-sum.md)` },
+  { path: 'arms[].kind', value: 'distill', why: `${UNPAID} (docs/decisions.md)` },
+  { path: 'arms[].kind', value: 'trace_then_target', why: `${UNPAID} (docs/decisions.md)` },
   {
     path: 'arms[].kind',
     value: 'trace_then_joint',
-    why: 'composites.share does the same (docs/decisions/training-from-a-sum.md)',
+    why: 'composites.share does the same (docs/decisions.md)',
   },
-  { path: 'router.learnedWeights', why: `${UNPAID} (docs/decisions/routing.md)` },
-  { path: 'calibration.easierShare', why: 'no environment was ever accepted with them (docs/decisions/removed.md)' },
+  { path: 'router.learnedWeights', why: `${UNPAID} (docs/decisions.md)` },
+  { path: 'calibration.easierShare', why: 'no environment was ever accepted with them (docs/decisions.md)' },
   {
     path: 'composites.environment',
-    why: '`mixed` is what there is; `written` paid nothing (docs/decisions/removed.md)',
+    why: '`mixed` is what there is; `written` paid nothing (docs/decisions.md)',
   },
-  { path: 'evaluation.plainRequests', why: 'no policy ever collapsed (docs/decisions/removed.md)' },
+  { path: 'evaluation.plainRequests', why: 'no policy ever collapsed (docs/decisions.md)' },
 ];
 
 /** One entry per removed field, or value of a field, in what a file says. */

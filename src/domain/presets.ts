@@ -68,7 +68,7 @@ export const presets: Record<PresetName, PresetValues> = {
     evaluation: {
       tasks: 200,
       trials: 1,
-      // Greedy, such a model says one thing over and over, and the more so the longer it was trained at temperature 1 (docs/results/real-trials.md).
+      // Greedy, such a model says one thing over and over, and the more so the longer it was trained at temperature 1 (docs/results.md).
       sampling: { temperature: 0.7, maxTokens: TEXT_TOKENS },
     },
   },

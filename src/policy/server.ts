@@ -72,7 +72,7 @@ interface Call {
 
 /**
  * undici's pool and not the openai client: a turn costs 72 us of CPU here and 240 us there, and what the rollout engine spends is
- * taken from a policy server on the same machine (docs/decisions/rollouts.md).
+ * taken from a policy server on the same machine (docs/decisions.md).
  */
 export function openPolicyServer({
   apiKey,

@@ -1,4 +1,4 @@
-/** The short form of the fault tests, on a small campaign (`make test-faults` is the long one): docs/faults.md. */
+/** The short form of the fault tests, on a small campaign (`make test-faults` is the long one): docs/development.md. */
 import { referenceOf, runScenario } from '../support/faults-scenario';
 import { paidShort } from '../faults/scenarios/paid';
 import { short } from '../faults/scenarios/short';

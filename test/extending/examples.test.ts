@@ -30,11 +30,10 @@ describe('refuse_forbidden_actions', () => {
   const file = resolve(examples, MODULE);
   const source = readFileSync(file, 'utf8');
 
-  test('passes `campaign env check`, and the documentation shows it as it is', async () => {
+  test('passes `campaign env check`', async () => {
     const { episode, ...found } = await checkModule({ file, say: () => undefined });
     expect(found).toEqual({ passed: true, static: [], selfTest: [] });
     expect(episode).toMatchObject({ reward: 1, branch: 'special' });
-    expect(readFileSync(resolve(examples, '..', 'docs/synthesis.md'), 'utf8')).toContain(`\`\`\`js\n${source}\`\`\``);
   }, 60_000);
 
   test("has twins, levels of reward, shortcuts and a hint, and the target's own tools", async () => {

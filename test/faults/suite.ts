@@ -1,4 +1,4 @@
-/** Real campaigns that are disturbed in every way that docs/faults.md lists (`make test-faults`, `make test-faults ONLY=regexp`). */
+/** Real campaigns that are disturbed in every way that docs/development.md lists (`make test-faults`, `make test-faults ONLY=regexp`). */
 import { faultSeed } from '../support/faults-random';
 import { referenceOf, removeTemplates, runScenario, textOf, type Outcome } from '../support/faults-scenario';
 import { scenarios } from './scenarios';

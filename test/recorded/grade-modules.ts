@@ -1,5 +1,5 @@
 /**
- * What scripted policies get that are right to a degree, for every module that is kept, as the table of docs/results/language-model.md:
+ * What scripted policies get that are right to a degree, for every module that is kept, as the table of docs/results.md:
  *
  *   node -r ./test/support/register.cjs test/recorded/grade-modules.ts [--seeds 40]
  */

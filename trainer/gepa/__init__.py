@@ -1,4 +1,4 @@
-"""`python -m trainer gepa --job job.json`: improves a prompt with GEPA (docs/gepa.md), as a learner of
+"""`python -m trainer gepa --job job.json`: improves a prompt with GEPA (docs/arms.md), as a learner of
 docs/learner-protocol.md.
 
 Invariant: it knows nothing but its job and what its worker answers, and has no choice of its own: the same job and the
@@ -20,4 +20,4 @@ def main(argv: list[str]) -> int:
 
         search(job, channel)
 
-    return learner_main(argv, learn, prog="trainer gepa", description="Improve a prompt with GEPA (docs/gepa.md).")
+    return learner_main(argv, learn, prog="trainer gepa", description="Improve a prompt with GEPA (docs/arms.md).")

@@ -13,7 +13,7 @@ from trainer.train.job import BadJob
 
 
 class Job(Closed):
-    """Fields as in docs/gepa.md. None has a default: the values are the campaign's to choose."""
+    """Fields as in docs/arms.md. None has a default: the values are the campaign's to choose."""
 
     output_dir: str = Field(min_length=1)
     seed: int = Field(ge=0)

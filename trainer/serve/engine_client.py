@@ -29,7 +29,7 @@ class EngineClient:
         self._process = subprocess.Popen(
             command,
             pass_fds=[theirs.fileno()],
-            # Threads that wait for others sleep; spinning ones take the cores from trainers (docs/decisions/trainer.md)
+            # Threads that wait for others sleep; spinning ones take the cores from trainers (docs/decisions.md)
             env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ},
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,  # stdout carries the listening line alone

@@ -179,7 +179,7 @@ def train_tasks() -> list[dict]:
         return player.tasks("train", "train", 400)
 
 
-# docs/base-model.md: success in all, by planted skill (0.75 each), by skill that is damaged.
+# docs/targets.md: success in all, by planted skill (0.75 each), by skill that is damaged.
 BUILT = [
     (0.40, {"complete_all": 0.10, "refuse": 0.16, "tell": 0.30}, {}),
     (0.41, {"complete_all": 0.26, "refuse": 0.17, "tell": 0.24}, {}),

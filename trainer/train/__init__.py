@@ -31,6 +31,6 @@ def set_threads(threads: int) -> None:
     """Sets up OpenMP; torch must not be imported yet.
 
     Threads that wait sleep instead of spinning: spinning takes the cores from the servers that share them, and a step
-    takes several times as long (docs/decisions/trainer.md)."""
+    takes several times as long (docs/decisions.md)."""
     os.environ["OMP_NUM_THREADS"] = str(threads)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -4,7 +4,7 @@ Invariant: one optimizer step per rollout batch, on the sampled ids, against the
 temperature 1: rows that were sampled at another one, or that bring none, since they were sampled under a hint, are held
 against the policy's own of this step. The loss (clip, KL, MoE terms) and
 the training loop are TRL's. Three seams of TRL are replaced: `training_step`, so that constant groups enter neither the
-loss nor its normaliser, rollouts may have several rows, and padding stays small (docs/decisions/trainer.md); the
+loss nor its normaliser, rollouts may have several rows, and padding stays small (docs/decisions.md); the
 log-probs of tokens (logps.py); and the writing of checkpoints, so that they are whole (saving.py)."""
 
 from __future__ import annotations

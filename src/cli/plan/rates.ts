@@ -88,15 +88,15 @@ type Assumed = Record<Kind, Record<Quantity, Range & { source: string }>>;
 
 /**
  * Seconds of a rollout on two cores for each gigabyte of float32 weights beside the demo's: SmolLM2-135M (0.54 GB), 64 tokens a rollout, processor
- * time by two (docs/results/bench.md). Twice that is the upper end: server and trainer share the cores.
+ * time by two (docs/results.md). Twice that is the upper end: server and trainer share the cores.
  */
 const perGigabyte = { rollout: 0.4, training: 0.86 };
 const DEMO_GIGABYTES = 0.004;
 
 function assumptions({ policyServer, workers, rollouts }: Campaign, gigabytes: number): Assumed {
   if (policyServer.kind === 'embedded') {
-    const demo = 'the demo, seed 2 (docs/results/demo.md): its model, its environment, two cores';
-    const weights = `${gigabytes.toFixed(2)} GB of weights, as docs/results/bench.md has it for 0.54 GB and 64 tokens; two cores`;
+    const demo = 'the demo, seed 2 (docs/results.md): its model, its environment, two cores';
+    const weights = `${gigabytes.toFixed(2)} GB of weights, as docs/results.md has it for 0.54 GB and 64 tokens; two cores`;
     const of = (value: number, more = 0) => ({
       low: value + more,
       high: value + 2 * more,
@@ -104,7 +104,7 @@ function assumptions({ policyServer, workers, rollouts }: Campaign, gigabytes: n
     });
     const larger = Math.max(0, gigabytes - DEMO_GIGABYTES);
     const chat =
-      'no measurement: between the demo and SmolLM2-135M on instructions (docs/results/real.md), one answer as long as may be';
+      'no measurement: between the demo and SmolLM2-135M on instructions (docs/results.md), one answer as long as may be';
     const tokens =
       larger === 0
         ? { promptTokens: of(340), completionTokens: of(20) }

@@ -1,4 +1,4 @@
-/** tau2-bench (docs/tau2.md). Task ids are `domain/id`. */
+/** tau2-bench (docs/benchmarks.md). Task ids are `domain/id`. */
 import { z } from 'zod';
 import { defineKind } from '../../domain/kinds';
 import { OVERALL, type PublishedArm } from '../../domain/presets';

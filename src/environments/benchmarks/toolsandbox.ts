@@ -1,4 +1,4 @@
-/** ToolSandbox, from a checkout of the user's (docs/toolsandbox.md). */
+/** ToolSandbox, from a checkout of the user's (docs/benchmarks.md). */
 import { z } from 'zod';
 import { defineKind } from '../../domain/kinds';
 import { OVERALL, type PublishedArm } from '../../domain/presets';

@@ -1,4 +1,4 @@
-/** The modules that a language model wrote tell policies apart that are right to a degree: docs/results/language-model.md has the figures. */
+/** The modules that a language model wrote tell policies apart that are right to a degree: docs/results.md has the figures. */
 import { readFileSync } from 'node:fs';
 import { gradeModule } from '../../support/graded-policies';
 import { keptModules } from '../../support/recorded-set';
