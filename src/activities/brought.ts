@@ -1,5 +1,5 @@
 /** What an arm reads from the disk. Invariant: what passes can be used as it lies there; the other errors are of type BadInput and name the field. */
-import { takeConversations } from '../conversations/take';
+import { takeConversations } from '../conversations/read';
 import { isFailure, OutsideFailure } from '../domain/failures';
 import type { Registry } from '../registry';
 import { moduleFiles } from '../sandbox/module-files';

@@ -1,7 +1,7 @@
 /** Conversations that somebody brings in a file, put into the store. Invariant: every line of the file could be used, or none is. */
 import { z } from 'zod';
 import { sha256 } from '../artifacts/hash';
-import { takeConversations } from '../conversations/take';
+import { takeConversations } from '../conversations/read';
 import { messageSchema, toolSchema } from '../domain/messages';
 import type { Dependencies } from './context';
 import type { ControlActivities } from './types';

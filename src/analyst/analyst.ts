@@ -6,9 +6,9 @@ import type { Candidate, Discovery, LabelPass } from '../domain/capability';
 import type { EnvironmentDescription } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import type { Identity, Kind } from '../domain/kinds';
-import type { Work } from '../domain/work';
-import { checkPartition } from '../domain/selection';
 import type { ScoredRollout } from '../domain/rollout';
+import { checkPartition } from '../domain/selection';
+import type { Work } from '../domain/work';
 import type { Ledger } from '../language-model/types';
 
 export interface DiscoverInput extends Work {

@@ -1,6 +1,6 @@
 /** The analysts that a campaign file may pick from: a new one is a line here. */
 import type { AnalystKind } from './analyst';
-import { given } from './given/given';
+import { given } from './given';
 import { llm } from './llm/llm';
 import { rules } from './rules/rules';
 

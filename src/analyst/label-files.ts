@@ -4,7 +4,7 @@
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { labelPassSchema, type LabelPass } from '../domain/capability';
+import { type LabelPass, labelPassSchema } from '../domain/capability';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { checkPartition } from '../domain/selection';
 

@@ -2,12 +2,17 @@
  * Logs of Inspect: `.json`, and `.eval`, which is a zip of one JSON file a sample. Invariant: a sample without a score (it broke, or was not
  * scored) is left out and told of: it is no failure of the agent's.
  */
-import { unzipSync, strFromU8 } from 'fflate';
+import { strFromU8, unzipSync } from 'fflate';
 import { z } from 'zod';
-import { Tally, type Conversation, type FileContents } from './conversation';
-import { toMessages } from './messages';
-import { problemsIn, shown } from './problems';
-import { rawMessagesSchema } from './shapes';
+import {
+  type Conversation,
+  type FileContents,
+  problemsIn,
+  rawMessagesSchema,
+  shown,
+  Tally,
+  toMessages,
+} from './messages';
 
 const sampleSchema = z.looseObject({
   id: z.union([z.string(), z.number()], { error: 'text or a number' }).transform(String),

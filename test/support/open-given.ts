@@ -1,6 +1,6 @@
 /** What the given analyst makes of a file, as a campaign would. */
 import type { Candidate, LabelPass } from '../../src/domain/capability';
-import { given } from '../../src/analyst/given/given';
+import { given } from '../../src/analyst/given';
 import { noLedger } from './no-ledger';
 
 export async function openGiven(

@@ -3,9 +3,9 @@
  * target's checker where these tell, else from comparing each trajectory with its reference, as the analyst by rules does.
  */
 import { compare } from '../../src/analyst/rules/comparison';
-import type { ErrorClass } from '../../src/analyst/rules/definitions';
+import type { ErrorClass } from '../../src/analyst/rules/errors';
 import { errorLabels } from '../../src/analyst/rules/errors';
-import { toolKnowledge } from '../../src/analyst/rules/tool-knowledge';
+import { toolKnowledge } from '../../src/analyst/rules/tools';
 import type { Label, LabelPass } from '../../src/domain/capability';
 import { isSuccess, type ScoredRollout } from '../../src/domain/rollout';
 import { policyRulesOf } from '../../src/environments/policy-rules';

@@ -29,9 +29,9 @@ export function capabilityDefects(o: {
   capabilities: readonly Named[];
   at: string;
   maxCandidates: number;
-  told: Told;
+  shownText: ShownText;
 }): string[] {
-  const { capabilities, at, maxCandidates, told } = o;
+  const { capabilities, at, maxCandidates, shownText } = o;
   const { length } = capabilities;
   return [
     ...(length > maxCandidates
@@ -39,7 +39,7 @@ export function capabilityDefects(o: {
       : []),
     ...capabilities.flatMap((capability, n) => [
       ...nameDefects({ capabilities, n, at: `${at}.${n}.name` }),
-      ...definitionDefects(capability.definition, `${at}.${n}.definition`, told),
+      ...definitionDefects(capability.definition, `${at}.${n}.definition`, shownText),
     ]),
   ];
 }
@@ -54,13 +54,13 @@ function nameDefects({ capabilities, n, at }: { capabilities: readonly Named[]; 
 }
 
 /** What a definition must not repeat. */
-export interface Told {
+export interface ShownText {
   /** The trajectories as they were shown. */
   trajectories: string;
   tools: readonly string[];
 }
 
-function definitionDefects(definition: string, at: string, { trajectories, tools }: Told): string[] {
+function definitionDefects(definition: string, at: string, { trajectories, tools }: ShownText): string[] {
   const value = valueIn(definition, trajectories);
   const tool = tools.find((name) => /[_A-Z]/.test(name.slice(1)) && wordsOf(definition).includes(name));
   return [

@@ -3,16 +3,16 @@
  * what its answers depend on, and nothing of where the model is, who pays, or how fast it is asked.
  */
 import { z } from 'zod';
-import { LENGTHS } from '../../domain/transcript';
+import { languageModelFields } from '../../domain/endpoints';
 import { isFailure, reasonOf } from '../../domain/failures';
 import { defineKind, type Identity } from '../../domain/kinds';
-import { languageModelFields } from '../../domain/endpoints';
+import { LENGTHS } from '../../domain/transcript';
 import { openLanguageModel } from '../../language-model/model';
 import { openPrompts } from '../../language-model/prompts';
 import type { Analyst } from '../analyst';
-import { discover } from './discover';
-import { label } from './label';
-import { roomIn, targetText, type Means } from './request';
+import { discover } from './discovery';
+import { label } from './labels';
+import { type Config, roomIn, targetText } from './requests';
 
 const count = z.number().int().positive();
 
@@ -41,8 +41,8 @@ export const llm = defineKind({
   },
 });
 
-export function analystWith(means: Means, { kind, version }: Pick<Identity, 'kind' | 'version'>): Analyst {
-  const { model, prompts, chunkTokens, labelsPerChunk, lengths, contextTokens } = means;
+export function analystWith(config: Config, { kind, version }: Pick<Identity, 'kind' | 'version'>): Analyst {
+  const { model, prompts, chunkTokens, labelsPerChunk, lengths, contextTokens } = config;
   const options = {
     model: model.id,
     prompts: prompts.digest(['discover', 'merge', 'label', 'repair']),
@@ -59,7 +59,7 @@ export function analystWith(means: Means, { kind, version }: Pick<Identity, 'kin
     unsuited(description, { maxCandidates }) {
       const values = { ...targetText(description), trajectories: '', failed: '', passed: '' };
       try {
-        roomIn(means, 'discover', { ...values, maxCandidates: String(maxCandidates) });
+        roomIn(config, 'discover', { ...values, maxCandidates: String(maxCandidates) });
         return undefined;
       } catch (error) {
         if (isFailure(error, 'BadInput')) return reasonOf(error);
@@ -67,7 +67,7 @@ export function analystWith(means: Means, { kind, version }: Pick<Identity, 'kin
       }
     },
 
-    discover: (input) => discover(means, input),
-    label: (input) => label(means, input),
+    discover: (input) => discover(config, input),
+    label: (input) => label(config, input),
   };
 }

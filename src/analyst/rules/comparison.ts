@@ -5,11 +5,8 @@
 import type { Action, Reference } from '../../domain/environment';
 import { OutsideFailure } from '../../domain/failures';
 import { agentView } from '../../domain/messages';
-import type { ScoredRollout } from '../../domain/rollout';
-import { isSuccess } from '../../domain/rollout';
-import type { ObservedRecord } from './records';
-import { mentions, spell } from './text';
-import type { ToolKnowledge } from './tool-knowledge';
+import { isSuccess, type ScoredRollout } from '../../domain/rollout';
+import { mentions, type ObservedRecord, spell, type ToolKnowledge } from './tools';
 
 export interface Call extends Action {
   failed: boolean;

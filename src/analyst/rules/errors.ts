@@ -1,14 +1,74 @@
 /**
- * The taxonomy of errors, decided for one trajectory: NA without an occasion, LACKING if the class's characteristic error is seen and
- * nothing earlier explains it, else PRESENT. Invariant: in doubt PRESENT; no class knows a target.
+ * The classes of error that show when what was done is compared with what was needed, the capability that each shows to be lacking, and the
+ * label of one trajectory for each: NA without an occasion, LACKING if the class's error is seen and nothing earlier explains it, else PRESENT.
+ * Invariants: in doubt PRESENT; names and definitions hold for any target; a name belongs to one class.
  */
-import type { Action } from '../../domain/environment';
+import { z } from 'zod';
 import type { Label } from '../../domain/capability';
-import { isRequested, recordsOf, type Call, type Comparison } from './comparison';
-import { errorClassSchema, type ErrorClass } from './definitions';
-import { isNumber, mentions, spell, words } from './text';
-import { confusable, type ObservedRecord } from './records';
-import type { ToolKnowledge } from './tool-knowledge';
+import type { Action } from '../../domain/environment';
+import { type Call, type Comparison, isRequested, recordsOf } from './comparison';
+import { confusable, isNumber, mentions, type ObservedRecord, spell, type ToolKnowledge, words } from './tools';
+
+export const errorClassSchema = z.enum([
+  /** Some of the needed actions were done, others left out. */
+  'omitted_action',
+  /** A write that the policy forbids: none was needed there. */
+  'forbidden_action',
+  /** The right tool on the wrong one of several similar records. */
+  'wrong_candidate',
+  /** Right tool, right record, a wrong computed value. */
+  'wrong_value',
+  /** Everything was done, but a fact that the user asked for was not told (or a false one was). */
+  'untold_information',
+  /** An identifier was made up instead of asked for. */
+  'invented_identifier',
+  /** Nothing was done although the policy permits it. */
+  'refused_permitted_action',
+]);
+export type ErrorClass = z.infer<typeof errorClassSchema>;
+
+export const capabilities: Record<ErrorClass, { name: string; definition: string }> = {
+  omitted_action: {
+    name: 'complete_all_requested_actions',
+    definition:
+      'The request holds several things to do. The agent carries out each of them, or says why one is not possible, before it ends the conversation.',
+  },
+  forbidden_action: {
+    name: 'refuse_forbidden_actions',
+    definition:
+      'What is asked for is not permitted by the policy in the present state. The agent checks the conditions first, leaves the data unchanged and tells the user that it is not possible.',
+  },
+  wrong_candidate: {
+    name: 'select_matching_record',
+    definition:
+      'Several similar records could be meant. The agent compares what the user said with each of them and acts on the one that matches in every respect.',
+  },
+  wrong_value: {
+    name: 'compute_action_values',
+    definition:
+      'An action needs a value that is written nowhere and must be worked out. The agent applies the rules of the policy to the values it has seen and uses the result.',
+  },
+  untold_information: {
+    name: 'tell_requested_information',
+    definition:
+      'The user wants to know something besides what is to be done. The agent tells this fact, as it was found or worked out, before it ends the conversation.',
+  },
+  invented_identifier: {
+    name: 'ask_for_missing_identifiers',
+    definition:
+      'An identifier that the tools need is neither given nor to be looked up. The agent asks the user for it and waits for the answer, and never makes one up.',
+  },
+  refused_permitted_action: {
+    name: 'perform_permitted_actions',
+    definition:
+      'The policy permits what is asked for. The agent checks the conditions and carries the request out, and does not refuse it.',
+  },
+};
+
+const classes = new Map(errorClassSchema.options.map((errorClass) => [capabilities[errorClass].name, errorClass]));
+
+/** The class that a capability is named after; undefined for a name of another analyst. */
+export const errorClassOf = (capability: string): ErrorClass | undefined => classes.get(capability);
 
 export interface Trajectory {
   comparison: Comparison;

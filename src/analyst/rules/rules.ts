@@ -8,13 +8,12 @@ import type { EnvironmentDescription } from '../../domain/environment';
 import { OutsideFailure } from '../../domain/failures';
 import { defineKind } from '../../domain/kinds';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
+import { seededRandom } from '../../domain/statistics';
 import { policyRulesOf, policyRulesProblem } from '../../environments/policy-rules';
 import type { Analyst, DiscoverInput, LabelInput } from '../analyst';
 import { compare } from './comparison';
-import { capabilities, errorClassOf, errorClassSchema, type ErrorClass } from './definitions';
-import { errorLabels } from './errors';
-import { byKey, randomHalf } from './sample';
-import { toolKnowledge } from './tool-knowledge';
+import { capabilities, type ErrorClass, errorClassOf, errorClassSchema, errorLabels } from './errors';
+import { toolKnowledge } from './tools';
 
 export const rules = defineKind({
   kind: 'rules',
@@ -130,4 +129,28 @@ function classOf(name: string): ErrorClass {
     'BadInput',
     `candidate "${name}": no class of error is named so; the analyst by rules labels ${known}`,
   );
+}
+
+/** Sorted by key: artifacts hold rollouts in the order in which they finished. */
+export const byKey = (rollouts: readonly ScoredRollout[]): ScoredRollout[] =>
+  [...rollouts].sort((a, b) => (a.key < b.key ? -1 : 1));
+
+/**
+ * What one labeling pass looks at: a random half of the rollouts without replacement, sorted by key; of an odd number the larger half. A mean
+ * over m of n drawn so has the variance S^2 (1/m - 1/n), which at m = n/2 is S^2/n: the spread between passes is a bootstrap's.
+ */
+export function randomHalf({
+  rollouts,
+  seed,
+  pass,
+}: {
+  rollouts: readonly ScoredRollout[];
+  seed: number;
+  pass: number;
+}): ScoredRollout[] {
+  const random = seededRandom('labels', seed, pass);
+  const shuffled = byKey(rollouts)
+    .map((rollout) => ({ rollout, place: random() }))
+    .sort((a, b) => a.place - b.place);
+  return byKey(shuffled.slice(0, Math.ceil(shuffled.length / 2)).map(({ rollout }) => rollout));
 }

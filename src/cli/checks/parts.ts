@@ -1,5 +1,5 @@
 /** Whether analyst and synthesizer can be opened, and can work on a target, and arms find what they read. Without its description they are opened only. */
-import { takeConversations } from '../../conversations/take';
+import { takeConversations } from '../../conversations/read';
 import type { Campaign, SelectionRule } from '../../domain/campaign';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { kindOf } from '../../domain/kinds';

@@ -1,5 +1,5 @@
 /** The analyst's promise in `shop`: for every planting of up to three skills, exactly their capabilities are selected. */
-import { errorClassOf, type ErrorClass } from '../../../src/analyst/rules/definitions';
+import { errorClassOf, type ErrorClass } from '../../../src/analyst/rules/errors';
 import { rules } from '../../../src/analyst/rules/rules';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import { selectCapabilities } from '../../../src/domain/selection';

@@ -3,11 +3,11 @@
  * task, one trajectory per error.
  */
 import { compare } from '../../../src/analyst/rules/comparison';
-import { capabilities, errorClassOf, errorClassSchema, type ErrorClass } from '../../../src/analyst/rules/definitions';
+import { capabilities, errorClassOf, errorClassSchema, type ErrorClass } from '../../../src/analyst/rules/errors';
 import { errorLabels } from '../../../src/analyst/rules/errors';
-import { recordReader } from '../../../src/analyst/rules/records';
+import { recordReader } from '../../../src/analyst/rules/tools';
 import { rules } from '../../../src/analyst/rules/rules';
-import { toolKnowledge } from '../../../src/analyst/rules/tool-knowledge';
+import { toolKnowledge } from '../../../src/analyst/rules/tools';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import type { EnvironmentDescription, Reference } from '../../../src/domain/environment';
 import type { JsonSchema, Message, ToolSchema } from '../../../src/domain/messages';

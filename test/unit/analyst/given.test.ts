@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { analysts } from '../../../src/analyst';
-import { given } from '../../../src/analyst/given/given';
+import { given } from '../../../src/analyst/given';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import type { EnvironmentDescription } from '../../../src/domain/environment';
 import { kindOf } from '../../../src/domain/kinds';

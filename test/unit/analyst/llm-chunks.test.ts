@@ -1,9 +1,8 @@
 /** What one request shows. */
 import fc from 'fast-check';
-import { contrastChunks, tokensOf } from '../../../src/analyst/llm/chunks';
-import { partsAtTasks, split } from '../../../src/analyst/llm/parts';
-import { compactOne, LENGTHS, shortIds } from '../../../src/domain/transcript';
+import { contrastChunks, partsAtTasks, split, tokensOf } from '../../../src/analyst/llm/requests';
 import { isSuccess, type ScoredRollout } from '../../../src/domain/rollout';
+import { compactOne, LENGTHS, shortIds } from '../../../src/domain/transcript';
 import { trajectory } from '../../support/analyst-llm';
 
 const chunksOf = (rollouts: ScoredRollout[], tokens: number, room = 10_000) =>

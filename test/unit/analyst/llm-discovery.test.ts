@@ -1,6 +1,6 @@
 /** Discovery by a language model: what is asked, what is taken, what is sent back. */
-import { readDiscovery } from '../../../src/analyst/llm/discovery-answer';
-import { readMerged } from '../../../src/analyst/llm/merge';
+import { readDiscovery } from '../../../src/analyst/llm/discovery';
+import { readMerged } from '../../../src/analyst/llm/discovery';
 import { openPrompts } from '../../../src/language-model/prompts';
 import { analystAsking, description, json, trajectory } from '../../support/analyst-llm';
 
@@ -155,7 +155,7 @@ describe('what is wrong with an answer', () => {
     const read = readDiscovery({
       text: typeof answer === 'string' ? answer : json(answer),
       rollouts: new Map([...shown].filter(([id]) => ids.includes(id))),
-      told: { trajectories: 'the user wants seat 4b', tools: ['find_flight', 'think'] },
+      shownText: { trajectories: 'the user wants seat 4b', tools: ['find_flight', 'think'] },
       maxCandidates: 2,
     });
     return 'defects' in read ? read.defects : [];
@@ -389,7 +389,7 @@ describe('what is wrong with a merge', () => {
     readMerged({
       text: json(answer),
       proposals: proposals as never,
-      told: { trajectories: '', tools: [] },
+      shownText: { trajectories: '', tools: [] },
       maxCandidates: 1,
     });
 
@@ -467,8 +467,8 @@ describe('the analyst', () => {
     const values = { policy: '', tools: '', trajectories: '', failed: '', passed: '', maxCandidates: '10' };
     const [text] = openPrompts().render('discover', values).slice(-1);
     const shown = [1, 2, 5, 9].map((n) => [`r${n}`, trajectory({ task: `${n}`, passed: n === 1, turns: 12 })] as const);
-    const told = { trajectories: '', tools: [] };
-    const read = readDiscovery({ text: text?.content ?? '', rollouts: new Map(shown), told, maxCandidates: 10 });
+    const shownText = { trajectories: '', tools: [] };
+    const read = readDiscovery({ text: text?.content ?? '', rollouts: new Map(shown), shownText, maxCandidates: 10 });
     expect(read).toMatchObject({
       value: { capabilities: [{ name: 'convert_units_before_comparing' }], faults: [{ of: 'user' }] },
     });

@@ -1,6 +1,6 @@
 /** Labels by a language model: what is asked, what is taken, what is sent back. */
 import { readFileSync } from 'node:fs';
-import { readLabels } from '../../../src/analyst/llm/label-answer';
+import { readLabels } from '../../../src/analyst/llm/labels';
 import { checkPartition } from '../../../src/domain/selection';
 import { openPrompts } from '../../../src/language-model/prompts';
 import type { Question } from '../../../src/language-model/types';

@@ -1,7 +1,7 @@
 /** What a language model really answered, played through the real client: it finds what was planted, and its environments pass every check. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readGivenFile } from '../../../src/analyst/given/file';
+import { readGivenFile } from '../../../src/analyst/given';
 import { analyseRecorded, discoverRecorded, readEvaluation } from '../../support/analyse-recorded';
 import { readTruth } from '../../support/fixture-truth';
 import { recordedFolder } from '../../support/recorded-set';

@@ -1,6 +1,6 @@
 /** The half that a labeling pass looks at. */
 import fc from 'fast-check';
-import { randomHalf } from '../../../src/analyst/rules/sample';
+import { randomHalf } from '../../../src/analyst/rules/rules';
 import type { ScoredRollout } from '../../../src/domain/rollout';
 import { mean, populationStd } from '../../../src/domain/statistics';
 import { scoredRollout } from '../../support/scored-rollout';

@@ -1,5 +1,5 @@
 import { sha256 } from '../../../src/artifacts/hash';
-import { capabilities } from '../../../src/analyst/rules/definitions';
+import { capabilities } from '../../../src/analyst/rules/errors';
 import { calibrate } from '../../../src/domain/calibration';
 import { calibrationBandsSchema } from '../../../src/domain/campaign';
 import type { EnvironmentDescription } from '../../../src/domain/environment';

@@ -1,14 +1,18 @@
 /**
- * The file that the given analyst is made of. Invariant: what comes out is whole: capabilities with names of their own, and, where labels
- * are named, passes over exactly these capabilities. What is not is BadInput that names file, field, value and fix.
+ * The given analyst: capabilities that somebody else found, in a file, with or without the labels of their passes. Invariants: what is read is
+ * whole, or BadInput names file, field, value and fix; its identity holds digests of what the files hold, so that an edited file is another
+ * analyst and a moved one is not.
  */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { capabilityNameSchema, type Candidate, type LabelPass } from '../../domain/capability';
-import { OutsideFailure, reasonOf } from '../../domain/failures';
-import { readLabelFiles, type LabelFile } from '../label-files';
+import { digest } from '../artifacts/hash';
+import { type Candidate, capabilityNameSchema, type LabelPass } from '../domain/capability';
+import { OutsideFailure, reasonOf } from '../domain/failures';
+import { defineKind, type Identity } from '../domain/kinds';
+import type { Analyst } from './analyst';
+import { type LabelFile, readLabelFiles } from './label-files';
 
 const fileSchema = z.strictObject({
   capabilities: z
@@ -89,4 +93,51 @@ function checkNames(at: { file: string; names: string[]; labelFile: string; labe
     throw badInput(
       `${labelFile}: labels has "${unknown.join('", "')}", which capabilities of ${file} lacks; add it there`,
     );
+}
+
+export const given = defineKind({
+  kind: 'given',
+  version: '1',
+  options: { capabilities: z.string().min(1) },
+  paths: ['capabilities'],
+  open: ({ capabilities }, identity) => openGiven(capabilities, identity),
+});
+
+async function openGiven(file: string, { kind, version }: Identity): Promise<Analyst> {
+  const { capabilities, labels } = await readGivenFile(file);
+  const options = {
+    capabilities: digest(capabilities),
+    ...(labels && { labels: digest(labels.passes) }),
+  };
+  return {
+    identity: { kind, version, options },
+    ignoresSeed: true,
+    ...(labels ? { selects: 'by labels' } : { selects: 'outright', selected: capabilities.length }),
+
+    unsuited(_, { maxCandidates, passes }) {
+      const { length } = capabilities;
+      if (length > maxCandidates)
+        return `${file}: capabilities are ${length}, selection.maxCandidates is ${maxCandidates}; set it to ${length}`;
+      const files = labels?.passes.length ?? passes;
+      return files < passes ? tooFew(passes) : undefined;
+    },
+
+    async discover({ quotable }) {
+      const quoted = (keys: string[]) => keys.filter((key) => quotable.has(key));
+      const candidates = capabilities.map((one) => ({ ...one, examples: quoted(one.examples) }));
+      return { candidates, faults: [] };
+    },
+
+    async label({ pass }) {
+      if (!labels) throw new Error(`${file}: labels is missing, so there is no pass ${pass} to give`);
+      const found = labels.passes[pass];
+      if (found) return found;
+      throw new OutsideFailure('BadInput', tooFew(pass + 1));
+    },
+  };
+
+  function tooFew(passes: number): string {
+    const { folder, passes: files } = labels ?? { folder: '', passes: [] };
+    return `${file}: labels ${folder} holds ${files.length} files, not ${passes}; set selection.passes to ${files.length}`;
+  }
 }
