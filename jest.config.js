@@ -5,6 +5,7 @@ module.exports = {
   testMatch: ['**/*.test.ts'],
   // Many tests flush files or start processes: on busy cores they take long, and none of them is about time.
   testTimeout: 30_000,
+  resolver: '<rootDir>/test/support/resolver.cjs',
   transform: {
     '\\.ts$|/src/.+\\.js$': [
       '@swc/jest',

@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import { digest, sha256 } from '../src/artifacts/hash';
 import { loadCampaign } from '../src/cli/campaign-file';
-import { readReportFile } from '../src/cli/commands/report-files';
+import { readReportFile } from '../src/cli/reports';
 import { homeOf } from '../src/cli/options';
 import { liveHolder } from '../src/cli/run/lock';
 import type { Campaign, Stage } from '../src/domain/campaign';

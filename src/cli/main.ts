@@ -5,24 +5,27 @@ import { isCode } from '../artifacts/durable-file';
 import { approvalCommands } from './commands/approval';
 import { analyseCommand } from './commands/analyse';
 import { compareCommand } from './commands/compare';
+import { controlCommands } from './commands/control';
+import { doctorCommands } from './commands/doctor';
 import { environmentCommands } from './commands/env';
-import { inspectCommands } from './commands/inspect';
 import { labelsCommands } from './commands/labels';
 import { lineageCommand } from './commands/lineage';
 import { planCommand } from './commands/plan';
 import { reportCommand } from './commands/report';
 import { runCommands } from './commands/run';
 import { selectCommand } from './commands/select';
-import { watchCommands } from './commands/watch';
+import { startCommand } from './commands/start';
+import { statusCommands } from './commands/status';
 import { messageOf, renderError, UserError } from './errors';
-import { DEFAULT_HOME } from './options';
+import { DEFAULT_HOME, examples } from './options';
 import { version } from './project';
 
 const USAGE = 2;
 
-function createProgram(): Command {
+/** All commands. Only what their help needs is loaded: an action imports its own modules. */
+export function createProgram(): Command {
   const program = new Command('campaign')
-    .description('capability-targeted training of language-model agents as one durable workflow')
+    .description('find what a language-model agent lacks, and train it: the TRACE method as one durable workflow')
     .version(version)
     .option('--home <folder>', 'folder of campaigns and artifacts', process.env['CAMPAIGN_HOME'] ?? DEFAULT_HOME)
     .option('--temporal-address <address>', 'use this Temporal cluster (host:port) instead of starting a server')
@@ -36,20 +39,31 @@ function createProgram(): Command {
             .replace(/\s*\n\s*/g, ' ')}\n`,
         ),
     })
+    .addHelpText(
+      'after',
+      examples(
+        ['campaign doctor campaigns/mine.yaml', 'what is missing on this machine?'],
+        ['campaign plan campaigns/mine.yaml', 'what will it cost?'],
+        ['campaign run campaigns/mine.yaml', 'everything; after a stop, the same command goes on'],
+        ['campaign run --help', 'options and examples of one command'],
+      ),
+    )
     .showSuggestionAfterError()
     .exitOverride();
-  analyseCommand(program);
-  planCommand(program);
   runCommands(program);
-  watchCommands(program);
+  planCommand(program);
+  doctorCommands(program);
+  statusCommands(program);
+  controlCommands(program);
   approvalCommands(program);
   reportCommand(program);
   compareCommand(program);
   lineageCommand(program);
-  selectCommand(program);
+  analyseCommand(program);
   labelsCommands(program);
+  selectCommand(program);
   environmentCommands(program);
-  inspectCommands(program);
+  startCommand(program);
   return program;
 }
 

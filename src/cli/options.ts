@@ -1,12 +1,8 @@
 /** Options that every command has, and what they stand for. */
 import { Command, InvalidArgumentError } from 'commander';
-import { stages, type Stage } from '../domain/campaign';
-import { UserError } from './errors';
+import { stages, type Stage } from '../domain/work';
 import { temporalPort, uiPort } from './ports';
 import { homeAt, type Home } from './project';
-import type { TemporalAddress } from './temporal';
-import { isRunning } from './run/processes';
-import { readRunState } from './run/run-state';
 
 export interface CommonOptions {
   home: string;
@@ -25,21 +21,14 @@ export const homeOf = (options: CommonOptions): Home => homeAt(options.home);
 
 export const namespace = (): string => process.env['TEMPORAL_NAMESPACE'] ?? 'default';
 
-/** Address of the home's own server, if that runs: the port of one that is gone may be another home's by now. */
-export function serverOf(home: Home): string | undefined {
-  const { temporalAddress, processes } = readRunState(home);
-  return processes.some((one) => one.name === 'temporal' && isRunning(one)) ? temporalAddress : undefined;
-}
-
-/** Address of the server to talk to: the named cluster, else the one that runs for this home. */
-export function temporalOf(options: CommonOptions): TemporalAddress {
-  const address = options.temporalAddress ?? serverOf(homeOf(options));
-  if (!address)
-    throw new UserError(
-      `no Temporal server of ${homeOf(options).root} is running; start it with \`campaign serve\` or \`campaign run FILE\`, or name a cluster with --temporal-address`,
-    );
-  return { address, namespace: namespace() };
-}
+/** Options of commands that start a campaign. */
+export const campaignOptions = (command: Command): Command =>
+  command
+    .option('--until <stage>', 'stop after this stage', stageName)
+    .option('--seed <seed>', "seed, instead of the file's; it is added to the name", wholeNumber(0))
+    .option('--training-seed <seed>', 'seed of trainings alone; it is added to the name as -s<seed>', wholeNumber(0))
+    .option('--name <name>', "name, instead of the file's")
+    .option('--force', 'run even if the base-model check fails');
 
 /** The options that name ports of Temporal and its UI: `PortOptions`. */
 export function portOptions(command: Command): Command {
@@ -78,3 +67,9 @@ export const stageName = (text: string): Stage => {
   if (!stage) throw new InvalidArgumentError(`It must be one of ${stages.join(', ')}.`);
   return stage;
 };
+
+/** Command lines, each with what it does, for the end of a command's help. */
+export const examples = (...lines: [command: string, effect?: string][]): string =>
+  ['', lines.length > 1 ? 'Examples:' : 'Example:']
+    .concat(lines.map(([command, effect]) => (effect ? `  # ${effect}\n  ${command}` : `  ${command}`)))
+    .join('\n');

@@ -1,6 +1,9 @@
-/** Where things lie: the project itself, the Python that runs the trainer, the home folder of campaigns. */
+/** Where files lie: the project itself, the Python that runs the trainer, the home folder of campaigns; and writing into a folder. */
 import { existsSync, readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join, resolve } from 'node:path';
+import { isCode, makeFolder } from '../artifacts/durable-file';
+import { messageOf, UserError } from './errors';
 
 /** The folder of package.json: the same seen from src/ and from dist/. */
 export const projectRoot: string = findRoot(__dirname);
@@ -47,4 +50,29 @@ function findRoot(from: string): string {
     if (existsSync(join(folder, 'package.json'))) return folder;
     if (folder === dirname(folder)) throw new Error(`no package.json above ${from}`);
   }
+}
+
+/** Texts by the names of their files. @throws UserError */
+export const writeInto = (folder: string, files: Record<string, string>): Promise<void> =>
+  inWords(folder, async () => {
+    await makeFolder(folder);
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+  });
+
+/** @throws UserError */
+export const makeHome = (folder: string): Promise<void> => inWords(folder, () => makeFolder(folder));
+
+const inWords = (folder: string, write: () => Promise<void>): Promise<void> =>
+  write().catch((error: unknown) => {
+    throw new UserError(`nothing can be written into ${folder}: ${whyUnwritten(error)}; name another folder`);
+  });
+
+/** Why something could not be written. */
+export function whyUnwritten(error: unknown): string {
+  if (isCode(error, 'EACCES', 'EPERM')) return 'you have no permission to write there';
+  if (isCode(error, 'EROFS')) return 'its file system can only be read';
+  if (isCode(error, 'ENOSPC', 'EDQUOT')) return 'its disk is full';
+  if (isCode(error, 'ENOTDIR')) return 'a file is in the place of a folder';
+  if (isCode(error, 'EISDIR')) return 'a folder is in the place of a file';
+  return messageOf(error);
 }

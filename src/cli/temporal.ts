@@ -7,12 +7,29 @@ import {
   WorkflowNotFoundError,
   type WorkflowStartOptions,
 } from '@temporalio/client';
-import { ApplicationFailure, defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
-import { type Campaign, type Stage, stages } from '../domain/campaign';
+import {
+  ApplicationFailure,
+  defaultPayloadConverter,
+  defineSearchAttributeKey,
+  TypedSearchAttributes,
+  type Payload,
+} from '@temporalio/common';
+import { stages, type Campaign, type Stage } from '../domain/campaign';
 import type { FailureType } from '../domain/failures';
+import type { EndedArm, EndedCapability } from '../domain/results';
 import { taskQueues } from '../domain/work';
-import { type CampaignInput, type Memo, searchAttributeNames, signalNames, workflowIds } from '../workflows/messages';
+import {
+  childFailureIn,
+  searchAttributeNames,
+  signalNames,
+  workflowIds,
+  type CampaignInput,
+  type CampaignResult,
+  type Memo,
+} from '../workflows/messages';
 import { UserError, messageOf } from './errors';
+import { homeOf, namespace, type CommonOptions } from './options';
+import { serverOf } from './run/run-state';
 
 const CONNECT_TIMEOUT = '3s';
 const KEYWORD = 2;
@@ -41,6 +58,26 @@ export async function connect({ address, namespace }: TemporalAddress): Promise<
     );
   }
   return { client: new Client({ connection, namespace }), close: () => connection.close() };
+}
+
+/** Address of the server to talk to: the named cluster, else the one that runs for this home. */
+export function addressOf(options: CommonOptions): TemporalAddress {
+  const address = options.temporalAddress ?? serverOf(homeOf(options));
+  if (!address)
+    throw new UserError(
+      `no Temporal server of ${homeOf(options).root} is running; start it with \`campaign serve\` or \`campaign run FILE\`, or name a cluster with --temporal-address`,
+    );
+  return { address, namespace: namespace() };
+}
+
+/** `work` with a connection to that server. */
+export async function withTemporal<T>(options: CommonOptions, work: (temporal: Temporal) => Promise<T>): Promise<T> {
+  const temporal = await connect(addressOf(options));
+  try {
+    return await work(temporal);
+  } finally {
+    await temporal.close();
+  }
 }
 
 /** What gRPC's codes say of a server that is away, that starts or that has too much to do: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE. */
@@ -162,8 +199,69 @@ export async function startCampaign(
   if (now && now.taskQueue !== options.taskQueue) throw ofAnotherHome(campaign.name, now);
 }
 
+type EndedChild = EndedCapability | EndedArm;
+
+/**
+ * Starts a campaign that has ended once more, to do again what failed in it; everything else is found in the store by its key. `only`: a capability
+ * or an arm, if not all.
+ * @returns what is done again; empty if nothing failed.
+ * @throws UserError if it can't be.
+ */
+export async function retryCampaign(temporal: Temporal, { name, only }: { name: string; only?: string | undefined }) {
+  const state = await campaignState(temporal, name);
+  if (!state) throw new UserError(`there is no campaign ${name} here; \`campaign status\` lists those that there are`);
+  if (state.status === 'RUNNING')
+    throw new UserError(`campaign ${name} is running; what fails in it can be done again when it has ended`);
+  const { campaign, until, force } = await inputOf(temporal, name, state);
+  const input: CampaignInput = { campaign, ...(until && { until }), ...(force && { force }) };
+  if (state.status !== 'COMPLETED') {
+    if (only !== undefined)
+      throw new UserError(
+        `campaign ${name} has ended as ${state.status.toLowerCase()} as a whole: \`campaign retry ${name}\` starts it again`,
+      );
+    await restartCampaign(temporal, { input, state });
+    return [name];
+  }
+  const { failed, children } = (await temporal.client.workflow.getHandle(name).result()) as CampaignResult;
+  if (only === undefined) {
+    if (failed.length > 0) await restartCampaign(temporal, { input, state });
+    return failed;
+  }
+  const child = children.find((one) => one.name === only);
+  if (!child)
+    throw new UserError(
+      `campaign ${name} has no capability or arm ${only}; it has ${children.map((one) => one.name).join(', ') || 'none'}`,
+    );
+  if (child.status !== 'failed') return [];
+  const others = children.filter((one) => one !== child);
+  const kept = (await Promise.all(others.map(({ workflowId }) => resultOfChild(temporal, workflowId)))).flatMap(
+    (one) => one ?? [],
+  );
+  await restartCampaign(temporal, { input: { ...input, kept }, state });
+  return [only];
+}
+
+async function inputOf({ client }: Temporal, name: string, { runId }: CampaignState): Promise<CampaignInput> {
+  const { history } = await client.workflowService.getWorkflowExecutionHistory({
+    namespace: client.options.namespace,
+    execution: { workflowId: name, runId },
+    maximumPageSize: 1,
+  });
+  const [payload] = history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
+  return defaultPayloadConverter.fromPayload<CampaignInput>(payload as Payload);
+}
+
+/** What a child came to, whether it failed or not; undefined of one that was never started. */
+async function resultOfChild({ client }: Temporal, workflowId: string): Promise<EndedChild | undefined> {
+  try {
+    return (await client.workflow.getHandle(workflowId).result()) as EndedChild;
+  } catch (error) {
+    return childFailureIn<EndedChild>((error as Error).cause);
+  }
+}
+
 /** Starts one that has ended once more, as it was started. */
-export async function restartCampaign(
+async function restartCampaign(
   { client }: Temporal,
   { input, state }: { input: CampaignInput; state: CampaignState },
 ): Promise<void> {

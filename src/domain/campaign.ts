@@ -9,8 +9,8 @@ import { budgetSchema, keyedUrl } from './endpoints';
 import { kindSpecSchema } from './kinds';
 import { isPolicyName, moeGatesSchema } from './policies';
 
-export const stages = ['rollouts', 'selection', 'capabilities', 'router', 'evaluation'] as const;
-export type Stage = (typeof stages)[number];
+// The command line names the stages in its help, for which zod is not loaded.
+export { stages, type Stage } from './work';
 
 const fraction = z.number().min(0).max(1);
 /** Far beyond any campaign; what is larger is a slip. */

@@ -3,6 +3,10 @@
  * Invariant: two homes on one Temporal server never share the queue of workflows, and share workers only where both name the same pool.
  */
 
+/** The stages of a campaign, in order; `--until` names one. */
+export const stages = ['rollouts', 'selection', 'capabilities', 'router', 'evaluation'] as const;
+export type Stage = (typeof stages)[number];
+
 export const taskQueues = {
   /** Of a store: its workflows run there, and the short steps. */
   control: (store: string): string => `control-${store}`,

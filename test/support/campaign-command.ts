@@ -1,11 +1,21 @@
-/** Runs `watch`, `status`, `report` and the commands of approval in this process over a home; what they print comes back as text, and their exit code. */
+/** Runs commands in this process; what they print comes back as text, and their exit code. */
 import { Command } from 'commander';
 import { approvalCommands } from '../../src/cli/commands/approval';
+import { controlCommands } from '../../src/cli/commands/control';
 import { reportCommand } from '../../src/cli/commands/report';
-import { watchCommands } from '../../src/cli/commands/watch';
+import { statusCommands } from '../../src/cli/commands/status';
 import { setColumns } from './columns';
 
-export async function campaignCommand(home: string, ...argv: string[]): Promise<{ text: string; code: number }> {
+const overHome = [statusCommands, controlCommands, approvalCommands, reportCommand];
+
+/** `status`, `watch`, `pause` and its like, `report` and the commands of approval, over a home. */
+export const campaignCommand = (home: string, ...argv: string[]): Promise<{ text: string; code: number }> =>
+  runCommand(overHome, '--home', home, ...argv);
+
+export async function runCommand(
+  commands: readonly ((program: Command) => void)[],
+  ...argv: string[]
+): Promise<{ text: string; code: number }> {
   const lines: string[] = [];
   const restoreColumns = setColumns(undefined);
   const log = jest.spyOn(console, 'log').mockImplementation((text: string) => void lines.push(text));
@@ -16,11 +26,9 @@ export async function campaignCommand(home: string, ...argv: string[]): Promise<
     .option('--home <folder>')
     .option('--temporal-address <address>')
     .exitOverride();
-  watchCommands(program);
-  approvalCommands(program);
-  reportCommand(program);
+  for (const add of commands) add(program);
   try {
-    await program.parseAsync(['--home', home, ...argv], { from: 'user' });
+    await program.parseAsync(argv, { from: 'user' });
     return { text: lines.join('\n'), code: Number(process.exitCode ?? 0) };
   } finally {
     log.mockRestore();

@@ -1,6 +1,7 @@
 /* eslint-disable @typescript-eslint/no-require-imports, no-undef -- a preload script of node's own module system */
 /** `node -r test/support/register.cjs x.ts` runs TypeScript sources through swc, as the tests do. */
 const { readFileSync } = require('node:fs');
+const Module = require('node:module');
 const { transformSync } = require('@swc/core');
 
 require.extensions['.ts'] = (module, filename) => {
@@ -11,4 +12,15 @@ require.extensions['.ts'] = (module, filename) => {
     module: { type: 'commonjs' },
   });
   module._compile(code, filename);
+};
+
+// Dynamic imports of sources name the file that the compiler makes of them.
+const resolveFilename = Module._resolveFilename;
+Module._resolveFilename = function (request, ...rest) {
+  try {
+    return resolveFilename.call(this, request, ...rest);
+  } catch (error) {
+    if (!/^\.{1,2}\/.*\.js$/.test(request)) throw error;
+    return resolveFilename.call(this, request.replace(/\.js$/, '.ts'), ...rest);
+  }
 };

@@ -123,7 +123,7 @@ test('from what waits to what was decided', async () => {
     );
 
     // What decides nothing.
-    await expect(run('approve', name)).rejects.toThrow(/nobody is there to be asked whether to approve .*--yes/);
+    await expect(run('approve', name)).rejects.toThrow(/no terminal to confirm on; pass --yes to approve /);
     await expect(run('approve', name, CHILD, '--yes')).rejects.toThrow(
       /approved together .*campaign reject asked NAME/,
     );

@@ -3,9 +3,9 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readLabelFiles } from '../../analyst/label-files';
 import { labelPassSchema, type LabelPass } from '../../domain/capability';
-import { findReport } from '../commands/report-files';
+import { findReport } from '../reports';
 import { messageOf, UserError } from '../errors';
-import { lazy } from '../lazy';
+import { openFolderStore } from '../../artifacts/folder-store';
 import type { Home } from '../project';
 import { LABELS } from './given-files';
 import { placeOf, type Place } from './places';
@@ -66,7 +66,7 @@ async function ofCampaign(root: string, name: string): Promise<LabelPass[]> {
     throw new UserError(
       `${join(root, name)} holds neither an analysis nor a report with a selection; give another --name`,
     );
-  const store = lazy.folderStore().openFolderStore(join(root, 'artifacts'));
+  const store = openFolderStore(join(root, 'artifacts'));
   const { inputs } = await store.provenance(selection);
   return Promise.all(
     inputs.slice(2).map(async (ref) => labelPassSchema.parse(JSON.parse((await store.read(ref)).toString('utf8')))),

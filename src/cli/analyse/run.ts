@@ -13,7 +13,8 @@ import { keyOf } from '../../language-model/endpoint';
 import { openLedger, spentOf } from '../../language-model/ledger';
 import { wholeNumber } from '../../report/format';
 import { UserError } from '../errors';
-import { lazy } from '../lazy';
+import { openFolderStore } from '../../artifacts/folder-store';
+import { registry } from '../../registry';
 import { homeOf, type CommonOptions } from '../options';
 import { plain } from '../plain';
 import { onInterrupt } from '../run/interrupt';
@@ -89,7 +90,7 @@ export async function analyse(files: readonly string[], options: AnalyseOptions)
 async function prepare(files: readonly string[], options: AnalyseOptions): Promise<Plan> {
   const home = homeOf(options);
   const rule = ruleOf(options);
-  const kind = kindOf(lazy.registry().analysts, { kind: 'llm' });
+  const kind = kindOf(registry.analysts, { kind: 'llm' });
   const spec = analystSpec(options, kind);
   const budget: Budget = options.maxDollars === undefined ? {} : { dollars: options.maxDollars };
   if (budget.dollars !== undefined && !spec.price)
@@ -107,7 +108,7 @@ async function prepare(files: readonly string[], options: AnalyseOptions): Promi
     const analyst = await kind.open(spec, undefined);
     const unsuited = analyst.unsuited?.(loaded.description, rule);
     if (unsuited !== undefined) throw new UserError(unsuited);
-    const store = lazy.folderStore().openFolderStore(join(home.root, 'artifacts'));
+    const store = openFolderStore(join(home.root, 'artifacts'));
     const claim = claimOf({ ids: all.ids, files });
     await checkClaim({ place, claim, store });
     return { files, place, loaded, spec, analyst, rule, budget, store, claim };

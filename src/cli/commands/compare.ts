@@ -1,22 +1,119 @@
-/** `campaign compare`: several runs of a campaign, with other seeds, as one comparison. Reads reports only. */
+/**
+ * `campaign compare`: several runs of one campaign as one comparison. Reads reports only. What is compared is of one target and one base model,
+ * and each report once; anything else is a UserError that names both.
+ */
 import type { Command } from 'commander';
-import { resolve } from 'node:path';
-import { comparisonText } from '../../report/compare/text';
-import { compareReports, writeComparison } from '../compare';
-import { homeRoot } from './report-files';
+import { existsSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Report } from '../../domain/report';
+import type { SolverMatrix } from '../../domain/reported-arms';
+import type { Comparison, Run } from '../../report/compare/comparison';
+import { messageOf, UserError } from '../errors';
+import { allOptions, examples, homeOf } from '../options';
 
-export function compareCommand(
-  program: Command,
-  { print = console.log }: { print?: (text: string) => void } = {},
-): void {
+const DEFAULT_LEVEL = 0.95;
+
+interface CompareOptions {
+  json?: boolean;
+  out?: string;
+}
+
+export function compareCommand(program: Command): void {
   program
     .command('compare <report...>')
-    .description('several runs of one campaign as one comparison: names of campaigns, or files report.json')
+    .description('compare several runs of one campaign: names of campaigns, or files report.json')
     .option('--json', 'print JSON instead of a table')
     .option('--out <dir>', 'write comparison.json and comparison.html there')
-    .action(async (named: string[], options: { json?: boolean; out?: string }, command: Command) => {
-      const comparison = await compareReports({ home: homeRoot(command), named });
-      if (options.out !== undefined) await writeComparison(comparison, resolve(options.out));
-      print(options.json ? JSON.stringify(comparison, null, 2) : comparisonText(comparison, process.stdout.columns));
+    .addHelpText('after', examples(['campaign compare demo-1 demo-2 demo-3 --out comparison', 'three seeds']))
+    .action(async (named: string[], _options: unknown, command: Command) => {
+      const { json, out, ...options } = allOptions<CompareOptions>(command);
+      const { comparisonText } = await import('../../report/compare/text.js');
+      const comparison = await compareReports({ home: homeOf(options).root, named });
+      if (out !== undefined) await writeComparison(comparison, resolve(out));
+      console.log(json ? JSON.stringify(comparison, null, 2) : comparisonText(comparison, process.stdout.columns));
     });
+}
+
+/** `named`: campaigns of the home, files report.json, or folders that hold one. */
+export async function compareReports({ home, named }: { home: string; named: string[] }): Promise<Comparison> {
+  if (named.length < 2)
+    throw new UserError(
+      `compare takes two reports or more, not ${named.length}: names of campaigns, or files report.json`,
+    );
+  const { figuresIn } = await import('../../domain/figure.js');
+  const { comparisonOf } = await import('../../report/compare/comparison.js');
+  const reports = await Promise.all(named.map(async (given) => ({ given, report: await readNamed(home, given) })));
+  const twice = reports.find(({ report }, i) => reports.slice(0, i).some((other) => isSame(other.report, report)));
+  if (twice) throw new UserError(`${twice.given} is named twice: name each run once`);
+  checkAlike(reports);
+  const names = reports.map(({ report }) => report.campaign.name);
+  const runs: Run[] = [];
+  for (const { given, report } of reports) {
+    const { name } = report.campaign;
+    const isOnly = names.filter((other) => other === name).length === 1;
+    runs.push({ name: isOnly ? name : given, report, matrix: await matrixOf(home, given, report) });
+  }
+  const level = reports.flatMap(({ report }) => figuresIn(report.arms)).find(({ interval }) => interval)
+    ?.interval?.level;
+  return comparisonOf({ runs, level: level ?? DEFAULT_LEVEL });
+}
+
+/** Writes comparison.json and comparison.html. */
+export async function writeComparison(comparison: Comparison, folder: string): Promise<void> {
+  const { comparisonPage } = await import('../../report/compare/page.js');
+  const { writeInto } = await import('../project.js');
+  await writeInto(folder, {
+    'comparison.json': `${JSON.stringify(comparison, null, 2)}
+`,
+    'comparison.html': comparisonPage(comparison),
+  });
+}
+
+/** A name of the home's goes before a folder of the same name here. */
+async function readNamed(home: string, given: string): Promise<Report> {
+  const { findReport, readReportFile } = await import('../reports.js');
+  if (!existsSync(join(home, given, 'report.json')) && existsSync(given)) {
+    const file = resolve(statSync(given).isDirectory() ? join(given, 'report.json') : given);
+    if (!existsSync(file)) throw new UserError(`${given} holds no report.json`);
+    return readReportFile(file);
+  }
+  const found = findReport({ home, name: given });
+  if (!found) throw new UserError(`no report in ${home}`);
+  return found.report;
+}
+
+const isSame = (a: Report, b: Report): boolean =>
+  a.campaign.configSha256 === b.campaign.configSha256 && a.campaign.startedAt === b.campaign.startedAt;
+
+function checkAlike([first, ...others]: { given: string; report: Report }[]): void {
+  const subjectOf = ({ campaign: { target, baseModel } }: Report) => ({
+    target: `${target.name} ${target.version}`,
+    'base model': baseModel,
+  });
+  for (const other of others) {
+    const [mine, theirs] = [subjectOf(first!.report), subjectOf(other.report)];
+    for (const what of ['target', 'base model'] as const)
+      if (mine[what] !== theirs[what])
+        throw new UserError(
+          `${first!.given} has ${what} ${mine[what]}, ${other.given} has ${theirs[what]}: compare runs of one target and one base model`,
+        );
+  }
+}
+
+/** A large one is not in the report, but in the home's store. */
+async function matrixOf(home: string, given: string, { solverMatrix, campaign }: Report): Promise<SolverMatrix> {
+  if (!solverMatrix)
+    throw new UserError(`${given} has no evaluated arms: it came to stage ${campaign.stage}; run it to its end`);
+  if (solverMatrix.inline) return solverMatrix.inline;
+  try {
+    const { openFolderStore } = await import('../../artifacts/folder-store.js');
+    const { solverMatrixSchema } = await import('../../domain/reported-arms.js');
+    const store = openFolderStore(join(home, 'artifacts'));
+    return solverMatrixSchema.parse(JSON.parse((await store.read(solverMatrix.from)).toString('utf8')));
+  } catch (error) {
+    throw new UserError(
+      `the outcomes of ${given}, on ${solverMatrix.tasks} test tasks, are not in its report, and ${home} does not have them ` +
+        `(${messageOf(error)}); give the campaign's own home with --home`,
+    );
+  }
 }

@@ -1,31 +1,38 @@
 /** `campaign lineage`: walks from a figure, an artifact or a rollout back to the rollouts behind it. Reads only. */
-import { join } from 'node:path';
 import type { Command } from 'commander';
-import { lineage, UnknownStartError } from '../../report/lineage';
-import { lineageText } from '../../report/lineage-text';
+import { join } from 'node:path';
 import { UserError } from '../errors';
-import { lazy } from '../lazy';
-import { findReport, homeRoot } from './report-files';
+import { allOptions, examples, homeOf } from '../options';
 
-export function lineageCommand(
-  program: Command,
-  { print = console.log }: { print?: (text: string) => void } = {},
-): void {
+interface LineageOptions {
+  campaign?: string;
+}
+
+export function lineageCommand(program: Command): void {
   program
     .command('lineage <start>')
-    .description("the rollouts behind a figure's id, an artifact (key or beginning of its sha256) or a rollout's key")
+    .description("print the rollouts behind a figure's id, an artifact (key or beginning of its sha256) or a rollout")
     .option('--campaign <name>', 'whose report holds the figure (default: the newest)')
     .option('--json', 'print the tree as JSON')
-    .action(async (start: string, options: { campaign?: string; json?: boolean }, command: Command) => {
-      const home = homeRoot(command);
+    .addHelpText(
+      'after',
+      examples(['campaign lineage arms.trace.success_rate --campaign demo', 'a figure of the report']),
+    )
+    .action(async (start: string, _options: unknown, command: Command) => {
+      const options = allOptions<LineageOptions>(command);
+      const home = homeOf(options).root;
+      const { openFolderStore } = await import('../../artifacts/folder-store.js');
+      const { lineage, UnknownStartError } = await import('../../report/lineage.js');
+      const { lineageText } = await import('../../report/lineage-text.js');
+      const { findReport } = await import('../reports.js');
       const found = findReport({ home, name: options.campaign });
-      const store = lazy.folderStore().openFolderStore(join(home, 'artifacts'));
+      const store = openFolderStore(join(home, 'artifacts'));
       try {
-        const tree = await lineage({ store, start, ...(found === undefined ? {} : { report: found.report }) });
-        print(options.json ? JSON.stringify(tree) : lineageText(tree));
+        const tree = await lineage({ store, start, ...(found && { report: found.report }) });
+        console.log(options.json ? JSON.stringify(tree) : lineageText(tree));
       } catch (error) {
         if (!(error instanceof UnknownStartError)) throw error;
-        const where = found === undefined ? `no report in ${home}` : `looked in the report of ${found.name}`;
+        const where = found ? `looked in the report of ${found.name}` : `no report in ${home}`;
         throw new UserError(`${error.message} (${where}; a hash must be long enough to be the only one)`);
       }
     });

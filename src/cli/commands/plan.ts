@@ -1,23 +1,13 @@
 /** `campaign plan`: what a campaign will make and spend, before anything is spent. Invariant: reads only; starts no service. */
+import type { Command } from 'commander';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import type { Command } from 'commander';
-import { parse } from 'yaml';
 import type { Campaign } from '../../domain/campaign';
-import type { Report } from '../../domain/report';
-import { kindOf } from '../../domain/kinds';
-import { messageOf, UserError } from '../errors';
-import { foldText } from '../fold';
-import { lazy } from '../lazy';
-import { allOptions, homeOf, wholeNumber } from '../options';
-import { plannedDisk } from '../plan/disk';
-import { estimate } from '../plan/estimate';
-import { ratesFileSchema, ratesOf, type RatesFile } from '../plan/rates';
-import { targetTasks } from '../plan/target';
-import { planText } from '../plan/text';
-import { trajectoryTokens } from '../plan/trajectories';
 import { publishedRun } from '../../domain/presets';
-import { allReports } from './report-files';
+import type { Report } from '../../domain/report';
+import { messageOf, UserError } from '../errors';
+import { allOptions, examples, homeOf, wholeNumber } from '../options';
+import type { RatesFile } from '../plan/rates';
 
 interface PlanOptions {
   capabilities?: number;
@@ -28,7 +18,7 @@ export function planCommand(program: Command): void {
   program
     .command('plan <file>')
     .description(
-      'stages, rollouts, tokens, GPU-hours and wall time of a campaign, from measured rates where there are any',
+      'estimate rollouts, tokens, GPU-hours and wall time of a campaign, from measured rates where there are any',
     )
     .option(
       '--capabilities <n>',
@@ -37,15 +27,26 @@ export function planCommand(program: Command): void {
     )
     .option('--rates <file>', 'rates for what no report of this home has measured (docs/plan.md)')
     .option('--json', 'print JSON')
+    .addHelpText('after', examples(['campaign plan campaigns/mine.yaml --capabilities 6']))
     .action(async (path: string, _options: unknown, command: Command) => {
       const options = allOptions<PlanOptions>(command);
       const home = homeOf(options);
-      const campaign = lazy.campaignFile().loadCampaign({ file: path });
-      const file = options.rates === undefined ? undefined : { path: options.rates, rates: readRates(options.rates) };
+      const { loadCampaign } = await import('../campaign-file.js');
+      const { checkParts } = await import('../checks/parts.js');
+      const { foldText } = await import('../fold.js');
+      const { plannedDisk } = await import('../plan/disk.js');
+      const { estimate } = await import('../plan/estimate.js');
+      const { plannedQuestions } = await import('../plan/language-models.js');
+      const { ratesOf } = await import('../plan/rates.js');
+      const { targetTasks } = await import('../plan/target.js');
+      const { planText } = await import('../plan/text.js');
+      const { trajectoryTokens } = await import('../plan/trajectories.js');
+      const { allReports } = await import('../reports.js');
+      const { registry } = await import('../../registry.js');
+      const campaign = loadCampaign({ file: path });
+      const file = options.rates && { path: options.rates, rates: await readRates(options.rates) };
       const target = await targetTasks(campaign, home);
-      const parts = await lazy
-        .parts()
-        .checkParts({ campaign, description: target.description, registry: lazy.registry() });
+      const parts = await checkParts({ campaign, description: target.description, registry });
       const reports = allReports(home.root).filter((report) => isLike(report, campaign, target.name));
       const gigabytes = weightBytes(campaign.baseModel.path) / 1e9;
       const rates = ratesOf({ campaign, reports, gigabytes, ...(file && { file }) });
@@ -53,7 +54,7 @@ export function planCommand(program: Command): void {
       const capabilities = options.capabilities ?? given ?? publishedRun.capabilities;
       const plan = estimate({ campaign, tasks: target.tasks, capabilities, rates });
       const disk = await plannedDisk({ campaign, plan, home: home.root });
-      const languageModels = lazy.languageModelPlan().plannedQuestions({
+      const languageModels = plannedQuestions({
         campaign,
         rollouts: target.tasks.discovery * campaign.rollouts.perTask,
         capabilities,
@@ -78,13 +79,15 @@ export function planCommand(program: Command): void {
 }
 
 /** What `analyst` of a kind that can't be opened would select is not known either: the checks say why. */
-const selectedBefore = async ({ analyst }: Campaign): Promise<number | undefined> => {
+async function selectedBefore({ analyst }: Campaign): Promise<number | undefined> {
+  const { kindOf } = await import('../../domain/kinds.js');
+  const { registry } = await import('../../registry.js');
   try {
-    return (await kindOf(lazy.registry().analysts, analyst).open(analyst, undefined)).selected;
+    return (await kindOf(registry.analysts, analyst).open(analyst, undefined)).selected;
   } catch {
     return undefined;
   }
-};
+}
 
 /** Whether a report is of the same base model and target: then a rollout costs the same. */
 const isLike = ({ campaign }: Report, { baseModel }: Campaign, target: string): boolean =>
@@ -99,7 +102,9 @@ const weightBytes = (folder: string): number =>
     : 0;
 
 /** @throws UserError with the file, the field and what is right. */
-function readRates(path: string): RatesFile {
+async function readRates(path: string): Promise<RatesFile> {
+  const { parse } = await import('yaml');
+  const { ratesFileSchema } = await import('../plan/rates.js');
   let value: unknown;
   try {
     value = parse(readFileSync(path, 'utf8'));

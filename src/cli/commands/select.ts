@@ -3,44 +3,43 @@
  * stops the command with a one-line error.
  */
 import type { Command } from 'commander';
-import { readLabelFiles } from '../../analyst/label-files';
-import { selectionRuleSchema } from '../../domain/campaign';
 import type { LabelPass, Selection } from '../../domain/capability';
-import { isFailure } from '../../domain/failures';
-import { selectCapabilities, type Thresholds } from '../../domain/selection';
+import type { Thresholds } from '../../domain/selection';
 import { UserError } from '../errors';
+import { examples } from '../options';
 
 interface SelectOptions {
   labels: string;
-  rho: string;
-  delta: string;
-  votes: string;
+  rho?: string;
+  delta?: string;
+  votes?: string;
   json?: boolean;
 }
 
-/** Adds the command to the program. Bad input is a UserError. */
 export function selectCommand(program: Command): void {
-  const defaults = selectionRuleSchema.parse({});
-  const command = program.command('select').description('select lacking capabilities from label files run_NN.json');
-  command
+  program
+    .command('select')
+    .description('select lacking capabilities from label files run_NN.json')
     .requiredOption('--labels <dir>', 'folder with run_00.json, run_01.json, ...')
-    .option('--rho <fraction>', 'least coverage of the failures', String(defaults.rho))
-    .option('--delta <fraction>', 'least gap between the error rates of failures and successes', String(defaults.delta))
-    .option('--votes <count>', 'passes that must agree', String(defaults.votes))
+    .option('--rho <fraction>', 'least coverage of the failures (default: 0.1)')
+    .option('--delta <fraction>', 'least gap between the error rates of failures and successes (default: 0.2)')
+    .option('--votes <count>', 'passes that must agree (default: 8)')
     .option('--json', 'print JSON instead of a table')
+    .addHelpText('after', examples(['campaign select --labels labels --rho 0.05', 'a rule of your own']))
     .action(async (options: SelectOptions) => {
-      const rule = parseRule(options);
+      const { selectCapabilities } = await import('../../domain/selection.js');
+      const rule = await parseRule(options);
       const selection = selectCapabilities({ passes: await readPasses(options.labels), rule });
-      const text = options.json ? JSON.stringify(selection, null, 2) : table(selection);
-      (command.configureOutput().writeOut ?? ((out) => process.stdout.write(out)))(`${text}\n`);
+      console.log(options.json ? JSON.stringify(selection, null, 2) : table(selection));
     });
 }
 
-function parseRule(options: SelectOptions): Thresholds {
-  const shape = selectionRuleSchema.def.innerType.shape;
+async function parseRule(options: SelectOptions): Promise<Thresholds> {
+  const { selectionRuleSchema } = await import('../../domain/campaign.js');
+  const { shape } = selectionRuleSchema.def.innerType;
   const number = (name: 'rho' | 'delta' | 'votes', fix: string) => {
-    const text = options[name].trim();
-    const parsed = shape[name].safeParse(text === '' ? undefined : Number(text));
+    const text = options[name]?.trim();
+    const parsed = shape[name].safeParse(text ? Number(text) : undefined);
     if (text === '' || !parsed.success) throw new UserError(`--${name} is "${options[name]}"; give ${fix}`);
     return parsed.data;
   };
@@ -54,6 +53,8 @@ function parseRule(options: SelectOptions): Thresholds {
 }
 
 async function readPasses(folder: string): Promise<LabelPass[]> {
+  const { readLabelFiles } = await import('../../analyst/label-files.js');
+  const { isFailure } = await import('../../domain/failures.js');
   try {
     return (await readLabelFiles({ folder, field: '--labels' })).map(({ pass }) => pass);
   } catch (error) {

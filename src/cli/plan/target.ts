@@ -6,7 +6,8 @@ import type { EnvironmentDescription } from '../../domain/environment';
 import { isFailure } from '../../domain/failures';
 import type { Prepared } from '../../domain/results';
 import { messageOf, UserError } from '../errors';
-import { lazy } from '../lazy';
+import { openFolderStore } from '../../artifacts/folder-store';
+import { describeSpec, openEnvironment } from '../../environments/open';
 import type { Home } from '../project';
 
 export interface TargetTasks {
@@ -26,10 +27,9 @@ export interface TargetTasks {
 /** Asks the target; one that can't be opened gives the file's own counts, which are upper limits. @throws UserError if the file asks for more than it has. */
 export async function targetTasks(campaign: Campaign, home: Home): Promise<TargetTasks> {
   const { target } = campaign;
-  const { describeSpec, openEnvironment } = lazy.environments();
   const { label, isPublished, user } = describeSpec(target);
   const known = { isPublished, ...(user && { userModel: user.model }) };
-  const store = lazy.folderStore().openFolderStore(join(home.root, 'artifacts'));
+  const store = openFolderStore(join(home.root, 'artifacts'));
   let description: EnvironmentDescription | undefined;
   let ids: { train: string[]; test: string[] };
   try {

@@ -5,7 +5,7 @@ import { jsonText } from '../../domain/messages';
 import type { Report } from '../../domain/report';
 import { rolloutSchema } from '../../domain/rollout';
 import { tokensOf } from '../../language-model/costs';
-import { lazy } from '../lazy';
+import { openFolderStore } from '../../artifacts/folder-store';
 import type { Home } from '../project';
 import type { Range } from './counts';
 
@@ -23,7 +23,7 @@ const ASSUMED: TrajectoryTokens = {
 
 /** By the newest report of like campaigns that has base rollouts in the home's store. */
 export async function trajectoryTokens(reports: readonly Report[], home: Home): Promise<TrajectoryTokens> {
-  const store = lazy.folderStore().openFolderStore(join(home.root, 'artifacts'));
+  const store = openFolderStore(join(home.root, 'artifacts'));
   const line = jsonText.pipe(rolloutSchema);
   for (const { campaign, rollouts } of reports) {
     const [ref] = rollouts?.byPurpose.find(({ purpose }) => purpose === 'base_rollouts')?.scored.from ?? [];

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import type { Home } from '../project';
-import { recordedProcessSchema } from './processes';
+import { isRunning, recordedProcessSchema } from './processes';
 
 const runStateSchema = z.object({
   processes: z.array(recordedProcessSchema),
@@ -32,4 +32,10 @@ export function writeRunState(home: Home, state: RunState): void {
     rmSync(aside, { force: true });
     throw error;
   }
+}
+
+/** Address of the home's own server, if that runs: the port of one that is gone may be another home's by now. */
+export function serverOf(home: Home): string | undefined {
+  const { temporalAddress, processes } = readRunState(home);
+  return processes.some((one) => one.name === 'temporal' && isRunning(one)) ? temporalAddress : undefined;
 }

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { comparisonText } from '../../report/compare/text';
 import { loadCampaign } from '../campaign-file';
-import { compareReports, writeComparison } from '../compare';
+import { compareReports, writeComparison } from '../commands/compare';
 import { UserError } from '../errors';
 import { homeOf } from '../options';
 import { runCampaign, type RunOptions } from './command';

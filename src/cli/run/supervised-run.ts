@@ -5,9 +5,8 @@
 import { join } from 'node:path';
 import { removeLeftovers } from '../../artifacts/folder-store';
 import { homeOf, type CommonOptions } from '../options';
-import { makeHome } from '../out-folder';
 import type { PortOptions } from '../ports';
-import type { Home } from '../project';
+import { makeHome, type Home } from '../project';
 import { createProgressOutput, type ProgressOutput } from '../watch/progress-output';
 import { HomeDisk } from './full-disk';
 import { onInterrupt, type Interruption } from './interrupt';

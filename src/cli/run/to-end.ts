@@ -4,8 +4,7 @@
  */
 import type { Campaign, Stage } from '../../domain/campaign';
 import { UserError } from '../errors';
-import { retry } from '../retry';
-import { campaignFailure, campaignState, startCampaign, type Digests } from '../temporal';
+import { campaignFailure, campaignState, retryCampaign, startCampaign, type Digests } from '../temporal';
 import { follow } from '../watch/follow';
 import type { Snapshot } from '../watch/snapshot';
 import { readStatus, writeStatus } from '../watch/status-file';
@@ -65,7 +64,7 @@ export async function campaignToEnd(
   let decision = await look();
   if (decision === 'show' && options.retry !== undefined) {
     const only = options.retry === true ? undefined : options.retry;
-    const again = await retry(temporal, { name, only });
+    const again = await retryCampaign(temporal, { name, only });
     output.note('campaign', again.length > 0 ? `does again: ${again.join(', ')}` : `nothing failed in ${only ?? name}`);
     decision = await look();
   }

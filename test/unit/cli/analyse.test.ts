@@ -26,7 +26,7 @@ import { analysisSchema, type Analysis } from '../../../src/cli/analyse/result';
 import { UserError } from '../../../src/cli/errors';
 import { homeAt } from '../../../src/cli/project';
 import { runCampaign } from '../../../src/cli/run/command';
-import { startFile } from '../../../src/cli/start';
+import { startFile } from '../../../src/cli/commands/start';
 import {
   asksForLabels,
   conversation,

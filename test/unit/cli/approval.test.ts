@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { createApproval } from '../../../src/activities/approval';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { approvalNotes } from '../../../src/cli/run/approval-notes';
-import { toApprove, toReject } from '../../../src/cli/approval/targets';
-import type { AskedOf } from '../../../src/cli/approval/asked';
+import { chooseToApprove, chooseToReject, type PendingApproval } from '../../../src/cli/approvals';
 import { sinceText } from '../../../src/cli/watch/waits';
 import type { Snapshot } from '../../../src/cli/watch/snapshot';
 import { decisionText, waitingText, type Decision, type Waiting } from '../../../src/domain/approval';
@@ -43,25 +42,31 @@ it.each<[Decision, string]>([
 });
 
 describe('which of the things that wait is meant', () => {
-  const of = (one: Waiting): AskedOf => ({ workflowId: one.of, waiting: one });
+  const of = (one: Waiting): PendingApproval => ({ workflowId: one.of, waiting: one });
   const two = [of(environment('ask_a')), of(environment('tell_b'))];
   const about = { campaign: 'demo', edits: false };
 
   it('of environments: all, or the one that is named', () => {
-    expect(toApprove({ ...about, waits: two })).toEqual(two);
-    expect(toApprove({ ...about, waits: two, what: 'tell_b', edits: true })).toEqual([two[1]]);
-    expect(toReject({ campaign: 'demo', waits: two, what: ['tell_b'] })).toEqual([{ asked: two[1] }]);
-    expect(() => toApprove({ ...about, waits: two, edits: true })).toThrow(
+    expect(chooseToApprove({ ...about, pending: two })).toEqual(two);
+    expect(chooseToApprove({ ...about, pending: two, what: 'tell_b', edits: true })).toEqual([two[1]]);
+    expect(chooseToReject({ campaign: 'demo', pending: two, what: ['tell_b'] })).toEqual([{ approval: two[1] }]);
+    expect(() => chooseToApprove({ ...about, pending: two, edits: true })).toThrow(
       '--edit is of one: the environment of ask_a, round 2; the environment of tell_b, round 2 wait for approval',
     );
-    expect(() => toReject({ campaign: 'demo', waits: two, what: ['all', 'ask_a'] })).toThrow('name nothing beside it');
-    expect(() => toReject({ campaign: 'demo', waits: [], what: ['all'] })).toThrow('nothing of campaign demo waits');
+    expect(() => chooseToReject({ campaign: 'demo', pending: two, what: ['all', 'ask_a'] })).toThrow(
+      'name nothing beside it',
+    );
+    expect(() => chooseToReject({ campaign: 'demo', pending: [], what: ['all'] })).toThrow(
+      'nothing of campaign demo waits',
+    );
   });
 
   it('of capabilities: together, some left out', () => {
-    const waits = [of(waiting)];
-    expect(toReject({ campaign: 'demo', waits, what: ['ask_a'] })).toEqual([{ asked: waits[0], names: ['ask_a'] }]);
-    expect(toReject({ campaign: 'demo', waits, what: ['all'] })).toEqual([{ asked: waits[0] }]);
+    const pending = [of(waiting)];
+    expect(chooseToReject({ campaign: 'demo', pending, what: ['ask_a'] })).toEqual([
+      { approval: pending[0], names: ['ask_a'] },
+    ]);
+    expect(chooseToReject({ campaign: 'demo', pending, what: ['all'] })).toEqual([{ approval: pending[0] }]);
   });
 });
 

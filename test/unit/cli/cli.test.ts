@@ -1,8 +1,10 @@
 /** The command line as a process: exit codes, and errors of one line. */
+import type { Command } from 'commander';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { createProgram } from '../../../src/cli/main';
 import { renderReport } from '../../../src/report/render';
 import { reportFixture } from '../../support/report-fixture';
 
@@ -247,25 +249,43 @@ it('output is whole however late it is read', () => {
   expect(gone).toMatchObject({ stdout: '{', stderr: '' });
 }, 30_000);
 
-it('help names every command', () => {
-  const { status, stdout } = campaign(['--help']);
-  expect(status).toBe(0);
-  for (const name of [
-    'plan',
-    'run',
-    'start',
-    'watch',
-    'status',
-    'pause',
-    'resume',
-    'cancel',
-    'report',
-    'lineage',
-    'select',
-    'env',
-    'serve',
-    'doctor',
-    'schema',
-  ])
-    expect(stdout).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'));
+describe('help', () => {
+  const commandsOf = (command: Command): Command[] => command.commands.flatMap((one) => [one, ...commandsOf(one)]);
+  const commands = commandsOf(createProgram());
+
+  it('names every command', () => {
+    const { status, stdout } = campaign(['--help']);
+    expect(status).toBe(0);
+    expect(stdout).toContain('\n  campaign run campaigns/mine.yaml\n');
+    const names = createProgram().commands.map((one) => one.name());
+    expect(names).toHaveLength(22);
+    for (const name of names) expect(stdout).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'));
+  });
+
+  it.each(commands.filter((one) => one.commands.length === 0).map((one) => [one.name(), one] as const))(
+    'of %s has a description and an example',
+    (_name, command) => {
+      const write = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+      command.outputHelp();
+      const text = write.mock.calls.map(([chunk]) => String(chunk)).join('');
+      write.mockRestore();
+      expect(command.description()).not.toBe('');
+      expect(text).toMatch(/\nExamples?:\n(?:.*\n)* {2}campaign .*\n/);
+    },
+  );
+
+  it('comes without the modules that are slow to load', () => {
+    const script = `require(${JSON.stringify(join(repository, 'src/cli/main.ts'))}).main(['--help']).then(() => {
+      for (const file of Object.keys(require.cache)) console.error(file);
+    });`;
+    const { stderr } = spawnSync(
+      process.execPath,
+      ['-r', join(repository, 'test/support/register.cjs'), '-e', script],
+      {
+        encoding: 'utf8',
+      },
+    );
+    expect(stderr).toContain('/commander/');
+    expect(stderr).not.toMatch(/node_modules\/(zod|yaml|@temporalio)\//);
+  });
 });

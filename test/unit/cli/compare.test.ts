@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { compareReports, writeComparison } from '../../../src/cli/compare';
+import { compareReports, writeComparison } from '../../../src/cli/commands/compare';
 import { runSeeds } from '../../../src/cli/run/seeds';
 import type { RunOptions } from '../../../src/cli/run/command';
 import { openFolderStore } from '../../../src/artifacts/folder-store';

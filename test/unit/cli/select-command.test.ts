@@ -3,19 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { selectCommand } from '../../../src/cli/commands/select';
+import { selectionRuleSchema } from '../../../src/domain/campaign';
 import { UserError } from '../../../src/cli/errors';
+import { runCommand } from '../../support/campaign-command';
 
 const fixtures = join(__dirname, '../../fixtures/labels');
 
-async function run(...args: string[]): Promise<string> {
-  let out = '';
-  const program = new Command()
-    .exitOverride()
-    .configureOutput({ writeOut: (text) => (out += text), writeErr: () => {} });
-  selectCommand(program);
-  await program.parseAsync(['select', ...args], { from: 'user' });
-  return out;
-}
+const run = async (...args: string[]): Promise<string> => (await runCommand([selectCommand], 'select', ...args)).text;
 
 async function failure(...args: string[]): Promise<UserError> {
   try {
@@ -128,4 +122,13 @@ describe('campaign select', () => {
     expect(error.message).toMatch(message);
     expect(error.message).not.toContain('\n');
   });
+});
+
+it('names in its help the rule of a campaign file', () => {
+  const program = new Command();
+  selectCommand(program);
+  const help = program.commands[0]!.helpInformation().replace(/\s+/g, ' ');
+  const { rho, delta, votes } = selectionRuleSchema.parse({});
+  for (const [option, value] of Object.entries({ rho, delta, votes }))
+    expect(help).toMatch(new RegExp(`--${option} [^-]*\\(default: ${value}\\)`));
 });

@@ -1,7 +1,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Command } from 'commander';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import { lineageCommand } from '../../../src/cli/commands/lineage';
@@ -15,6 +14,7 @@ import { completeReport, renderReport } from '../../../src/report/render';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { reportFixture } from '../../support/report-fixture';
 import { scoredRollout } from '../../support/scored-rollout';
+import { runCommand } from '../../support/campaign-command';
 
 const home = mkdtempSync(join(tmpdir(), 'lineage-'));
 const store: ArtifactStore = openFolderStore(join(home, 'artifacts'));
@@ -186,15 +186,8 @@ test('near figures share words with what was asked for', () => {
 });
 
 describe('commands', () => {
-  const run = async (...argv: string[]): Promise<string> => {
-    const out: string[] = [];
-    const print = (text: string): void => void out.push(text);
-    const program = new Command('campaign').option('--home <folder>').exitOverride();
-    reportCommand(program, { print });
-    lineageCommand(program, { print });
-    await program.parseAsync(['--home', home, ...argv], { from: 'user' });
-    return out.join('\n');
-  };
+  const run = async (...argv: string[]): Promise<string> =>
+    (await runCommand([reportCommand, lineageCommand], '--home', home, ...argv)).text;
 
   test('nothing to report on yet', async () => {
     const empty = mkdtempSync(join(home, 'empty-'));

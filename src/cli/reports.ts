@@ -1,12 +1,9 @@
 /** Finds the reports of a home folder: HOME/<campaign>/report.json. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
 import { z } from 'zod';
-import { reportSchema, type Report } from '../../domain/report';
-import { messageOf, UserError } from '../errors';
-import { allOptions, DEFAULT_HOME } from '../options';
-import { homeAt } from '../project';
+import { reportSchema, type Report } from '../domain/report';
+import { messageOf, UserError } from './errors';
 
 export interface FoundReport {
   name: string;
@@ -14,10 +11,6 @@ export interface FoundReport {
   folder: string;
   report: Report;
 }
-
-/** The home's folder: --home, else $CAMPAIGN_HOME, else `.campaigns`. */
-export const homeRoot = (command: Command): string =>
-  homeAt(allOptions<{ home?: string }>(command).home ?? process.env['CAMPAIGN_HOME'] ?? DEFAULT_HOME).root;
 
 interface Place {
   home: string;

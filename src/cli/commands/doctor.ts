@@ -1,0 +1,29 @@
+/** `campaign doctor` and `campaign schema`. */
+import type { Command } from 'commander';
+import { allOptions, examples, homeOf, portOptions } from '../options';
+import type { PortOptions } from '../ports';
+
+export function doctorCommands(program: Command): void {
+  portOptions(program.command('doctor [file]'))
+    .description('check this machine, or everything that a campaign file needs')
+    .option('--json', 'print JSON')
+    .addHelpText('after', examples(['campaign doctor campaigns/mine.yaml', 'missing parts, each with its fix']))
+    .action(async (file: string | undefined, _options: unknown, command: Command) => {
+      const options = allOptions<PortOptions>(command);
+      const { examine, doctorLines } = await import('../doctor.js');
+      const { loadCampaign } = await import('../campaign-file.js');
+      const campaign = file ? loadCampaign({ file }) : undefined;
+      const checks = await examine({ home: homeOf(options), ports: options, ...(campaign ? { campaign } : {}) });
+      console.log(options.json ? JSON.stringify(checks) : doctorLines(checks, process.stdout.columns).join('\n'));
+      if (checks.some(({ ok }) => !ok)) process.exitCode = 1;
+    });
+
+  program
+    .command('schema')
+    .description('print the JSON schema of campaign files, for editors')
+    .addHelpText('after', examples(['campaign schema > campaign.schema.json']))
+    .action(async () => {
+      const { campaignJsonSchema } = await import('../campaign-schema.js');
+      console.log(JSON.stringify(campaignJsonSchema(), null, 2));
+    });
+}
