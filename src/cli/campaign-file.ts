@@ -4,17 +4,15 @@
  */
 import { readFileSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
-import { LineCounter, isMap, isScalar, parseDocument, type Document } from 'yaml';
+import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import { digest } from '../artifacts/hash';
 import type { Campaign, Stage } from '../domain/campaign';
-import { kindOf, type Kind, type KindSpec } from '../domain/kinds';
-import { presetNames, presets, type PresetName } from '../domain/presets';
-import { registry as allKinds, type Registry } from '../registry';
-import { describeIssue } from './campaign-issues';
-import { findRemoved } from './campaign-removed';
+import { type Kind, kindOf, type KindSpec } from '../domain/kinds';
+import { type PresetName, presetNames, presets } from '../domain/presets';
+import { type Registry, registry as allKinds } from '../registry';
+import { describeIssue, findRemoved } from './campaign-issues';
 import { campaignFileSchema, campaignJsonSchema } from './campaign-schema';
-import { UserError, messageOf } from './errors';
-import { changePaths } from './option-paths';
+import { messageOf, UserError } from './errors';
 import { isReservedName } from './project';
 
 type Fields = Record<string, unknown>;
@@ -181,4 +179,14 @@ function withPaths(o: { campaign: Campaign; registry: Registry; change: (path: s
     arms: arms.map((arm) => changed(arm, registry.arms)),
     baseModel: { ...baseModel, path: change(baseModel.path) },
   };
+}
+
+export function changePaths<Spec extends KindSpec>(
+  spec: Spec,
+  { paths }: Pick<Kind<unknown>, 'paths'>,
+  change: (path: string) => string,
+): Spec {
+  const entries = paths.map((option) => [option, spec[option]] as const);
+  const given = entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+  return { ...spec, ...Object.fromEntries(given.map(([option, path]) => [option, change(path)])) };
 }

@@ -1,16 +1,19 @@
 /** `campaign doctor`: what this machine has and lacks, and how to get it. Invariant: nothing stays running, and nothing is changed but that a home gets what a vLLM is tried with. */
 import type { Campaign } from '../domain/campaign';
-import { checkBridge } from './checks/bridge';
-import { checkModel } from './checks/base-model';
-import { checkTarget } from './checks/campaign';
+import { checkBridge, checkTarget } from './checks/target';
+import { checkAdapters, checkModel, checkPolicyServer, checkTokens } from './checks/base-model';
 import { failed, passed, type Check } from './checks/check';
-import { checkGpus } from './checks/gpus';
-import { checkLanguageModels } from './checks/language-models';
-import { checkBuild, checkHome, checkMemory, checkNode, checkPort, checkTemporal } from './checks/machine';
-import { checkPartners } from './checks/partners';
-import { checkAdapters, checkPolicyServer } from './checks/policy-server';
-import { checkPython } from './checks/python';
-import { checkTokens } from './checks/tokens';
+import {
+  checkBuild,
+  checkGpus,
+  checkHome,
+  checkMemory,
+  checkNode,
+  checkPort,
+  checkPython,
+  checkTemporal,
+} from './checks/machine';
+import { checkLanguageModels, checkPartners } from './checks/language-models';
 import { UserError } from './errors';
 import { foldLine } from './fold';
 import { temporalPort, uiPort, type PortOptions } from './ports';

@@ -7,7 +7,7 @@ import type { EnvironmentKind } from '../environments/kinds';
 import { processKind } from '../environments/process-kind';
 import { UserError } from './errors';
 import { nearest } from './nearest';
-import { changePaths } from './option-paths';
+import { changePaths } from './campaign-file';
 
 export const argumentsUsage = (kinds = environments): string =>
   [

@@ -1,6 +1,6 @@
 /** `campaign plan` counts the rollouts that the workflows ask for: the same campaign, run with activities that only count. */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { plannedRollouts } from '../../src/cli/plan/counts';
+import { plannedRollouts } from '../../src/cli/plan/estimate';
 import type { RollOutInput } from '../../src/activities/types';
 import { quiet, start, timeSkipping, withWorkers } from './environment';
 import { config, fakeActivities, summary } from './fake-activities';

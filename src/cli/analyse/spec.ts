@@ -12,7 +12,7 @@ import { languageModelSchema, type LanguageModelSpec } from '../../domain/endpoi
 import { describeIssue } from '../campaign-issues';
 import type { JsonSchemaNode } from '../campaign-schema';
 import { messageOf, UserError } from '../errors';
-import { changePaths } from '../option-paths';
+import { changePaths } from '../campaign-file';
 
 export interface SpecOptions {
   config?: string;

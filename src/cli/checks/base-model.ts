@@ -1,12 +1,25 @@
-/** What the folder of a base model has to hold for a campaign. Invariant: its weights are not read. */
+/**
+ * The base model: its folder, its tokenizer on the target's texts, and the policy server that serves it. Invariant: no weights are read here.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
+import { openFolderStore } from '../../artifacts/folder-store';
+import { isUnknown, TOKENS_FIX, tokensText } from '../../domain/base-check';
 import type { Campaign } from '../../domain/campaign';
-import type { EnvironmentDescription } from '../../domain/environment';
-import { loraModules } from '../../policy/base-model';
+import type { Environment, EnvironmentDescription } from '../../domain/environment';
+import { isFailure } from '../../domain/failures';
+import { ALL_SUMS_OF } from '../../domain/policies';
+import { openEnvironment } from '../../environments/open';
+import { openingsOf } from '../../environments/openings';
+import { baseModelId, checkTokens as countTokens, loraModules, servedBase } from '../../policy/base-model';
+import { createPolicyClient } from '../../policy/client';
+import { openPolicyServer } from '../../policy/server';
+import { tryAdapter } from '../../policy/try-adapter';
+import { type Registry, registry as allKinds } from '../../registry';
 import { messageOf } from '../errors';
-import { failed, passed, type Check } from './check';
+import { type Home, pythonPath } from '../project';
+import { type Check, failed, passed, warned } from './check';
 
 const NAME = 'base model';
 const templatesSchema = z.object({
@@ -90,5 +103,112 @@ function templateOf(path: string): string | undefined {
     return Array.isArray(found) ? found.map(({ template }) => template).join('\n') : found;
   } catch {
     return undefined;
+  }
+}
+
+const TOKENIZER = 'base tokenizer';
+
+/** Undefined where the target can't be opened: that is told by a check of its own. */
+export async function checkTokens(o: {
+  campaign: Campaign;
+  home: Home;
+  python?: string;
+  registry?: Registry;
+}): Promise<Check | undefined> {
+  const { campaign, home, python = pythonPath(), registry = allKinds } = o;
+  const texts = await textsOf(campaign, home, registry.environments).catch(() => undefined);
+  if (!texts) return undefined;
+  try {
+    const tokens = await countTokens({ python, model: campaign.baseModel.path, texts });
+    const text = tokensText(tokens);
+    return isUnknown(tokens) ? failed(TOKENIZER, text, `${TOKENS_FIX}, or run with --force`) : passed(TOKENIZER, text);
+  } catch (error) {
+    return failed(TOKENIZER, messageOf(error), 'correct baseModel.path in the campaign file');
+  }
+}
+
+async function textsOf(
+  { target, seed }: Campaign,
+  home: Home,
+  kinds: Registry['environments'],
+): Promise<readonly string[]> {
+  const store = openFolderStore(join(home.root, 'artifacts'));
+  let environment: Environment | undefined;
+  try {
+    environment = await openEnvironment(target, { store, partners: {}, kinds });
+    const opened = environment;
+    const tasks = (await opened.tasks('train')).map(({ id }) => id);
+    // Where a model plays the user there is nobody here to say its first words: the written policy has to do.
+    const openings = openingsOf({ environment: opened, tasks, seed }).catch(() =>
+      openingsOf({ environment: opened, tasks: [], seed }),
+    );
+    return (await openings).texts;
+  } finally {
+    await environment?.close().catch(() => undefined);
+  }
+}
+
+const SERVER = 'policy server';
+
+export async function checkPolicyServer({ policyServer }: Campaign): Promise<Check> {
+  if (policyServer.kind === 'embedded') return passed(SERVER, 'embedded, started with the campaign');
+  const { url, model, contextTokens } = policyServer;
+  const apiKey = process.env['POLICY_SERVER_API_KEY'];
+  const server = openPolicyServer({ url, concurrency: 1, ...(apiKey && { apiKey }) });
+  const wrong = (detail: string, fix: string) => failed(SERVER, `${url}: ${detail}`, fix);
+  try {
+    await server.health();
+    const served = await server.models();
+    if (model !== undefined && served.base !== model)
+      return wrong(`it serves ${served.base}, not ${model}`, 'serve the base model, or correct policyServer.model');
+    if (served.contextTokens && served.contextTokens !== contextTokens)
+      return wrong(
+        `its context is ${served.contextTokens} tokens, not ${contextTokens}`,
+        `start it with --max-model-len ${contextTokens}, or correct policyServer.contextTokens`,
+      );
+    return passed(SERVER, `${url} serves ${served.base}`);
+  } catch (error) {
+    const away = isFailure(error, 'PolicyServerUnavailable', 'PolicyServerTimeout');
+    return failed(
+      SERVER,
+      messageOf(error),
+      away ? 'start it, or correct policyServer.url in the campaign file' : undefined,
+    );
+  } finally {
+    server.close();
+  }
+}
+
+/** Of so many adapters all sums are tried, whatever the analyst finds; of more, some. */
+const LIKELY_SUMMED = ALL_SUMS_OF;
+
+/** A vLLM that answers takes adapters as they will be trained, and their sum; it is asked the campaign's own way, from its home. */
+export async function checkAdapters(o: { campaign: Campaign; home: Home; python: string }): Promise<Check | undefined> {
+  const { campaign, home, python } = o;
+  const { policyServer, baseModel, training } = campaign;
+  if (policyServer.kind !== 'vllm') return undefined;
+  const name = 'adapters';
+  const { r, targetModules } = training.lora;
+  const store = openFolderStore(join(home.root, 'artifacts'));
+  const apiKey = process.env['POLICY_SERVER_API_KEY'];
+  let close = (): void => undefined;
+  let taken = false;
+  try {
+    // That it serves the base is held against the weights once a campaign has begun.
+    const baseId = await baseModelId({ python, model: baseModel.path, home: home.root });
+    const merge = () => Promise.reject(new Error('nothing is merged here'));
+    const connection = { url: policyServer.url, concurrency: 32, ...(apiKey && { apiKey }) };
+    const client = createPolicyClient({ ...connection, store, merge, baseId });
+    close = client.close;
+    const trial = { store, client, python, base: servedBase(baseId, campaign), model: baseModel.path, targetModules };
+    await tryAdapter({ ...trial, rank: r });
+    taken = true;
+    await tryAdapter({ ...trial, rank: LIKELY_SUMMED * r });
+    return passed(name, `of rank ${r}, and sums of ${LIKELY_SUMMED} of them, are taken`);
+  } catch (error) {
+    if (!taken) return failed(name, messageOf(error));
+    return warned(name, `of rank ${r} are taken, sums of ${LIKELY_SUMMED} of them are not: ${messageOf(error)}`);
+  } finally {
+    close();
   }
 }

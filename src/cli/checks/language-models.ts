@@ -1,15 +1,24 @@
 /**
- * The language models that analyst, synthesizer and arms ask. Invariant: each is asked once in the way in which it will be asked, with its own key,
- * so that what an endpoint does not take is found here; nothing of it is kept.
+ * The language models that a campaign asks: those of analyst, synthesizer and arms, and those that play the target's other parties. Invariant: each is
+ * asked once in the way in which it will be asked, with its own key; nothing of it is kept.
  */
 import { armName, type Campaign } from '../../domain/campaign';
-import { kindOf, type Kind, type KindSpec } from '../../domain/kinds';
-import { languageModelFields, languageModelSchema, type LanguageModelSpec } from '../../domain/endpoints';
+import {
+  type ChatModel,
+  languageModelFields,
+  languageModelSchema,
+  type LanguageModelSpec,
+} from '../../domain/endpoints';
+import { type Kind, kindOf, type KindSpec } from '../../domain/kinds';
+import { environments } from '../../environments';
+import { describeSpec } from '../../environments/open';
 import { keyOf } from '../../language-model/endpoint';
 import { openLanguageModel } from '../../language-model/model';
-import { registry as allKinds, type Registry } from '../../registry';
+import type { Role } from '../../partners/errors';
+import { openPartners } from '../../partners/open';
+import { type Registry, registry as allKinds } from '../../registry';
 import { messageOf } from '../errors';
-import { failed, passed, type Check } from './check';
+import { type Check, failed, passed } from './check';
 
 const fields = ['analyst', 'synthesizer'] as const;
 export type ModelField = (typeof fields)[number];
@@ -104,4 +113,26 @@ async function ask(field: string, model: LanguageModelSpec): Promise<void> {
       signal: new AbortController().signal,
     },
   );
+}
+
+export async function checkPartners({ target }: Pick<Campaign, 'target'>, kinds = environments): Promise<Check[]> {
+  const { user, judge } = describeSpec(target, kinds);
+  const missing = !user && kindOf(kinds, target).needsUser;
+  return [
+    ...(missing ? [failed('simulated user', 'target.user is missing', 'name its url and model there')] : []),
+    ...(user ? [await check('simulated user', user, 'user')] : []),
+    ...(judge ? [await check('judge', judge, 'judge')] : []),
+  ];
+}
+
+async function check(name: string, model: ChatModel, role: Role): Promise<Check> {
+  const question = [{ role: 'user', content: 'Say OK.' } as const];
+  try {
+    const partners = openPartners({ [role]: model });
+    await partners.user?.speak({ messages: question, tools: [], seed: 0 });
+    await partners.judge?.answer(question);
+    return passed(name, `${model.model} at ${model.url} answers`);
+  } catch (error) {
+    return failed(name, messageOf(error), `start it, or correct target.${role} in the campaign file`);
+  }
 }

@@ -9,8 +9,8 @@ import { kindOf } from '../../domain/kinds';
 import { costOf, tokensOf } from '../../language-model/costs';
 import { languageModelsOf } from '../checks/language-models';
 import { registry, type Registry } from '../../registry';
-import type { Range } from './counts';
-import type { TrajectoryTokens } from './trajectories';
+import type { Range } from './estimate';
+import type { TrajectoryTokens } from './rates';
 
 export interface PlannedQuestions {
   field: string;

@@ -1,13 +1,19 @@
 /**
- * What a rollout costs. Invariant: every rate says where it is from: measured in an earlier campaign, read from a file, or assumed and
+ * What a rollout costs, and how long one is as a language model is shown it. Invariant: every rate says where it is from: measured in an earlier campaign, read from a file, or assumed and
  * on which grounds.
  */
+import { join } from 'node:path';
 import { z } from 'zod';
+import { openFolderStore } from '../../artifacts/folder-store';
 import type { Campaign } from '../../domain/campaign';
+import { jsonText } from '../../domain/messages';
 import { publishedRun } from '../../domain/presets';
-import type { Purpose } from '../../domain/rollout';
 import type { Report } from '../../domain/report';
-import type { PlannedRollouts, Range } from './counts';
+import { type Purpose, rolloutSchema } from '../../domain/rollout';
+import { compactOne } from '../../domain/transcript';
+import { tokensOf } from '../../language-model/costs';
+import type { Home } from '../project';
+import type { PlannedRollouts, Range } from './estimate';
 
 export type Kind = PlannedRollouts['kind'];
 export const kinds = ['rollout', 'training'] as const;
@@ -145,4 +151,40 @@ function assumptions({ policyServer, workers, rollouts }: Campaign, gigabytes: n
       ...tokens,
     },
   };
+}
+
+export interface TrajectoryTokens extends Range {
+  basis: 'measured' | 'assumed';
+  source: string;
+}
+
+const ASSUMED: TrajectoryTokens = {
+  low: 4 * 40,
+  high: 20 * 200,
+  basis: 'assumed',
+  source: 'no measurement: 4 to 20 turns of 40 to 200 tokens once they are compacted',
+};
+
+/** By the newest report of like campaigns that has base rollouts in the home's store. */
+export async function trajectoryTokens(reports: readonly Report[], home: Home): Promise<TrajectoryTokens> {
+  const store = openFolderStore(join(home.root, 'artifacts'));
+  const line = jsonText.pipe(rolloutSchema);
+  for (const { campaign, rollouts } of reports) {
+    const [ref] = rollouts?.byPurpose.find(({ purpose }) => purpose === 'base_rollouts')?.scored.from ?? [];
+    // What is damaged or gone is measured in the next one.
+    const text = ref && (await store.read(ref).catch(() => undefined))?.toString('utf8');
+    const lengths = (text ?? '').split('\n').flatMap((one) => {
+      const rollout = one === '' ? undefined : line.safeParse(one).data;
+      return rollout?.status === 'scored' ? [tokensOf(compactOne({ rollout, id: 'r100' }).length)] : [];
+    });
+    if (lengths.length === 0) continue;
+    const mean = lengths.reduce((sum, length) => sum + length, 0) / lengths.length;
+    return {
+      low: mean,
+      high: mean,
+      basis: 'measured',
+      source: `campaign ${campaign.name}, ${lengths.length} base rollouts`,
+    };
+  }
+  return ASSUMED;
 }

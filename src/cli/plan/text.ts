@@ -1,18 +1,67 @@
-/** The plan as text: what is made and spent, stage by stage, and on what each rate rests. */
+/**
+ * The plan as text: what is made and spent, stage by stage, and on what each rate rests.
+ */
 import { armName, type Campaign } from '../../domain/campaign';
 import { publishedRun } from '../../domain/presets';
 import { purposeNames } from '../../domain/rollout';
 import { duration, MISSING, shortPercent, wholeNumber } from '../../report/format';
 import type { Check } from '../checks/check';
-import { toldBy } from '../checks/parts';
-import { compositesOf } from './counts';
-import type { DiskPlan } from './disk';
-import type { CampaignPlan, StageCost } from './estimate';
-import { kinds, quantities, type Quantity, type Rate } from './rates';
-import { languageModelLines } from './language-model-text';
+import { toldBy } from '../checks/target';
+import { type CampaignPlan, compositesOf, type DiskPlan, type Range, type StageCost } from './estimate';
 import type { LanguageModelPlan } from './language-models';
-import { aligned, between, rounded, short } from './layout';
+import { kinds, quantities, type Quantity, type Rate } from './rates';
 import type { TargetTasks } from './target';
+
+export const between = (range: Range, text: (value: number) => string): string => {
+  const [low, high] = [text(range.low), text(range.high)];
+  return low === high ? low : `${low} - ${high}`;
+};
+export const short = (value: number): string => {
+  for (const [size, unit] of [
+    [1e9, 'G'],
+    [1e6, 'M'],
+    [1e3, 'k'],
+  ] as const)
+    if (value >= size) return `${(value / size).toPrecision(3)} ${unit}`;
+  return wholeNumber(value);
+};
+export const rounded = (value: number): string => String(Number(value.toPrecision(2)));
+
+export const aligned = (rows: string[][]): string[] => {
+  const widths = rows[0]?.map((_, i) => Math.max(...rows.map((cells) => cells[i]?.length ?? 0))) ?? [];
+  return rows.map((cells) =>
+    cells
+      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  );
+};
+
+export function languageModelLines({ questions, total, trajectory, budget }: LanguageModelPlan): string[] {
+  if (questions.length === 0) return [];
+  const money = (dollars: (typeof total)['dollars']) => (dollars ? between(dollars, rounded) : 'no price');
+  const prompts = { low: 0, high: 0 };
+  const replies = { low: 0, high: 0 };
+  const rows = questions.map(({ field, step, requests, promptTokens, completionTokens, dollars }) => {
+    for (const end of ['low', 'high'] as const) {
+      prompts[end] += promptTokens[end];
+      replies[end] += completionTokens[end];
+    }
+    const counts = [between(requests, wholeNumber), between(promptTokens, short), between(completionTokens, short)];
+    return [`${field}: ${step}`, ...counts, money(dollars)];
+  });
+  const all = [between(total.requests, wholeNumber), between(prompts, short), between(replies, short)];
+  return [
+    '',
+    ...aligned([
+      ['language models', 'requests', 'prompt tokens', 'reply tokens', 'dollars'],
+      ...rows,
+      ['all', ...all, money(total.dollars)],
+    ]),
+    `a base rollout shown to them: ${between(trajectory, rounded)} tokens; ${trajectory.basis}${trajectory.basis === 'measured' ? ' in' : ','} ${trajectory.source}`,
+    ...(budget === undefined ? [] : [budget]),
+  ];
+}
 
 const row = (name: string, cost: StageCost, withGpus: boolean): string[] => {
   const cells = [

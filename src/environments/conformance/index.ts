@@ -1,19 +1,13 @@
 /**
- * Does an environment keep its contract (docs/environments.md), and can a policy be trained in it? Invariant: every check runs against the
- * environment itself, and a finding says what is wrong and how to mend it. No findings: the engine can use it.
+ * Does an environment keep its contract (docs/environments.md), and can a policy be trained in it? Invariant: every check runs
+ * against the environment itself, and a finding says what is wrong and how to mend it. No findings: the engine can use it.
  */
-import { splitSchema, type Environment } from '../../domain/environment';
-import { checkBadCalls, checkSeveralCalls, checkValidCalls } from './calls';
-import { BUDGET_MS, SAMPLES, type Checked, type Sample } from './checked';
-import { checkDescription } from './description';
-import { CannotGoOn, collectFindings, type Finding } from './finding';
-import { checkIndependence } from './independence';
-import { checkObservations } from './observations';
-import { checkReferences } from './reference';
-import { checkClaims } from './reward';
-import { checkSecondProcess } from './second-process';
-import { checkStarts, checkUntouched } from './start';
-import { checkTasks, sampled, type Lists } from './tasks';
+import { type Environment, splitSchema } from '../../domain/environment';
+import { checkBadCalls, checkObservations, checkSeveralCalls, checkValidCalls } from './calls';
+import { checkIndependence, checkSecondProcess } from './independence';
+import { BUDGET_MS, CannotGoOn, type Checked, collectFindings, type Finding, type Sample, SAMPLES } from './probe';
+import { checkClaims, checkReferences } from './rewards';
+import { checkDescription, checkStarts, checkTasks, checkUntouched, type Lists, sampled } from './shapes';
 
 export type { Finding };
 
@@ -75,3 +69,35 @@ const checks: (readonly [name: string, check: (checked: Checked) => Promise<void
   ['reference actions', checkReferences],
   ['rewards for words', checkClaims],
 ];
+
+export type Slowest = Partial<Record<'describe' | 'tasks' | 'reset' | 'step' | 'evaluate', number>>;
+
+/** The environment, and the seconds of its slowest requests so far. */
+export function timed(environment: Environment): { environment: Environment; slowest: Slowest } {
+  const slowest: Slowest = {};
+  async function within<Result>(method: keyof Slowest, work: () => Promise<Result>): Promise<Result> {
+    const started = performance.now();
+    try {
+      return await work();
+    } finally {
+      slowest[method] = Math.max(slowest[method] ?? 0, (performance.now() - started) / 1000);
+    }
+  }
+  return {
+    slowest,
+    environment: {
+      describe: () => within('describe', () => environment.describe()),
+      tasks: (split) => within('tasks', () => environment.tasks(split)),
+      close: () => environment.close(),
+      async reset(task, signal) {
+        const episode = await within('reset', () => environment.reset(task, signal));
+        return {
+          start: episode.start,
+          step: (message) => within('step', () => episode.step(message)),
+          evaluate: (reason) => within('evaluate', () => episode.evaluate(reason)),
+          close: () => episode.close(),
+        };
+      },
+    },
+  };
+}

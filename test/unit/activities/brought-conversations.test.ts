@@ -9,7 +9,7 @@ import type { EnvironmentPool } from '../../../src/activities/environments';
 import { dealGpus } from '../../../src/activities/gpu-groups';
 import type { FineTuneInput } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
-import { checkTarget } from '../../../src/cli/checks/campaign';
+import { checkTarget } from '../../../src/cli/checks/target';
 import { homeAt } from '../../../src/cli/project';
 import { campaignSchema } from '../../../src/domain/campaign';
 import type { TrainingResult, TrainingSummary } from '../../../src/domain/results';

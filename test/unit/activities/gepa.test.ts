@@ -10,7 +10,7 @@ import type { SearchPromptInput } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import { checkKeys, checkLanguageModels } from '../../../src/cli/checks/language-models';
-import { plannedRollouts } from '../../../src/cli/plan/counts';
+import { plannedRollouts } from '../../../src/cli/plan/estimate';
 import { plannedQuestions } from '../../../src/cli/plan/language-models';
 import { languageModelSchema } from '../../../src/domain/endpoints';
 import { registry } from '../../../src/registry';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { configDigest, loadCampaign, termsDigest, type CampaignOverrides } from '../../../src/cli/campaign-file';
-import { removed } from '../../../src/cli/campaign-removed';
+import { removed } from '../../../src/cli/campaign-issues';
 import { campaignFileSchema, campaignJsonSchema } from '../../../src/cli/campaign-schema';
 import { UserError } from '../../../src/cli/errors';
 import { chatModelSchema } from '../../../src/domain/endpoints';

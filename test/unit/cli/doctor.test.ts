@@ -6,15 +6,16 @@ import { join, resolve } from 'node:path';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
-import { checkBridge } from '../../../src/cli/checks/bridge';
-import { checkModel, checkTemplate } from '../../../src/cli/checks/base-model';
-import { checkTarget } from '../../../src/cli/checks/campaign';
+import { checkBridge, checkTarget } from '../../../src/cli/checks/target';
+import {
+  checkAdapters,
+  checkModel,
+  checkPolicyServer,
+  checkTemplate,
+  checkTokens,
+} from '../../../src/cli/checks/base-model';
 import { passed, requireAll, warningsOf } from '../../../src/cli/checks/check';
-import { checkBuild, checkHome, checkMemory, checkNode } from '../../../src/cli/checks/machine';
-import { checkGpus } from '../../../src/cli/checks/gpus';
-import { checkAdapters, checkPolicyServer } from '../../../src/cli/checks/policy-server';
-import { checkPython } from '../../../src/cli/checks/python';
-import { checkTokens } from '../../../src/cli/checks/tokens';
+import { checkBuild, checkGpus, checkHome, checkMemory, checkNode, checkPython } from '../../../src/cli/checks/machine';
 import { doctorLines } from '../../../src/cli/doctor';
 import { freePort } from '../../../src/cli/ports';
 import { homeAt, pythonPath } from '../../../src/cli/project';

@@ -1,6 +1,6 @@
 import { freePort } from '../../../src/cli/ports';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
-import { checkPartners } from '../../../src/cli/checks/partners';
+import { checkPartners } from '../../../src/cli/checks/language-models';
 import { registry } from '../../../src/registry';
 import { recorded, refuse, say, startChatServer, type ChatServer } from '../../support/chat-server';
 
