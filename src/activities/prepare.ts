@@ -40,7 +40,13 @@ export function createPrepare({
       progress(1, 2);
       const test = await environment.tasks('test');
       progress(2, 2);
-      const plan = splitTasks({ campaign, until, train: train.map((t) => t.id), test: test.map((t) => t.id) });
+      const plan = splitTasks({
+        campaign,
+        armKinds: kinds.arms,
+        until,
+        train: train.map((t) => t.id),
+        test: test.map((t) => t.id),
+      });
       const key = `plan/${digest({ name, version, seed: campaign.seed, plan })}`;
       const ref = await keptJson(store, { key, producer: 'prepare', inputs: [] }, () => plan);
       const sizes = Object.fromEntries(Object.entries(plan).map(([part, ids]) => [part, ids.length]));

@@ -15,12 +15,13 @@ export type Plan = z.infer<typeof planSchema>;
  */
 export function splitTasks(o: {
   campaign: Campaign;
+  armKinds: readonly { kind: string; trainsOnTarget?: true }[];
   /** The stage that it stops after: what only later ones need is not asked for. */
   until?: Stage | undefined;
   train: string[];
   test: string[];
 }): Plan {
-  const { campaign, until, train, test } = o;
+  const { campaign, armKinds, until, train, test } = o;
   const { validation, rollouts, router, evaluation, seed } = campaign;
   const shuffled = shuffle(train, `${seed}/train`);
   const heldOut = shuffled.slice(0, Math.min(validation.targetTasks, Math.floor(train.length / 2)));
@@ -35,20 +36,20 @@ export function splitTasks(o: {
     const problem = `evaluation.skip is ${evaluation.skip}, but the target has ${test.length} test tasks`;
     throw new OutsideFailure('BadInput', `${problem}; lower it to ${test.length - 1} or less`);
   }
-  if (until !== 'rollouts') checkGroups(campaign, discovery.length);
+  const { groupsPerStep } = campaign.training;
+  const trainsOnTarget = campaign.arms.some((arm) =>
+    armKinds.some((one) => one.kind === arm.kind && one.trainsOnTarget),
+  );
+  if (groupsPerStep > discovery.length && trainsOnTarget && until !== 'rollouts') {
+    const problem = `training.groupsPerStep is ${groupsPerStep}, but the target has ${discovery.length} discovery tasks`;
+    throw new OutsideFailure('BadInput', `${problem}; lower it to ${discovery.length}`);
+  }
   return {
     discovery,
     heldOut,
     router: shuffle([...heldOut, ...discovery], `${seed}/router`).slice(0, router.tasks),
     evaluation: shuffle(test.slice(evaluation.skip), `${seed}/test`).slice(0, evaluation.tasks),
   };
-}
-
-/** The arm that trains on the discovery tasks takes `groupsPerStep` different ones in each step. */
-function checkGroups({ arms, training: { groupsPerStep } }: Campaign, tasks: number): void {
-  if (groupsPerStep <= tasks || !arms.some(({ kind }) => kind === 'grpo_target')) return;
-  const problem = `training.groupsPerStep is ${groupsPerStep}, but the target has ${tasks} discovery tasks`;
-  throw new OutsideFailure('BadInput', `${problem}; lower it to ${tasks}`);
 }
 
 /** A permutation that depends on the ids and the seed alone. */

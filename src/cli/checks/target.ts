@@ -25,7 +25,7 @@ export async function checkTarget(
   home: Home = homeAt('.campaigns'),
   { registry = allKinds, until }: { registry?: Registry; until?: Stage | undefined } = {},
 ): Promise<Check[]> {
-  const { target, description } = await describe({ campaign, home, until, kinds: registry.environments });
+  const { target, description } = await describe({ campaign, home, until, registry });
   const template = description && checkTemplate(campaign, description);
   const notes = (description?.notes ?? []).map((note) => warned('target environment', note));
   return [
@@ -41,9 +41,10 @@ async function describe(o: {
   home: Home;
   /** The stage that it stops after. */
   until: Stage | undefined;
-  kinds: Registry['environments'];
+  registry: Registry;
 }): Promise<{ target: Check; description?: EnvironmentDescription }> {
-  const { campaign, home, until, kinds } = o;
+  const { campaign, home, until, registry } = o;
+  const kinds = registry.environments;
   const { target } = campaign;
   let opened: Environment | undefined;
   try {
@@ -52,7 +53,7 @@ async function describe(o: {
     opened = await openEnvironment(target, { store, partners: {}, kinds });
     const description = await opened.describe();
     const { name, version } = description;
-    const wrong = await wrongCounts(campaign, opened, until);
+    const wrong = await wrongCounts(campaign, opened, { registry, until });
     if (wrong !== undefined)
       return {
         target: failed('target environment', wrong, 'correct the campaign file, or give the target more tasks'),
@@ -69,10 +70,20 @@ async function describe(o: {
 }
 
 /** What the campaign asks for and the target's tasks don't give. */
-async function wrongCounts(campaign: Campaign, opened: Environment, until?: Stage): Promise<string | undefined> {
+async function wrongCounts(
+  campaign: Campaign,
+  opened: Environment,
+  { registry, until }: { registry: Registry; until: Stage | undefined },
+): Promise<string | undefined> {
   const [train, test] = await Promise.all([opened.tasks('train'), opened.tasks('test')]);
   try {
-    splitTasks({ campaign, until, train: train.map(({ id }) => id), test: test.map(({ id }) => id) });
+    splitTasks({
+      campaign,
+      armKinds: registry.arms,
+      until,
+      train: train.map(({ id }) => id),
+      test: test.map(({ id }) => id),
+    });
     return undefined;
   } catch (error) {
     if (isFailure(error, 'BadInput')) return error.message;

@@ -70,7 +70,7 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
 
 function planOf(campaign: Campaign, ids: { train: string[]; test: string[] }): Plan {
   try {
-    return splitTasks({ campaign, ...ids });
+    return splitTasks({ campaign, armKinds: lazy.registry().arms, ...ids });
   } catch (error) {
     if (isFailure(error, 'BadInput')) throw new UserError(error.message);
     throw error;

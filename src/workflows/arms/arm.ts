@@ -23,6 +23,8 @@ export type Arm = (context: ArmContext) => Promise<ArmOutcome>;
 export interface ArmKind extends Kind<Arm> {
   /** Whether the router may give conversations to it. */
   readonly routable: boolean;
+  /** A step takes `training.groupsPerStep` different tasks of the target's discovery tasks: so many there must be. */
+  readonly trainsOnTarget?: true;
   /** Beside the capabilities, or after them where it builds on what they made. */
   readonly starts: 'beside' | 'after';
   /** What `campaign plan` counts of one. */

@@ -25,6 +25,7 @@ export const grpoTarget: ArmKind = {
         }),
   }),
   routable: false,
+  trainsOnTarget: true,
   starts: 'beside',
   planned: plannedWhole,
 };

@@ -6,13 +6,14 @@ const ids = (prefix: string, n: number) => Array.from({ length: n }, (_, i) => `
 const split = (o: { train: number; groupsPerStep: number; arms?: object[]; skip?: number; until?: Stage }) =>
   splitTasks({
     until: o.until,
+    armKinds: [{ kind: 'on_target', trainsOnTarget: true }, { kind: 'other' }],
     campaign: campaignSchema.parse({
       name: 'split',
       target: { kind: 'builtin', name: 'shop' },
       baseModel: { path: 'models/base' },
       validation: { targetTasks: 10 },
       training: { groupsPerStep: o.groupsPerStep },
-      arms: o.arms ?? [{ kind: 'grpo_target' }],
+      arms: o.arms ?? [{ kind: 'on_target' }],
       evaluation: { skip: o.skip },
     }),
     train: ids('train', o.train),
