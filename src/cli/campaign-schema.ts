@@ -4,11 +4,9 @@
  */
 import { z } from 'zod';
 import { armNameSchema, campaignFields, campaignSchema, outcomeMatrixFields } from '../domain/campaign';
-import { specSchemaOf, type Kind } from '../domain/kinds';
+import { specSchemaOf, type KindFields } from '../domain/kinds';
 import { presetNames } from '../domain/presets';
 import { registry as allKinds, type Registry } from '../registry';
-
-type AnyKind = Pick<Kind<unknown>, 'kind' | 'options'>;
 
 type Fields = z.input<typeof campaignSchema>;
 
@@ -26,9 +24,9 @@ export function campaignFileSchema(registry: Registry) {
 }
 
 /** A part that the file may leave out, or give without `kind`. */
-function partSchema(kinds: readonly AnyKind[], defaultKind: string, common: z.ZodRawShape = {}) {
+function partSchema(kinds: readonly KindFields[], defaultKind: string, common: z.ZodRawShape = {}) {
   const [first, ...others] = specSchemaOf(kinds, common).options.map((option) =>
-    option.shape.kind.value === defaultKind
+    option instanceof z.ZodObject && option.shape.kind.value === defaultKind
       ? option.extend({ kind: z.literal(defaultKind).optional().default(defaultKind) })
       : option,
   );
@@ -65,7 +63,7 @@ export function campaignJsonSchema(registry: Registry = allKinds): JsonSchemaNod
   };
 }
 
-/** The nodes of a schema at a path of a file; where there are alternatives, the one of the file's `kind`, else all. */
+/** The nodes of a schema at a path of a file; where there are alternatives, the one whose constants (`kind`) the file has, else all. */
 export function nodesAt(schema: JsonSchemaNode, path: readonly PropertyKey[], file: unknown): JsonSchemaNode[] {
   let [nodes, value] = [alternatives(schema, file), file];
   for (const key of path) {
@@ -79,8 +77,13 @@ export function nodesAt(schema: JsonSchemaNode, path: readonly PropertyKey[], fi
 }
 
 function alternatives(node: JsonSchemaNode, value: unknown): JsonSchemaNode[] {
-  const all = node.oneOf ?? node.anyOf ?? [node];
-  const kind = (value as { kind?: unknown } | null | undefined)?.kind;
-  const chosen = all.filter(({ properties }) => properties?.['kind']?.const === kind && kind !== undefined);
+  const nested = node.oneOf ?? node.anyOf;
+  if (!nested) return [node];
+  const all = nested.flatMap((one) => alternatives(one, value));
+  const given = (value ?? {}) as Record<string, unknown>;
+  const chosen = all.filter(({ properties = {} }) => {
+    const constants = Object.entries(properties).filter((entry) => entry[1].const !== undefined);
+    return constants.length > 0 && constants.every(([name, schema]) => schema.const === given[name]);
+  });
   return chosen.length > 0 ? chosen : all;
 }

@@ -21,6 +21,8 @@ export interface Kind<Made, Context = unknown> {
   readonly version: string;
   /** Fields beside `kind` in the campaign file. */
   readonly options: z.ZodRawShape;
+  /** Further fields that depend on one of the options: a shape for each of its values, which holds the value as a literal. */
+  readonly variants?: { readonly by: string; readonly shapes: readonly z.ZodRawShape[] };
   /** Options that are paths: relative to the campaign file there, absolute in the campaign. */
   readonly paths: readonly string[];
   open(spec: KindSpec, context: Context): Made;
@@ -56,11 +58,16 @@ export function kindOf<K extends { kind: string }>(kinds: readonly K[], { kind }
   throw new OutsideFailure('BadInput', `kind "${kind}" is not known to this worker, which has ${known}; update it`);
 }
 
+export type KindFields = Pick<Kind<unknown>, 'kind' | 'options' | 'variants'>;
+
 /** Schema of a campaign file's field that picks one of `kinds`; `common` are fields that all of them have. */
-export function specSchemaOf(kinds: readonly Pick<Kind<unknown>, 'kind' | 'options'>[], common: z.ZodRawShape = {}) {
-  const [first, ...others] = kinds.map(({ kind, options }) =>
-    z.strictObject({ kind: z.literal(kind), ...common, ...options }),
-  );
+export function specSchemaOf(kinds: readonly KindFields[], common: z.ZodRawShape = {}) {
+  const [first, ...others] = kinds.map(({ kind, options, variants }) => {
+    const withFields = (more: z.ZodRawShape) =>
+      z.strictObject({ kind: z.literal(kind), ...common, ...options, ...more });
+    const [one, ...rest] = variants?.shapes.map(withFields) ?? [];
+    return variants && one ? z.discriminatedUnion(variants.by, [one, ...rest]) : withFields({});
+  });
   if (!first) throw new Error('there must be at least one kind');
   return z.discriminatedUnion('kind', [first, ...others]);
 }

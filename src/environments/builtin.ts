@@ -1,39 +1,25 @@
-/** Environments that are part of the project and run in process. Invariant: a parameter that one of them has not is refused, not passed over. */
+/** Environments that are part of the project and run in process: each has parameters of its own. */
 import { z } from 'zod';
-import type { Environment } from '../domain/environment';
-import { OutsideFailure } from '../domain/failures';
-import { defineKind } from '../domain/kinds';
-import { createInstructions } from './instructions';
 import type { EnvironmentKind } from './kinds';
+import { createInstructions, instructionsParameters } from './instructions';
 import { createShop } from './shop';
-import { completeParameters, shopParameters, type ShopParameters } from './shop/parameters';
+import { shopParameters } from './shop/parameters';
 
-const makers = {
-  shop: createShop,
-  instructions: ({ requests, several, ...counts }) => {
-    requireDefaults('instructions', { requests, several });
-    return createInstructions(counts);
-  },
-} satisfies Record<string, (parameters: ShopParameters) => Environment>;
+const shop = z.object({ name: z.literal('shop'), ...shopParameters });
+const instructions = z.object({ name: z.literal('instructions'), ...instructionsParameters });
+const schema = z.discriminatedUnion('name', [shop, instructions]);
 
-function requireDefaults(name: string, given: Partial<ShopParameters>): void {
-  const defaults = completeParameters();
-  for (const [field, value] of Object.entries(given))
-    if (value !== defaults[field as keyof ShopParameters])
-      throw new OutsideFailure(
-        'BadInput',
-        `target.${field} is ${value}, and ${name} has no such parameter; leave it out`,
-      );
-}
-
-export const builtinNames = Object.keys(makers) as (keyof typeof makers)[];
+export const builtinNames: readonly string[] = schema.options.map(({ shape }) => shape.name.value);
 
 export const builtin: EnvironmentKind = {
-  ...defineKind({
-    kind: 'builtin',
-    version: '1',
-    options: { name: z.enum(builtinNames), ...shopParameters },
-    open: ({ name, ...parameters }) => makers[name](parameters),
-  }),
+  kind: 'builtin',
+  version: '1',
+  options: {},
+  variants: { by: 'name', shapes: [shop.shape, instructions.shape] },
+  paths: [],
+  open(spec) {
+    const { name, ...parameters } = schema.parse(spec);
+    return name === 'shop' ? createShop(parameters) : createInstructions(parameters);
+  },
   label: ({ name }) => String(name),
 };

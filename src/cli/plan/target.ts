@@ -5,6 +5,7 @@ import type { Campaign } from '../../domain/campaign';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { isFailure } from '../../domain/failures';
 import type { Prepared } from '../../domain/results';
+import { registry } from '../../registry';
 import { messageOf, UserError } from '../errors';
 import { openFolderStore } from '../../artifacts/folder-store';
 import { describeSpec, openEnvironment } from '../../environments/open';
@@ -70,7 +71,7 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
 
 function planOf(campaign: Campaign, ids: { train: string[]; test: string[] }): Plan {
   try {
-    return splitTasks({ campaign, armKinds: lazy.registry().arms, ...ids });
+    return splitTasks({ campaign, armKinds: registry.arms, ...ids });
   } catch (error) {
     if (isFailure(error, 'BadInput')) throw new UserError(error.message);
     throw error;

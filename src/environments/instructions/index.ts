@@ -1,1 +1,1 @@
-export { createInstructions } from './instructions';
+export { createInstructions, instructionsParameters } from './instructions';

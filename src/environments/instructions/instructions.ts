@@ -2,21 +2,24 @@
  * The target environment `instructions`: short texts with instructions that a program can verify. Invariant: an episode is a pure function of
  * the task and of the agent's messages; there are no tools, the seed is not used, and episodes share nothing.
  */
+import { z } from 'zod';
 import type { Environment, Episode, Message, Split, StepResult, StopReason } from '../../domain/environment';
 import type { AssistantMessage } from '../../domain/messages';
 import { evaluate } from './reward';
+import { taskCounts } from '../shop/parameters';
 import { drawTasks, groupOf, type InstructionTask } from './tasks';
 
 /** Changes with anything that changes tasks or rewards. */
 const VERSION = '1';
-const USUAL = { trainTasks: 400, testTasks: 200 };
+/** What a campaign file may set. Larger counts add tasks after those that are there. */
+export const instructionsParameters = taskCounts;
+const USUAL = z.object(instructionsParameters).parse({});
 const POLICY = "Follow the user's instructions exactly.";
 /** Calls of tools that are not there are steps too. */
 const MAX_STEPS = 4;
 const NO_TOOLS = 'error : there are no tools ; answer with text';
 
-/** Larger counts add tasks after those that are there. */
-export type Counts = typeof USUAL;
+type Counts = typeof USUAL;
 
 /** With what differs: an environment that was made for fewer test tasks may hold the text of one of the others. */
 function versionOf(counts: Counts): string {

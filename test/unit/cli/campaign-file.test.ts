@@ -332,6 +332,16 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
       'mine.yaml:4 target.name is "shpo"; it must be one of shop, instructions; did you mean \'shop\'?',
     ],
     [
+      'a parameter of another built-in environment',
+      base.replace('name: shop', 'name: instructions\n  requests: 2'),
+      "mine.yaml:5 unknown field 'target.requests'; allowed here: kind, name, trainTasks, testTasks",
+    ],
+    [
+      'a built-in environment that there is not',
+      base.replace('name: shop', 'name: shpo'),
+      'mine.yaml:4 target.name is "shpo"; it must be one of shop, instructions; did you mean \'shop\'?',
+    ],
+    [
       'more requests than the shop has',
       base.replace('name: shop', 'name: shop\n  requests: 4'),
       'mine.yaml:5 target.requests is 4; it must be at most 3',

@@ -86,13 +86,6 @@ describe('tasks', () => {
     const more = createInstructions({ testTasks: 300 });
     expect((await more.describe()).version).toBe('1 (testTasks 300)');
   });
-
-  test('has none of the parameters of others', async () => {
-    const spec = { kind: 'builtin', name: 'instructions', requests: 3 };
-    await expect(openEnvironment(spec, { store: undefined as never })).rejects.toThrow(
-      'target.requests is 3, and instructions has no such parameter; leave it out',
-    );
-  });
 });
 
 describe('the scripted writer', () => {

@@ -77,7 +77,8 @@ describe('arguments of `campaign env check`', () => {
   test('name an environment', () => {
     const shop = { requests: 2, several: 0.5, trainTasks: 400, testTasks: 200 };
     expect(of('shop')).toEqual({ kind: 'builtin', name: 'shop', ...shop });
-    expect(of('instructions')).toEqual({ kind: 'builtin', name: 'instructions', ...shop });
+    const counts = { trainTasks: 400, testTasks: 200 };
+    expect(of('instructions')).toEqual({ kind: 'builtin', name: 'instructions', ...counts });
     expect(of('tau2', 'retail', 'airline')).toEqual({ kind: 'tau2', domains: ['retail', 'airline'], ...limits });
     expect(of('toolsandbox', 'checkout')).toEqual({
       kind: 'toolsandbox',
