@@ -72,7 +72,7 @@ function engine({ server, from, count, name }: { server: EmbeddedServer; from: n
 async function requestsOf({ records }: RolloutBatch): Promise<string[][]> {
   const { tools } = await createShop().describe();
   const episodes: string[][] = [];
-  for (const rollout of records) {
+  for (const rollout of await records()) {
     if (rollout.status !== 'scored') throw new Error(`broken rollout: ${rollout.error.message}`);
     const { messages, key } = rollout;
     const turns = messages.flatMap(({ role }, n) => (role === 'assistant' ? [n] : []));

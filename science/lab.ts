@@ -10,11 +10,11 @@ import { createRollOut } from '../src/activities/roll-out';
 import { openFolderStore } from '../src/artifacts/folder-store';
 import type { ArtifactStore } from '../src/artifacts/store';
 import type { ArtifactRef } from '../src/domain/artifacts';
-import { isSuccess, type Policy } from '../src/domain/rollout';
+import { SUCCESS, type Policy } from '../src/domain/rollout';
 import { createPolicyClient } from '../src/policy/client';
 import { createMerger } from '../src/policy/merge';
 import { registry } from '../src/registry';
-import { readRollouts } from '../src/rollout/read';
+import { readOutcomes } from '../src/rollout/read';
 import { fittedRouterSchema, type FittedRouter } from '../src/routing/router';
 import { python, startEmbeddedServer } from '../test/support/embedded-server';
 import type { Base } from './bases';
@@ -82,8 +82,8 @@ export async function openLab(o: { home: string; base: Base; signal: AbortSignal
         maxBrokenShare: rollouts.maxBrokenShare,
       });
       const outcomes = new Map<string, number | null>();
-      for await (const rollout of readRollouts({ store, ref }))
-        outcomes.set(rollout.task, rollout.status === 'scored' ? Number(isSuccess(rollout)) : null);
+      for (const rollout of await readOutcomes({ store, ref }))
+        outcomes.set(rollout.task, rollout.status === 'scored' ? Number(rollout.reward >= SUCCESS) : null);
       return outcomes;
     },
 

@@ -39,7 +39,7 @@ export function createCheckBase({
       looking.catch(() => undefined); // told once the rollouts have ended: none goes on when the activity has
       const { summary, records } = await firstRollouts({ environment, input, tasks });
       const { tokens, tools } = await looking;
-      const scored = records.filter((rollout) => rollout.status === 'scored');
+      const scored = (await records()).filter((rollout) => rollout.status === 'scored');
       return { rollouts: summary.ref, ...judgeBase({ tokens, rollouts: scored, tools }) };
     },
   };

@@ -1,7 +1,7 @@
 /** Which adapters gain anything, beyond chance, by all that is known of them so far. Invariant: the rule is that of the report. */
 import type { ArtifactRef } from '../domain/artifacts';
 import { gainsAnything, successDifference, together } from '../domain/paired-statistics';
-import { taskMeans } from '../rollout/read';
+import { readTaskMeans } from '../rollout/read';
 import { working, type Dependencies } from './context';
 import type { ControlActivities } from './types';
 
@@ -10,8 +10,8 @@ export function createFindGains({ store }: Pick<Dependencies, 'store'>): Pick<Co
     async findGains({ adapters, ...level }) {
       const { progress } = working('compare the adapters');
       const read = async ({ before, after }: { before: ArtifactRef; after: ArtifactRef }) => ({
-        treatment: await taskMeans(store, after),
-        control: await taskMeans(store, before),
+        treatment: await readTaskMeans(store, after),
+        control: await readTaskMeans(store, before),
       });
       const gaining: string[] = [];
       for (const [n, { name, own, target }] of adapters.entries()) {

@@ -3,8 +3,8 @@ import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import { kindOf } from '../domain/kinds';
 import { openingOf } from '../domain/messages';
-import { isSuccess } from '../domain/rollout';
-import { readScored } from '../rollout/read';
+import { SUCCESS } from '../domain/rollout';
+import { readOutcomes, readScored } from '../rollout/read';
 import { fitSchema, type FitInput, type FittedRouter } from '../routing/router';
 import { keptJson, working, type PolicyDependencies } from './context';
 import type { RolloutActivities } from './types';
@@ -38,15 +38,12 @@ export function createFitRouter({
   async function outcomeMatrix(outcomes: { option: string; rollouts: ArtifactRef }[]): Promise<FitInput['tasks']> {
     const tasks = new Map<string, FitInput['tasks'][number]>();
     for (const { option, rollouts: ref } of outcomes) {
-      for (const rollout of await readScored({ store, ref })) {
-        const task = tasks.get(rollout.task) ?? {
-          id: rollout.task,
-          messages: openingOf(rollout.messages),
-          outcomes: {},
-        };
-        tasks.set(rollout.task, task);
-        (task.outcomes[option] ??= []).push(isSuccess(rollout) ? 1 : 0);
-      }
+      const scored = (await readOutcomes({ store, ref })).filter((outcome) => outcome.status === 'scored');
+      // Of the options together each task's opening is read once, with the first batch that has it.
+      if (scored.some(({ task }) => !tasks.has(task)))
+        for (const { task: id, messages } of await readScored({ store, ref }))
+          if (!tasks.has(id)) tasks.set(id, { id, messages: openingOf(messages), outcomes: {} });
+      for (const { task, reward } of scored) (tasks.get(task)!.outcomes[option] ??= []).push(reward >= SUCCESS ? 1 : 0);
     }
     return [...tasks.values()].filter((task) => outcomes.every(({ option }) => task.outcomes[option]));
   }

@@ -122,7 +122,7 @@ export class Learning {
       const { tasks, group_size: groupSize, content } = request;
       const { maskReadOnlyTurns } = batch;
       const aside = asideIn(deps.home);
-      await writeTrainingBatch({ records, tasks, groupSize, content, maskReadOnlyTurns, file, aside });
+      await writeTrainingBatch({ records: await records(), tasks, groupSize, content, maskReadOnlyTurns, file, aside });
     });
     return { type: 'rollouts', file };
   }
@@ -176,7 +176,7 @@ export class Learning {
       },
     });
     // A group is never trained on in part.
-    const failure = brokenFailure(made.records, `step ${request.step + 1}`);
+    const failure = brokenFailure(made.outcomes, `step ${request.step + 1}`);
     if (failure) throw failure;
     return made;
   }

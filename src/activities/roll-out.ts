@@ -37,7 +37,7 @@ export function createRollOut({
       let last: RollOutProgress = { done: 0, total: tasks.length * input.attempts, broken: 0, turns: 0 };
       const beat = () => context.heartbeat({ kind: 'rollouts', title, ...last } satisfies RolloutHeartbeat);
       for (let time = 1; ; time++) {
-        const { summary, records } = await rollOut({
+        const { summary, outcomes } = await rollOut({
           ...input,
           environment,
           tasks,
@@ -51,7 +51,7 @@ export function createRollOut({
             beat();
           },
         });
-        if (time === TIMES_FOR_BROKEN || !brokenFailure(records, title)?.retryable) return summary;
+        if (time === TIMES_FOR_BROKEN || !brokenFailure(outcomes, title)?.retryable) return summary;
         await sleep(backoffMs(time), undefined, { signal: context.cancellationSignal });
       }
     },

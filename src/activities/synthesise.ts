@@ -1,9 +1,11 @@
 /** Step 2 of the method: write or revise an environment, test it, hold its calibration against the bands. */
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
-import { calibrate, calibrationReportSchema, selfTestSchema } from '../domain/calibration';
+import { calibrate, calibrationReportSchema } from '../domain/calibration';
 import { kindOf } from '../domain/kinds';
-import { outcomes, readScored } from '../rollout/read';
+import { groupByTask } from '../domain/outcomes';
+import { selfTestSchema } from '../domain/calibration';
+import { readOutcomes, readScored } from '../rollout/read';
 import { LEAKING_SHARE, leaksOf } from '../sandbox/instance-leaks';
 import { openModule } from '../sandbox/module';
 import { selfTest, SELF_TEST_VERSION, TESTED_SEEDS } from '../sandbox/self-test';
@@ -88,7 +90,7 @@ export function createSynthesis({
       const ref = await keptJson(store, { key, producer: 'calibrate', inputs: [rollouts] }, async () => {
         const { progress } = working('hold the rewards against the bands');
         progress(0, 1);
-        const groups = [...(await outcomes({ store, ref: rollouts })).values()];
+        const groups = [...groupByTask(await readOutcomes({ store, ref: rollouts })).values()];
         progress(1, 1);
         return calibrate({ groups, bands, confidence });
       });

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import type { Decision } from './approval';
 import type { ArtifactRef } from './artifacts';
 import type { CalibrationBands } from './campaign';
+import { successes, successShare } from './outcomes';
 import { type Group, type RolloutSummary, SUCCESS } from './rollout';
 import {
   comparable,
@@ -52,7 +53,6 @@ export type Measures = z.infer<typeof measuresSchema>;
 
 const isConstant = (rewards: readonly number[]): boolean => new Set(rewards.map(comparable)).size === 1;
 const succeeds = (reward: number): boolean => reward >= SUCCESS;
-const successesIn = (rewards: readonly number[]): number => rewards.filter(succeeds).length;
 
 const RESAMPLES = 2_000;
 
@@ -73,11 +73,11 @@ export function measure(groups: readonly Group[], confidence: number): Measures 
     meanReward: over(mean),
     successRate: {
       ...successRate({
-        taskMeans: groups.map(({ rewards }) => successesIn(rewards) / rewards.length),
+        taskMeans: groups.map(({ rewards }) => successShare(rewards)),
         trials: Math.max(...groups.map(({ rewards }) => rewards.length)),
         ...{ confidence, resamples: RESAMPLES },
       }),
-      mean: meanShare(groups.map(({ rewards }) => ({ part: successesIn(rewards), of: rewards.length }))),
+      mean: meanShare(groups.map(({ rewards }) => ({ part: successes(rewards), of: rewards.length }))),
     },
     allSuccess: shareOf((rewards) => rewards.every(succeeds)),
     allZero: shareOf((rewards) => rewards.every((r) => r === 0)),
@@ -99,9 +99,7 @@ export function passRates(groups: readonly Group[], confidence: number) {
   const most = Math.min(...groups.map(({ rewards }) => rewards.length));
   const estimates = Object.fromEntries(
     PASS_AT.filter((k) => k <= most).map((k) => {
-      const bySeed = groups.map(({ rewards }) =>
-        passAtK({ trials: rewards.length, successes: successesIn(rewards), k }),
-      );
+      const bySeed = groups.map(({ rewards }) => passAtK({ trials: rewards.length, successes: successes(rewards), k }));
       return [`${k}`, estimate(bySeed, confidence)];
     }),
   );

@@ -95,7 +95,7 @@ const scoredRolloutSchema = z.object({
 });
 export type ScoredRollout = z.infer<typeof scoredRolloutSchema>;
 
-const brokenRolloutSchema = z.object({
+export const brokenRolloutSchema = z.object({
   status: z.literal('broken'),
   ...identity,
   error: z.object({ type: z.string(), message: z.string() }),
@@ -161,6 +161,9 @@ export interface RolloutSummary {
   stopReasons: Record<string, number>;
 }
 
+/** A rollout or its outcome. */
+type Ended = { status: 'scored' } | BrokenRollout;
+
 /** Broken rollouts whose type and message are the same but for names and numbers. */
 export interface BrokenCause {
   type: string;
@@ -197,7 +200,7 @@ export function causesOf(found: readonly BrokenCause[]): BrokenCause[] {
   return [...causes.values()].sort((a, b) => b.count - a.count);
 }
 
-export const causesIn = (records: readonly Rollout[]): BrokenCause[] =>
+export const causesIn = (records: readonly Ended[]): BrokenCause[] =>
   causesOf(records.flatMap((one) => (one.status === 'broken' ? [{ ...one.error, count: 1, task: one.task }] : [])));
 
 /** `242 BadEnvironment, as at task n-7: ...; 3 UserSimulatorFailed, ...; 2 of other causes`: of so many in all. */
@@ -212,7 +215,7 @@ export function causesText(causes: readonly BrokenCause[], broken: number): stri
 }
 
 /** The failure of a batch that lacks those that broke; undefined if none did. */
-export function brokenFailure(records: readonly Rollout[], what: string): OutsideFailure | undefined {
+export function brokenFailure(records: readonly Ended[], what: string): OutsideFailure | undefined {
   const broken = records.filter(({ status }) => status === 'broken');
   return broken.length === 0
     ? undefined
@@ -221,7 +224,7 @@ export function brokenFailure(records: readonly Rollout[], what: string): Outsid
 
 /** The failure of a batch that has stopped. */
 export function tooManyFailure(
-  broken: readonly Rollout[],
+  broken: readonly Ended[],
   { what, scored, total, share }: { what: string; scored: number; total: number; share: number },
 ): OutsideFailure {
   const first = `the first ${broken.length + scored} rollouts`;
@@ -240,7 +243,7 @@ const percent = (share: number): string => `${Number((100 * share).toFixed(1))}%
  * It may be tried again if one of them may. Its type is theirs where they have one in common, or were all outside; else the first one's, if that
  * would come again.
  */
-function failureOf(broken: readonly Rollout[], text: string): OutsideFailure {
+function failureOf(broken: readonly Ended[], text: string): OutsideFailure {
   const causes = causesIn(broken);
   const types = causes.map(({ type }) => type as FailureType);
   const outside = types.every((type) => retryOf(type) === 'outside');

@@ -6,8 +6,8 @@ import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { figuresIn, type Figure } from '../domain/figure';
 import type { Report } from '../domain/report';
-import { isSuccess, type Rollout } from '../domain/rollout';
-import { readRollouts, ROLLOUTS_MEDIA_TYPE } from '../rollout/read';
+import { SUCCESS, type Rollout } from '../domain/rollout';
+import { readOutcomes, ROLLOUTS_MEDIA_TYPE } from '../rollout/read';
 
 export interface RolloutCounts {
   scored: number;
@@ -75,9 +75,9 @@ const countsOf = (met: Met): RolloutCounts => {
 
 const readBatch = async ({ store, ref }: { store: ArtifactStore; ref: ArtifactRef }): Promise<Met> => {
   const met: Met = new Map();
-  for await (const rollout of readRollouts({ store, ref })) {
+  for (const rollout of await readOutcomes({ store, ref })) {
     const scored = rollout.status === 'scored';
-    met.set(rollout.key, { scored, success: scored && isSuccess(rollout) });
+    met.set(rollout.key, { scored, success: scored && rollout.reward >= SUCCESS });
   }
   return met;
 };
@@ -136,7 +136,7 @@ const findRollout = async (search: { at: Walk; report: Report; start: string }):
   const nodes = await walkAll(newWalk(store), refs);
   for (const { ref, rollouts } of nodes.flatMap(artifactsOf)) {
     if (rollouts === undefined) continue;
-    for await (const rollout of readRollouts({ store, ref })) {
+    for (const rollout of await readOutcomes({ store, ref })) {
       const { key, task, attempt, status } = rollout;
       if (!key.startsWith(start) || found.has(key)) continue;
       const reward = rollout.status === 'scored' ? { reward: rollout.reward } : {};

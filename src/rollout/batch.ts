@@ -1,15 +1,17 @@
 /**
- * A batch as an artifact. Invariants: what is under a batch's key is complete; a batch with broken rollouts is stored under a key of its own, and
- * its journal stays, so that the next run tries only the broken ones again. Either is noted for others of its setting.
+ * Batches as artifacts. Invariants: what is under a batch's key is complete; a batch with broken rollouts is stored under a key of its own, and its
+ * journal stays, so that the next run tries only the broken ones again. A setting's index names every stored batch, complete or not, and is
+ * never taken back; scored rollouts alone are taken from it.
  */
 import { sha256 } from '../artifacts/hash';
 import type { ArtifactStore, Journal } from '../artifacts/store';
-import type { ArtifactRef } from '../domain/artifacts';
+import { artifactRefSchema, type ArtifactRef } from '../domain/artifacts';
 import { breathing } from '../domain/concurrency';
+import { isFailure } from '../domain/failures';
+import { outcomeOf, type Outcome } from '../domain/outcomes';
 import type { BrokenRollout, Policy, Rollout, ScoredRollout } from '../domain/rollout';
 import type { BatchPlan } from './keys';
-import { readRollouts, ROLLOUTS_MEDIA_TYPE } from './read';
-import { noteStored } from './sharing';
+import { keepOutcomes, readOutcomes, readRollouts, ROLLOUTS_MEDIA_TYPE, type ReadRollouts } from './read';
 
 interface StoreBatch {
   store: ArtifactStore;
@@ -26,22 +28,37 @@ interface StoreBatch {
 
 export interface StoredBatch {
   ref: ArtifactRef;
-  /** What the artifact holds. */
-  records: Rollout[];
+  outcomes: readonly Outcome[];
+  /** What the artifact holds: kept from making it, or read. */
+  records: () => Promise<Rollout[]>;
 }
 
-interface ReadBatch {
+interface FindBatch {
   store: ArtifactStore;
-  ref: ArtifactRef;
-  /** How many records there are by now; now and then, in a batch that takes long to read. */
-  onRead?: (records: number) => void;
+  plan: BatchPlan;
+  /** Now and then, where a batch takes long to read: how many rollouts were read, or taken. */
+  onRead?: (rollouts: number) => void;
 }
 
-export async function readBatch({ store, ref, onRead }: ReadBatch): Promise<StoredBatch> {
+/** What is stored already. Noted once more and without its journal, since a run may have ended before it did either. */
+export async function findBatch({ store, plan, onRead }: FindBatch): Promise<StoredBatch | undefined> {
+  const ref = await store.find(plan.key);
+  if (!ref) return undefined;
+  await noteStored({ store, plan, ref });
+  await store.removeJournal(plan.key);
+  return openBatch({ store, ref, ...(onRead && { onRead }) });
+}
+
+async function openBatch({ store, ref, onRead }: Omit<FindBatch, 'plan'> & { ref: ArtifactRef }): Promise<StoredBatch> {
+  let read = 0;
+  const outcomes = await keepOutcomes({ store, ref, onRead: () => onRead?.((read += 1)) });
+  return { ref, outcomes, records: () => recordsIn({ store, ref }) };
+}
+
+async function recordsIn(batch: ReadRollouts): Promise<Rollout[]> {
   const records: Rollout[] = [];
-  const heard = () => onRead?.(records.length);
-  for await (const record of readRollouts({ store, ref, onRead: heard })) records.push(record);
-  return { ref, records };
+  for await (const record of readRollouts(batch)) records.push(record);
+  return records;
 }
 
 /** Stores all records as JSON lines in the plan's order. If another run has finished the batch meanwhile, its artifact stands. */
@@ -59,7 +76,9 @@ export async function storeBatch(batch: StoreBatch): Promise<StoredBatch> {
   });
   await noteStored({ store, plan, ref });
   if (broken.size === 0) await journal.remove();
-  return ref.sha256 === sha ? { ref, records } : readBatch({ store, ref });
+  if (ref.sha256 !== sha) return openBatch({ store, ref });
+  const outcomes = await keepOutcomes({ store, ref, outcomes: records.map(outcomeOf) });
+  return { ref, outcomes, records: async () => records };
 }
 
 async function jsonLines(records: readonly Rollout[]): Promise<Buffer> {
@@ -72,3 +91,58 @@ async function jsonLines(records: readonly Rollout[]): Promise<Buffer> {
 
 const artifactsOf = (policy: Policy): ArtifactRef[] =>
   'router' in policy ? [policy.router] : policy.adapters.map(({ ref }) => ref);
+
+/** Stored batches by setting, for whoever asks for some of the same rollouts. */
+const indexOf = (store: ArtifactStore, { setting }: BatchPlan) => store.journal(`batches/${setting}`);
+
+async function noteStored({ store, plan, ref }: { store: ArtifactStore; plan: BatchPlan; ref: ArtifactRef }) {
+  const index = await indexOf(store, plan);
+  try {
+    // By content: a batch that was damaged and made anew is another entry.
+    await index.append(ref.sha256, ref);
+  } finally {
+    await index.close();
+  }
+}
+
+export interface Taken {
+  /** By key. */
+  rollouts: Map<string, ScoredRollout>;
+  /** The batches that they are from. */
+  from: ArtifactRef[];
+}
+
+/** What stored batches hold of the plan; where several hold a rollout, the first that was stored. */
+export async function takeStored({ store, plan, onRead }: FindBatch): Promise<Taken> {
+  const index = await indexOf(store, plan);
+  await index.close();
+  const wanted = new Set(plan.rollouts.map(({ key }) => key));
+  const taken: Taken = { rollouts: new Map(), from: [] };
+  for (const entry of index.records().values()) {
+    if (wanted.size === 0) break;
+    const ref = artifactRefSchema.parse(entry);
+    const held = await heldBy({ store, ref, wanted, onRead: () => onRead?.(taken.rollouts.size) });
+    if (held.length > 0) taken.from.push(ref);
+    for (const rollout of held) {
+      taken.rollouts.set(rollout.key, rollout);
+      wanted.delete(rollout.key);
+    }
+  }
+  return taken;
+}
+
+/** A batch that is damaged or gone is passed over: what it held is played again by whoever wants it. */
+async function heldBy({ wanted, ...batch }: ReadRollouts & { wanted: ReadonlySet<string> }): Promise<ScoredRollout[]> {
+  const isWanted = ({ status, key }: Pick<Outcome, 'status' | 'key'>): boolean =>
+    status === 'scored' && wanted.has(key);
+  const held: ScoredRollout[] = [];
+  try {
+    if (!(await readOutcomes(batch)).some(isWanted)) return [];
+    for await (const rollout of readRollouts(batch))
+      if (rollout.status === 'scored' && isWanted(rollout)) held.push(rollout);
+  } catch (error) {
+    if (isFailure(error, 'ArtifactDamaged')) return [];
+    throw error;
+  }
+  return held;
+}

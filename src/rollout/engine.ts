@@ -7,15 +7,16 @@ import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Environment } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
-import type { Hints, Policy, Purpose, Rollout, RolloutSummary, Sampling, ScoredRollout } from '../domain/rollout';
+import { summarise } from '../domain/outcomes';
+import type { Purpose } from '../domain/rollout';
+import type { RolloutSummary } from '../domain/rollout';
+import type { Hints, Policy, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
-import { readBatch, storeBatch, type StoredBatch } from './batch';
+import { findBatch, storeBatch, takeStored, type StoredBatch } from './batch';
 import { inTurn } from './in-turn';
 import { planBatch, type BatchPlan } from './keys';
 import { makeMissing } from './missing';
 import type { Resolve } from './resolve';
-import { noteStored, takeStored } from './sharing';
-import { summarise } from './summary';
 
 export interface RollOutOptions {
   /** Stays open. */
@@ -63,10 +64,8 @@ export interface RollOutProgress {
   turns: number;
 }
 
-export interface RolloutBatch {
+export interface RolloutBatch extends Pick<StoredBatch, 'outcomes' | 'records'> {
   summary: RolloutSummary;
-  /** What the artifact `summary.ref` holds. */
-  records: Rollout[];
   /** Rollouts that were there already: in this batch, or in others of its setting. */
   reused: number;
 }
@@ -79,10 +78,10 @@ export async function rollOut(options: RollOutOptions): Promise<RolloutBatch> {
   checkOptions(options);
   const { environment, purpose, title } = options;
   const plan = planBatch({ ...options, environment: await environment.describe() });
-  const { ref, records, reused } = (await findBatch(options, plan)) ?? (await makeInTurn(options, plan));
+  const { ref, outcomes, records, reused } = (await findStored(options, plan)) ?? (await makeInTurn(options, plan));
   const seconds = (performance.now() - started) / 1000;
   const found = reused > 0 ? { reused } : {};
-  return { summary: { ref, purpose, title, ...summarise(records), ...found, seconds }, records, reused };
+  return { summary: { ref, purpose, title, ...summarise(outcomes), ...found, seconds }, outcomes, records, reused };
 }
 
 function checkOptions({ tasks, attempts, hints, concurrency, maxAttempts }: RollOutOptions): void {
@@ -109,19 +108,14 @@ function makeInTurn(options: RollOutOptions, plan: BatchPlan): Promise<Made> {
         progressed();
         onProgress?.(progress);
       };
-      return (await findBatch(options, plan)) ?? makeBatch({ ...options, onProgress: heard }, plan);
+      return (await findStored(options, plan)) ?? makeBatch({ ...options, onProgress: heard }, plan);
     },
   });
 }
 
-/** What is stored already. Noted once more and without its journal, since a run may have ended before it did either. */
-async function findBatch(options: RollOutOptions, plan: BatchPlan): Promise<Made | undefined> {
-  const { store } = options;
-  const ref = await store.find(plan.key);
-  if (!ref) return undefined;
-  await noteStored({ store, plan, ref });
-  await store.removeJournal(plan.key);
-  return { ...(await readBatch({ store, ref, onRead: reading(options, plan) })), reused: plan.rollouts.length };
+async function findStored(options: RollOutOptions, plan: BatchPlan): Promise<Made | undefined> {
+  const found = await findBatch({ store: options.store, plan, onRead: reading(options, plan) });
+  return found && { ...found, reused: plan.rollouts.length };
 }
 
 const reading =

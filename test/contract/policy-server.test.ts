@@ -12,7 +12,7 @@ import { createMerger } from '../../src/policy/merge';
 import { openPolicyServer } from '../../src/policy/server';
 import { checkSampling } from '../../src/policy/truncation';
 import type { Part } from '../../src/policy/parts';
-import { rollOut } from '../../src/rollout/engine';
+import { played } from '../support/played';
 import { makeTinyModel, python, startEmbeddedServer, type EmbeddedServer } from '../support/embedded-server';
 
 const repository = resolve(__dirname, '..', '..');
@@ -126,7 +126,7 @@ test('a restart with another base model is noticed, and so is the right one afte
 }, 120_000);
 
 test('the engine rolls out the shop with it: every sampled id is in a row', async () => {
-  const { summary, records } = await rollOut({
+  const { summary, records } = await played({
     environment: createShop(),
     policy: { ...base, adapters: adapters.slice(0, 1) },
     tasks: ['train-0', 'train-1', 'train-2', 'train-3'],
@@ -161,7 +161,7 @@ test('rollouts of the shop that are hinted hold the ids of the same conversation
       };
     },
   };
-  const { records } = await rollOut({
+  const { records } = await played({
     environment: hinting,
     policy: base,
     tasks: ['train-0', 'train-1'],

@@ -25,7 +25,7 @@ import { createShop } from '../../src/environments/shop';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import { createMerger, type Merge } from '../../src/policy/merge';
 import { registry, type Registry } from '../../src/registry';
-import { rollOut } from '../../src/rollout/engine';
+import { played } from '../support/played';
 import { readScored } from '../../src/rollout/read';
 import { createResolver } from '../../src/rollout/resolve';
 import { firstUserMessage, fittedRouterSchema, type FittedRouter } from '../../src/routing/router';
@@ -147,7 +147,7 @@ async function routeByWords(client: PolicyClient, { maker, options, crossValidat
     mediaType: 'application/json',
     body,
   });
-  const { records } = await rollOut({
+  const { records } = await played({
     environment,
     policy: { router },
     resolve: createResolver({ store, routers: kinds.routers, context: { python, client } }),

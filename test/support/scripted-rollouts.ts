@@ -6,7 +6,7 @@ import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { Environment } from '../../src/domain/environment';
 import type { Rollout } from '../../src/domain/rollout';
 import type { PolicyClient } from '../../src/policy/client';
-import { rollOut } from '../../src/rollout/engine';
+import { played } from './played';
 
 export async function scriptedRollouts({
   maxSteps,
@@ -20,7 +20,7 @@ export async function scriptedRollouts({
   const folder = mkdtempSync(join(tmpdir(), 'scripted-'));
   const store = openFolderStore(folder);
   try {
-    const { records } = await rollOut({
+    const { records } = await played({
       ...given,
       store,
       attempts: 1,

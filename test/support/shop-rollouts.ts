@@ -7,7 +7,7 @@ import type { ScoredRollout } from '../../src/domain/rollout';
 import { createShop } from '../../src/environments/shop';
 import { createPolicyClient } from '../../src/policy/client';
 import { createMerger } from '../../src/policy/merge';
-import { rollOut } from '../../src/rollout/engine';
+import { played } from './played';
 import { python, startEmbeddedServer } from './embedded-server';
 
 const CONCURRENCY = 32;
@@ -34,7 +34,7 @@ export async function baseRollouts({
   });
   try {
     const tasks = (await environment.tasks('train')).slice(0, count).map(({ id }) => id);
-    const { records } = await rollOut({
+    const { records } = await played({
       environment,
       // Keys, and so seeds, are those of any model of this name.
       client: {

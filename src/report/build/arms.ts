@@ -8,7 +8,7 @@ import { MAX_INLINE_TASKS, type Arm, type SolverMatrix } from '../../domain/repo
 import { policyNames } from '../../domain/policies';
 import type { CampaignRecord } from '../../domain/results';
 import type { FixedPolicy } from '../../domain/rollout';
-import { taskMeans } from '../../rollout/read';
+import { readTaskMeans } from '../../rollout/read';
 import { rowsOf, type Row } from './arm-rows';
 import type { Contents } from './counted';
 import { differenceFigure, plainFigure, rateFigure, slug, type Level } from './figures';
@@ -57,7 +57,7 @@ function firstWith(policy: FixedPolicy | undefined, rows: readonly Row[]): Row |
 
 async function columnsOf(store: ArtifactStore, rows: readonly Row[]): Promise<Columns> {
   const columns = new Map<string, TaskMeans>();
-  for (const { name, rollouts } of rows) if (rollouts) columns.set(name, await taskMeans(store, rollouts.ref));
+  for (const { name, rollouts } of rows) if (rollouts) columns.set(name, await readTaskMeans(store, rollouts.ref));
   for (const { name, union } of rows)
     if (union) columns.set(name, unionOf(union.flatMap((option) => columns.get(option) ?? [])));
   return columns;
@@ -79,7 +79,7 @@ async function reportedArm(o: { store: ArtifactStore; row: Row; columns: Columns
     tasks: means?.success.size ?? 0,
     trials: means?.trials ?? 0,
     ...(heldOut && {
-      heldOut: rateFigure({ id: `${id}.held_out`, means: await taskMeans(store, heldOut.ref), level }),
+      heldOut: rateFigure({ id: `${id}.held_out`, means: await readTaskMeans(store, heldOut.ref), level }),
     }),
     ...(work && { training: await reportedTraining({ store, id, work, level }) }),
   };

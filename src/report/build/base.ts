@@ -8,7 +8,7 @@ import type { Task } from '../../domain/environment';
 import { policyNames } from '../../domain/policies';
 import type { ReportDraft } from '../../domain/report';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
-import { readRollouts, taskMeans } from '../../rollout/read';
+import { readRollouts, readTaskMeans } from '../../rollout/read';
 import { rateFigure, rewardFigure, type Level } from './figures';
 import { groupsOf } from './groups';
 import { episodeOf } from './quotes';
@@ -24,7 +24,7 @@ export async function baseOf(o: {
   level: Level;
 }): Promise<Pick<ReportDraft, 'base'>> {
   const { store, ref, tasks, level } = o;
-  const means = await taskMeans(store, ref);
+  const means = await readTaskMeans(store, ref);
   const columns = new Map([[policyNames.base, means]]);
   // The last one is all tasks.
   const groups = groupsOf({ columns, tasks, level, id: `${ID}.groups` }).groups?.slice(0, -1);

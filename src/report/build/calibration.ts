@@ -1,27 +1,19 @@
-/** A calibration round in the report, by branch too. Invariant: its figures are of the rollouts, held against the bands once more. */
-import type { ArtifactStore } from '../../artifacts/store';
-import { calibrate, type Measures, type SynthesisRound } from '../../domain/calibration';
-import type { CalibrationBands } from '../../domain/campaign';
+/** A calibration round in the report, by branch too: what was decided when the environment was calibrated. */
 import type { Figure } from '../../domain/figure';
 import type { BandFigures, CalibrationFigures } from '../../domain/reported-training';
-import { outcomes } from '../../rollout/read';
-import { plainFigure, type Level } from './figures';
+import type { Measures, SynthesisRound } from '../../domain/calibration';
+import { plainFigure } from './figures';
 
 type Interval = Measures['intervals']['meanReward'];
 
-export async function calibrationFigures(o: {
-  store: ArtifactStore;
+export function calibrationFigures(o: {
   /** Begins the ids of its figures. */
   id: string;
   round: Pick<SynthesisRound, 'round' | 'calibration' | 'calibrationRollouts'> & { hints?: number };
-  bands: CalibrationBands;
-  level: Level;
-}): Promise<CalibrationFigures | undefined> {
-  const { store, id, bands, level } = o;
-  const { round, hints, calibration, calibrationRollouts: rollouts } = o.round;
-  if (!calibration || !rollouts) return undefined;
-  const groups = [...(await outcomes({ store, ref: rollouts.ref })).values()];
-  const report = calibrate({ groups, bands, confidence: level.confidence });
+}): CalibrationFigures | undefined {
+  const { id } = o;
+  const { round, hints, calibration: report, calibrationRollouts: rollouts } = o.round;
+  if (!report || !rollouts) return undefined;
   const { accepted, verdict, reasons, passAt, passAtIntervals, branches = {}, judged } = report;
   const figure = (o: { id: string; value: number; n: number; unit?: Figure['unit']; interval?: Interval }): Figure => {
     const { interval, ...plain } = o;

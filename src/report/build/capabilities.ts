@@ -2,7 +2,6 @@
 import type { ArtifactStore } from '../../artifacts/store';
 import { decisionText } from '../../domain/approval';
 import type { ArtifactRef } from '../../domain/artifacts';
-import type { Campaign } from '../../domain/campaign';
 import { partNames, type Composite } from '../../domain/capability';
 import { together, type TaskMeans } from '../../domain/paired-statistics';
 import type { Figure } from '../../domain/figure';
@@ -17,7 +16,7 @@ import type {
 import type { CampaignRecord, CapabilityResult } from '../../domain/results';
 import type { RolloutSummary } from '../../domain/rollout';
 import { acceptedWithHints, type SynthesisRound } from '../../domain/calibration';
-import { taskMeans } from '../../rollout/read';
+import { readTaskMeans } from '../../rollout/read';
 import { calibrationsOf } from '../calibrations';
 import { calibrationFigures } from './calibration';
 import { byBranch } from './evidence';
@@ -89,12 +88,11 @@ async function reportedResult(o: {
 }): Promise<Omit<CapabilityDraft, keyof ReportedCandidate>> {
   const { store, result, level, record } = o;
   const { campaign } = record;
-  const bands = campaign.calibration;
   const id = `capabilities.${slug(result.name)}`;
   const rounds: ReportedRound[] = [];
   for (const one of result.rounds) {
     const previous = result.rounds[rounds.length - 1]?.module;
-    rounds.push(await reportedRound({ store, id, round: one, ...(previous && { previous }), bands, level }));
+    rounds.push(await reportedRound({ store, id, round: one, ...(previous && { previous }) }));
   }
   const kept = rounds.flatMap(calibrationsOf).at(-1);
   const episodes = await episodesOf(store, result.rounds);
@@ -126,17 +124,12 @@ async function reportedRound(o: {
   round: SynthesisRound;
   /** The module of the round before. */
   previous?: ArtifactRef;
-  bands: Campaign['calibration'];
-  level: Level;
 }): Promise<ReportedRound> {
-  const { store, id, round: one, previous, ...judged } = o;
+  const { store, id, round: one, previous } = o;
   const { round, module, selfTest, aided = [], decision } = one;
   const at = `${id}.calibration.round-${round}`;
-  const calibration = await calibrationFigures({ store, id: at, round: one, ...judged });
-  const figures = await Promise.all(
-    aided.map((each) => calibrationFigures({ store, id: `${at}-hints`, round: { round, ...each }, ...judged })),
-  );
-  const withAids = figures.filter((each) => each !== undefined);
+  const calibration = calibrationFigures({ id: at, round: one });
+  const withAids = aided.flatMap((each) => calibrationFigures({ id: `${at}-hints`, round: { round, ...each } }) ?? []);
   return {
     round,
     selfTest,
@@ -179,7 +172,7 @@ async function validation(o: {
     };
   };
   const both = ({ before, after }: { before: RolloutSummary; after: RolloutSummary }) =>
-    Promise.all([taskMeans(store, before.ref), taskMeans(store, after.ref)]);
+    Promise.all([readTaskMeans(store, before.ref), readTaskMeans(store, after.ref)]);
   const seeds = await both(trained.synthesized);
   const branches = byBranch(...seeds).map(({ branch, parts: [before, after] }) => ({
     branch,
@@ -212,7 +205,7 @@ async function onTarget(
   const judging: { treatment: TaskMeans; control: TaskMeans }[] = [];
   for (const { of, before, after } of batches) {
     if (!before || !after) continue;
-    const pair = { treatment: await taskMeans(store, after.ref), control: await taskMeans(store, before.ref) };
+    const pair = { treatment: await readTaskMeans(store, after.ref), control: await readTaskMeans(store, before.ref) };
     const chose = best.heldOut.ref.sha256 === after.ref.sha256;
     const figure = of === 'held_out' ? heldOut : undefined;
     const difference = figure ?? differenceFigure({ id: `${id}.on_target.${of}`, ...pair, level });

@@ -4,9 +4,11 @@
  */
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
-import { type BrokenCause, causesOf, type RolloutSummary } from '../../domain/rollout';
+import { causesIn, causesOf, type BrokenCause } from '../../domain/rollout';
+import type { Outcome } from '../../domain/outcomes';
+import type { RolloutSummary } from '../../domain/rollout';
 import type { SynthesisRound } from '../../domain/calibration';
-import { readRollouts } from '../../rollout/read';
+import { readOutcomes } from '../../rollout/read';
 import { distinct } from './evidence';
 
 export interface Count {
@@ -24,32 +26,15 @@ export const calibrationBatches = (rounds: readonly SynthesisRound[]): RolloutSu
     [calibrationRollouts, ...aided.map((one) => one.calibrationRollouts)].filter((batch) => batch !== undefined),
   );
 
-/** Of a rollout what is counted. */
-type Held = { key: string } & (
-  { status: 'scored'; tokens: [number, number] } | { status: 'broken'; cause: BrokenCause }
-);
 /** By the sha256 of its batch. */
-export type Contents = ReadonlyMap<string, readonly Held[]>;
+export type Contents = ReadonlyMap<string, readonly Outcome[]>;
 
 type Batch = { ref: ArtifactRef };
 
 export async function contentsOf(store: ArtifactStore, batches: readonly Batch[]): Promise<Contents> {
-  const contents = new Map<string, readonly Held[]>();
-  for (const { ref } of distinct(batches)) contents.set(ref.sha256, await heldBy(store, ref));
+  const contents = new Map<string, readonly Outcome[]>();
+  for (const { ref } of distinct(batches)) contents.set(ref.sha256, await readOutcomes({ store, ref }));
   return contents;
-}
-
-async function heldBy(store: ArtifactStore, ref: ArtifactRef): Promise<Held[]> {
-  const held: Held[] = [];
-  for await (const rollout of readRollouts({ store, ref })) {
-    const { key, task } = rollout;
-    if (rollout.status === 'broken') held.push({ key, status: 'broken', cause: { ...rollout.error, count: 1, task } });
-    else {
-      const { promptTokens, completionTokens } = rollout.usage;
-      held.push({ key, status: 'scored', tokens: [promptTokens, completionTokens] });
-    }
-  }
-  return held;
 }
 
 /** A count for each group, in the order given. */
@@ -65,10 +50,10 @@ export function countGroups(contents: Contents, groups: readonly (readonly Batch
       if (counted.has(held.key) || (held.status === 'broken' && scored.has(held.key))) continue;
       counted.add(held.key);
       count[held.status] += 1;
-      if (held.status === 'broken') count.causes.push(held.cause);
+      if (held.status === 'broken') count.causes.push(...causesIn([held]));
       else {
-        count.promptTokens += held.tokens[0];
-        count.completionTokens += held.tokens[1];
+        count.promptTokens += held.promptTokens;
+        count.completionTokens += held.completionTokens;
       }
     }
     return { ...count, causes: causesOf(count.causes) };
@@ -80,10 +65,10 @@ export const countOnce = (contents: Contents, batches: readonly Batch[]): Count 
 /** The batches that hold rollouts which broke so. */
 export const brokenBy = <B extends Batch>(contents: Contents, batches: readonly B[], errorType: string): B[] =>
   batches.filter(({ ref }) =>
-    contents.get(ref.sha256)?.some((held) => held.status === 'broken' && held.cause.type === errorType),
+    contents.get(ref.sha256)?.some((held) => held.status === 'broken' && held.error.type === errorType),
   );
 
-function inBatch(contents: Contents, ref: ArtifactRef): readonly Held[] {
+function inBatch(contents: Contents, ref: ArtifactRef): readonly Outcome[] {
   const held = contents.get(ref.sha256);
   if (!held) throw new Error(`batch ${ref.uri} is counted and was not read; name it in batchesByPurpose`);
   return held;

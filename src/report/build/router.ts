@@ -6,10 +6,10 @@ import type { FailureType } from '../../domain/failures';
 import type { TaskMeans } from '../../domain/paired-statistics';
 import { policyNames } from '../../domain/policies';
 import type { CampaignRecord } from '../../domain/results';
-import { isSuccess, type Choice } from '../../domain/rollout';
+import { SUCCESS, type Choice } from '../../domain/rollout';
 import { mean, median, quantileOf } from '../../domain/statistics';
 import { fittedRouterSchema, type CrossValidated } from '../../routing/router';
-import { readRollouts, taskMeans } from '../../rollout/read';
+import { readOutcomes, readTaskMeans } from '../../rollout/read';
 import { unionOf } from './arms';
 import { readArtifact } from './evidence';
 import { differenceFigure, plainFigure, rateFigure, slug, type Level } from './figures';
@@ -69,14 +69,14 @@ async function routedOf(o: { store: ArtifactStore; ref: ArtifactRef; options: re
   const { store, ref, level } = o;
   const chosen = new Map(o.options.map((option) => [option, [] as Routed[]]));
   let [all, failed] = [0, 0];
-  for await (const rollout of readRollouts({ store, ref })) {
+  for (const rollout of await readOutcomes({ store, ref })) {
     all += 1;
     if (rollout.status === 'broken') {
       if (rollout.error.type === NOT_ROUTED) failed += 1;
     } else if (rollout.routed) {
       const { task, routed } = rollout;
       const given = chosen.get(routed.chosen) ?? [];
-      given.push({ task, success: isSuccess(rollout), choice: routed });
+      given.push({ task, success: rollout.reward >= SUCCESS, choice: routed });
       chosen.set(routed.chosen, given);
     }
   }
@@ -107,7 +107,7 @@ async function routedOf(o: { store: ArtifactStore; ref: ArtifactRef; options: re
 interface Routed {
   task: string;
   success: boolean;
-  choice: Choice;
+  choice: Omit<Choice, 'policy'>;
 }
 
 function meansOf(conversations: readonly Routed[], from: ArtifactRef[]): TaskMeans {
@@ -126,7 +126,7 @@ async function regretOf(o: { store: ArtifactStore; record: CampaignRecord; level
   const options = (record.router?.options ?? []).map((option) => policies.get(option));
   if (!routed || options.some((ref) => ref === undefined)) return {};
   const columns: TaskMeans[] = [];
-  for (const ref of options) if (ref) columns.push(await taskMeans(store, ref));
-  const [treatment, control] = [unionOf(columns), await taskMeans(store, routed)];
+  for (const ref of options) if (ref) columns.push(await readTaskMeans(store, ref));
+  const [treatment, control] = [unionOf(columns), await readTaskMeans(store, routed)];
   return { regret: differenceFigure({ id: 'router.regret', treatment, control, level, bound: true }) };
 }

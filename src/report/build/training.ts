@@ -6,7 +6,7 @@ import { branchSchema } from '../../domain/environment';
 import { jsonText } from '../../domain/messages';
 import type { Iteration, TrainingSummary } from '../../domain/results';
 import type { Curve, ReportedIteration, ReportedTraining } from '../../domain/reported-training';
-import { taskMeans } from '../../rollout/read';
+import { readTaskMeans } from '../../rollout/read';
 import { byBranch } from './evidence';
 import { plainFigure, rateFigure, rewardFigure, type Level } from './figures';
 
@@ -42,7 +42,7 @@ export async function reportedTraining(o: {
   const id = `${o.id}.training`;
   const reported: ReportedIteration[] = [];
   for (const { step, rollouts, heldOut } of iterations) {
-    const means = await taskMeans(store, heldOut.ref);
+    const means = await readTaskMeans(store, heldOut.ref);
     const at = `${id}.step-${step}`;
     const from = [training?.metrics ?? heldOut.ref];
     const branches = byBranch(means).map(({ branch, parts: [part] }) => ({

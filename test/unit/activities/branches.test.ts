@@ -6,8 +6,9 @@ import { TrainingRecord } from '../../../src/activities/training-record';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { evaluationSchema } from '../../../src/domain/environment';
 import { bestIteration, type Iteration } from '../../../src/domain/results';
-import { rolloutSchema, type RolloutSummary } from '../../../src/domain/rollout';
-import { summarise } from '../../../src/rollout/summary';
+import type { RolloutSummary } from '../../../src/domain/rollout';
+import { rolloutSchema } from '../../../src/domain/rollout';
+import { outcomeOf, summarise } from '../../../src/domain/outcomes';
 import { scoredRollout } from '../../support/scored-rollout';
 
 const rollouts = (rewards: Record<string, number[]>) =>
@@ -18,7 +19,7 @@ const rollouts = (rewards: Record<string, number[]>) =>
   );
 const ref = { uri: 'artifact:0', sha256: '0', bytes: 0, mediaType: 'x' };
 const summary = (rewards: Record<string, number[]>, sha256 = '0'): RolloutSummary => ({
-  ...summarise(rollouts(rewards)),
+  ...summarise(rollouts(rewards).map(outcomeOf)),
   ref: { ...ref, sha256 },
   purpose: 'training',
   title: '',

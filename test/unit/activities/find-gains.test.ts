@@ -7,7 +7,7 @@ import { createFindGains } from '../../../src/activities/find-gains';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { differenceFigure } from '../../../src/report/build/figures';
-import { ROLLOUTS_MEDIA_TYPE, taskMeans } from '../../../src/rollout/read';
+import { ROLLOUTS_MEDIA_TYPE, readTaskMeans } from '../../../src/rollout/read';
 import { scoredRollout } from '../../support/scored-rollout';
 
 const home = mkdtempSync(join(tmpdir(), 'gains-'));
@@ -43,7 +43,7 @@ test('a gain on either counts, a loss never, and what may be chance does not', a
   const { findGains } = createFindGains({ store });
   const level = { confidence: 0.95, seed: 1 };
   const figure = async (treatment: ArtifactRef, control: ArtifactRef) => {
-    const [after, before] = [await taskMeans(store, treatment), await taskMeans(store, control)];
+    const [after, before] = [await readTaskMeans(store, treatment), await readTaskMeans(store, control)];
     return differenceFigure({ id: 'gain', treatment: after, control: before, level });
   };
   expect(await figure(much, low)).toMatchObject({

@@ -9,7 +9,7 @@ import type { Environment } from '../../../src/domain/environment';
 import type { Message } from '../../../src/domain/messages';
 import { openProcessEnvironment } from '../../../src/environments/process';
 import { openPartners } from '../../../src/partners/open';
-import { rollOut } from '../../../src/rollout/engine';
+import { played } from '../../support/played';
 import { call, refuse, recorded, say, startChatServer, type ChatServer, type Play } from '../../support/chat-server';
 import { scriptedPolicy, turnOf } from '../../support/scripted-policy';
 
@@ -52,7 +52,7 @@ function phone(over: { user?: Partial<ChatModel>; judge?: Partial<ChatModel> } =
 }
 
 async function play(environment = phone(), over: { attempts?: number; signal?: AbortSignal } = {}) {
-  const { summary, records } = await rollOut({
+  const { summary, records } = await played({
     environment,
     policy: { base: 'base', adapters: [] },
     tasks: ['train-0'],

@@ -13,7 +13,7 @@ import { completeReport, renderReport } from '../../../src/report/render';
 import { terminalTable } from '../../../src/report/terminal';
 import { shortEpisode } from '../../../src/report/terminal-base';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
-import { summarise } from '../../../src/rollout/summary';
+import { outcomeOf, summarise } from '../../../src/domain/outcomes';
 import { scoredRollout } from '../../support/scored-rollout';
 
 const root = mkdtempSync(join(tmpdir(), 'report-base-'));
@@ -43,7 +43,13 @@ async function reportOf(rollouts: Rollout[], stoppedAfter?: Stage): Promise<Repo
       ...{ base: 'base@1', pool: 'p', target: { name: 'library', version: '1' }, plan: ref },
       tasks: { discovery: 4, heldOut: 1, router: 1, evaluation: 1 },
     },
-    baseRollouts: { ref, purpose: 'base_rollouts', title: 'base rollouts', ...summarise(rollouts), seconds: 1 },
+    baseRollouts: {
+      ref,
+      purpose: 'base_rollouts',
+      title: 'base rollouts',
+      ...summarise(rollouts.map(outcomeOf)),
+      seconds: 1,
+    },
     ...(stoppedAfter && { stoppedAfter }),
   };
   const trainTasks = ['t0', 't1', 't2', 't3'].map((id, n) => ({

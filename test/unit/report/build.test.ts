@@ -16,8 +16,8 @@ import { buildReport } from '../../../src/report/build';
 import { lineage } from '../../../src/report/lineage';
 import { completeReport, renderReport } from '../../../src/report/render';
 import { terminalTable } from '../../../src/report/terminal';
-import { readRollouts, ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
-import { summarise } from '../../../src/rollout/summary';
+import { readOutcomes, readRollouts, ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
+import { groupByTask, outcomeOf, summarise } from '../../../src/domain/outcomes';
 import { scoredRollout } from '../../support/scored-rollout';
 
 const home = mkdtempSync(join(tmpdir(), 'report-build-'));
@@ -34,7 +34,7 @@ async function summaryOf(purpose: Purpose, title: string, records: Rollout[]): P
   const body = records.map((record) => `${JSON.stringify(record)}\n`).join('');
   const producer = `rollouts: ${purpose}`;
   const ref = await store.put({ key: title, producer, inputs: [], mediaType: ROLLOUTS_MEDIA_TYPE, body });
-  return { ...summarise(records), ref, purpose, title, seconds: 1 };
+  return { ...summarise(records.map(outcomeOf)), ref, purpose, title, seconds: 1 };
 }
 
 async function recordsOf({ ref }: RolloutSummary): Promise<Rollout[]> {
@@ -117,6 +117,12 @@ const routedRollouts = (): Rollout[] => [
 
 const crossValidated = (mean: number) => ({ mean, standardError: 0.1, n: 12 });
 
+/** As the environment was judged. */
+const calibrationOf = async ({ ref }: RolloutSummary) => {
+  const groups = [...groupByTask(await readOutcomes({ store, ref })).values()];
+  return calibrate({ groups, bands: campaignSchema.shape.calibration.parse(undefined), confidence: LEVEL });
+};
+
 async function fullRecord(): Promise<CampaignRecord> {
   const [first, baseline] = [await trained(one, [3, 4]), await trained('theirs', [2, 5])];
   const baseHeldOut = await batch('held_out', 'base held out', [1, 0, 0, 0, 0]);
@@ -173,8 +179,7 @@ async function fullRecord(): Promise<CampaignRecord> {
             round: 2,
             module: revised,
             selfTest: { passed: true, findings: [] },
-            // The report takes its figures from the rollouts, whatever stands here.
-            calibration: { accepted: true, meanReward: 0.99 } as never,
+            calibration: await calibrationOf(calibrationRollouts),
             calibrationRollouts,
           },
         ],
@@ -551,7 +556,7 @@ test('iterations carry success and mean reward on held-out tasks, and the rollou
   expect([armOf(report, 'base').heldOut!.value, armOf(report, one).heldOut!.value]).toEqual([0.2, 0.4]);
 });
 
-test('calibration is computed from the rewards; a round whose self-test failed has its findings alone', () => {
+test('calibration is shown as it was decided; a round whose self-test failed has its findings alone', () => {
   const [first, second] = report.capabilities![0]!.rounds!;
   const version = { module: record.capabilities![0]!.rounds[0]!.module, lines: 1, rationale: 'why' };
   expect(first).toEqual({ round: 1, selfTest: { passed: false, findings: ['doing nothing scores 1.0'] }, version });
@@ -624,7 +629,8 @@ describe('with branches', () => {
     const calibrationRollouts = await onSeeds('calibration', `${title}: calibration`, (seed, branch) =>
       branch === 'twin' || seed % 3 === 0 ? 1 : 0.1,
     );
-    const rounds = [{ ...first!.rounds[1]!, calibrationRollouts }];
+    const calibration = await calibrationOf(calibrationRollouts);
+    const rounds = [{ ...first!.rounds[1]!, calibration, calibrationRollouts }];
     return built({ ...record, capabilities: [{ ...first!, rounds, trained }, ...others] });
   };
 

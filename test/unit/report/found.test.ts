@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { digest } from '../../../src/artifacts/hash';
+import { calibrate } from '../../../src/domain/calibration';
 import { campaignSchema } from '../../../src/domain/campaign';
 import type { Discovery, FailureOrigin, LabelPass } from '../../../src/domain/capability';
 import type { Message } from '../../../src/domain/messages';
@@ -15,7 +16,7 @@ import { buildReport } from '../../../src/report/build';
 import { lineage } from '../../../src/report/lineage';
 import { completeReport } from '../../../src/report/render';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
-import { summarise } from '../../../src/rollout/summary';
+import { outcomeOf, summarise } from '../../../src/domain/outcomes';
 import { scoredRollout } from '../../support/scored-rollout';
 
 const home = mkdtempSync(join(tmpdir(), 'report-found-'));
@@ -48,7 +49,7 @@ async function batch(title: string, records: Rollout[]): Promise<RolloutSummary>
     mediaType: ROLLOUTS_MEDIA_TYPE,
     body,
   });
-  return { ...summarise(records), ref, purpose: 'base_rollouts', title, seconds: 1 };
+  return { ...summarise(records.map(outcomeOf)), ref, purpose: 'base_rollouts', title, seconds: 1 };
 }
 
 const base = [rolloutOf('a', 0), rolloutOf('b', 0), rolloutOf('c', 0), rolloutOf('d', 1)];
@@ -260,7 +261,10 @@ describe('versions', () => {
     );
 
   test('each has its reason, its size, what changed, and what was found of it', async () => {
-    const calibration = {} as never;
+    const [plain, hinted] = [await played('plain', [0, 0]), await played('hinted', [0, 1, 1], true)];
+    const bands = campaignSchema.shape.calibration.parse(undefined);
+    const judged = (...rewards: number[]) =>
+      calibrate({ groups: rewards.map((one) => ({ rewards: [one] })), bands, confidence: 0.95 });
     const rounds: SynthesisRound[] = [
       {
         round: 1,
@@ -271,9 +275,9 @@ describe('versions', () => {
         round: 2,
         module: await moduleOf(2, 'const a = 2;\nconst b = 1;'),
         selfTest: { passed: true, findings: [] },
-        calibration,
-        calibrationRollouts: await played('plain', [0, 0]),
-        aided: [{ hints: 0.5, calibration, calibrationRollouts: await played('hinted', [0, 1, 1], true) }],
+        calibration: judged(0, 0),
+        calibrationRollouts: plain,
+        aided: [{ hints: 0.5, calibration: judged(0, 1, 1), calibrationRollouts: hinted }],
         decision: { kind: 'reject', reason: 'too narrow', by: 'person', at: 1 },
       },
     ];

@@ -13,7 +13,7 @@ import { groupsOf, publishedOf } from '../../../src/report/build/groups';
 import { lineage } from '../../../src/report/lineage';
 import { completeReport, renderReport } from '../../../src/report/render';
 import { terminalTable } from '../../../src/report/terminal';
-import { ROLLOUTS_MEDIA_TYPE, taskMeans } from '../../../src/rollout/read';
+import { ROLLOUTS_MEDIA_TYPE, readTaskMeans } from '../../../src/rollout/read';
 import { reportFixture } from '../../support/report-fixture';
 import { scoredRollout } from '../../support/scored-rollout';
 
@@ -43,7 +43,7 @@ async function column(arm: string, rewards: number[]): Promise<TaskMeans> {
     mediaType: ROLLOUTS_MEDIA_TYPE,
     body,
   });
-  return taskMeans(store, ref);
+  return readTaskMeans(store, ref);
 }
 
 async function groups(): Promise<TaskGroup[]> {

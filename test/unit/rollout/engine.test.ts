@@ -8,10 +8,12 @@ import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
 import { rollOut, type RollOutOptions, type RollOutProgress } from '../../../src/rollout/engine';
+import { played } from '../../support/played';
 import type { TurnRequest } from '../../../src/policy/turn';
 import { OutsideFailure } from '../../../src/domain/failures';
 import { planBatch } from '../../../src/rollout/keys';
-import { outcomes, readRollouts } from '../../../src/rollout/read';
+import { readOutcomes, readRollouts } from '../../../src/rollout/read';
+import { groupByTask, outcomeOf } from '../../../src/domain/outcomes';
 import { countingBatch } from '../../support/counting-batch';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 
@@ -37,7 +39,7 @@ const journals = () =>
   readdirSync(join(root, 'journals')).filter((name) => !name.startsWith(sha256(`batches/${setting}`)));
 
 test('a batch holds every rollout, sorted by task and attempt, and its figures', async () => {
-  const { summary, records: made, reused } = await rollOut(options());
+  const { summary, records: made, reused } = await played(options());
   const all = (await records(summary.ref)) as ScoredRollout[];
   expect(made).toEqual(all);
   expect(all.map(({ task, attempt }) => `${task}/${attempt}`)).toEqual([
@@ -71,7 +73,7 @@ test('a batch holds every rollout, sorted by task and attempt, and its figures',
   expect(last.messages.map(({ role }) => role)).toEqual(
     'user assistant tool assistant tool assistant tool assistant user'.split(' '),
   );
-  expect(await outcomes({ store, ref: summary.ref })).toEqual(
+  expect(groupByTask(await readOutcomes({ store, ref: summary.ref }))).toEqual(
     new Map([
       ['n-0', { rewards: [1, 1] }],
       ['n-1', { rewards: [1, 1] }],
@@ -80,11 +82,43 @@ test('a batch holds every rollout, sorted by task and attempt, and its figures',
   );
 });
 
+test('outcomes are stored beside a batch: whoever asks what rollouts came to reads no conversation', async () => {
+  const { summary, records: made, outcomes } = await played(options());
+  expect(outcomes).toEqual(made.map(outcomeOf));
+  const read: string[] = [];
+  const watched: ArtifactStore = { ...store, read: (ref) => store.read((read.push(ref.sha256), ref)) };
+  expect(await readOutcomes({ store: watched, ref: summary.ref })).toEqual(outcomes);
+  expect(read).not.toContain(summary.ref.sha256);
+  expect((await rollOut(options({ store: watched }))).summary).toMatchObject({ scored: 6, successRate: 1 });
+  expect(read).not.toContain(summary.ref.sha256);
+});
+
+test('outcomes of a batch that has none, or damaged ones, are read from its rollouts, and stored when it is found', async () => {
+  const { summary, outcomes } = await played(options());
+  const elsewhere = openFolderStore(join(root, 'elsewhere'));
+  const { key } = planBatch({ ...options(), environment: { name: 'counting', version: '1' } });
+  const body = await store.read(summary.ref);
+  const ref = await elsewhere.put({ key, producer: 'test', inputs: [], mediaType: 'application/jsonl', body });
+  expect(await readOutcomes({ store: elsewhere, ref })).toEqual(outcomes);
+  expect(await elsewhere.find(`outcomes/1/${ref.sha256}`)).toBeUndefined();
+  await rollOut(options({ store: elsewhere }));
+  const stored = await elsewhere.find(`outcomes/1/${ref.sha256}`);
+  expect((await elsewhere.provenance(stored!)).inputs).toEqual([ref]);
+  const damaged: ArtifactStore = {
+    ...elsewhere,
+    read: async (one) => {
+      if (one.sha256 === stored!.sha256) throw new OutsideFailure('ArtifactDamaged', 'damaged');
+      return elsewhere.read(one);
+    },
+  };
+  expect(await readOutcomes({ store: damaged, ref })).toEqual(outcomes);
+});
+
 test('a finished batch is found and not made again, whatever the order of its tasks', async () => {
-  const first = await rollOut(options());
+  const first = await played(options());
   const client = countingPolicy();
   const tasks = ['n-0', 'n-1', 'n-2'];
-  const again = await rollOut(options({ client, tasks, concurrency: 1, purpose: 'held_out', title: 'again' }));
+  const again = await played(options({ client, tasks, concurrency: 1, purpose: 'held_out', title: 'again' }));
   expect(again).toMatchObject({ reused: 6, summary: { ref: first.summary.ref, title: 'again', scored: 6 } });
   expect(again.records).toEqual(first.records);
   expect(client.turns).toBe(0);
@@ -96,16 +130,16 @@ test('a run that ended before its journal was removed leaves none to the next', 
     ...store,
     journal: async (key) => ({ ...(await store.journal(key)), remove: () => Promise.reject(new Error('killed')) }),
   };
-  await expect(rollOut(options({ store: killed }))).rejects.toThrow('killed');
+  await expect(played(options({ store: killed }))).rejects.toThrow('killed');
   expect(journals()).toHaveLength(1);
-  expect((await rollOut(options())).reused).toBe(6);
+  expect((await played(options())).reused).toBe(6);
   expect(journals()).toEqual([]);
 });
 
 test('reading a large batch leaves the event loop its turns, and is heard of', async () => {
-  const { records: played } = await rollOut(options());
+  const { records: first } = await played(options());
   const content = 'x'.repeat(1 << 20);
-  const large = (played as ScoredRollout[]).map((one) => ({ ...one, messages: [{ role: 'user', content }] }));
+  const large = (first as ScoredRollout[]).map((one) => ({ ...one, messages: [{ role: 'user', content }] }));
   const elsewhere = openFolderStore(join(root, 'elsewhere'));
   const { key } = planBatch({ ...options(), environment: { name: 'counting', version: '1' } });
   const body = large.map((one) => `${JSON.stringify(one)}\n`).join('');
@@ -124,10 +158,10 @@ test('reading a large batch leaves the event loop its turns, and is heard of', a
 
   const heard: RollOutProgress[] = [];
   const found = options({ store: elsewhere, onProgress: (progress) => heard.push(progress) });
-  expect((await rollOut(found)).reused).toBe(6);
+  expect((await played(found)).reused).toBe(6);
   expect(heard.map(({ done, total, turns }) => [done, total, turns])).toEqual([1, 2, 3, 4, 5, 6].map((n) => [n, 6, 0]));
   heard.length = 0;
-  expect((await rollOut({ ...found, tasks: ['n-1', 'n-3'] })).reused).toBe(2);
+  expect((await played({ ...found, tasks: ['n-1', 'n-3'] })).reused).toBe(2);
   expect(heard.slice(0, 6).every(({ turns }) => turns === 0)).toBe(true);
 });
 
@@ -185,7 +219,7 @@ test('a rollout that breaks is begun afresh, and the failure is nobody’s rewar
       if (task === 'n-1' && failures++ < 2) throw failed();
     },
   });
-  const { summary } = await rollOut(options({ environment, concurrency: 1 }));
+  const { summary } = await played(options({ environment, concurrency: 1 }));
   expect(summary).toMatchObject({ scored: 6, broken: 0, meanReward: 1 });
   expect(environment.episodes).toMatchObject({ opened: 8, closed: 8 });
 });
@@ -198,7 +232,7 @@ test('broken rollouts are recorded by type; the next run makes only them', async
     },
   });
   const progress: RollOutProgress[] = [];
-  const first = await rollOut(options({ environment, onProgress: (p) => progress.push(p) }));
+  const first = await played(options({ environment, onProgress: (p) => progress.push(p) }));
   expect(first.summary).toMatchObject({ scored: 4, broken: 2, meanReward: 1, errors: { EnvironmentFailed: 2 } });
   expect(first.summary.causes).toEqual([
     { type: 'EnvironmentFailed', message: expect.any(String) as string, count: 2, task: 'n-1' },
@@ -209,7 +243,7 @@ test('broken rollouts are recorded by type; the next run makes only them', async
 
   down = false;
   const client = countingPolicy();
-  const second = await rollOut(options({ environment, client }));
+  const second = await played(options({ environment, client }));
   expect(second).toMatchObject({ reused: 4, summary: { scored: 6, broken: 0 } });
   expect(client.turns).toBe(6);
   expect(second.summary.ref).not.toEqual(first.summary.ref);
@@ -219,7 +253,7 @@ test('broken rollouts are recorded by type; the next run makes only them', async
 test('a reward that is no reward breaks the rollout', async () => {
   for (const reward of [NaN, 1.5, -0.1, Infinity]) {
     const environment = countingEnvironment({ reward: (_, wanted) => (wanted === 2 ? reward : 1) });
-    const { summary } = await rollOut(
+    const { summary } = await played(
       options({ environment, seed: reward > 0 ? 100 : 101, maxAttempts: 1, title: String(reward) }),
     );
     expect(summary).toMatchObject({ broken: 2, errors: { EnvironmentFailed: 2 }, meanReward: 1 });
@@ -234,7 +268,7 @@ test('an abort stops the batch; the next run goes on from what was scored', asyn
   let durable = 0;
   const waitForAbort = ({ signal }: TurnRequest) =>
     durable < 10 ? sleep(1) : sleep(60_000, undefined, { signal: signal! });
-  const run = rollOut(
+  const run = played(
     options({
       environment,
       tasks,
@@ -247,7 +281,7 @@ test('an abort stops the batch; the next run goes on from what was scored', asyn
   await expect(run).rejects.toThrow('enough');
   expect(environment.episodes.opened).toBe(environment.episodes.closed);
   const client = countingPolicy();
-  const batch = await rollOut(options({ tasks, attempts: 10, client }));
+  const batch = await played(options({ tasks, attempts: 10, client }));
   expect(batch.summary.scored).toBe(40);
   expect(batch.reused).toBeGreaterThanOrEqual(10);
   expect(batch.reused).toBeLessThan(40);
@@ -261,10 +295,10 @@ test('a journal that can not be written stops the batch at once, and leaves no r
     journal: async (key) => ({ ...(await store.journal(key)), append: () => Promise.reject(full) }),
   };
   const client = countingPolicy(() => sleep(1));
-  await expect(rollOut(options({ store: broken, client, attempts: 100, concurrency: 2 }))).rejects.toBe(full);
+  await expect(played(options({ store: broken, client, attempts: 100, concurrency: 2 }))).rejects.toBe(full);
   expect(client.turns).toBeLessThan(30);
   // The last rollouts end before their flush fails.
-  await expect(rollOut(options({ store: broken, tasks: ['n-0'], attempts: 1 }))).rejects.toBe(full);
+  await expect(played(options({ store: broken, tasks: ['n-0'], attempts: 1 }))).rejects.toBe(full);
   await sleep(5); // an unhandled rejection fails the test that is running
 });
 
@@ -273,12 +307,12 @@ test('a policy server that is gone stops the batch at once; one that hiccups doe
     throw new OutsideFailure('PolicyServerUnavailable', 'connection refused');
   };
   const gone = { ...countingPolicy(unavailable), reachable: async () => false };
-  const error = await rollOut(options({ client: gone, attempts: 100 })).catch((reason: unknown) => reason);
+  const error = await played(options({ client: gone, attempts: 100 })).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ type: 'PolicyServerUnavailable', retryable: true });
 
   let hiccups = 2;
   const client = countingPolicy(() => void (hiccups-- > 0 && unavailable()));
-  expect((await rollOut(options({ client, concurrency: 1 }))).summary).toMatchObject({ scored: 6, broken: 0 });
+  expect((await played(options({ client, concurrency: 1 }))).summary).toMatchObject({ scored: 6, broken: 0 });
 });
 
 test('when nothing can be scored the batch fails with what breaks it, long before the end', async () => {
@@ -287,7 +321,7 @@ test('when nothing can be scored the batch fails with what breaks it, long befor
       throw Object.assign(new Error('no data'), { type: 'BadEnvironment' });
     },
   });
-  const error = await rollOut(options({ environment, attempts: 100 })).catch((reason: unknown) => reason);
+  const error = await played(options({ environment, attempts: 100 })).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ type: 'BadEnvironment', retryable: false });
   expect(environment.episodes.opened).toBeLessThan(30);
 });
@@ -296,18 +330,18 @@ test('a mistake of ours is neither broken nor scored: it is thrown', async () =>
   const client = countingPolicy(() => {
     throw new TypeError('undefined is not a function');
   });
-  await expect(rollOut(options({ client }))).rejects.toThrow(TypeError);
+  await expect(played(options({ client }))).rejects.toThrow(TypeError);
 });
 
 test('the context length ends a rollout regularly, as does the limit of steps', async () => {
   const client = countingPolicy(({ messages }) => {
     if (messages.length > 4) throw new OutsideFailure('ContextLengthExceeded', 'too long');
   });
-  expect((await rollOut(options({ client, tasks: ['n-5'] }))).summary).toMatchObject({
+  expect((await played(options({ client, tasks: ['n-5'] }))).summary).toMatchObject({
     stopReasons: { context_length: 2 },
     broken: 0,
   });
-  expect((await rollOut(options({ tasks: ['n-5'], maxSteps: 3 }))).summary).toMatchObject({
+  expect((await played(options({ tasks: ['n-5'], maxSteps: 3 }))).summary).toMatchObject({
     stopReasons: { max_steps: 2 },
     meanReward: 0,
   });
@@ -317,7 +351,7 @@ test('at most `concurrency` episodes at once, and a slow one holds nobody up', a
   let finishSlow = () => {};
   const slow = new Promise<void>((resolve) => (finishSlow = resolve));
   const environment = countingEnvironment({ beforeStep: (task) => (task === 'n-0' ? slow : undefined) });
-  const batch = rollOut(
+  const batch = played(
     options({
       environment,
       attempts: 1,
@@ -334,22 +368,22 @@ test('at most `concurrency` episodes at once, and a slow one holds nobody up', a
 test('two processes that run one batch at the same time end with one artifact', async () => {
   // What modules hold is a process's own.
   jest.resetModules();
-  const there = jest.requireActual<{ rollOut: typeof rollOut }>('../../../src/rollout/engine').rollOut;
+  const there = jest.requireActual<typeof import('../../../src/rollout/engine')>('../../../src/rollout/engine').rollOut;
   const clients = [countingPolicy(), countingPolicy()];
   const [a, b] = await Promise.all([
-    rollOut(options({ attempts: 20, client: clients[0]! })),
+    played(options({ attempts: 20, client: clients[0]! })),
     there(options({ attempts: 20, client: clients[1]!, store: openFolderStore(root) })),
   ]);
   // One that comes late finds what the other has stored.
   const turns = clients.map((client) => client.turns);
   expect([Math.max(...turns), turns.every((each) => each <= 180)]).toEqual([180, true]);
   expect(a.summary.ref).toEqual(b.summary.ref);
-  expect(a.records).toEqual(b.records);
+  expect(a.records).toEqual(await b.records());
   expect(a.summary.scored).toBe(60);
 });
 
 test('what is stored and is no batch of rollouts is named with its line', async () => {
-  const { summary } = await rollOut(options());
+  const { summary } = await played(options());
   const [line] = (await store.read(summary.ref)).toString('utf8').split('\n');
   const stored = (key: string, second: string) =>
     store.put({ key, producer: 'test', inputs: [], mediaType: 'application/jsonl', body: `${line}\n${second}\n` });
@@ -362,7 +396,7 @@ test('what is stored and is no batch of rollouts is named with its line', async 
 test('a seed of its own for every turn of every rollout, the same again for the same', async () => {
   const seeds = async (seed: number) => {
     const seen: number[] = [];
-    await rollOut(
+    await played(
       options({
         seed,
         store: openFolderStore(join(root, String(Math.random()))),
@@ -383,7 +417,7 @@ test.each([
   [{ attempts: 0 }, 'attempts is 0'],
   [{ concurrency: 1.5 }, 'concurrency is 1.5'],
 ])('refuses %j', async (change, problem) => {
-  await expect(rollOut(options(change))).rejects.toThrow(problem);
+  await expect(played(options(change))).rejects.toThrow(problem);
 });
 
 test('tool calls are numbered through the conversation, whatever ids the server gives', async () => {
@@ -393,7 +427,7 @@ test('tool calls are numbered through the conversation, whatever ids the server 
     const toolCalls = turn.message.toolCalls?.map((call) => ({ ...call, id: 'call_0' }));
     return { ...turn, message: { ...turn.message, ...(toolCalls && { toolCalls }) } };
   };
-  const batch = await rollOut(options({ client: { ...policy, sample } }));
+  const batch = await played(options({ client: { ...policy, sample } }));
   for (const { messages } of batch.records as ScoredRollout[]) {
     const ids = messages.flatMap((m) => (m.role === 'assistant' ? (m.toolCalls ?? []).map((call) => call.id) : []));
     expect(new Set(ids).size).toBe(ids.length);

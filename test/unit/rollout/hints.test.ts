@@ -8,7 +8,8 @@ import type { Environment } from '../../../src/domain/environment';
 import type { Message } from '../../../src/domain/messages';
 import type { ScoredRollout } from '../../../src/domain/rollout';
 import type { TurnRequest } from '../../../src/policy/turn';
-import { rollOut, type RollOutOptions } from '../../../src/rollout/engine';
+import type { RollOutOptions } from '../../../src/rollout/engine';
+import { played } from '../../support/played';
 import { trainingBatch, type RowsRollout } from '../../../src/rollout/training-batch';
 import { countingBatch } from '../../support/counting-batch';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
@@ -35,7 +36,7 @@ function hinting(system: string[] = ['count'], at: (task: string) => boolean = (
 }
 
 async function made(changes: Partial<RollOutOptions>): Promise<ScoredRollout[]> {
-  const { records } = await rollOut(countingBatch(store, { environment: hinting(), attempts: 4, ...changes }));
+  const { records } = await played(countingBatch(store, { environment: hinting(), attempts: 4, ...changes }));
   return records as ScoredRollout[];
 }
 
@@ -51,7 +52,7 @@ test('the first attempts at each task are hinted, and no key of the others depen
     [0.6, [0, 1]],
     [1, [0, 1, 2, 3]],
   ] as const) {
-    const { records, reused } = await rollOut(
+    const { records, reused } = await played(
       countingBatch(store, { environment: hinting(), attempts: 4, hints: { share } }),
     );
     const scored = records as ScoredRollout[];

@@ -10,7 +10,8 @@ import { OutsideFailure } from '../../../src/domain/failures';
 import { defineKind } from '../../../src/domain/kinds';
 import type { Choice, FixedPolicy, Policy, Prompt, ScoredRollout } from '../../../src/domain/rollout';
 import type { TurnRequest } from '../../../src/policy/turn';
-import { rollOut, type RollOutOptions } from '../../../src/rollout/engine';
+import type { RollOutOptions } from '../../../src/rollout/engine';
+import { played } from '../../support/played';
 import { withPrompt } from '../../../src/rollout/prompt';
 import { createResolver } from '../../../src/rollout/resolve';
 import type { ChooseInput, FittedRouter, RouterKind } from '../../../src/routing/router';
@@ -100,10 +101,9 @@ const choiceOf = ({ messages }: ChooseInput): Choice => {
 test('the chosen policy plays the conversation, and the record says which it was', async () => {
   const { seen, resolve } = byTask(choiceOf);
   const policy = await stored(fitted());
-  const { records, summary } = await rollOut(options({ policy, resolve, attempts: 3 }));
-  const played = records as ScoredRollout[];
+  const { records, summary } = await played(options({ policy, resolve, attempts: 3 }));
   expect(summary).toMatchObject({ scored: 9, broken: 0 });
-  for (const { task, routed, messages } of played) {
+  for (const { task, routed, messages } of records as ScoredRollout[]) {
     const wanted = task === 'n-1' ? adds : base;
     expect(routed).toEqual({
       chosen: task === 'n-1' ? 'adds' : 'base',
@@ -128,7 +128,7 @@ test('the chosen policy plays the conversation, and the record says which it was
 
 test('a constant router is not asked', async () => {
   const { seen, resolve } = byTask(choiceOf);
-  const { records } = await rollOut(options({ policy: await stored(fitted({ constant: 'adds' })), resolve }));
+  const { records } = await played(options({ policy: await stored(fitted({ constant: 'adds' })), resolve }));
   for (const { policy } of asked) expect(policy).toEqual(adds);
   for (const record of records) {
     expect(record).toMatchObject({ routed: { chosen: 'adds', policy: adds } });
@@ -142,7 +142,7 @@ test('a rollout that a router has no choice for is broken and counted, and never
     if (input.messages.at(-1)!.content === 'n-1') throw new Error('no idea');
     return choiceOf(input);
   });
-  const { summary, records } = await rollOut(options({ policy: await stored(fitted()), resolve, concurrency: 1 }));
+  const { summary, records } = await played(options({ policy: await stored(fitted()), resolve, concurrency: 1 }));
   expect(summary).toMatchObject({ scored: 2, broken: 1, errors: { RouterFailed: 1 } });
   expect(records[1]).toMatchObject({
     task: 'n-1',
@@ -176,7 +176,7 @@ test.each<[string, () => unknown, Partial<FittedRouter>]>([
   ['it is no fitted router', () => undefined, { options: [] }],
 ])('a router is refused by name: %s', async (problem, choose, changes) => {
   const { resolve } = byTask(choose);
-  const run = rollOut(options({ policy: await stored(fitted(changes)), resolve }));
+  const run = played(options({ policy: await stored(fitted(changes)), resolve }));
   const text = problem === 'no choice' ? 'a router answers with chosen, policy and probabilities' : problem;
   await expect(run).rejects.toMatchObject({ type: 'RouterFailed', message: expect.stringContaining(text) });
   expect(asked).toEqual([]);
@@ -188,7 +188,7 @@ test('a policy server that a router waits for is not the router’s failure', as
     if (down-- > 0) throw new OutsideFailure('PolicyServerError', 'going down');
     return choiceOf(input);
   });
-  const { summary } = await rollOut(
+  const { summary } = await played(
     options({ policy: await stored(fitted()), resolve, concurrency: 1, maxAttempts: 3 }),
   );
   expect(summary).toMatchObject({ scored: 3, broken: 0 });
@@ -200,24 +200,24 @@ test('a router artifact that could not be read is read again', async () => {
   let failures = 1;
   store = { ...store, read: (ref) => (failures-- > 0 ? Promise.reject(new Error('disk')) : read(ref)) };
   const { seen, resolve } = byTask(choiceOf);
-  const { summary } = await rollOut(options({ policy, resolve, concurrency: 1 }));
+  const { summary } = await played(options({ policy, resolve, concurrency: 1 }));
   expect(summary).toMatchObject({ scored: 2, errors: { RouterFailed: 1 } });
   expect(seen.opened).toHaveLength(1);
 });
 
 test('a router that is damaged in the store fails the batch and breaks no rollout, also where some are scored', async () => {
   const policy = await stored(fitted());
-  await rollOut(options({ policy, resolve: byTask(choiceOf).resolve, tasks: ['n-0'] }));
+  await played(options({ policy, resolve: byTask(choiceOf).resolve, tasks: ['n-0'] }));
   const { read } = store;
   const damaged = new OutsideFailure('ArtifactDamaged', 'router is damaged');
   const isRouter = (ref: ArtifactRef) => 'router' in policy && ref.sha256 === policy.router.sha256;
   store = { ...store, read: (ref) => (isRouter(ref) ? Promise.reject(damaged) : read(ref)) };
   const { resolve } = byTask(choiceOf);
-  await expect(rollOut(options({ policy, resolve }))).rejects.toBe(damaged);
+  await expect(played(options({ policy, resolve }))).rejects.toBe(damaged);
 });
 
 test('a routed policy without a resolver is our mistake', async () => {
-  await expect(rollOut(options({ policy: await stored(fitted()) }))).rejects.toThrow(TypeError);
+  await expect(played(options({ policy: await stored(fitted()) }))).rejects.toThrow(TypeError);
 });
 
 const prompt = (place: Prompt['place']): Prompt => ({ text: 'be brief', place });
@@ -239,9 +239,9 @@ test.each([
 });
 
 test('the policy sees its prompt in every turn; the record holds what the environment said', async () => {
-  const plain = await rollOut(options());
+  const plain = await played(options());
   asked = [];
-  const prompted = await rollOut(options({ policy: { ...base, prompt: prompt('before') } }));
+  const prompted = await played(options({ policy: { ...base, prompt: prompt('before') } }));
   expect(asked.length).toBeGreaterThan(6);
   for (const { messages } of asked) {
     expect(messages[0]).toEqual({ role: 'system', content: 'be brief\n\nthe rules' });
@@ -256,12 +256,12 @@ test('the policy sees its prompt in every turn; the record holds what the enviro
 
 test('the prompt of a chosen policy is used', async () => {
   const { resolve } = byTask(() => ({ chosen: 'adds', policy: brief, probabilities: {} }));
-  await rollOut(options({ policy: await stored(fitted(withBrief)), resolve }));
+  await played(options({ policy: await stored(fitted(withBrief)), resolve }));
   expect(new Set(asked.map(({ messages }) => messages[0]!.content))).toEqual(new Set(['be brief']));
 });
 
 test('a policy may be chosen without the prompt of its option', async () => {
   const { resolve } = byTask(() => ({ chosen: 'adds', policy: adds, probabilities: {} }));
-  await rollOut(options({ policy: await stored(fitted(withBrief)), resolve }));
+  await played(options({ policy: await stored(fitted(withBrief)), resolve }));
   expect(new Set(asked.map(({ messages }) => messages[0]!.content))).toEqual(new Set(['the rules']));
 });

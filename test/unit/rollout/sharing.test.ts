@@ -7,7 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import { OutsideFailure } from '../../../src/domain/failures';
-import { rollOut, type RollOutOptions, type RollOutProgress } from '../../../src/rollout/engine';
+import type { RollOutOptions, RollOutProgress } from '../../../src/rollout/engine';
+import { played } from '../../support/played';
 import { countingBatch } from '../../support/counting-batch';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 
@@ -24,10 +25,10 @@ const options = (changes: Partial<RollOutOptions> = {}) => countingBatch(store, 
 const turnsOf = (attempts: number, ...tasks: number[]) => tasks.reduce((sum, n) => sum + attempts * (n + 2), 0);
 
 test('a batch takes what finished ones of its setting hold, plays the rest, and leads back to them', async () => {
-  const first = await rollOut(options({ tasks: ['n-0', 'n-1'] }));
-  const second = await rollOut(options({ tasks: ['n-4', 'n-5'], attempts: 1 }));
+  const first = await played(options({ tasks: ['n-0', 'n-1'] }));
+  const second = await played(options({ tasks: ['n-4', 'n-5'], attempts: 1 }));
   const client = countingPolicy();
-  const third = await rollOut(options({ tasks: ['n-1', 'n-3', 'n-4'], purpose: 'outcome_matrix', client }));
+  const third = await played(options({ tasks: ['n-1', 'n-3', 'n-4'], purpose: 'outcome_matrix', client }));
   expect(third).toMatchObject({ reused: 3, summary: { scored: 6, broken: 0, reused: 3 } });
   expect(second.summary).not.toHaveProperty('reused');
   expect(client.turns).toBe(turnsOf(2, 3) + turnsOf(1, 4));
@@ -37,15 +38,15 @@ test('a batch takes what finished ones of its setting hold, plays the rest, and 
   expect(inputs).toEqual([first.summary.ref, second.summary.ref]);
 
   const again = countingPolicy();
-  const apart = await rollOut(options({ tasks: ['n-0'], client: again }));
+  const apart = await played(options({ tasks: ['n-0'], client: again }));
   expect([apart.reused, again.turns]).toEqual([2, 0]);
   expect((await store.provenance(apart.summary.ref)).inputs).toEqual([first.summary.ref]);
 });
 
 test('another setting shares nothing', async () => {
-  await rollOut(options());
+  await played(options());
   const client = countingPolicy();
-  const { reused } = await rollOut(options({ seed: 8, tasks: ['n-1'], client }));
+  const { reused } = await played(options({ seed: 8, tasks: ['n-1'], client }));
   expect([reused, client.turns]).toEqual([0, turnsOf(2, 1)]);
 });
 
@@ -55,24 +56,24 @@ test('of a batch that is not complete what is scored is taken, and it takes the 
       if (task === 'n-2') throw new OutsideFailure('EnvironmentFailed', 'no such row');
     },
   });
-  const first = await rollOut(options({ environment, maxAttempts: 1 }));
+  const first = await played(options({ environment, maxAttempts: 1 }));
   expect(first.summary.broken).toBe(2);
   const client = countingPolicy();
-  const other = await rollOut(options({ tasks: ['n-1', 'n-2', 'n-3'], client }));
+  const other = await played(options({ tasks: ['n-1', 'n-2', 'n-3'], client }));
   expect(other).toMatchObject({ reused: 2, summary: { scored: 6 } });
   expect(client.turns).toBe(turnsOf(2, 2, 3));
   expect(other.records.slice(0, 2)).toEqual(first.records.filter(({ task }) => task === 'n-1'));
   expect((await store.provenance(other.summary.ref)).inputs).toEqual([first.summary.ref]);
 
   const again = countingPolicy();
-  const whole = await rollOut(options({ client: again }));
+  const whole = await played(options({ client: again }));
   expect(whole).toMatchObject({ reused: 6, summary: { scored: 6 } });
   expect(again.turns).toBe(0);
   expect((await store.provenance(whole.summary.ref)).inputs).toEqual([first.summary.ref, other.summary.ref]);
 });
 
 test('a batch that is damaged is passed over, and one that was cut off before it was noted is not lost', async () => {
-  const first = await rollOut(options({ tasks: ['n-0', 'n-1'] }));
+  const first = await played(options({ tasks: ['n-0', 'n-1'] }));
   const damaged: ArtifactStore = {
     ...store,
     read: async (ref) => {
@@ -81,7 +82,7 @@ test('a batch that is damaged is passed over, and one that was cut off before it
     },
   };
   const client = countingPolicy();
-  expect((await rollOut(options({ store: damaged, tasks: ['n-1', 'n-3'], client }))).reused).toBe(0);
+  expect((await played(options({ store: damaged, tasks: ['n-1', 'n-3'], client }))).reused).toBe(0);
   expect(client.turns).toBe(turnsOf(2, 1, 3));
 
   const unnoted: ArtifactStore = {
@@ -91,17 +92,17 @@ test('a batch that is damaged is passed over, and one that was cut off before it
       return key.startsWith('batches/') ? { ...journal, append: () => Promise.reject(new Error('killed')) } : journal;
     },
   };
-  await expect(rollOut(options({ store: unnoted, tasks: ['n-5'] }))).rejects.toThrow('killed');
-  await rollOut(options({ tasks: ['n-5'] }));
-  expect((await rollOut(options({ tasks: ['n-5', 'n-6'] }))).reused).toBe(2);
+  await expect(played(options({ store: unnoted, tasks: ['n-5'] }))).rejects.toThrow('killed');
+  await played(options({ tasks: ['n-5'] }));
+  expect((await played(options({ tasks: ['n-5', 'n-6'] }))).reused).toBe(2);
 });
 
 test('two that overlap run one after the other; who waits hears of the progress of the one before', async () => {
   const client = countingPolicy(() => sleep(1));
   const heard: RollOutProgress[] = [];
   const [first, second] = await Promise.all([
-    rollOut(options({ tasks: ['n-1', 'n-4'], client })),
-    rollOut(options({ tasks: ['n-2', 'n-4'], client, onProgress: (progress) => heard.push(progress) })),
+    played(options({ tasks: ['n-1', 'n-4'], client })),
+    played(options({ tasks: ['n-2', 'n-4'], client, onProgress: (progress) => heard.push(progress) })),
   ]);
   expect(client.turns).toBe(turnsOf(2, 1, 2, 4));
   expect([first.reused, second.reused]).toEqual([0, 2]);
@@ -115,7 +116,7 @@ test('what who waits is told comes in its own context, as an activity needs it f
   const heard = new Set<string | undefined>();
   const client = countingPolicy(() => sleep(1));
   const batch = (name: string, changes: Partial<RollOutOptions>) =>
-    context.run(name, () => rollOut(options({ client, ...changes })));
+    context.run(name, () => played(options({ client, ...changes })));
   await Promise.all([
     batch('first', { tasks: ['n-4'] }),
     batch('second', { tasks: ['n-0'], onProgress: () => heard.add(context.getStore()) }),
@@ -127,11 +128,11 @@ test('who waits can be stopped, and the next in line still waits for the one tha
   let release = () => {};
   const held = new Promise<void>((resolve) => (release = resolve));
   const client = countingPolicy(() => held);
-  const first = rollOut(options({ tasks: ['n-4'], client }));
+  const first = played(options({ tasks: ['n-4'], client }));
   while (client.turns === 0) await sleep(1);
   const abort = new AbortController();
-  const second = rollOut(options({ tasks: ['n-4', 'n-5'], client, signal: abort.signal }));
-  const third = rollOut(options({ tasks: ['n-4', 'n-6'], client }));
+  const second = played(options({ tasks: ['n-4', 'n-5'], client, signal: abort.signal }));
+  const third = played(options({ tasks: ['n-4', 'n-6'], client }));
   await sleep(20);
   abort.abort(new Error('enough'));
   await expect(second).rejects.toThrow('enough');
@@ -145,8 +146,8 @@ test('a batch that fails leaves the turn to the next', async () => {
     throw new TypeError('undefined is not a function');
   });
   const [first, second] = await Promise.allSettled([
-    rollOut(options({ client: broken })),
-    rollOut(options({ tasks: ['n-2'] })),
+    played(options({ client: broken })),
+    played(options({ tasks: ['n-2'] })),
   ]);
   expect([first.status, second.status]).toEqual(['rejected', 'fulfilled']);
 });

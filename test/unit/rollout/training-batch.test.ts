@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
-import { rollOut } from '../../../src/rollout/engine';
+import { played } from '../../support/played';
 import { namesIn } from '../../support/names-in';
 import { trainingBatch, writeTrainingBatch, type RowsRollout } from '../../../src/rollout/training-batch';
 import { countingBatch } from '../../support/counting-batch';
@@ -13,7 +13,7 @@ let records: Rollout[];
 beforeEach(async () => {
   root = mkdtempSync(join(tmpdir(), 'batch-'));
   const store = openFolderStore(join(root, 'store'));
-  ({ records } = await rollOut(countingBatch(store, { purpose: 'training', title: 'a step' })));
+  ({ records } = await played(countingBatch(store, { purpose: 'training', title: 'a step' })));
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 

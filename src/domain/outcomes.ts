@@ -1,0 +1,117 @@
+/**
+ * What rollouts came to, without their conversations: all that selection by outcome, calibration, routing, statistics and the report ask of a
+ * batch. Invariant: only `scored` outcomes enter a rate; a task whose rollouts are all broken has none.
+ */
+import { z } from 'zod';
+import type { ArtifactRef } from './artifacts';
+import { causesIn, TOLD } from './rollout';
+import { branchSchema, stopReasonSchema } from './environment';
+import { brokenRolloutSchema, choiceSchema, SUCCESS, type Group, type Rollout } from './rollout';
+import type { BranchSummary, RolloutSummary } from './rollout';
+import type { TaskMeans } from './paired-statistics';
+import { mean } from './statistics';
+
+const scoredOutcomeSchema = z.object({
+  status: z.literal('scored'),
+  ...brokenRolloutSchema.pick({ key: true, task: true, attempt: true }).shape,
+  reward: z.number(),
+  branch: branchSchema.optional(),
+  stopReason: stopReasonSchema,
+  promptTokens: z.number(),
+  completionTokens: z.number(),
+  /** Where the policy was a router: what it chose. */
+  routed: choiceSchema.omit({ policy: true }).optional(),
+});
+export type ScoredOutcome = z.infer<typeof scoredOutcomeSchema>;
+
+const outcomeSchema = z.discriminatedUnion('status', [scoredOutcomeSchema, brokenRolloutSchema]);
+export type Outcome = z.infer<typeof outcomeSchema>;
+export const outcomesSchema = z.array(outcomeSchema);
+
+export function outcomeOf(rollout: Rollout): Outcome {
+  if (rollout.status === 'broken') return rollout;
+  const { key, task, attempt, reward, branch, stopReason, usage, routed } = rollout;
+  return {
+    status: 'scored',
+    key,
+    task,
+    attempt,
+    reward,
+    ...(branch !== undefined && { branch }),
+    stopReason,
+    promptTokens: usage.promptTokens,
+    completionTokens: usage.completionTokens,
+    ...(routed && {
+      routed: {
+        chosen: routed.chosen,
+        probabilities: routed.probabilities,
+        ...(routed.milliseconds !== undefined && { milliseconds: routed.milliseconds }),
+      },
+    }),
+  };
+}
+
+const scoredIn = (outcomes: readonly Outcome[]): ScoredOutcome[] =>
+  outcomes.filter((outcome): outcome is ScoredOutcome => outcome.status === 'scored');
+
+/** The share of rewards that are successes. Every success rate of a task or a batch is this one. */
+export const successShare = (rewards: readonly number[]): number => successes(rewards) / Math.max(1, rewards.length);
+export const successes = (rewards: readonly number[]): number => rewards.filter((reward) => reward >= SUCCESS).length;
+
+/** Rewards by task, in the order of the attempts. */
+export function groupByTask(outcomes: readonly Outcome[]): Map<string, Group> {
+  const groups = new Map<string, { rewards: number[]; branch?: string }>();
+  for (const { task, reward, branch } of scoredIn(outcomes)) {
+    const known = groups.get(task);
+    if (known) known.rewards.push(reward);
+    else groups.set(task, { rewards: [reward], ...(branch !== undefined && { branch }) });
+  }
+  return groups;
+}
+
+/** `from`: the batch that the outcomes are of. */
+export function taskMeans(outcomes: readonly Outcome[], from: ArtifactRef): TaskMeans {
+  const means: TaskMeans = { success: new Map(), reward: new Map(), branch: new Map(), trials: 0, from: [from] };
+  for (const [task, { rewards, branch }] of groupByTask(outcomes)) {
+    if (branch !== undefined) means.branch.set(task, branch);
+    means.success.set(task, successShare(rewards));
+    means.reward.set(task, mean(rewards));
+    means.trials = Math.max(means.trials, rewards.length);
+  }
+  return means;
+}
+
+/** The figures of a batch. Without a scored rollout means are 0, and `scored` says so. */
+export function summarise(
+  outcomes: readonly Outcome[],
+): Omit<RolloutSummary, 'ref' | 'purpose' | 'title' | 'reused' | 'seconds'> {
+  const scored = scoredIn(outcomes);
+  const causes = causesIn(outcomes).slice(0, TOLD);
+  const branches = [...new Set(scored.flatMap(({ branch }) => branch ?? []))].sort();
+  const ofBranch = (name: string) => ratesOf(scored.filter(({ branch }) => branch === name));
+  return {
+    ...ratesOf(scored),
+    broken: outcomes.length - scored.length,
+    ...(branches.length > 0 && { branches: Object.fromEntries(branches.map((name) => [name, ofBranch(name)])) }),
+    promptTokens: scored.reduce((sum, { promptTokens }) => sum + promptTokens, 0),
+    completionTokens: scored.reduce((sum, { completionTokens }) => sum + completionTokens, 0),
+    stopReasons: countNames(scored.map(({ stopReason }) => stopReason)),
+    errors: countNames(outcomes.flatMap((one) => (one.status === 'broken' ? [one.error.type] : []))),
+    ...(causes.length > 0 && { causes }),
+  };
+}
+
+function ratesOf(scored: readonly ScoredOutcome[]): BranchSummary {
+  const rewards = scored.map(({ reward }) => reward);
+  return {
+    scored: rewards.length,
+    meanReward: rewards.length === 0 ? 0 : mean(rewards),
+    successRate: successShare(rewards),
+  };
+}
+
+function countNames(names: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}
