@@ -10,7 +10,7 @@ import { digest, sha256 } from '../src/artifacts/hash';
 import { loadCampaign } from '../src/cli/campaign-file';
 import { readReportFile } from '../src/cli/reports';
 import { homeOf } from '../src/cli/options';
-import { liveHolder } from '../src/cli/run/lock';
+import { liveHolder } from '../src/cli/run/processes';
 import type { Campaign, Stage } from '../src/domain/campaign';
 import type { Report } from '../src/domain/report';
 import type { SolverMatrix } from '../src/domain/reported-arms';

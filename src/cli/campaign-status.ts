@@ -8,23 +8,18 @@ import { UserError } from './errors';
 import { homeOf, namespace, type CommonOptions } from './options';
 import { plain } from './plain';
 import { readReport, reported } from './reports';
-import { liveHolder } from './run/lock';
-import { serverOf } from './run/run-state';
+import { liveHolder, serverOf } from './run/processes';
 import { connect, isServerAway, listCampaigns, type ListedCampaign, type Temporal } from './temporal';
+import { follow } from './watch/follow';
+import { createProgressOutput, frameLines, timeText, type ProgressOutput } from './watch/output';
 import {
-  createProgressOutput,
-  follow,
-  frameLines,
-  Rates,
   readStatus as readStatusFile,
-  stateOf,
   takeSnapshot,
-  timeText,
   UnknownCampaign,
   withKnown,
-} from './watch';
-import type { ProgressOutput } from './watch/progress-output';
-import type { Snapshot } from './watch/snapshot';
+  type Snapshot,
+} from './watch/snapshot';
+import { Rates, stateOf } from './watch/tree';
 
 export interface CampaignStatus {
   snapshot: Snapshot;

@@ -16,11 +16,10 @@ import {
 import { checkLanguageModels, checkPartners } from './checks/language-models';
 import { UserError } from './errors';
 import { foldLine } from './fold';
-import { temporalPort, uiPort, type PortOptions } from './ports';
-import { pythonPath, type Home } from './project';
-import { Service } from './run/service';
-import type { ServiceSpec } from './run/service-spec';
+import { type PortOptions, temporalPort, uiPort } from './ports';
 import { policyServerService } from './run/services';
+import { pythonPath, type Home } from './project';
+import { Service, type ServiceSpec } from './run/service';
 
 export interface DoctorOptions {
   home: Home;

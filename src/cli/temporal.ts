@@ -29,7 +29,7 @@ import {
 } from '../workflows/messages';
 import { UserError, messageOf } from './errors';
 import { homeOf, namespace, type CommonOptions } from './options';
-import { serverOf } from './run/run-state';
+import { serverOf } from './run/processes';
 
 const CONNECT_TIMEOUT = '3s';
 const KEYWORD = 2;

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Home } from '../../src/cli/project';
-import { readRunState } from '../../src/cli/run/run-state';
+import { readRunState } from '../../src/cli/run/processes';
 
 export const services = ['temporal', 'policy-server', 'control-worker', 'rollouts-worker', 'gpu-worker'] as const;
 export type ServiceName = (typeof services)[number];

@@ -17,7 +17,7 @@ import { openFolderStore } from '../../artifacts/folder-store';
 import { registry } from '../../registry';
 import { homeOf, type CommonOptions } from '../options';
 import { plain } from '../plain';
-import { onInterrupt } from '../run/interrupt';
+import { onInterrupt } from '../run/supervisor';
 import { buildAnalysis } from './build';
 import { checkClaim, claimOf, takeName, type Claim } from './claim';
 import { confirmed } from './confirm';

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { allOptions, campaignOptions, examples, portOptions, seedList, type CommonOptions } from '../options';
 import type { RunOptions } from '../run/command';
 import type { SeedsOptions } from '../run/seeds';
-import type { ServeOptions } from '../run/supervised-run';
+import type { ServeOptions } from '../run/supervisor';
 
 const RECOVER = "move Temporal's damaged database aside and begin with a new one; finished work is kept";
 

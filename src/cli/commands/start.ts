@@ -5,7 +5,7 @@ import type { Stage } from '../../domain/campaign';
 import type { CampaignOverrides } from '../campaign-file';
 import { allOptions, campaignOptions, examples, homeOf, type CommonOptions } from '../options';
 import type { Home } from '../project';
-import type { Decision } from '../run/decide';
+import type { Decision } from '../run/campaign';
 import type { TemporalAddress } from '../temporal';
 
 export interface StartOptions extends CampaignOverrides {
@@ -51,7 +51,7 @@ export async function startFile(o: {
   const { taskQueues } = await import('../../domain/work.js');
   const { refuseNameOfAnalysis } = await import('../analyse/places.js');
   const { configDigest, loadCampaign, termsDigest } = await import('../campaign-file.js');
-  const { decide } = await import('../run/decide.js');
+  const { decide } = await import('../run/campaign.js');
   const { campaignState, connect, hasWorkers, registerSearchAttributes, startCampaign } =
     await import('../temporal.js');
   const campaign = loadCampaign({ file, overrides: options });

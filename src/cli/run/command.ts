@@ -16,12 +16,12 @@ import { checkKeys, checkPartners } from '../checks/language-models';
 import { UserError } from '../errors';
 import { homeOf, namespace } from '../options';
 import { pythonPath } from '../project';
-import { isTerminal } from '../watch/progress-output';
+import { isTerminal } from '../watch/output';
 import { policyServerService, workerNames, workerService } from './services';
-import { readSummary } from './summary';
-import { INTERRUPTED, supervised, type ServeOptions, type SupervisedRun } from './supervised-run';
+import { readSummary } from '../reports';
+import { INTERRUPTED, supervised, type ServeOptions, type SupervisedRun } from './supervisor';
 import { startTemporal, type TemporalServer } from './temporal-server';
-import { campaignToEnd, type CampaignRun } from './to-end';
+import { campaignToEnd, type CampaignRun } from './campaign';
 
 export type RunOptions = ServeOptions &
   CampaignOverrides & {

@@ -1,12 +1,19 @@
 /**
- * Processes that outlive whoever started them. Invariant: a process is signalled only if it is provably the recorded one (same place, pid
- * and start time) or carries the mark of the run that started it, so that a number that the system gave to somebody else is never hit.
+ * Processes of a home, on disk and in the system: records of what runs, the home's lock, and what a killed supervisor left behind.
+ * Invariants: a process is signalled only if it is provably the recorded one (same place, pid and start time) or carries the mark of the run
+ * that started it; the state file and the lock are replaced whole, so that both can be read after a kill -9 at any moment; only a dead holder's
+ * lock is taken over, and of one on another machine or in another container nothing is known.
  */
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
+import { dirname } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { here, isHere, placeSchema } from '../../artifacts/place';
+import type { Home } from '../project';
+import { isCode } from '../../artifacts/durable-file';
+import { UserError } from '../errors';
 
 /** Environment variable of everything that a supervisor starts, and of what that starts in turn. */
 const MARK = 'CAMPAIGN_RUN';
@@ -149,4 +156,120 @@ export async function endOrphans(recorded: RecordedProcess[], graceSeconds: numb
   await waitUntil(() => ours.every((orphan) => targetsOf(orphan).length === 0), graceSeconds);
   for (const orphan of ours) signalTargets(orphan, 'SIGKILL');
   return ours.map(({ name }) => name);
+}
+
+const runStateSchema = z.object({
+  processes: z.array(recordedProcessSchema),
+  /** Where this home's Temporal server and its UI listen. */
+  temporalAddress: z.string().optional(),
+  uiUrl: z.string().optional(),
+});
+export type RunState = z.infer<typeof runStateSchema>;
+
+/** The recorded state; empty if there is none or if it is damaged: it is written anew at the next change. */
+export function readRunState(home: Home): RunState {
+  try {
+    return runStateSchema.parse(JSON.parse(readFileSync(home.state, 'utf8')));
+  } catch {
+    return { processes: [] };
+  }
+}
+
+export function writeRunState(home: Home, state: RunState): void {
+  mkdirSync(dirname(home.state), { recursive: true });
+  const aside = `${home.state}.${process.pid}`;
+  try {
+    writeFileSync(aside, JSON.stringify(state, null, 2));
+    renameSync(aside, home.state);
+  } catch (error) {
+    rmSync(aside, { force: true });
+    throw error;
+  }
+}
+
+/** Address of the home's own server, if that runs: the port of one that is gone may be another home's by now. */
+export function serverOf(home: Home): string | undefined {
+  const { temporalAddress, processes } = readRunState(home);
+  return processes.some((one) => one.name === 'temporal' && isRunning(one)) ? temporalAddress : undefined;
+}
+
+/**
+ * Takes the lock of a home that is there.
+ * @returns a function that gives it back.
+ * @throws UserError if another supervisor holds it that is alive, or that may be.
+ */
+export function acquireLock(home: Home): () => void {
+  const me = recordOf({ name: 'supervisor', pid: process.pid });
+  const aside = `${home.lock}.${randomUUID()}`;
+  try {
+    writeFileSync(aside, JSON.stringify(me));
+    for (;;) {
+      if (linked(aside, home.lock)) break;
+      const holder = readHolder(home.lock);
+      if (holder && !isDead(holder)) throw inUse(home, holder);
+      takeAway(home);
+    }
+  } catch (error) {
+    if (!isCode(error, 'ENOSPC', 'EDQUOT')) throw error;
+    throw new UserError(`the disk of ${home.root} is full: free at least 1 GiB, or choose another folder with --home`);
+  } finally {
+    rmSync(aside, { force: true });
+  }
+  return () => {
+    if (isDeepStrictEqual(readHolder(home.lock), me)) rmSync(home.lock, { force: true });
+  };
+}
+
+/** The supervisor that holds the home now, if it is alive. */
+export function liveHolder(home: Home): RecordedProcess | undefined {
+  const holder = readHolder(home.lock);
+  return holder && isRunning(holder) ? holder : undefined;
+}
+
+/** One of an earlier boot of this host ended with it. */
+function isDead(holder: RecordedProcess): boolean {
+  const { host, boot } = holder.place;
+  return isHere(holder.place) ? !isRunning(holder) : host === here.host && boot !== here.boot;
+}
+
+function inUse(home: Home, holder: RecordedProcess): UserError {
+  const { pid, place } = holder;
+  const other = '`campaign run` or `campaign serve`';
+  return new UserError(
+    isHere(place)
+      ? `${home.root} is in use by another ${other} (pid ${pid}); end it, or choose another folder with --home`
+      : `${home.root} is in use by a ${other} on another machine or in another container: ${home.lock} names host ${place.host} (pid ${pid}); end it there, or choose another folder with --home. If it runs no more, remove ${home.lock}`,
+  );
+}
+
+/** Moves a dead holder's file aside; puts it back if somebody else took over between our look and our move. */
+function takeAway(home: Home): void {
+  const stale = `${home.lock}.stale.${randomUUID()}`;
+  try {
+    renameSync(home.lock, stale);
+  } catch {
+    return;
+  }
+  const moved = readHolder(stale);
+  if (moved && !isDead(moved)) linked(stale, home.lock);
+  rmSync(stale, { force: true });
+}
+
+function linked(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** Who is written in a lock file; undefined if it is damaged: nobody alive holds it then, because it was whole when it was made. */
+function readHolder(file: string): RecordedProcess | undefined {
+  try {
+    return recordedProcessSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch {
+    return undefined;
+  }
 }

@@ -1,15 +1,161 @@
 /**
- * A child process that is kept alive. Invariants: it leads a process group of its own, so that the terminal's Ctrl-C reaches the
- * supervisor alone and nothing of it outlives a kill; an unexpected death is followed by another start until it dies too often. Only its
- * very first start is final, unless somebody kills it meanwhile.
+ * A child process that is kept alive.
+ * Invariants: it leads a process group of its own, so that the terminal's Ctrl-C reaches the supervisor alone and nothing of it outlives a kill;
+ * an unexpected death is followed by another start until it dies too often, where a kill from outside never counts as a crash of its own; only
+ * its very first start is final, unless somebody kills it meanwhile.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
-import { closeSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readSync, renameSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { messageOf, UserError } from '../errors';
-import { logTail, openLog, type LogFile } from './log-file';
-import { mark, recordOf, signalGroup, waitUntil, type RecordedProcess } from './processes';
-import { Deaths, endingOf, restartPolicy, type Ending, type RestartPolicy } from './restarts';
-import type { ServiceSpec } from './service-spec';
+import { mark, type RecordedProcess, recordOf, signalGroup, waitUntil } from './processes';
+
+export interface ServiceSpec {
+  name: string;
+  command: string;
+  /** A function is asked before every start: ports that nobody else knows are chosen anew. */
+  args: string[] | (() => Promise<string[]>);
+  cwd: string;
+  env: NodeJS.ProcessEnv;
+  /** Whether it can be used now; asked every 100 ms with the last lines that it wrote. */
+  isReady: (output: string[]) => boolean | Promise<boolean>;
+  readySeconds: number;
+  /** How long it may take to end by itself after SIGTERM. */
+  graceSeconds: number;
+  /** Whether it ends itself, with an exit code of its own, when it fails all that it takes. */
+  stopsWhenFaulty?: boolean;
+}
+
+const ROTATE_BYTES = 20 * 1024 * 1024;
+const TAIL_BYTES = 64 * 1024;
+
+export interface LogFile {
+  path: string;
+  /** For a child's stdio. */
+  descriptor: number;
+  /** Size when it was opened: what comes after was written by this child. */
+  start: number;
+}
+
+export const logPath = (folder: string, name: string): string => join(folder, `${name}.log`);
+
+/** Where what is written from now on begins. */
+export const logSize = (folder: string, name: string): number =>
+  statSync(logPath(folder, name), { throwIfNoEntry: false })?.size ?? 0;
+
+/** Opens `<folder>/<name>.log` for appending; a large old one is kept once as `.log.1`. */
+export function openLog(folder: string, name: string): LogFile {
+  mkdirSync(folder, { recursive: true });
+  const path = logPath(folder, name);
+  if (existsSync(path) && statSync(path).size > ROTATE_BYTES) renameSync(path, `${path}.1`);
+  const descriptor = openSync(path, 'a');
+  return { path, descriptor, start: fstatSync(descriptor).size };
+}
+
+/** The last `lines` lines that are not empty, of what was written from `start` on. */
+export function logTail({ path, start = 0, lines = 8 }: { path: string; start?: number; lines?: number }): string[] {
+  let descriptor: number;
+  try {
+    descriptor = openSync(path, 'r');
+  } catch {
+    return [];
+  }
+  try {
+    const { size } = fstatSync(descriptor);
+    const from = Math.max(start, size - TAIL_BYTES, 0);
+    const bytes = Buffer.alloc(Math.max(0, size - from));
+    readSync(descriptor, bytes, 0, bytes.length, from);
+    const text = bytes
+      .toString('utf8')
+      .split('\n')
+      .filter((line) => line.trim() !== '');
+    return text.slice(-lines);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+export interface RestartPolicy {
+  /** Ending sooner than this after it was ready is one more in a row. */
+  minUptimeSeconds: number;
+  /** So many crashes in a row, and the service has failed. */
+  maxCrashes: number;
+  /** So many kills in a row: something ends it on purpose, or there is no memory for it. */
+  maxKills: number;
+  initialDelayMs: number;
+  maxDelayMs: number;
+  /** A kill says nothing about the next start: its delay does not grow. */
+  killDelayMs: number;
+}
+export const restartPolicy: RestartPolicy = {
+  minUptimeSeconds: 20,
+  maxCrashes: 5,
+  maxKills: 40,
+  initialDelayMs: 500,
+  maxDelayMs: 8000,
+  killDelayMs: 1000,
+};
+
+export interface Ending {
+  /** In words. */
+  cause: string;
+  /** Somebody outside ended it. */
+  killed: boolean;
+  /** A worker ended itself, since it failed all that it took: what is wrong with its machine lasts. */
+  faulty?: boolean;
+}
+
+/** Exit code of such a worker; of any other program it is a crash like others. */
+const FAULTY = 3;
+/** It is tried again, but not so often that it fails what waits for it. */
+const FAULTY_DELAY_MS = 60_000;
+const FAULTY_LONGEST_MS = 1_800_000;
+
+/** Signals that a process brings upon itself. */
+const crashSignals: NodeJS.Signals[] = ['SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGILL', 'SIGFPE', 'SIGTRAP', 'SIGSYS'];
+/** In order, or as a shell says HUP, INT, KILL and TERM: a service ends so only when it is asked to. */
+const killCodes = [0, 129, 130, 137, 143];
+
+export const endingOf = (code: number | null, signal: NodeJS.Signals | null, stopsWhenFaulty = false): Ending =>
+  signal
+    ? { cause: `ended by ${signal}`, killed: !crashSignals.includes(signal) }
+    : code === FAULTY && stopsWhenFaulty
+      ? { cause: `exit code ${FAULTY}: it failed all that it took, as its log says`, killed: false, faulty: true }
+      : { cause: `exit code ${code}`, killed: killCodes.includes(code ?? -1) };
+
+/** Deaths in a row of one service. */
+export class Deaths {
+  private crashes = 0;
+  private kills = 0;
+  private faults = 0;
+  constructor(private readonly policy: RestartPolicy) {}
+
+  /**
+   * Counts one more.
+   * @returns when to start it again, or that it died too often to.
+   */
+  next({
+    killed,
+    uptimeMs,
+    diskIsFull,
+    faulty = false,
+  }: {
+    faulty?: boolean | undefined;
+    killed: boolean;
+    uptimeMs: number;
+    diskIsFull: boolean;
+  }): { delayMs: number } | { times: number } {
+    const { minUptimeSeconds, maxCrashes, maxKills, initialDelayMs, maxDelayMs, killDelayMs } = this.policy;
+    if (uptimeMs >= minUptimeSeconds * 1000) this.crashes = this.kills = 0;
+    if (uptimeMs >= FAULTY_LONGEST_MS) this.faults = 0;
+    if (faulty) return { delayMs: Math.min(FAULTY_LONGEST_MS, FAULTY_DELAY_MS * 2 ** this.faults++) };
+    if (killed) return ++this.kills < maxKills ? { delayMs: killDelayMs } : { times: this.kills };
+    // It comes up when there is room again, however long that takes.
+    if (diskIsFull) return { delayMs: maxDelayMs };
+    if (++this.crashes >= maxCrashes) return { times: this.crashes };
+    return { delayMs: Math.min(maxDelayMs, initialDelayMs * 2 ** (this.crashes - 1)) };
+  }
+}
 
 /** Lines of a log that are looked through: a Go program's stack follows its cause. */
 const TAIL_LINES = 500;

@@ -2,21 +2,15 @@
 import { join } from 'node:path';
 import type { Campaign } from '../../domain/campaign';
 import { taskQueues } from '../../domain/work';
-import { searchAttributeNames } from '../../workflows/messages';
-import { freePorts } from '../ports';
-import { projectRoot, pythonPath, temporalPath, type Home } from '../project';
-import { databaseIsMade, databaseOption, prepareDatabase } from './database';
-import type { ServiceSpec } from './service-spec';
+import { projectRoot, pythonPath, type Home } from '../project';
+import type { ServiceSpec } from './service';
 
-/** Its service's name. */
-export const TEMPORAL = 'temporal';
-const TEMPORAL_READY_SECONDS = 60;
 /** Importing torch takes 5-20 s on two busy cores, loading a large model much longer. */
 const POLICY_SERVER_READY_SECONDS = 300;
 const WORKER_READY_SECONDS = 90;
 /** Long enough for a trainer to end its step and write a checkpoint. */
 const WORKER_GRACE_SECONDS = 60;
-const SERVER_GRACE_SECONDS = 10;
+export const SERVER_GRACE_SECONDS = 10;
 
 /** One worker a kind of task queue. */
 export type WorkerName = keyof typeof taskQueues;
@@ -28,57 +22,6 @@ export interface Addresses {
   namespace: string;
   policyServerUrl: string;
   pool: string;
-}
-
-/** Temporal's dev server with a database in the home. Write-ahead logging makes it four times as fast on activities. */
-export function temporalService({
-  home,
-  namespace,
-  port,
-  uiPort,
-}: {
-  home: Home;
-  namespace: string;
-  port: number;
-  uiPort: number;
-}): ServiceSpec {
-  const attributes = Object.values(searchAttributeNames).flatMap((name) => ['--search-attribute', `${name}=Keyword`]);
-  const pragmas = ['journal_mode=WAL', 'synchronous=1'].flatMap((pragma) => ['--sqlite-pragma', pragma]);
-  // With its four partitions a queue of few slots can leave a task lying for minutes (10 were seen) while its worker polls another one.
-  const partitions = ['Read', 'Write'].flatMap((kind) => [
-    '--dynamic-config-value',
-    `matching.numTaskqueue${kind}Partitions=1`,
-  ]);
-  let httpPort = 0;
-  return {
-    name: TEMPORAL,
-    command: temporalPath() ?? 'temporal',
-    args: async () => {
-      prepareDatabase(home);
-      // Left to itself, it draws these two at random, and may draw one that it was given for something else.
-      const [http = 0, metrics = 0] = await freePorts({ count: 2, except: [port, uiPort] });
-      httpPort = http;
-      return [
-        ...['server', 'start-dev', '--ip', '127.0.0.1', '--log-level', 'warn', '--namespace', namespace],
-        ...['--port', String(port), '--ui-port', String(uiPort), '--http-port', String(http)],
-        ...['--metrics-port', String(metrics), databaseOption, home.temporalDatabase],
-        ...pragmas,
-        ...attributes,
-        ...partitions,
-      ];
-    },
-    cwd: projectRoot,
-    env: process.env,
-    // Asked by a port that is this process's own: on the other one somebody else's server may answer.
-    isReady: async () => {
-      const url = `http://127.0.0.1:${httpPort}/api/v1/namespaces/${encodeURIComponent(namespace)}`;
-      const ready = await answersOk(url);
-      if (ready) databaseIsMade(home);
-      return ready;
-    },
-    readySeconds: TEMPORAL_READY_SECONDS,
-    graceSeconds: SERVER_GRACE_SECONDS,
-  };
 }
 
 /**
@@ -156,7 +99,7 @@ export function workerService(worker: {
 const listeningUrl = (line: string): string | undefined =>
   /^\{.*"type"\s*:\s*"listening".*"url"\s*:\s*"([^"]+)"/.exec(line)?.[1];
 
-async function answersOk(url: string): Promise<boolean> {
+export async function answersOk(url: string): Promise<boolean> {
   try {
     return (await fetch(url, { signal: AbortSignal.timeout(2000) })).ok;
   } catch {

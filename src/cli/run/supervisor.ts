@@ -1,17 +1,112 @@
 /**
- * All services of one home. Invariants: whatever runs is written down before anything else is started, so that the next supervisor can
- * end it; services end in the reverse of the order in which they were started, so that workers can still talk to their servers.
+ * The supervisor of a home: its lock, its services, Ctrl-C and a full disk.
+ * Invariants: whatever runs is written down before anything else is started, so that the next supervisor can end it; services end in the reverse
+ * of the order in which they were started; whatever was started is stopped and the home is given back before a command returns, however it ends.
  */
+import { statfsSync } from 'node:fs';
+import { join } from 'node:path';
+import { isCode } from '../../artifacts/durable-file';
 import { UserError } from '../errors';
-import type { Home } from '../project';
-import { databaseOption } from './database';
-import type { HomeDisk } from './full-disk';
-import { endOrphans, startedWith } from './processes';
-import { restartPolicy, type RestartPolicy } from './restarts';
-import { readRunState, writeRunState, type RunState } from './run-state';
-import { Service, type ServiceHooks } from './service';
-import type { ServiceSpec } from './service-spec';
-import { TEMPORAL } from './services';
+import { type Home, makeHome } from '../project';
+import { databaseOption } from './temporal-server';
+import { acquireLock, endOrphans, readRunState, type RunState, startedWith, writeRunState } from './processes';
+import { restartPolicy, type RestartPolicy, Service, type ServiceHooks, type ServiceSpec } from './service';
+import { type PortOptions } from '../ports';
+import { TEMPORAL } from './temporal-server';
+import { removeLeftovers } from '../../artifacts/folder-store';
+import { type CommonOptions, homeOf } from '../options';
+import { createProgressOutput, type ProgressOutput } from '../watch/output';
+
+/** With less than this no service comes up. */
+const NEEDED_BYTES = 4 * 1024 ** 2;
+const SAY_AGAIN_MS = 10 * 60_000;
+
+/** The disk of a home. */
+export class HomeDisk {
+  private saidAt = -Infinity;
+
+  constructor(
+    private readonly folder: string,
+    private readonly say: (text: string) => void,
+  ) {}
+
+  /** Whether there is no room now; says so. */
+  isFull(): boolean {
+    try {
+      const { bavail, bsize } = statfsSync(this.folder);
+      if (bavail * bsize >= NEEDED_BYTES) return false;
+    } catch {
+      return false;
+    }
+    this.sayFull();
+    return true;
+  }
+
+  /** Does something that writes. @returns false if there was no room for it. */
+  attempt(write: () => void): boolean {
+    try {
+      write();
+      return true;
+    } catch (error) {
+      if (!isCode(error, 'ENOSPC', 'EDQUOT')) throw error;
+      this.sayFull();
+      return false;
+    }
+  }
+
+  private sayFull(): void {
+    const now = performance.now();
+    if (now - this.saidAt < SAY_AGAIN_MS) return;
+    this.saidAt = now;
+    this.say(`the disk of ${this.folder} is full: free at least 1 GiB; what runs waits for it and then goes on`);
+  }
+}
+
+export interface Interruption {
+  /** Raised by the first signal, by the end of stdout, and by `abort`. */
+  signal: AbortSignal;
+  /** Resolves with the first signal, or the end of stdout. */
+  first: Promise<void>;
+  /** Ends what waits for `signal`: the run is over. */
+  abort(): void;
+  /** Forgets the signals again. */
+  dispose(): void;
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** @param onSecond ends everything at once; the process exits right after it. */
+export function onInterrupt({ onFirst, onSecond }: { onFirst: () => void; onSecond: () => void }): Interruption {
+  const controller = new AbortController();
+  let resolveFirst: () => void = () => undefined;
+  const first = new Promise<void>((resolve) => (resolveFirst = resolve));
+  const end = () => {
+    if (controller.signal.aborted) return;
+    onFirst();
+    controller.abort();
+    resolveFirst();
+  };
+  let asked = false;
+  const handle = () => {
+    if (asked) {
+      onSecond();
+      process.exit(130);
+    }
+    asked = true;
+    end();
+  };
+  for (const name of SIGNALS) process.on(name, handle);
+  process.stdout.on('error', end);
+  return {
+    signal: controller.signal,
+    first,
+    abort: () => controller.abort(),
+    dispose: () => {
+      SIGNALS.forEach((name) => process.off(name, handle));
+      process.stdout.off('error', end);
+    },
+  };
+}
 
 const ORPHAN_GRACE_SECONDS = 30;
 const RECORD_AGAIN_MS = 2000;
@@ -118,5 +213,72 @@ export class Supervisor {
     const written = this.disk.attempt(() => writeRunState(this.home, this.state));
     // What has ended meanwhile may stay written down: a process is known by its start time.
     if (!written && !this.stopping) this.recordAgain = setTimeout(() => this.record(), RECORD_AGAIN_MS).unref();
+  }
+}
+
+export type ServeOptions = CommonOptions &
+  PortOptions & {
+    /** Begin with a new Temporal database; the old one is moved aside. */
+    recover?: boolean;
+  };
+
+/** Exit code of a command that Ctrl-C ended. */
+export const INTERRUPTED = 130;
+
+export interface SupervisedRun {
+  home: Home;
+  options: ServeOptions;
+  output: ProgressOutput;
+  supervisor: Supervisor;
+  disk: HomeDisk;
+  interruption: Interruption;
+}
+
+/** Lock, supervisor and signals around `work`; all services are stopped when it ends. `campaign` is undefined for `campaign serve`. */
+export async function supervised({
+  options,
+  campaign,
+  work,
+}: {
+  options: ServeOptions;
+  campaign?: string;
+  work: (run: SupervisedRun) => Promise<number>;
+}): Promise<number> {
+  const home = homeOf(options);
+  const output = createProgressOutput({ json: options.json, campaign });
+  await makeHome(home.root);
+  const release = acquireLock(home);
+  const disk = new HomeDisk(home.root, (text) => output.note('services', text));
+  const onRestart: ServiceHooks['onRestart'] = ({ name, cause, log, delayMs }) =>
+    output.note('services', `${name} died (${cause}); starting it again in ${delayMs / 1000} s; its log is ${log}`);
+  const supervisor = new Supervisor({ home, disk, onRestart });
+  const interruption = onInterrupt({
+    onFirst: () =>
+      output.note('services', 'stopping: workers finish or save what they do; once more Ctrl-C ends all at once'),
+    onSecond: () => supervisor.kill(),
+  });
+  try {
+    const ended = await supervisor.endOrphans();
+    if (ended.length > 0) output.note('services', `ended what an earlier run had left: ${ended.join(', ')}`);
+    const removed = await removeLeftovers(join(home.root, 'artifacts'));
+    if (removed > 0) output.note('services', `removed ${removed} unfinished files of killed processes`);
+    // An interruption stops the services: whatever the work waits for ends then, in order or with an error.
+    void interruption.first.then(() => supervisor.stop());
+    const working = work({ home, options, output, supervisor, disk, interruption });
+    working.catch(() => undefined);
+    const code = await Promise.race([working, supervisor.failure]).catch((error: unknown) => {
+      if (interruption.signal.aborted) return INTERRUPTED;
+      throw error;
+    });
+    await supervisor.stop();
+    if (code === INTERRUPTED && campaign)
+      output.note('campaign', `campaign ${campaign} is not finished; the same command goes on with it`);
+    return code;
+  } finally {
+    await supervisor.stop();
+    // After a failure the work still waits for services that are gone.
+    interruption.abort();
+    interruption.dispose();
+    release();
   }
 }

@@ -1,10 +1,48 @@
-/** Follows a campaign until it ends. Invariant: a server or worker that is away for a while is waited for, not an error. */
-import { messageOf } from '../errors';
+/**
+ * Follows a campaign until it ends. A server or worker that is away for a while is waited for; workflow code that can't go on, since it was
+ * changed or since it throws, is an error.
+ */
+import { messageOf, UserError } from '../errors';
+import { workflowIds } from '../../workflows/messages';
+import { type LastStatus, type Snapshot, takeSnapshot, withKnown } from './snapshot';
 import { isServerAway, type Temporal } from '../temporal';
-import { FailureCount, failuresIn, failureText } from './failures';
-import type { ProgressOutput } from './progress-output';
-import { takeSnapshot, withKnown, type Snapshot } from './snapshot';
-import type { LastStatus } from './status-file';
+import type { ProgressOutput } from './output';
+
+export interface Failing {
+  workflowId: string;
+  failures: number;
+}
+
+/** The workflows of a running campaign whose code fails; its own first. */
+export function failuresIn({ name, status, failures, children }: Snapshot): Failing[] {
+  if (status !== 'RUNNING') return [];
+  return [{ workflowId: workflowIds.campaign(name), failures }, ...children].flatMap((one) =>
+    one.failures === undefined ? [] : [{ workflowId: one.workflowId, failures: one.failures }],
+  );
+}
+
+export const failureText = ({ workflowId, failures }: Failing): string =>
+  `the code of workflow ${workflowId} failed ${failures} times in a row: logs/control-worker.log says why`;
+
+/** Counts the failures that happen while somebody looks: those from before may have been mended. */
+export class FailureCount {
+  private readonly before = new Map<string, number>();
+
+  /** @throws UserError if the code of a workflow has failed at least `limit` times in a row since the first look. */
+  check(snapshot: Snapshot, limit: number): void {
+    const failing = failuresIn(snapshot);
+    for (const { workflowId } of [{ workflowId: workflowIds.campaign(snapshot.name) }, ...snapshot.children]) {
+      const one = failing.find((other) => other.workflowId === workflowId);
+      const now = one?.failures ?? 0;
+      const before = Math.min(this.before.get(workflowId) ?? now, now);
+      this.before.set(workflowId, before);
+      if (one && now - before >= limit)
+        throw new UserError(
+          `${failureText(one)}; mend it, or go back to the code that the campaign began with, and give the same command again; or terminate ${snapshot.name} in Temporal's UI (\`campaign serve\`): then the same command starts it anew from what is done`,
+        );
+    }
+  }
+}
 
 const POLL_MS = 1500;
 /** Workers answer late while they start, and at the beginning of a workflow. */

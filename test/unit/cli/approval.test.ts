@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApproval } from '../../../src/activities/approval';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
-import { approvalNotes } from '../../../src/cli/run/approval-notes';
+import { approvalNotes } from '../../../src/cli/run/campaign';
 import { chooseToApprove, chooseToReject, type PendingApproval } from '../../../src/cli/approvals';
-import { sinceText } from '../../../src/cli/watch/waits';
+import { sinceText } from '../../../src/cli/watch/tree';
 import type { Snapshot } from '../../../src/cli/watch/snapshot';
 import { decisionText, waitingText, type Decision, type Waiting } from '../../../src/domain/approval';
 

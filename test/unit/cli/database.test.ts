@@ -16,13 +16,15 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { homeAt, type Home } from '../../../src/cli/project';
-import { damageIn, databaseIsMade, prepareDatabase, watchDatabase } from '../../../src/cli/run/database';
-import { HomeDisk } from '../../../src/cli/run/full-disk';
-import { onInterrupt } from '../../../src/cli/run/interrupt';
+import {
+  damageIn,
+  databaseIsMade,
+  prepareDatabase,
+  startTemporal,
+  watchDatabase,
+} from '../../../src/cli/run/temporal-server';
+import { HomeDisk, onInterrupt, type SupervisedRun, Supervisor } from '../../../src/cli/run/supervisor';
 import { waitUntil } from '../../../src/cli/run/processes';
-import { Supervisor } from '../../../src/cli/run/supervisor';
-import type { SupervisedRun } from '../../../src/cli/run/supervised-run';
-import { startTemporal } from '../../../src/cli/run/temporal-server';
 
 jest.setTimeout(120_000);
 const ends: (() => unknown)[] = [];

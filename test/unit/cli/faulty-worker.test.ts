@@ -5,7 +5,7 @@ import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { stoppingWhenFaulty } from '../../../src/activities/faulty-worker';
-import { Deaths, endingOf, restartPolicy } from '../../../src/cli/run/restarts';
+import { Deaths, endingOf, restartPolicy } from '../../../src/cli/run/service';
 
 jest.setTimeout(120_000);
 Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR' } } });

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { here, workerIdentity } from '../../../src/artifacts/place';
-import { giveBackLostWork, isLost } from '../../../src/cli/run/lost-work';
+import { giveBackLostWork, isLost } from '../../../src/cli/run/campaign';
 import { takeSnapshot } from '../../../src/cli/watch/snapshot';
 
 jest.setTimeout(120_000);

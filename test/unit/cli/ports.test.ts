@@ -4,13 +4,12 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { checkPort } from '../../../src/cli/checks/machine';
-import { chooseTemporalPorts, freePort, freePorts, uiPort, type PortOptions } from '../../../src/cli/ports';
+import { chooseTemporalPorts, freePort, freePorts, type PortOptions, uiPort } from '../../../src/cli/ports';
+import { policyServerService } from '../../../src/cli/run/services';
 import { homeAt, projectRoot } from '../../../src/cli/project';
 import { waitUntil } from '../../../src/cli/run/processes';
-import { HomeDisk } from '../../../src/cli/run/full-disk';
-import type { RestartPolicy } from '../../../src/cli/run/restarts';
-import { policyServerService } from '../../../src/cli/run/services';
-import { Supervisor } from '../../../src/cli/run/supervisor';
+import { HomeDisk, Supervisor } from '../../../src/cli/run/supervisor';
+import type { RestartPolicy } from '../../../src/cli/run/service';
 import { startOnFreePorts } from '../../../src/cli/run/temporal-server';
 
 jest.setTimeout(60_000);

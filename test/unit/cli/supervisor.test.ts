@@ -6,16 +6,20 @@ import { hostname, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { UserError } from '../../../src/cli/errors';
 import { homeAt, type Home } from '../../../src/cli/project';
-import { decide } from '../../../src/cli/run/decide';
-import { acquireLock, liveHolder } from '../../../src/cli/run/lock';
-import { endOrphans, isRunning, recordOf, startTime, waitUntil } from '../../../src/cli/run/processes';
-import { readRunState } from '../../../src/cli/run/run-state';
-import { HomeDisk } from '../../../src/cli/run/full-disk';
-import type { RestartPolicy } from '../../../src/cli/run/restarts';
-import type { ServiceSpec } from '../../../src/cli/run/service-spec';
-import { lostReport } from '../../../src/cli/run/summary';
-import { supervised } from '../../../src/cli/run/supervised-run';
-import { Supervisor } from '../../../src/cli/run/supervisor';
+import { decide } from '../../../src/cli/run/campaign';
+import {
+  acquireLock,
+  endOrphans,
+  isRunning,
+  liveHolder,
+  readRunState,
+  recordOf,
+  startTime,
+  waitUntil,
+} from '../../../src/cli/run/processes';
+import { HomeDisk, supervised, Supervisor } from '../../../src/cli/run/supervisor';
+import type { RestartPolicy, ServiceSpec } from '../../../src/cli/run/service';
+import { lostReport } from '../../../src/cli/reports';
 import { failureIn } from '../../../src/cli/temporal';
 
 jest.setTimeout(60_000);

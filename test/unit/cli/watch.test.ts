@@ -1,12 +1,8 @@
 import { ApplicationFailure, TimeoutFailure } from '@temporalio/common';
-import { activityTexts } from '../../../src/cli/watch/activity-text';
-import { durationText } from '../../../src/cli/watch/format';
-import { Changes } from '../../../src/cli/watch/json-lines';
-import { FailureCount } from '../../../src/cli/watch/failures';
-import { Rates } from '../../../src/cli/watch/rates';
-import { reasonInWords } from '../../../src/cli/watch/reasons';
-import { withKnown, type ActivitySnapshot, type Snapshot } from '../../../src/cli/watch/snapshot';
-import { frameLines, LiveTree } from '../../../src/cli/watch/terminal';
+import { activityTexts, Rates } from '../../../src/cli/watch/tree';
+import { Changes, durationText, frameLines, LiveTree } from '../../../src/cli/watch/output';
+import { FailureCount } from '../../../src/cli/watch/follow';
+import { type ActivitySnapshot, reasonInWords, type Snapshot, withKnown } from '../../../src/cli/watch/snapshot';
 import { Screen } from '../../support/screen';
 
 const now = 1_000_000;

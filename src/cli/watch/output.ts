@@ -1,13 +1,21 @@
-/** The tree on a terminal: colours, width, and drawing over what was drawn before. */
+/** Progress on stdout: a live tree on a terminal, elsewhere one JSON object for each change. */
 import type { CampaignProgress, StepStatus } from '../../workflows/messages';
 import { shortName } from '../../report/arm-names';
 import { plain } from '../plain';
-import { failuresIn, failureText } from './failures';
-import { durationText, timeText } from './format';
-import type { Rates } from './rates';
+import { failuresIn, failureText } from './follow';
+import { attentionText, brokenText, Rates, stateOf, type TreeLine, treeLines } from './tree';
 import type { Snapshot } from './snapshot';
-import { brokenText, stateOf, treeLines, type TreeLine } from './tree';
-import { attentionText } from './waits';
+
+/** Seconds as `45s`, `3m12s` or `2h05m`. */
+export function durationText(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  if (hours > 0) return `${hours}h${String(minutes).padStart(2, '0')}m`;
+  return minutes > 0 ? `${minutes}m${String(rest).padStart(2, '0')}s` : `${rest}s`;
+}
+
+/** A time, in ms since the epoch, as `2025-03-01 12:30:59 UTC`. */
+export const timeText = (at: number): string => `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 
 const marks: Record<StepStatus, { mark: string; code: number }> = {
   waiting: { mark: '·', code: 90 },
@@ -162,4 +170,86 @@ const cut = (text: string, columns: number): string =>
 /** Colours the first `length` characters. */
 function paint(text: string, code: number, length = text.length): string {
   return `\x1b[${code}m${text.slice(0, length)}\x1b[0m${text.slice(length)}`;
+}
+
+export interface ChangeLine {
+  time: string;
+  campaign: string;
+  /** The stage, or `campaign` for the workflow as a whole. */
+  stage: string;
+  /** The capability or arm, where it is about one. */
+  child?: string;
+  status: string;
+  detail: string;
+}
+
+/** A status that changes is reported at once; a detail that grows, every so often. */
+const DETAIL_MS = 5000;
+
+export class Changes {
+  private readonly reported = new Map<string, { status: string; detail: string; at: number }>();
+  constructor(private readonly rates: Rates) {}
+
+  /** Lines for what is new in this snapshot. */
+  since(snapshot: Snapshot, now: number): ChangeLine[] {
+    const detail = snapshot.failure ?? [attentionText(snapshot, now), brokenText(snapshot)].filter(Boolean).join('; ');
+    const whole = { key: 'campaign', status: stateOf(snapshot), detail };
+    return [whole, ...treeLines({ snapshot, rates: this.rates, now })].flatMap((line) => {
+      const before = this.reported.get(line.key);
+      // What has not begun has not changed.
+      if (!before && line.status === 'waiting') return [];
+      const changed = before?.status !== line.status || (before.detail !== line.detail && now - before.at >= DETAIL_MS);
+      if (!changed) return [];
+      this.reported.set(line.key, { status: line.status, detail: line.detail, at: now });
+      const [kind, child] = line.key.split('/');
+      return [
+        {
+          time: new Date(now).toISOString(),
+          campaign: snapshot.name,
+          stage: child === undefined ? line.key : 'capabilities',
+          ...(child === undefined ? {} : { child: kind === 'arm' ? `${child} (arm)` : child }),
+          status: line.status,
+          detail: line.detail,
+        },
+      ];
+    });
+  }
+}
+
+export interface ProgressOutput {
+  /** Something that happened beside the campaign itself: a service started, died, was stopped. `facts` are for programs alone. */
+  note(stage: string, detail: string, facts?: object): void;
+  show(snapshot: Snapshot): void;
+  /** Where Temporal's UI shows the campaign. */
+  link?: string;
+}
+
+export const isTerminal = (out: NodeJS.WriteStream = process.stdout): boolean => out.isTTY === true;
+
+/** `campaign` is named in every JSON line. */
+export function createProgressOutput(options: {
+  json?: boolean | undefined;
+  campaign?: string | undefined;
+  out?: NodeJS.WriteStream;
+}): ProgressOutput {
+  const { json, campaign, out = process.stdout } = options;
+  const rates = new Rates();
+  if (isTerminal(out) && !json) {
+    const tree = new LiveTree(out);
+    const output: ProgressOutput = {
+      note: (_stage, detail) => tree.print(detail),
+      show: (snapshot) => {
+        tree.draw(frameLines({ snapshot, rates, now: Date.now(), columns: out.columns || 80, link: output.link }));
+        if (snapshot.status !== 'RUNNING' || snapshot.asOf !== undefined) tree.leave();
+      },
+    };
+    return output;
+  }
+  const changes = new Changes(rates);
+  const write = (line: object) => void out.write(`${JSON.stringify(line)}\n`);
+  return {
+    note: (stage, detail, facts) =>
+      write({ time: new Date().toISOString(), ...(campaign ? { campaign } : {}), stage, detail, ...facts }),
+    show: (snapshot) => changes.since(snapshot, Date.now()).forEach(write),
+  };
 }
