@@ -461,7 +461,7 @@ describe('a supervised command', () => {
     const sources = resolve(__dirname, '../../../src/cli');
     const spec = service('server', steady);
     const script = `const { main } = require('${sources}/main.ts');
-      const { supervised } = require('${sources}/run/supervised-run.ts');
+      const { supervised } = require('${sources}/run/supervisor.ts');
       const work = async ({ output, supervisor, interruption }) => {
         await supervisor.start([{ ...${JSON.stringify(spec)}, isReady: (output) => output.includes('ready') }]);
         const notes = setInterval(() => output.note('services', 'more'), 20);
