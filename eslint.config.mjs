@@ -20,6 +20,7 @@ const mayImport = {
   synthesis: ['domain', 'artifacts', 'language-model', 'sandbox', 'environments/policy-rules'],
   report: ['domain', 'artifacts', 'rollout', 'routing/router'],
   workflows: ['domain', 'sandbox/seeds', 'type activities/types'],
+  training: ['domain', 'artifacts', 'policy', 'rollout'],
   activities: [
     'domain',
     'artifacts',
@@ -32,9 +33,10 @@ const mayImport = {
     'analyst/analyst',
     'synthesis/synthesizer',
     'routing/router',
+    'training',
     'type registry',
   ],
-  workers: ['domain/work', 'artifacts', 'policy', 'registry', 'activities', 'workflows/bundle'],
+  workers: ['domain/work', 'artifacts', 'policy', 'registry', 'training', 'activities'],
   cli: [
     'domain',
     'artifacts',
@@ -102,11 +104,6 @@ export default tseslint.config(
   js.configs.recommended,
   ...tseslint.configs.recommended,
   ...importRules,
-  {
-    // Runs when the program is built, not in the sandbox.
-    files: ['src/workflows/bundle.ts'],
-    rules: importRule(...importPatterns('workflows', mayImport.workflows, '../')),
-  },
   {
     // The one step that builds the report; what a step decides is judged by domain.
     files: ['src/activities/report.ts'],

@@ -4,8 +4,8 @@
  */
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { join } from 'node:path';
-import { EnvironmentPool } from '../src/activities/environments';
-import { createFitRouter } from '../src/activities/fit-router';
+import { EnvironmentPool } from '../src/activities/context';
+import { createFitRouter } from '../src/activities/router';
 import { createRollOut } from '../src/activities/roll-out';
 import { openFolderStore } from '../src/artifacts/folder-store';
 import type { ArtifactStore } from '../src/artifacts/store';

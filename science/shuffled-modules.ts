@@ -4,9 +4,9 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EnvironmentPool } from '../src/activities/environments';
-import { forbiddenOf } from '../src/activities/left-out';
-import { selfTestKey } from '../src/activities/synthesise';
+import { EnvironmentPool } from '../src/activities/context';
+import { forbiddenOf } from '../src/activities/tasks';
+import { selfTestKey } from '../src/activities/synthesis';
 import { sha256 } from '../src/artifacts/hash';
 import type { ArtifactStore } from '../src/artifacts/store';
 import type { SelfTest } from '../src/domain/calibration';

@@ -11,9 +11,10 @@ import type { ScoredRollout } from '../domain/rollout';
 import { openingOf } from '../domain/messages';
 import { selectCapabilities, selectOutright } from '../domain/selection';
 import { readScored } from '../rollout/read';
-import { asking, keptJson, readJson, working, type Dependencies } from './context';
+import { asking, type Dependencies, working } from './context';
+import { keptJson, readJson } from '../artifacts/json';
 import { leaked } from './leakage';
-import { taskText, testTexts } from './test-texts';
+import { taskText, testTexts } from './tasks';
 import type { AnalysisActivities, ControlActivities } from './types';
 
 export function createAnalysis({

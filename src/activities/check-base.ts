@@ -10,7 +10,7 @@ import { openingsOf } from '../environments/openings';
 import { checkTokens } from '../policy/base-model';
 import { rollOut } from '../rollout/engine';
 import { tryAdapter } from '../policy/try-adapter';
-import { working, type PolicyDependencies } from './context';
+import { type PolicyDependencies, working } from './context';
 import { inputsOf, resolveTasks } from './tasks';
 import type { RollOutInput, RolloutActivities } from './types';
 

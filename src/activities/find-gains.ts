@@ -2,7 +2,7 @@
 import type { ArtifactRef } from '../domain/artifacts';
 import { gainsAnything, successDifference, together } from '../domain/paired-statistics';
 import { readTaskMeans } from '../rollout/read';
-import { working, type Dependencies } from './context';
+import { type Dependencies, working } from './context';
 import type { ControlActivities } from './types';
 
 export function createFindGains({ store }: Pick<Dependencies, 'store'>): Pick<ControlActivities, 'findGains'> {

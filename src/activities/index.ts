@@ -1,21 +1,18 @@
 /** The activities by task queue, with their dependencies passed in. */
 import { createAnalysis } from './analyse';
-import { createApproval } from './approval';
+import { createApproval, createKeep } from './results';
 import { createCheckBase } from './check-base';
-import { mapped, type Dependencies, type GpuDependencies, type PolicyDependencies } from './context';
+import type { Dependencies, GpuDependencies, PolicyDependencies } from './context';
+import { mapped } from './failures';
 import { createFindGains } from './find-gains';
-import { createFineTune } from './fine-tune';
-import { createFitRouter } from './fit-router';
-import { createKeep } from './keep';
+import { createFineTune, createTrain } from './train';
+import { createFitRouter, createWeighAdapters } from './router';
 import { createPrepare } from './prepare';
 import { createWriteReport } from './report';
 import { createRollOut } from './roll-out';
 import { createSearchPrompt } from './search-prompt';
-import { createSynthesis } from './synthesise';
-import { createTakeConversations } from './take-conversations';
-import { createTakeModules } from './take-modules';
-import { createTrain } from './train';
-import { createWeighAdapters } from './weigh-adapters';
+import { createSynthesis } from './synthesis';
+import { createTakeConversations, createTakeModules } from './arm-inputs';
 import type { AnalysisActivities, ControlActivities, GpuActivities, RolloutActivities } from './types';
 
 export const createControlActivities = (deps: Dependencies): ControlActivities & AnalysisActivities =>

@@ -17,9 +17,8 @@ import type { ReportDraft } from '../domain/report';
 import { isDistinctive, messageHash, normalised, spelledOut } from '../sandbox/leakage';
 import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '../sandbox/seeds';
 import { readRollouts } from '../rollout/read';
-import type { EnvironmentPool } from './environments';
-import { leftOut } from './left-out';
-import { startOf, taskText, testTexts } from './test-texts';
+import type { EnvironmentPool } from './context';
+import { leftOut, startOf, taskText, testTexts } from './tasks';
 
 /** The test task whose whole text stands in `text`, if there is one. */
 export function leaked(tests: Map<string, string>, text: string): string | undefined {

@@ -8,7 +8,9 @@ import type { Prepared } from '../domain/results';
 import { baseModelId, keepFingerprint, poolOf, servedBase } from '../policy/base-model';
 import type { Registry } from '../registry';
 import { checkBrought } from './brought';
-import { fail, keptJson, working, type Dependencies } from './context';
+import { type Dependencies, working } from './context';
+import { fail } from './failures';
+import { keptJson } from '../artifacts/json';
 import { splitTasks } from '../environments/split';
 import type { ControlActivities } from './types';
 

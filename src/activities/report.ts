@@ -11,8 +11,9 @@ import { spentOf } from '../language-model/ledger';
 import { buildReport } from '../report/build';
 import { batchesByPurpose } from '../report/build/totals';
 import { renderReport } from '../report/render';
-import { asideIn, working, type Dependencies } from './context';
-import { readRecord } from './keep';
+import { type Dependencies, working } from './context';
+import { asideIn } from '../artifacts/aside';
+import { readRecord } from './results';
 import { checkLeakage } from './leakage';
 import type { ControlActivities } from './types';
 

@@ -7,18 +7,24 @@ import { Context } from '@temporalio/activity';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { replaceFile } from '../artifacts/durable-file';
-import { digest } from '../artifacts/hash';
+import { digest, seedOf } from '../artifacts/hash';
 import type { ArtifactStore, Journal } from '../artifacts/store';
-import { checkpointsSchema, trainingResultSchema, type Checkpoint } from '../domain/results';
-import { asideIn, fail, keptJson, readJson, type PolicyDependencies } from './context';
-import { summaryOf } from './keep';
-import { LearnerProcess } from './learner-process';
-import { Learning } from './learning';
-import { openReflection } from './reflection';
-import { RolloutCap } from './rollout-cap';
+import { isFailure } from '../domain/failures';
+import { type Checkpoint, checkpointsSchema, trainingResultSchema } from '../domain/results';
+import { answerOf } from '../language-model/answer';
+import { CHARACTERS_A_TOKEN } from '../language-model/costs';
+import { openLedger } from '../language-model/ledger';
+import { openLanguageModel } from '../language-model/model';
+import { openPrompts } from '../language-model/prompts';
+import { LearnerProcess, type RolloutsRequest } from '../training/learner-process';
+import { isWhole, summaryOf } from '../training/result';
+import { Learning, type Services } from '../training/run-learner';
+import type { PolicyDependencies } from './context';
+import { asideIn } from '../artifacts/aside';
+import { fail } from './failures';
+import { keptJson, readJson } from '../artifacts/json';
 import { inputsOf, resolveTasks } from './tasks';
 import type { RolloutActivities, SearchPromptInput } from './types';
-import { isWhole } from './whole';
 
 /** Changes whenever the same job would come to other prompts: a new GEPA, say. */
 const SEARCH_VERSION = '2';
@@ -167,3 +173,87 @@ const bareEnvironment = (): NodeJS.ProcessEnv => ({
   // Nothing may depend on the order of a set.
   PYTHONHASHSEED: '0',
 });
+
+/** One that gives no usable answer to so many questions in a row will not give one to the next. */
+const UNUSABLE_IN_A_ROW = 4;
+/** Of what a question may have, in characters: tokens are estimated. */
+const ROOM = 0.8;
+
+interface Reflection {
+  /** What determines its replies, for keys. */
+  id: string;
+  /** The most that a question may have. */
+  characters: number;
+  reply: Services['reply'];
+  /** Whether a question was left unasked for want of budget. */
+  spent(): boolean;
+}
+
+type ReflectionInput = Pick<SearchPromptInput, 'name' | 'reflection' | 'campaign' | 'budget' | 'searchSeed'>;
+
+export function openReflection(o: ReflectionInput & { store: ArtifactStore }): Reflection {
+  const { name, reflection, campaign, budget, searchSeed, store } = o;
+  const { model: spec, field } = reflection;
+  const model = openLanguageModel(field, spec);
+  const prompts = openPrompts({ folder: spec.prompts });
+  const { repairs, contextTokens, maxTokens } = spec;
+  let unusable = 0;
+  let spent = false;
+  return {
+    id: digest([model.id, prompts.digest(['repair'])]),
+    characters: Math.floor(ROOM * CHARACTERS_A_TOKEN * Math.max(0, contextTokens - maxTokens)),
+    async reply({ messages, again }, heard) {
+      const asking = {
+        ledger: openLedger({ store, campaign, budget, heard }),
+        step: `reflection: ${name}`,
+        signal: Context.current().cancellationSignal,
+        onText: heard,
+      };
+      const read = (text: string) => ({ value: text });
+      try {
+        const question = { model, messages, seed: seedOf(`${searchSeed}/${again}`), read, repairs, asking, prompts };
+        const text = await answerOf(question);
+        unusable = 0;
+        return { text };
+      } catch (error) {
+        if (isFailure(error, 'BudgetSpent')) {
+          spent = true;
+          return 'spent';
+        }
+        if (!isFailure(error, 'AnswerInvalid') || ++unusable >= UNUSABLE_IN_A_ROW) throw error;
+        return { problem: error.message };
+      }
+    },
+    spent: () => spent,
+  };
+}
+
+export class RolloutCap {
+  /** Of this attempt, after each step. */
+  private readonly spent = new Map<number, number>();
+  private readonly asked = new Set<string>();
+
+  constructor(
+    private readonly journal: Journal,
+    private readonly limit: number,
+  ) {}
+
+  /** Whether these rollouts may be made: all of them or none. */
+  async permit({ step, tasks, group_size: groupSize, policy }: RolloutsRequest): Promise<boolean> {
+    const rollouts = tasks.flatMap((task) =>
+      Array.from({ length: groupSize }, (_, attempt) => digest([task, attempt, policy])),
+    );
+    const known = this.journal.records();
+    const fresh = rollouts.filter((rollout) => !known.has(rollout));
+    if (known.size + fresh.length > this.limit) return false;
+    await Promise.all(fresh.map((rollout) => this.journal.append(rollout, { step })));
+    for (const rollout of rollouts) this.asked.add(rollout);
+    this.spent.set(step + 1, this.asked.size);
+    return true;
+  }
+
+  /** Rollouts that this attempt had asked for when the step was finished; those that were found again are counted too. */
+  spentAt(step: number): number {
+    return this.spent.get(step) ?? 0;
+  }
+}

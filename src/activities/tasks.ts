@@ -1,13 +1,23 @@
-/** Turns a task set into task ids. */
+/**
+ * Turns a task set into task ids. Seeds whose instances say the text of one of the target's test tasks are excluded, which needs the texts of
+ * these: both are kept in the store, so that every step comes to the same tasks.
+ */
+import { z } from 'zod';
+import { digest } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import { modulesOf } from '../domain/kinds';
+import type { Environment, Message, ResetResult } from '../domain/environment';
+import { OutsideFailure } from '../domain/failures';
+import { type EnvironmentSpec, modulesOf } from '../domain/kinds';
 import type { Work } from '../domain/work';
 import { planSchema } from '../environments/split';
-import { mixedTasks, seedsOfEach, seedTasks } from '../sandbox/seeds';
-import { readJson } from './context';
-import type { EnvironmentPool } from './environments';
-import { leftOut } from './left-out';
+import { forEachBounded } from '../rollout/pool';
+import { leaksOf } from '../sandbox/instance-leaks';
+import { messageHash, normalised } from '../sandbox/leakage';
+import { openModule } from '../sandbox/module';
+import { mixedTasks, seedsOfEach, seedTasks, TOGETHER } from '../sandbox/seeds';
+import type { EnvironmentPool } from './context';
+import { keptJson, readJson } from '../artifacts/json';
 import type { RollOutInput } from './types';
 
 type Of = Pick<RollOutInput, 'environment' | 'tasks'>;
@@ -35,4 +45,143 @@ export async function resolveTasks(
 /** What a batch of rollouts derives from besides its policy: the environment's modules, the plan. */
 export function inputsOf({ environment, tasks }: Of): ArtifactRef[] {
   return [...modulesOf(environment), ...(tasks.kind === 'plan' ? [tasks.plan] : [])];
+}
+
+/** Changes whenever other seeds would be left out. */
+const EXCLUDED_VERSION = '2'; // A seed is no longer left out for its easier instance.
+
+export interface Range {
+  from: number;
+  /** Seeds that are needed. */
+  count: number;
+}
+
+export interface LeftOut {
+  seeds: number[];
+  /** Where they are kept; absent where the target has no test tasks. */
+  ref?: ArtifactRef;
+}
+
+export async function leftOut(
+  o: { store: ArtifactStore; environments: EnvironmentPool; progress: Work['progress'] },
+  { module, unlike, range }: { module: ArtifactRef; unlike: EnvironmentSpec; range: Range },
+): Promise<LeftOut> {
+  const { store, progress } = o;
+  const forbidden = await forbiddenOf(o, unlike);
+  if (forbidden.length === 0 || range.count === 0) return { seeds: [] };
+  const key = `left-out/${digest({ version: EXCLUDED_VERSION, module: module.sha256, forbidden, range })}`;
+  const ref = await keptJson(store, { key, producer: 'leftOut', inputs: [module] }, async () => {
+    const opened = openModule({ source: (await store.read(module)).toString('utf8') });
+    try {
+      const seeds: number[] = [];
+      let usable = 0;
+      for (let seed = range.from; usable < range.count; seed += TOGETHER) {
+        const pair = Array.from({ length: TOGETHER }, (_, n) => seed + n);
+        const leaks = await leaksOf(opened, { seeds: pair, forbidden });
+        if (leaks.length === 0) usable += TOGETHER;
+        else seeds.push(...pair);
+        if (seeds.length > range.count) throw tooMany(range, seeds.length);
+        progress(Math.min(usable, range.count), range.count);
+      }
+      return seeds;
+    } finally {
+      await opened.close();
+    }
+  });
+  return { seeds: await readJson(store, ref, z.array(z.number())), ref };
+}
+
+/** messageHash() of the texts of a target's test tasks, sorted. */
+export async function forbiddenOf(
+  o: { store: ArtifactStore; environments: EnvironmentPool; progress: Work['progress'] },
+  target: EnvironmentSpec,
+): Promise<string[]> {
+  const texts = await testTexts({ ...o, environment: await o.environments.get(target) });
+  return [...new Set([...texts.keys()].map(messageHash))].sort();
+}
+
+const tooMany = ({ from, count }: Range, left: number) =>
+  new OutsideFailure(
+    'BadEnvironment',
+    `${left} seeds from ${from} on say the text of a test task, and ${count} others are needed: word the instances otherwise`,
+  );
+
+/** What the user asks for, whatever the turn: the task's text. */
+export const taskText = (messages: Message[]): string =>
+  normalised(messages.flatMap((message) => (message.role === 'user' ? [message.content] : [])).join(' '));
+
+/** Where a model plays the user, each text is asked of it: once per worker, and several at a time. All who wait hear of the progress. */
+const known = new WeakMap<Environment, { texts: Promise<Map<string, string>>; waiting: Set<Work['progress']> }>();
+const AT_ONCE = 8;
+/** Changes whenever other texts would be read. */
+const TEXTS_VERSION = '1';
+
+interface Asked {
+  store: ArtifactStore;
+  environment: Environment;
+}
+
+/** The task texts of the whole test split of the target, each with a task that has it. */
+export async function testTexts({ progress, ...asked }: Asked & Pick<Work, 'progress'>): Promise<Map<string, string>> {
+  const { texts, waiting } = known.get(asked.environment) ?? begun(asked);
+  waiting.add(progress);
+  return texts.finally(() => waiting.delete(progress));
+}
+
+function begun({ store, environment }: Asked) {
+  const waiting = new Set<Work['progress']>();
+  const texts = keptTexts({
+    store,
+    environment,
+    progress: (done, total) => waiting.forEach((progress) => progress(done, total)),
+  });
+  known.set(environment, { texts, waiting });
+  texts.catch(() => known.delete(environment));
+  return { texts, waiting };
+}
+
+async function keptTexts({
+  store,
+  environment,
+  progress,
+}: Asked & Pick<Work, 'progress'>): Promise<Map<string, string>> {
+  const { name, version } = await environment.describe();
+  const key = `test-texts/${digest({ version: TEXTS_VERSION, environment: [name, version] })}`;
+  const ref = await keptJson(store, { key, producer: 'testTexts', inputs: [] }, () =>
+    readTestTexts({ store, environment, progress }, key),
+  );
+  await store.removeJournal(key);
+  return new Map(await readJson(store, ref, z.array(z.tuple([z.string(), z.string()]))));
+}
+
+/** What was asked for before a failure is not asked for again. */
+async function readTestTexts(
+  { store, environment, progress }: Asked & Pick<Work, 'progress'>,
+  key: string,
+): Promise<[text: string, task: string][]> {
+  const tasks = await environment.tasks('test');
+  const journal = await store.journal(key);
+  try {
+    const texts = new Map(journal.records() as ReadonlyMap<string, string>);
+    await forEachBounded({
+      items: tasks.filter(({ id }) => !texts.has(id)),
+      concurrency: AT_ONCE,
+      work: async ({ id }) => {
+        const text = taskText((await startOf(environment, id)).messages);
+        await journal.append(id, text);
+        texts.set(id, text);
+        progress(texts.size, tasks.length);
+      },
+    });
+    return [...new Map(tasks.map(({ id }) => [texts.get(id)!, id]))];
+  } finally {
+    await journal.close();
+  }
+}
+
+/** The first messages of a task, of an episode that ends there. */
+export async function startOf(environment: Environment, task: string): Promise<ResetResult> {
+  const episode = await environment.reset({ id: task, seed: 0 });
+  await episode.close();
+  return episode.start;
 }

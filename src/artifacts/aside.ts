@@ -43,3 +43,6 @@ const isOld = async (path: string): Promise<boolean> => {
   const entry = await stat(path).catch(() => undefined);
   return entry !== undefined && Date.now() - entry.mtimeMs > DAY_MS;
 };
+
+/** Where a home's files are written before they have their names: the store's own folder, since its leftovers are removed. */
+export const asideIn = (home: string): string => join(home, 'artifacts', 'aside');

@@ -1,7 +1,7 @@
 /** Control worker: workflows, and the short steps between the long ones. */
 import { createControlActivities } from '../activities';
 import { taskQueues } from '../domain/work';
-import { bundlePath } from '../workflows/bundle';
+import { bundlePath } from './bundle';
 import { dependencies, main, runWorker } from './runtime';
 
 main(async () => {

@@ -1,7 +1,7 @@
 /** GPU worker: one trainer at a time per slot. Start one per GPU group. */
 import { createGpuActivities } from '../activities';
-import { stoppingWhenFaulty } from '../activities/faulty-worker';
-import { dealGpus } from '../activities/gpu-groups';
+import { stoppingWhenFaulty } from '../activities/failures';
+import { dealGpus } from '../training/gpu-groups';
 import { taskQueues } from '../domain/work';
 import { policyDependencies, main, poolOfWorker, runWorker, settings } from './runtime';
 

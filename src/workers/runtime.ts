@@ -6,11 +6,10 @@ import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker
 import { resolve } from 'node:path';
 import { openFolderStore } from '../artifacts/folder-store';
 import { workerIdentity } from '../artifacts/place';
-import type { Dependencies, PolicyDependencies } from '../activities/context';
+import { type Dependencies, EnvironmentPool, type PolicyDependencies } from '../activities/context';
 import { createPolicyClient } from '../policy/client';
 import { createMerger, type Merge } from '../policy/merge';
 import { registry } from '../registry';
-import { EnvironmentPool } from '../activities/environments';
 
 /** Connections to the policy server that are kept; a batch's own concurrency is the campaign's. */
 const MAX_CONNECTIONS = 256;

@@ -5,11 +5,10 @@ import { armName } from '../domain/campaign';
 import type { Candidate } from '../domain/capability';
 import { OF_A_PASS, type FailureType } from '../domain/failures';
 import type { SelectionResult } from '../domain/results';
-import { failedWith, reasonOf } from './failure';
-import { checkAdapters, checkBase } from './base-check';
-import { withComposite } from './composite';
-import { approvedSelection } from './capabilities-approval';
-import { required, rollOutTarget, type Run } from './run';
+import { failedWith, reasonOf } from './failures';
+import { checkAdapters, checkBase, required, rollOutTarget, type Run } from './run';
+import { withComposite } from './children';
+import { approvedSelection } from './approval';
 import { analysis, basePolicy, batchOf, control, part } from './steps';
 
 export async function rolloutsStage(run: Run): Promise<void> {

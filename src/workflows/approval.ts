@@ -1,7 +1,4 @@
-/**
- * What waits for a person: two updates, each refused in words where it decides nothing, and a query that shows what is waited for. Invariant:
- * a thing is decided once; the decision is kept, so that a campaign that is started again does not ask again.
- */
+/** TODO */
 import {
   ApplicationFailure,
   condition,
@@ -11,18 +8,24 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import {
-  approvalSchema,
-  decisionText,
-  rejectionSchema,
   type Approval,
+  approvalSchema,
   type Decision,
+  decisionText,
   type Rejection,
+  rejectionSchema,
   type Waiting,
 } from '../domain/approval';
+import type { ArtifactRef } from '../domain/artifacts';
+import type { SynthesisRound } from '../domain/calibration';
 import type { Campaign } from '../domain/campaign';
+import type { Candidate } from '../domain/capability';
 import type { FailureType } from '../domain/failures';
-import { queryNames, updateNames, type Asked } from './messages';
+import type { SelectedCapability, SelectionResult } from '../domain/results';
+import { type Asked, queryNames, updateNames } from './messages';
 import type { PauseGate } from './pause';
+import { required, type Run } from './run';
+import type { ChildStatus } from './status';
 import { control } from './steps';
 
 const approveUpdate = defineUpdate<Decision, [Approval]>(updateNames.approve);
@@ -149,3 +152,92 @@ function timedOut({ approval }: Campaign, { asked: { waiting } }: Subject): Deci
     'NotApproved' satisfies FailureType,
   );
 }
+
+/** The selection with what was decided of it; as it is where nobody is asked. */
+export async function approvedSelection(run: Run, selection: SelectionResult): Promise<SelectionResult> {
+  const { config, status, found } = run;
+  const { selected } = selection;
+  if (!config.approval.capabilities || selected.length === 0) return selection;
+  const names = selected.map(({ candidate }) => candidate.name);
+  const waiting = { what: 'capabilities', of: selection.selection.sha256, names } as const;
+  const rollouts = required(found.baseRollouts).ref;
+  const decision = await status.approvals.ask({
+    campaign: config,
+    gate: status.gate,
+    subject: { asked: { waiting, capabilities: { rollouts, selection } }, refuse: capabilitiesRefusal(names) },
+  });
+  if (decision.kind === 'approve') return { ...selection, decision, selected: edited(selected, decision.capabilities) };
+  const rejected = decision.names ?? names;
+  return { ...selection, decision, selected: selected.filter(({ candidate }) => !rejected.includes(candidate.name)) };
+}
+
+function edited(selected: readonly SelectedCapability[], list: Approval['capabilities']): SelectedCapability[] {
+  if (!list) return [...selected];
+  return selected.flatMap(({ candidate, votes }) => {
+    const definition = list.find(({ name }) => name === candidate.name)?.definition;
+    return definition === undefined ? [] : [{ candidate: { ...candidate, definition }, votes }];
+  });
+}
+
+const capabilitiesRefusal =
+  (waiting: readonly string[]): Subject['refuse'] =>
+  (answer) => {
+    if ('approve' in answer && answer.approve.module) return 'module: capabilities wait for approval, no environment';
+    const named = namesIn(answer);
+    const unknown = named.filter((name) => !waiting.includes(name));
+    if (unknown.length > 0)
+      return `unknown capability ${unknown.join(', ')}; those that wait for approval: ${waiting.join(', ')}`;
+    const twice = named.find((name, n) => named.indexOf(name) !== n);
+    return twice === undefined ? undefined : `${twice} is named twice; name each capability once`;
+  };
+
+const namesIn = (answer: { approve: Approval } | { reject: Rejection }): string[] =>
+  'reject' in answer ? (answer.reject.names ?? []) : (answer.approve.capabilities ?? []).map(({ name }) => name);
+
+/** What becomes of an accepted version: it is taken; another text is tried in its place, an edited one or the synthesizer's next; or none is. */
+export type Verdict = 'take' | 'give up' | { edited?: ArtifactRef | undefined };
+
+/** Asks about the last of the rounds, and puts what was decided there. */
+export async function environmentVerdict(o: {
+  campaign: Campaign;
+  candidate: Candidate;
+  rounds: readonly SynthesisRound[];
+  status: ChildStatus;
+}): Promise<Verdict> {
+  const { campaign, candidate, rounds, status } = o;
+  const last = rounds.at(-1);
+  if (!last || !campaign.approval.environments) return 'take';
+  const { round, module } = last;
+  status.set('approval', `round ${round} of ${campaign.calibration.maxRounds}`, round);
+  const waiting = { what: 'environment' as const, of: module.sha256, names: [candidate.name], round };
+  const decision = await status.approvals.ask({
+    campaign,
+    gate: status.gate,
+    subject: {
+      asked: { waiting, environment: { candidate, rounds: [...rounds] } },
+      refuse: environmentRefusal(module),
+    },
+  });
+  last.decision = decision;
+  // That nobody answered tells the synthesizer nothing.
+  if (decision.kind === 'reject') return decision.by === 'timeout' ? 'give up' : {};
+  return decision.module ? { edited: decision.module } : 'take';
+}
+
+/** What a rejection says to the report. */
+export function rejectionText({ decision }: SynthesisRound): string | undefined {
+  if (decision?.kind !== 'reject') return undefined;
+  const { by, reason } = decision;
+  return by === 'person' ? `a person read this version and rejected it: ${reason}` : reason;
+}
+
+const environmentRefusal =
+  ({ sha256 }: ArtifactRef): Subject['refuse'] =>
+  (answer) => {
+    if ('reject' in answer) return answer.reject.names && 'names: an environment waits for approval, no capabilities';
+    const { capabilities, module } = answer.approve;
+    if (capabilities) return 'capabilities: an environment waits for approval, no capabilities';
+    return module?.sha256 === sha256
+      ? 'module: it is the text that waits for approval; approve it without an edit'
+      : undefined;
+  };

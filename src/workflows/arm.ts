@@ -7,10 +7,9 @@ import { armName, type Campaign } from '../domain/campaign';
 import { kindOf } from '../domain/kinds';
 import { bestIteration, type EndedArm, type EndedCapability, type Prepared } from '../domain/results';
 import type { ArmKind } from './arms/arm';
-import { withOutcome } from './attention';
-import { ChildStatus } from './child-status';
-import { childFailure, resultingReason } from './failure';
-import { keep } from './keep';
+import { ChildStatus, withOutcome } from './status';
+import { childFailure, resultingReason } from './failures';
+import { keep } from './steps';
 
 export interface ArmInput {
   campaign: Campaign;

@@ -3,18 +3,18 @@
  * -> final evaluation -> report. Invariant: what a step found is in the artifact store; the workflow holds references and summaries.
  */
 import { upsertMemo, workflowInfo } from '@temporalio/workflow';
-import { failedIn, type EndedArm, type EndedCapability, type KeptRecord } from '../domain/results';
-import { stages, type Stage } from '../domain/campaign';
-import type { ArmKind } from './arms/arm';
+import { type Stage, stages } from '../domain/campaign';
+import { type EndedArm, type EndedCapability, failedIn, type KeptRecord } from '../domain/results';
 import { rolloutsStage, selectionStage } from './analysis';
-import { withOutcome } from './attention';
-import { CampaignStatus } from './campaign-status';
+import { armWorkflow } from './arm';
+import type { ArmKind } from './arms/arm';
+import { capability } from './capability';
 import { capabilitiesStage } from './children';
-import { keep } from './keep';
 import type { CampaignInput, CampaignResult, ChildRef, Memo } from './messages';
-import { evaluationStage, routerStage } from './routing';
+import { evaluationStage, routerStage } from './router';
 import { required, type Run } from './run';
-import { control } from './steps';
+import { CampaignStatus, withOutcome } from './status';
+import { control, keep } from './steps';
 
 const stageOf: Record<Stage, (run: Run) => Promise<void>> = {
   rollouts: rolloutsStage,
@@ -73,3 +73,9 @@ async function toReport(
     failed: failedIn(record),
   };
 }
+
+export const createWorkflows = (arms: readonly ArmKind[]) => ({
+  campaign: campaignWorkflow(arms),
+  capability,
+  arm: armWorkflow(arms),
+});

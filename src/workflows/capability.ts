@@ -7,14 +7,11 @@ import { workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../domain/artifacts';
 import { bestIteration, type CapabilityResult, type EndedCapability } from '../domain/results';
 import type { Hints, RolloutSummary } from '../domain/rollout';
-import { withOutcome } from './attention';
-import { ChildStatus, percent } from './child-status';
-import { childFailure, resultingReason } from './failure';
-import { keep } from './keep';
-import { part, rollOut } from './steps';
-import { synthesize, type Synthesized, type SynthesisInput } from './synthesis';
-import { moduleOf, practiceOn, type Practice, type TrainedModules } from './trained-module';
-import { train } from './training';
+import { ChildStatus, percent, withOutcome } from './status';
+import { childFailure, resultingReason } from './failures';
+import { keep, part, rollOut } from './steps';
+import { type SynthesisInput, synthesize, type Synthesized } from './synthesis';
+import { moduleOf, type Practice, practiceOn, train, type TrainedModules } from './training';
 
 export interface CapabilityInput extends SynthesisInput {
   /** Of its training. */

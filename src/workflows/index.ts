@@ -1,5 +1,5 @@
 /** What the control worker registers. */
 import { arms } from './arms';
-import { createWorkflows } from './workflows';
+import { createWorkflows } from './campaign';
 
 export const { campaign, capability, arm } = createWorkflows(arms);

@@ -1,6 +1,6 @@
 /** Pause and resume: no step starts while paused, and a running training saves a checkpoint and hands its slot back. */
 import { CancellationScope, condition, defineSignal, isCancellation, setHandler } from '@temporalio/workflow';
-import { retryOf } from './failure';
+import { retryOf } from './failures';
 import { signalNames } from './messages';
 
 export const pauseSignal = defineSignal(signalNames.pause);

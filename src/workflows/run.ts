@@ -1,12 +1,15 @@
-/** What the stages of a campaign share: its configuration, what was prepared, what was found so far, and how a step is run. */
+/** What the stages of a campaign share: its configuration, its results so far, the policies that can be sampled, and how a batch of rollouts is run. */
+import { ApplicationFailure } from '@temporalio/workflow';
 import type { RollOutInput } from '../activities/types';
+import { type BaseCheck, unsuitedText } from '../domain/base-check';
 import type { Campaign } from '../domain/campaign';
+import type { FailureType } from '../domain/failures';
+import { policyNames, sumName, sumPolicy } from '../domain/policies';
 import type { EndedArm, EndedCapability, KeptRecord, PlanPart, Prepared } from '../domain/results';
 import type { FixedPolicy, RolloutSummary } from '../domain/rollout';
-import { policyNames, sumName, sumPolicy } from '../domain/policies';
 import type { ArmKind } from './arms/arm';
-import type { CampaignStatus } from './campaign-status';
-import { basePolicy, part, rollOut } from './steps';
+import type { CampaignStatus } from './status';
+import { basePolicy, part, rollOut, rollouts } from './steps';
 
 export interface Run {
   config: Campaign;
@@ -83,4 +86,26 @@ const adapters = ({ found }: Run): Option[] =>
 export function required<T>(value: T | undefined): T {
   if (value === undefined) throw new Error('a stage ran before the one it needs');
   return value;
+}
+
+/** `batch`: the base rollouts. */
+export async function checkBase({ config, status, force }: Run, batch: RollOutInput): Promise<BaseCheck> {
+  const found = await status.gate.step(() =>
+    rollouts(config, 'check the base model').checkBase({ rollouts: batch, baseModelPath: config.baseModel.path }),
+  );
+  if (found.problems.length > 0 && !force)
+    throw ApplicationFailure.nonRetryable(unsuitedText(found), 'BaseUnsuited' satisfies FailureType);
+  return found;
+}
+
+/** Of vLLM, which is told its ranks, modules and folders as it is started: the embedded server takes what the trainer makes. `summed`: so many as one. */
+export async function checkAdapters({ config, prepared, status }: Run, summed: number): Promise<void> {
+  if (config.policyServer.kind !== 'vllm') return;
+  const { baseModel, training } = config;
+  const lora = { r: training.lora.r, targetModules: training.lora.targetModules };
+  await status.gate.step(() =>
+    rollouts(config, summed === 1 ? 'try an adapter' : `try a sum of ${summed} adapters`).checkAdapters({
+      ...{ base: prepared.base, baseModelPath: baseModel.path, lora, summed },
+    }),
+  );
 }

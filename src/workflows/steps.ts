@@ -1,20 +1,60 @@
-/** The activities as workflow steps: proxies with a summary for Temporal's UI. */
-import { proxyActivities, workflowInfo, type ActivityOptions } from '@temporalio/workflow';
+/** The activities as workflow steps: all timeouts, retries and heartbeats of the campaign, each with its reason. */
+import { ActivityCancellationType, type ActivityOptions, proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type {
   AnalysisActivities,
   ControlActivities,
   GpuActivities,
-  RollOutInput,
   RolloutActivities,
+  RollOutInput,
   TaskSet,
 } from '../activities/types';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { PlanPart } from '../domain/results';
 import type { FixedPolicy } from '../domain/rollout';
-import { taskQueues } from '../domain/work';
-import { controlOptions, rolloutOptions, trainOptions } from './activity-options';
-import { untilDone } from './trying';
+import { BACKOFF, ROUND, taskQueues } from '../domain/work';
+import { untilDone } from './failures';
+
+/**
+ * What Temporal tries again by itself is what is outside (domain/failures.ts: activities say so of every failure): it comes back, and with back-off
+ * the attempts take half an hour and no history. All that is left after them, and every other failure at once, is for the workflow (failures.ts),
+ * which tells them apart: Temporal counts all attempts alike.
+ */
+const retry = {
+  initialInterval: BACKOFF.firstMs,
+  backoffCoefficient: BACKOFF.factor,
+  maximumInterval: BACKOFF.longestMs,
+  maximumAttempts: ROUND,
+  nonRetryableErrorTypes: ['TemporalTimeout:Heartbeat', 'TemporalTimeout:StartToClose'],
+};
+
+/** Every step tells of its progress: what is silent for so long was lost with its worker, and begins again on another. */
+const heartbeat = (heartbeatSeconds: number) => ({ heartbeatTimeout: `${heartbeatSeconds} seconds`, retry }) as const;
+
+/**
+ * Preparation, discovery, labels, selection, synthesis, self-tests, reports: seconds over a small campaign's artifacts, hours where a
+ * language model is asked about every trajectory or the base model is large, so the limit is only a backstop.
+ */
+export const controlOptions = (heartbeatSeconds: number): ActivityOptions => ({
+  startToCloseTimeout: '24 hours',
+  ...heartbeat(heartbeatSeconds),
+});
+
+/** A batch of rollouts runs for hours at full size and continues from its journal, so the limit is only a backstop. */
+export const rolloutOptions = (heartbeatSeconds: number): ActivityOptions => ({
+  startToCloseTimeout: '24 hours',
+  ...heartbeat(heartbeatSeconds),
+});
+
+/**
+ * Training waits in the gpu queue until a slot is free (no schedule-to-start limit). A cancelled trainer saves a checkpoint and hands
+ * back, which the workflow waits for: pause frees the GPU without losing a step.
+ */
+export const trainOptions = (heartbeatSeconds: number): ActivityOptions => ({
+  startToCloseTimeout: '72 hours',
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  ...heartbeat(heartbeatSeconds),
+});
 
 type Steps<A> = { [Name in keyof A]: A[Name] extends (input: infer I) => infer R ? (input: I) => R : never };
 
@@ -98,3 +138,12 @@ export const batchOf = (campaign: Campaign, batch: Batch): RollOutInput => ({
 
 export const rollOut = (campaign: Campaign, batch: Batch) =>
   rollouts(campaign, batch.title).rollOut(batchOf(campaign, batch));
+
+/** As a payload each takes 120 KB at most, where every character is one of three bytes; mostly 35 KB. */
+const PIECE = /.{1,30000}/gsu;
+
+export async function keep(campaign: Campaign, what: string, result: object): Promise<ArtifactRef> {
+  const { keepPiece, keepResult } = control(campaign, `keep ${what}`);
+  const texts = JSON.stringify(result).match(PIECE) ?? [];
+  return keepResult({ pieces: await Promise.all(texts.map((text) => keepPiece({ text }))) });
+}

@@ -1,17 +1,25 @@
 /** Rounds of synthesis: write or revise, self-test, calibrate, until the environment is within the bands or there is nothing more to try. */
 import type { ArtifactRef } from '../domain/artifacts';
+import {
+  acceptedWithHints,
+  type CalibrationReport,
+  isCalibrated,
+  type RoundFeedback,
+  type SynthesisRound,
+  wantsAid,
+} from '../domain/calibration';
 import type { Campaign } from '../domain/campaign';
 import type { Candidate, Lacking } from '../domain/capability';
 import type { FailureType } from '../domain/failures';
+import { sandboxSpec } from '../domain/kinds';
 import type { CapabilityResult, Prepared } from '../domain/results';
-import { acceptedWithHints, isCalibrated, type RoundFeedback, type SynthesisRound } from '../domain/calibration';
-import type { FixedPolicy, Hints } from '../domain/rollout';
-import { calibrate } from './calibration';
-import type { ChildStatus } from './child-status';
-import { environmentVerdict, rejectionText } from './environment-approval';
-import { failedWith } from './failure';
+import type { FixedPolicy, Hints, RolloutSummary } from '../domain/rollout';
+import { CALIBRATION_SEEDS } from '../sandbox/seeds';
+import { environmentVerdict, rejectionText } from './approval';
+import { failedWith } from './failures';
 import type { ChildProgress } from './messages';
-import { analysis, control } from './steps';
+import { type ChildStatus, percent } from './status';
+import { analysis, control, rollOut, seeds } from './steps';
 
 export interface SynthesisInput {
   campaign: Campaign;
@@ -164,3 +172,44 @@ const bandsMissed = ({ calibration, aided = [] }: SynthesisRound): string[] => [
   ...(calibration?.reasons ?? []),
   ...aided.flatMap((one) => one.calibration.reasons.map((reason) => `with hints: ${reason}`)),
 ];
+
+/** Puts what it finds into the round's record. */
+export async function calibrate(input: SynthesisInput, record: SynthesisRound, status: ChildStatus): Promise<void> {
+  const { calibration: bands, evaluation } = input.campaign;
+  const judged = async (rollouts: RolloutSummary, withHints: string): Promise<CalibrationReport> => {
+    const report = await status.gate.step(() =>
+      control(input.campaign, 'hold the rewards against the bands').calibrate({
+        bands,
+        rollouts: rollouts.ref,
+        confidence: evaluation.confidence,
+      }),
+    );
+    status.calibrated(`${withHints}${percent(report.successRate)}`);
+    return report;
+  };
+  record.calibrationRollouts = await status.gate.step(() => rolledOut(input, record));
+  record.calibration = await judged(record.calibrationRollouts, '');
+  const { hintShare: hints } = bands;
+  if (!record.selfTest.hints || hints === 0 || !wantsAid(record.calibration, bands)) return;
+  const calibrationRollouts = await status.gate.step(() => rolledOut(input, record, hints));
+  record.aided = [{ hints, calibrationRollouts, calibration: await judged(calibrationRollouts, 'with hints ') }];
+}
+
+function rolledOut(
+  { campaign, candidate, start }: SynthesisInput,
+  { round, module }: SynthesisRound,
+  hints?: number,
+): Promise<RolloutSummary> {
+  const { calibration: bands } = campaign;
+  return rollOut(campaign, {
+    purpose: 'calibration',
+    title: `${candidate.name}: calibration, round ${round}${hints === undefined ? '' : ', with hints'}`,
+    environment: sandboxSpec(module),
+    policy: start,
+    tasks: seeds(campaign, { from: CALIBRATION_SEEDS, count: bands.seeds }),
+    attempts: bands.rolloutsPerSeed,
+    ...(hints !== undefined && { hints: { share: hints } }),
+    sampling: { ...campaign.rollouts.sampling, temperature: bands.temperature },
+    maxSteps: campaign.rollouts.maxSteps,
+  });
+}

@@ -1,11 +1,21 @@
-/** Train one LoRA and evaluate its checkpoints: shared by capabilities and by arms that train. */
+/** Trains one LoRA and evaluates its checkpoints: shared by capabilities and by arms that train. */
 import type { TaskSet } from '../activities/types';
+import { acceptedWithHints, isCalibrated } from '../domain/calibration';
 import type { Campaign } from '../domain/campaign';
-import type { EnvironmentSpec, Identity } from '../domain/kinds';
-import type { Checkpoint, Iteration, Prepared, TrainingSummary } from '../domain/results';
+import { type EnvironmentSpec, type Identity, mixtureSpec, sandboxSpec } from '../domain/kinds';
+import type {
+  CapabilityResult,
+  Checkpoint,
+  Iteration,
+  Prepared,
+  TrainedModule,
+  TrainedOn,
+  TrainingSummary,
+} from '../domain/results';
 import type { FixedPolicy, Hints } from '../domain/rollout';
-import type { ChildStatus } from './child-status';
-import { control, gpu, rollOut } from './steps';
+import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../sandbox/seeds';
+import type { ChildStatus } from './status';
+import { control, gpu, rollOut, seeds as seedsOf } from './steps';
 
 export interface TrainInput {
   campaign: Campaign;
@@ -104,4 +114,46 @@ async function checkpointsOf(
     read.push(...next.checkpoints);
     if (read.length >= next.total) return read;
   }
+}
+
+/** The version of a capability's environment that is within the bands, if one is. */
+export function moduleOf({ rounds }: Pick<CapabilityResult, 'rounds'>): TrainedModule | undefined {
+  const round = rounds.findLast(isCalibrated);
+  return round && { module: round.module, hints: acceptedWithHints(round) };
+}
+
+export type TrainedModules = readonly [TrainedModule, ...TrainedModule[]];
+
+export interface Practice {
+  environment: EnvironmentSpec;
+  tasks: TaskSet;
+  /** Seeds of the same. */
+  heldOut: TaskSet;
+  trainedOn: TrainedOn[];
+}
+
+/** `count` training seeds, after the `seen` first ones of each: of several, two of one in a row. */
+export function practiceOn(campaign: Campaign, modules: TrainedModules, o: { seen: number; count: number }): Practice {
+  const { seen, count } = o;
+  const [{ module }, ...others] = modules;
+  const training = { from: TRAINING_SEEDS + seen, count };
+  const held = { from: HELD_OUT_SEEDS, count: campaign.validation.seeds };
+  const trainedOn = modules.map((one) => ({
+    module: one.module,
+    seeds: seen + seedsOfEach(modules.length, count),
+  }));
+  if (others.length === 0)
+    return {
+      environment: sandboxSpec(module),
+      tasks: seedsOf(campaign, training),
+      heldOut: seedsOf(campaign, held),
+      trainedOn,
+    };
+  const mixed = { kind: 'mixed', unlike: campaign.target } as const;
+  return {
+    environment: mixtureSpec(modules.map((one) => ({ module: one.module, hints: one.hints }))),
+    tasks: { ...mixed, ...training },
+    heldOut: { ...mixed, ...held },
+    trainedOn,
+  };
 }

@@ -4,15 +4,13 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { EnvironmentPool } from '../../src/activities/environments';
-import { LearnerProcess } from '../../src/activities/learner-process';
-import { Learning } from '../../src/activities/learning';
+import { LearnerProcess } from '../../src/training/learner-process';
+import { Learning } from '../../src/training/run-learner';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactStore, Journal } from '../../src/artifacts/store';
 import type { Environment } from '../../src/domain/environment';
 import type { TrainHeartbeat } from '../../src/domain/work';
 import type { TrainingResult } from '../../src/domain/results';
-import { registry } from '../../src/registry';
 import { countingEnvironment } from '../support/counting-environment';
 import { scriptedPolicy, turnOf } from '../support/scripted-policy';
 
@@ -35,14 +33,7 @@ const promptable = scriptedPolicy(({ messages }) => {
 function learningOf(o: { command: string[]; store: ArtifactStore; journal: Journal; environment?: Environment }) {
   const { command, store, journal, environment = countingEnvironment() } = o;
   return new Learning({
-    deps: {
-      store,
-      client: promptable,
-      kinds: registry,
-      home: folder,
-      python: '',
-      environments: new EnvironmentPool(store, registry.environments),
-    },
+    deps: { store, client: promptable, home: folder, python: '' },
     id: 'two-prompts',
     name: 'two-prompts',
     folder,

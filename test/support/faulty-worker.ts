@@ -1,7 +1,7 @@
 /** A worker of the project's own making whose steps all fail at once: `TEMPORAL_ADDRESS` says where. */
 import type { Dependencies } from '../../src/activities/context';
-import { fail } from '../../src/activities/context';
-import { stoppingWhenFaulty } from '../../src/activities/faulty-worker';
+import { fail } from '../../src/activities/failures';
+import { stoppingWhenFaulty } from '../../src/activities/failures';
 import { main, runWorker } from '../../src/workers/runtime';
 
 const nothing = {

@@ -10,7 +10,7 @@ import { join, resolve } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRolloutActivities } from '../../src/activities';
-import type { EnvironmentPool } from '../../src/activities/environments';
+import type { EnvironmentPool } from '../../src/activities/context';
 import type { SearchPromptInput } from '../../src/activities/types';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { TrainingSummary } from '../../src/domain/results';

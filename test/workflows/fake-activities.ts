@@ -1,6 +1,7 @@
 /** Activities of a campaign that runs in no time: what each returns can be replaced by a test. The real ones are tested end to end. */
 import { Context } from '@temporalio/activity';
-import { createKeep, readRecord, summaryOf } from '../../src/activities/keep';
+import { createKeep, readRecord } from '../../src/activities/results';
+import { summaryOf } from '../../src/training/result';
 import type {
   AnalysisActivities,
   ControlActivities,

@@ -4,7 +4,7 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { mapped } from '../../src/activities/context';
+import { mapped } from '../../src/activities/failures';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import { campaignState, hasWorkers, startCampaign } from '../../src/cli/temporal';
 import { takeSnapshot, type Snapshot } from '../../src/cli/watch/snapshot';

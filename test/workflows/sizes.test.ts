@@ -6,7 +6,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { createHash } from 'node:crypto';
-import { summaryOf } from '../../src/activities/keep';
+import { summaryOf } from '../../src/training/result';
 import type { RollOutInput } from '../../src/activities/types';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import { calibrate, type CalibrationReport } from '../../src/domain/calibration';

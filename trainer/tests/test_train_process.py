@@ -368,7 +368,7 @@ def test_a_folder_is_locked_while_a_trainer_works_in_it(tmp_path: Path) -> None:
 
 
 def test_waiting_for_another_trainer_is_over_before_it_looks_like_a_hang() -> None:
-    # The shortest workers.heartbeatSeconds, and PATIENCE of src/activities/learner-process.ts.
+    # The shortest workers.heartbeatSeconds, and PATIENCE of src/training/learner-process.ts.
     shortest_heartbeat, patience = 20, 0.8
     assert shortest_heartbeat * patience > LEAVE_SECONDS + 2
 

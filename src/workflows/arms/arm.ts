@@ -1,9 +1,11 @@
 /** An arm: one way to spend as many training rollouts as `trace`. It runs as a child workflow and comes to policies to be evaluated. */
 import { armName, type Campaign } from '../../domain/campaign';
-import type { Kind, KindSpec } from '../../domain/kinds';
 import type { LanguageModelSpec } from '../../domain/endpoints';
-import type { ArmOutcome, EndedCapability, Prepared } from '../../domain/results';
-import type { ChildStatus } from '../child-status';
+import type { Identity, Kind, KindSpec } from '../../domain/kinds';
+import type { ArmOutcome, EndedCapability, Prepared, TrainedModule } from '../../domain/results';
+import type { ChildStatus } from '../status';
+import { part } from '../steps';
+import { practiceOn, train } from '../training';
 
 export interface ArmContext {
   campaign: Campaign;
@@ -79,3 +81,46 @@ export function plannedTraining(campaign: Campaign, rollouts: number): PlannedAr
 
 /** Of one that trains one LoRA with its whole budget. */
 export const plannedWhole: ArmKind['planned'] = (_spec, { campaign, budget }) => plannedTraining(campaign, budget);
+
+interface OnModules {
+  modules: readonly TrainedModule[];
+  maker: Identity;
+}
+
+/** One LoRA on all of them, with the whole budget: as many seeds of each, two in a row. */
+export async function trainOnModules(
+  { campaign, prepared, name, budget, status }: ArmContext,
+  { modules, maker }: OnModules,
+): Promise<ArmOutcome> {
+  const steps = stepsWithin(campaign, budget);
+  const [first, ...others] = modules;
+  if (!first) throw new Error('there is no module to train on');
+  const { environment, tasks, trainedOn } = practiceOn(campaign, [first, ...others], {
+    seen: 0,
+    count: steps * campaign.training.groupsPerStep,
+  });
+  const trained = await train({
+    campaign,
+    prepared,
+    status,
+    name,
+    maker,
+    environment,
+    tasks,
+    heldOut: part(prepared.plan, 'heldOut'),
+    heldOutOn: campaign.target,
+    steps,
+    ...(modules.some(({ hints }) => hints) && { hints: { share: campaign.training.hintShare } }),
+  });
+  return { ...trained, trainedOn };
+}
+
+/** The same on the environments of all capabilities that have a calibrated one. Throws if none has. */
+export async function trainOnCapabilities(context: ArmContext, rest: Omit<OnModules, 'modules'>): Promise<ArmOutcome> {
+  const calibrated = context.capabilities.flatMap(({ name, module }) =>
+    module ? [{ ...module, capability: name }] : [],
+  );
+  if (calibrated.length === 0) throw new Error('no capability has a calibrated environment to train on');
+  const outcome = await trainOnModules(context, { ...rest, modules: calibrated });
+  return { ...outcome, builtOn: calibrated.map(({ capability }) => capability) };
+}

@@ -2,8 +2,7 @@
 import { z } from 'zod';
 import { defineKind } from '../../domain/kinds';
 import { control } from '../steps';
-import { fieldOf, plannedWhole, type Arm, type ArmKind } from './arm';
-import { trainOnModules } from './modules';
+import { type Arm, type ArmKind, fieldOf, plannedWhole, trainOnModules } from './arm';
 
 const options = {
   /** Folder of modules (docs/synthesis.md): every .js file is one. */

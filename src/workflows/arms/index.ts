@@ -2,9 +2,7 @@
 import type { ArmKind } from './arm';
 import { environments } from './environments';
 import { gepa } from './gepa';
-import { grpoSingle } from './grpo-single';
-import { grpoTarget } from './grpo-target';
-import { joint } from './joint';
+import { grpoSingle, grpoTarget, joint } from './grpo';
 import { sft } from './sft';
 
 export const arms: readonly ArmKind[] = [grpoTarget, grpoSingle, joint, sft, environments, gepa];

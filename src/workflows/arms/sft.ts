@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { defineKind } from '../../domain/kinds';
 import { control, gpu, part } from '../steps';
 import { iterationsOf } from '../training';
-import { fieldOf, type Arm, type ArmKind } from './arm';
+import { type Arm, type ArmKind, fieldOf } from './arm';
 
 const options = {
   /** File of conversations (docs/conversations.md). */

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createRolloutActivities } from '../../../src/activities';
-import { EnvironmentPool } from '../../../src/activities/environments';
+import { EnvironmentPool } from '../../../src/activities/context';
 import type { RollOutInput } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { judgeBase, unsuitedText, type TokenCounts } from '../../../src/domain/base-check';

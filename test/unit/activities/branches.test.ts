@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { TrainingRecord } from '../../../src/activities/training-record';
+import { TrainingRecord } from '../../../src/training/result';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { evaluationSchema } from '../../../src/domain/environment';
 import { bestIteration, type Iteration } from '../../../src/domain/results';

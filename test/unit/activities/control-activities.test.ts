@@ -8,8 +8,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createControlActivities } from '../../../src/activities';
-import { mapped } from '../../../src/activities/context';
-import { EnvironmentPool } from '../../../src/activities/environments';
+import { EnvironmentPool } from '../../../src/activities/context';
+import { mapped } from '../../../src/activities/failures';
 import type { FailureType } from '../../../src/domain/failures';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { campaignSchema } from '../../../src/domain/campaign';

@@ -4,8 +4,8 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRolloutActivities } from '../../../src/activities';
-import type { EnvironmentPool } from '../../../src/activities/environments';
-import { RolloutCap } from '../../../src/activities/rollout-cap';
+import type { EnvironmentPool } from '../../../src/activities/context';
+import { RolloutCap } from '../../../src/activities/search-prompt';
 import type { SearchPromptInput } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';

@@ -1,5 +1,5 @@
 /** A GPU has one trainer at a time. */
-import { dealGpus } from '../../../src/activities/gpu-groups';
+import { dealGpus } from '../../../src/training/gpu-groups';
 
 const seen = ({ env }: { env: NodeJS.ProcessEnv }) => env['CUDA_VISIBLE_DEVICES'];
 

@@ -2,7 +2,8 @@
 import { mkdtempSync, rmSync, writeFileSync, chmodSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createKeep, readRecord, summaryOf } from '../../../src/activities/keep';
+import { createKeep, readRecord } from '../../../src/activities/results';
+import { summaryOf } from '../../../src/training/result';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import type { ArmOutcome, CapabilityResult, Checkpoint, Iteration, KeptRecord } from '../../../src/domain/results';

@@ -4,8 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LearnerMessage } from '../../../src/activities/learner-messages';
-import { LearnerProcess, type LearnerLimits } from '../../../src/activities/learner-process';
+import { type LearnerLimits, type LearnerMessage, LearnerProcess } from '../../../src/training/learner-process';
 
 jest.setTimeout(60_000);
 const script = resolve(__dirname, '../..', 'fixtures', 'learners', 'scripted.mjs');

@@ -2,10 +2,9 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Dependencies } from '../../../src/activities/context';
-import { createTakeModules } from '../../../src/activities/take-modules';
-import { EnvironmentPool } from '../../../src/activities/environments';
-import { resolveTasks, inputsOf } from '../../../src/activities/tasks';
+import { type Dependencies, EnvironmentPool } from '../../../src/activities/context';
+import { createTakeModules } from '../../../src/activities/arm-inputs';
+import { inputsOf, resolveTasks } from '../../../src/activities/tasks';
 import type { TaskSet } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';

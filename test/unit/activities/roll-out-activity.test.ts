@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRolloutActivities } from '../../../src/activities';
-import type { EnvironmentPool } from '../../../src/activities/environments';
+import type { EnvironmentPool } from '../../../src/activities/context';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { OutsideFailure, type FailureType } from '../../../src/domain/failures';
 import type { RolloutSummary } from '../../../src/domain/rollout';

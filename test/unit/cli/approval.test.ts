@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createApproval } from '../../../src/activities/approval';
+import { createApproval } from '../../../src/activities/results';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { approvalNotes } from '../../../src/cli/run/campaign';
 import { chooseToApprove, chooseToReject, type PendingApproval } from '../../../src/cli/approvals';

@@ -4,7 +4,7 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
-import { stoppingWhenFaulty } from '../../../src/activities/faulty-worker';
+import { stoppingWhenFaulty } from '../../../src/activities/failures';
 import { Deaths, endingOf, restartPolicy } from '../../../src/cli/run/service';
 
 jest.setTimeout(120_000);

@@ -58,8 +58,6 @@ const cases: [string, string, boolean][] = [
   ['workflows/x.ts', value('../activities/types'), false],
   ['workflows/x.ts', type('../activities/context'), false],
   ['workflows/arms/x.ts', value('node:fs'), false],
-  ['workflows/bundle.ts', value('node:fs'), true],
-  ['workflows/bundle.ts', value('../activities'), false],
   ['registry.ts', value('./workflows/arms'), true],
   ['registry.ts', value('./workflows'), false],
   ['cli/x.ts', value('../workers/runtime'), false],

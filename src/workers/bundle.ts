@@ -6,7 +6,7 @@ import { join } from 'node:path';
 export const bundlePath = join(__dirname, '..', 'workflow-bundle.js');
 
 async function main(): Promise<void> {
-  const { code } = await bundleWorkflowCode({ workflowsPath: require.resolve('./index') });
+  const { code } = await bundleWorkflowCode({ workflowsPath: require.resolve('../workflows') });
   await writeFile(bundlePath, code);
 }
 

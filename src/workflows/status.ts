@@ -1,25 +1,31 @@
-/** What a campaign shows of itself: progress query, current details, search attributes, memo; pause and resume reach its children. */
+/** What a campaign and its children show of themselves: progress query, current details, search attributes, memo. */
+import { defineSearchAttributeKey } from '@temporalio/common';
 import {
   defineQuery,
+  defineSignal,
   getExternalWorkflowHandle,
+  isCancellation,
   setCurrentDetails,
   setHandler,
   upsertMemo,
   upsertSearchAttributes,
+  workflowInfo,
 } from '@temporalio/workflow';
-import { defineSearchAttributeKey } from '@temporalio/common';
+import { type Waiting, waitingText } from '../domain/approval';
 import { type Campaign, type Stage, stages } from '../domain/campaign';
 import { causesOf, causesText, type RolloutSummary } from '../domain/rollout';
 import { Approvals } from './approval';
-import { approvalNeed, Attention, needText } from './attention';
-import { childNeedsSignal } from './child-status';
+import { watchSteps } from './failures';
 import {
-  queryNames,
-  searchAttributeNames,
   type CampaignProgress,
+  CHILD_NEEDS,
+  type ChildProgress,
   type Memo,
   type Need,
+  queryNames,
+  searchAttributeNames,
   type StepStatus,
+  type Trouble,
 } from './messages';
 import { PauseGate, pauseSignal, resumeSignal } from './pause';
 
@@ -153,3 +159,137 @@ async function signalChild(workflowId: string, paused: boolean): Promise<void> {
     // The child is closed.
   }
 }
+
+const childProgressQuery = defineQuery<ChildProgress>(queryNames.progress);
+export const childNeedsSignal = defineSignal<[string, Need?]>(CHILD_NEEDS);
+
+export class ChildStatus {
+  private readonly progress: ChildProgress;
+  readonly gate: PauseGate;
+  readonly approvals: Approvals;
+  private readonly attention = new Attention();
+  /** What its campaign has heard. */
+  private told: Need | undefined;
+
+  constructor(name: string) {
+    this.progress = { name, phase: 'synthesize', round: 0, detail: '', paused: false };
+    setHandler(childProgressQuery, () => this.progress);
+    this.gate = new PauseGate((paused) => {
+      this.progress.paused = paused;
+      void this.show();
+    });
+    this.attention.watch(this.gate, () => void this.show());
+    this.approvals = new Approvals((waiting) => {
+      if (waiting) this.progress.waiting = waiting;
+      else delete this.progress.waiting;
+      return this.show();
+    });
+  }
+
+  set(phase: ChildProgress['phase'], detail: string, round = this.progress.round): void {
+    if (round !== this.progress.round) delete this.progress.calibration;
+    Object.assign(this.progress, { phase, detail, round });
+    void this.show();
+  }
+
+  /** One more calibration of this round. */
+  calibrated(text: string): void {
+    const { calibration } = this.progress;
+    this.progress.calibration = calibration ? `${calibration}, ${text}` : text;
+    void this.show();
+  }
+
+  /** Resolves when the campaign has heard of what is needed: a workflow does not end with a signal under way. */
+  private async show(): Promise<void> {
+    const { name, phase, detail, paused, calibration, waiting } = this.progress;
+    this.progress.troubles = this.attention.troubles;
+    const campaign = workflowInfo().parent?.workflowId ?? '';
+    const need = this.attention.show([waiting && approvalNeed(waiting, campaign)]);
+    const lines = [`**${name}**: ${paused ? 'paused, ' : ''}${phase}${detail ? ` (${detail})` : ''}`];
+    if (calibration) lines.push(`Success in calibration: ${calibration}`);
+    setCurrentDetails([...lines, ...(need ? [`**${needText(need)}**`] : [])].join('\n\n'));
+    if (need?.text === this.told?.text) return;
+    this.told = need;
+    await tellParent(need);
+  }
+}
+
+export const percent = (x: number): string => `${(100 * x).toFixed(0)}%`;
+
+async function tellParent(need: Need | undefined): Promise<void> {
+  const { workflowId, parent } = workflowInfo();
+  if (!parent) return;
+  try {
+    await getExternalWorkflowHandle(parent.workflowId, parent.runId).signal(childNeedsSignal, workflowId, need);
+  } catch {
+    // The campaign is closed.
+  }
+}
+
+const attentionAttribute = defineSearchAttributeKey(searchAttributeNames.attention, 'KEYWORD');
+const outcomeAttribute = defineSearchAttributeKey(searchAttributeNames.outcome, 'KEYWORD');
+
+export class Attention {
+  private readonly steps = new Map<object, Trouble>();
+  private shown: string | null = null;
+
+  /** Hears of all steps of this workflow. `onChange` is called when there is more or less to show. */
+  watch(gate: PauseGate, onChange: () => void): void {
+    watchSteps({
+      gate,
+      onTrouble: (step, trouble) => {
+        if (trouble) this.steps.set(step, trouble);
+        else this.steps.delete(step);
+        onChange();
+      },
+    });
+  }
+
+  get troubles(): Trouble[] {
+    return [...this.steps.values()];
+  }
+
+  /** The oldest of what its steps need and of `others`, which Temporal shows from now on. */
+  show(others: readonly (Need | undefined)[]): Need | undefined {
+    const own = this.troubles.flatMap(({ needsPerson, type, since, title, reason }) =>
+      needsPerson ? [{ what: type, since, text: `${title}: ${reason}` }] : [],
+    );
+    const [oldest] = [...own, ...others.flatMap((one) => one ?? [])].sort((a, b) => a.since - b.since);
+    const what = oldest?.what ?? null;
+    if (what !== this.shown) upsertSearchAttributes([{ key: attentionAttribute, value: what }]);
+    this.shown = what;
+    return oldest;
+  }
+}
+
+/** Runs a workflow, and shows how it ended; what has ended needs nobody. */
+export async function withOutcome<R extends { status: string }>(run: () => Promise<R>): Promise<R> {
+  const show = (outcome: string) =>
+    upsertSearchAttributes([
+      { key: outcomeAttribute, value: outcome },
+      { key: attentionAttribute, value: null },
+    ]);
+  try {
+    const result = await run();
+    show(result.status);
+    return result;
+  } catch (error) {
+    show(isCancellation(error) ? 'cancelled' : 'failed');
+    throw error;
+  }
+}
+
+/** By the workflow's clock: what is shown in Temporal's UI does not count on. */
+export const sinceText = ({ since }: { since: number }): string =>
+  `since ${new Date(since).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+
+/** What waits for approval says so itself. */
+export const needText = (need: Need): string =>
+  need.what === APPROVAL ? need.text : `needs attention, ${need.what}, ${sinceText(need)}: ${need.text}`;
+
+const APPROVAL = 'approval';
+
+export const approvalNeed = (waiting: Waiting, campaign: string): Need => {
+  const { since } = waiting;
+  return { what: APPROVAL, since, text: waitingText({ waiting, campaign, since: sinceText(waiting) }) };
+};

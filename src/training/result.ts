@@ -5,16 +5,16 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { keptJson, readJson } from '../artifacts/json';
 import { isCode } from '../artifacts/durable-file';
-import { sha256 } from '../artifacts/hash';
-import type { ArtifactRef } from '../domain/artifacts';
+import { canonical, digest, sha256 } from '../artifacts/hash';
+import type { ArtifactStore, Journal } from '../artifacts/store';
+import { type ArtifactRef, artifactRefSchema, refsIn } from '../domain/artifacts';
+import { isFailure, OutsideFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
-import type { Checkpoint, TrainingResult } from '../domain/results';
-import type { FixedPolicy, RolloutSummary } from '../domain/rollout';
-import { fail } from './context';
-import type { Learned } from './learner-messages';
-import { TrainingLog, type BatchRecord, type CheckpointRecord, type TrainingLogOptions } from './training-log';
-import { isWhole } from './whole';
+import type { Checkpoint, TrainingResult, TrainingSummary } from '../domain/results';
+import { type FixedPolicy, fixedPolicySchema, type RolloutSummary } from '../domain/rollout';
+import type { Learned } from './learner-process';
 
 type LearnedAt = { step: number; policy: Learned };
 
@@ -141,7 +141,10 @@ export class TrainingRecord {
   }
 
   private lost(what: string): Error {
-    return fail('ArtifactDamaged', `${what}; remove ${this.training.folder}, and the training is made anew`);
+    return new OutsideFailure(
+      'ArtifactDamaged',
+      `${what}; remove ${this.training.folder}, and the training is made anew`,
+    );
   }
 
   /** The batches that the policy at `step` was learned from. */
@@ -171,7 +174,7 @@ async function metricsIn(folder: string): Promise<Buffer> {
   } catch (error) {
     if (!isCode(error, 'ENOENT')) throw error;
     const rule = 'a learner writes a line of it for every finished step (docs/learner-protocol.md)';
-    throw fail('BadJob', `${file} is missing: ${rule}`);
+    throw new OutsideFailure('BadJob', `${file} is missing: ${rule}`);
   }
 }
 
@@ -191,3 +194,132 @@ function withBranches(metrics: Buffer, batches: readonly BatchRecord[]): Buffer 
 }
 
 const metricsLine = jsonText.pipe(z.looseObject({ step: z.number() }));
+
+const count = z.number().int().nonnegative();
+const batchSchema = z.object({
+  kind: z.literal('batch'),
+  /** Steps finished before it. */
+  step: count,
+  ref: artifactRefSchema,
+  scored: count,
+  broken: count,
+  promptTokens: count,
+  completionTokens: count,
+  /** Its rollouts are the campaign's base rollouts. */
+  shared: z.literal(true).optional(),
+  rewardByBranch: z.record(z.string(), z.number()).optional(),
+});
+const checkpointSchema = z.object({
+  kind: z.literal('checkpoint'),
+  step: count,
+  policy: fixedPolicySchema,
+  /** Where the learner keeps the adapter. */
+  folder: z.string().optional(),
+});
+const recordSchema = z.discriminatedUnion('kind', [batchSchema, checkpointSchema]);
+type LogRecord = z.infer<typeof recordSchema>;
+export type BatchRecord = z.infer<typeof batchSchema>;
+export type CheckpointRecord = z.infer<typeof checkpointSchema>;
+
+export interface TrainingLogOptions {
+  store: ArtifactStore;
+  journal: Journal;
+  /** Of the training: names the artifacts. */
+  id: string;
+}
+
+export class TrainingLog {
+  private known: Map<number, LogRecord> | undefined;
+
+  constructor(private readonly training: TrainingLogOptions) {}
+
+  /** Adds a record, unless it is what was said of its step last. May be tried again after a failure. */
+  async append(record: LogRecord): Promise<void> {
+    const known = await this.records();
+    const last = [...known.values()].findLast(({ kind, step }) => kind === record.kind && step === record.step);
+    if (last && digest(last) === digest(record)) return;
+    let number = Math.max(-1, ...known.keys()) + 1;
+    // A number that another attempt has used meanwhile stays that attempt's.
+    while (!(await this.keep(number, record))) number++;
+    known.set(number, record);
+  }
+
+  /** What was said last of every step, in the order of the steps. */
+  async batches(): Promise<BatchRecord[]> {
+    return latestByStep([...(await this.records()).values()].filter((record) => record.kind === 'batch'));
+  }
+
+  async checkpoints(): Promise<CheckpointRecord[]> {
+    return latestByStep([...(await this.records()).values()].filter((record) => record.kind === 'checkpoint'));
+  }
+
+  /** By number, ascending. Read when it is first asked for: then the learner has begun, and one that was before it has ended. */
+  private async records(): Promise<Map<number, LogRecord>> {
+    this.known ??= await this.read();
+    return this.known;
+  }
+
+  private async read(): Promise<Map<number, LogRecord>> {
+    const { journal } = this.training;
+    const known = new Map<number, LogRecord>();
+    const last = Math.max(-1, ...[...journal.records().keys()].map(Number).filter(Number.isInteger));
+    for (let number = 0; ; number++) {
+      const told = journal.records().get(String(number));
+      const record = told === undefined ? await this.stored(number) : recordSchema.parse(told);
+      if (record) {
+        await this.keep(number, record);
+        known.set(number, record);
+      } else if (number > last) return known;
+    }
+  }
+
+  private async stored(number: number): Promise<LogRecord | undefined> {
+    const ref = await this.training.store.find(this.key(number));
+    return ref && readJson(this.training.store, ref, recordSchema);
+  }
+
+  /** Both times, unless it is there; false if another record has the number. */
+  private async keep(number: number, record: LogRecord): Promise<boolean> {
+    const body = canonical(record);
+    const { sha256: kept } = await this.training.store.put({
+      key: this.key(number),
+      producer: 'train',
+      inputs: inputsOf(record),
+      mediaType: 'application/json',
+      body,
+    });
+    if (kept !== sha256(body)) return false;
+    await this.training.journal.append(String(number), record);
+    return true;
+  }
+
+  private key(number: number): string {
+    return `training/${this.training.id}/record/${number}`;
+  }
+}
+
+const inputsOf = (record: LogRecord): ArtifactRef[] =>
+  record.kind === 'batch' ? [record.ref] : record.policy.adapters.map(({ ref }) => ref);
+
+function latestByStep<T extends { step: number }>(records: readonly T[]): T[] {
+  return [...new Map(records.map((record) => [record.step, record])).values()].sort((a, b) => a.step - b.step);
+}
+
+export async function isWhole(store: ArtifactStore, ref: ArtifactRef): Promise<boolean> {
+  try {
+    const { key } = await store.provenance(ref);
+    return (await store.find(key))?.sha256 === ref.sha256;
+  } catch (error) {
+    if (isFailure(error, 'ArtifactDamaged')) return false;
+    throw error;
+  }
+}
+
+/** A training as the workflow is told of it. */
+export async function summaryOf(
+  store: ArtifactStore,
+  { checkpoints, ...training }: TrainingResult,
+): Promise<TrainingSummary> {
+  const kept = { key: `checkpoints/${digest(checkpoints)}`, producer: 'train', inputs: refsIn(checkpoints) };
+  return { ...training, checkpoints: await keptJson(store, kept, (): Checkpoint[] => checkpoints) };
+}

@@ -3,19 +3,99 @@
  * attempt continues from the last whole checkpoint, and no finished rollout is made again.
  */
 import { Context } from '@temporalio/activity';
-import { join } from 'node:path';
-import type { FailureType } from '../domain/failures';
-import type { TrainHeartbeat } from '../domain/work';
-import type { TrainingResult } from '../domain/results';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { asideIn } from '../artifacts/aside';
+import { keptJson, readJson } from '../artifacts/json';
+import { replaceFile } from '../artifacts/durable-file';
+import type { ArtifactStore } from '../artifacts/store';
+import { type FailureType, isFailure, OutsideFailure } from '../domain/failures';
+import { type TrainingResult, trainingResultSchema, type TrainingSummary } from '../domain/results';
 import { brokenFailure, type FixedPolicy } from '../domain/rollout';
+import type { TrainHeartbeat } from '../domain/work';
+import type { PolicyClient } from '../policy/client';
 import { rollOut, type RolloutBatch, type RollOutOptions } from '../rollout/engine';
 import { writeTrainingBatch } from '../rollout/training-batch';
-import { asideIn, fail, type PolicyDependencies } from './context';
-import type { ReplyRequest, RolloutsRequest } from './learner-messages';
-import type { LearnerProcess } from './learner-process';
-import { patiently } from './patience';
-import { tellingOfMerges } from './telling';
-import { TrainingRecord, type TrainingRecordOptions } from './training-record';
+import { type LearnerLimits, LearnerProcess, type ReplyRequest, type RolloutsRequest } from './learner-process';
+import type { GpuGroups } from './gpu-groups';
+import { isWhole, summaryOf, TrainingRecord, type TrainingRecordOptions } from './result';
+
+export interface LearnerDependencies {
+  store: ArtifactStore;
+  /** Of the campaigns: a learner's folder lies there. */
+  home: string;
+  /** The Python interpreter of the trainer's virtual environment. */
+  python: string;
+  client: PolicyClient;
+}
+
+export interface TrainerRun {
+  /** What is trained, for people; names the folder. */
+  name: string;
+  /** Digest of what decides the weights. */
+  id: string;
+  /** Of `python -m trainer`. */
+  program: 'train' | 'sft';
+  /** job.json; `folder` is the learner's own. Called only where there is something to do. */
+  job: (folder: string) => Promise<object>;
+  limits: Pick<LearnerLimits, 'heartbeatSeconds' | 'stallSeconds'>;
+  /** Called after `job`. */
+  learning: () => Promise<Pick<LearningOptions, 'base' | 'from' | 'checkpointEvery' | 'steps' | 'batch' | 'given'>>;
+}
+
+export async function runTrainer(
+  deps: LearnerDependencies & { gpus: GpuGroups },
+  run: TrainerRun,
+): Promise<TrainingSummary> {
+  const { store, home, python, gpus } = deps;
+  const { name, id, program, limits } = run;
+  const key = `training/${id}`;
+  const { result: known, next } = await wholeResult(store, key);
+  if (known) return summaryOf(store, known);
+
+  const folder = resolve(home, 'trainings', `${name}-${id.slice(0, 12)}`);
+  const [jobFile, log] = [join(folder, 'job.json'), join(folder, 'trainer.log')];
+  const body = JSON.stringify(await run.job(folder), null, 1);
+  await replaceFile({ path: jobFile, body, aside: asideIn(home) });
+  const command = [python, '-m', 'trainer', program, '--job', jobFile];
+  const options = await run.learning();
+  const journal = await store.journal(key);
+  try {
+    const { env, giveBack } = gpus.take();
+    try {
+      Context.current().cancellationSignal.throwIfAborted();
+      const process = new LearnerProcess({ command, log, env, limits });
+      try {
+        const result = await new Learning({ ...options, deps, name, id, folder, journal, process }).toTheEnd();
+        const inputs = [
+          result.metrics,
+          ...result.checkpoints.flatMap(({ policy }) => policy.adapters.map(({ ref }) => ref)),
+        ];
+        await keptJson(store, { key: next, producer: 'train', inputs }, () => result);
+        return await summaryOf(store, result);
+      } finally {
+        await process.stop();
+      }
+    } finally {
+      giveBack();
+    }
+  } finally {
+    await journal.close();
+  }
+}
+
+/** What it came to, and the key for what it comes to where that is not there: one that was made anew came to others, and stands after the first. */
+async function wholeResult(store: ArtifactStore, key: string): Promise<{ result?: TrainingResult; next: string }> {
+  for (let n = 1; ; n++) {
+    const next = n === 1 ? key : `${key}/${n}`;
+    const known = await store.find(next);
+    if (!known) return { next };
+    const result = await readJson(store, known, trainingResultSchema);
+    const refs = result.checkpoints.flatMap(({ policy }) => policy.adapters.map(({ ref }) => ref));
+    const whole = await Promise.all([result.metrics, ...refs].map((ref) => isWhole(store, ref)));
+    if (whole.every(Boolean)) return { result, next };
+  }
+}
 
 /** What a learner may be given beside the rollouts of its steps. */
 export interface Services {
@@ -26,7 +106,7 @@ export interface Services {
 }
 
 export interface LearningOptions extends Omit<TrainingRecordOptions, 'store'> {
-  deps: PolicyDependencies;
+  deps: LearnerDependencies;
   name: string;
   process: LearnerProcess;
   /** How every batch is made; absent where it learns from what it was given, and no step has rollouts. */
@@ -97,22 +177,23 @@ export class Learning {
         case 'interrupted':
           throw cancellationSignal.aborted
             ? cancellationSignal.reason
-            : fail('TrainerDied', `the trainer was stopped at step ${message.step}`);
+            : new OutsideFailure('TrainerDied', `the trainer was stopped at step ${message.step}`);
         case 'error': {
           const { type, message: text } = message.error;
-          throw fail(OWN_ERRORS.includes(type) ? (type as FailureType) : 'TrainerDied', text);
+          throw new OutsideFailure(OWN_ERRORS.includes(type) ? (type as FailureType) : 'TrainerDied', text);
         }
       }
       this.beat();
     }
     if (cancellationSignal.aborted) throw cancellationSignal.reason;
-    throw fail('TrainerDied', `the trainer ended without a word; see ${join(folder, 'trainer.log')}`);
+    throw new OutsideFailure('TrainerDied', `the trainer ended without a word; see ${join(folder, 'trainer.log')}`);
   }
 
   /** Makes the rollouts of one step with the policy as it is now; answers with the batch file. */
   private async rollouts(request: RolloutsRequest): Promise<object> {
     const { folder, batch, deps, services } = this.run;
-    if (!batch) throw fail('TrainerDied', 'the trainer asks for rollouts, and it learns from what it was given');
+    if (!batch)
+      throw new OutsideFailure('TrainerDied', 'the trainer asks for rollouts, and it learns from what it was given');
     if (services && !(await this.patiently(() => services.permit(request)))) return { type: 'spent' };
     const file = join(folder, 'batch.json');
     await this.patiently(async (progressed) => {
@@ -129,7 +210,8 @@ export class Learning {
 
   private async reply(request: ReplyRequest): Promise<object> {
     const { services } = this.run;
-    if (!services) throw fail('TrainerDied', 'the trainer asks for a reply, and its worker has no language model');
+    if (!services)
+      throw new OutsideFailure('TrainerDied', 'the trainer asks for a reply, and its worker has no language model');
     const answer = await this.patiently(() => {
       this.waitsFor('the language model');
       return services.reply(request, this.beat);
@@ -187,3 +269,62 @@ export class Learning {
     this.beat();
   }
 }
+
+/** From the first failure on, without any more done. */
+const PATIENCE_SECONDS = 300;
+const FIRST_WAIT_SECONDS = 1;
+const LONGEST_WAIT_SECONDS = 15;
+
+/** Whose failures they are, for people. */
+const awaited: [name: string, types: FailureType[]][] = [
+  [
+    'the policy server',
+    ['PolicyServerUnavailable', 'PolicyServerTimeout', 'PolicyServerError', 'PolicyServerBusy', 'PolicyNotLoaded'],
+  ],
+  ['the environment', ['EnvironmentDied', 'EnvironmentFailed']],
+  ['a partner model', ['PartnerUnavailable', 'UserSimulatorFailed', 'JudgeFailed']],
+  ['the language model', ['LanguageModelUnavailable', 'LanguageModelFailed']],
+  ['room on the disk', ['DiskFull']],
+];
+
+interface Patiently<Result> {
+  /** One attempt; it tells how much there is by now. */
+  work: (progressed: (done: number) => void) => Promise<Result>;
+  /** After every attempt that failed: what it waits for. */
+  onWait: (what: string) => void;
+  signal: AbortSignal;
+  patienceSeconds?: number;
+}
+
+/** The result of the first attempt that has one. Each attempt goes on from what those before have done. */
+export async function patiently<Result>(o: Patiently<Result>): Promise<Result> {
+  const { work, onWait, signal, patienceSeconds = PATIENCE_SECONDS } = o;
+  let most = 0;
+  let since: number | undefined;
+  let wait = FIRST_WAIT_SECONDS;
+  for (;;) {
+    try {
+      return await work((done) => {
+        if (done <= most) return;
+        [most, since, wait] = [done, undefined, FIRST_WAIT_SECONDS];
+      });
+    } catch (error) {
+      signal.throwIfAborted();
+      since ??= performance.now();
+      const away = (performance.now() - since) / 1000;
+      if (!(error instanceof OutsideFailure) || !error.retryable || away + wait > patienceSeconds) throw error;
+      // Another worker's server may have it.
+      if (error.type === 'WrongBaseModel') throw error;
+      const [name] = awaited.find(([, types]) => isFailure(error, ...types)) ?? ['another attempt'];
+      onWait(`${name}: ${error.message}`);
+      await sleep(wait * 1000, undefined, { signal });
+      wait = Math.min(2 * wait, LONGEST_WAIT_SECONDS);
+    }
+  }
+}
+
+/** `onWork` is called whenever what makes a policy ready to serve can be seen to work. */
+export const tellingOfMerges = (client: PolicyClient, onWork: () => void): PolicyClient => ({
+  ...client,
+  sample: (request) => client.sample({ ...request, onWork }),
+});

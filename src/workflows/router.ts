@@ -7,16 +7,16 @@ import type { ArtifactRef } from '../domain/artifacts';
 import { gateName, type MoeGate, policyNames, sumName, sumsOf } from '../domain/policies';
 import type { EvaluationResult, RouterResult } from '../domain/results';
 import type { Policy, RolloutSummary } from '../domain/rollout';
-import { resultingReason } from './failure';
+import { resultingReason } from './failures';
 import {
   learnedOption,
+  type Option,
   options,
   required,
   rollOutTarget,
+  type Run,
   singleAdapters,
   sumOption,
-  type Option,
-  type Run,
 } from './run';
 import { control, gpu, rollouts } from './steps';
 

@@ -1,4 +1,4 @@
-/** Step 2 of the method: write or revise an environment, test it, hold its calibration against the bands. */
+/** Step 2 of the method: writes or revises an environment, tests it, and judges its calibration rollouts. */
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import { calibrate, calibrationReportSchema } from '../domain/calibration';
@@ -8,10 +8,11 @@ import { selfTestSchema } from '../domain/calibration';
 import { readOutcomes, readScored } from '../rollout/read';
 import { LEAKING_SHARE, leaksOf } from '../sandbox/instance-leaks';
 import { openModule } from '../sandbox/module';
-import { selfTest, SELF_TEST_VERSION, TESTED_SEEDS } from '../sandbox/self-test';
-import { asking, keptJson, readJson, working, type Dependencies } from './context';
-import { forbiddenOf } from './left-out';
+import { SELF_TEST_VERSION, selfTest, TESTED_SEEDS } from '../sandbox/self-test';
 import type { ReviseInput } from '../synthesis/synthesizer';
+import { asking, type Dependencies, working } from './context';
+import { keptJson, readJson } from '../artifacts/json';
+import { forbiddenOf } from './tasks';
 import type { AnalysisActivities, ControlActivities } from './types';
 
 type Previous = NonNullable<Parameters<AnalysisActivities['synthesize']>[0]['previous']>;

@@ -2,15 +2,66 @@
  * A learner: a process that improves a policy and asks its worker for rollouts, over JSON lines (docs/learner-protocol.md). The GRPO trainer
  * is one. Invariants: whoever starts one sees it end; one that shows no sign of work is ended before the server gives its step away.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { createInterface, type Interface } from 'node:readline';
 import { Readable } from 'node:stream';
-import { reasonOf } from '../domain/failures';
+import { z } from 'zod';
+import { OutsideFailure, reasonOf } from '../domain/failures';
+import { promptSchema } from '../domain/rollout';
 import { watchProcess } from '../policy/process-time';
 import { projectRoot } from '../policy/python';
-import { fail } from './context';
-import { parseMessage, type LearnerMessage } from './learner-messages';
+
+const step = z.number().int().nonnegative();
+/** What was learned so far: the folder of an adapter, a prompt, or nothing yet that the base model is without. */
+const learnedSchema = z.union([
+  z.strictObject({ adapter: z.string() }),
+  z.strictObject({ prompt: promptSchema }),
+  z.strictObject({ base: z.literal(true) }),
+]);
+export type Learned = z.infer<typeof learnedSchema>;
+
+const messageSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('ready'), step }),
+  z.object({
+    type: z.literal('rollouts'),
+    id: z.number().int(),
+    step,
+    tasks: z.array(z.string()),
+    group_size: z.number().int(),
+    policy: learnedSchema,
+    /** Token rows to train on, or whole conversations to read. */
+    content: z.enum(['rows', 'messages']).default('rows'),
+  }),
+  z.object({
+    type: z.literal('reply'),
+    id: z.number().int(),
+    step,
+    messages: z.array(z.object({ role: z.enum(['system', 'user', 'assistant']), content: z.string() })).min(1),
+    /** How often the same was asked before: every time has a reply of its own. */
+    again: z.number().int().nonnegative().default(0),
+  }),
+  z.object({ type: z.literal('step'), step, metrics: z.record(z.string(), z.number().nullable()) }),
+  z.object({ type: z.literal('checkpoint'), step, policy: learnedSchema }),
+  z.object({ type: z.literal('done'), step }),
+  z.object({ type: z.literal('interrupted'), step }),
+  z.object({ type: z.literal('error'), error: z.object({ type: z.string(), message: z.string() }) }),
+]);
+export type LearnerMessage = z.infer<typeof messageSchema>;
+export type RolloutsRequest = Extract<LearnerMessage, { type: 'rollouts' }>;
+export type ReplyRequest = Extract<LearnerMessage, { type: 'reply' }>;
+
+export function parseMessage(line: string): LearnerMessage {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    // No JSON is outside the protocol like any other line.
+  }
+  const parsed = messageSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new OutsideFailure('TrainerDied', `the trainer wrote a line outside the protocol: ${line.slice(0, 200)}`);
+}
 
 /** Until `ready`: libraries and a full-size model are loaded, on cores that others use too. */
 const START_SECONDS = 600;
@@ -86,7 +137,7 @@ export class LearnerProcess {
         if (!late && idle < PATIENCE * heartbeatSeconds) return;
         this.kill();
         const still = `has used no processor time for ${Math.round(idle)} s`;
-        broken(fail('TrainerHung', `the trainer ${late ? problem : still}`));
+        broken(new OutsideFailure('TrainerHung', `the trainer ${late ? problem : still}`));
       });
       void awaited.then(done, broken).finally(end);
     });
@@ -139,7 +190,8 @@ function start({ command: [program = '', ...args], log, env }: LearnerCommand): 
   }
 }
 
-const notStarted = (error: unknown): Error => fail('TrainerDied', `the trainer can't be started: ${reasonOf(error)}`);
+const notStarted = (error: unknown): Error =>
+  new OutsideFailure('TrainerDied', `the trainer can't be started: ${reasonOf(error)}`);
 
 /** A log that can't be written is no reason not to train. */
 function openLog(path: string): number | 'ignore' {

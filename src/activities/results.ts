@@ -1,24 +1,23 @@
 /**
- * What workflows came to, as artifacts. Invariant: it passes through them in pieces alone, and what is read again is no more than is decided
- * on next: no payload grows with a campaign.
+ * What workflows came to and what people decided, as artifacts. Results pass through the workflow in pieces, and what is read back is no more
+ * than is decided on next, so that no payload grows with a campaign.
  */
 import { z } from 'zod';
-import { digest, sha256 } from '../artifacts/hash';
+import { canonical, digest, sha256 } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
-import { refsIn, type ArtifactRef } from '../domain/artifacts';
+import { decisionSchema } from '../domain/approval';
+import { type ArtifactRef, refsIn } from '../domain/artifacts';
 import {
   type ArmOutcome,
   bestIteration,
   type CampaignRecord,
   type CapabilityResult,
-  type Checkpoint,
   checkpointsSchema,
   type KeptRecord,
-  type TrainingResult,
-  type TrainingSummary,
   withinBudget,
 } from '../domain/results';
-import { keptJson, readJson, type Dependencies } from './context';
+import type { Dependencies } from './context';
+import { keptJson, readJson } from '../artifacts/json';
 import type { ControlActivities } from './types';
 
 /** Of checkpoints that are read at once; one is always read. */
@@ -63,15 +62,6 @@ export function createKeep({
   };
 }
 
-/** A training as the workflow is told of it. */
-export async function summaryOf(
-  store: ArtifactStore,
-  { checkpoints, ...training }: TrainingResult,
-): Promise<TrainingSummary> {
-  const kept = { key: `checkpoints/${digest(checkpoints)}`, producer: 'train', inputs: refsIn(checkpoints) };
-  return { ...training, checkpoints: await keptJson(store, kept, (): Checkpoint[] => checkpoints) };
-}
-
 /** The record that a campaign kept, with what its children came to in the place of their references. */
 export async function readRecord(store: ArtifactStore, ref: ArtifactRef): Promise<CampaignRecord> {
   const { capabilities, arms, ...record } = await readKept<KeptRecord>(store, ref);
@@ -107,3 +97,25 @@ export async function readRecord(store: ArtifactStore, ref: ArtifactRef): Promis
 /** What a workflow kept, as its code made it. */
 const readKept = async <T>(store: ArtifactStore, ref: ArtifactRef): Promise<T> =>
   JSON.parse((await store.read(ref)).toString('utf8')) as T;
+
+export function createApproval({
+  store,
+}: Pick<Dependencies, 'store'>): Pick<ControlActivities, 'recallDecision' | 'keepDecision'> {
+  const keyOf = (of: { about: string; of: string }) => `approval/${digest(of)}`;
+  return {
+    async recallDecision({ about, of }) {
+      const ref = await store.find(keyOf({ about, of }));
+      return ref ? readJson(store, ref, decisionSchema) : null;
+    },
+
+    async keepDecision({ about, of, decision }) {
+      await store.put({
+        key: keyOf({ about, of }),
+        producer: 'keepDecision',
+        inputs: [],
+        mediaType: 'application/json',
+        body: canonical(decision),
+      });
+    },
+  };
+}

@@ -1,8 +1,35 @@
-/** The best capability alone, with the whole budget: that whose adapter gains most on the held-out train tasks of the target. */
+/** One LoRA, trained with GRPO: on the target itself, on the best capability alone, or on the environments of all capabilities, mixed. */
 import { defineKind } from '../../domain/kinds';
 import type { EndedCapability } from '../../domain/results';
-import { plannedWhole, type Arm, type ArmKind } from './arm';
-import { trainOnModules } from './modules';
+import { part } from '../steps';
+import { train } from '../training';
+import { type Arm, type ArmKind, plannedWhole, stepsWithin, trainOnCapabilities, trainOnModules } from './arm';
+
+export const grpoTarget: ArmKind = {
+  ...defineKind<Record<never, never>, Arm>({
+    kind: 'grpo_target',
+    version: '1',
+    options: {},
+    open:
+      (_options, maker) =>
+      ({ campaign, prepared, status, name, budget }) =>
+        train({
+          campaign,
+          prepared,
+          status,
+          name,
+          maker,
+          environment: campaign.target,
+          tasks: part(prepared.plan, 'discovery'),
+          heldOut: part(prepared.plan, 'heldOut'),
+          steps: stepsWithin(campaign, budget),
+        }),
+  }),
+  routable: false,
+  starts: 'beside',
+  trainsOnTarget: true,
+  planned: plannedWhole,
+};
 
 export const grpoSingle: ArmKind = {
   ...defineKind<Record<never, never>, Arm>({
@@ -38,3 +65,15 @@ function gainsMore(one: EndedCapability, other: EndedCapability): boolean {
   const difference = gain(one, 'successRate') - gain(other, 'successRate');
   return difference > 0 || (difference === 0 && gain(one, 'meanReward') > gain(other, 'meanReward'));
 }
+
+export const joint: ArmKind = {
+  ...defineKind<Record<never, never>, Arm>({
+    kind: 'joint',
+    version: '1',
+    options: {},
+    open: (_options, maker) => (context) => trainOnCapabilities(context, { maker }),
+  }),
+  routable: false,
+  starts: 'after',
+  planned: plannedWhole,
+};

@@ -1,10 +1,27 @@
-/** Conversations that somebody brings in a file, put into the store. Invariant: every line of the file could be used, or none is. */
+/** Files that an arm trains on, put into the store: environment modules of a folder, conversations of a file. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { sha256 } from '../artifacts/hash';
 import { takeConversations } from '../conversations/read';
 import { messageSchema, toolSchema } from '../domain/messages';
+import { moduleFiles } from '../sandbox/module-files';
 import type { Dependencies } from './context';
 import type { ControlActivities } from './types';
+
+export function createTakeModules({ store }: Dependencies): Pick<ControlActivities, 'takeModules'> {
+  return {
+    async takeModules({ folder }) {
+      const taken = [];
+      for (const file of await moduleFiles(folder)) {
+        const body = await readFile(join(folder, file));
+        const about = { producer: 'takeModules', inputs: [], mediaType: 'text/javascript' };
+        taken.push({ file, module: await store.put({ key: `module/${sha256(body)}`, ...about, body }) });
+      }
+      return taken;
+    },
+  };
+}
 
 /** The artifact. */
 export const conversationsSchema = z.array(
