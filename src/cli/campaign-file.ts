@@ -6,9 +6,10 @@ import { readFileSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import { digest } from '../artifacts/hash';
-import type { Campaign, Stage } from '../domain/campaign';
-import { type Kind, kindOf, type KindSpec } from '../domain/kinds';
+import type { Campaign } from '../domain/campaign';
+import { type Identity, type Kind, kindOf, type KindSpec } from '../domain/kinds';
 import { type PresetName, presetNames, presets } from '../domain/presets';
+import { LAST_STAGE, type Stage, stages } from '../domain/work';
 import { type Registry, registry as allKinds } from '../registry';
 import { describeIssue, findRemoved } from './campaign-issues';
 import { campaignFileSchema, campaignJsonSchema } from './campaign-schema';
@@ -57,40 +58,78 @@ export function loadCampaign(o: { file: string; overrides?: CampaignOverrides; r
   return withPaths({ campaign: parsed.data, registry, change: (path) => resolve(folder, path) });
 }
 
+/** The first stage whose results depend on a field; null of what no result depends on. */
+const usedFrom: Record<keyof Campaign, Stage | null> = {
+  name: 'rollouts',
+  seed: 'rollouts',
+  target: 'rollouts',
+  baseModel: 'rollouts',
+  policyServer: 'rollouts',
+  rollouts: 'rollouts',
+  selection: 'selection',
+  analyst: 'selection',
+  synthesizer: 'capabilities',
+  calibration: 'capabilities',
+  training: 'capabilities',
+  trainingSeed: 'capabilities',
+  composites: 'capabilities',
+  validation: 'capabilities',
+  arms: 'capabilities',
+  router: 'router',
+  evaluation: 'evaluation',
+  workers: null,
+  budget: null,
+  approval: null,
+};
+
+/** By stage: what a campaign that ends after it depends on. A part that can't be opened leaves out its stage and those after it. */
+export type ConfigDigests = Partial<Record<Stage, string>>;
+
 /**
- * Digest of everything a campaign file says that can change what comes out, for telling two campaigns of one name apart. Paths count relative to the file's folder, so
- * that a checkout can be moved; what analyst and synthesizer read from files counts by its contents.
- * @throws UserError if one of them can't be opened, and the campaign comes to them.
+ * Digests of what a campaign file says that can change what comes out, for telling two campaigns of one name apart: one that has ended before it
+ * used a part may go on with another one. Paths count relative to the file's folder, so that a checkout can be moved; what analyst and synthesizer
+ * read from files counts by its contents.
+ * @throws UserError if one of them can't be opened, and the campaign comes to it.
  */
-export async function configDigest(o: {
+export async function configDigests(o: {
   campaign: Campaign;
   file: string;
   until?: Stage | undefined;
   registry?: Registry;
-}): Promise<string> {
-  const { campaign, file, until, registry = allKinds } = o;
+}): Promise<ConfigDigests> {
+  const { campaign, file, until = LAST_STAGE, registry = allKinds } = o;
+  const { analyst, synthesizer } = campaign;
   const folder = dirname(resolve(file));
-  const relativePaths = withPaths({ campaign, registry, change: (path) => relative(folder, path) });
-  const terms = { budget: undefined, approval: undefined };
+  const fields = {
+    ...withPaths({ campaign, registry, change: (path) => relative(folder, path) }),
+    ...withoutMeans(campaign),
+  };
+  const identities: Partial<Record<keyof Campaign, () => Promise<Identity>>> = {
+    analyst: async () => (await kindOf(registry.analysts, analyst).open(analyst, undefined)).identity,
+    synthesizer: async () => (await kindOf(registry.synthesizers, synthesizer).open(synthesizer, undefined)).identity,
+  };
+  // The held-out tasks are not among those that are rolled out.
+  const used: Record<string, unknown> = { heldOut: campaign.validation.targetTasks };
+  const digests: ConfigDigests = {};
   try {
-    const analyst = await kindOf(registry.analysts, campaign.analyst).open(campaign.analyst, undefined);
-    const synthesizer = await kindOf(registry.synthesizers, campaign.synthesizer).open(campaign.synthesizer, undefined);
-    const opened = { analyst: analyst.identity, synthesizer: synthesizer.identity };
-    return digest({ ...relativePaths, ...terms, ...withoutMeans(campaign), ...opened });
+    for (const stage of stages) {
+      for (const [field, value] of Object.entries(fields) as [keyof Campaign, unknown][])
+        if (usedFrom[field] === stage) used[field] = (await identities[field]?.()) ?? value;
+      digests[stage] = digest(used);
+    }
   } catch (error) {
-    if (until === 'rollouts') return digest({ ...relativePaths, ...terms });
-    throw new UserError(messageOf(error));
+    if (digests[until] === undefined) throw new UserError(messageOf(error));
   }
+  return digests;
 }
 
 /**
- * Where and how fast it is worked, and how patiently, is in the key of no result: a policy server on another host, more at once, or other workers
- * go on with the same campaign.
+ * Where and how fast it is worked, and how patiently, is in the key of no result: a policy server on another host, or more at once, goes on with
+ * the same campaign.
  */
 function withoutMeans({ policyServer, rollouts }: Campaign): object {
   const { kind } = policyServer;
   return {
-    workers: undefined,
     policyServer: kind === 'vllm' ? { kind, contextTokens: policyServer.contextTokens } : { kind },
     rollouts: { ...rollouts, concurrency: undefined, maxAttempts: undefined, maxBrokenShare: undefined },
   };

@@ -14,10 +14,10 @@ import {
   TypedSearchAttributes,
   type Payload,
 } from '@temporalio/common';
-import { stages, type Campaign, type Stage } from '../domain/campaign';
+import type { Campaign } from '../domain/campaign';
 import type { FailureType } from '../domain/failures';
 import type { EndedArm, EndedCapability } from '../domain/results';
-import { taskQueues } from '../domain/work';
+import { LAST_STAGE, stages, taskQueues, type Stage } from '../domain/work';
 import {
   childFailureIn,
   searchAttributeNames,
@@ -27,6 +27,7 @@ import {
   type CampaignResult,
   type Memo,
 } from '../workflows/messages';
+import type { ConfigDigests } from './campaign-file';
 import { UserError, messageOf } from './errors';
 import { homeOf, namespace, type CommonOptions } from './options';
 import { serverOf } from './run/processes';
@@ -126,10 +127,15 @@ export async function keepFinished({ client }: Temporal, namespace: string): Pro
 
 /** Of what a campaign's file says (campaign-file.ts). */
 export interface Digests {
-  configDigest: string;
+  configDigests: ConfigDigests;
   terms: string;
 }
-type StartMemo = Partial<Digests> & { until?: Stage | null };
+/** `configDigest`: of the stage after which it stops. */
+interface StartMemo {
+  configDigest?: string;
+  terms?: string;
+  until?: Stage | null;
+}
 
 export interface CampaignState {
   status: 'RUNNING' | 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'TERMINATED' | 'TIMED_OUT' | 'OTHER';
@@ -177,7 +183,8 @@ export async function startCampaign(
   temporal: Temporal,
   start: Digests & { campaign: Campaign; store: string; until?: Stage | undefined; force?: boolean | undefined },
 ): Promise<void> {
-  const { campaign, store, configDigest, terms, until, force } = start;
+  const { campaign, store, configDigests, terms, until, force } = start;
+  const configDigest = configDigests[until ?? LAST_STAGE];
   const input: CampaignInput = { campaign, ...(until ? { until } : {}), ...(force ? { force } : {}) };
   const name = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
   const { workflow } = temporal.client;

@@ -6,6 +6,7 @@
 /** The stages of a campaign, in order; `--until` names one. */
 export const stages = ['rollouts', 'selection', 'capabilities', 'router', 'evaluation'] as const;
 export type Stage = (typeof stages)[number];
+export const LAST_STAGE: Stage = 'evaluation';
 
 export const taskQueues = {
   /** Of a store: its workflows run there, and the short steps. */

@@ -90,7 +90,7 @@ test('a step that comes to a worker with another store is not begun there, and t
 
 test('campaigns of two homes never meet: neither their workflows nor, without a pool in common, their steps', async () => {
   const [one, two] = [await homeOf('one'), await homeOf('two')];
-  const digests = { configDigest: 'digest', terms: 'terms' };
+  const digests = { configDigests: {}, terms: 'terms' };
   const started = async ({ store }: typeof one, name: string) =>
     startCampaign(temporal(), { ...digests, campaign: config({ name }), store: await store.id() });
   expect(await hasWorkers(temporal(), one.control)).toBe(false);

@@ -50,14 +50,14 @@ export async function startFile(o: {
   const { openFolderStore } = await import('../../artifacts/folder-store.js');
   const { taskQueues } = await import('../../domain/work.js');
   const { refuseNameOfAnalysis } = await import('../analyse/places.js');
-  const { configDigest, loadCampaign, termsDigest } = await import('../campaign-file.js');
+  const { configDigests, loadCampaign, termsDigest } = await import('../campaign-file.js');
   const { decide } = await import('../run/campaign.js');
   const { campaignState, connect, hasWorkers, registerSearchAttributes, startCampaign } =
     await import('../temporal.js');
   const campaign = loadCampaign({ file, overrides: options });
   const { name } = campaign;
   refuseNameOfAnalysis({ home, name });
-  const digests = { configDigest: await configDigest({ campaign, file, until }), terms: termsDigest(campaign) };
+  const digests = { configDigests: await configDigests({ campaign, file, until }), terms: termsDigest(campaign) };
   const store = await openFolderStore(join(home.root, 'artifacts')).id();
   const temporal = await connect(at);
   try {

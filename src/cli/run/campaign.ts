@@ -4,7 +4,7 @@
  * campaign is an error that says why.
  */
 import type { Campaign, Stage } from '../../domain/campaign';
-import { taskQueues } from '../../domain/work';
+import { LAST_STAGE, taskQueues } from '../../domain/work';
 import { UserError } from '../errors';
 import {
   campaignFailure,
@@ -37,14 +37,14 @@ export type Decision = 'start' | 'attach' | 'show';
 
 /**
  * A running campaign is attached to; a finished one is shown; one that failed, was ended, stopped after another stage or may now spend more
- * starts again, and finds its artifacts. All that only under the same configuration, and from the home that it is of.
+ * starts again, and finds its artifacts. All that only under the same configuration, as far as it came, and from the home that it is of.
  * @throws UserError if the name belongs to another configuration or another home.
  */
 export function decide({
   name,
   store,
   state,
-  configDigest,
+  configDigests,
   terms,
   until,
 }: Digests & {
@@ -55,7 +55,7 @@ export function decide({
 }): Decision {
   if (!state) return 'start';
   if (state.taskQueue !== taskQueues.control(store)) throw ofAnotherHome(name, state);
-  if (state.configDigest !== configDigest)
+  if (state.configDigest !== configDigests[state.until ?? LAST_STAGE])
     throw new UserError(
       `campaign ${name} ${state.status === 'RUNNING' ? 'is running' : 'was run'} with another configuration; give this one its own name with --name, for example --name ${name}-2`,
     );
@@ -167,7 +167,7 @@ export interface CampaignRun
 export async function campaignToEnd(
   run: CampaignRun & { startWorkers: (pool: string) => Promise<void> },
 ): Promise<boolean> {
-  const { home, options, campaign, store, configDigest, terms, temporal, output, interruption } = run;
+  const { home, options, campaign, store, configDigests, terms, temporal, output, interruption } = run;
   const { name } = campaign;
   const { until, force } = options;
   const { signal } = interruption;
@@ -176,7 +176,7 @@ export async function campaignToEnd(
   let { pool } = run;
   const look = async (): Promise<Decision> => {
     const state = await campaignState(temporal, name);
-    const decision = decide({ name, store, state, configDigest, terms, until });
+    const decision = decide({ name, store, state, configDigests, terms, until });
     if (decision === 'attach' && state?.terms !== terms) output.note('campaign', OTHER_TERMS);
     // Its workers come before it goes on: what it waits for now is what they have to be.
     if (decision === 'attach' && state?.pool) pool = state.pool;
@@ -202,7 +202,7 @@ export async function campaignToEnd(
       throw new UserError(
         `campaign ${name} has ended for pool ${pool}; the same command starts it again for ${run.pool}`,
       );
-    if (decision === 'start') await startCampaign(temporal, { campaign, store, configDigest, terms, until, force });
+    if (decision === 'start') await startCampaign(temporal, { campaign, store, configDigests, terms, until, force });
     output.note('campaign', `campaign ${name} ${decision === 'start' ? 'started' : 'goes on'}`);
     const known = readStatus({ home: home.root, name });
     const onSnapshot = (seen: Snapshot) => {

@@ -7,7 +7,7 @@ import { openFolderStore } from '../../artifacts/folder-store';
 import type { Campaign, Stage } from '../../domain/campaign';
 import { baseModelId, poolOf, servedBase } from '../../policy/base-model';
 import { refuseNameOfAnalysis } from '../analyse/places';
-import { configDigest, loadCampaign, termsDigest, type CampaignOverrides } from '../campaign-file';
+import { configDigests, loadCampaign, termsDigest, type CampaignOverrides } from '../campaign-file';
 import { checkBridge, checkTarget } from '../checks/target';
 import { checkModel, checkPolicyServer } from '../checks/base-model';
 import { afterRollouts, requireAll, warningsOf } from '../checks/check';
@@ -68,7 +68,7 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
         ...server,
         options,
         ...{ campaign, store, pool },
-        configDigest: await configDigest({ campaign, file, until }),
+        configDigests: await configDigests({ campaign, file, until }),
         terms: termsDigest(campaign),
       });
     } finally {

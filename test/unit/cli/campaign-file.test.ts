@@ -2,12 +2,13 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } fro
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { configDigest, loadCampaign, termsDigest, type CampaignOverrides } from '../../../src/cli/campaign-file';
+import { configDigests, loadCampaign, termsDigest, type CampaignOverrides } from '../../../src/cli/campaign-file';
 import { removed } from '../../../src/cli/campaign-issues';
 import { campaignFileSchema, campaignJsonSchema } from '../../../src/cli/campaign-schema';
 import { UserError } from '../../../src/cli/errors';
 import { chatModelSchema } from '../../../src/domain/endpoints';
 import { defineKind } from '../../../src/domain/kinds';
+import type { Stage } from '../../../src/domain/work';
 import { registry } from '../../../src/registry';
 
 const repository = resolve(__dirname, '../../..');
@@ -25,6 +26,8 @@ function write(text: string): string {
   return file;
 }
 const load = (text: string, overrides: CampaignOverrides = {}) => loadCampaign({ file: write(text), overrides });
+
+const digestOf = async (o: Parameters<typeof configDigests>[0]) => (await configDigests(o)).evaluation;
 
 function problems(text: string): string[] {
   const file = write(text);
@@ -135,7 +138,7 @@ arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
       const readable = { ...all, analysts: [opened], synthesizers: [opened] } as unknown as typeof registry;
       const digest = (one: string) => {
         const file = write(one.replace('/f', 'f'));
-        return configDigest({ campaign: loadCampaign({ file, registry: all }), file, registry: readable });
+        return digestOf({ campaign: loadCampaign({ file, registry: all }), file, registry: readable });
       };
       const first = await digest(text);
       expect(await digest(text)).toBe(first);
@@ -143,7 +146,7 @@ arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
       content = 'two';
       expect(await digest(text)).not.toBe(first);
       const file = write(text);
-      const unreadable = configDigest({ campaign: loadCampaign({ file, registry: all }), file, registry: all });
+      const unreadable = configDigests({ campaign: loadCampaign({ file, registry: all }), file, registry: all });
       await expect(unreadable).rejects.toThrow(UserError);
     });
   });
@@ -202,7 +205,7 @@ arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
 
   it('has a digest that changes with any value and not with the place of the checkout', async () => {
     const [one, two] = [write(base), write(base)];
-    const digest = (file: string) => configDigest({ campaign: loadCampaign({ file }), file });
+    const digest = (file: string) => digestOf({ campaign: loadCampaign({ file }), file });
     expect(await digest(one)).toBe(await digest(two));
     const changed = write(`${base}training: { steps: 21 }\n`);
     expect(await digest(changed)).not.toBe(await digest(one));
@@ -223,7 +226,7 @@ arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
     const digests = async (lines: string) => {
       const file = write(base + lines);
       const campaign = loadCampaign({ file });
-      return [await configDigest({ campaign, file }), termsDigest(campaign)];
+      return [await digestOf({ campaign, file }), termsDigest(campaign)];
     };
     const vllm = (rest: string) => `policyServer: { kind: vllm, url: 'http://127.0.0.1:8000'${rest} }\n`;
     const [embedded, other] = [await digests(''), await digests(vllm(''))];
@@ -243,11 +246,45 @@ arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
   });
 });
 
-it('has a digest where what only later stages read is not there yet', async () => {
-  const file = write(`${base}analyst: { kind: given, capabilities: none.json }\n`);
-  const campaign = loadCampaign({ file });
-  await expect(configDigest({ campaign, file })).rejects.toThrow('none.json');
-  expect(await configDigest({ campaign, file, until: 'rollouts' })).toMatch(/^[0-9a-f]+$/);
+describe('the digest of a campaign that ends early', () => {
+  const digests = (text: string, until?: Stage) => {
+    const file = write(text);
+    return configDigests({ campaign: loadCampaign({ file }), file, until });
+  };
+
+  it.each<[Stage, unchanged: string[], changed: string]>([
+    [
+      'rollouts',
+      [
+        'analyst: { kind: llm, url: http://127.0.0.1:8000, model: m }',
+        'selection: { votes: 7 }',
+        'validation: { seeds: 9 }',
+        'evaluation: { skip: 3 }',
+      ],
+      'validation: { targetTasks: 9 }',
+    ],
+    [
+      'selection',
+      ['training: { steps: 21 }', 'synthesizer: { kind: llm, url: http://127.0.0.1:8000, model: m }'],
+      'selection: { votes: 7 }',
+    ],
+    ['capabilities', ['router: { kind: learned, tasks: 9 }', 'evaluation: { trials: 3 }'], 'training: { steps: 21 }'],
+    ['router', ['evaluation: { trials: 3 }'], 'router: { kind: learned, tasks: 9 }'],
+  ])('after %s says what it has used and no more', async (stage, unchanged, changed) => {
+    const first = await digests(base);
+    for (const line of unchanged) {
+      const edited = await digests(`${base}${line}\n`);
+      expect(edited[stage]).toBe(first[stage]);
+      expect(edited.evaluation).not.toBe(first.evaluation);
+    }
+    expect((await digests(`${base}${changed}\n`))[stage]).not.toBe(first[stage]);
+  });
+
+  it('is there where what only later stages read is not', async () => {
+    const text = `${base}analyst: { kind: given, capabilities: none.json }\n`;
+    await expect(digests(text)).rejects.toThrow('none.json');
+    expect(await digests(text, 'rollouts')).toEqual({ rollouts: (await digests(base)).rollouts });
+  });
 });
 
 describe('a mistake in a campaign file is one line with place, value and fix:', () => {

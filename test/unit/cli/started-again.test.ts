@@ -69,7 +69,7 @@ async function run(
       options: { home: home.root, ...rest },
       campaign: { name, seed: 1 } as Campaign,
       ...{ store: 'store', pool: 'pool' },
-      configDigest: 'digest',
+      configDigests: { evaluation: 'digest' },
       terms: 'terms',
       output: { note: (_stage, text) => say(text), show: () => undefined },
       disk: new HomeDisk(home.root, say),

@@ -528,21 +528,22 @@ describe('why a campaign failed', () => {
 
 describe('a name that Temporal knows', () => {
   const state = { runId: 'r', taskQueue: 'control-s', configDigest: 'a', terms: 't' };
-  const about = { name: 'demo', store: 's', configDigest: 'a', terms: 't' };
+  const configDigests = { rollouts: 'r', evaluation: 'a' };
+  const about = { name: 'demo', store: 's', configDigests, terms: 't' };
   it.each([
     ['is new', undefined, undefined, 'start'],
     ['is running', { ...state, status: 'RUNNING' }, undefined, 'attach'],
     ['has completed', { ...state, status: 'COMPLETED' }, undefined, 'show'],
     [
       'has stopped at a stage, and more is asked for',
-      { ...state, status: 'COMPLETED', until: 'selection' },
+      { ...state, status: 'COMPLETED', until: 'rollouts', configDigest: 'r' },
       undefined,
       'start',
     ],
     [
       'has stopped at the stage that is asked for',
-      { ...state, status: 'COMPLETED', until: 'selection' },
-      'selection',
+      { ...state, status: 'COMPLETED', until: 'rollouts', configDigest: 'r' },
+      'rollouts',
       'show',
     ],
     ['has failed', { ...state, status: 'FAILED' }, undefined, 'start'],
@@ -553,7 +554,9 @@ describe('a name that Temporal knows', () => {
     expect(decide({ ...about, state: known, until })).toBe(decision);
   });
 
-  it('with another configuration is refused with the fix', () => {
+  it('with another configuration of what it has used is refused with the fix', () => {
+    const early = { ...state, status: 'COMPLETED', until: 'rollouts', configDigest: 'q' } as const;
+    expect(() => decide({ ...about, state: early })).toThrow('with another configuration');
     expect(() => decide({ ...about, state: { ...state, status: 'FAILED', configDigest: 'b' } })).toThrow(
       'was run with another configuration; give this one its own name with --name, for example --name demo-2',
     );
