@@ -5,7 +5,6 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
 import { QueryNotRegisteredError, type WorkflowHandle, WorkflowNotFoundError } from '@temporalio/client';
 import {
   ApplicationFailure,
@@ -27,16 +26,18 @@ import {
   searchAttributeNames,
   workflowIds,
 } from '../../workflows/messages';
+import { isCode } from '../../artifacts/durable-file';
+import { sha256 as sha256Of } from '../../artifacts/hash';
 import { messageOf, UserError } from '../errors';
 import { isNoAnswer, isServerAway, stoppedAfter, type Temporal } from '../temporal';
 import { failureTypes } from '../../domain/failures';
-import { waitingSchema } from '../../domain/approval';
 
 /** A query waits for a worker; a campaign whose workers are away is shown by what the server knows. */
 const QUERY_MS = 4000;
 
 export type Heartbeat = RolloutHeartbeat | TrainHeartbeat | AnalysisHeartbeat;
 
+/** An activity that has not ended. Times are ms since the epoch. */
 export interface ActivitySnapshot {
   /** The activity's id within its workflow. */
   id: string;
@@ -44,34 +45,34 @@ export interface ActivitySnapshot {
   /** Name of the activity's type. */
   type: string;
   /** Where a worker takes it from; an old server does not tell. */
-  queue?: string;
+  queue?: string | undefined;
   /** `scheduled`: no worker has it, because none is free or because `nextAttemptAt` is ahead. */
   state: 'scheduled' | 'started' | 'cancelling';
   /** Identity of the worker that has it, or had it last. */
-  worker?: string;
+  worker?: string | undefined;
   /** The one that runs; of a scheduled activity the next one. */
   attempt: number;
-  /** When the last attempt began; times are ms since the epoch. */
-  startedAt?: number;
+  /** When the last attempt began. */
+  startedAt?: number | undefined;
   /** When the next attempt is due after one that failed. */
-  nextAttemptAt?: number;
-  heartbeat?: Heartbeat;
+  nextAttemptAt?: number | undefined;
+  heartbeat?: Heartbeat | undefined;
   /** When it last reported. */
-  heartbeatAt?: number;
+  heartbeatAt?: number | undefined;
   /** Why the attempt before this one failed, in words. */
-  lastFailure?: string;
+  lastFailure?: string | undefined;
   /** Its type, where the project knows it. */
-  lastFailureType?: string;
+  lastFailureType?: string | undefined;
 }
 
 /** What is known of a workflow's code, of the campaign's and of its children's. */
 interface CodeState {
-  /** How often in a row it failed to go on when a worker took it up; left out for what the loss of a worker can do. */
-  failures?: number;
+  /** How often in a row it failed to go on when a worker took it up; undefined for what the loss of a worker can do. */
+  failures?: number | undefined;
 }
 
 export interface ChildSnapshot extends ChildRef, CodeState {
-  progress?: ChildProgress;
+  progress?: ChildProgress | undefined;
   activities: ActivitySnapshot[];
 }
 
@@ -83,21 +84,21 @@ export interface Snapshot extends CodeState {
   status: string;
   paused: boolean;
   startedAt: number;
-  closedAt?: number;
+  closedAt?: number | undefined;
   /** Why a closed campaign did not complete. */
-  failure?: string;
+  failure?: string | undefined;
   /** The stage that began last. */
-  stage?: Stage;
+  stage?: Stage | undefined;
   /** The one that it was to stop after, if it has completed up to there. */
-  stoppedAfter?: Stage;
+  stoppedAfter?: Stage | undefined;
   /** What needs a person: the type of a failure, or `approval`. */
-  attention?: string;
+  attention?: string | undefined;
   /** Undefined if no worker answers and nothing is known from before. */
-  progress?: CampaignProgress;
+  progress?: CampaignProgress | undefined;
   /** When `progress` was so, if no worker answers now. */
-  progressAt?: number;
+  progressAt?: number | undefined;
   /** When all this was so, if there is no server to ask. */
-  asOf?: number;
+  asOf?: number | undefined;
   activities: ActivitySnapshot[];
   /** Children that have not ended. */
   children: ChildSnapshot[];
@@ -132,22 +133,19 @@ export async function takeSnapshot(temporal: Temporal, name: string): Promise<Sn
     ...pending.map(({ workflowId }) => childSnapshot(temporal, childOf(workflowId ?? ''))),
   ]);
   const stage = typedSearchAttributes.get(stageAttribute);
-  const stopped = status.name === 'COMPLETED' ? stoppedAfter(memo) : undefined;
-  const knownStage = stages.find((one) => one === stage);
-  const attention = typedSearchAttributes.get(attentionAttribute);
   return {
     name,
     runId,
     status: status.name,
     paused: progress?.paused ?? (memo as Memo | undefined)?.paused ?? false,
     startedAt: startTime.getTime(),
-    ...(closeTime ? { closedAt: closeTime.getTime() } : {}),
-    ...(failure ? { failure } : {}),
-    ...(knownStage ? { stage: knownStage } : {}),
-    ...(stopped ? { stoppedAfter: stopped } : {}),
-    ...(attention ? { attention } : {}),
-    ...(progress ? { progress } : {}),
-    ...codeStateOf(execution),
+    closedAt: closeTime?.getTime(),
+    failure,
+    stage: stages.find((one) => one === stage),
+    stoppedAfter: status.name === 'COMPLETED' ? stoppedAfter(memo) : undefined,
+    attention: typedSearchAttributes.get(attentionAttribute),
+    progress,
+    failures: failuresOf(execution),
     activities: activitiesOf(execution),
     children,
   };
@@ -164,12 +162,7 @@ async function childSnapshot(temporal: Temporal, child: ChildRef): Promise<Child
   const handle = temporal.client.workflow.getHandle(child.workflowId);
   try {
     const [execution, progress] = await Promise.all([handle.describe(), ask<ChildProgress>(temporal, handle)]);
-    return {
-      ...child,
-      ...(progress ? { progress } : {}),
-      ...codeStateOf(execution),
-      activities: activitiesOf(execution),
-    };
+    return { ...child, progress, failures: failuresOf(execution), activities: activitiesOf(execution) };
   } catch (error) {
     // The parent can know of a child a moment before the server does.
     if (error instanceof WorkflowNotFoundError) return { ...child, activities: [] };
@@ -199,9 +192,9 @@ async function failureOf({ client }: Temporal, closed: WorkflowHandle): Promise<
 /** A worker that is killed while it has the workflow counts once as well. */
 const LOST_WORKERS = 1;
 
-function codeStateOf({ raw }: Execution): CodeState {
+function failuresOf({ raw }: Execution): number | undefined {
   const failures = (raw.pendingWorkflowTask?.attempt ?? 1) - 1;
-  return failures > LOST_WORKERS ? { failures } : {};
+  return failures > LOST_WORKERS ? failures : undefined;
 }
 
 const converter = new DefaultFailureConverter();
@@ -212,31 +205,24 @@ const [STARTED, CANCEL_REQUESTED] = [2, 3];
 export function activitiesOf({ raw, workflowId }: Execution): ActivitySnapshot[] {
   return (raw.pendingActivities ?? []).map((pending) => {
     const { state, attempt, lastWorkerIdentity, lastFailure } = pending;
-    const queue = pending.activityOptions?.taskQueue?.name;
     const payload = pending.heartbeatDetails?.payloads?.[0];
-    const times = {
-      startedAt: optionalTsToMs(pending.lastStartedTime),
-      nextAttemptAt: optionalTsToMs(pending.nextAttemptScheduleTime),
-      heartbeatAt: optionalTsToMs(pending.lastHeartbeatTime),
-    };
+    const failure = lastFailure ? converter.failureToError(lastFailure, defaultPayloadConverter) : undefined;
     return {
       id: pending.activityId ?? '',
       workflowId,
       type: pending.activityType?.name ?? 'activity',
-      ...(queue ? { queue } : {}),
+      queue: pending.activityOptions?.taskQueue?.name || undefined,
       state: state === STARTED ? 'started' : state === CANCEL_REQUESTED ? 'cancelling' : 'scheduled',
-      ...(lastWorkerIdentity ? { worker: lastWorkerIdentity } : {}),
+      worker: lastWorkerIdentity || undefined,
       attempt: attempt ?? 1,
-      ...(Object.fromEntries(Object.entries(times).filter(([, at]) => at !== undefined)) as Record<string, number>),
-      ...(payload ? { heartbeat: defaultPayloadConverter.fromPayload<Heartbeat>(payload) } : {}),
-      ...(lastFailure ? failureIn(converter.failureToError(lastFailure, defaultPayloadConverter)) : {}),
+      startedAt: optionalTsToMs(pending.lastStartedTime),
+      nextAttemptAt: optionalTsToMs(pending.nextAttemptScheduleTime),
+      heartbeat: payload ? defaultPayloadConverter.fromPayload<Heartbeat>(payload) : undefined,
+      heartbeatAt: optionalTsToMs(pending.lastHeartbeatTime),
+      lastFailure: failure && reasonInWords(failure),
+      lastFailureType: failure && failureTypeOf(failure),
     };
   });
-}
-
-function failureIn(error: Error): Pick<ActivitySnapshot, 'lastFailure' | 'lastFailureType'> {
-  const type = failureTypeOf(error);
-  return { lastFailure: reasonInWords(error), ...(type === undefined ? {} : { lastFailureType: type }) };
 }
 
 const LOST = 'its worker was lost';
@@ -272,133 +258,50 @@ export function failureTypeOf(error: unknown): string | undefined {
 const isKnown = (error: unknown): boolean =>
   error instanceof TimeoutFailure || (error instanceof ApplicationFailure && (error.type ?? '') in failureTypes);
 
+/** Raised when a snapshot of an earlier program can't be shown any more; a file of another form counts as none. */
+const STATUS_FORM = 2;
+
 export interface LastStatus {
   snapshot: Snapshot;
   /** When it was so; ms since the epoch. */
   at: number;
 }
 
-const fileOf = (home: string, name: string): string => join(home, name, 'status.json');
+type StatusRecord = LastStatus & { form: number };
 
-/** `home` is the home's folder. What no worker tells any more is kept from before. A full disk costs the file, not the campaign. */
+const digestOf = (record: StatusRecord): string => sha256Of(JSON.stringify(record));
+
+const statusFile = (home: string, name: string): string => join(home, name, 'status.json');
+
+/**
+ * Replaces the file whole, so that a kill at any moment leaves the one before. `home` is the home's folder. What no worker tells any more is kept
+ * from before. A full disk costs the file, not the campaign.
+ */
 export async function writeStatus({ home, snapshot }: { home: string; snapshot: Snapshot }): Promise<void> {
   const { name } = snapshot;
-  const kept = snapshot.progress ? snapshot : withKnown(snapshot, readStatus({ home, name }));
-  const file = fileOf(home, name);
+  const complete = snapshot.progress ? snapshot : withKnown(snapshot, readStatus({ home, name }));
+  const file = statusFile(home, name);
   // The home has one supervisor, so the name beside it is nobody else's.
-  const aside = `${file}.part`;
+  const temporary = `${file}.part`;
   try {
     await mkdir(join(home, name), { recursive: true });
-    await writeFile(
-      aside,
-      JSON.stringify({ at: Date.now(), snapshot: kept } satisfies z.input<typeof lastStatusSchema>),
-    );
-    await rename(aside, file);
+    const record: StatusRecord = { form: STATUS_FORM, at: Date.now(), snapshot: complete };
+    await writeFile(temporary, JSON.stringify({ sha256: digestOf(record), ...record }));
+    await rename(temporary, file);
   } catch (error) {
-    await rm(aside, { force: true });
-    if (!['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    await rm(temporary, { force: true });
+    if (!isCode(error, 'ENOSPC', 'EDQUOT')) throw error;
   }
 }
 
+/** Undefined where there is no such file, or a damaged one. */
 export function readStatus({ home, name }: { home: string; name: string }): LastStatus | undefined {
   try {
-    const { at, snapshot } = lastStatusSchema.parse(JSON.parse(readFileSync(fileOf(home, name), 'utf8')));
-    return snapshot.name === name ? { at, snapshot: snapshot as Snapshot } : undefined;
+    const file = JSON.parse(readFileSync(statusFile(home, name), 'utf8')) as StatusRecord & { sha256: string };
+    const { sha256, ...record } = file;
+    if (sha256 !== digestOf(record) || record.form !== STATUS_FORM || record.snapshot.name !== name) return undefined;
+    return { at: record.at, snapshot: record.snapshot };
   } catch {
     return undefined;
   }
 }
-
-const stepStatus = z.enum(['waiting', 'running', 'done', 'failed']);
-const childRef = { workflowId: z.string(), kind: z.enum(['capability', 'arm']), name: z.string() };
-const ratio = { done: z.number(), total: z.number() };
-const heartbeatSchema = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('rollouts'), title: z.string(), ...ratio, broken: z.number() }),
-  z.object({
-    kind: z.literal('train'),
-    step: z.number(),
-    steps: z.number().optional(),
-    reward: z.number().optional(),
-    rollouts: z.object(ratio).optional(),
-    waitsFor: z.string().optional(),
-  }),
-  z.object({ kind: z.literal('analysis'), title: z.string(), ...ratio, characters: z.number().optional() }),
-]);
-const activitySchema = z.object({
-  id: z.string(),
-  workflowId: z.string(),
-  type: z.string(),
-  queue: z.string().optional(),
-  state: z.enum(['scheduled', 'started', 'cancelling']),
-  worker: z.string().optional(),
-  attempt: z.number(),
-  startedAt: z.number().optional(),
-  nextAttemptAt: z.number().optional(),
-  heartbeat: heartbeatSchema.optional(),
-  heartbeatAt: z.number().optional(),
-  lastFailure: z.string().optional(),
-  lastFailureType: z.string().optional(),
-});
-const troubleSchema = z.object({
-  title: z.string(),
-  retry: z.enum(['never', 'own', 'outside', 'preempted']),
-  type: z.string(),
-  reason: z.string(),
-  since: z.number(),
-  nextAt: z.number(),
-  attempt: z.object({ number: z.number(), of: z.number() }).optional(),
-  needsPerson: z.boolean().optional(),
-});
-const childProgressSchema = z.object({
-  name: z.string(),
-  phase: z.enum(['synthesize', 'self-test', 'calibrate', 'approval', 'train', 'validate', 'done', 'failed']),
-  round: z.number(),
-  detail: z.string(),
-  paused: z.boolean(),
-  waiting: waitingSchema.optional(),
-  troubles: z.array(troubleSchema).optional(),
-});
-const progressSchema = z.object({
-  campaign: z.string(),
-  seed: z.number(),
-  paused: z.boolean(),
-  stages: z.array(z.object({ name: z.enum(stages), status: stepStatus, detail: z.string() })),
-  children: z.array(z.object({ ...childRef, status: stepStatus, detail: z.string() })),
-  rollouts: z.object({
-    scored: z.number(),
-    broken: z.number(),
-    causes: z
-      .array(z.object({ type: z.string(), message: z.string(), count: z.number(), task: z.string() }))
-      .optional(),
-  }),
-  waiting: waitingSchema.optional(),
-  troubles: z.array(troubleSchema).optional(),
-  need: z.object({ what: z.string(), since: z.number(), text: z.string() }).optional(),
-});
-const lastStatusSchema = z.object({
-  at: z.number(),
-  snapshot: z.object({
-    name: z.string(),
-    runId: z.string(),
-    status: z.string(),
-    paused: z.boolean(),
-    startedAt: z.number(),
-    closedAt: z.number().optional(),
-    failure: z.string().optional(),
-    failures: z.number().optional(),
-    stage: z.enum(stages).optional(),
-    stoppedAfter: z.enum(stages).optional(),
-    attention: z.string().optional(),
-    progress: progressSchema.optional(),
-    progressAt: z.number().optional(),
-    activities: z.array(activitySchema),
-    children: z.array(
-      z.object({
-        ...childRef,
-        failures: z.number().optional(),
-        progress: childProgressSchema.optional(),
-        activities: z.array(activitySchema),
-      }),
-    ),
-  }),
-});

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createProgram } from '../../../src/cli/main';
+import { writeStatus } from '../../../src/cli/watch/snapshot';
 import { renderReport } from '../../../src/report/render';
 import { reportFixture } from '../../support/report-fixture';
 
@@ -207,15 +208,15 @@ it('environments are checked, built in or as a program', () => {
   ]);
 });
 
-it('output is whole however late it is read', () => {
+it('output is whole however late it is read', async () => {
   const home = newHome();
   mkdirSync(join(home, 'big'), { recursive: true });
   const told = { campaign: 'big', seed: 1, paused: false, stages: [], rollouts: { scored: 0, broken: 0 } };
   const child = {
     workflowId: 'big/capability/a',
-    kind: 'capability',
+    kind: 'capability' as const,
     name: 'a',
-    status: 'done',
+    status: 'done' as const,
     detail: 'x'.repeat(300_000),
   };
   const progress = { ...told, children: [child] };
@@ -228,7 +229,7 @@ it('output is whole however late it is read', () => {
     activities: [],
     children: [],
   };
-  writeFileSync(join(home, 'big', 'status.json'), JSON.stringify({ at: 0, snapshot: { ...seen, progress } }));
+  await writeStatus({ home, snapshot: { ...seen, progress } });
   const preload = join(repository, 'test/support/register.cjs');
   const command = [
     process.execPath,

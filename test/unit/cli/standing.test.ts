@@ -1,5 +1,14 @@
 /** Where campaigns stand by the files of their home, no server being there to ask. */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { homeAt } from '../../../src/cli/project';
@@ -85,6 +94,13 @@ describe('status.json', () => {
   it.each(['', '{"at": 1', '{"at": 1, "snapshot": {"name": "demo"}}'])('that is damaged counts as none: %s', (text) => {
     mkdirSync(join(home, 'demo'));
     writeFileSync(join(home, 'demo', 'status.json'), text);
+    expect(readStatus({ home, name: 'demo' })).toBeUndefined();
+  });
+
+  it('of which a letter was changed counts as none', async () => {
+    await writeStatus({ home, snapshot: snapshot() });
+    const file = join(home, 'demo', 'status.json');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('"stages"', '"stbges"'));
     expect(readStatus({ home, name: 'demo' })).toBeUndefined();
   });
 
