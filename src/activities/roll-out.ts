@@ -8,7 +8,7 @@ import { createResolver } from '../rollout/resolve';
 import type { RolloutActivities } from './types';
 import type { PolicyDependencies } from './context';
 import { inputsOf, resolveTasks } from './tasks';
-import { tellingOfMerges } from '../training/run-learner';
+import { withHeartbeats } from '../training/run-learner';
 
 /**
  * A short outage (a server that is too busy for a few seconds) breaks rollouts whose absence would choose a checkpoint or shrink the test set:
@@ -44,7 +44,7 @@ export function createRollOut({
           resolve,
           inputs: inputsOf(input),
           store,
-          client: tellingOfMerges(client, beat),
+          client: withHeartbeats(client, beat),
           signal: context.cancellationSignal,
           onProgress: (progress) => {
             last = progress;

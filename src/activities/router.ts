@@ -86,7 +86,6 @@ export function createWeighAdapters({
       const onWork = (): void => progress(0, 1);
       const refs = await Promise.all(parts.map(async (of) => plainAdapter(of) ?? (await merge(of, onWork))));
       const work = await mkdtemp(join(tmpdir(), 'weigh-'));
-      const { env, giveBack } = gpus.take();
       try {
         Context.current().cancellationSignal.throwIfAborted();
         const [file, folder] = [join(work, 'weigh.json'), join(work, 'policy')];
@@ -102,14 +101,15 @@ export function createWeighAdapters({
           tokens_per_forward: tokensPerForward,
         };
         await writeFile(file, JSON.stringify(job));
-        await runPython({ python, args: ['weigh-adapters', '--job', file], env, signal, onProgress: progress });
+        await gpus.use((env) =>
+          runPython({ python, args: ['weigh-adapters', '--job', file], env, signal, onProgress: progress }),
+        );
         const ref = await store.putFolder({
           ...{ key, producer: 'weighAdapters', folder },
           inputs: [...outcomes, ...refs],
         });
         return { base, adapters: [{ ref, weight: 1 }] };
       } finally {
-        giveBack();
         await rm(work, { recursive: true, force: true });
       }
     },

@@ -8,7 +8,7 @@ import type { Message, ToolSchema } from '../domain/messages';
 import type { TrainHeartbeat } from '../domain/work';
 import { contentOf, type Part, partsOf, plainAdapter } from '../policy/parts';
 import { toWireMessage, toWireTools } from '../policy/wire';
-import { runTrainer } from '../training/run-learner';
+import { runLearner } from '../training/run-learner';
 import { conversationsSchema } from './arm-inputs';
 import type { GpuDependencies } from './context';
 import { asideIn } from '../artifacts/aside';
@@ -44,28 +44,40 @@ export function createTrain(deps: GpuDependencies): Pick<GpuActivities, 'train'>
         hints: input.hints,
         ...(start.length > 0 && { from: contentOf(start) }),
       });
-      let from: ArtifactRef | undefined;
-      return runTrainer(deps, {
-        ...{ name, id, program: 'train', limits: input },
-        async job(folder) {
-          from = await initialAdapter(deps, start, steps);
-          const init_adapter = from ? await store.folder(from) : null;
-          return { ...job, base_model: input.baseModelPath, init_adapter, output_dir: folder };
-        },
-        async learning() {
-          const { seed, concurrency, maxAttempts } = input;
-          const sampling = { temperature, topP: 1, maxTokens };
-          const inputs = inputsOf(input);
-          return {
-            ...{ base, from, steps, checkpointEvery },
-            batch: {
-              ...{ environment, sampling, maxSteps, seed, concurrency, maxAttempts, inputs, maskReadOnlyTurns },
-              everyStepAnew: true,
-              ...(input.hints && { hints: input.hints }),
-            },
-          };
-        },
-      });
+      return deps.gpus.use((env) =>
+        runLearner(deps, {
+          name,
+          id,
+          program: 'train',
+          limits: input,
+          env,
+          async prepare(folder) {
+            const from = await initialAdapter(deps, start, steps);
+            const init_adapter = from ? await store.folder(from) : null;
+            return {
+              job: { ...job, base_model: input.baseModelPath, init_adapter, output_dir: folder },
+              learning: {
+                base,
+                from,
+                steps,
+                checkpointEvery,
+                batch: {
+                  environment,
+                  sampling: { temperature, topP: 1, maxTokens },
+                  maxSteps,
+                  seed: input.seed,
+                  concurrency: input.concurrency,
+                  maxAttempts: input.maxAttempts,
+                  inputs: inputsOf(input),
+                  maskReadOnlyTurns,
+                  everyStepAnew: true,
+                  ...(input.hints && { hints: input.hints }),
+                },
+              },
+            };
+          },
+        }),
+      );
     },
   };
 }
@@ -125,23 +137,30 @@ export function createFineTune(deps: GpuDependencies): Pick<GpuActivities, 'fine
       const { epochs, steps, rowsPerStep } = training;
       const job = { ...loraJob(training), seed, epochs, steps: steps ?? null, rows_per_step: rowsPerStep };
       const id = digest({ version: SFT_VERSION, maker, job, base, conversations: conversations.sha256, tools });
-      return runTrainer(deps, {
-        ...{ name, id, program: 'sft', limits },
-        async job(folder) {
-          const path = join(folder, 'conversations.jsonl');
-          const taken = await readJson(store, conversations, conversationsSchema);
-          const body = taken
-            .map((one) => `${JSON.stringify(lineOf({ ...one, tools: one.tools ?? tools }))}\n`)
-            .join('');
-          await replaceFile({ path, body, aside: asideIn(home) });
-          return { ...job, base_model: baseModelPath, init_adapter: null, conversations: path, output_dir: folder };
-        },
-        learning: async () => ({
-          ...{ base, checkpointEvery: training.checkpointEvery },
-          ...(steps !== undefined && { steps }),
-          given: conversations,
+      return deps.gpus.use((env) =>
+        runLearner(deps, {
+          name,
+          id,
+          program: 'sft',
+          limits,
+          env,
+          async prepare(folder) {
+            const path = join(folder, 'conversations.jsonl');
+            const taken = await readJson(store, conversations, conversationsSchema);
+            const lines = taken.map((one) => `${JSON.stringify(lineOf({ ...one, tools: one.tools ?? tools }))}\n`);
+            await replaceFile({ path, body: lines.join(''), aside: asideIn(home) });
+            return {
+              job: { ...job, base_model: baseModelPath, init_adapter: null, conversations: path, output_dir: folder },
+              learning: {
+                base,
+                checkpointEvery: training.checkpointEvery,
+                ...(steps !== undefined && { steps }),
+                given: conversations,
+              },
+            };
+          },
         }),
-      });
+      );
     },
   };
 }

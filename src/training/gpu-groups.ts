@@ -1,8 +1,8 @@
 /** The GPUs of a gpu worker, dealt out to its trainers. Invariant: a GPU has one trainer at a time. */
 
 export interface GpuGroups {
-  /** A free group for one trainer: what to add to its environment. Give it back when the trainer has ended. */
-  take(): { env: NodeJS.ProcessEnv; giveBack: () => void };
+  /** Runs one trainer on a free group; `env` is to be added to its environment. */
+  use<R>(run: (env: NodeJS.ProcessEnv) => Promise<R>): Promise<R>;
 }
 
 /**
@@ -11,7 +11,7 @@ export interface GpuGroups {
  */
 export function dealGpus(o: { slots: number; perTrainer: number; visible: string | undefined }): GpuGroups {
   const { slots, perTrainer, visible } = o;
-  if (perTrainer === 0) return { take: () => ({ env: {}, giveBack: () => undefined }) };
+  if (perTrainer === 0) return { use: (run) => run({}) };
   const needed = slots * perTrainer;
   const gpus = visible?.split(',').filter(Boolean) ?? Array.from({ length: needed }, (_, gpu) => String(gpu));
   if (gpus.length < needed) {
@@ -22,10 +22,14 @@ export function dealGpus(o: { slots: number; perTrainer: number; visible: string
   }
   const free = Array.from({ length: slots }, (_, n) => gpus.slice(n * perTrainer, (n + 1) * perTrainer).join(','));
   return {
-    take() {
+    async use(run) {
       const group = free.shift();
       if (group === undefined) throw new Error('more trainers than gpu slots');
-      return { env: { CUDA_VISIBLE_DEVICES: group }, giveBack: () => void free.push(group) };
+      try {
+        return await run({ CUDA_VISIBLE_DEVICES: group });
+      } finally {
+        free.push(group);
+      }
     },
   };
 }

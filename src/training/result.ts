@@ -12,7 +12,7 @@ import type { ArtifactStore, Journal } from '../artifacts/store';
 import { type ArtifactRef, artifactRefSchema, refsIn } from '../domain/artifacts';
 import { isFailure, OutsideFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
-import type { Checkpoint, TrainingResult, TrainingSummary } from '../domain/results';
+import { type Checkpoint, type TrainingResult, type TrainingSummary, trainingResultSchema } from '../domain/results';
 import { type FixedPolicy, fixedPolicySchema, type RolloutSummary } from '../domain/rollout';
 import type { Learned } from './learner-process';
 
@@ -125,8 +125,8 @@ export class TrainingRecord {
 
   /** A checkpoint that can be served. An adapter that is damaged in the store is put there again from the learner's own folder. */
   private async served({ step, policy, folder = '' }: CheckpointRecord): Promise<Checkpoint> {
-    const whole = await Promise.all(policy.adapters.map(({ ref }) => isWhole(this.training.store, ref)));
-    return whole.every(Boolean) ? { step, policy } : this.again(step, folder, policy);
+    const intact = await Promise.all(policy.adapters.map(({ ref }) => isIntact(this.training.store, ref)));
+    return intact.every(Boolean) ? { step, policy } : this.again(step, folder, policy);
   }
 
   /** A checkpoint from the learner's own folder; `before`: what it was, if that is known. */
@@ -305,13 +305,41 @@ function latestByStep<T extends { step: number }>(records: readonly T[]): T[] {
   return [...new Map(records.map((record) => [record.step, record])).values()].sort((a, b) => a.step - b.step);
 }
 
-export async function isWhole(store: ArtifactStore, ref: ArtifactRef): Promise<boolean> {
+/**
+ * Whether an artifact exists and matches its hash. Called before a kept result is used, so that damage is repaired by the step that made it, and
+ * not found by a later one that can't.
+ */
+async function isIntact(store: ArtifactStore, ref: ArtifactRef): Promise<boolean> {
   try {
     const { key } = await store.provenance(ref);
     return (await store.find(key))?.sha256 === ref.sha256;
   } catch (error) {
     if (isFailure(error, 'ArtifactDamaged')) return false;
     throw error;
+  }
+}
+
+/** What a result's other artifacts are. */
+export const refsOf = ({ metrics, checkpoints }: TrainingResult): ArtifactRef[] => [
+  metrics,
+  ...checkpoints.flatMap(({ policy }) => policy.adapters.map(({ ref }) => ref)),
+];
+
+/**
+ * The result under a key, if all that it names can still be read; and the key for a new one: the first that was made anew after some damage
+ * came to other artifacts, and stands beside the damaged one.
+ */
+export async function findResult(
+  store: ArtifactStore,
+  key: string,
+): Promise<{ result?: TrainingResult; next: string }> {
+  for (let n = 1; ; n++) {
+    const next = n === 1 ? key : `${key}/${n}`;
+    const known = await store.find(next);
+    if (!known) return { next };
+    const result = await readJson(store, known, trainingResultSchema);
+    const intact = await Promise.all(refsOf(result).map((ref) => isIntact(store, ref)));
+    if (intact.every(Boolean)) return { result, next };
   }
 }
 

@@ -33,7 +33,7 @@ const promptable = scriptedPolicy(({ messages }) => {
 function learningOf(o: { command: string[]; store: ArtifactStore; journal: Journal; environment?: Environment }) {
   const { command, store, journal, environment = countingEnvironment() } = o;
   return new Learning({
-    deps: { store, client: promptable, home: folder, python: '' },
+    deps: { store, client: promptable, home: folder },
     id: 'two-prompts',
     name: 'two-prompts',
     folder,
@@ -67,8 +67,7 @@ test('one whose attempt was cancelled before anybody listened is stopped at once
   const command = [process.execPath, scripted, 'sleep', '60'];
   const activity = new MockActivityEnvironment();
   activity.cancel('CANCELLED');
-  const learning = learningOf({ command, store, journal });
-  const ended = activity.run(() => learning.toTheEnd());
+  const ended = activity.run(() => learningOf({ command, store, journal }).run());
   await expect(ended).rejects.toBeInstanceOf(CancelledFailure);
   await journal.close();
 });
@@ -81,12 +80,11 @@ test.each([
   const journal = await store.journal('learner');
   const command = [process.execPath, learner, folder, 'n-3', ...more];
   const environment = countingEnvironment({ system: ['add .'] });
-  const learning = learningOf({ command, store, journal, environment });
   const activity = new MockActivityEnvironment();
   const beats: TrainHeartbeat[] = [];
   activity.on('heartbeat', (beat: TrainHeartbeat) => beats.push({ ...beat }));
 
-  const result: TrainingResult = await activity.run(() => learning.toTheEnd());
+  const result: TrainingResult = await activity.run(() => learningOf({ command, store, journal, environment }).run());
   await journal.close();
 
   expect(result).toMatchObject({ steps: 2, rollouts: 4, brokenRollouts: 0 });
