@@ -31,6 +31,7 @@ const mayImport = {
     'rollout',
     'language-model',
     'analyst/analyst',
+    'analyst/steps',
     'synthesis/synthesizer',
     'routing/router',
     'training',
@@ -51,6 +52,7 @@ const mayImport = {
     'type activities/types',
     'analyst/label-files',
     'analyst/analyst',
+    'analyst/steps',
     'workflows/messages',
   ],
 };

@@ -125,8 +125,11 @@ export class OutsideFailure extends Error {
   }
 }
 
-/** Why a labeling pass is left out: what is its own. Whatever else fails would meet every pass, and none is to be missing by chance. */
-export const OF_A_PASS = ['AnswerInvalid', 'LabelsInvalid'] as const satisfies FailureType[];
+/**
+ * Why a labeling pass is left out, in a campaign and in `campaign analyse`: its answers can't be used, or it may spend no more; votes still count
+ * out of all passes. Whatever else fails would meet every pass, and none is to be missing by chance.
+ */
+export const OF_A_PASS = ['AnswerInvalid', 'LabelsInvalid', 'BudgetSpent'] as const satisfies FailureType[];
 
 export const isFailure = (error: unknown, ...types: FailureType[]): error is OutsideFailure =>
   error instanceof OutsideFailure && types.includes(error.type);

@@ -19,7 +19,7 @@ export const languageModelRows = ({ steps, total }: Cost): { head: string[]; row
 });
 
 /** Cents; of less than one, the first digits that are not zero. */
-const dollarsText = (dollars: number | undefined): string => {
+export const dollarsText = (dollars: number | undefined): string => {
   if (dollars === undefined) return MISSING;
   return `$${dollars > 0 && dollars < 0.01 ? dollars.toPrecision(2) : dollars.toFixed(2)}`;
 };

@@ -89,8 +89,7 @@ async function label(
           const step = analysis(config, `labeling pass ${pass + 1} of ${rule.passes}`);
           return await step.label({ campaign, budget, target, analyst, rollouts, candidates, pass, seed });
         } catch (error) {
-          // A budget is spent for good; `campaign analyse` stops there, since who gave it is there to raise it.
-          if (failedWith(error, ...OF_A_PASS, 'BudgetSpent') === undefined) throw error;
+          if (failedWith(error, ...OF_A_PASS) === undefined) throw error;
           return { pass, reason: reasonOf(error) };
         }
       }),

@@ -6,7 +6,7 @@ import type { Read } from '../../language-model/answer';
 
 /** Defects that one answer is sent back with: more say nothing new. */
 const MOST_DEFECTS = 30;
-const LONGEST_DEFINITION = 800;
+export const LONGEST_DEFINITION = 800;
 
 export function bounded(defects: readonly string[]): string[] {
   if (defects.length <= MOST_DEFECTS) return [...defects];

@@ -29,7 +29,7 @@ export async function discover(config: Config, input: DiscoverInput): Promise<Di
   const seed = seedOf(`llm ${STEP} ${input.seed}`);
   const common = { ...rule, tools, seed, description, ids };
 
-  const chunks = chunksOf(config, { ...common, rollouts });
+  const chunks = discoveryChunks(config, { ...common, rollouts });
   const answers = await askAll({
     items: chunks,
     step: STEP,
@@ -62,38 +62,51 @@ export async function discover(config: Config, input: DiscoverInput): Promise<Di
   };
 }
 
-type Common = Pick<DiscoverInput, 'description'> & {
+export type DiscoveryCommon = Pick<DiscoverInput, 'description'> & {
   maxCandidates: number;
   ids: ReadonlyMap<string, string>;
 };
-const valuesOf = ({ description, maxCandidates }: Common) => ({
+const valuesOf = ({ description, maxCandidates }: Omit<DiscoveryCommon, 'ids'>) => ({
   ...targetText(description),
   maxCandidates: String(maxCandidates),
 });
 
-/** Those with a failure: the others have nothing to be answers. */
-function chunksOf(config: Config, o: Common & { rollouts: readonly ScoredRollout[] }): ScoredRollout[][] {
-  const room = roomIn(config, 'discover', { ...valuesOf(o), trajectories: '', failed: '', passed: '' });
+/** @throws BadInput where there is none. */
+export const discoveryRoom = (config: Config, o: Omit<DiscoveryCommon, 'ids'>): number =>
+  roomIn(config, 'discover', { ...valuesOf(o), trajectories: '', failed: '', passed: '' });
+
+/** What the requests show: chunks with a failure, since the others have nothing to be found. */
+export function discoveryChunks(
+  config: Config,
+  o: DiscoveryCommon & { rollouts: readonly ScoredRollout[] },
+): ScoredRollout[][] {
+  const room = discoveryRoom(config, o);
   const chunks = contrastChunks({ ...config, rollouts: o.rollouts, ids: o.ids, tokens: config.chunkTokens, room });
   return chunks.filter((chunk) => !chunk.every(isSuccess));
 }
 
 function askChunk(
   config: Config,
-  o: Common & { chunk: readonly ScoredRollout[]; tools: readonly string[]; seed: number; asking: Asking },
+  o: DiscoveryCommon & { chunk: readonly ScoredRollout[]; tools: readonly string[]; seed: number; asking: Asking },
 ): Promise<DiscoveryAnswer> {
   const { chunk, ids, tools, seed, asking, maxCandidates } = o;
-  const trajectories = compact({ rollouts: chunk, ids, lengths: config.lengths });
   const rollouts = byShortId(chunk, ids);
-  const of = (passed: boolean) => idList([...rollouts].flatMap(([id, one]) => (isSuccess(one) === passed ? [id] : [])));
-  const values = { ...valuesOf(o), trajectories, failed: of(false), passed: of(true) };
+  const { messages, trajectories } = discoveryPrompt(config, { ...o, rollouts });
   return answerOf({
     ...config,
-    messages: config.prompts.render('discover', values),
+    messages,
     seed,
     read: (text) => readDiscovery({ text, rollouts, shownText: { trajectories, tools }, maxCandidates }),
     asking,
   });
+}
+
+export function discoveryPrompt(config: Config, o: DiscoveryCommon & { rollouts: ReadonlyMap<string, ScoredRollout> }) {
+  const { rollouts, ids } = o;
+  const trajectories = compact({ rollouts: [...rollouts.values()], ids, lengths: config.lengths });
+  const of = (passed: boolean) => idList([...rollouts].flatMap(([id, one]) => (isSuccess(one) === passed ? [id] : [])));
+  const values = { ...valuesOf(o), trajectories, failed: of(false), passed: of(true) };
+  return { messages: config.prompts.render('discover', values), trajectories };
 }
 
 const idList = (ids: readonly string[]): string => ids.join(', ') || 'none';

@@ -5,7 +5,13 @@
  */
 import { z } from 'zod';
 import { seedOf } from '../../artifacts/hash';
-import { type FailureOrigin, failureOriginSchema, type Label, type LabelPass } from '../../domain/capability';
+import {
+  type Candidate,
+  type FailureOrigin,
+  failureOriginSchema,
+  type Label,
+  type LabelPass,
+} from '../../domain/capability';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { compact, shortIds } from '../../domain/transcript';
 import { answerOf, type Read } from '../../language-model/answer';
@@ -18,12 +24,8 @@ export async function label(config: Config, input: LabelInput): Promise<LabelPas
   const { rollouts, description, candidates, pass, ledger } = input;
   const names = candidates.map(({ name }) => name);
   const ids = shortIds(rollouts);
-  const capabilities = candidates.map(({ name, definition }) => `- ${name}: ${definition}`).join('\n');
-  const values = { ...targetText(description), capabilities };
-  const room = roomIn(config, 'label', { ...values, trajectories: '', ids: '' });
-  const chunks = contrastChunks({ ...config, rollouts, ids, tokens: config.chunkTokens, room }).flatMap((chunk) =>
-    partsAtTasks(chunk, config.labelsPerChunk),
-  );
+  const common = { description, candidates, ids };
+  const chunks = labelChunks(config, { ...common, rollouts });
   const seed = seedOf(`llm labels ${input.seed} ${pass}`);
   const labeled = await askAll({
     items: names.length > 0 ? chunks : [],
@@ -32,10 +34,9 @@ export async function label(config: Config, input: LabelInput): Promise<LabelPas
     work: input,
     ask: (chunk, asking) => {
       const shown = byShortId(chunk, ids);
-      const trajectories = compact({ rollouts: chunk, ids, lengths: config.lengths });
       return answerOf({
         ...config,
-        messages: config.prompts.render('label', { ...values, trajectories, ids: [...shown.keys()].join(', ') }),
+        messages: labelPrompt(config, { ...common, rollouts: shown }),
         seed,
         read: (text) => readLabels({ text, rollouts: shown, names }),
         asking,
@@ -44,6 +45,33 @@ export async function label(config: Config, input: LabelInput): Promise<LabelPas
   });
   const byId = new Map(labeled.flatMap((one) => [...one]));
   return passOf({ pass, names, rollouts: [...rollouts].sort((a, b) => (a.key < b.key ? -1 : 1)), ids, byId });
+}
+
+export interface LabelCommon extends Pick<LabelInput, 'description'> {
+  candidates: readonly Pick<Candidate, 'name' | 'definition'>[];
+  ids: ReadonlyMap<string, string>;
+}
+const valuesOf = ({ description, candidates }: LabelCommon) => ({
+  ...targetText(description),
+  capabilities: candidates.map(({ name, definition }) => `- ${name}: ${definition}`).join('\n'),
+});
+
+/** What a request says besides its trajectories. */
+export const emptyLabelValues = (o: LabelCommon) => ({ ...valuesOf(o), trajectories: '', ids: '' });
+
+/** What the requests show. */
+export function labelChunks(
+  config: Config,
+  o: LabelCommon & { rollouts: readonly ScoredRollout[] },
+): ScoredRollout[][] {
+  const room = roomIn(config, 'label', emptyLabelValues(o));
+  const chunks = contrastChunks({ ...config, rollouts: o.rollouts, ids: o.ids, tokens: config.chunkTokens, room });
+  return chunks.flatMap((chunk) => partsAtTasks(chunk, config.labelsPerChunk));
+}
+
+export function labelPrompt(config: Config, o: LabelCommon & { rollouts: ReadonlyMap<string, ScoredRollout> }) {
+  const trajectories = compact({ rollouts: [...o.rollouts.values()], ids: o.ids, lengths: config.lengths });
+  return config.prompts.render('label', { ...valuesOf(o), trajectories, ids: [...o.rollouts.keys()].join(', ') });
 }
 
 function passOf(o: {

@@ -10,9 +10,10 @@ import { LENGTHS } from '../../domain/transcript';
 import { openLanguageModel } from '../../language-model/model';
 import { openPrompts } from '../../language-model/prompts';
 import type { Analyst } from '../analyst';
-import { discover } from './discovery';
+import { discover, discoveryRoom } from './discovery';
+import { estimate, tooLong } from './estimate';
 import { label } from './labels';
-import { type Config, roomIn, targetText } from './requests';
+import type { Config } from './requests';
 
 const count = z.number().int().positive();
 
@@ -57,9 +58,8 @@ export function analystWith(config: Config, { kind, version }: Pick<Identity, 'k
     selects: 'by labels',
 
     unsuited(description, { maxCandidates }) {
-      const values = { ...targetText(description), trajectories: '', failed: '', passed: '' };
       try {
-        roomIn(config, 'discover', { ...values, maxCandidates: String(maxCandidates) });
+        discoveryRoom(config, { description, maxCandidates });
         return undefined;
       } catch (error) {
         if (isFailure(error, 'BadInput')) return reasonOf(error);
@@ -67,6 +67,8 @@ export function analystWith(config: Config, { kind, version }: Pick<Identity, 'k
       }
     },
 
+    estimate: (input) => estimate(config, input),
+    tooLong: (input) => tooLong(config, input),
     discover: (input) => discover(config, input),
     label: (input) => label(config, input),
   };

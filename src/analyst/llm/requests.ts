@@ -53,14 +53,24 @@ export const readable = (text: string, rollouts: ReadonlyMap<string, ScoredRollo
   });
 
 /** Tokens that a request has left for what is not in `values`; its reply is allowed for, and a tenth for the estimate's error. */
-export function roomIn(
+export function roomLeft(
   { prompts, contextTokens, maxTokens }: Pick<Config, 'prompts' | 'contextTokens' | 'maxTokens'>,
   name: string,
   values: Record<string, string>,
 ): number {
-  const rest = prompts.render(name, values).reduce((sum, { content }) => sum + tokensOf(content), 0);
-  const room = Math.floor(0.9 * (contextTokens - maxTokens)) - rest;
+  return Math.floor(0.9 * (contextTokens - maxTokens)) - promptTokens(prompts.render(name, values));
+}
+
+/** The same. @throws BadInput where not even one short trajectory fits. */
+export function roomIn(
+  config: Pick<Config, 'prompts' | 'contextTokens' | 'maxTokens'>,
+  name: string,
+  values: Record<string, string>,
+): number {
+  const room = roomLeft(config, name, values);
   if (room >= LEAST_ROOM) return room;
+  const { contextTokens, maxTokens } = config;
+  const rest = promptTokens(config.prompts.render(name, values));
   const wanted = maxTokens + Math.ceil((rest + LEAST_ROOM) / 0.9);
   throw new OutsideFailure(
     'BadInput',
@@ -68,8 +78,12 @@ export function roomIn(
       `no room for trajectories; set contextTokens to ${wanted} or more (and take a model that has them), or lower maxTokens`,
   );
 }
+
+export const promptTokens = (messages: readonly { content: string }[]): number =>
+  messages.reduce((sum, { content }) => sum + tokensOf(content), 0);
+
 /** One short trajectory. */
-const LEAST_ROOM = 1000;
+export const LEAST_ROOM = 1000;
 
 /** Requests at once; each piece of a reply, and each one that is done, is progress. */
 export async function askAll<Item, Answer>(o: {
@@ -134,6 +148,12 @@ class Chunk {
   }
 }
 
+/** What a request needs for a trajectory, and for its id in the list of those that are asked for. */
+export function sizeIn(o: Parameters<typeof compactOne>[0]): Pick<Sized, 'tokens' | 'needed'> {
+  const tokens = tokensOf(compactOne(o));
+  return { tokens, needed: tokens + tokensOf(`${o.id}, `) };
+}
+
 /** Chunks of at most `tokens`; the longest rollout may have more than that where `room`, the most that a request can hold with the ids, allows it. */
 export function contrastChunks({
   rollouts,
@@ -150,8 +170,7 @@ export function contrastChunks({
 }): ScoredRollout[][] {
   const sized = [...rollouts].sort(byTask).map((rollout): Sized => {
     const id = ids.get(rollout.key) ?? rollout.key;
-    const size = tokensOf(compactOne({ rollout, id, lengths }));
-    return { rollout, passed: isSuccess(rollout), tokens: size, needed: size + tokensOf(`${id}, `) };
+    return { rollout, passed: isSuccess(rollout), ...sizeIn({ rollout, id, lengths }) };
   });
   const tooLong = sized.find(({ needed }) => needed > room);
   if (tooLong) throw new OutsideFailure('BadInput', tooLongText(tooLong, room));

@@ -1,13 +1,12 @@
 /** `campaign labels`: what people labeled, checked, kept beside an analysis or a campaign, and held against its passes. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { UserError } from '../errors';
-import { homeOf, type CommonOptions } from '../options';
+import { type CommonOptions, homeOf } from '../options';
 import { plain } from '../plain';
-import { compare } from './compare';
-import { comparisonText } from './comparison-text';
-import { keptLabels, readHumanLabels } from './human-labels';
-import { passesOf } from './passes-of';
-import { writePage } from './write-page';
+import { compare, comparisonText } from './comparison';
+import { passesOf } from './folder';
+import { keptLabels, readHumanLabels } from './people';
+import { writePage } from './write';
 
 export interface LabelsOptions extends CommonOptions {
   name?: string;

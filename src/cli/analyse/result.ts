@@ -6,20 +6,13 @@ import { z } from 'zod';
 import { selectionRuleSchema } from '../../domain/campaign';
 import { failureOriginSchema } from '../../domain/capability';
 import { budgetSchema, spentSchema } from '../../domain/endpoints';
+import { reportedCitationSchema } from '../../domain/reported-evidence';
 
 const count = z.number().int().nonnegative();
 const meanStd = z.strictObject({ mean: z.number(), std: z.number() });
 
-const quotedSchema = z.strictObject({
-  /** Its index in the conversation's messages, as in the file. */
-  message: count,
-  role: z.enum(['system', 'user', 'assistant', 'tool']),
-  /** What was said, then the calls. */
-  text: z.string(),
-  /** Characters that are left out at its end. */
-  missing: count.optional(),
-});
-export type Quoted = z.infer<typeof quotedSchema>;
+/** The message that is cited, and its neighbours; its number is the index in the conversation's messages, as in the file. */
+const contextSchema = reportedCitationSchema.shape.context;
 
 const citedSchema = z.strictObject({
   conversation: z.string(),
@@ -27,8 +20,7 @@ const citedSchema = z.strictObject({
   /** Index into its messages, as in the file. */
   message: count,
   says: z.string(),
-  /** The message and its neighbours. */
-  context: z.array(quotedSchema),
+  context: contextSchema,
 });
 
 const lackedSchema = z.strictObject({
@@ -59,7 +51,7 @@ const failureSchema = z.strictObject({
       /** Of the first of them. */
       reason: z.string(),
       of: failureOriginSchema.shape.of,
-      context: z.array(quotedSchema),
+      context: contextSchema,
     })
     .optional(),
 });
@@ -107,3 +99,27 @@ export const analysisSchema = z.strictObject({
 });
 export type Analysis = z.infer<typeof analysisSchema>;
 export type Cited = z.infer<typeof citedSchema>;
+
+export const NOT_EXPLAINED = 'not explained by a capability';
+export const FAULT = { environment: 'fault of the environment', user: 'fault of the user' } as const;
+
+/**
+ * What explains each failure, by conversation: the selected capabilities that most passes call LACKING in it, a fault that is not the agent's, or
+ * neither. What no pass looked at has nothing.
+ */
+export function explanationsOf({
+  capabilities,
+  failures,
+}: Pick<Analysis, 'capabilities' | 'failures'>): (conversation: string) => string | undefined {
+  const explanations = new Map(
+    failures.flatMap(({ conversation, begins }) => {
+      if (!begins) return [];
+      if (begins.of !== 'agent') return [[conversation, FAULT[begins.of]]];
+      const names = capabilities.flatMap(({ name, selected, lacking }) =>
+        selected && lacking.includes(conversation) ? [name] : [],
+      );
+      return [[conversation, names.join(', ') || NOT_EXPLAINED]];
+    }),
+  );
+  return (conversation) => explanations.get(conversation);
+}

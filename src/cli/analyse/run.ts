@@ -3,35 +3,30 @@
  * asked; nothing is asked without a yes; what was paid for is kept, so that the same command goes on; a result is written whole or not at all.
  */
 import { join } from 'node:path';
-import type { Analyst } from '../../analyst/analyst';
+import type { Analyst, AnalystKind } from '../../analyst/analyst';
+import { openFolderStore } from '../../artifacts/folder-store';
 import type { ArtifactStore } from '../../artifacts/store';
-import { selectionRuleSchema, type SelectionRule } from '../../domain/campaign';
+import { type SelectionRule, selectionRuleSchema } from '../../domain/campaign';
+import { type Budget, languageModelFields } from '../../domain/endpoints';
 import { OutsideFailure } from '../../domain/failures';
-import { kindOf } from '../../domain/kinds';
-import type { Budget } from '../../domain/endpoints';
 import { keyOf } from '../../language-model/endpoint';
 import { openLedger, spentOf } from '../../language-model/ledger';
+import { registry } from '../../registry';
 import { wholeNumber } from '../../report/format';
 import { UserError } from '../errors';
-import { openFolderStore } from '../../artifacts/folder-store';
-import { registry } from '../../registry';
-import { homeOf, type CommonOptions } from '../options';
+import { type CommonOptions, homeOf } from '../options';
 import { plain } from '../plain';
 import { onInterrupt } from '../run/supervisor';
 import { buildAnalysis } from './build';
-import { checkClaim, claimOf, takeName, type Claim } from './claim';
 import { confirmed } from './confirm';
-import { loadConversations, type Loaded } from './conversations';
-import { estimate, estimateLines } from './estimate';
-import { nameOf, placeOf, type Place } from './places';
+import { type Conversations, loadConversations, withoutTooLong } from './conversations';
+import { estimateLines } from './estimate';
+import { checkClaim, type Claim, claimOf, nameOf, type Place, placeOf, takeName } from './folder';
+import { createProgress } from './progress';
 import { analystSpec, type AnalystSpec, type SpecOptions } from './spec';
-import { resultText } from './table';
-import { withoutTooLong } from './too-long';
-import { watchedLedger } from './watched-ledger';
-import { createWatch } from './watch';
-import { writeResult } from './write-result';
-import { keptAlready, type Kept } from './kept';
-import { findCapabilities, type Found } from './work';
+import { type AnalysisResult, type Finished, finishedSteps, reasonHere, runSteps } from './steps';
+import { resultText } from './text';
+import { writeResult } from './write';
 
 export interface AnalyseOptions extends SpecOptions, CommonOptions {
   passes?: number;
@@ -46,7 +41,7 @@ export interface AnalyseOptions extends SpecOptions, CommonOptions {
 interface Plan {
   files: readonly string[];
   place: Place;
-  loaded: Loaded;
+  conversations: Conversations;
   spec: AnalystSpec;
   analyst: Analyst;
   rule: SelectionRule;
@@ -61,20 +56,20 @@ const tell = (line: string): void => void process.stderr.write(`${plain(line)}\n
 /** @returns the exit code. */
 export async function analyse(files: readonly string[], options: AnalyseOptions): Promise<number> {
   const plan = await prepare(files, options);
-  const kept = await keptAlready(plan);
-  const finished = isFinished(kept, plan.rule);
-  if (!finished) requireKey(plan.spec);
-  for (const line of estimateLines({ cost: estimate({ ...plan, kept }), spec: plan.spec, kept })) tell(line);
+  const finished = await finishedSteps(plan);
+  const isFinished = nothingToAsk(finished, plan.rule);
+  if (!isFinished) requireKey(plan.spec);
+  for (const line of estimateLines({ ...plan, finished })) tell(line);
   const interruption = onInterrupt({ onFirst: () => undefined, onSecond: () => undefined });
   const { signal } = interruption;
   try {
-    if (!finished && !(await allowed(options, signal))) {
+    if (!isFinished && !(await allowed(options, signal))) {
       tell('nothing was asked, and nothing is spent');
       return 1;
     }
     await takeName(plan);
-    const found = await work(plan, signal);
-    console.log(await write(plan, found, options));
+    const result = await run(plan, signal);
+    console.log(await write(plan, result, options));
     return 0;
   } catch (error) {
     if (signal.aborted) {
@@ -90,7 +85,7 @@ export async function analyse(files: readonly string[], options: AnalyseOptions)
 async function prepare(files: readonly string[], options: AnalyseOptions): Promise<Plan> {
   const home = homeOf(options);
   const rule = ruleOf(options);
-  const kind = kindOf(registry.analysts, { kind: 'llm' });
+  const kind = askingKind();
   const spec = analystSpec(options, kind);
   const budget: Budget = options.maxDollars === undefined ? {} : { dollars: options.maxDollars };
   if (budget.dollars !== undefined && !spec.price)
@@ -98,20 +93,33 @@ async function prepare(files: readonly string[], options: AnalyseOptions): Promi
   const name = nameOf({ home, files, name: options.name });
   const all = await loadConversations({ files, scorer: options.scorer, name });
   const place = placeOf({ home, name });
-  const loaded = withoutTooLong({ loaded: all, spec, rule });
-  const { total, failed, passed, tokens } = loaded.counts;
+  const analyst = await opened(() => kind.open(spec, undefined));
+  const unsuited = analyst.unsuited?.(all.description, rule);
+  if (unsuited !== undefined) throw new UserError(unsuited);
+  const conversations = withoutTooLong({ conversations: all, analyst, rule });
+  const { total, failed, passed, tokens } = conversations.counts;
   tell(
     `${wholeNumber(total)} conversations: ${wholeNumber(failed)} failed, ${wholeNumber(passed)} passed; about ${wholeNumber(tokens)} tokens`,
   );
-  for (const note of loaded.notes) tell(`note: ${note}`);
+  for (const note of conversations.notes) tell(`note: ${note}`);
+  const store = openFolderStore(join(home.root, 'artifacts'));
+  const claim = claimOf({ ids: all.ids, files });
+  await checkClaim({ place, claim, store });
+  return { files, place, conversations, spec, analyst, rule, budget, store, claim };
+}
+
+/** The kind of analyst that asks a language model, whatever it is called. */
+function askingKind(): AnalystKind {
+  const kind = registry.analysts.find(({ options }) =>
+    Object.keys(languageModelFields).every((field) => field in options),
+  );
+  if (!kind) throw new Error('no kind of analyst asks a language model');
+  return kind;
+}
+
+async function opened<T>(open: () => T | Promise<T>): Promise<T> {
   try {
-    const analyst = await kind.open(spec, undefined);
-    const unsuited = analyst.unsuited?.(loaded.description, rule);
-    if (unsuited !== undefined) throw new UserError(unsuited);
-    const store = openFolderStore(join(home.root, 'artifacts'));
-    const claim = claimOf({ ids: all.ids, files });
-    await checkClaim({ place, claim, store });
-    return { files, place, loaded, spec, analyst, rule, budget, store, claim };
+    return await open();
   } catch (error) {
     throw inCommandsWords(error);
   }
@@ -136,9 +144,8 @@ function ruleOf({ passes, votes }: Pick<AnalyseOptions, 'passes' | 'votes'>): Se
   return { ...usual, passes: of, votes: needed };
 }
 
-/** Whether all that would be asked is there. */
-const isFinished = ({ candidates, passes }: Kept, rule: SelectionRule): boolean =>
-  candidates === 0 || (candidates !== undefined && passes === rule.passes);
+const nothingToAsk = ({ candidates, passes }: Finished, rule: SelectionRule): boolean =>
+  candidates?.length === 0 || (candidates !== undefined && passes === rule.passes);
 
 async function allowed({ yes }: AnalyseOptions, signal: AbortSignal): Promise<boolean> {
   if (yes) return true;
@@ -147,37 +154,32 @@ async function allowed({ yes }: AnalyseOptions, signal: AbortSignal): Promise<bo
   return confirmed('Go on?', signal);
 }
 
-async function work({ place, rule, budget, store, ...plan }: Plan, signal: AbortSignal): Promise<Found> {
-  const watch = createWatch({ passes: rule.passes, out: process.stderr });
-  const opened = openLedger({ store, campaign: place.name, budget, heard: (piece) => watch.heard(piece) });
-  const ledger = watchedLedger(opened, (all) => watch.spent(all));
+async function run({ place, budget, ...plan }: Plan, signal: AbortSignal): Promise<AnalysisResult> {
+  const progress = createProgress({ passes: plan.rule.passes, out: process.stderr });
+  const ledger = openLedger({ store: plan.store, campaign: place.name, budget, heard: progress.received });
   try {
-    return await findCapabilities({ ...plan, rule, store, ledger, watch, signal });
+    return await runSteps({ ...plan, ledger: progress.counting(ledger), progress, signal });
   } finally {
-    watch.close();
+    progress.close();
   }
 }
 
 /** @returns what is printed. */
-async function write(plan: Plan, found: Found, { json }: AnalyseOptions): Promise<string> {
-  const { files, place, loaded, spec, analyst, rule, budget, store } = plan;
-  const { kind, version } = analyst.identity;
-  const spent = await spentOf({ store, campaign: place.name });
-  const model = { kind, version, model: spec.model };
-  const analysis = buildAnalysis({ name: place.name, files, analyst: model, loaded, rule, found, budget, spent });
-  const { candidates } = found.discovery;
-  const given = await writeResult({ place, analysis, candidates, passes: found.passes, ids: loaded.ids });
-  return json ? JSON.stringify(analysis, null, 2) : resultText({ analysis, html: place.html, given });
+async function write(plan: Plan, result: AnalysisResult, { json }: AnalyseOptions): Promise<string> {
+  const { place, conversations, spec, store } = plan;
+  const { name, html } = place;
+  const spent = await spentOf({ store, campaign: name });
+  const analyst = { ...plan.analyst.identity, model: spec.model };
+  const analysis = buildAnalysis({ ...plan, name, analyst, result, spent });
+  const { candidates } = result.discovery;
+  const given = await writeResult({ place, analysis, candidates, passes: result.passes, ids: conversations.ids });
+  return json ? JSON.stringify(analysis, null, 2) : resultText({ analysis, html, given });
 }
 
 /** Failures speak of a campaign file's fields; here they are flags. */
 function inCommandsWords(error: unknown): unknown {
   if (!(error instanceof OutsideFailure)) return error;
-  const [first = '', ...others] = error.message.split('\n');
-  if (error.type === 'BudgetSpent')
-    return new UserError(
-      first.replace(/; raise .*/, '; give the same command with a higher --max-dollars: what was paid for is kept'),
-    );
+  const [first = '', ...others] = reasonHere(error).split('\n');
   const fields = first.includes('analyst.')
     ? ['analyst.* here: --url, --model, --api-key-env, or fields of --config']
     : [];

@@ -7,12 +7,12 @@ import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import type { AnalystKind } from '../../analyst/analyst';
-import { specSchemaOf, type KindSpec } from '../../domain/kinds';
 import { languageModelSchema, type LanguageModelSpec } from '../../domain/endpoints';
+import { type KindSpec, specSchemaOf } from '../../domain/kinds';
+import { changePaths } from '../campaign-file';
 import { describeIssue } from '../campaign-issues';
 import type { JsonSchemaNode } from '../campaign-schema';
 import { messageOf, UserError } from '../errors';
-import { changePaths } from '../campaign-file';
 
 export interface SpecOptions {
   config?: string;
@@ -24,7 +24,7 @@ export interface SpecOptions {
   priceOutput?: number;
 }
 
-export type AnalystSpec = KindSpec & LanguageModelSpec;
+export type AnalystSpec = KindSpec & LanguageModelSpec & { messageChars: number; argumentChars: number };
 
 type Fields = Record<string, unknown>;
 

@@ -49,7 +49,7 @@ export async function startFile(o: {
   const { until, force } = options;
   const { openFolderStore } = await import('../../artifacts/folder-store.js');
   const { taskQueues } = await import('../../domain/work.js');
-  const { refuseNameOfAnalysis } = await import('../analyse/places.js');
+  const { refuseNameOfAnalysis } = await import('../analyse/folder.js');
   const { configDigests, loadCampaign, termsDigest } = await import('../campaign-file.js');
   const { decide } = await import('../run/campaign.js');
   const { campaignState, connect, hasWorkers, registerSearchAttributes, startCampaign } =

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { openFolderStore } from '../../artifacts/folder-store';
 import type { Campaign, Stage } from '../../domain/campaign';
 import { baseModelId, poolOf, servedBase } from '../../policy/base-model';
-import { refuseNameOfAnalysis } from '../analyse/places';
+import { refuseNameOfAnalysis } from '../analyse/folder';
 import { configDigests, loadCampaign, termsDigest, type CampaignOverrides } from '../campaign-file';
 import { checkBridge, checkTarget } from '../checks/target';
 import { checkModel, checkPolicyServer } from '../checks/base-model';

@@ -80,17 +80,17 @@ export function episodeOf(rollout: ScoredRollout): ReportedEpisode {
     reward,
     stopReason,
     ...(hinted && { hinted }),
-    messages: messages.slice(0, LONGEST_EPISODE).map(quotedMessage),
+    messages: messages.slice(0, LONGEST_EPISODE).map((message, n) => quotedMessage(message, n)),
     ...(missing > 0 && { missing }),
   };
 }
 
-export function quotedMessage(message: Message, index: number): ReportedMessage {
+export function quotedMessage(message: Message, index: number, longest = LONGEST): ReportedMessage {
   const calls = 'toolCalls' in message ? (message.toolCalls ?? []) : [];
   const text = [message.content, ...calls.map((call) => `calls ${callText(call)}`)]
     .filter((part) => part !== '')
     .join('\n');
-  const kept = text.slice(0, LONGEST);
+  const kept = text.slice(0, longest);
   const missing = text.length - kept.length;
   return { message: index, role: message.role, text: kept, ...(missing > 0 && { missing }) };
 }

@@ -10,9 +10,8 @@ import { type Dependencies, EnvironmentPool } from '../../../src/activities/cont
 import { mapped } from '../../../src/activities/failures';
 import { createSynthesis } from '../../../src/activities/synthesis';
 import type { Analyst, AnalystKind, DiscoverInput } from '../../../src/analyst/analyst';
-import { keepRollouts, SEED } from '../../../src/cli/analyse/kept';
-import { createWatch } from '../../../src/cli/analyse/watch';
-import { findCapabilities } from '../../../src/cli/analyse/work';
+import { createProgress } from '../../../src/cli/analyse/progress';
+import { runSteps, SEED, storeRollouts } from '../../../src/cli/analyse/steps';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
@@ -270,13 +269,13 @@ test('a kind that the worker does not know is told', async () => {
 describe('a campaign and `campaign analyse` over the same rollouts', () => {
   const analyst = { kind: 'counting', word: 'shared' };
   const open = () => kindOf([analystKind('1')], analyst).open(analyst, undefined) as Analyst;
-  const watch = createWatch({ passes: rule.passes, out: { write: () => true } });
+  const progress = createProgress({ passes: rule.passes, out: { write: () => true } });
   const analysed = async (name: string, own = open()) => {
     const description = await (await environments.get(target)).describe();
-    const loaded = { rollouts: scored(name), description };
+    const conversations = { rollouts: scored(name), description };
     const { signal } = new AbortController();
-    await findCapabilities({ loaded, analyst: own, rule, store, ledger: noLedger, watch, signal });
-    return keepRollouts({ store, loaded });
+    await runSteps({ conversations, analyst: own, rule, store, ledger: noLedger, progress, signal });
+    return storeRollouts(store, conversations.rollouts);
   };
   const inCampaign = async (ref: ArtifactRef) => {
     const input = { ...payer, target, analyst, rollouts: ref, seed: SEED };
@@ -299,8 +298,7 @@ describe('a campaign and `campaign analyse` over the same rollouts', () => {
   });
 
   test('and the other way round', async () => {
-    const description = await (await environments.get(target)).describe();
-    await inCampaign(await keepRollouts({ store, loaded: { rollouts: scored('second'), description } }));
+    await inCampaign(await storeRollouts(store, scored('second')));
     expect(calls.splice(0).sort()).toEqual(all);
     await analysed('second');
     expect(calls).toEqual([]);

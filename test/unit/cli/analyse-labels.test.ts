@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { compareLabels, importLabels } from '../../../src/cli/analyse/labels';
-import { compare, type Comparison } from '../../../src/cli/analyse/compare';
+import { compare, type Comparison } from '../../../src/cli/analyse/comparison';
 import { analyse } from '../../../src/cli/analyse/run';
-import { majority, readingsOf } from '../../../src/cli/analyse/tally';
+import { majority, votesOf } from '../../../src/cli/analyse/votes';
 import { UserError } from '../../../src/cli/errors';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import type { LabelPass } from '../../../src/domain/capability';
@@ -198,7 +198,7 @@ describe('what passes say together', () => {
     },
     ...(message !== undefined && { reasons: { a_b: { x: { reason: 'r', message } } } }),
   });
-  const of = (...passes: LabelPass[]) => majority(readingsOf(passes).get('a_b')!.get('x')!);
+  const of = (...passes: LabelPass[]) => majority(votesOf(passes).get('a_b')!.get('x')!);
 
   it('is the label of most, in doubt PRESENT', () => {
     expect(of(pass('lacking'), pass('lacking'), pass('present'))).toBe('LACKING');

@@ -1,23 +1,33 @@
-/** Asking again without Temporal: never sooner than the own waits, however soon the endpoint says. */
-import { patiently } from '../../../src/cli/analyse/patience';
-import { OutsideFailure } from '../../../src/domain/failures';
+/** Steps in this process are tried again as a campaign's are: with its back-off, and never sooner than the endpoint says. */
+import { retried } from '../../../src/cli/analyse/steps';
+import { OutsideFailure, type FailureType } from '../../../src/domain/failures';
+import { backoffMs, ROUND } from '../../../src/domain/work';
 
 jest.mock('node:timers/promises', () => ({ setTimeout: () => Promise.resolve() }));
 
-async function waits(retryAfterMs: number | undefined): Promise<number[]> {
-  const told: number[] = [];
-  const busy = () => Promise.reject(new OutsideFailure('LanguageModelUnavailable', 'busy', undefined, retryAfterMs));
+async function waits(type: FailureType, o: { retryAfterMs?: number; answered?: boolean } = {}): Promise<number[]> {
+  const waited: number[] = [];
+  const step = () => Promise.reject(new OutsideFailure(type, 'busy', undefined, o.retryAfterMs));
+  const progress = {
+    hasAnswer: () => o.answered ?? true,
+    waits: (_: string, waitMs: number) => void waited.push(waitMs),
+  };
   const { signal } = new AbortController();
-  const onWait = ({ waitMs }: { waitMs: number }) => void told.push(waitMs);
-  await expect(patiently(busy, { signal, answered: () => true, onWait })).rejects.toMatchObject({ message: 'busy' });
-  return told;
+  await expect(retried({ progress, signal }, step)).rejects.toMatchObject({ type, message: 'busy' });
+  return waited;
 }
 
-test.each([
-  [undefined, [2_000, 4_000, 8_000, 16_000, 32_000]],
-  [0, [2_000, 4_000, 8_000, 16_000, 32_000]],
-  [10_000, [10_000, 10_000, 10_000, 16_000, 32_000]],
-  [900_000, [300_000, 300_000, 300_000, 300_000, 300_000]],
-])('an endpoint that says "in %s ms"', async (said, expected) => {
-  expect(await waits(said)).toEqual(expected);
+const backoff = Array.from({ length: ROUND - 1 }, (_, n) => backoffMs(n + 1));
+
+test.each([undefined, 0, 10_000, 900_000])('an endpoint that says "in %s ms"', async (retryAfterMs) => {
+  const expected = backoff.map((ms) => Math.max(ms, retryAfterMs ?? 0));
+  expect(await waits('LanguageModelUnavailable', retryAfterMs === undefined ? {} : { retryAfterMs })).toEqual(expected);
+});
+
+test('an endpoint that never answered, whose address may be wrong, is soon given up', async () => {
+  expect(await waits('LanguageModelUnavailable', { answered: false })).toEqual(backoff.slice(0, 2));
+});
+
+test('what no retry mends is not tried again', async () => {
+  expect(await waits('LanguageModelRejected')).toEqual([]);
 });

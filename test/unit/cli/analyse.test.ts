@@ -14,8 +14,8 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
-import { failuresOf } from '../../../src/cli/analyse/failures';
-import { keepRollouts } from '../../../src/cli/analyse/kept';
+import { failuresOf } from '../../../src/cli/analyse/build';
+import { storeRollouts } from '../../../src/cli/analyse/steps';
 import { analyseCommand } from '../../../src/cli/commands/analyse';
 import { openLedger } from '../../../src/language-model/ledger';
 import { faultyTrajectories } from '../../../src/report/build/labels';
@@ -104,7 +104,7 @@ describe('what comes out', () => {
       [3, 'tool'],
       [4, 'assistant'],
     ]);
-    expect(failures[0]?.begins?.context[1]?.text).toBe('I GUESS your card is 7.\nrenew({"card":"7"})');
+    expect(failures[0]?.begins?.context[1]?.text).toBe('I GUESS your card is 7.\ncalls renew({"card":"7"})');
     expect(faults).toEqual([
       expect.objectContaining({
         of: 'user',
@@ -149,17 +149,17 @@ describe('what comes out', () => {
     expect(printed).toContain('\nwhere each failure begins: 4 of 4 failed conversations\n');
     expect(printed).toMatch(new RegExp(`^f0 +${GUESS_AT} of 5 +3/3 +${SKILL}$`, 'm'));
     // Four requests of 100 tokens in and 10 out.
-    expect(printed).toContain('4 requests, 400 tokens in, 40 out, $0.0008');
+    expect(printed).toContain('4 requests, 440 tokens, $0.00080');
     expect(printed).toContain(join(home, 'library', 'analysis.html'));
   });
 
   it('says what has no price, and how much of what has been asked', async () => {
     const [passes, more] = [{ passes: 2 }, fileOf(conversations())];
     await run(passes, more);
-    expect(printed).toContain('3 requests, 300 tokens in, 30 out, unpriced');
+    expect(printed).toContain('3 requests, 330 tokens\n');
     await run({ passes: 3, priceInput: 1, priceOutput: 10 }, more);
-    expect(printed).toContain('4 requests, 400 tokens in, 40 out, $0.0002 (3 of 4 requests unpriced)');
-    expect(page()).toContain('3 of 4 requests unpriced');
+    expect(printed).toContain('4 requests, 440 tokens, $0.00020, 3 of 4 requests without a price');
+    expect(page()).toContain('3 of 4 requests without a price');
   });
 
   it('says where a failure begins that no capability explains, and whose it is', async () => {
@@ -342,7 +342,7 @@ describe('going on', () => {
       return undefined;
     };
     expect(await run()).toBe(0);
-    expect(said).toMatch(/slow down.*; trying again in 2 s/);
+    expect(said).toMatch(/slow down.*; trying again in 1 s/);
   });
 
   it('stops where the endpoint refuses, and says what mends it', async () => {
@@ -452,7 +452,7 @@ it('leaves out what no request can hold, and says so before it asks', async () =
   const lines = [...conversations(), { ...long, messages }];
   const config = fileOf(['{ contextTokens: 24000, maxTokens: 4000 }'], 'small.yaml');
   expect(await run({ config }, fileOf(lines))).toBe(0);
-  expect(said).toMatch(/note: left out, too long for a request with room for [\d,]+ tokens: long; raise contextTokens/);
+  expect(said).toMatch(/note: left out, too long for a request: long; raise contextTokens/);
   expect(said.indexOf('left out')).toBeLessThan(said.indexOf('estimate'));
   expect(result().conversations).toMatchObject({ total: 8, failed: 4, passed: 4 });
   const two = [conversations()[0] as object, { ...long, messages }];
@@ -481,7 +481,7 @@ it('keeps conversations that are longer together than a text can be', async () =
     { key: 'a', n: 1 },
     { key: 'b', n: 2 },
   ];
-  await keepRollouts({ store, loaded: { rollouts } } as never);
+  await storeRollouts(store as never, rollouts as never);
   // Text ends at 512 MiB.
   expect(bodies).toEqual([Buffer.from('{"key":"a","n":1}\n{"key":"b","n":2}\n')]);
 });
@@ -503,7 +503,7 @@ it('counts for whose a failure is only the passes that say so', () => {
     labels: {},
     failures: { [rollout.key]: { of, message: 2, reason: of } },
   }));
-  const [failed] = failuresOf({ rollouts: [rollout], ids: new Map(), passes, readings: new Map() });
+  const [failed] = failuresOf({ rollouts: [rollout], ids: new Map(), passes, votes: new Map() });
   expect(failed?.begins).toMatchObject({ of: 'environment', votes: 3, reason: 'environment' });
   expect(faultyTrajectories(passes)).toMatchObject([{ of: 'environment', votes: 3, passes: 5 }]);
 });

@@ -2,11 +2,11 @@
  * People's labels against the passes: the label of most passes, capability by capability. Invariant: only what both labeled is compared; a
  * coefficient that is not defined is left out, never 0.
  */
-import { cohensKappa, krippendorffAlpha } from '../../domain/selection';
 import { commonest, type Label, type LabelPass } from '../../domain/capability';
-import { compareBegins, type ComparedBegins } from './compare-begins';
-import { isMark, type HumanLabel } from './human-labels';
-import { labelNames, majority, readingsOf } from './tally';
+import { cohensKappa, krippendorffAlpha } from '../../domain/selection';
+import { type HumanLabel, isMark } from './people';
+import { aligned } from './text';
+import { beginningsIn, labelNames, majority, votesOf } from './votes';
 
 export interface Compared {
   /** `all` of them, or one. */
@@ -45,11 +45,11 @@ export function compare({
   labels: readonly HumanLabel[];
   passes: readonly LabelPass[];
 }): Comparison {
-  const readings = readingsOf(passes);
+  const allVotes = votesOf(passes);
   const pairs = labels.flatMap((given): Pair[] => {
     if (isMark(given)) return [];
     const { conversation, capability, label, message } = given;
-    const votes = readings.get(capability)?.get(conversation);
+    const votes = allVotes.get(capability)?.get(conversation);
     const most = votes && majority(votes);
     if (!most) return [];
     const step = stepOf({ passes, capability, conversation });
@@ -108,4 +108,77 @@ function comparedOf(capability: string, pairs: readonly Pair[]): Compared {
       nextTo: apart.filter((distance) => distance <= 1).length,
     },
   };
+}
+
+/** People's marks of where a failure begins, against the message that the passes say together. Invariant: only failures with both are compared. */
+
+/** Shares of the `compared` failures. */
+export interface ComparedBegins {
+  compared: number;
+  same?: number;
+  within1?: number;
+  within2?: number;
+}
+
+/** Undefined where people marked none. */
+export function compareBegins(o: {
+  labels: readonly HumanLabel[];
+  passes: readonly LabelPass[];
+}): ComparedBegins | undefined {
+  const marks = o.labels.filter(isMark);
+  if (marks.length === 0) return undefined;
+  const begins = beginningsIn(o.passes);
+  const apart = marks.flatMap(({ conversation, message }) => {
+    const own = begins.get(conversation);
+    return own ? [Math.abs(own.message - message)] : [];
+  });
+  const compared = apart.length;
+  if (compared === 0) return { compared };
+  const within = (most: number) => apart.filter((distance) => distance <= most).length / compared;
+  return { compared, same: within(0), within1: within(1), within2: within(2) };
+}
+
+/** A comparison of people's labels with the passes, as rows: for the terminal and the page. */
+
+export const comparisonHead = ['capability', 'labels', 'equal', 'kappa', 'alpha', 'same step', 'within 1'];
+
+const decimal = (value: number | undefined): string => (value === undefined ? '–' : value.toFixed(2));
+
+export const comparisonRow = ({ capability, compared, observed, kappa, alpha, steps }: Compared): string[] => [
+  capability,
+  String(compared),
+  observed === undefined ? '–' : `${(100 * observed).toFixed(0)}%`,
+  decimal(kappa),
+  decimal(alpha),
+  ...[steps.same, steps.nextTo].map((count) => (steps.compared === 0 ? '–' : `${count}/${steps.compared}`)),
+];
+
+export const confusionHead = ['people say', ...labelNames.map((label) => `passes: ${label}`)];
+
+export const confusionRows = ({ confusion }: Compared): string[][] =>
+  labelNames.map((human) => [human, ...labelNames.map((label) => String(confusion[human][label]))]);
+
+export const comparisonIntro = ({ labels, passes }: Comparison): string =>
+  `${labels} labels by people against the label of most of ${passes} passes (kappa: Cohen's, alpha: Krippendorff's; 1 is perfect, 0 is chance)`;
+
+const percent = (share = 0): string => `${(100 * share).toFixed(0)}%`;
+
+/** One line. */
+export const beginsText = ({ compared, same, within1, within2 }: ComparedBegins): string =>
+  compared === 0
+    ? 'where failures begin: the passes tell it of no failure that people marked'
+    : `where failures begin: the same message in ${percent(same)} of ${compared} failures, within 1 in ${percent(within1)}, within 2 in ${percent(within2)}`;
+
+export function comparisonText(comparison: Comparison): string {
+  const { rows, begins } = comparison;
+  return [
+    comparisonIntro(comparison),
+    ...(begins ? ['', beginsText(begins)] : []),
+    ...(rows.length > 0 ? ['', ...aligned([comparisonHead, ...rows.map(comparisonRow)])] : []),
+    ...rows.flatMap((row) => [
+      '',
+      row.capability,
+      ...aligned([confusionHead, ...confusionRows(row)]).map((line) => `  ${line}`),
+    ]),
+  ].join('\n');
 }

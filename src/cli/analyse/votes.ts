@@ -2,28 +2,28 @@
  * What the passes say of a trajectory, taken together. Invariant: passes that did not look at it count neither way; in a tie PRESENT comes first,
  * as within a pass, and LACKING last.
  */
-import { labelsOf } from '../../domain/selection';
 import { type Beginning, beginningOf, type Label, type LabelPass } from '../../domain/capability';
+import { labelsOf } from '../../domain/selection';
 
 export const labelNames = ['LACKING', 'PRESENT', 'NA'] as const satisfies readonly Label[];
 export type Votes = Record<Label, number>;
 
 /** By capability and trajectory. */
-export type Readings = ReadonlyMap<string, ReadonlyMap<string, Votes>>;
+export type CapabilityVotes = ReadonlyMap<string, ReadonlyMap<string, Votes>>;
 
-export function readingsOf(passes: readonly LabelPass[]): Readings {
-  const readings = new Map<string, Map<string, Votes>>();
+export function votesOf(passes: readonly LabelPass[]): CapabilityVotes {
+  const all = new Map<string, Map<string, Votes>>();
   for (const pass of passes)
     for (const [capability, labels] of labelsOf(pass)) {
-      const own = readings.get(capability) ?? new Map<string, Votes>();
-      readings.set(capability, own);
+      const own = all.get(capability) ?? new Map<string, Votes>();
+      all.set(capability, own);
       for (const [id, label] of labels) {
         const votes = own.get(id) ?? { LACKING: 0, PRESENT: 0, NA: 0 };
         own.set(id, votes);
         votes[label]++;
       }
     }
-  return readings;
+  return all;
 }
 
 /** The label with most votes; undefined without any. */
@@ -43,6 +43,3 @@ export function beginningsIn(passes: readonly LabelPass[]): Map<string, Beginnin
     }),
   );
 }
-
-/** 0-based, as it was asked for: passes that failed leave gaps. */
-export const numberOf = ({ attempt }: LabelPass): number => Number(attempt);

@@ -8,9 +8,8 @@ import { z } from 'zod';
 import type { LabelPass } from '../../domain/capability';
 import { messageOf, UserError } from '../errors';
 import { nearest } from '../nearest';
-import { csvRows } from './csv';
-import type { Place } from './places';
-import { beginningsIn, labelNames, readingsOf, type Readings } from './tally';
+import type { Place } from './folder';
+import { beginningsIn, type CapabilityVotes, labelNames, votesOf } from './votes';
 
 /** Index into the conversation's messages. */
 const messageSchema = z.number().int().nonnegative();
@@ -32,13 +31,13 @@ const SHOWN = 20;
 
 /** @throws UserError that names each bad line. */
 export function readHumanLabels({ file, passes }: { file: string; passes: readonly LabelPass[] }): HumanLabel[] {
-  const readings = readingsOf(passes);
+  const votes = votesOf(passes);
   const failures = [...beginningsIn(passes).keys()];
   const labels: HumanLabel[] = [];
   const problems: string[] = [];
   const lines = new Map<string, number>();
   for (const { line, value } of valuesOf(file)) {
-    const read = typeof value === 'string' ? value : toLabel(value, { readings, failures });
+    const read = typeof value === 'string' ? value : toLabel(value, { votes, failures });
     if (typeof read === 'string') problems.push(`${file}:${line} ${read}`);
     else {
       const [pair, what] = isMark(read)
@@ -95,18 +94,18 @@ function parsed(line: string): Value | string {
 }
 
 interface Known {
-  readings: Readings;
+  votes: CapabilityVotes;
   /** Conversations of which the passes say where their failure begins. */
   failures: readonly string[];
 }
 
 /** The label, or what is wrong with it. */
-function toLabel(value: Value, { readings, failures }: Known): HumanLabel | string {
+function toLabel(value: Value, { votes, failures }: Known): HumanLabel | string {
   const text = (field: string): string => String(value[field] ?? '').trim();
   const [conversation, capability] = [text('conversation') || text('rollout'), text('capability')];
   const marks = capability === '' && text('label') === '';
-  const known = readings.get(capability);
-  if (!known && !marks) return `capability is "${capability}"; ${oneOf(capability, [...readings.keys()])}`;
+  const known = votes.get(capability);
+  if (!known && !marks) return `capability is "${capability}"; ${oneOf(capability, [...votes.keys()])}`;
   if (conversation === '') return 'conversation is missing; give the id of one';
   const ids = known ? [...known.keys()] : failures;
   const found = ids.includes(conversation) ? [conversation] : ids.filter((id) => isBeginning(conversation, id));
@@ -138,4 +137,52 @@ function oneOf(word: string, known: readonly string[]): string {
   const guess = nearest(word, known);
   if (guess !== undefined) return `did you mean "${guess}"?`;
   return `there is ${known.slice(0, 10).join(', ')}${known.length > 10 ? ` and ${known.length - 10} more` : ''}`;
+}
+
+/** CSV as spreadsheets write it (RFC 4180; comma or semicolon). Invariant: a row's line is that of its first character. */
+export function csvRows(text: string): { line: number; value: Record<string, unknown> | string }[] {
+  const separator = /^[^\n,]*;/.test(text) ? ';' : ',';
+  const [head, ...rows] = recordsOf(text, separator).filter(({ cells }) => cells.some((cell) => cell.trim() !== ''));
+  const names = head?.cells.map((name) => name.trim().toLowerCase()) ?? [];
+  // Marks of where failures begin have neither.
+  const marks = names.includes('message') && !names.includes('capability') && !names.includes('label');
+  const missing = marks ? [] : ['capability', 'label'].filter((name) => !names.includes(name));
+  if (!names.includes('conversation') && !names.includes('rollout')) missing.unshift('conversation');
+  if (missing.length > 0)
+    return [
+      {
+        line: head?.line ?? 1,
+        value: `has no column ${missing.join(', ')}; begin with a line such as conversation,capability,label,message`,
+      },
+    ];
+  return rows.map(({ line, cells }) => ({
+    line,
+    value: Object.fromEntries(names.map((name, n): [string, unknown] => [name, cells[n] ?? ''])),
+  }));
+}
+
+function recordsOf(text: string, separator: string): { line: number; cells: string[] }[] {
+  const records: { line: number; cells: string[] }[] = [];
+  let [cell, line, start, quoted] = ['', 1, 1, false];
+  let cells: string[] = [];
+  const end = () => {
+    records.push({ line: start, cells: [...cells, cell] });
+    [cells, cell, start] = [[], '', line];
+  };
+  for (let n = 0; n < text.length; n++) {
+    const character = text[n] ?? '';
+    if (character === '\n') line++;
+    if (quoted) {
+      if (character !== '"') cell += character;
+      else if (text[n + 1] === '"') {
+        cell += '"';
+        n++;
+      } else quoted = false;
+    } else if (character === '"' && cell === '') quoted = true;
+    else if (character === separator) [cells, cell] = [[...cells, cell], ''];
+    else if (character === '\n') end();
+    else if (character !== '\r') cell += character;
+  }
+  if (cell !== '' || cells.length > 0) end();
+  return records;
 }

@@ -1,12 +1,10 @@
 /** What was found, on the terminal. Invariant: texts of models and files can do nothing to it. */
-
-import { wholeNumber } from '../../report/format';
 import { selectionRuleSchema } from '../../domain/campaign';
-import { sumOf } from '../../language-model/costs';
+import { languageModelCost } from '../../report/build/language-model';
+import { wholeNumber } from '../../report/format';
+import { spentText } from '../../report/language-model-cost';
 import { plain } from '../plain';
-import { costText } from './cost';
-import { explanationsOf, FAULT, NOT_EXPLAINED } from './explained';
-import type { Analysis } from './result';
+import { type AnalysedCapability, type Analysis, explanationsOf, FAULT, NOT_EXPLAINED } from './result';
 
 export const aligned = (rows: readonly string[][]): string[] => {
   const widths = rows[0]?.map((_, i) => Math.max(...rows.map((cells) => cells[i]?.length ?? 0))) ?? [];
@@ -23,35 +21,32 @@ const SHOWN = 20;
 
 const meanStd = ({ mean, std }: { mean: number; std: number }) => `${mean.toFixed(2)} ± ${std.toFixed(2)}`;
 
+/** A capability as a row, here and on the page. */
+export const capabilityHead = ['capability', 'selected', 'votes', 'Cov', 'Delta', 'agreement', 'failures'];
+export const capabilityCells = (capability: AnalysedCapability): string[] => [
+  capability.name,
+  capability.selected ? 'yes' : 'no',
+  `${capability.votes}/${capability.passes}`,
+  meanStd(capability.coverage),
+  meanStd(capability.delta),
+  capability.agreement === undefined ? '–' : capability.agreement.toFixed(2),
+  String(capability.lacking.length),
+];
+
 /** `given`: the file that a campaign can go on from. */
 export function resultText(o: { analysis: Analysis; html: string; given?: string | undefined }): string {
   const { analysis, html, given } = o;
-  const { capabilities, failedPasses, passes, reason, conversations, faults, spent } = analysis;
+  const { capabilities, failedPasses, passes, reason, conversations, faults } = analysis;
+  const { languageModel } = languageModelCost(analysis.spent, analysis);
   const selected = capabilities.filter((one) => one.selected).length;
   const lines = [
-    ...(capabilities.length === 0
-      ? []
-      : [
-          ...aligned([
-            ['capability', 'selected', 'votes', 'Cov', 'Delta', 'alpha', 'failures'],
-            ...capabilities.map((one) => [
-              one.name,
-              one.selected ? 'yes' : 'no',
-              `${one.votes}/${one.passes}`,
-              meanStd(one.coverage),
-              meanStd(one.delta),
-              one.agreement === undefined ? '–' : one.agreement.toFixed(2),
-              String(one.lacking.length),
-            ]),
-          ]),
-          '',
-        ]),
+    ...(capabilities.length === 0 ? [] : [...aligned([capabilityHead, ...capabilities.map(capabilityCells)]), '']),
     `${selected} of ${capabilities.length} capabilities selected, from ${passes} passes over ${wholeNumber(conversations.total)} conversations` +
       (reason === undefined ? '' : `: ${reason}`),
     ...failedPasses.map(({ pass, reason: why }) => `pass ${pass + 1} failed and is left out: ${why.split('\n')[0]}`),
     ...beginnings(analysis),
     ...(faults.length > 0 ? [`${faults.length} faults of the environment or of users: see the page`] : []),
-    ...(spent.length > 0 ? [`asked so far for ${analysis.name}: ${costText(sumOf(spent))}`] : []),
+    ...(languageModel ? [`asked so far for ${analysis.name}: ${spentText(languageModel)}`] : []),
     '',
     html,
     ...(given === undefined ? [] : ['', 'a campaign goes on from here with', ...goOn(analysis, given)]),
