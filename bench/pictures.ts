@@ -10,13 +10,13 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { LabelPass } from '../src/domain/capability';
-import { reportSchema, type Report } from '../src/domain/report';
+import { type Report, reportSchema } from '../src/report/model';
 import { isSuccess, rolloutSchema } from '../src/domain/rollout';
 import { passStatistics } from '../src/domain/selection';
-import { calibrationsOf } from '../src/report/calibrations';
+import { calibrationsOf } from '../src/report/adapters';
 import { markup, type Markup } from '../src/report/markup';
 import { rewardCurve } from '../src/report/plots/reward-curve';
-import { LABELS, line, linear, rowLabel, svg, text, type Scale } from '../src/report/plots/scale';
+import { LABELS, line, linear, rowLabel, type Scale, svg, text } from '../src/report/plots/scale';
 import { style } from '../src/report/style';
 
 const { values, positionals } = parseArgs({

@@ -19,8 +19,8 @@ import { createMerger } from '../src/policy/merge';
 import { completionBody } from '../src/policy/wire';
 import { rollOut, type RolloutBatch } from '../src/rollout/engine';
 import { turnSeed } from '../src/rollout/keys';
-import { forEachBounded } from '../src/rollout/pool';
-import { startEmbeddedServer, type EmbeddedServer } from '../test/support/embedded-server';
+import { forEachBounded } from '../src/rollout/attempts';
+import { type EmbeddedServer, startEmbeddedServer } from '../test/support/embedded-server';
 
 const { values } = parseArgs({
   options: {

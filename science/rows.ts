@@ -3,11 +3,10 @@
  * tasks that both have an outcome of; intervals are those of `campaign compare`.
  */
 import { mean } from '../src/domain/statistics';
-import type { Arm } from '../src/domain/reported-arms';
-import type { Run } from '../src/report/compare/comparison';
-import { differenceOver, rateOver, sharedOutcomes, type Span } from '../src/report/compare/outcomes';
+import type { Arm } from '../src/report/model';
+import { differenceOver, rateOver, type Run, sharedOutcomes, type Span } from '../src/report/compare/comparison';
 import type { PairedTest } from '../src/domain/paired-statistics';
-import { matrixOf, type Finished } from './campaigns';
+import { type Finished, matrixOf } from './campaigns';
 import type { Outcomes } from './lab';
 
 export const LEVEL = 0.95;

@@ -2,8 +2,8 @@
 import type { PairedTest } from '../src/domain/paired-statistics';
 import { wilsonInterval } from '../src/domain/statistics';
 import { MISSING, shortSha, spreadText, valueText, wholeNumber } from '../src/report/format';
-import { pText } from '../src/report/paired';
-import type { Span } from '../src/report/compare/outcomes';
+import { pText } from '../src/report/recommendation';
+import type { Span } from '../src/report/compare/comparison';
 import type { Source } from './campaigns';
 import { LEVEL, type Row } from './rows';
 

@@ -1,10 +1,10 @@
 /** What each of the method's settings is worth: one of them changed, all else as in the campaigns with all arms. */
 import type { Run } from '../../src/report/compare/comparison';
-import { unionOf, variantsOf, selectedBy } from '../selection';
+import { selectedBy, unionOf, variantsOf } from '../selection';
 import type { Campaigns, CampaignSpec, Finished, Source } from '../campaigns';
-import { fittedOf, openLab, storeIn, type Fitted } from '../lab';
+import { type Fitted, fittedOf, openLab, storeIn } from '../lab';
 import { rowsTable, shareText, type Table } from '../tables';
-import { armsSpecs, atFirst, deepBase, specsOf, type Place } from '../places';
+import { armsSpecs, atFirst, deepBase, type Place, specsOf } from '../places';
 import { outcomesOf, rowsOf, runOf, withPolicy } from '../rows';
 import { say } from '../say';
 import { openBands } from '../scale';

@@ -1,10 +1,10 @@
 /** Which way of spending the training rollouts gains most, and where: all arms, and what other routers would have made of the adapters. */
-import { comparisonOf, type ComparedArm, type Run } from '../../src/report/compare/comparison';
+import { type ComparedArm, comparisonOf, type Run } from '../../src/report/compare/comparison';
 import type { Finished } from '../campaigns';
-import { fittedOf, openLab, storeIn, type Lab, type Option } from '../lab';
+import { fittedOf, type Lab, openLab, type Option, storeIn } from '../lab';
 import { rowsTable, type Table } from '../tables';
-import { armsPicture, rolloutsPicture, type Panel } from '../pictures';
-import { armsHere, armsSpecs, placesOf, specsOf, type Place } from '../places';
+import { armsPicture, type Panel, rolloutsPicture } from '../pictures';
+import { armsHere, armsSpecs, type Place, placesOf, specsOf } from '../places';
 import { LEVEL, outcomesOf, rowsOf, runOf, withPolicy } from '../rows';
 import { say } from '../say';
 import type { Context, Section, Study } from '../study';

@@ -2,7 +2,7 @@
 import type { Run } from '../../src/report/compare/comparison';
 import type { Finished } from '../campaigns';
 import { spanText, type Table } from '../tables';
-import { armsSpecs, placesOf, type Place } from '../places';
+import { armsSpecs, type Place, placesOf } from '../places';
 import { rowsOf, runOf } from '../rows';
 import { unionOf } from '../selection';
 import type { Section, Study } from '../study';

@@ -12,7 +12,7 @@ import { rollOut } from '../rollout/engine';
 import { tryAdapter } from '../policy/try-adapter';
 import { type PolicyDependencies, working } from './context';
 import { inputsOf, resolveTasks } from './tasks';
-import type { RollOutInput, RolloutActivities } from './types';
+import type { RolloutActivities, RollOutInput } from './types';
 
 const TITLE = 'base model check';
 

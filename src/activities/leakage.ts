@@ -13,7 +13,6 @@ import type { Work } from '../domain/work';
 import type { CampaignRecord, SelectionResult } from '../domain/results';
 import type { ScoredRollout } from '../domain/rollout';
 import { acceptedWithHints } from '../domain/calibration';
-import type { ReportDraft } from '../domain/report';
 import { isDistinctive, messageHash, normalised, spelledOut } from '../sandbox/leakage';
 import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '../sandbox/seeds';
 import { readRollouts } from '../rollout/read';
@@ -36,12 +35,22 @@ async function seedStart(environment: Environment, task: string): Promise<ResetR
   }
 }
 
+export interface LeakageCheck {
+  passed: boolean;
+  textsChecked: number;
+  testTasks: number;
+  /** Of synthesized environments: those that were not used. */
+  seedsLeftOut: number;
+  hits: { where: string; task: string }[];
+  from: ArtifactRef[];
+}
+
 export async function checkLeakage(o: {
   store: ArtifactStore;
   environments: EnvironmentPool;
   record: CampaignRecord;
   progress?: Work['progress'];
-}): Promise<NonNullable<ReportDraft['leakage']> | undefined> {
+}): Promise<LeakageCheck | undefined> {
   const { environments, record, progress = () => undefined } = o;
   const { campaign, selection } = record;
   if (!selection) return undefined;

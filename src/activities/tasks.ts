@@ -11,7 +11,7 @@ import { OutsideFailure } from '../domain/failures';
 import { type EnvironmentSpec, modulesOf } from '../domain/kinds';
 import type { Work } from '../domain/work';
 import { planSchema } from '../environments/split';
-import { forEachBounded } from '../rollout/pool';
+import { forEachBounded } from '../rollout/attempts';
 import { leaksOf } from '../sandbox/instance-leaks';
 import { messageHash, normalised } from '../sandbox/leakage';
 import { openModule } from '../sandbox/module';

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { type Report, reportSchema } from '../domain/report';
+import { type Report, reportSchema } from '../report/model';
 import { messageOf, UserError } from './errors';
 import { shortEpisode } from '../report/terminal-base';
 import { terminalTable } from '../report/terminal';

@@ -1,11 +1,10 @@
 /** The arms on the page: test success, what each has cost, how it grew with the rollouts spent, and why its rollouts ended. */
 import type { Figure } from '../domain/figure';
-import type { Report } from '../domain/report';
-import type { Arm } from '../domain/reported-arms';
-import { foldSums } from './arm-names';
+import type { Arm, Report } from './model';
+import { foldSums } from './format';
 import { figureView } from './figure-view';
 import { markup, type Markup } from './markup';
-import { TEST, testText } from './paired';
+import { TEST, testText } from './recommendation';
 import { armsPlot } from './plots/arms';
 import { budgetPlot } from './plots/budget';
 import { plotFigure, table } from './sections';

@@ -1,5 +1,5 @@
 /** The base model on the page: what it solves of the train tasks, by group, and conversations. */
-import type { Report } from '../domain/report';
+import type { Report } from './model';
 import { figureView } from './figure-view';
 import { wholeNumber } from './format';
 import { markup, type Markup } from './markup';

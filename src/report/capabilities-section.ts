@@ -1,9 +1,8 @@
 /** The page's section on the selected capabilities: what became of each, and every version of its environment. */
 import type { Figure } from '../domain/figure';
-import type { Report } from '../domain/report';
-import type { ReportedCapability, ReportedRound } from '../domain/reported-capability';
-import type { CalibrationFigures } from '../domain/reported-training';
-import { calibrationsOf, hintsText } from './calibrations';
+import type { Report } from './model';
+import type { CalibrationFigures, ReportedCapability, ReportedRound } from './capability-model';
+import { calibrationsOf, hintsText } from './adapters';
 import { figureView, sourceView } from './figure-view';
 import { MISSING } from './format';
 import { markup, type Markup } from './markup';

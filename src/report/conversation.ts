@@ -1,5 +1,5 @@
 /** Steps of trajectories on the page: what is cited, with the messages around it, and the command that leads to the rollout. */
-import type { ReportedCitation, ReportedMessage } from '../domain/reported-evidence';
+import type { ReportedCitation, ReportedMessage } from './capability-model';
 import { lineageCommand, shortSha } from './format';
 import { longText } from './long-text';
 import { markup, type Markup } from './markup';

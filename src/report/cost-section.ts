@@ -1,5 +1,5 @@
 /** What language models cost, by step, against the budget. */
-import type { Report } from '../domain/report';
+import type { Report } from './model';
 import { languageModelRows, spentText } from './language-model-cost';
 import { markup, type Markup } from './markup';
 import { table } from './sections';

@@ -3,7 +3,7 @@
  * what it shows is what stands in the module.
  */
 import { structuredPatch } from 'diff';
-import { visible } from './visible';
+import { visible } from './format';
 
 /** Unchanged lines around a change. */
 const CONTEXT = 3;

@@ -1,7 +1,6 @@
 /** What an analyst shows for its findings on the page: cited steps, reasons of labels, faults. Absent parts give nothing. */
-import type { Report } from '../domain/report';
-import type { ReportedEvidence, ReportedFaults } from '../domain/reported-evidence';
-import type { ReportedSelection } from '../domain/reported-capability';
+import type { Report } from './model';
+import type { ReportedEvidence, ReportedFaults, ReportedSelection } from './capability-model';
 import { citationView, trajectoryView } from './conversation';
 import { figureView } from './figure-view';
 import { longText } from './long-text';

@@ -3,7 +3,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { Figure } from '../domain/figure';
 import { lineageCommand, shortPercent, shortSha, spreadText, valueText } from './format';
 import { markup, type Markup } from './markup';
-import { TEST, testText } from './paired';
+import { TEST, testText } from './recommendation';
 
 /** Hashes as a label: the first in short, and how many more. */
 const shas = (from: readonly ArtifactRef[]): string | undefined => {

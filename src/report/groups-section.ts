@@ -1,6 +1,6 @@
 /** The arms by group of tasks on the page: one table of successes, one of mean rewards. */
 import type { Figure } from '../domain/figure';
-import type { Report } from '../domain/report';
+import type { Report } from './model';
 import { figureView } from './figure-view';
 import { MISSING } from './format';
 import { groupsTable, type Measure } from './groups-table';

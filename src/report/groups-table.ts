@@ -1,6 +1,6 @@
 /** The arms by group of tasks as rows and columns, for the page and the terminal: ours first, published ones of the same groups under them. */
 import type { Figure } from '../domain/figure';
-import type { Report } from '../domain/report';
+import type { Report } from './model';
 import { percent } from './format';
 
 type Groups = NonNullable<Report['groups']>;

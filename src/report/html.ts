@@ -1,5 +1,5 @@
 /** report.html. Invariant: one self-contained file: no script, nothing fetched, every text escaped (markup.ts). */
-import type { Report } from '../domain/report';
+import type { Report } from './model';
 import { armsSection } from './arms-section';
 import { baseSection } from './base-section';
 import { capabilitiesSection } from './capabilities-section';

@@ -1,8 +1,7 @@
 /** What language models cost as rows and as a sentence, for the page and the terminal. Invariant: what has no price is not counted as free. */
 import type { Spent } from '../domain/endpoints';
-import type { Report } from '../domain/report';
-import { MISSING, percent, wholeNumber } from './format';
-import { visible } from './visible';
+import type { Report } from './model';
+import { MISSING, percent, visible, wholeNumber } from './format';
 
 type Cost = NonNullable<NonNullable<Report['cost']>['languageModel']>;
 

@@ -2,7 +2,7 @@
  * HTML and SVG as text. Invariant: whatever is put into a `markup` template is escaped, unless it is itself markup; so no name, reason
  * or definition (some are written by models) can add elements or attributes, or be read as something else than what it is.
  */
-import { visible } from './visible';
+import { visible } from './format';
 
 export class Markup {
   constructor(readonly text: string) {}

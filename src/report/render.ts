@@ -1,7 +1,7 @@
 /** Renders a report. Invariant: the verdict is computed here from the figures, whatever came in; report.json and report.html hold the same. */
-import { REPORT_VERSION, reportSchema, type Report, type ReportDraft } from '../domain/report';
+import { type Report, REPORT_VERSION, type ReportDraft, reportSchema } from './model';
 import { reportHtml } from './html';
-import { statementOf } from './capability-sentence';
+import { statementOf } from './adapters';
 import { comparisonsOf, recommendationOf } from './recommendation';
 import { verdict } from './verdict';
 

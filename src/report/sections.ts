@@ -1,7 +1,7 @@
 /** The page's sections before training: what came out, the solver matrix, the selection. Absent parts give nothing. */
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Figure } from '../domain/figure';
-import type { Report } from '../domain/report';
+import type { Report } from './model';
 import { evidenceView } from './evidence-section';
 import { figureView, sourceView } from './figure-view';
 import { lineageCommand } from './format';

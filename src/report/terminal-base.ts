@@ -1,10 +1,9 @@
 /** The base model on a terminal, where a campaign stopped after its rollouts. Invariant: what is left out of a conversation is said. */
-import type { Report } from '../domain/report';
-import type { ReportedEpisode, ReportedMessage } from '../domain/reported-evidence';
+import type { Report } from './model';
+import type { ReportedEpisode, ReportedMessage } from './capability-model';
 import { roles } from './conversation';
-import { MISSING, shortPercent, shortSha, spreadText, valueText, wholeNumber } from './format';
+import { MISSING, shortPercent, shortSha, spreadText, valueText, visible, wholeNumber } from './format';
 import { align, clip, wrap } from './terminal-columns';
-import { visible } from './visible';
 
 type Base = NonNullable<Report['base']>;
 

@@ -1,6 +1,5 @@
 /** Lines and columns on a terminal. Invariants: no line is longer than it is told; nothing in a text moves the cursor. */
-import { shortName } from './arm-names';
-import { visible } from './visible';
+import { shortName, visible } from './format';
 
 /** Of the first column. */
 const LEAST_NAME = 18;

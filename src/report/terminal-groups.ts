@@ -1,5 +1,5 @@
 /** The arms by group of tasks on a terminal. Invariant: at most four groups, so that the lines stay short. */
-import type { Report } from '../domain/report';
+import type { Report } from './model';
 import { MISSING, valueText } from './format';
 import { groupsTable, type Measure } from './groups-table';
 

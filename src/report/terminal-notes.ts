@@ -1,9 +1,7 @@
 /** What is said under the tables on a terminal: of the selection, of single capabilities, of what language models cost. */
-import type { Report } from '../domain/report';
-import type { Arm } from '../domain/reported-arms';
-import type { ReportedCapability, ReportedSelection } from '../domain/reported-capability';
-import { hintsText } from './calibrations';
-import { noSumsText } from './capability-sentence';
+import type { Arm, Report } from './model';
+import type { ReportedCapability, ReportedSelection } from './capability-model';
+import { hintsText, noSumsText } from './adapters';
 import { MISSING, percent, spreadText, valueText } from './format';
 import { spentText } from './language-model-cost';
 import { compositeText, failedPassesText, faultsText } from './words';

@@ -2,10 +2,9 @@
  * The end of a run on a terminal: arms and capabilities as aligned tables. Invariants: no line is longer than the terminal is wide; nothing
  * that a model or a module wrote moves the cursor.
  */
-import type { Report } from '../domain/report';
-import { MISSING, shortPercent, spreadText, valueText, wholeNumber } from './format';
-import { foldSums } from './arm-names';
-import { comparisonNotes } from './paired';
+import type { Report } from './model';
+import { foldSums, MISSING, shortPercent, spreadText, valueText, wholeNumber } from './format';
+import { comparisonNotes } from './recommendation';
 import { baseLines } from './terminal-base';
 import { align, clip, wrap } from './terminal-columns';
 import { groupNotes, groupRows } from './terminal-groups';

@@ -1,10 +1,9 @@
 /** The page's sections on training, routing and the run itself. Absent parts give nothing. */
 import type { Figure } from '../domain/figure';
-import { noSumsText } from './capability-sentence';
+import { hintsText, noSumsText } from './adapters';
 import { purposeNames } from '../domain/rollout';
-import type { Report } from '../domain/report';
+import type { Report } from './model';
 import { BEST_BY } from '../domain/results';
-import { hintsText } from './calibrations';
 import { languageModelSection } from './cost-section';
 import { figureView, sourceView } from './figure-view';
 import { duration } from './format';

@@ -1,8 +1,7 @@
 /** The versions of each synthesized environment on the page: why it was written so, what changed, what was found; and sample episodes. */
-import type { Report } from '../domain/report';
-import type { ReportedCapability, ReportedRound } from '../domain/reported-capability';
-import type { ReportedEpisode, ReportedVersion } from '../domain/reported-evidence';
-import { calibrationsOf, hintsText } from './calibrations';
+import type { Report } from './model';
+import type { ReportedCapability, ReportedEpisode, ReportedRound, ReportedVersion } from './capability-model';
+import { calibrationsOf, hintsText } from './adapters';
 import { messagesView } from './conversation';
 import { sourceView } from './figure-view';
 import { shortSha, wholeNumber } from './format';

@@ -1,9 +1,8 @@
 /** What is said of arms, of the selection and of adapters in the same words on the page, the terminal and in the verdict. */
-import type { Arm } from '../domain/reported-arms';
-import type { ReportedCapability, ReportedSelection } from '../domain/reported-capability';
+import type { Arm, ReportDraft } from './model';
+import type { ReportedCapability, ReportedSelection } from './capability-model';
 import { causesText } from '../domain/rollout';
 import { pairsText, partNames } from '../domain/capability';
-import type { ReportDraft } from '../domain/report';
 import { MISSING, valueText, wholeNumber } from './format';
 
 /** Of an arm of which another iteration than the last is evaluated, or that trained beyond the budget; undefined for the others. */

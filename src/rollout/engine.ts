@@ -8,15 +8,13 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { Environment } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import { summarise } from '../domain/outcomes';
-import type { Purpose } from '../domain/rollout';
-import type { RolloutSummary } from '../domain/rollout';
-import type { Hints, Policy, Sampling, ScoredRollout } from '../domain/rollout';
+import type { Hints, Policy, Purpose, RolloutSummary, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
-import { findBatch, storeBatch, takeStored, type StoredBatch } from './batch';
-import { inTurn } from './in-turn';
-import { planBatch, type BatchPlan } from './keys';
-import { makeMissing } from './missing';
+import { findBatch, storeBatch, type StoredBatch, takeStored } from './batch';
+import { type BatchPlan, planBatch } from './keys';
+import { makeMissing } from './attempts';
 import type { Resolve } from './resolve';
+import { AsyncResource } from 'node:async_hooks';
 
 export interface RollOutOptions {
   /** Stays open. */
@@ -135,5 +133,58 @@ async function makeBatch(options: RollOutOptions, plan: BatchPlan): Promise<Made
     return { ...stored, reused };
   } finally {
     await journal.close();
+  }
+}
+
+interface Line {
+  /** Resolves when the last in line has left. */
+  last: Promise<void>;
+  waiting: Set<() => void>;
+}
+
+const lines = new Map<string, Line>();
+
+interface InTurn<Result> {
+  key: string;
+  signal?: AbortSignal | undefined;
+  /** Called while it waits, whenever the work before makes progress. */
+  onWaiting: () => void;
+  /** Calls `progressed` for those who wait. */
+  work: (progressed: () => void) => Promise<Result>;
+}
+
+export async function inTurn<Result>({ key, signal, onWaiting, work }: InTurn<Result>): Promise<Result> {
+  const line = lines.get(key) ?? { last: Promise.resolve(), waiting: new Set() };
+  lines.set(key, line);
+  const before = line.last;
+  let leave = (): void => undefined;
+  const left = new Promise<void>((resolve) => (leave = resolve));
+  // Who gives up waiting lets the next one wait for those before.
+  const mine = before.then(() => left);
+  line.last = mine;
+  void mine.then(() => line.last === mine && lines.delete(key));
+
+  const heard = AsyncResource.bind(onWaiting);
+  line.waiting.add(heard);
+  try {
+    await orAborted(before, signal);
+    line.waiting.delete(heard);
+    return await work(() => line.waiting.forEach((hear) => hear()));
+  } finally {
+    line.waiting.delete(heard);
+    leave();
+  }
+}
+
+async function orAborted(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (!signal) return promise;
+  signal.throwIfAborted();
+  let abort = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => (abort = () => reject(signal.reason as Error)));
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
   }
 }

@@ -1,19 +1,18 @@
 /**
  * The agent loop: one attempt of a policy at a task. Invariants: it ends with a reward from the environment, or throws an
  * OutsideFailure (or the reason of the abort), there is no third way; a rollout's `messages` are what the environment and the policy
- * said to each other, without the policy's own prompt, which stands in the policy and so in the rollout's key.
+ * said to each other, without the policy's own prompt, which stands in the policy and so in the rollout's key, and without a hint, which is
+ * shown to the policy while it samples and is nowhere else.
  */
-import { evaluationSchema, type Environment, type Episode, type StopReason } from '../domain/environment';
+import { type Environment, type Episode, evaluationSchema, type StopReason } from '../domain/environment';
 import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
 import { agentView, type AssistantMessage, type Message, type ToolSchema } from '../domain/messages';
-import type { FixedPolicy, Policy, Sampling, ScoredRollout } from '../domain/rollout';
+import type { FixedPolicy, Policy, Prompt, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
-import type { Turn } from '../policy/turn';
-import { promptIdsOf, withHint } from './hints';
-import { choiceSeed, turnSeed, type PlannedRollout } from './keys';
-import { withPrompt } from './prompt';
+import type { Turn, TurnRequest } from '../policy/turn';
+import { choiceSeed, type PlannedRollout, turnSeed } from './keys';
 import type { Resolve, Resolved } from './resolve';
-import { createRowBuilder } from './rows';
+import { createRowBuilder } from './training-batch';
 
 export interface PlayOptions {
   environment: Environment;
@@ -146,4 +145,37 @@ async function fromEnvironment<Result>(work: () => Promise<Result>): Promise<Res
     const type = (error as { type?: unknown }).type === 'BadEnvironment' ? 'BadEnvironment' : 'EnvironmentFailed';
     throw new OutsideFailure(type, `environment: ${reasonOf(error)}`, error);
   }
+}
+
+/**
+ * The first messages with the prompt in them: `before` puts it above the text of the first system message, `instead` in place of all
+ * of them. Without a system message it becomes one, at the start.
+ */
+export function withPrompt(opening: readonly Message[], prompt: Prompt | undefined): Message[] {
+  if (!prompt) return [...opening];
+  const at = opening.findIndex(({ role }) => role === 'system');
+  const system = opening[at];
+  if (!system) return [{ role: 'system', content: prompt.text }, ...opening];
+  if (prompt.place === 'before') {
+    return opening.with(at, { role: 'system', content: `${prompt.text}\n\n${system.content}` });
+  }
+  const others = opening.filter(({ role }) => role !== 'system');
+  return others.toSpliced(at, 0, { role: 'system', content: prompt.text });
+}
+
+/** The first messages with the hint below the text of the first system message; without one it becomes one, at the start. */
+export function withHint(opening: readonly Message[], hint: string): Message[] {
+  const at = opening.findIndex(({ role }) => role === 'system');
+  const system = opening[at];
+  if (!system) return [{ role: 'system', content: hint }, ...opening];
+  return opening.with(at, { role: 'system', content: `${system.content}\n\n${hint}` });
+}
+
+/**
+ * The ids that an answer to these messages follows. The policy server is asked for a sample of one token: nobody else renders and tokenizes as
+ * it does, and a part of a conversation may render otherwise by what stands before it.
+ */
+export async function promptIdsOf(client: Pick<PolicyClient, 'sample'>, request: TurnRequest): Promise<number[]> {
+  const { promptIds } = await client.sample({ ...request, sampling: { ...request.sampling, maxTokens: 1 } });
+  return promptIds;
 }

@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { reportSchema } from '../../src/domain/report';
+import { reportSchema } from '../../src/report/model';
 import { call, startChatServer } from '../support/chat-server';
 
 const folder = process.env['TOOLSANDBOX'];

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import { figuresIn } from '../../src/domain/figure';
-import { reportSchema, type Report } from '../../src/domain/report';
+import { type Report, reportSchema } from '../../src/report/model';
 
 jest.setTimeout(15 * 60_000);
 const run = promisify(execFile);

@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { reportSchema, type Report } from '../../src/domain/report';
+import { type Report, reportSchema } from '../../src/report/model';
 import { startChatServer } from '../support/chat-server';
 import { recordedUser } from '../support/recorded-user';
 

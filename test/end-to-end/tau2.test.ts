@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../../src/cli/ports';
-import { reportSchema } from '../../src/domain/report';
+import { reportSchema } from '../../src/report/model';
 import { startChatServer } from '../support/chat-server';
 import { recordedUser } from '../support/recorded-user';
 

@@ -10,14 +10,14 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../src/artifacts/folder-store';
-import { homeAt, type Home } from '../../src/cli/project';
+import { type Home, homeAt } from '../../src/cli/project';
 import type { Snapshot } from '../../src/cli/watch/snapshot';
 import type { FailureType } from '../../src/domain/failures';
-import { reportSchema, type Report } from '../../src/domain/report';
+import { type Report, reportSchema } from '../../src/report/model';
 import { isSuccess } from '../../src/domain/rollout';
 import { readScored } from '../../src/rollout/read';
 import { CampaignRun, command, repository, writeCampaign } from '../support/campaign-run';
-import { python, startEmbeddedServer, type EmbeddedServer } from '../support/embedded-server';
+import { type EmbeddedServer, python, startEmbeddedServer } from '../support/embedded-server';
 import { StoredKeys } from '../support/faults-home';
 import { devServer, quiet } from '../workflows/environment';
 

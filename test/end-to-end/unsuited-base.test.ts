@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import { homeAt } from '../../src/cli/project';
-import { reportSchema } from '../../src/domain/report';
+import { reportSchema } from '../../src/report/model';
 import { readScored } from '../../src/rollout/read';
 import { CampaignRun, command, repository } from '../support/campaign-run';
 

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { reportSchema } from '../../src/domain/report';
+import { reportSchema } from '../../src/report/model';
 
 const repository = resolve(__dirname, '../..');
 

@@ -7,7 +7,7 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { capabilityOf, plantedIn } from '../../science/truth';
-import { reportSchema } from '../../src/domain/report';
+import { reportSchema } from '../../src/report/model';
 
 const repository = resolve(__dirname, '..', '..');
 const plantings = [

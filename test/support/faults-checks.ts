@@ -9,10 +9,10 @@ import { digest } from '../../src/artifacts/hash';
 import type { Home } from '../../src/cli/project';
 import { waitUntil } from '../../src/cli/run/processes';
 import { figuresIn } from '../../src/domain/figure';
-import { reportSchema, type Report } from '../../src/domain/report';
+import { type Report, reportSchema } from '../../src/report/model';
 import type { Rollout } from '../../src/domain/rollout';
 import { CampaignRun } from './campaign-run';
-import { artifacts, filesBelow, namesIn, StoredKeys, stepsOf, trainingsOf, wholeObject } from './faults-home';
+import { artifacts, filesBelow, namesIn, stepsOf, StoredKeys, trainingsOf, wholeObject } from './faults-home';
 import { processesOf } from './faults-processes';
 
 export const CAMPAIGN = 'faults';

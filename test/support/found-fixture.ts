@@ -1,6 +1,6 @@
 /** The demo report as a campaign leaves it whose analyst and synthesizer ask a language model. Made up, but consistent. */
-import type { ReportDraft } from '../../src/domain/report';
-import type { ReportedCitation, ReportedMessage } from '../../src/domain/reported-evidence';
+import type { ReportDraft } from '../../src/report/model';
+import type { ReportedCitation, ReportedMessage } from '../../src/report/capability-model';
 import { diffOf } from '../../src/report/diff';
 import { figure, ref, reportFixture } from './report-fixture';
 

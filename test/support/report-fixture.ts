@@ -3,11 +3,14 @@ import { createHash } from 'node:crypto';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import { calibrationBandsSchema, selectionRuleSchema } from '../../src/domain/campaign';
 import type { Figure } from '../../src/domain/figure';
-import type { ReportDraft } from '../../src/domain/report';
-import type { Arm, Role } from '../../src/domain/reported-arms';
-import type { ReportedCandidate, ReportedRound } from '../../src/domain/reported-capability';
-import type { ReportedVersion } from '../../src/domain/reported-evidence';
-import type { CalibrationFigures, ReportedTraining } from '../../src/domain/reported-training';
+import type { Arm, ReportDraft, Role } from '../../src/report/model';
+import type {
+  CalibrationFigures,
+  ReportedCandidate,
+  ReportedRound,
+  ReportedTraining,
+  ReportedVersion,
+} from '../../src/report/capability-model';
 import { wilsonInterval } from '../../src/domain/statistics';
 
 export const ref = (name: string, mediaType = 'application/x-ndjson'): ArtifactRef => {

@@ -3,11 +3,11 @@
  * into a conversation's messages as they stand in the file, and one that no message has is left out.
  */
 import type { SelectionRule } from '../../domain/campaign';
-import { beginningOf, commonest, type Citation, type LabelPass } from '../../domain/capability';
+import { beginningOf, type Citation, commonest, type LabelPass } from '../../domain/capability';
 import type { Budget, Spent } from '../../domain/endpoints';
 import type { Identity } from '../../domain/kinds';
 import type { Message } from '../../domain/messages';
-import type { ReportedMessage } from '../../domain/reported-evidence';
+import type { ReportedMessage } from '../../report/capability-model';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { agreementOf } from '../../domain/selection';
 import { quotedMessage } from '../../report/build/quotes';

@@ -1,5 +1,5 @@
 /** analysis.html. Invariant: one self-contained file: no script, nothing fetched; every text of a conversation or a model is escaped and made visible. */
-import { languageModelCost } from '../../report/build/language-model';
+import { languageModelCost } from '../../report/build/report';
 import { messagesView } from '../../report/conversation';
 import { wholeNumber } from '../../report/format';
 import { languageModelRows, spentText } from '../../report/language-model-cost';

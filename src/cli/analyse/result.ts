@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { selectionRuleSchema } from '../../domain/campaign';
 import { failureOriginSchema } from '../../domain/capability';
 import { budgetSchema, spentSchema } from '../../domain/endpoints';
-import { reportedCitationSchema } from '../../domain/reported-evidence';
+import { reportedCitationSchema } from '../../report/capability-model';
 
 const count = z.number().int().nonnegative();
 const meanStd = z.strictObject({ mean: z.number(), std: z.number() });

@@ -1,6 +1,6 @@
 /** What was found, on the terminal. Invariant: texts of models and files can do nothing to it. */
 import { selectionRuleSchema } from '../../domain/campaign';
-import { languageModelCost } from '../../report/build/language-model';
+import { languageModelCost } from '../../report/build/report';
 import { wholeNumber } from '../../report/format';
 import { spentText } from '../../report/language-model-cost';
 import { plain } from '../plain';

@@ -5,8 +5,7 @@
 import type { Command } from 'commander';
 import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Report } from '../../domain/report';
-import type { SolverMatrix } from '../../domain/reported-arms';
+import type { Report, SolverMatrix } from '../../report/model';
 import type { Comparison, Run } from '../../report/compare/comparison';
 import { messageOf, UserError } from '../errors';
 import { allOptions, examples, homeOf } from '../options';
@@ -107,7 +106,7 @@ async function matrixOf(home: string, given: string, { solverMatrix, campaign }:
   if (solverMatrix.inline) return solverMatrix.inline;
   try {
     const { openFolderStore } = await import('../../artifacts/folder-store.js');
-    const { solverMatrixSchema } = await import('../../domain/reported-arms.js');
+    const { solverMatrixSchema } = await import('../../report/model.js');
     const store = openFolderStore(join(home, 'artifacts'));
     return solverMatrixSchema.parse(JSON.parse((await store.read(solverMatrix.from)).toString('utf8')));
   } catch (error) {

@@ -23,7 +23,7 @@ export function lineageCommand(program: Command): void {
       const home = homeOf(options).root;
       const { openFolderStore } = await import('../../artifacts/folder-store.js');
       const { lineage, UnknownStartError } = await import('../../report/lineage.js');
-      const { lineageText } = await import('../../report/lineage-text.js');
+      const { lineageText } = await import('../../report/lineage.js');
       const { findReport } = await import('../reports.js');
       const found = findReport({ home, name: options.campaign });
       const store = openFolderStore(join(home, 'artifacts'));

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { Campaign } from '../../domain/campaign';
 import { publishedRun } from '../../domain/presets';
-import type { Report } from '../../domain/report';
+import type { Report } from '../../report/model';
 import { messageOf, UserError } from '../errors';
 import { allOptions, examples, homeOf, wholeNumber } from '../options';
 import type { RatesFile } from '../plan/rates';

@@ -8,7 +8,7 @@ import { openFolderStore } from '../../artifacts/folder-store';
 import type { Campaign } from '../../domain/campaign';
 import { jsonText } from '../../domain/messages';
 import { publishedRun } from '../../domain/presets';
-import type { Report } from '../../domain/report';
+import type { Report } from '../../report/model';
 import { type Purpose, rolloutSchema } from '../../domain/rollout';
 import { compactOne } from '../../domain/transcript';
 import { tokensOf } from '../../language-model/costs';

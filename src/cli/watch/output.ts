@@ -1,6 +1,6 @@
 /** Progress on stdout: a live tree on a terminal, elsewhere one JSON object for each change. */
 import type { CampaignProgress, StepStatus } from '../../workflows/messages';
-import { shortName } from '../../report/arm-names';
+import { shortName } from '../../report/format';
 import { plain } from '../plain';
 import { failuresIn, failureText } from './follow';
 import { attentionText, brokenText, Rates, stateOf, type TreeLine, treeLines } from './tree';

@@ -6,16 +6,16 @@ import type { ArtifactStore } from '../../artifacts/store';
 import { decisionText, type Waiting } from '../../domain/approval';
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { CalibrationReport, SynthesisRound } from '../../domain/calibration';
-import { selectionSchema, type Candidate, type Selection } from '../../domain/capability';
-import type { ReportedEpisode, ReportedEvidence, ReportedVersion } from '../../domain/reported-evidence';
+import { type Candidate, type Selection, selectionSchema } from '../../domain/capability';
+import type { ReportedEpisode, ReportedEvidence, ReportedVersion } from '../capability-model';
 import type { SelectionResult } from '../../domain/results';
 import type { ScoredRollout } from '../../domain/rollout';
 import { readScored } from '../../rollout/read';
-import { readArtifact } from '../build/evidence';
-import { quotedIn, readFound, shownOf } from '../build/found';
-import { citationOf, episodeOf, readLabeled, type Labeled } from '../build/quotes';
-import { versionOf } from '../build/versions';
-import { hintsText } from '../calibrations';
+import { readArtifact } from '../build/figures';
+import { quotedIn, readFound, shownOf } from '../build/selection';
+import { citationOf, episodeOf, type Labeled, readLabeled } from '../build/quotes';
+import { versionOf } from '../build/capabilities';
+import { hintsText } from '../adapters';
 
 type Awaited = Pick<Waiting, 'of' | 'names'> & Partial<Waiting>;
 

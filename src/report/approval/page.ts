@@ -1,9 +1,9 @@
 /** approval.html. Invariant: as the report: one self-contained file, no script, nothing fetched, every text escaped (markup.ts). */
-import type { ReportedCitation, ReportedEpisode, ReportedMessage } from '../../domain/reported-evidence';
-import { hintsText } from '../calibrations';
+import type { ReportedCitation, ReportedEpisode, ReportedMessage } from '../capability-model';
+import { hintsText } from '../adapters';
 import { Markup, markup } from '../markup';
 import { style } from '../style';
-import { visible } from '../visible';
+import { visible } from '../format';
 import type { ApprovalView, CapabilityView, EnvironmentView } from './build';
 import { calibrationText, figuresText, placeText } from './text';
 

@@ -1,8 +1,8 @@
 /** What waits for approval, on a terminal: enough to decide; the page has the whole. */
 import type { CalibrationReport } from '../../domain/calibration';
-import type { ReportedCitation, ReportedMessage } from '../../domain/reported-evidence';
+import type { ReportedCitation, ReportedMessage } from '../capability-model';
 import { percent } from '../format';
-import { hintsText } from '../calibrations';
+import { hintsText } from '../adapters';
 import type { ApprovalView, CapabilityView, EnvironmentView } from './build';
 
 /** Characters of a message, lines of a diff, messages of an episode. */

@@ -1,28 +1,32 @@
-/** The selected capabilities in the report: calibration rounds, training, validation with intervals. */
+/** The selected capabilities in the report: versions of their environments, calibration as it was decided, training, validation with intervals. */
 import type { ArtifactStore } from '../../artifacts/store';
 import { decisionText } from '../../domain/approval';
 import type { ArtifactRef } from '../../domain/artifacts';
-import { partNames, type Composite } from '../../domain/capability';
-import { together, type TaskMeans } from '../../domain/paired-statistics';
+import { type Composite, partNames } from '../../domain/capability';
+import { type TaskMeans, together } from '../../domain/paired-statistics';
 import type { Figure } from '../../domain/figure';
 import { policyNames, sumName } from '../../domain/policies';
-import type { ReportDraft } from '../../domain/report';
+import type { ReportDraft } from '../model';
 import type {
+  BandFigures,
+  CalibrationFigures,
   CapabilityDraft,
   ReportedCandidate,
   ReportedCapability,
+  ReportedEpisode,
   ReportedRound,
-} from '../../domain/reported-capability';
+  ReportedVersion,
+} from '../capability-model';
 import type { CampaignRecord, CapabilityResult } from '../../domain/results';
-import type { RolloutSummary } from '../../domain/rollout';
-import { acceptedWithHints, type SynthesisRound } from '../../domain/calibration';
-import { readTaskMeans } from '../../rollout/read';
-import { calibrationsOf } from '../calibrations';
-import { calibrationFigures } from './calibration';
-import { byBranch } from './evidence';
-import { differenceFigure, nothing, plainFigure, rateFigure, slug, type Level } from './figures';
+import type { RolloutSummary, ScoredRollout } from '../../domain/rollout';
+import { acceptedWithHints, type Measures, type SynthesisRound } from '../../domain/calibration';
+import { readRollouts, readTaskMeans } from '../../rollout/read';
+import { calibrationsOf } from '../adapters';
+import { byBranch, differenceFigure, type Level, nothing, plainFigure, rateFigure, slug } from './figures';
 import { reportedTraining } from './training';
-import { episodesOf, versionOf } from './versions';
+import { diffOf } from '../diff';
+import { calibrationBatches } from './rollout-counts';
+import { episodeOf, outcomeOf } from './quotes';
 
 export async function capabilitiesOf(o: {
   store: ArtifactStore;
@@ -215,4 +219,105 @@ async function onTarget(
   const from = judging.flatMap((pair) => [...pair.treatment.from, ...pair.control.from]);
   const all = judging.length > 0 && differenceFigure({ id: `${id}.on_target`, ...together(judging), from, level });
   return { batches: reported, ...(all && { all }) };
+}
+
+type Interval = Measures['intervals']['meanReward'];
+
+export function calibrationFigures(o: {
+  /** Begins the ids of its figures. */
+  id: string;
+  round: Pick<SynthesisRound, 'round' | 'calibration' | 'calibrationRollouts'> & { hints?: number };
+}): CalibrationFigures | undefined {
+  const { id } = o;
+  const { round, hints, calibration: report, calibrationRollouts: rollouts } = o.round;
+  if (!report || !rollouts) return undefined;
+  const { accepted, verdict, reasons, passAt, passAtIntervals, branches = {}, judged } = report;
+  const figure = (o: { id: string; value: number; n: number; unit?: Figure['unit']; interval?: Interval }): Figure => {
+    const { interval, ...plain } = o;
+    return {
+      ...plainFigure({ unit: 'fraction', ...plain, from: [rollouts.ref] }),
+      ...(interval && { interval: { ...interval, method: 'over seeds' } }),
+    };
+  };
+  const figuresOf = (prefix: string, { seeds: n, intervals, ...of }: Measures): BandFigures => ({
+    meanReward: figure({
+      id: `${prefix}.mean_reward`,
+      value: of.meanReward,
+      n,
+      unit: 'reward',
+      interval: intervals.meanReward,
+    }),
+    successRate: figure({
+      id: `${prefix}.success_rate`,
+      value: of.successRate,
+      n,
+      interval: intervals.successRate,
+    }),
+    allSuccess: figure({ id: `${prefix}.all_success`, value: of.allSuccess, n, interval: intervals.allSuccess }),
+    allZero: figure({ id: `${prefix}.all_zero`, value: of.allZero, n, interval: intervals.allZero }),
+    constant: figure({ id: `${prefix}.constant`, value: of.constant, n, interval: intervals.constant }),
+    informative: figure({ id: `${prefix}.informative`, value: of.informative, n, interval: intervals.informative }),
+    rewardStd: figure({ id: `${prefix}.reward_std`, value: of.rewardStd, n, unit: 'reward' }),
+  });
+  const named = Object.entries(branches);
+  return {
+    round,
+    ...(hints !== undefined && { hints }),
+    accepted,
+    verdict,
+    reasons,
+    ...figuresOf(id, report),
+    passAt: Object.fromEntries(
+      Object.entries(passAt).map(([k, value]) => {
+        const interval = passAtIntervals[k];
+        return [k, figure({ id: `${id}.pass_at_${k}`, value, n: report.seeds, ...(interval && { interval }) })];
+      }),
+    ),
+    ...(named.length > 0 && {
+      branches: named.map(([branch, measures]) => ({ branch, ...figuresOf(`${id}.branch.${branch}`, measures) })),
+    }),
+    ...(judged && { judged: { text: judged.text, ...figuresOf(`${id}.judged`, judged.measures) } }),
+  };
+}
+
+/** Lines of a diff. */
+const LONGEST_DIFF = 1500;
+
+/** The last line of a module that was written: why training there should transfer. */
+const RATIONALE = /\n\/\/ Rationale: ([^\n]*)\n*$/;
+
+export async function versionOf(o: {
+  store: ArtifactStore;
+  module: ArtifactRef;
+  /** The module of the round before. */
+  previous?: ArtifactRef;
+}): Promise<ReportedVersion> {
+  const { store, module, previous } = o;
+  const text = async (ref: ArtifactRef): Promise<string> => (await store.read(ref)).toString('utf8');
+  const whole = await text(module);
+  const source = whole.replace(RATIONALE, '\n');
+  const rationale = RATIONALE.exec(whole)?.[1];
+  const changes = previous && diffOf({ before: (await text(previous)).replace(RATIONALE, '\n'), after: source });
+  const lines = changes?.lines.slice(0, LONGEST_DIFF) ?? [];
+  const missing = (changes?.lines.length ?? 0) - lines.length;
+  return {
+    module,
+    lines: source.split('\n').length - 1,
+    ...(rationale !== undefined && { rationale }),
+    ...(changes && { changes: { ...changes, lines, ...(missing > 0 && { missing }) } }),
+  };
+}
+
+/** Of the last calibration: the first success and the first failure. */
+export async function episodesOf(store: ArtifactStore, rounds: readonly SynthesisRound[]): Promise<ReportedEpisode[]> {
+  const batch = calibrationBatches(rounds).at(-1);
+  if (!batch) return [];
+  const first = new Map<ReportedEpisode['outcome'], ScoredRollout>();
+  for await (const rollout of readRollouts({ store, ref: batch.ref })) {
+    if (rollout.status !== 'scored' || rollout.messages.length === 0) continue;
+    const outcome = outcomeOf(rollout);
+    if (!first.has(outcome)) first.set(outcome, rollout);
+    if (first.size === 2) break;
+  }
+  return [...first.values()].map(episodeOf);
 }

@@ -1,8 +1,14 @@
-/** Makes the figures of a report: value, n, interval and origin together, or an empty figure where nothing was measured. */
+/** Figures from the outcomes of batches: value, n, interval and origin together, or an empty figure where nothing was measured. */
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { Figure } from '../../domain/figure';
 import { successDifference, type TaskMeans } from '../../domain/paired-statistics';
-import { meanInterval, successRate, type Estimate } from '../../domain/statistics';
+import { type Estimate, meanInterval, successRate } from '../../domain/statistics';
+import { z } from 'zod';
+import type { ArtifactStore } from '../../artifacts/store';
+import { jsonText } from '../../domain/messages';
+import type { Task } from '../../domain/environment';
+import { OVERALL, type PublishedArm, publishedRun } from '../../domain/presets';
+import type { ReportDraft, TaskGroup } from '../model';
 
 /** A name as a part of a figure's id. */
 export const slug = (name: string): string =>
@@ -85,4 +91,92 @@ export function plainFigure(figure: {
 }): Figure {
   const { id, value, n, unit, std, from } = figure;
   return { id, value, n, ...(unit && { unit }), ...(std !== undefined && { std }), from };
+}
+
+/** Each batch once: equal policies (a training that found nothing to learn) share their batches. */
+export const distinct = <Batch extends { ref: ArtifactRef }>(batches: readonly Batch[]): Batch[] => [
+  ...new Map(batches.map((batch) => [batch.ref.sha256, batch])).values(),
+];
+
+/** The branches of several batches' tasks, in order of name, each with its part of every batch. */
+export function byBranch(...batches: TaskMeans[]): { branch: string; parts: TaskMeans[] }[] {
+  const names = new Set(batches.flatMap(({ branch }) => [...branch.values()]));
+  const part = (means: TaskMeans, name: string): TaskMeans => {
+    const of = <V>(values: Map<string, V>) => new Map([...values].filter(([task]) => means.branch.get(task) === name));
+    return { ...means, success: of(means.success), reward: of(means.reward), branch: of(means.branch) };
+  };
+  return [...names].sort().map((branch) => ({ branch, parts: batches.map((means) => part(means, branch)) }));
+}
+
+/** A JSON artifact, checked. Throws if it is not what the report takes it for. */
+export async function readArtifact<S extends z.ZodType>(o: {
+  store: ArtifactStore;
+  ref: ArtifactRef;
+  schema: S;
+  /** What it should be, for the error. */
+  what: string;
+}): Promise<z.output<S>> {
+  const { store, ref, schema, what } = o;
+  const parsed = jsonText.pipe(schema).safeParse((await store.read(ref)).toString('utf8'));
+  if (parsed.success) return parsed.data;
+  throw new Error(`${ref.uri} is not ${what}: ${z.prettifyError(parsed.error)}; it was made by another version`);
+}
+
+export function groupsOf(o: {
+  /** By arm. */
+  columns: ReadonlyMap<string, TaskMeans>;
+  tasks: readonly Task[];
+  level: Level;
+  /** Of the figures. */
+  id?: string;
+}): Pick<ReportDraft, 'groups'> {
+  const { columns, tasks, level, id: prefix = 'groups' } = o;
+  const evaluated = new Set([...columns.values()].flatMap(({ reward }) => [...reward.keys()]));
+  const members = new Map<string, Set<string>>();
+  for (const { id, groups = [] } of tasks) {
+    if (!evaluated.has(id)) continue;
+    for (const name of groups) {
+      const group = slug(name);
+      const known = members.get(group) ?? new Set();
+      members.set(group, known.add(id));
+    }
+  }
+  members.delete(OVERALL);
+  if (members.size === 0) return {};
+  const rows = [...members].sort(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    groups: [...rows, [OVERALL, evaluated] as const].map(([group, ids]): TaskGroup => {
+      const id = `${prefix}.${group}`;
+      const arms = [...columns].map(([arm, means]) => {
+        const own = within(means, ids);
+        return {
+          arm,
+          successRate: rateFigure({ id: `${id}.${slug(arm)}.success_rate`, means: own, level }),
+          meanReward: rewardFigure({ id: `${id}.${slug(arm)}.mean_reward`, means: own, level }),
+        };
+      });
+      return { group, tasks: ids.size, arms };
+    }),
+  };
+}
+
+/** Published figures of the same groups; `overall` only where it is over the same ones. */
+export function publishedOf(
+  published: readonly PublishedArm[],
+  groups: readonly TaskGroup[],
+): Pick<ReportDraft, 'published'> {
+  const ours = groups.map(({ group }) => group).filter((group) => group !== OVERALL);
+  const arms = published.flatMap(({ arm, cells }) => {
+    const parts = cells.map(({ group }) => group).filter((group) => group !== OVERALL);
+    const same = parts.length === 0 || (parts.length === ours.length && parts.every((part) => ours.includes(part)));
+    const shown = cells.filter(({ group }) => (group === OVERALL ? same : ours.includes(group)));
+    return shown.length > 0 ? [{ arm, cells: shown }] : [];
+  });
+  const { source, setUp } = publishedRun;
+  return arms.length > 0 ? { published: { source, setUp, arms } } : {};
+}
+
+function within(means: TaskMeans, ids: ReadonlySet<string>): TaskMeans {
+  const only = (values: Map<string, number>) => new Map([...values].filter(([task]) => ids.has(task)));
+  return { ...means, success: only(means.success), reward: only(means.reward) };
 }

@@ -5,7 +5,7 @@
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
 import { callText, type Message } from '../../domain/messages';
-import type { ReportedCitation, ReportedEpisode, ReportedMessage } from '../../domain/reported-evidence';
+import type { ReportedCitation, ReportedEpisode, ReportedMessage } from '../capability-model';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { readRollouts } from '../../rollout/read';
 

@@ -1,18 +1,17 @@
 /** The router in the report: cross-validation on the train split, and what it chose on the test split, from the rollouts that it routed. */
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
-import type { ReportDraft } from '../../domain/report';
+import type { ReportDraft } from '../model';
 import type { FailureType } from '../../domain/failures';
 import type { TaskMeans } from '../../domain/paired-statistics';
 import { policyNames } from '../../domain/policies';
 import type { CampaignRecord } from '../../domain/results';
-import { SUCCESS, type Choice } from '../../domain/rollout';
+import { type Choice, SUCCESS } from '../../domain/rollout';
 import { mean, median, quantileOf } from '../../domain/statistics';
-import { fittedRouterSchema, type CrossValidated } from '../../routing/router';
+import { type CrossValidated, fittedRouterSchema } from '../../routing/router';
 import { readOutcomes, readTaskMeans } from '../../rollout/read';
 import { unionOf } from './arms';
-import { readArtifact } from './evidence';
-import { differenceFigure, plainFigure, rateFigure, slug, type Level } from './figures';
+import { differenceFigure, type Level, plainFigure, rateFigure, readArtifact, slug } from './figures';
 
 const NOT_ROUTED: FailureType = 'RouterFailed';
 

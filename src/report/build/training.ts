@@ -5,10 +5,9 @@ import type { ArtifactRef } from '../../domain/artifacts';
 import { branchSchema } from '../../domain/environment';
 import { jsonText } from '../../domain/messages';
 import type { Iteration, TrainingSummary } from '../../domain/results';
-import type { Curve, ReportedIteration, ReportedTraining } from '../../domain/reported-training';
+import type { Curve, ReportedIteration, ReportedTraining } from '../capability-model';
 import { readTaskMeans } from '../../rollout/read';
-import { byBranch } from './evidence';
-import { plainFigure, rateFigure, rewardFigure, type Level } from './figures';
+import { byBranch, type Level, plainFigure, rateFigure, rewardFigure } from './figures';
 
 /** A line of the trainer's metrics.jsonl, to which the worker has added the branches. */
 const metricsLine = jsonText.pipe(

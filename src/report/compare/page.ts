@@ -1,7 +1,7 @@
 /** A comparison as a page. Invariant: one self-contained file: no script, nothing fetched, every text escaped (markup.ts). */
 import { wholeNumber } from '../format';
 import { Markup, markup } from '../markup';
-import { TEST } from '../paired';
+import { TEST } from '../recommendation';
 import { table } from '../sections';
 import { style } from '../style';
 import type { ComparedArm, ComparedPair, Comparison } from './comparison';

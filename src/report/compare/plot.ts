@@ -1,6 +1,5 @@
 /** Success against training rollouts over several runs: held-out success on the way (open), test success by run (small) and as a mean (filled). */
-import { shortName } from '../arm-names';
-import { shortPercent, wholeNumber } from '../format';
+import { shortName, shortPercent, wholeNumber } from '../format';
 import { markup, type Markup } from '../markup';
 import { armMark, line, linear, spread, svg, text, ticks } from '../plots/scale';
 import type { ComparedArm } from './comparison';

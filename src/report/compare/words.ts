@@ -1,9 +1,7 @@
 /** Numbers of a comparison as text, in the report's own way. */
 import { MISSING, shortPercent, spreadText, valueText, wholeNumber } from '../format';
-import { testText } from '../paired';
-import { SPREAD } from '../recommendation';
-import type { ComparedArm, ComparedPair, Comparison } from './comparison';
-import type { Span } from './outcomes';
+import { SPREAD, testText } from '../recommendation';
+import type { ComparedArm, ComparedPair, Comparison, Span } from './comparison';
 
 type Unit = 'fraction' | 'difference';
 

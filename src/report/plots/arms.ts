@@ -1,5 +1,5 @@
 /** Arms: success on test tasks as dot and interval, one row an arm, with base as the line to compare with. */
-import type { Arm } from '../../domain/reported-arms';
+import type { Arm } from '../model';
 import { figureTitle } from '../figure-view';
 import { shortPercent, spreadText, valueText } from '../format';
 import { markup, type Markup } from '../markup';

@@ -1,9 +1,8 @@
 /** Success against the training rollouts spent: held-out success on the way (open), test success of what is evaluated (filled). */
 import type { Figure } from '../../domain/figure';
-import type { Arm, Role } from '../../domain/reported-arms';
-import { shortName } from '../arm-names';
+import type { Arm, Role } from '../model';
+import { shortName, shortPercent, valueText, wholeNumber } from '../format';
 import { figureTitle } from '../figure-view';
-import { shortPercent, valueText, wholeNumber } from '../format';
 import { markup, type Markup } from '../markup';
 import { armMark, line, linear, spread, svg, text, ticks } from './scale';
 

@@ -1,12 +1,11 @@
 /** Calibration: one row a capability, one column a condition; the accepted range is shaded, the rounds are dots, the kept one is filled. */
 import type { CalibrationBands } from '../../domain/campaign';
 import type { Figure } from '../../domain/figure';
-import type { ReportedCapability } from '../../domain/reported-capability';
-import type { BandFigures, CalibrationFigures } from '../../domain/reported-training';
-import { calibrationsOf, hintsText } from '../calibrations';
+import type { BandFigures, CalibrationFigures, ReportedCapability } from '../capability-model';
+import { calibrationsOf, hintsText } from '../adapters';
 import { figureTitle } from '../figure-view';
 import { markup, type Markup } from '../markup';
-import { LABELS, line, linear, rowLabel, svg, text, type Scale } from './scale';
+import { LABELS, line, linear, rowLabel, type Scale, svg, text } from './scale';
 
 const left = LABELS;
 const cell = { width: 84, gap: 22 };

@@ -1,6 +1,6 @@
 /** One training run: reward by step as a line, that of each branch as a thin one, held-out mean reward of the iterations as dots with intervals, the best step marked. */
-import type { Curve, ReportedTraining } from '../../domain/reported-training';
-import { shortName } from '../arm-names';
+import type { Curve, ReportedTraining } from '../capability-model';
+import { shortName } from '../format';
 import { figureTitle } from '../figure-view';
 import { markup, type Markup } from '../markup';
 import { line, linear, svg, text, ticks } from './scale';

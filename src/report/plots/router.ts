@@ -1,6 +1,5 @@
 /** Router: how often each option was chosen on the test split, with what success, and the mean of its probabilities where it gave any. */
-import type { ReportedRouter } from '../../domain/report';
-import type { Role } from '../../domain/reported-arms';
+import type { ReportedRouter, Role } from '../model';
 import { figureTitle } from '../figure-view';
 import { spreadText, valueText } from '../format';
 import { markup, type Markup } from '../markup';

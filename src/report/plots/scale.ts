@@ -1,6 +1,6 @@
 /** Scales and axes. Invariant: a finite value gives a finite coordinate, also for an empty or one-point domain. */
-import type { Role } from '../../domain/reported-arms';
-import { shortName } from '../arm-names';
+import type { Role } from '../model';
+import { shortName } from '../format';
 import { markup, type Markup } from '../markup';
 
 export type Scale = (value: number) => number;

@@ -1,6 +1,6 @@
 /** Selection: every candidate at (Cov, Delta) with its spread over the passes, and the thresholds that a pass votes by. */
 import type { SelectionRule } from '../../domain/campaign';
-import type { ReportedCandidate } from '../../domain/reported-capability';
+import type { ReportedCandidate } from '../capability-model';
 import { figureTitle } from '../figure-view';
 import { markup, type Markup } from '../markup';
 import { line, linear, spread, svg, text, ticks } from './scale';

@@ -1,5 +1,5 @@
 /** Solver matrix: one strip an option, one column a task; tasks are sorted so that those solved by the same options lie together. */
-import type { Arm, SolverMatrix } from '../../domain/reported-arms';
+import type { Arm, SolverMatrix } from '../model';
 import { percent } from '../format';
 import { markup, type Markup } from '../markup';
 import { LABELS, rowLabel, svg, text } from './scale';

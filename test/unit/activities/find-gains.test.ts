@@ -7,7 +7,7 @@ import { createFindGains } from '../../../src/activities/find-gains';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { differenceFigure } from '../../../src/report/build/figures';
-import { ROLLOUTS_MEDIA_TYPE, readTaskMeans } from '../../../src/rollout/read';
+import { readTaskMeans, ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { scoredRollout } from '../../support/scored-rollout';
 
 const home = mkdtempSync(join(tmpdir(), 'gains-'));

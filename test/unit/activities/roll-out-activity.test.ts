@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createRolloutActivities } from '../../../src/activities';
 import type { EnvironmentPool } from '../../../src/activities/context';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
-import { OutsideFailure, type FailureType } from '../../../src/domain/failures';
+import { type FailureType, OutsideFailure } from '../../../src/domain/failures';
 import type { RolloutSummary } from '../../../src/domain/rollout';
 import type { TurnRequest } from '../../../src/policy/turn';
 import { registry } from '../../../src/registry';

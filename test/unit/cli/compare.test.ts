@@ -6,8 +6,7 @@ import { compareReports, writeComparison } from '../../../src/cli/commands/compa
 import { runSeeds } from '../../../src/cli/run/seeds';
 import type { RunOptions } from '../../../src/cli/run/command';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
-import type { ReportDraft } from '../../../src/domain/report';
-import type { Arm, SolverMatrix } from '../../../src/domain/reported-arms';
+import type { Arm, ReportDraft, SolverMatrix } from '../../../src/report/model';
 import { completeReport } from '../../../src/report/render';
 import { comparisonText } from '../../../src/report/compare/text';
 import { figure, reportFixture } from '../../support/report-fixture';

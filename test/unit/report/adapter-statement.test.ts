@@ -1,8 +1,8 @@
 /** One statement of each adapter, from all that is known of it: what was contradictory before is one sentence now. */
 import { gainsAnything, pairedDifference, together } from '../../../src/domain/paired-statistics';
 import type { Figure } from '../../../src/domain/figure';
-import type { CapabilityDraft } from '../../../src/domain/reported-capability';
-import { statementOf } from '../../../src/report/capability-sentence';
+import type { CapabilityDraft } from '../../../src/report/capability-model';
+import { statementOf } from '../../../src/report/adapters';
 import { differenceFigure } from '../../../src/report/build/figures';
 import { ref, reportFixture } from '../../support/report-fixture';
 

@@ -1,6 +1,6 @@
 /** Names of arms where there is little room, and which sums are folded. */
-import type { Arm } from '../../../src/domain/reported-arms';
-import { foldSums, shortName } from '../../../src/report/arm-names';
+import type { Arm } from '../../../src/report/model';
+import { foldSums, shortName } from '../../../src/report/format';
 
 test('a long name is cut in its middle, a sum in each of its parts', () => {
   expect(shortName('complete_all_requested_actions', 30)).toBe('complete_all_requested_actions');

@@ -5,15 +5,14 @@ import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { TaskMeans } from '../../../src/domain/paired-statistics';
 import type { PublishedArm } from '../../../src/domain/presets';
-import { reportSchema, type ReportDraft } from '../../../src/domain/report';
-import type { TaskGroup } from '../../../src/domain/reported-arms';
+import { type ReportDraft, reportSchema, type TaskGroup } from '../../../src/report/model';
 import { tau2 } from '../../../src/environments/benchmarks/tau2';
 import { toolsandbox } from '../../../src/environments/benchmarks/toolsandbox';
-import { groupsOf, publishedOf } from '../../../src/report/build/groups';
+import { groupsOf, publishedOf } from '../../../src/report/build/figures';
 import { lineage } from '../../../src/report/lineage';
 import { completeReport, renderReport } from '../../../src/report/render';
 import { terminalTable } from '../../../src/report/terminal';
-import { ROLLOUTS_MEDIA_TYPE, readTaskMeans } from '../../../src/rollout/read';
+import { readTaskMeans, ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { reportFixture } from '../../support/report-fixture';
 import { scoredRollout } from '../../support/scored-rollout';
 

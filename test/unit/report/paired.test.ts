@@ -1,5 +1,5 @@
 /** Paired differences: their test in report.json, in the verdict, on the page and on the terminal. */
-import { reportSchema } from '../../../src/domain/report';
+import { reportSchema } from '../../../src/report/model';
 import type { TaskMeans } from '../../../src/domain/paired-statistics';
 import { differenceFigure } from '../../../src/report/build/figures';
 import { completeReport, renderReport } from '../../../src/report/render';

@@ -1,8 +1,7 @@
 /** What the report says first: which policy to ship, how it stands to plain GRPO, and what one training run of each can tell. */
 import { acrossTrainings, pairedDifference, TRAINING_SPREAD } from '../../../src/domain/paired-statistics';
 import type { Figure } from '../../../src/domain/figure';
-import type { ReportDraft } from '../../../src/domain/report';
-import type { Arm } from '../../../src/domain/reported-arms';
+import type { Arm, ReportDraft } from '../../../src/report/model';
 import { completeReport } from '../../../src/report/render';
 import { terminalTable } from '../../../src/report/terminal';
 import { figure, reportFixture } from '../../support/report-fixture';

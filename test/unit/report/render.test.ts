@@ -1,11 +1,9 @@
 import { nothing } from '../../../src/report/build/figures';
-import type { Figure } from '../../../src/domain/figure';
-import { figuresIn } from '../../../src/domain/figure';
-import { reportSchema, type ReportDraft } from '../../../src/domain/report';
+import { type Figure, figuresIn } from '../../../src/domain/figure';
+import { type Arm, type ReportDraft, reportSchema } from '../../../src/report/model';
 import { completeReport, renderReport } from '../../../src/report/render';
 import { terminalTable } from '../../../src/report/terminal';
 import { figure, gamedFixture, ref, reportFixture } from '../../support/report-fixture';
-import type { Arm } from '../../../src/domain/reported-arms';
 
 /** A baseline that came to nothing. */
 const failedArm = (name: string, reason: string): Arm => ({

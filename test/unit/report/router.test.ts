@@ -1,6 +1,6 @@
 /** What the report says of a router: one that could not be fitted, options that it can not choose, forms, sums, regret. */
 import type { ArtifactStore } from '../../../src/artifacts/store';
-import type { ReportDraft } from '../../../src/domain/report';
+import type { ReportDraft } from '../../../src/report/model';
 import type { CampaignRecord } from '../../../src/domain/results';
 import { routerOf } from '../../../src/report/build/router';
 import { completeReport, renderReport } from '../../../src/report/render';

@@ -1,10 +1,10 @@
 /** How a page and a terminal show what a language model found, wrote and cost; nothing in its texts does anything there. */
-import type { ReportDraft } from '../../../src/domain/report';
+import type { ReportDraft } from '../../../src/report/model';
 import { diffOf } from '../../../src/report/diff';
 import { markup } from '../../../src/report/markup';
 import { completeReport, renderReport } from '../../../src/report/render';
 import { terminalTable } from '../../../src/report/terminal';
-import { visible } from '../../../src/report/visible';
+import { visible } from '../../../src/report/format';
 import { foundFixture } from '../../support/found-fixture';
 import { reportFixture } from '../../support/report-fixture';
 

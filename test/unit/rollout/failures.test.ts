@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
-import { OutsideFailure, type FailureType } from '../../../src/domain/failures';
+import { type FailureType, OutsideFailure } from '../../../src/domain/failures';
 import { rollOut, type RollOutOptions, type RollOutProgress } from '../../../src/rollout/engine';
 import { countingBatch } from '../../support/counting-batch';
-import { countingEnvironment, countingPolicy, type CountingEnvironment } from '../../support/counting-environment';
+import { countingEnvironment, type CountingEnvironment, countingPolicy } from '../../support/counting-environment';
 
 let root: string;
 let store: ArtifactStore;

@@ -10,7 +10,7 @@ import type { ScoredRollout } from '../../../src/domain/rollout';
 import type { TurnRequest } from '../../../src/policy/turn';
 import type { RollOutOptions } from '../../../src/rollout/engine';
 import { played } from '../../support/played';
-import { trainingBatch, type RowsRollout } from '../../../src/rollout/training-batch';
+import { type RowsRollout, trainingBatch } from '../../../src/rollout/training-batch';
 import { countingBatch } from '../../support/counting-batch';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 

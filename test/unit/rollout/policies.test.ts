@@ -12,7 +12,7 @@ import type { Choice, FixedPolicy, Policy, Prompt, ScoredRollout } from '../../.
 import type { TurnRequest } from '../../../src/policy/turn';
 import type { RollOutOptions } from '../../../src/rollout/engine';
 import { played } from '../../support/played';
-import { withPrompt } from '../../../src/rollout/prompt';
+import { withPrompt } from '../../../src/rollout/play';
 import { createResolver } from '../../../src/rollout/resolve';
 import type { ChooseInput, FittedRouter, RouterKind } from '../../../src/routing/router';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { createRowBuilder } from '../../../src/rollout/rows';
+import { createRowBuilder } from '../../../src/rollout/training-batch';
 
 const ids = (min: number) => fc.array(fc.integer({ min: 0, max: 3 }), { minLength: min, maxLength: 6 });
 /** A turn of a conversation: what the environment says before it, what is sampled, and whether the history renders anew. */

@@ -5,7 +5,7 @@ import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
 import { played } from '../../support/played';
 import { namesIn } from '../../support/names-in';
-import { trainingBatch, writeTrainingBatch, type RowsRollout } from '../../../src/rollout/training-batch';
+import { type RowsRollout, trainingBatch, writeTrainingBatch } from '../../../src/rollout/training-batch';
 import { countingBatch } from '../../support/counting-batch';
 
 let root: string;

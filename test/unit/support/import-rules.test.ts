@@ -37,7 +37,7 @@ const cases: [string, string, boolean][] = [
   ['domain/x.ts', value('zod'), true],
   ['domain/x.ts', value('../artifacts/hash'), false],
   ['domain/x.ts', type('../artifacts/store'), false],
-  ['report/build/x.ts', value('../../domain/report'), true],
+  ['report/build/x.ts', value('../../domain/figure'), true],
   // Of its own folder, whatever it is called.
   ['report/build/x.ts', value('../activities/x'), true],
   ['report/build/x.ts', value('../../activities/context'), false],
@@ -47,7 +47,7 @@ const cases: [string, string, boolean][] = [
   ['rollout/x.ts', value('../routing/learned'), false],
   ['analyst/rules/x.ts', value('../../environments/shop'), false],
   ['activities/x.ts', value('../report/build/figures'), false],
-  ['activities/report.ts', value('../report/build'), true],
+  ['activities/report.ts', value('../report/build/report'), true],
   ['activities/report.ts', value('../cli/errors'), false],
   ['activities/x.ts', value('../analyst/analyst'), true],
   ['activities/x.ts', value('../analyst/rules/rules'), false],
@@ -61,8 +61,8 @@ const cases: [string, string, boolean][] = [
   ['registry.ts', value('./workflows/arms'), true],
   ['registry.ts', value('./workflows'), false],
   ['cli/x.ts', value('../workers/runtime'), false],
-  ['cli/x.ts', `export const it = import('../report/build');\n`, true],
-  ['domain/x.ts', `export const it = import('../report/build');\n`, false],
+  ['cli/x.ts', `export const it = import('../report/build/report');\n`, true],
+  ['domain/x.ts', `export const it = import('../report/build/report');\n`, false],
   ['domain/x.ts', value('../../examples/phrases'), false],
 ];
 

@@ -1,13 +1,20 @@
-/** What became of a capability, in one statement from all that is known of it; or why there is no adapter. */
+/**
+ * What became of a capability, in one statement from all that is known of it, or why there is no adapter. Invariant: an adapter is gamed only if
+ * the interval of a branch's paired difference to the base excludes zero, upwards on one branch and downwards on another.
+ */
 import type { Figure } from '../domain/figure';
 import { direction } from '../domain/paired-statistics';
-import type { ReportedRouter, VerdictSentence } from '../domain/report';
-import type { BranchComparison, CapabilityDraft, ReportedCapability } from '../domain/reported-capability';
-import { valueText } from './format';
-import { gamed } from './gamed';
-import { pText } from './paired';
-import { differenceText } from './recommendation';
-import { say } from './sentence';
+import type { ReportedRouter, VerdictSentence } from './model';
+import type {
+  BranchComparison,
+  CalibrationFigures,
+  CapabilityDraft,
+  ReportedCapability,
+  ReportedRound,
+} from './capability-model';
+import { shortPercent, valueText } from './format';
+import { differenceText, pText, say } from './recommendation';
+import { comparable } from '../domain/statistics';
 
 type Statement = NonNullable<ReportedCapability['statement']>;
 type Batch = NonNullable<ReportedCapability['onTarget']>['batches'][number];
@@ -98,3 +105,24 @@ export function capabilitySentence(capability: CapabilityDraft): VerdictSentence
   const statement = statementOf(capability);
   return statement ? { text: statement.text, behind: statement.behind } : say(`Adapter ${name} was not validated.`);
 }
+
+/** A branch that fell by less has not been paid with. */
+const LEAST_FALL = 0.05;
+
+/** The branches that it lost, and those that it gained by it; undefined where it is not so. */
+export function gamed(
+  branches: readonly BranchComparison[] | undefined = [],
+): { gained: BranchComparison[]; lost: BranchComparison[] } | undefined {
+  const gained = branches.filter(({ difference }) => direction(difference.interval) === 'up');
+  const lost = branches.filter(
+    ({ difference: { value, interval } }) => direction(interval) === 'down' && comparable(value ?? 0) < -LEAST_FALL,
+  );
+  return gained.length > 0 && lost.length > 0 ? { gained, lost } : undefined;
+}
+
+export const calibrationsOf = ({ calibration, aided = [] }: ReportedRound): CalibrationFigures[] =>
+  [calibration, ...aided].filter((one) => one !== undefined);
+
+/** `with hints on 50% of the rollouts`; undefined without any. */
+export const hintsText = ({ hints }: { hints?: number | undefined }): string | undefined =>
+  hints === undefined ? undefined : `with hints on ${shortPercent(hints)} of the rollouts`;

@@ -1,23 +1,98 @@
 /**
  * report.json. Invariants: every number that was measured on rollouts is a `Figure` and names the artifacts it came from; a figure id
- * means one figure (it may be repeated, never with another content); what the campaign has not come to is absent, never zero.
+ * means one figure (it may be repeated, never with another content); what the campaign has not come to is absent, never zero. What an arm is
+ * follows from its role, never from its name.
  */
 import { z } from 'zod';
-import { artifactRefSchema } from './artifacts';
-import { calibrationBandsSchema, stages } from './campaign';
-import { figureSchema, figuresIn, type Figure } from './figure';
-import { budgetSchema, spentSchema } from './endpoints';
-import { purposeSchema } from './rollout';
-import { armSchema, MAX_INLINE_TASKS, solverMatrixSchema, taskGroupSchema } from './reported-arms';
-import { reportedEpisodeSchema } from './reported-evidence';
+import { type Figure, figureSchema, figuresIn } from '../domain/figure';
 import {
-  reportedCapabilitySchema,
-  reportedSelectionSchema,
-  sentenceFields,
   type CapabilityDraft,
-} from './reported-capability';
+  reportedCapabilitySchema,
+  reportedEpisodeSchema,
+  reportedSelectionSchema,
+  reportedTrainingSchema,
+  sentenceFields,
+} from './capability-model';
+import { artifactRefSchema } from '../domain/artifacts';
+import { calibrationBandsSchema, stages } from '../domain/campaign';
+import { budgetSchema, spentSchema } from '../domain/endpoints';
+import { purposeSchema } from '../domain/rollout';
 
 const count = z.number().int().nonnegative();
+const step = count;
+
+/**
+ * What a row of the arms is: the base model, one adapter, a sum of adapters that the router may choose, the routed policy, the bound of routing (tasks that any of the router's options
+ * solves: no policy), or a baseline, an arm of the campaign file.
+ */
+export const roles = ['base', 'adapter', 'sum', 'routed', 'bound', 'baseline'] as const;
+export type Role = (typeof roles)[number];
+
+export const armSchema = z
+  .strictObject({
+    name: z.string(),
+    role: z.enum(roles),
+    /** Of a baseline. */
+    kind: z.string().optional(),
+    /** Of a baseline that takes over environments, or of a composite's adapter: the capabilities they are of. */
+    builtOn: z.array(z.string()).optional(),
+    /** Of a baseline that learned from conversations that somebody brought: how many. */
+    conversations: count.optional(),
+    /** Another row of which it is the very policy: the two are samples of one. */
+    sameAs: z.string().optional(),
+    /** Of a baseline that the router may give conversations to. */
+    routable: z.boolean().optional(),
+    /** Training rollouts spent to choose what is evaluated from; of a baseline those within what the routed policy spent. */
+    trainingRollouts: figureSchema,
+    /** Of the iteration that is evaluated, where it is not the last of these. */
+    evaluatedRollouts: figureSchema.optional(),
+    /** All that a baseline trained, where that is more: the rest counts for nothing. */
+    trainedTo: figureSchema.optional(),
+    /** All rollouts that were made to come to it, whatever for; test rollouts are nobody's. */
+    allRollouts: figureSchema,
+    /** The step that is evaluated. */
+    step: step.optional(),
+    tasks: count,
+    trials: count,
+    successRate: figureSchema.optional(),
+    /** Paired over tasks; absent for base itself. */
+    differenceToBase: figureSchema.optional(),
+    /** Success on the held-out train tasks of the target. */
+    heldOut: figureSchema.optional(),
+    /** Why its test rollouts ended; the scored ones. */
+    stopReasons: z.array(z.strictObject({ reason: z.string(), rollouts: figureSchema })).optional(),
+    /** Of a baseline: how it came to what is evaluated. */
+    training: reportedTrainingSchema.optional(),
+    status: z.enum(['evaluated', 'failed']),
+    reason: z.string().optional(),
+  })
+  .refine((arm) => arm.status === 'failed' || arm.successRate !== undefined, 'an evaluated arm has a successRate')
+  .refine((arm) => arm.status === 'evaluated' || arm.reason !== undefined, 'a failed arm has a reason')
+  .refine((arm) => (arm.role === 'baseline') === (arm.kind !== undefined), 'a baseline, and nothing else, has a kind');
+export type Arm = z.infer<typeof armSchema>;
+
+/** The arms over the tasks of one group; a task may belong to several. */
+export const taskGroupSchema = z.strictObject({
+  group: z.string(),
+  tasks: count,
+  arms: z.array(z.strictObject({ arm: z.string(), successRate: figureSchema, meanReward: figureSchema })),
+});
+export type TaskGroup = z.infer<typeof taskGroupSchema>;
+
+/** outcomes[task][option]: share of the trials solved; null where no rollout was scored. */
+export const solverMatrixSchema = z
+  .strictObject({
+    tasks: z.array(z.string()),
+    options: z.array(z.string()),
+    outcomes: z.array(z.array(z.number().min(0).max(1).nullable())),
+  })
+  .refine((m) => m.outcomes.length === m.tasks.length, 'outcomes has one row per task')
+  .refine((m) => m.outcomes.every((row) => row.length === m.options.length), 'every row has one outcome per option');
+export type SolverMatrix = z.infer<typeof solverMatrixSchema>;
+
+/** A larger matrix is in the report as a reference only. */
+export const MAX_INLINE_TASKS = 400;
+
 const seconds = z.number().nonnegative();
 
 /** Figures of others on the same target (published.ts): not measured here, so none is a `Figure`. */
