@@ -201,7 +201,6 @@ export const reportedTrainingSchema = z.strictObject({
 });
 export type ReportedTraining = z.infer<typeof reportedTrainingSchema>;
 
-
 /** A sentence, and figure ids or artifact hashes that it rests on: arguments for `campaign lineage`. */
 export const sentenceFields = { text: z.string(), behind: z.array(z.string()) };
 
