@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openFolderStore } from '../src/artifacts/folder-store';
-import { createShop } from '../src/environments/shop';
+import { createShop } from '../src/environments/shop/shop';
 import { createPolicyClient } from '../src/policy/client';
 import { createMerger } from '../src/policy/merge';
 import { completionBody } from '../src/policy/wire';

@@ -2,8 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { skillsOf, SKILLS, type Skill } from '../src/environments/shop/tasks';
-import type { ShopParameters } from '../src/environments/shop/parameters';
+import { type ShopParameters, type Skill, SKILLS, skillsOf } from '../src/environments/shop/tasks';
 
 export const capabilityOf: Record<Skill, string> = {
   complete_all: 'complete_all_requested_actions',

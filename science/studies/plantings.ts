@@ -1,8 +1,8 @@
 /** Whether the analyst by rules selects what was planted, and nothing else: in base models, and in scripted agents where a base is too dear. */
 import { rules } from '../../src/analyst/rules/rules';
 import { selectionRuleSchema } from '../../src/domain/campaign';
-import { createShop } from '../../src/environments/shop';
-import { SKILLS, type Skill } from '../../src/environments/shop/tasks';
+import { createShop } from '../../src/environments/shop/shop';
+import { type Skill, SKILLS } from '../../src/environments/shop/tasks';
 import { noLedger } from '../../test/support/no-ledger';
 import { rollouts } from '../../test/unit/analyst/simulation';
 import { baseWith, shipped, type Base } from '../bases';

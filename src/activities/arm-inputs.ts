@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { sha256 } from '../artifacts/hash';
 import { takeConversations } from '../conversations/read';
 import { messageSchema, toolSchema } from '../domain/messages';
-import { moduleFiles } from '../sandbox/module-files';
+import { moduleFiles } from '../sandbox/source';
 import type { Dependencies } from './context';
 import type { ControlActivities } from './types';
 

@@ -2,7 +2,7 @@
 import { takeConversations } from '../conversations/read';
 import { isFailure, OutsideFailure } from '../domain/failures';
 import type { Registry } from '../registry';
-import { moduleFiles } from '../sandbox/module-files';
+import { moduleFiles } from '../sandbox/source';
 
 type FileToRead = ReturnType<NonNullable<Registry['arms'][number]['reads']>>;
 

@@ -6,7 +6,7 @@ import { Context } from '@temporalio/activity';
 import { CHECKED_TASKS, judgeBase } from '../domain/base-check';
 import type { Environment } from '../domain/environment';
 import type { RolloutHeartbeat } from '../domain/work';
-import { openingsOf } from '../environments/openings';
+import { openingsOf } from '../environments/open';
 import { checkTokens } from '../policy/base-model';
 import { rollOut } from '../rollout/engine';
 import { tryAdapter } from '../policy/try-adapter';

@@ -6,7 +6,7 @@ import { kindOf } from '../domain/kinds';
 import { groupByTask } from '../domain/outcomes';
 import { selfTestSchema } from '../domain/calibration';
 import { readOutcomes, readScored } from '../rollout/read';
-import { LEAKING_SHARE, leaksOf } from '../sandbox/instance-leaks';
+import { LEAKING_SHARE, leaksOf } from '../sandbox/leakage';
 import { openModule } from '../sandbox/module';
 import { SELF_TEST_VERSION, selfTest, TESTED_SEEDS } from '../sandbox/self-test';
 import type { ReviseInput } from '../synthesis/synthesizer';

@@ -7,10 +7,10 @@
  */
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
-import { createShop } from '../environments/shop';
+import { createShop } from '../environments/shop/shop';
 import { demonstrate } from '../environments/shop/reference-agent';
 import { random } from '../environments/shop/random';
-import { SKILLS, taskStream, type ShopTask, type Skill } from '../environments/shop/tasks';
+import { type ShopTask, type Skill, SKILLS, taskStream } from '../environments/shop/tasks';
 import { TEXTS } from '../environments/shop/tools';
 
 export interface DemonstrationOptions {

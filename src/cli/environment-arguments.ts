@@ -4,7 +4,7 @@ import { type EnvironmentSpec, specSchemaOf } from '../domain/kinds';
 import { environments } from '../environments';
 import { builtin, builtinNames } from '../environments/builtin';
 import type { EnvironmentKind } from '../environments/kinds';
-import { processKind } from '../environments/process-kind';
+import { processKind } from '../environments/process';
 import { UserError } from './errors';
 import { nearest } from './nearest';
 import { changePaths } from './campaign-file';

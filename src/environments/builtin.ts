@@ -1,9 +1,9 @@
 /** Environments that are part of the project and run in process: each has parameters of its own. */
 import { z } from 'zod';
+import { createInstructions, instructionsParameters } from './instructions/instructions';
 import type { EnvironmentKind } from './kinds';
-import { createInstructions, instructionsParameters } from './instructions';
-import { createShop } from './shop';
-import { shopParameters } from './shop/parameters';
+import { createShop } from './shop/shop';
+import { shopParameters } from './shop/tasks';
 
 const shop = z.object({ name: z.literal('shop'), ...shopParameters });
 const instructions = z.object({ name: z.literal('instructions'), ...instructionsParameters });

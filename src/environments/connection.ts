@@ -1,13 +1,21 @@
 /**
- * One run of an environment's process and the requests to it. Invariants: every request ends, with an answer or with an OutsideFailure: if
- * the process ends, answers nonsense, or stays silent for too long, it is killed and all open requests fail; what is wrong with one answer
- * fails the request that it was for, and the others may be tried again.
+ * One run of an environment's process and the requests to it.
+ * Invariants: every request ends, with an answer or with an EnvironmentError. If the process ends, answers nonsense or stays silent for too
+ * long, it is killed and all open requests fail; what is wrong with one answer fails the request that it was for, and the others may be tried again.
  */
-import { startChild, startProblem, type Child } from './child';
-import { idIn, readAnswer } from './answers';
-import { MAX_LINE } from './lines';
-import { errorCodes, firstIssue, methods, requestLine, type Method, type Params, type Result } from './protocol';
-import { EnvironmentTrouble, quoted } from './trouble';
+import type { z } from 'zod';
+import { type FailureType, OutsideFailure } from '../domain/failures';
+import { type Child, MAX_LINE, startChild, startProblem } from './child-process';
+import {
+  errorCodes,
+  firstIssue,
+  type Method,
+  methods,
+  type Params,
+  requestLine,
+  responseSchema,
+  type Result,
+} from './protocol';
 
 export interface ProcessCommand {
   command: string[];
@@ -21,7 +29,7 @@ export interface Connection {
   readonly name: string;
   request<M extends Method>(method: M, params: Params<M>): Promise<Result<M>>;
   /** Set once the process is gone or about to be. */
-  readonly failure: EnvironmentTrouble | undefined;
+  readonly failure: EnvironmentError | undefined;
   /** Asks the process to end by closing its stdin, and kills it if it does not. */
   close(): Promise<void>;
 }
@@ -42,14 +50,14 @@ export function connect({ command, cwd, silenceMs = SILENCE_SECONDS * 1000 }: Pr
   const environment = `environment process "${name}"`;
   const waiting = new Map<number, Waiting>();
   let child: Child | undefined;
-  let failure: EnvironmentTrouble | undefined;
+  let failure: EnvironmentError | undefined;
   let nextId = 1;
   let watchdog: NodeJS.Timeout | undefined;
 
-  function fail(type: 'EnvironmentDied' | 'BadEnvironment', parts: Omit<EnvironmentTrouble['parts'], 'environment'>) {
+  function fail(type: 'EnvironmentDied' | 'BadEnvironment', parts: Omit<EnvironmentError['parts'], 'environment'>) {
     if (failure) return;
     const stderr = child?.stderr() ?? '';
-    failure = new EnvironmentTrouble(type, { environment, ...parts, ...(stderr && { stderr }) });
+    failure = new EnvironmentError(type, { environment, ...parts, ...(stderr && { stderr }) });
     clearTimeout(watchdog);
     child?.kill();
     for (const { reject } of waiting.values()) reject(failure);
@@ -77,7 +85,7 @@ export function connect({ command, cwd, silenceMs = SILENCE_SECONDS * 1000 }: Pr
   }
 
   const bad = (method: Method, problem: string, fix: string) =>
-    new EnvironmentTrouble('BadEnvironment', { environment: name, method, problem, fix });
+    new EnvironmentError('BadEnvironment', { environment: name, method, problem, fix });
 
   /** A line that answers no request in particular: the one that is open is to blame; of several, none is. */
   function refuse(problem: string, fix: string): void {
@@ -121,7 +129,7 @@ export function connect({ command, cwd, silenceMs = SILENCE_SECONDS * 1000 }: Pr
   }
 
   const rejection = (method: Method, { code, message }: { code: number; message: string }) =>
-    new EnvironmentTrouble(code === errorCodes.environment ? 'EnvironmentFailed' : 'BadEnvironment', {
+    new EnvironmentError(code === errorCodes.environment ? 'EnvironmentFailed' : 'BadEnvironment', {
       environment: name,
       method,
       problem: quoted(message, ERROR_LENGTH) || 'an error without a message',
@@ -154,3 +162,81 @@ export function connect({ command, cwd, silenceMs = SILENCE_SECONDS * 1000 }: Pr
     close: async () => child?.close(),
   };
 }
+
+type Answer =
+  { id: number; response: z.infer<typeof responseSchema> } | { id: number | undefined; problem: string; fix: string };
+
+/** No schema or argument of a tool is nested so deep; what is deeper overflows the stack of whoever walks through it. */
+const MAX_DEPTH = 100;
+const STDOUT = 'stdout is for the protocol, logs go to stderr';
+
+function readAnswer(line: string): Answer {
+  const wrong = (problem: string, fix = STDOUT): Answer => ({ id: idIn(line), problem, fix });
+  if (isTooDeep(line)) return wrong(`the answer is nested deeper than ${MAX_DEPTH}`, 'send plain records');
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    const fix = /\b(NaN|Infinity)\b/.test(line) ? 'NaN and Infinity are no JSON: send finite numbers' : STDOUT;
+    return wrong(`wrote a line that is not JSON: ${quoted(line, 200)}`, fix);
+  }
+  const { success, data: response } = responseSchema.safeParse(value);
+  return success ? { id: Number(response.id), response } : wrong(`wrote no JSON-RPC response: ${quoted(line, 200)}`);
+}
+
+/** The request that a line answers, if it is meant to be an answer at all. */
+function idIn(line: string): number | undefined {
+  if (!line.startsWith('{')) return undefined;
+  const ends = `${line.slice(0, 200)} ${line.slice(-200)}`;
+  const id = ends.includes('"jsonrpc"') ? /"id"\s*:\s*(\d+)/.exec(ends)?.[1] : undefined;
+  return id === undefined ? undefined : Number(id);
+}
+
+/** Counts brackets outside of strings: nothing is built of a line that is too deep. */
+function isTooDeep(line: string): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let n = 0; n < line.length; n++) {
+    const code = line.charCodeAt(n);
+    if (inString) {
+      if (code === 92 /* \ */) n++;
+      else if (code === 34 /* " */) inString = false;
+    } else if (code === 34) inString = true;
+    else if (code === 91 /* [ */ || code === 123 /* { */) {
+      if (++depth > MAX_DEPTH) return true;
+    } else if (code === 93 || code === 125) depth--;
+  }
+  return false;
+}
+
+interface EnvironmentErrorParts {
+  /** The environment, as a user would name it. */
+  environment: string;
+  method?: string | undefined;
+  /** Begins with the field where there is one. */
+  problem: string;
+  fix: string;
+  /** The process's last words. */
+  stderr?: string;
+  /** It answered nothing in time: whatever is asked next would be waited for as long. */
+  silent?: boolean;
+  /** It asks for a model that nobody has named. */
+  lacks?: 'user' | 'judge';
+}
+
+export class EnvironmentError extends OutsideFailure {
+  constructor(
+    type: FailureType,
+    readonly parts: EnvironmentErrorParts,
+  ) {
+    const { environment, method, problem, fix, stderr } = parts;
+    const said = stderr ? `; its last words on stderr:\n${stderr}` : '';
+    super(type, `${[environment, method, problem].filter(Boolean).join(': ')}; ${fix}${said}`);
+  }
+}
+
+const QUOTED = 300;
+
+/** Text of an environment's within an error: its beginning, and how long it is. */
+export const quoted = (text: string, length = QUOTED): string =>
+  text.length <= length ? text : `${text.slice(0, length)}... (${text.length} characters)`;

@@ -1,23 +1,22 @@
 /**
- * One episode in an environment's process. Invariants: the models that the environment asks for (a simulated user, a judge) are called
- * here, never in the process, and a bounded number of times; answers that belong to no call are refused; an episode whose id the
- * environment has given away twice is never scored.
+ * One episode in an environment's process.
+ * Invariants: the models that the environment asks for (a simulated user, a judge) are called here, never in the process, and a bounded number
+ * of times; a tool message belongs to one call of the message before it, in the calls' order; an episode whose id the environment has given
+ * away twice is never scored.
  */
 import { seedOf } from '../artifacts/hash';
 import type { Episode, Evaluation, StepResult } from '../domain/environment';
-import type { AssistantMessage, Message, UserMessage } from '../domain/messages';
+import type { AssistantMessage, Message, ToolCall, UserMessage } from '../domain/messages';
 import type { Judge, SimulatedUser } from '../partners/types';
-import type { Connection } from './connection';
+import { type Connection, EnvironmentError, quoted } from './connection';
 import type { Method, Params, Result } from './protocol';
-import { ANSWERS_FIX, answersProblem } from './tool-answers';
-import { EnvironmentTrouble, quoted } from './trouble';
 
 /** Of an id: who holds it. `shared`: the environment has begun another episode under it. */
 export interface Held {
   shared: boolean;
 }
 
-export interface Opening {
+interface Opening {
   run: Connection;
   begun: Result<'reset'>;
   held: Held;
@@ -31,8 +30,8 @@ export interface Opening {
 /** Turns of the simulated user between two of the agent's. tau2-bench ends a whole conversation after 200 turns. */
 const MAX_USER_TURNS = 100;
 
-export const badEnvironment = (environment: string, method: Method, problem: string, fix: string) =>
-  new EnvironmentTrouble('BadEnvironment', { environment, method, problem, fix });
+const badEnvironment = (environment: string, method: Method, problem: string, fix: string) =>
+  new EnvironmentError('BadEnvironment', { environment, method, problem, fix });
 
 export const sharedId = ({ name }: Connection, episode: string) =>
   badEnvironment(
@@ -43,7 +42,7 @@ export const sharedId = ({ name }: Connection, episode: string) =>
   );
 
 const lacking = ({ name }: Connection, lacks: 'user' | 'judge', problem: string) =>
-  new EnvironmentTrouble('BadEnvironment', {
+  new EnvironmentError('BadEnvironment', {
     environment: name,
     method: lacks === 'user' ? 'step' : 'evaluate',
     problem,
@@ -111,7 +110,7 @@ export async function openEpisode({ run, begun, held, seed, user, judge, signal,
   if (opening.done) {
     const problem = 'the simulated user ended the conversation before the agent had a turn';
     const fix = 'look at the instructions that the environment gives it, or take another model for target.user';
-    throw new EnvironmentTrouble('UserSimulatorFailed', { environment: run.name, method: 'reset', problem, fix });
+    throw new EnvironmentError('UserSimulatorFailed', { environment: run.name, method: 'reset', problem, fix });
   }
   return {
     start: { ...start, messages: [...start.messages, ...opening.messages] },
@@ -131,4 +130,34 @@ export async function openEpisode({ run, begun, held, seed, user, judge, signal,
       await run.request('close', { episode });
     },
   };
+}
+
+export const ANSWERS_FIX =
+  'answer each call with one tool message that has its id, in the order of the calls, where the call fails too ("error : ...")';
+
+/** What is wrong with the answers to one message, beginning with the field; undefined where nothing is. */
+export function answersProblem(o: {
+  /** Of the agent's message, or of the simulated user's. */
+  calls: readonly ToolCall[] | undefined;
+  messages: readonly Message[];
+  /** An episode may end before all calls are run. */
+  done: boolean;
+  requestor: 'agent' | 'user';
+}): string | undefined {
+  const expected = (o.calls ?? []).map(({ id }) => id);
+  let answered = 0;
+  for (const [n, message] of o.messages.entries()) {
+    if (message.role !== 'tool') continue;
+    const field = `messages.${n}.toolCallId: "${quoted(message.toolCallId, 60)}"`;
+    if ((message.requestor === 'user') !== (o.requestor === 'user')) {
+      const wanted = o.requestor === 'user' ? 'must have requestor "user"' : 'must have no requestor';
+      return `${field} answers a call of the ${o.requestor}'s and ${wanted}`;
+    }
+    if (!expected.includes(message.toolCallId)) return `${field} answers no call of the message`;
+    if (message.toolCallId !== expected[answered])
+      return `${field} comes where ${expected[answered] ?? 'no further answer'} should`;
+    answered++;
+  }
+  if (o.done || answered === expected.length) return undefined;
+  return `messages: call ${expected[answered]} has no answer`;
 }

@@ -4,9 +4,9 @@
  */
 import type { Readable, Writable } from 'node:stream';
 import type { Environment, Episode } from '../domain/environment';
-import { type AssistantMessage, parseJson } from '../domain/messages';
 import { reasonOf } from '../domain/failures';
-import { MAX_LINE, readLines } from './lines';
+import { type AssistantMessage, parseJson } from '../domain/messages';
+import { MAX_LINE, readLines } from './child-process';
 import { errorCodes, firstIssue, methods, requestSchema, type Method, type Params, type Result } from './protocol';
 
 type Handlers = { [M in Method]: (params: Params<M>) => Promise<Result<M>> };

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';
 import { callAll, heardFrom, saidBy, type AuditPolicy, type Limits } from './audit-policy';
 import { callWith, valuesNamed } from './copied-values';
-import { quoted } from './text';
+import { quoted } from './limits';
 
 /** What was tried against one version is tried against every later one: five for each of forty rounds. */
 export const MOST_ATTACKS = 200;
@@ -56,7 +56,6 @@ const LINE = /^\/\/ Attack: (.*)$/gm;
 /** As U+2028 and U+2029 end a comment as well: what follows one would be the module's code. */
 export const attackLine = (attack: Attack): string =>
   `// Attack: ${JSON.stringify(attack).replace(/[\u2028\u2029]/g, (end) => `\\u${end.charCodeAt(0).toString(16)}`)}`;
-export const withoutAttacks = (source: string): string => source.replace(LINE, '').trimEnd();
 
 /** Those in a module's text, and what is wrong with lines that are none. */
 export function attacksIn(source: string): { attacks: Attack[]; wrong: string[] } {

@@ -1,6 +1,6 @@
 /** What the self-test plays against a module besides its reference solutions, and what all of these are made from. */
 import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';
-import type { Script, ScriptedEpisode } from './scripted-episode';
+import type { Script, ScriptedEpisode } from './play';
 import type { Vocabulary } from './vocabulary';
 
 export interface Limits {

@@ -3,8 +3,7 @@
  * user said. Invariant: a function of schemas and texts; no regular expression is made of what a module wrote.
  */
 import type { JsonSchema, Message, ToolSchema } from '../domain/messages';
-import { valuesIn } from './records';
-import { vocabularyOf } from './vocabulary';
+import { valuesIn, vocabularyOf } from './vocabulary';
 
 /** What is read of one text, and of the records of a conversation. */
 const READ = { text: 2_000, observation: 20_000, records: 16, objects: 64, fields: 40, depth: 6 };

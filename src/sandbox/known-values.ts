@@ -4,7 +4,7 @@
  */
 import type { JsonSchema, ToolSchema } from '../domain/messages';
 import { callsIn } from './audit-policy';
-import type { ScriptedEpisode } from './scripted-episode';
+import type { ScriptedEpisode } from './play';
 import { vocabularyOf } from './vocabulary';
 
 const MOST_VALUES = 30;

@@ -1,8 +1,14 @@
 /**
- * Leakage of the target's test tasks into synthesized instances. Invariant: equal words give equal hashes, whatever their case, spacing
- * and punctuation; modules are given hashes only, so that no test task's text is in one. Generated modules draw again when a run of
- * words of a first message has one of these hashes (src/synthesis/generators/module/text.js computes the same ones).
+ * No text of a test task gets into a prompt or a synthesized environment, and no identifier of the target's records into a module.
+ * Invariants: equal words give equal hashes, whatever their case, spacing and punctuation; modules are given hashes only, so that no test task's
+ * text is in one. Generated modules draw again when a first message holds one of the hashes (synthesis/generators/module/text.js computes the
+ * same ones); of other modules, seeds whose instances say a task's text by coincidence are left out.
  */
+import type { EnvironmentDescription } from '../domain/environment';
+import type { Message } from '../domain/messages';
+import type { EnvironmentModule } from './module';
+import { play } from './play';
+import { SandboxError } from './sandbox';
 
 const { imul } = Math;
 
@@ -60,3 +66,76 @@ function wordHash(word: string): number {
   for (let i = 0; i < word.length; i += 1) h = imul(h ^ word.charCodeAt(i), 0x01000193);
   return h ^ (h >>> 15);
 }
+
+/**
+ * Of a module's instances, how many may: where it is more, its texts are the target's own. In a language as small as that of `shop` up to
+ * a fifth do in modules that talk like its users.
+ */
+export const LEAKING_SHARE = 1 / 3;
+
+/** Where an instance says the text of a test task: seed and whose words they are. */
+interface Leak {
+  seed: number;
+  who: 'a user' | 'a tool' | 'the hint';
+}
+
+/** `forbidden`: messageHash() of the test tasks' texts. The first leak of each seed; the policy is the target's own. */
+export async function leaksOf(
+  module: EnvironmentModule,
+  { seeds, forbidden }: { seeds: readonly number[]; forbidden: readonly string[] },
+): Promise<Leak[]> {
+  if (forbidden.length === 0) return [];
+  const [isForbidden, isTelling] = [forbiddenIn(forbidden), forbiddenIn(forbidden.filter(isDistinctive))];
+  const names = await module.exports();
+  const leaks: Leak[] = [];
+  for (const seed of seeds) {
+    const hint = names.includes('hint') ? await said(async () => module.hint(await module.make(seed))) : undefined;
+    const start = (await said(async () => module.start(await module.make(seed)))) ?? [];
+    const solved = await said(async () => play(module, { seed, script: await module.solve(seed) }));
+    const saidBy = (role: Message['role']) =>
+      (solved?.messages ?? start).flatMap((one) => (one.role === role ? [one.content] : []));
+    const first = start.flatMap((one) => (one.role === 'user' ? [one.content] : [])).join(' ');
+    const who = [first, ...saidBy('user')].some(isForbidden)
+      ? 'a user'
+      : saidBy('tool').some(isTelling)
+        ? 'a tool'
+        : hint !== undefined && isTelling(hint) && 'the hint';
+    if (who) leaks.push({ seed, who });
+  }
+  return leaks;
+}
+
+/** Nothing where the module fails: the self-test tells of it, and rollouts of the seed break. */
+async function said<Result>(ask: () => Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof SandboxError) return undefined;
+    throw error;
+  }
+}
+
+/** Identifiers with so many digits are of one record; in shorter ones, numbers, years and dates two worlds may agree. */
+const DIGITS = 4;
+
+/** Words that name a record: `W5918442`, `credit_card_7815826`, `78784`. */
+export const identifiersIn = (text: string): string[] =>
+  // Each expression looks at a character once, whatever the text: from the word in which the first digit is to the last letter or digit.
+  [...new Set(text.match(/[A-Za-z0-9_-]+/g) ?? [])]
+    .map((run) => run.replace(/^[^\d]*-/, '').replace(/(?<![-_])[-_]+$/, ''))
+    .filter((word) => (word.match(/\d/g)?.length ?? 0) >= DIGITS)
+    .filter((word) => !/^\d{1,4}$/.test(word) && !/^\d{4}-\d\d/.test(word));
+
+/** Identifiers of what was shown that stand in the module, except those that policy and tools name as examples. */
+export function copiedIdentifiers(
+  source: string,
+  { shown, target }: { shown: string; target: EnvironmentDescription },
+) {
+  const allowed = new Set(identifiersIn(`${target.policy} ${JSON.stringify(target.tools)}`));
+  const own = new Set(identifiersIn(source));
+  return identifiersIn(shown).filter((word) => own.has(word) && !allowed.has(word));
+}
+
+/** Whether the module's text holds that of a test task, on whatever seed it would be said. */
+export const quotesTask = (source: string, forbidden: readonly string[]): boolean =>
+  forbiddenIn(forbidden.filter(isDistinctive))(spelledOut(source));

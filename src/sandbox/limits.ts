@@ -1,6 +1,7 @@
 /**
- * What an environment module may use and say: the sandbox's borders in one place. Invariant: beyond any of them a call is a SandboxError,
- * which breaks a rollout in play and is a finding in the self-test; nothing that a module returns grows without one of these.
+ * What an environment module may use and say: the sandbox's borders in one place, and how its texts are quoted.
+ * Invariants: beyond any border a call is a SandboxError, which breaks a rollout in play and is a finding in the self-test; nothing that a module
+ * returns grows without a limit; what is quoted of it is short and holds nothing that a terminal or a file takes for anything but text.
  */
 
 /**
@@ -63,3 +64,42 @@ export const MATCH_STEPS = 300_000;
  */
 export const SELF_TEST_CPU_MS = 8_000;
 export const SELF_TEST_EPISODE_CPU_MS = 6;
+
+/** Control characters other than tab and line ends; halves of surrogate pairs. */
+const UNFIT = /[^\P{Cc}\t\n\r]|\p{Cs}/u;
+/** For a single line: white space, and what turns the direction of writing, as well. */
+const UNPRINTABLE = /(?:\s|\p{Cc}|\p{Cs}|[\u2028-\u202e\u2066-\u2069])+/gu;
+
+/** Whether a text holds control characters or half a surrogate pair: no model and no file takes these as they are. */
+export const isUnfit = (text: string): boolean => UNFIT.test(text);
+
+/** One line of at most `most` characters (300 unless told) of it. */
+export function quoted(text: string, most: number = QUOTED_CHARS): string {
+  const line = text.slice(0, most).replace(UNPRINTABLE, ' ');
+  return text.length > most ? `${line}…` : line;
+}
+
+/** Whether arrays and objects in a JSON text are nested more than `most` deep. */
+export function isDeep(json: string, most: number): boolean {
+  if (json.length <= 2 * most || countOf(json, ['[', '{'], most) <= most) return false;
+  let [depth, inText] = [0, false];
+  for (let at = 0; at < json.length; at += 1) {
+    const character = json[at];
+    if (character === '"') inText = !inText;
+    else if (character === '\\') at += 1;
+    else if (inText) continue;
+    else if (character === '[' || character === '{') {
+      depth += 1;
+      if (depth > most) return true;
+    } else if (character === ']' || character === '}') depth -= 1;
+  }
+  return false;
+}
+
+/** How often one of these characters stands in a text, counted up to one more than `most`: found faster than a text is read. */
+function countOf(text: string, characters: readonly string[], most: number): number {
+  let count = 0;
+  for (const character of characters)
+    for (let at = text.indexOf(character); at >= 0 && count <= most; at = text.indexOf(character, at + 1)) count += 1;
+  return count;
+}

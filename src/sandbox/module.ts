@@ -9,20 +9,21 @@ import { messageSchema, toolSchema, type AssistantMessage, type Message } from '
 import {
   DESCRIPTION_CHARS,
   EPISODE_CHARS,
+  isUnfit,
   MORE_MESSAGES,
   MOST_ANSWERS,
   MOST_ENTRIES,
   MOST_STEPS,
   MOST_TOOLS,
   NAME_CHARS,
+  quoted,
   QUOTED_CHARS,
   TEXT_CHARS,
 } from './limits';
 import { openSandbox, SandboxError, type Sandbox, type SandboxOptions } from './sandbox';
-import { isUnfit, quoted } from './text';
 
 /** Anything that survives JSON; the host never looks into it. */
-export type State = unknown;
+type State = unknown;
 
 /** Counted before the items are looked at: a million of them must not be. */
 const list = <Item extends z.ZodType>(item: Item, most: number) =>

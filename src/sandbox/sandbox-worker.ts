@@ -5,27 +5,24 @@
  * at a fiftieth of a fresh context's price. Where a call may have left something that is not in this memory, its error is `fatal`.
  * Answers are given in the order of the requests, several in a message.
  *
- * Imports packages and the files that thread.ts names: from sources (tests) it compiles these for the thread.
+ * It may import packages and thread-clock.ts only: from sources (tests) threads.ts compiles these two files for the thread.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import {
   DefaultIntrinsics,
   newQuickJSWASMModuleFromVariant,
   newVariant,
-  RELEASE_SYNC,
   type QuickJSContext,
   type QuickJSHandle,
   type QuickJSWASMModule,
+  RELEASE_SYNC,
 } from 'quickjs-emscripten';
-import { memoryImage, type Memory } from './memory-image';
-import { PRELUDE } from './prelude';
-import { CallTimer, ownThread } from './thread-clock';
-import { DONE, RUNNING } from './thread-progress';
+import { CallTimer, DONE, ownThread, RUNNING } from './thread-clock';
 
 /** Node's global; its type is in no library that is loaded here. */
 declare const WebAssembly: { Memory: new (pages: { initial: number; maximum: number }) => Memory };
 
-export interface SandboxLimits {
+interface SandboxLimits {
   /** CPU milliseconds that one call may run before the interpreter interrupts it. */
   callMs: number;
   /** Pages of 64 KiB that the WebAssembly memory has: at least 256, of which the interpreter takes 80. */
@@ -176,6 +173,91 @@ async function serve(): Promise<void> {
     if (ended || now - since > TOGETHER_MS) flush();
   });
 }
+
+interface Memory {
+  buffer: ArrayBuffer;
+}
+
+interface Segment {
+  offset: number;
+  bytes: Uint8Array;
+}
+
+/**
+ * Left out are the first run of zeros that is longer, which is the C stack (it lies below the heap, and holds nothing between calls), and the
+ * end, which the allocator has not given out. Other zeros are a module's: a buffer that it has not filled.
+ */
+const GAP = 1_048_576;
+const BLOCK = 4_096;
+
+/** Takes the memory in use, from its first byte; the returned function copies it back. */
+function memoryImage({ buffer }: Memory): () => void {
+  const all = Buffer.from(buffer);
+  const zeros = Buffer.alloc(BLOCK);
+  const segments: Segment[] = [];
+  let [start, end] = [0, BLOCK];
+  const close = (): void => void segments.push({ offset: start, bytes: new Uint8Array(buffer).slice(start, end) });
+  for (let at = BLOCK; at < all.length; at += BLOCK) {
+    if (all.compare(zeros, 0, BLOCK, at, at + BLOCK) === 0) continue;
+    if (segments.length === 0 && at - end >= GAP) {
+      close();
+      start = at;
+    }
+    end = at + BLOCK;
+  }
+  close();
+  const memory = new Uint8Array(buffer);
+  return () => {
+    for (const { offset, bytes } of segments) memory.set(bytes, offset);
+  };
+}
+
+const PRELUDE = `
+delete Math.random;
+(resultChars, quotedChars) => {
+  const { parse, stringify } = JSON;
+  const { keys, getOwnPropertyDescriptor: descriptorOf } = Object;
+  const { apply } = Reflect;
+  const { slice } = String.prototype;
+  const textOf = String;
+  const Promised = Promise;
+  const used = [[globalThis, 'JSON', JSON], [JSON, 'parse', parse], [JSON, 'stringify', stringify], [Object, 'keys', keys],
+    [Reflect, 'apply', apply], [Array.prototype, Symbol.iterator, Array.prototype[Symbol.iterator]]];
+  const cut = (text) => (text.length > quotedChars ? apply(slice, text, [0, quotedChars]) + '…' : text);
+  const tell = (thrown) => {
+    try {
+      if (thrown === null) return 'null was thrown, or the call is out of memory';
+      if (typeof thrown !== 'object' && typeof thrown !== 'function') return cut(textOf(thrown));
+      const { name, message } = thrown;
+      if (typeof message !== 'string') return 'an object without a message was thrown';
+      return cut(typeof name === 'string' ? cut(name) + ': ' + message : message);
+    } catch {
+      return 'something was thrown that cannot be read';
+    }
+  };
+  const open = (namespace) => {
+    for (let i = 0; i < used.length; i += 1) {
+      const found = descriptorOf(used[i][0], used[i][1]);
+      if (!found || found.value !== used[i][2]) return 'the module replaces ' + textOf(used[i][1]) + ' while it loads: leave built-ins as they are';
+    }
+    if (namespace instanceof Promised) return 'the module awaits at its top level: a module loads without waiting';
+    return (name, args) => {
+      try {
+        if (name === 'exports') return '=' + stringify(keys(namespace));
+        const called = namespace[name];
+        if (typeof called !== 'function') return '!the module has no function ' + cut(name);
+        const result = apply(called, undefined, parse(args));
+        if (result instanceof Promised) return '!a promise was returned: return the value itself';
+        const json = stringify(result);
+        if (json === undefined) return '';
+        return json.length > resultChars ? '!the result has ' + json.length + ' characters, more than ' + resultChars : '=' + json;
+      } catch (thrown) {
+        return '!' + tell(thrown);
+      }
+    };
+  };
+  return { tell, open };
+}`;
 
 const { source, limits, interpreter, progress } = workerData as SandboxWorkerData;
 void serve();

@@ -8,21 +8,20 @@ import type { Worker } from 'node:worker_threads';
 import { OutsideFailure } from '../domain/failures';
 import {
   CALL_CPU_MS,
+  isDeep,
   KILL_CPU_MS,
   KILL_WALL_MS,
   MEMORY_PAGES,
   MOST_DEPTH,
   MOST_EXPORTS,
   NAME_CHARS,
+  quoted,
   QUOTED_CHARS,
   RESULT_CHARS,
 } from './limits';
-import { DONE, RUNNING } from './thread-progress';
 import type { SandboxReply, SandboxRequest, ThreadUp } from './sandbox-worker';
-import { isDeep, quoted } from './text';
-import { startThread } from './thread';
-import { processThreads, type ThreadSlots } from './thread-slots';
-import { watchThread } from './thread-watch';
+import { DONE, RUNNING } from './thread-clock';
+import { processThreads, startThread, type ThreadSlots, watchThread } from './threads';
 
 /** The module did something that no environment may do. The episode is broken; there is no reward. */
 export class SandboxError extends OutsideFailure {

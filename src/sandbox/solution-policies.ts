@@ -16,8 +16,8 @@ import {
   type Limits,
 } from './audit-policy';
 import { callWith, recordsIn, valuesNamed } from './copied-values';
-import type { ScriptedEpisode } from './scripted-episode';
-import { quoted } from './text';
+import { quoted } from './limits';
+import type { ScriptedEpisode } from './play';
 import { vocabularyOf } from './vocabulary';
 
 const MOST_BRANCHES = 4;

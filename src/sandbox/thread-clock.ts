@@ -1,6 +1,6 @@
 /**
- * CPU time of a thread. Invariant: where the kernel tells it (Linux), other work on the machine does not count; elsewhere it is the wall
- * clock's.
+ * What both sides of a sandbox's thread share: its CPU time and its progress.
+ * Where the kernel tells CPU times (Linux), other work on the machine does not count; elsewhere the wall clock stands in.
  */
 import { openSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 
@@ -8,7 +8,7 @@ import { openSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 const msOf = (schedstat: string): number => parseInt(schedstat, 10) / 1e6;
 
 /** Of this thread; the wall clock's where the kernel does not tell. */
-export const ownCpuMs = ((): (() => number) => {
+const ownCpuMs = ((): (() => number) => {
   const bytes = Buffer.alloc(64);
   try {
     const file = openSync('/proc/thread-self/schedstat', 'r');
@@ -66,3 +66,8 @@ export class CallTimer {
     return (this.interrupted = left <= 0);
   }
 }
+
+/** The id of the call that began last. */
+export const RUNNING = 0;
+/** How many calls are done; loading is one. */
+export const DONE = 1;

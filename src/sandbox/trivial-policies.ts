@@ -16,9 +16,9 @@ import {
   type Limits,
 } from './audit-policy';
 import { argumentsIn, callWith, recordsIn, valuesNamed } from './copied-values';
+import type { Script, ScriptedEpisode } from './play';
 import { randomCalls } from './random-calls';
 import { requestPolicies } from './request-policies';
-import type { Script, ScriptedEpisode } from './scripted-episode';
 
 const MOST_TEXTS = 8;
 /** Of one message. */

@@ -1,9 +1,80 @@
 /**
- * The values that a JSON schema allows, as parts to draw from: a value is one option of each part, in order. Invariants: whatever is
- * drawn matches the schema; a schema that describes no list of values, or too long a one, has no vocabulary.
+ * Schemas of a module's tools: what is wrong with them, the values that they allow, and texts compared with them.
+ * Invariants: whatever is drawn of a vocabulary matches its schema; the work is limited by the text's length times the number of parts, and by
+ * MATCH_STEPS; no regular expression is run that a module wrote.
  */
-import type { JsonSchema } from '../domain/messages';
-import { MOST_PARTS, SCHEMA } from './limits';
+import type { JsonSchema, ToolSchema } from '../domain/messages';
+import { MATCH_STEPS, MOST_PARTS, NAME_CHARS, quoted, SCHEMA } from './limits';
+
+/** `describe: <tool>.parameters.properties.<name>: <what is wrong>: <how to mend it>`, for each place. */
+export function* schemaFindings(tools: readonly ToolSchema[]): Generator<string> {
+  for (const { name, parameters, outputSchema } of tools) {
+    const given: [string, unknown][] = [['parameters', parameters]];
+    if (outputSchema) given.push(['outputSchema', outputSchema]);
+    for (const [field, schema] of given)
+      for (const wrong of problemsOf(schema, { path: `${name}.${field}`, depth: 0 }))
+        yield `describe: ${quoted(wrong)}`;
+  }
+}
+
+function* problemsOf(schema: unknown, { path, depth }: { path: string; depth: number }): Generator<string> {
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
+    return yield `${path}: no schema: give an object`;
+  if (depth > SCHEMA.depth) return yield `${path}: nested more than ${SCHEMA.depth} deep: give fewer levels`;
+  const { properties, items, ...own } = schema as Record<string, unknown>;
+  for (const [keyword, problem] of Object.entries(PROBLEMS)) {
+    const wrong = own[keyword] === undefined ? undefined : problem(own[keyword]);
+    if (wrong) yield `${path}.${keyword}: ${wrong}`;
+  }
+  if (Number(own.minimum) > Number(own.maximum)) yield `${path}: minimum is above maximum`;
+  if (items !== undefined) yield* problemsOf(items, { path: `${path}.items`, depth: depth + 1 });
+  if (properties === undefined) return;
+  if (typeof properties !== 'object' || properties === null || Array.isArray(properties))
+    return yield `${path}.properties: no object: give a schema under each name`;
+  const entries = Object.entries(properties);
+  if (entries.length > SCHEMA.properties)
+    return yield `${path}.properties: ${entries.length}, more than ${SCHEMA.properties}`;
+  for (const [name, property] of entries)
+    yield* problemsOf(property, { path: `${path}.properties.${quoted(name, 50)}`, depth: depth + 1 });
+}
+
+const PROBLEMS: Record<string, (value: unknown) => string | undefined> = {
+  enum: (value) => {
+    if (!Array.isArray(value) || value.length === 0) return 'no list of values: give one or more';
+    if (value.length > SCHEMA.options)
+      return `${value.length} values, more than ${SCHEMA.options}: give a pattern or fewer`;
+    return value.every(isValue) ? undefined : `give texts of up to ${NAME_CHARS} characters, or numbers`;
+  },
+  pattern: (value) => {
+    if (typeof value !== 'string') return 'no text: give a regular expression';
+    if (value.length > SCHEMA.patternChars)
+      return `${value.length} characters, more than ${SCHEMA.patternChars}: give a shorter one`;
+    if (
+      [...value.matchAll(/\{(\d+)(?:,(\d*))?\}/g)].some(([, ...counts]) =>
+        counts.some((n) => Number(n ?? 0) > SCHEMA.repeat),
+      )
+    )
+      return `it repeats more than ${SCHEMA.repeat} times: repeat less`;
+    return isExpression(value) ? undefined : 'no regular expression: mend it';
+  },
+  minimum: (value) => (Number.isFinite(value) ? undefined : 'no number: give one'),
+  maximum: (value) => (Number.isFinite(value) ? undefined : 'no number: give one'),
+  multipleOf: (value) => (Number.isFinite(value) && Number(value) > 0 ? undefined : 'give a number above 0'),
+};
+
+const isValue = (value: unknown): boolean =>
+  typeof value === 'string'
+    ? value.length <= NAME_CHARS
+    : value === null || ['number', 'boolean'].includes(typeof value);
+
+/** It is read, never run. */
+function isExpression(pattern: string): boolean {
+  try {
+    return new RegExp(pattern) instanceof RegExp;
+  } catch {
+    return false;
+  }
+}
 
 export interface Vocabulary {
   number: boolean;
@@ -62,4 +133,67 @@ function classCharacters(text: string): string[] {
 export function expressionOf({ parts }: Pick<Vocabulary, 'parts'>): string {
   const escaped = (option: string): string => option.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return parts.map((options) => `(?:${options.map(escaped).join('|')})`).join('');
+}
+
+/** Texts of which one stands here, by length; `any`: any text of a character or more. */
+type Part = 'any' | ReadonlyMap<number, ReadonlySet<string>>;
+
+function partOf(options: readonly string[]): Part {
+  const byLength = new Map<number, Set<string>>();
+  for (const option of options) byLength.set(option.length, (byLength.get(option.length) ?? new Set()).add(option));
+  return byLength;
+}
+
+const SPACE = partOf([' ']);
+const NEXT = ' ; ';
+
+/** Records of the schema's values separated by spaces, " ; " between records; what has no vocabulary may be any text. */
+export function recordShape({ properties = {} }: JsonSchema): Part[] {
+  return Object.values(properties).flatMap((schema, n) => {
+    const parts = vocabularyOf(schema)?.parts.map(partOf) ?? ['any' as const];
+    return n > 0 ? [SPACE, ...parts] : parts;
+  });
+}
+
+/** Whether a text is one record of the shape or more; `unknown` if that takes too many steps to tell. */
+export function hasShape(shape: readonly Part[], text: string): boolean | 'unknown' {
+  const seen = new Set<number>();
+  const open: [part: number, at: number][] = [[0, 0]];
+  for (let next = open.pop(); next; next = open.pop()) {
+    const [n, at] = next;
+    const state = n * (text.length + 1) + at;
+    if (seen.has(state)) continue;
+    seen.add(state);
+    if (seen.size > MATCH_STEPS) return 'unknown';
+    const part = shape[n];
+    if (part === undefined) {
+      if (at === text.length) return true;
+      if (text.startsWith(NEXT, at)) open.push([0, at + NEXT.length]);
+    } else if (part === 'any') {
+      if (at < text.length) open.push([n, at + 1], [n + 1, at + 1]);
+    } else {
+      for (const end of ends(part, text, at)) open.push([n + 1, end]);
+    }
+  }
+  return false;
+}
+
+function ends(part: Exclude<Part, 'any'>, text: string, at: number): number[] {
+  return [...part].flatMap(([length, options]) =>
+    at + length <= text.length && options.has(text.slice(at, at + length)) ? [at + length] : [],
+  );
+}
+
+/** Values of a schema with a vocabulary among a text's words, in order: all of a word, or several words. */
+export function valuesIn(schema: JsonSchema, text: string): string[] {
+  const parts = vocabularyOf(schema)?.parts.map(partOf) ?? [];
+  if (parts.length === 0) return [];
+  const isEdge = (at: number): boolean => !/\w/.test(text[at] ?? ' ');
+  return [...text.matchAll(/\w+/g)].flatMap(({ index }) => {
+    let reached = [index];
+    for (const part of parts)
+      reached = [...new Set(reached.flatMap((at) => (part === 'any' ? [] : ends(part, text, at))))];
+    const end = Math.max(...reached.filter((at) => isEdge(at)), 0);
+    return end > index ? [text.slice(index, end)] : [];
+  });
 }

@@ -1,10 +1,10 @@
 /** A synthesizer: writes the environment of one capability (step 2 of the method). What it writes is tested and calibrated by others. */
+import type { RoundFeedback } from '../domain/calibration';
 import type { Candidate, Lacking } from '../domain/capability';
 import type { EnvironmentDescription } from '../domain/environment';
 import type { Identity, Kind } from '../domain/kinds';
-import type { Work } from '../domain/work';
-import type { RoundFeedback } from '../domain/calibration';
 import type { ScoredRollout } from '../domain/rollout';
+import type { Work } from '../domain/work';
 import type { Ledger } from '../language-model/types';
 
 export interface WriteInput extends Work {

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import type { FixedPolicy, ScoredRollout } from '../../src/domain/rollout';
-import { createShop } from '../../src/environments/shop';
+import { createShop } from '../../src/environments/shop/shop';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import type { TurnRequest } from '../../src/policy/turn';
 import { createMerger } from '../../src/policy/merge';

@@ -21,7 +21,7 @@ import { type Message, openingOf } from '../../src/domain/messages';
 import { type Report, reportSchema } from '../../src/report/model';
 import type { ScoredRollout } from '../../src/domain/rollout';
 import { taskQueues } from '../../src/domain/work';
-import { createShop } from '../../src/environments/shop';
+import { createShop } from '../../src/environments/shop/shop';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import { createMerger, type Merge } from '../../src/policy/merge';
 import { registry, type Registry } from '../../src/registry';

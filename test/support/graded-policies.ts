@@ -4,7 +4,7 @@
  */
 import { callsIn, isWrite, saidBy, say, type Call } from '../../src/sandbox/audit-policy';
 import { openModule } from '../../src/sandbox/module';
-import { play, type ScriptedEpisode } from '../../src/sandbox/scripted-episode';
+import { play, type ScriptedEpisode } from '../../src/sandbox/play';
 import { changedSolutions } from '../../src/sandbox/solution-policies';
 import { seededRandom } from '../../src/domain/statistics';
 import type { AssistantMessage } from '../../src/domain/messages';

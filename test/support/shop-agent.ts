@@ -1,7 +1,7 @@
 /** The shop's reference agent as a scripted policy; the seed of the first turn decides which mistakes it makes. */
 import { random } from '../../src/environments/shop/random';
 import { agentMessages } from '../../src/environments/shop/reference-agent';
-import { shopTasks, SKILLS, type ShopTask } from '../../src/environments/shop/tasks';
+import { type ShopTask, shopTasks, SKILLS } from '../../src/environments/shop/tasks';
 import type { AssistantMessage } from '../../src/domain/messages';
 import { scriptedPolicy, turnOf, type ScriptedPolicy } from './scripted-policy';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ScoredRollout } from '../../src/domain/rollout';
-import { createShop } from '../../src/environments/shop';
+import { createShop } from '../../src/environments/shop/shop';
 import { createPolicyClient } from '../../src/policy/client';
 import { createMerger } from '../../src/policy/merge';
 import { played } from './played';

@@ -12,10 +12,9 @@ import type { SimulatedUser } from '../../partners/types';
 import { type Registry, registry as allKinds } from '../../registry';
 import { openModule } from '../../sandbox/module';
 import { SandboxError } from '../../sandbox/sandbox';
-import { play, type ScriptedEpisode } from '../../sandbox/scripted-episode';
+import { play, type ScriptedEpisode } from '../../sandbox/play';
 import { selfTest } from '../../sandbox/self-test';
-import { staticFindings } from '../../sandbox/static-checks';
-import { withoutTypes } from '../../sandbox/strip-types';
+import { staticFindings, withoutTypes } from '../../sandbox/source';
 import { UserError } from '../errors';
 
 /** Says the same whatever it hears: what is checked is the environment. */

@@ -13,7 +13,7 @@ import { environments } from '../../environments';
 import { describeSpec, openEnvironment } from '../../environments/open';
 import { splitTasks } from '../../environments/split';
 import { type Registry, registry as allKinds } from '../../registry';
-import { moduleFiles } from '../../sandbox/module-files';
+import { moduleFiles } from '../../sandbox/source';
 import { messageOf } from '../errors';
 import { type Home, homeAt, projectRoot } from '../project';
 import { checkTemplate } from './base-model';

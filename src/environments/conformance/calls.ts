@@ -4,11 +4,11 @@
 import { type ResetResult, type StepResult, stepResultSchema } from '../../domain/environment';
 import type { AssistantMessage, JsonSchema, ToolSchema } from '../../domain/messages';
 import { argumentsIn, jsonOf } from '../../sandbox/copied-values';
-import { hasShape, recordShape } from '../../sandbox/records';
+import { hasShape, recordShape } from '../../sandbox/vocabulary';
+import { quoted } from '../connection';
 import { valueProblem } from '../json-schema';
+import { ANSWERS_FIX, answersProblem } from '../process-episode';
 import { firstIssue } from '../protocol';
-import { ANSWERS_FIX, answersProblem } from '../tool-answers';
-import { quoted } from '../trouble';
 import {
   answerTo,
   callsOf,

@@ -15,8 +15,8 @@ import type {
 } from '../../domain/environment';
 import { reasonOf } from '../../domain/failures';
 import type { AssistantMessage, ToolSchema } from '../../domain/messages';
+import { EnvironmentError, quoted } from '../connection';
 import { exampleOf, valueProblem } from '../json-schema';
-import { EnvironmentTrouble, quoted } from '../trouble';
 
 export interface Finding {
   /** The method of the protocol; with what was done, where that is not plain. */
@@ -60,7 +60,7 @@ export function collectFindings(onNote: (note: Finding) => void): Findings {
         return await work();
       } catch (error) {
         if (error instanceof CannotGoOn) throw error;
-        if (!(error instanceof EnvironmentTrouble)) {
+        if (!(error instanceof EnvironmentError)) {
           add(check, reasonOf(error), 'answer instead of failing; the message says what failed');
           return undefined;
         }
@@ -163,7 +163,7 @@ export async function valued(episode: Episode, reason: StopReason): Promise<Eval
   try {
     return await episode.evaluate(reason);
   } catch (error) {
-    if (error instanceof EnvironmentTrouble && error.parts.lacks === 'judge') return undefined;
+    if (error instanceof EnvironmentError && error.parts.lacks === 'judge') return undefined;
     throw error;
   }
 }

@@ -3,8 +3,8 @@
  */
 import type { Environment, Reference } from '../../domain/environment';
 import type { AssistantMessage } from '../../domain/messages';
+import { quoted } from '../connection';
 import { valueProblem } from '../json-schema';
-import { quoted } from '../trouble';
 import { callsOf, type Checked, isError, observed, play, type Sample, say } from './probe';
 
 /** How often the facts are said to a user who goes on asking. */

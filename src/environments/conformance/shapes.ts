@@ -15,11 +15,11 @@ import {
   type Task,
   taskSchema,
 } from '../../domain/environment';
-import { holdsWords } from '../../sandbox/hint-checks';
+import { holdsWords } from '../../sandbox/solution-checks';
+import { quoted } from '../connection';
 import { toolsProblem } from '../json-schema';
 import { policyRulesProblem } from '../policy-rules';
 import { firstIssue } from '../protocol';
-import { quoted } from '../trouble';
 import { type Checked, type Findings, firstDifference, SAMPLES, SEED, valued, withEpisode } from './probe';
 
 /** False if nothing more can be checked. */

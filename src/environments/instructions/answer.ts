@@ -2,7 +2,7 @@
  * An answer must still be an answer: what keeps all instructions by saying next to nothing, by repeating itself or by handing the request back
  * is none. Invariant: a pure function of the text, the topic, what was asked for, and what the user said.
  */
-import type { Demands } from './kinds/kind';
+import type { Demands } from './kinds';
 import { linesOf, plainWords, runsOf, sentencesOf } from './text';
 import { topicalStems, type Topic } from './topics';
 
@@ -55,7 +55,7 @@ function isAbout(words: readonly string[], topic: Topic): boolean {
 }
 
 /** The share of a text's runs of three words that others have as well. */
-export function shared(words: readonly string[], others: readonly string[]): number {
+function shared(words: readonly string[], others: readonly string[]): number {
   const runs = runsOf(words, 3);
   const known = new Set(runsOf(others, 3));
   return runs.length === 0 ? 0 : runs.filter((run) => known.has(run)).length / runs.length;
@@ -65,7 +65,7 @@ export function shared(words: readonly string[], others: readonly string[]): num
 export const isReworded = (text: string, before: string): boolean =>
   shared(plainWords(text), plainWords(before)) <= MOST_KEPT;
 
-export interface Asked {
+interface Asked {
   topic: Topic;
   demands: Demands;
   /** What the user has said so far. */

@@ -1,13 +1,24 @@
 /**
- * The target environment `instructions`: short texts with instructions that a program can verify. Invariant: an episode is a pure function of
- * the task and of the agent's messages; there are no tools, the seed is not used, and episodes share nothing.
+ * The target environment `instructions`: short texts with instructions that a program can verify, and its all-or-nothing reward.
+ * Invariants: an episode is a pure function of the task and of the agent's messages; there are no tools, the seed is not used, and episodes share
+ * nothing. The reward is 1 exactly if every message of the user was answered, each answer is an answer, and the last one keeps all instructions;
+ * the breakdown says which of it holds, by kind.
  */
 import { z } from 'zod';
-import type { Environment, Episode, Message, Split, StepResult, StopReason } from '../../domain/environment';
+import type {
+  Environment,
+  Episode,
+  Evaluation,
+  Message,
+  Split,
+  StepResult,
+  StopReason,
+} from '../../domain/environment';
 import type { AssistantMessage } from '../../domain/messages';
-import { evaluate } from './reward';
-import { taskCounts } from '../shop/parameters';
-import { drawTasks, groupOf, type InstructionTask } from './tasks';
+import { taskCounts } from '../shop/tasks';
+import { answerChecks, isReworded } from './answer';
+import { kindNamed, merged } from './combinations';
+import { drawTasks, groupOf, type InstructionTask, type Turn } from './tasks';
 
 /** Changes with anything that changes tasks or rewards. */
 const VERSION = '1';
@@ -90,3 +101,39 @@ export function createInstructions(given: Partial<Counts> = {}): Environment {
     close: async () => {},
   };
 }
+
+interface Answered {
+  task: InstructionTask;
+  /** To each of the user's messages. */
+  answers: string[];
+  reason: StopReason;
+}
+
+/** What is asked for by the user's first `count` messages. */
+const askedBy = ({ topic, turns }: InstructionTask, count: number) => {
+  const so = turns.slice(0, count);
+  const instructions = so.flatMap((turn: Turn) => turn.instructions);
+  return {
+    instructions,
+    asked: { topic, demands: merged(instructions.map((i) => i.demands)), said: so.map((t) => t.text) },
+  };
+};
+
+export function evaluate({ task, answers, reason }: Answered): Evaluation {
+  const last = answers.at(-1) ?? '';
+  const { instructions, asked } = askedBy(task, task.turns.length);
+  const kept = Object.fromEntries(
+    instructions.map(({ kind, demands }) => [kind, Number(kindNamed(kind).holds(last, demands))]),
+  );
+  const before = answers.slice(0, -1).map((answer, n) => answerChecks(answer, askedBy(task, n + 1).asked));
+  const breakdown: Record<string, number> = {
+    ...kept,
+    ...answerChecks(last, asked),
+    answered: Number(reason === 'agent_stop' && answers.length === task.turns.length),
+    ...(task.turns.length > 1 && { first_answer: Number(before.length > 0 && before.every(all)) }),
+    ...(task.turns.at(-1)?.reworded && { reworded: Number(isReworded(last, answers.at(-2) ?? '')) }),
+  };
+  return { reward: Number(all(breakdown)), breakdown };
+}
+
+const all = (checks: Record<string, number>): boolean => Object.values(checks).every((value) => value === 1);

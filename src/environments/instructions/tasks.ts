@@ -4,11 +4,11 @@
  */
 import type { Split } from '../../domain/environment';
 import { random, type Random } from '../shop/random';
-import { goTogether, KINDS, kindNamed } from './kinds';
-import type { Demands, InstructionKind } from './kinds/kind';
+import { goTogether, kindNamed, KINDS } from './combinations';
+import type { Demands, InstructionKind } from './kinds';
 import { TOPICS, type Topic } from './topics';
 
-export interface Instruction {
+interface Instruction {
   kind: string;
   demands: Demands;
 }

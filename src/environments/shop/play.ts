@@ -11,7 +11,7 @@ import { z } from 'zod';
 import { splitSchema, type Episode } from '../../domain/environment';
 import { messageSchema } from '../../domain/messages';
 import { openEpisode } from './shop';
-import { taskStream, type ShopTask } from './tasks';
+import { type ShopTask, taskStream } from './tasks';
 
 const requestSchema = z.union([
   z.object({ tasks: z.object({ stream: z.string(), split: splitSchema, count: z.number().int().positive() }) }),

@@ -5,12 +5,11 @@
 import type { Evaluation } from '../../domain/environment';
 import type { AssistantMessage, Message } from '../../domain/messages';
 import type { Random } from './random';
-import { actionOf, amountOf, isForbidden } from './reward';
-import { openEpisode } from './shop';
+import { actionOf, amountOf, isForbidden, openEpisode } from './shop';
 import type { ItemRequest, Request, ShopTask, Skill } from './tasks';
 import { TEXTS } from './tools';
 
-export interface Demonstration {
+interface Demonstration {
   messages: Message[];
   evaluation: Evaluation;
 }

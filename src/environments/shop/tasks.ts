@@ -1,10 +1,12 @@
 /**
- * The procedural task generator. Invariants: a task is a pure function of its id and the setting; a first user message belongs to one
- * split only (its hash decides), so `train` and `test` share no text, whatever the setting; the skills of a task never leave this folder.
+ * The procedural task generator and its parameters.
+ * Invariants: a task is a pure function of its id and the parameters, all of which are in the environment's version; a first user message belongs
+ * to one split only (its hash decides), so that `train` and `test` share no text, whatever the parameters; the skills of a task never leave this
+ * folder.
  */
+import { z } from 'zod';
 import type { Split } from '../../domain/environment';
 import type { Database, Item, Status } from './database';
-import { completeParameters, type ShopParameters, type TaskSetting } from './parameters';
 import { hash, random, type Random } from './random';
 import { CITIES, COLORS, KINDS, PRICES, TEXTS } from './tools';
 
@@ -12,7 +14,7 @@ import { CITIES, COLORS, KINDS, PRICES, TEXTS } from './tools';
 export const SKILLS = ['complete_all', 'refuse', 'choose', 'tell', 'compute', 'ask'] as const;
 export type Skill = (typeof SKILLS)[number];
 
-export type Verb = 'cancel' | 'rush' | 'return' | 'exchange' | 'address';
+type Verb = 'cancel' | 'rush' | 'return' | 'exchange' | 'address';
 
 /** The status that the policy demands before an item may be acted on. */
 export const REQUIRED: Record<Exclude<Verb, 'address'>, Status> = {
@@ -195,4 +197,38 @@ export function skillsOf(id: string, parameters: Partial<ShopParameters> = {}): 
   const task = shopTasks(parameters).get(id);
   if (!task) throw new Error(`shop: unknown task "${id}": use an id from tasks()`);
   return task.skills;
+}
+
+const MOST_TASKS = 10_000;
+
+/** How many tasks each split has: larger counts add tasks after those that are there. */
+export const taskCounts = {
+  trainTasks: z.number().int().min(2).max(MOST_TASKS).default(400),
+  testTasks: z.number().int().min(1).max(MOST_TASKS).default(200),
+};
+
+export const shopParameters = {
+  /** Most things that one conversation asks for. */
+  requests: z.number().int().min(1).max(3).default(2),
+  /** Share of the tasks that need several skills. */
+  several: z.number().min(0).max(1).default(0.5),
+  ...taskCounts,
+};
+
+const parametersSchema = z.strictObject(shopParameters);
+export type ShopParameters = z.infer<typeof parametersSchema>;
+
+/** What the tasks are drawn by. */
+type TaskSetting = Pick<ShopParameters, 'requests' | 'several'>;
+
+/** Parameters that are not given have their defaults. Throws a ZodError that names a wrong one. */
+export const completeParameters = (given: Partial<ShopParameters> = {}): ShopParameters =>
+  parametersSchema.parse(given);
+
+/** With what differs from the defaults. */
+export function versionOf(setting: ShopParameters): string {
+  const defaults = completeParameters();
+  const names = Object.keys(shopParameters) as (keyof ShopParameters)[];
+  const changed = names.flatMap((name) => (setting[name] === defaults[name] ? [] : [`${name} ${setting[name]}`]));
+  return changed.length === 0 ? '1' : `1 (${changed.join(', ')})`;
 }

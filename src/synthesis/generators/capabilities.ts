@@ -21,7 +21,7 @@ export interface Plan {
   keyMissing: boolean;
 }
 
-export const plain: Plan = {
+const plain: Plan = {
   requests: 1,
   forbidden: false,
   similar: false,

@@ -10,8 +10,7 @@ import type { ToolSchema } from '../../domain/messages';
 import type { ReviseInput, SynthesizedModule, Synthesizer, SynthesizerKind, WriteInput } from '../synthesizer';
 import { namedField } from './capabilities';
 import { familyOf, generatorNamed, TWINS, type Family } from './families';
-import { startKnobs, turn, type Knobs, type Params } from './params';
-import { knobsOf, moduleSource } from './source';
+import { type Knobs, knobsOf, moduleSource, type Params, startKnobs, turn } from './params';
 import { wordingOf } from './wording';
 import { worldOf, type World } from './world';
 

@@ -1,12 +1,17 @@
-/** What a generated module is a function of, and how its knobs are turned from round to round. */
+/**
+ * What a generated module is a function of, its text, and how its knobs are turned from round to round. The text is the parameters on the first
+ * line, then the files of module/ in one scope, then its exports; it imports nothing.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
 import type { CalibrationReport } from '../../domain/calibration';
-import type { ToolSchema } from '../../domain/messages';
+import { jsonText, type ToolSchema } from '../../domain/messages';
 import type { Family, Member } from './families';
 import type { Wording } from './wording';
 import type { World } from './world';
 
-export const knobsSchema = z.object({
+const knobsSchema = z.object({
   /** Fewest and most records in an account. */
   records: z.tuple([z.number().int().positive(), z.number().int().positive()]),
   /** Records that share a word with the one that is meant, where the capability is about them. */
@@ -51,4 +56,43 @@ export function turn(knobs: Knobs, report: CalibrationReport): Knobs {
     ],
     lookalikes: between(knobs.lookalikes + more, 1, 2),
   };
+}
+
+/** Each uses only those before it. */
+const FILES = [
+  'random',
+  'validation',
+  'text',
+  'records',
+  'members',
+  'first-message',
+  'accounts',
+  'instances',
+  'transitions',
+  'reward',
+  'solutions',
+  'hint',
+  'environment',
+];
+const FIRST_LINE = 'export const params = ';
+/** `easier` is called by nobody: it went from the contract (docs/synthesis.md), and a module's bytes are the key of all that was trained on it. */
+const LAST_LINE =
+  'export const { describe, make, easier, start, step, reward, reference, solve, shortcuts, hint } = environmentOf(params);';
+
+export function moduleSource(params: Params): string {
+  return `${FIRST_LINE}${JSON.stringify(params)};\n${(fixedText ??= readFixedText())}${LAST_LINE}\n`;
+}
+
+/** The knobs that a generated module was made with; undefined for a module of somebody else, which a person may put in a generated one's place. */
+export function knobsOf(source: string): Knobs | undefined {
+  const line = source.slice(0, source.indexOf('\n'));
+  if (!line.startsWith(FIRST_LINE)) return undefined;
+  return jsonText.pipe(knobsSchema).safeParse(line.slice(FIRST_LINE.length, -1)).data;
+}
+
+let fixedText: string | undefined;
+
+function readFixedText(): string {
+  const texts = FILES.map((name) => readFileSync(join(__dirname, 'module', `${name}.js`), 'utf8'));
+  return texts.map((text) => text.replace(/^import [^;]*;\n/gm, '').replace(/^export /gm, '')).join('\n');
 }

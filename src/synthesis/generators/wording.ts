@@ -5,7 +5,7 @@
  */
 import type { EnvironmentDescription } from '../../domain/environment';
 import type { JsonSchema, Message } from '../../domain/messages';
-import { expressionOf, vocabularyOf, type Vocabulary } from '../../sandbox/vocabulary';
+import { expressionOf, type Vocabulary, vocabularyOf } from '../../sandbox/vocabulary';
 import { slotsOf, type World } from './world';
 
 export interface Wording {

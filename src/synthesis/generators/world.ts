@@ -7,9 +7,9 @@ import type { EnvironmentDescription } from '../../domain/environment';
 import { OutsideFailure } from '../../domain/failures';
 import type { JsonSchema, ToolSchema } from '../../domain/messages';
 import { policyRulesOf, policyRulesProblem, type PolicyRule } from '../../environments/policy-rules';
-import { vocabularyOf, type Vocabulary } from '../../sandbox/vocabulary';
+import { type Vocabulary, vocabularyOf } from '../../sandbox/vocabulary';
 
-export type Argument = { name: string } & (
+type Argument = { name: string } & (
   | { from: 'record' }
   | { from: 'key' }
   | { from: 'said'; vocabulary: Vocabulary }

@@ -7,12 +7,12 @@ import type { Candidate } from '../../domain/capability';
 import { isFailure } from '../../domain/failures';
 import { answerOf, type Read } from '../../language-model/answer';
 import { jsonIn } from '../../language-model/json';
+import type { Asking } from '../../language-model/types';
 import { attackSchema, type Attack } from '../../sandbox/attacks';
 import { openModule } from '../../sandbox/module';
 import { SandboxError } from '../../sandbox/sandbox';
-import type { Asking } from '../../language-model/types';
-import { ownCode } from './read-module';
 import type { Means } from './llm';
+import { ownCode } from './read-module';
 
 const SEEDS = [0, 1, 2];
 

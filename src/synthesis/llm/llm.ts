@@ -5,9 +5,9 @@
  */
 import { z } from 'zod';
 import { digest } from '../../artifacts/hash';
+import { languageModelFields } from '../../domain/endpoints';
 import { isFailure, OutsideFailure, reasonOf } from '../../domain/failures';
 import { defineKind, type Identity } from '../../domain/kinds';
-import { languageModelFields } from '../../domain/endpoints';
 import { answerOf } from '../../language-model/answer';
 import { openLanguageModel } from '../../language-model/model';
 import { openPrompts, type Prompts } from '../../language-model/prompts';

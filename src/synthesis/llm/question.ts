@@ -1,21 +1,20 @@
 /**
- * What is asked of the model: the same beginning for all capabilities of a target, and for all rounds of one. Invariant: equal inputs give
- * equal bytes; what does not fit into the context is shown in shorter samples, never left out in silence.
+ * What is asked of the model: the same beginning for all capabilities of a target, and for all rounds of one.
+ * Invariants: equal inputs give equal bytes; what does not fit into the context is shown in shorter samples, never left out in silence; attempts
+ * that were cited or named as examples come first, and others stand in only where none are named.
  */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Lacking } from '../../domain/capability';
+import type { Candidate, Lacking } from '../../domain/capability';
 import { OutsideFailure } from '../../domain/failures';
-import type { ScoredRollout } from '../../domain/rollout';
+import { isSuccess, type ScoredRollout } from '../../domain/rollout';
+import { compact, shortIds } from '../../domain/transcript';
 import type { Prompts } from '../../language-model/prompts';
 import type { ChatMessage } from '../../language-model/types';
 import type { ReviseInput, WriteInput } from '../synthesizer';
-import { attemptsText } from './attempts';
-import { evidenceText } from './evidence';
-import { adviceText, foundText } from './feedback';
-import { ownCode } from './read-module';
+import { adviceText, attemptsText, foundText } from './feedback';
+import { ownCode, type Target } from './read-module';
 import { policyText, samplesOf, samplesText, toolsText, usersText } from './target';
-import type { Target } from './target-checks';
 
 /** The project's own, seen from src/ and from dist/: modules that pass the self-test. */
 const EXAMPLES = resolve(__dirname, '..', '..', '..', 'prompts', 'examples');
@@ -116,3 +115,32 @@ export const revisionOf = (
     advice: adviceText(previous),
   }),
 ];
+
+/** `rollouts`: those that may be shown, in the order of tasks. */
+function evidenceText(o: {
+  candidate: Candidate;
+  rollouts: readonly ScoredRollout[];
+  failures: number;
+  successes: number;
+}): string {
+  const { candidate, rollouts } = o;
+  const cited = candidate.citations ?? [];
+  const named = new Set([...cited.map(({ rollout }) => rollout), ...candidate.examples]);
+  const known = rollouts.filter(({ key }) => named.has(key));
+  const place = ({ key }: ScoredRollout): number => [...named].indexOf(key);
+  const from = known.length > 0 ? known.sort((a, b) => place(a) - place(b)) : rollouts;
+  const chosen = [
+    ...from.filter((rollout) => !isSuccess(rollout)).slice(0, o.failures),
+    ...from.filter(isSuccess).slice(0, o.successes),
+  ];
+  if (chosen.length === 0) return '(no attempt may be shown)';
+  const ids = shortIds(chosen);
+  const steps = cited.flatMap(({ rollout, message, says, verbatim }) =>
+    ids.has(rollout) ? [`- ${ids.get(rollout)}.${message}: ${verbatim ?? says}`] : [],
+  );
+  return [
+    ...(known.length > 0 ? [] : ['(none was named for this capability; these are any attempts at the target)', '']),
+    ...(steps.length > 0 ? ['What was noticed in them:', ...steps, ''] : []),
+    compact({ rollouts: chosen, ids }),
+  ].join('\n');
+}

@@ -3,10 +3,10 @@
  * order; nothing of a rollout that holds a test task's text.
  */
 import { setImmediate } from 'node:timers/promises';
-import { byTask, cut } from '../../domain/transcript';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { argumentsOf, type Message, type ToolCall } from '../../domain/messages';
 import type { ScoredRollout } from '../../domain/rollout';
+import { byTask, cut } from '../../domain/transcript';
 import { jsonOf } from '../../sandbox/copied-values';
 import { forbiddenIn } from '../../sandbox/leakage';
 

@@ -12,7 +12,7 @@ import type { Environment } from '../../../src/domain/environment';
 import { OutsideFailure } from '../../../src/domain/failures';
 import type { ArmResult, CampaignRecord, CapabilityResult } from '../../../src/domain/results';
 import type { RolloutSummary } from '../../../src/domain/rollout';
-import { createShop } from '../../../src/environments/shop';
+import { createShop } from '../../../src/environments/shop/shop';
 import { registry } from '../../../src/registry';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { CALIBRATION_SEEDS, TRAINING_SEEDS } from '../../../src/sandbox/seeds';

@@ -10,7 +10,7 @@ import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { sandboxSpec } from '../../../src/domain/kinds';
 import type { SelfTest } from '../../../src/domain/calibration';
-import { createShop } from '../../../src/environments/shop';
+import { createShop } from '../../../src/environments/shop/shop';
 import { registry } from '../../../src/registry';
 
 const home = mkdtempSync(join(tmpdir(), 'left-out-'));

@@ -3,8 +3,8 @@ import { errorClassOf, type ErrorClass } from '../../../src/analyst/rules/errors
 import { rules } from '../../../src/analyst/rules/rules';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import { selectCapabilities } from '../../../src/domain/selection';
-import { createShop } from '../../../src/environments/shop';
-import { SKILLS, type Skill } from '../../../src/environments/shop/tasks';
+import { createShop } from '../../../src/environments/shop/shop';
+import { type Skill, SKILLS } from '../../../src/environments/shop/tasks';
 import { noLedger } from '../../support/no-ledger';
 import { rollouts } from '../analyst/simulation';
 

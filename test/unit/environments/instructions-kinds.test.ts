@@ -1,6 +1,6 @@
 /** The checkers of the target `instructions`: each kind with texts that keep it and texts that don't. */
-import { EXCLUSIVE, goTogether, KINDS, kindNamed } from '../../../src/environments/instructions/kinds';
-import type { Demands } from '../../../src/environments/instructions/kinds/kind';
+import { EXCLUSIVE, goTogether, kindNamed, KINDS } from '../../../src/environments/instructions/combinations';
+import type { Demands } from '../../../src/environments/instructions/kinds';
 import {
   bulletsOf,
   numbersOf,

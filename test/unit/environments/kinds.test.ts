@@ -7,7 +7,7 @@ import { defineKind, modulesOf, sandboxSpec } from '../../../src/domain/kinds';
 import { environments } from '../../../src/environments';
 import type { EnvironmentContext, EnvironmentKind } from '../../../src/environments/kinds';
 import { describeSpec, openEnvironment } from '../../../src/environments/open';
-import { createShop } from '../../../src/environments/shop';
+import { createShop } from '../../../src/environments/shop/shop';
 import type { Partners } from '../../../src/partners/types';
 
 const store = {} as ArtifactStore;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import type { Environment } from '../../../src/domain/environment';
 import { type AssistantMessage, callText, readArguments } from '../../../src/domain/messages';
-import { readLines } from '../../../src/environments/lines';
+import { readLines } from '../../../src/environments/child-process';
 import { openProcessEnvironment, type ProcessEnvironmentOptions } from '../../../src/environments/process';
 import { serveEnvironment } from '../../../src/environments/serve';
 import { countingEnvironment } from '../../support/counting-environment';
@@ -259,7 +259,7 @@ describe('hostile processes', () => {
       file,
       `process.stdout.write(JSON.stringify({ pid: process.pid }) + '\\n'); setInterval(() => {}, 1000);`,
     );
-    const script = `const { startChild } = require('./src/environments/child');
+    const script = `const { startChild } = require('./src/environments/child-process');
       startChild({ command: [process.execPath, ${JSON.stringify(file)}], onLine: console.log, onTooLong() {}, onEnd() {}, onStartFailure() {} });`;
     const owner = spawn(process.execPath, ['-r', './test/support/register.cjs', '-e', script], {
       cwd: join(__dirname, '../../..'),

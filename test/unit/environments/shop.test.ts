@@ -2,21 +2,19 @@ import { createHash } from 'node:crypto';
 import type { AssistantMessage, ToolCall } from '../../../src/domain/messages';
 import type { Episode } from '../../../src/domain/environment';
 import { openEnvironment } from '../../../src/environments/open';
-import { createShop } from '../../../src/environments/shop';
-import type { ShopParameters } from '../../../src/environments/shop/parameters';
-import { demonstrate } from '../../../src/environments/shop/reference-agent';
-import { openEpisode } from '../../../src/environments/shop/shop';
-import { random } from '../../../src/environments/shop/random';
-import { isForbidden, referenceOf } from '../../../src/environments/shop/reward';
+import { createShop, isForbidden, openEpisode, referenceOf } from '../../../src/environments/shop/shop';
 import {
-  SKILLS,
+  type ShopParameters,
+  type ShopTask,
   shopTasks,
+  type Skill,
+  SKILLS,
   skillsOf,
   splitOf,
   taskStream,
-  type ShopTask,
-  type Skill,
 } from '../../../src/environments/shop/tasks';
+import { demonstrate } from '../../../src/environments/shop/reference-agent';
+import { random } from '../../../src/environments/shop/random';
 
 const tasks = [...shopTasks().values()];
 const text = (content: string): AssistantMessage => ({ role: 'assistant', content });

@@ -1,9 +1,17 @@
 /** What a module may not do to the host: tamper with what the sandbox uses, change a thread, say too much, deep or unprintable things. */
-import { EPISODE_CHARS, MOST_DEPTH, MOST_STEPS, MOST_TOOLS, TEXT_CHARS } from '../../../src/sandbox/limits';
+import {
+  EPISODE_CHARS,
+  isDeep,
+  isUnfit,
+  MOST_DEPTH,
+  MOST_STEPS,
+  MOST_TOOLS,
+  quoted,
+  TEXT_CHARS,
+} from '../../../src/sandbox/limits';
 import { openModule, type EnvironmentModule } from '../../../src/sandbox/module';
 import { openSandbox, SandboxError, type Sandbox } from '../../../src/sandbox/sandbox';
 import { sandboxEnvironment } from '../../../src/sandbox/sandbox-environment';
-import { isDeep, isUnfit, quoted } from '../../../src/sandbox/text';
 
 jest.setTimeout(60_000);
 

@@ -1,6 +1,5 @@
 /** Observations against schemas: the same answers that regular expressions give, without running what a module wrote. */
-import { hasShape, recordShape, valuesIn } from '../../../src/sandbox/records';
-import { expressionOf, vocabularyOf } from '../../../src/sandbox/vocabulary';
+import { expressionOf, hasShape, recordShape, valuesIn, vocabularyOf } from '../../../src/sandbox/vocabulary';
 
 const schema = {
   properties: {

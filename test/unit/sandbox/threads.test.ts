@@ -1,6 +1,6 @@
 /** Who gets a thread, and for how long; and whose time counts. */
 import { openSandbox, type Sandbox } from '../../../src/sandbox/sandbox';
-import { threadSlots, type Claim } from '../../../src/sandbox/thread-slots';
+import { type Claim, threadSlots } from '../../../src/sandbox/threads';
 
 jest.setTimeout(60_000);
 

@@ -4,11 +4,8 @@ import { resolve } from 'node:path';
 import { openModule } from '../../../src/sandbox/module';
 import { sandboxEnvironment } from '../../../src/sandbox/sandbox-environment';
 import { selfTest } from '../../../src/sandbox/self-test';
-import { staticFindings } from '../../../src/sandbox/static-checks';
-import { withoutTypes } from '../../../src/sandbox/strip-types';
-import { messageHash } from '../../../src/sandbox/leakage';
-import { leaksOf } from '../../../src/sandbox/instance-leaks';
-import { identifiersIn, quotesTask } from '../../../src/synthesis/llm/leaks';
+import { staticFindings, withoutTypes } from '../../../src/sandbox/source';
+import { identifiersIn, leaksOf, messageHash, quotesTask } from '../../../src/sandbox/leakage';
 import { rationaleIn } from '../../../src/synthesis/llm/read-module';
 
 jest.setTimeout(60_000);
@@ -30,7 +27,7 @@ describe('types', () => {
   });
 
   it('are taken out after code that broke the parser: it is loaded anew', () => {
-    const strip = resolve(__dirname, '../../..', 'src', 'sandbox', 'strip-types.ts');
+    const strip = resolve(__dirname, '../../..', 'src', 'sandbox', 'source.ts');
     const script = `
       const { withoutTypes } = require(${JSON.stringify(strip)});
       const broken = withoutTypes('const a = ' + '!'.repeat(200_000) + 'b;');

@@ -13,7 +13,7 @@ import { seededRandom } from '../../../src/domain/statistics';
 import type { Run } from '../../../src/report/compare/comparison';
 import { rules } from '../../../src/analyst/rules/rules';
 import { generators } from '../../../src/synthesis/generators';
-import { createShop } from '../../../src/environments/shop';
+import { createShop } from '../../../src/environments/shop/shop';
 import { openModule } from '../../../src/sandbox/module';
 import { noLedger } from '../../support/no-ledger';
 import { rollouts } from '../analyst/simulation';

@@ -1,5 +1,5 @@
 /** The files that every generated module consists of, each on its own. */
-import { createShop } from '../../../src/environments/shop';
+import { createShop } from '../../../src/environments/shop/shop';
 import { messageHash } from '../../../src/sandbox/leakage';
 import { bySlots, firstMessage } from '../../../src/synthesis/generators/module/first-message';
 import { drawRecord, preparedOf } from '../../../src/synthesis/generators/module/accounts';

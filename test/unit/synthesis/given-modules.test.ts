@@ -6,7 +6,7 @@ import { calibrate } from '../../../src/domain/calibration';
 import { calibrationBandsSchema } from '../../../src/domain/campaign';
 import { candidateSchema } from '../../../src/domain/capability';
 import { openModule } from '../../../src/sandbox/module';
-import { play } from '../../../src/sandbox/scripted-episode';
+import { play } from '../../../src/sandbox/play';
 import { selfTest } from '../../../src/sandbox/self-test';
 import { synthesizers } from '../../../src/synthesis';
 import { given } from '../../../src/synthesis/given';

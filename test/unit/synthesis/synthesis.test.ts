@@ -8,7 +8,7 @@ import { random } from '../../../src/environments/shop/random';
 import { shopTasks } from '../../../src/environments/shop/tasks';
 import { messageHash, normalised } from '../../../src/sandbox/leakage';
 import { openModule, type EnvironmentModule } from '../../../src/sandbox/module';
-import { play } from '../../../src/sandbox/scripted-episode';
+import { play } from '../../../src/sandbox/play';
 import { selfTest } from '../../../src/sandbox/self-test';
 import { startKnobs, turn } from '../../../src/synthesis/generators/params';
 import { wordingOf } from '../../../src/synthesis/generators/wording';

@@ -1,14 +1,25 @@
 /**
- * Several synthesized environments as one: what an arm trains one adapter on. Invariant: a task is one environment's and is played there
- * alone, with that one's policy and tools; its rewards are untouched.
+ * Synthesized environments: one module that a campaign has stored, or several as one, which is what an arm trains one adapter on.
+ * Invariant: a task of a mixture is played in its own environment alone, with that one's policy and tools; its rewards are untouched.
  */
 import { z } from 'zod';
 import { digest } from '../artifacts/hash';
-import { defineKind, type MixedModule, mixedModuleSchema, MIXTURE } from '../domain/kinds';
+import { artifactRefSchema } from '../domain/artifacts';
 import type { Environment, EnvironmentDescription, Episode } from '../domain/environment';
+import { defineKind, type MixedModule, mixedModuleSchema, MIXTURE, SANDBOX } from '../domain/kinds';
 import { openSandboxEnvironment } from '../sandbox/sandbox-environment';
 import { LISTED, mixedTaskOf, mixedTasks } from '../sandbox/seeds';
 import type { EnvironmentContext, EnvironmentKind } from './kinds';
+
+export const sandbox: EnvironmentKind = {
+  ...defineKind({
+    kind: SANDBOX,
+    version: '1',
+    options: { module: artifactRefSchema },
+    open: ({ module }, _identity, { store }: EnvironmentContext) => openSandboxEnvironment({ module, store }),
+  }),
+  internal: true,
+};
 
 export const mixture: EnvironmentKind = {
   ...defineKind({

@@ -1,11 +1,12 @@
-/** tau2-bench (docs/benchmarks.md). Task ids are `domain/id`. */
+/**
+ * tau2-bench (docs/tau2.md). Task ids are `domain/id`.
+ */
 import { z } from 'zod';
-import { defineKind } from '../../domain/kinds';
-import { OVERALL, type PublishedArm } from '../../domain/presets';
-import type { ProcessCommand } from '../connection';
-import type { EnvironmentContext, EnvironmentKind } from '../kinds';
-import { openProgram, partnerModels, processLimits } from '../process-kind';
-import { bridgeProgram } from './bridge';
+import { defineKind } from '../domain/kinds';
+import { OVERALL, type PublishedArm } from '../domain/presets';
+import type { ProcessCommand } from './connection';
+import type { EnvironmentContext, EnvironmentKind } from './kinds';
+import { bridgeProgram, openProgram, partnerModels, processLimits } from './process';
 
 const domainSchema = z.enum(['mock', 'airline', 'retail', 'telecom']);
 export type Tau2Domain = z.infer<typeof domainSchema>;

@@ -1,13 +1,13 @@
 /**
- * A scripted policy that solves every task: the proof that its instructions don't contradict each other. Invariant: it reads what the task
+ * A scripted policy that solves every task of `instructions`: the proof that its instructions don't contradict each other. It reads what the task
  * demands, never how that is checked, and its texts have at most about fifty words.
  */
-import { leastWords } from './answer';
-import { merged } from './kinds';
-import type { Demands } from './kinds/kind';
-import { plainWords } from './text';
-import type { InstructionTask } from './tasks';
-import type { Topic } from './topics';
+import { leastWords } from '../../src/environments/instructions/answer';
+import { merged } from '../../src/environments/instructions/combinations';
+import type { Demands } from '../../src/environments/instructions/kinds';
+import type { InstructionTask } from '../../src/environments/instructions/tasks';
+import { plainWords } from '../../src/environments/instructions/text';
+import type { Topic } from '../../src/environments/instructions/topics';
 
 /** Clauses about a topic, `{}`, or a word that belongs to it; some without each word or letter that may be unwanted. */
 const ABOUT = [

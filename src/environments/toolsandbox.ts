@@ -1,11 +1,12 @@
-/** ToolSandbox, from a checkout of the user's (docs/benchmarks.md). */
+/**
+ * ToolSandbox, from a checkout of the user's (docs/toolsandbox.md).
+ */
 import { z } from 'zod';
-import { defineKind } from '../../domain/kinds';
-import { OVERALL, type PublishedArm } from '../../domain/presets';
-import type { ProcessCommand } from '../connection';
-import type { EnvironmentContext, EnvironmentKind } from '../kinds';
-import { openProgram, partnerModels, processLimits } from '../process-kind';
-import { bridgeProgram } from './bridge';
+import { defineKind } from '../domain/kinds';
+import { OVERALL, type PublishedArm } from '../domain/presets';
+import type { ProcessCommand } from './connection';
+import type { EnvironmentContext, EnvironmentKind } from './kinds';
+import { bridgeProgram, openProgram, partnerModels, processLimits } from './process';
 
 const python = { environment: '.venv-toolsandbox', command: 'make bridges-toolsandbox' };
 

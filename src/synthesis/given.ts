@@ -2,13 +2,14 @@
  * Synthesizer `given`: takes modules that somebody wrote, one file a capability. Invariant: what is written is the text that was in the
  * folder when the synthesizer was opened, so that its identity, which holds digests of the texts, is that of what it writes.
  */
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { sha256 } from '../../artifacts/hash';
-import { OutsideFailure, reasonOf } from '../../domain/failures';
-import { defineKind, type Identity } from '../../domain/kinds';
-import type { Synthesizer, SynthesizerKind } from '../synthesizer';
+import { sha256 } from '../artifacts/hash';
+import { OutsideFailure } from '../domain/failures';
+import { defineKind, type Identity } from '../domain/kinds';
+import { moduleFiles } from '../sandbox/source';
+import type { Synthesizer, SynthesizerKind } from './synthesizer';
 
 export const given: SynthesizerKind = defineKind({
   kind: 'given',
@@ -22,13 +23,7 @@ export const given: SynthesizerKind = defineKind({
 });
 
 async function read(folder: string): Promise<Map<string, string>> {
-  const wrong = (problem: string) =>
-    new OutsideFailure('BadInput', `synthesizer.modules: ${folder} ${problem}; name a folder of CAPABILITY.js files`);
-  const names = await readdir(folder).catch((error: unknown) => {
-    throw wrong(`cannot be read (${reasonOf(error)})`);
-  });
-  const files = names.filter((name) => name.endsWith('.js')).sort();
-  if (files.length === 0) throw wrong('holds no .js file');
+  const files = await moduleFiles(folder, 'synthesizer.modules');
   return new Map(
     await Promise.all(files.map(async (file) => [file, await readFile(join(folder, file), 'utf8')] as const)),
   );

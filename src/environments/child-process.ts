@@ -1,11 +1,11 @@
 /**
- * An environment's process as the operating system sees it. Invariants: it leads a process group, which is killed as a whole: when it
- * ends, when it is killed, and when this process is gone, however that went; `onEnd` is called once, soon after the end, whoever else
- * holds its pipes.
+ * An environment's process as the operating system sees it, and the lines that it writes. The process leads a process group, which is killed
+ * as a whole: when it ends, when it is killed, and when this process is gone. `onEnd` is called once, soon after the end, even if a grandchild
+ * still holds the pipes. Only whole lines are handed on, in linear time and bounded memory.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { keepTail, readLines, type LineReader } from './lines';
+import type { Readable } from 'node:stream';
 
 export interface Child {
   send(line: string): void;
@@ -112,4 +112,66 @@ function killGroup(pid: number | undefined): void {
   } catch {
     // gone
   }
+}
+
+/**
+ * Characters of one line. The largest honest one is the list of a large benchmark's tasks: 100,000 of them take about 10 MB. JSON of this
+ * size is read in a fraction of a second, so that no line holds up a worker's heartbeats.
+ */
+export const MAX_LINE = 16 * 1024 * 1024;
+
+interface LineReader {
+  /** Every non-empty line; an unfinished last line is dropped. */
+  onLine: (line: string) => void;
+  /** In place of a line that is too long: how it begins. What follows up to the next line is dropped. */
+  onTooLong: (beginning: string) => void;
+  max?: number;
+}
+
+const BEGINNING = 1_000;
+
+export function readLines(stream: Readable, { onLine, onTooLong, max = MAX_LINE }: LineReader): void {
+  let pieces: string[] = [];
+  let length = 0;
+  let skipping = false;
+
+  function take(piece: string): void {
+    if (skipping) return;
+    length += piece.length;
+    pieces.push(piece);
+    if (length <= max) return;
+    skipping = true;
+    const beginning = pieces.join('').slice(0, BEGINNING);
+    pieces = [];
+    onTooLong(beginning);
+  }
+
+  function finish(): void {
+    const line = pieces.join('');
+    [pieces, length, skipping] = [[], 0, false];
+    if (line.trim() !== '') onLine(line);
+  }
+
+  stream.setEncoding('utf8');
+  stream.on('data', (chunk: string) => {
+    let start = 0;
+    for (let end = chunk.indexOf('\n'); end >= 0; end = chunk.indexOf('\n', start)) {
+      take(chunk.slice(start, end));
+      finish();
+      start = end + 1;
+    }
+    if (start < chunk.length) take(chunk.slice(start));
+  });
+}
+
+/** Keeps the last `length` characters that are written; the function returned gives them. */
+function keepTail(stream: Readable, length: number): () => string {
+  let tail = '';
+  let written = 0;
+  stream.setEncoding('utf8');
+  stream.on('data', (chunk: string) => {
+    written += chunk.length;
+    tail = (tail + chunk).slice(-length);
+  });
+  return () => (written > length ? `... ${tail.trim()}` : tail.trim());
 }

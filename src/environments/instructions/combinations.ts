@@ -1,12 +1,10 @@
 /**
- * All kinds of instructions, and which of them go together. Invariant: of instructions that go together there is a text of about fifty words
- * that keeps all of them (the scripted writer writes one for every task).
+ * Which instructions go together.
+ * Invariant: of instructions that go together there is a text of about fifty words that keeps all of them: the scripted writer of the tests
+ * writes one for every task.
  */
-import { plainWords } from '../text';
-import { layoutKinds } from './layout';
-import { markKinds } from './marks';
-import type { Demands, InstructionKind } from './kind';
-import { wordKinds } from './words';
+import { type Demands, type InstructionKind, layoutKinds, markKinds, wordKinds } from './kinds';
+import { plainWords } from './text';
 
 export const KINDS: InstructionKind[] = [...wordKinds, ...layoutKinds, ...markKinds];
 

@@ -1,1 +1,0 @@
-export { createInstructions, instructionsParameters } from './instructions';
