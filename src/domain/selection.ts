@@ -216,27 +216,13 @@ export interface Agreement {
   units: number;
 }
 
-export interface Comparison extends Agreement {
-  /** Cohen's kappa. */
-  kappa: number | undefined;
-  /** Fraction of the trajectories with the same label. */
-  observed: number | undefined;
-}
-
 /** By capability, over the passes that label it. */
 export function agreementOf(passes: readonly LabelPass[]): Record<string, Agreement> {
   const labelings = passes.map(labelsOf);
-  return byCapability(labelings, (own) => krippendorffAlpha(unitsOf(own)));
-}
-
-/** By capability that both label, over the trajectories that both judge, such as a model's labels and a person's. */
-export function compareLabelings({ ours, theirs }: { ours: LabelPass; theirs: LabelPass }): Record<string, Comparison> {
-  const labelings = [labelsOf(ours), labelsOf(theirs)];
-  const compared = byCapability(labelings, (own) => {
-    const pairs = unitsOf(own).flatMap(([a, b]) => (a && b ? [[a, b] as const] : []));
-    return { ...krippendorffAlpha(pairs), ...cohensKappa(pairs) };
-  });
-  return Object.fromEntries(Object.entries(compared).filter(([name]) => labelings.every((own) => own.has(name))));
+  const names = [...new Set(labelings.flatMap((labeling) => [...labeling.keys()]))].sort();
+  return Object.fromEntries(
+    names.map((name) => [name, krippendorffAlpha(unitsOf(labelings.flatMap((own) => own.get(name) ?? [])))]),
+  );
 }
 
 type Labeling = Map<string, Map<string, Label>>;
@@ -253,14 +239,6 @@ export const labelsOf = (pass: LabelPass): Labeling =>
       return [name, new Map(all.flatMap(([label, ids]) => ids.map((id) => [id, label] as const)))];
     }),
   );
-
-function byCapability<Found>(
-  labelings: readonly Labeling[],
-  judge: (own: readonly Map<string, Label>[]) => Found,
-): Record<string, Found> {
-  const names = [...new Set(labelings.flatMap((labeling) => [...labeling.keys()]))].sort();
-  return Object.fromEntries(names.map((name) => [name, judge(labelings.flatMap((own) => own.get(name) ?? []))]));
-}
 
 /** The labels of each trajectory. */
 function unitsOf(labelings: readonly Map<string, Label>[]): Label[][] {
@@ -289,7 +267,11 @@ export function krippendorffAlpha(units: readonly (readonly string[])[]): Agreem
 }
 
 /** Cohen's kappa (1960) of two labelers: (observed - expected) / (1 - expected agreement), each labeler's own frequencies expected. */
-export function cohensKappa(pairs: readonly (readonly [string, string])[]): Pick<Comparison, 'kappa' | 'observed'> {
+export function cohensKappa(pairs: readonly (readonly [string, string])[]): {
+  kappa: number | undefined;
+  /** Fraction of the trajectories with the same label. */
+  observed: number | undefined;
+} {
   const { length } = pairs;
   if (length === 0) return { kappa: undefined, observed: undefined };
   const observed = pairs.filter(([a, b]) => a === b).length / length;

@@ -58,16 +58,12 @@ export function compare({
   });
   const begins = compareBegins({ labels, passes });
   const names = [...new Set(pairs.map(({ capability }) => capability))].sort();
+  const pairsOf = (name: string) => pairs.filter(({ capability }) => capability === name);
   return {
     labels: labels.length,
     passes: passes.length,
     rows: [
-      ...names.map((name) =>
-        comparedOf(
-          name,
-          pairs.filter(({ capability }) => capability === name),
-        ),
-      ),
+      ...names.map((name) => comparedOf(name, pairsOf(name))),
       ...(names.length > 1 ? [comparedOf('all', pairs)] : []),
     ],
     ...(begins && { begins }),
@@ -110,9 +106,7 @@ function comparedOf(capability: string, pairs: readonly Pair[]): Compared {
   };
 }
 
-/** People's marks of where a failure begins, against the message that the passes say together. Invariant: only failures with both are compared. */
-
-/** Shares of the `compared` failures. */
+/** People's marks of where a failure begins against the message that the passes say together: shares of the `compared` failures, which have both. */
 export interface ComparedBegins {
   compared: number;
   same?: number;
@@ -138,8 +132,7 @@ export function compareBegins(o: {
   return { compared, same: within(0), within1: within(1), within2: within(2) };
 }
 
-/** A comparison of people's labels with the passes, as rows: for the terminal and the page. */
-
+// As rows, for the terminal and the page.
 export const comparisonHead = ['capability', 'labels', 'equal', 'kappa', 'alpha', 'same step', 'within 1'];
 
 const decimal = (value: number | undefined): string => (value === undefined ? '–' : value.toFixed(2));

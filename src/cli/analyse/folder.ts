@@ -9,6 +9,7 @@ import { readLabelFiles } from '../../analyst/label-files';
 import { createFile } from '../../artifacts/durable-file';
 import { openFolderStore } from '../../artifacts/folder-store';
 import { digest } from '../../artifacts/hash';
+import { readJson } from '../../artifacts/json';
 import type { ArtifactStore } from '../../artifacts/store';
 import { campaignSchema } from '../../domain/campaign';
 import { type LabelPass, labelPassSchema } from '../../domain/capability';
@@ -128,11 +129,6 @@ function readClaim({ conversations }: Pick<Place, 'conversations'>): Claim | und
   }
 }
 
-export interface Labeled {
-  place: Place;
-  passes: LabelPass[];
-}
-
 /**
  * The labeling passes of an analysis or a campaign of the home, by default of the newest analysis. Trajectories are called as people call them:
  * conversations as in the user's files, rollouts by their keys. @throws UserError
@@ -143,13 +139,13 @@ export async function passesOf({
 }: {
   home: Pick<Home, 'root'>;
   name?: string | undefined;
-}): Promise<Labeled> {
-  const of = name ?? newestAnalysis(home.root);
-  if (of === undefined)
+}): Promise<{ place: Place; passes: LabelPass[] }> {
+  const known = name ?? newestAnalysis(home.root);
+  if (known === undefined)
     throw new UserError(`no analysis in ${home.root}; make one with \`campaign analyse FILE\`, or give --name`);
-  const place = placeOf({ home, name: of });
-  const passes = existsSync(place.json) ? await ofAnalysis(place) : await ofCampaign(home.root, of);
-  if (passes.length === 0) throw new UserError(`${of} has no labeling pass to compare with: nothing was labeled`);
+  const place = placeOf({ home, name: known });
+  const passes = existsSync(place.json) ? await ofAnalysis(place) : await ofCampaign(home.root, known);
+  if (passes.length === 0) throw new UserError(`${known} has no labeling pass to compare with: nothing was labeled`);
   return { place, passes };
 }
 
@@ -188,7 +184,5 @@ async function ofCampaign(root: string, name: string): Promise<LabelPass[]> {
     );
   const store = openFolderStore(join(root, 'artifacts'));
   const { inputs } = await store.provenance(selection);
-  return Promise.all(
-    inputs.slice(2).map(async (ref) => labelPassSchema.parse(JSON.parse((await store.read(ref)).toString('utf8')))),
-  );
+  return Promise.all(inputs.slice(2).map((ref) => readJson(store, ref, labelPassSchema)));
 }

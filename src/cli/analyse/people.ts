@@ -3,6 +3,7 @@
  * begins. Invariant: what a line names the passes know, each pair once; a file with a line of which they don't is refused, and each such line
  * is named.
  */
+import { CsvError, parse as parseCsv } from 'csv-parse/sync';
 import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { LabelPass } from '../../domain/capability';
@@ -139,50 +140,37 @@ function oneOf(word: string, known: readonly string[]): string {
   return `there is ${known.slice(0, 10).join(', ')}${known.length > 10 ? ` and ${known.length - 10} more` : ''}`;
 }
 
-/** CSV as spreadsheets write it (RFC 4180; comma or semicolon). Invariant: a row's line is that of its first character. */
-export function csvRows(text: string): { line: number; value: Record<string, unknown> | string }[] {
-  const separator = /^[^\n,]*;/.test(text) ? ';' : ',';
-  const [head, ...rows] = recordsOf(text, separator).filter(({ cells }) => cells.some((cell) => cell.trim() !== ''));
-  const names = head?.cells.map((name) => name.trim().toLowerCase()) ?? [];
+const HEAD = 'begin with a line such as conversation,capability,label,message';
+
+interface CsvRecord {
+  record: string[];
+  info: { lines: number };
+}
+
+/** As spreadsheets write it: with commas or semicolons. */
+function csvRows(text: string): { line: number; value: Value | string }[] {
+  let records: CsvRecord[];
+  try {
+    const delimiter = /^[^\n,]*;/.test(text) ? ';' : ',';
+    const options = { delimiter, relax_column_count: true, skip_empty_lines: true, trim: true };
+    // With `info` each record comes with where it stands, of which the package's types know nothing.
+    records = parseCsv(text, { ...options, info: true }) as unknown as CsvRecord[];
+  } catch (error) {
+    const line = error instanceof CsvError && typeof error['lines'] === 'number' ? error['lines'] : 1;
+    return [{ line, value: `is no CSV (${messageOf(error)}); ${HEAD}` }];
+  }
+  const [head, ...rows] = records;
+  const names = head?.record.map((name) => name.toLowerCase()) ?? [];
   // Marks of where failures begin have neither.
   const marks = names.includes('message') && !names.includes('capability') && !names.includes('label');
   const missing = marks ? [] : ['capability', 'label'].filter((name) => !names.includes(name));
   if (!names.includes('conversation') && !names.includes('rollout')) missing.unshift('conversation');
   if (missing.length > 0)
-    return [
-      {
-        line: head?.line ?? 1,
-        value: `has no column ${missing.join(', ')}; begin with a line such as conversation,capability,label,message`,
-      },
-    ];
-  return rows.map(({ line, cells }) => ({
-    line,
-    value: Object.fromEntries(names.map((name, n): [string, unknown] => [name, cells[n] ?? ''])),
-  }));
-}
-
-function recordsOf(text: string, separator: string): { line: number; cells: string[] }[] {
-  const records: { line: number; cells: string[] }[] = [];
-  let [cell, line, start, quoted] = ['', 1, 1, false];
-  let cells: string[] = [];
-  const end = () => {
-    records.push({ line: start, cells: [...cells, cell] });
-    [cells, cell, start] = [[], '', line];
-  };
-  for (let n = 0; n < text.length; n++) {
-    const character = text[n] ?? '';
-    if (character === '\n') line++;
-    if (quoted) {
-      if (character !== '"') cell += character;
-      else if (text[n + 1] === '"') {
-        cell += '"';
-        n++;
-      } else quoted = false;
-    } else if (character === '"' && cell === '') quoted = true;
-    else if (character === separator) [cells, cell] = [[...cells, cell], ''];
-    else if (character === '\n') end();
-    else if (character !== '\r') cell += character;
-  }
-  if (cell !== '' || cells.length > 0) end();
-  return records;
+    return [{ line: head?.info.lines ?? 1, value: `has no column ${missing.join(', ')}; ${HEAD}` }];
+  return rows
+    .filter(({ record }) => record.some((cell) => cell !== ''))
+    .map(({ record, info }) => ({
+      line: info.lines,
+      value: Object.fromEntries(names.map((name, n): [string, unknown] => [name, record[n] ?? ''])),
+    }));
 }

@@ -3,6 +3,7 @@
  * asked; nothing is asked without a yes; what was paid for is kept, so that the same command goes on; a result is written whole or not at all.
  */
 import { join } from 'node:path';
+import { createInterface } from 'node:readline/promises';
 import type { Analyst, AnalystKind } from '../../analyst/analyst';
 import { openFolderStore } from '../../artifacts/folder-store';
 import type { ArtifactStore } from '../../artifacts/store';
@@ -18,7 +19,6 @@ import { type CommonOptions, homeOf } from '../options';
 import { plain } from '../plain';
 import { onInterrupt } from '../run/supervisor';
 import { buildAnalysis } from './build';
-import { confirmed } from './confirm';
 import { type Conversations, loadConversations, withoutTooLong } from './conversations';
 import { estimateLines } from './estimate';
 import { checkClaim, type Claim, claimOf, nameOf, type Place, placeOf, takeName } from './folder';
@@ -152,6 +152,20 @@ async function allowed({ yes }: AnalyseOptions, signal: AbortSignal): Promise<bo
   if (!process.stdin.isTTY || !process.stderr.isTTY)
     throw new UserError('there is no terminal to ask on whether to go on; give --yes');
   return confirmed('Go on?', signal);
+}
+
+/** Without an answer, or a terminal to ask on, it is no. */
+async function confirmed(question: string, signal: AbortSignal): Promise<boolean> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    // The end of the input is no answer, and neither is Ctrl-C.
+    lines.once('SIGINT', () => lines.close());
+    const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
+    const answer = await Promise.race([lines.question(`${question} [y/N] `, { signal }), closed]);
+    return /^\s*y(es)?\s*$/i.test(answer);
+  } finally {
+    lines.close();
+  }
 }
 
 async function run({ place, budget, ...plan }: Plan, signal: AbortSignal): Promise<AnalysisResult> {

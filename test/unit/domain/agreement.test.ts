@@ -1,6 +1,6 @@
 /** Agreement of labelings, against published examples. */
 import fc from 'fast-check';
-import { agreementOf, cohensKappa, compareLabelings, krippendorffAlpha } from '../../../src/domain/selection';
+import { agreementOf, cohensKappa, krippendorffAlpha } from '../../../src/domain/selection';
 import type { LabelPass } from '../../../src/domain/capability';
 
 const transposed = (rows: string[]) =>
@@ -111,16 +111,5 @@ describe('agreement by capability', () => {
   it('is less than chance where labels are opposed', () => {
     const { alpha } = agreementOf([passOf({ ask: 'LP' }), passOf({ ask: 'PL' })]).ask ?? {};
     expect(alpha).toBeCloseTo(-0.5, 10);
-  });
-
-  it('compares two labelings over what both judge', () => {
-    const ours = passOf({ ask: 'LLPP.N', mine: 'L' });
-    const theirs = passOf({ ask: 'LPPPL.', other: 'L' });
-    // Of four: 3 alike; by chance (2 * 1 + 2 * 3) / 16.
-    const compared = compareLabelings({ ours, theirs });
-    expect(Object.keys(compared)).toEqual(['ask']);
-    expect(compared.ask).toMatchObject({ units: 4, observed: 0.75, kappa: 0.5 });
-    // Coincidences of 8 labels, 3 LACKING and 5 PRESENT: 1 - 7 * 2 / (2 * 3 * 5).
-    expect(compared.ask?.alpha).toBeCloseTo(1 - 14 / 30, 10);
   });
 });
