@@ -18,7 +18,7 @@ const mayImport = {
   conversations: ['domain', 'artifacts/hash'],
   analyst: ['domain', 'artifacts', 'language-model', 'environments/policy-rules'],
   synthesis: ['domain', 'artifacts', 'language-model', 'sandbox', 'environments/policy-rules'],
-  report: ['domain', 'artifacts', 'rollout', 'routing/router'],
+  report: ['domain', 'artifacts', 'rollout', 'routing/router', 'terminal'],
   workflows: ['domain', 'sandbox/seeds', 'type activities/types'],
   training: ['domain', 'artifacts', 'policy', 'rollout'],
   activities: [
@@ -54,6 +54,7 @@ const mayImport = {
     'analyst/analyst',
     'analyst/steps',
     'workflows/messages',
+    'terminal',
   ],
 };
 const registryMayImport = ['analyst', 'synthesis', 'routing', 'environments', 'workflows/arms'];
@@ -112,6 +113,7 @@ export default tseslint.config(
     rules: importRule(...importPatterns('activities/report.ts', [...mayImport.activities, 'report'], '../')),
   },
   { files: ['src/registry.ts'], rules: importRule(...importPatterns('registry.ts', registryMayImport, './')) },
+  { files: ['src/terminal.ts'], rules: importRule(...importPatterns('terminal.ts', [], './')) },
   {
     // The rules above see import declarations only. The command line loads what it needs when it needs it.
     files: ['src/**/*.ts'],

@@ -6,7 +6,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { UserError } from './errors';
 import { homeOf, namespace, type CommonOptions } from './options';
-import { plain } from './plain';
+import { alignColumns, plain } from '../terminal';
 import { readReport, reported } from './reports';
 import { liveHolder, serverOf } from './run/processes';
 import { connect, isServerAway, listCampaigns, type ListedCampaign, type Temporal } from './temporal';
@@ -135,13 +135,17 @@ export async function listLines(temporal: Temporal | undefined, options: CommonO
   const campaigns = await campaignsOf(temporal, options);
   if (options.json) return [JSON.stringify({ server: temporal !== undefined, campaigns })];
   if (campaigns.length === 0) return [noCampaigns(options)];
-  const names = Math.max(...campaigns.map(({ name }) => name.length));
-  const states = Math.max(...campaigns.map(({ status }) => status.length));
-  const rows = campaigns.map(({ name, status, startedAt, attention, asOf }) => {
-    const fresh = asOf === undefined ? '' : `  as of ${timeText(asOf)}`;
-    const needs = attention === undefined ? '' : `  needs attention: ${attention}`;
-    return plain(`${name.padEnd(names)}  ${status.padEnd(states)}  started ${timeText(startedAt)}${fresh}${needs}`);
-  });
+  const rows = alignColumns(
+    campaigns.map(({ name, status, startedAt, attention, asOf }) => [
+      plain(name),
+      status,
+      [
+        `started ${timeText(startedAt)}`,
+        ...(asOf === undefined ? [] : [`as of ${timeText(asOf)}`]),
+        ...(attention === undefined ? [] : [`needs attention: ${attention}`]),
+      ].join('  '),
+    ]),
+  );
   return temporal
     ? rows
     : [...rows, 'no Temporal server of this home is running: `campaign run FILE` goes on with one'];

@@ -15,7 +15,7 @@ import {
 } from './checks/machine';
 import { checkLanguageModels, checkPartners } from './checks/language-models';
 import { UserError } from './errors';
-import { foldLine } from './fold';
+import { wrap } from '../terminal';
 import { type PortOptions, temporalPort, uiPort } from './ports';
 import { policyServerService } from './run/services';
 import { pythonPath, type Home } from './project';
@@ -96,7 +96,7 @@ export const doctorLines = (checks: Check[], columns?: number): string[] => {
   const width = Math.max(...checks.map(({ name }) => name.length));
   return checks.map(({ name, ok, warning, detail, fix }) => {
     const head = `${warning ? 'warning' : ok ? 'ok     ' : 'missing'}  ${name.padEnd(width)}  `;
-    const indent = columns !== undefined && columns < head.length + NARROWEST ? {} : { indent: head.length };
-    return foldLine(`${head}${detail}${fix ? `; ${fix}` : ''}`, { columns, ...indent });
+    const indent = columns !== undefined && columns < head.length + NARROWEST ? 2 : head.length;
+    return wrap(`${head}${detail}${fix ? `; ${fix}` : ''}`, columns, { indent }).join('\n');
   });
 };

@@ -1,5 +1,5 @@
 /** Errors that a user can act on. Invariant: the first line names the cause and the fix; further lines are evidence (a log's tail). */
-import { plain } from './plain';
+import { plain } from '../terminal';
 
 export class UserError extends Error {
   override name = 'UserError';

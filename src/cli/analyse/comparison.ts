@@ -5,7 +5,7 @@
 import { commonest, type Label, type LabelPass } from '../../domain/capability';
 import { cohensKappa, krippendorffAlpha } from '../../domain/selection';
 import { type HumanLabel, isMark } from './people';
-import { aligned } from './text';
+import { alignColumns } from '../../terminal';
 import { beginningsIn, labelNames, majority, votesOf } from './votes';
 
 export interface Compared {
@@ -167,11 +167,11 @@ export function comparisonText(comparison: Comparison): string {
   return [
     comparisonIntro(comparison),
     ...(begins ? ['', beginsText(begins)] : []),
-    ...(rows.length > 0 ? ['', ...aligned([comparisonHead, ...rows.map(comparisonRow)])] : []),
+    ...(rows.length > 0 ? ['', ...alignColumns([comparisonHead, ...rows.map(comparisonRow)])] : []),
     ...rows.flatMap((row) => [
       '',
       row.capability,
-      ...aligned([confusionHead, ...confusionRows(row)]).map((line) => `  ${line}`),
+      ...alignColumns([confusionHead, ...confusionRows(row)]).map((line) => `  ${line}`),
     ]),
   ].join('\n');
 }

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { UserError } from '../errors';
 import { type CommonOptions, homeOf } from '../options';
-import { plain } from '../plain';
+import { plain } from '../../terminal';
 import { compare, comparisonText } from './comparison';
 import { passesOf } from './folder';
 import { keptLabels, readHumanLabels } from './people';

@@ -5,7 +5,7 @@
 import { costOf } from '../../language-model/costs';
 import type { Ledger } from '../../language-model/types';
 import { duration, wholeNumber } from '../../report/format';
-import { plain } from '../plain';
+import { plain } from '../../terminal';
 
 export interface Progress {
   discovering(done: number, total: number): void;

@@ -16,7 +16,7 @@ import { registry } from '../../registry';
 import { wholeNumber } from '../../report/format';
 import { UserError } from '../errors';
 import { type CommonOptions, homeOf } from '../options';
-import { plain } from '../plain';
+import { plain } from '../../terminal';
 import { onInterrupt } from '../run/supervisor';
 import { buildAnalysis } from './build';
 import { type Conversations, loadConversations, withoutTooLong } from './conversations';

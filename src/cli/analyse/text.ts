@@ -3,18 +3,8 @@ import { selectionRuleSchema } from '../../domain/campaign';
 import { languageModelCost } from '../../report/build/report';
 import { wholeNumber } from '../../report/format';
 import { spentText } from '../../report/language-model-cost';
-import { plain } from '../plain';
+import { alignColumns, plain } from '../../terminal';
 import { type AnalysedCapability, type Analysis, explanationsOf, FAULT, NOT_EXPLAINED } from './result';
-
-export const aligned = (rows: readonly string[][]): string[] => {
-  const widths = rows[0]?.map((_, i) => Math.max(...rows.map((cells) => cells[i]?.length ?? 0))) ?? [];
-  return rows.map((cells) =>
-    cells
-      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
-};
 
 /** Failures on the terminal; the page has all. */
 const SHOWN = 20;
@@ -40,7 +30,7 @@ export function resultText(o: { analysis: Analysis; html: string; given?: string
   const { languageModel } = languageModelCost(analysis.spent, analysis);
   const selected = capabilities.filter((one) => one.selected).length;
   const lines = [
-    ...(capabilities.length === 0 ? [] : [...aligned([capabilityHead, ...capabilities.map(capabilityCells)]), '']),
+    ...(capabilities.length === 0 ? [] : [...alignColumns([capabilityHead, ...capabilities.map(capabilityCells)]), '']),
     `${selected} of ${capabilities.length} capabilities selected, from ${passes} passes over ${wholeNumber(conversations.total)} conversations` +
       (reason === undefined ? '' : `: ${reason}`),
     ...failedPasses.map(({ pass, reason: why }) => `pass ${pass + 1} failed and is left out: ${why.split('\n')[0]}`),
@@ -69,7 +59,7 @@ function beginnings(analysis: Analysis): string[] {
   return [
     '',
     `where each failure begins: ${[`${begun.length} of ${failures.length} failed conversations`, ...counted].join(', ')}`,
-    ...aligned([
+    ...alignColumns([
       ['conversation', 'message', 'votes', 'explained by'],
       ...begun
         .slice(0, SHOWN)

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Decision } from '../../domain/approval';
 import { UserError } from '../errors';
 import { allOptions, examples, homeOf, type CommonOptions } from '../options';
-import { plain } from '../plain';
+import { plain } from '../../terminal';
 import type { Temporal } from '../temporal';
 
 interface DecideOptions extends CommonOptions {

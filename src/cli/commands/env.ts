@@ -37,7 +37,7 @@ export function environmentCommands(program: Command): void {
       const { checkModule, isModuleFile, rendered } = await import('../checks/environment.js');
       const { specOfArguments } = await import('../environment-arguments.js');
       const { describeSpec } = await import('../../environments/open.js');
-      const { plain } = await import('../plain.js');
+      const { plain } = await import('../../terminal.js');
       const say = (line: string) => void process.stderr.write(`${plain(line)}\n`);
       const separated = process.argv.includes('--');
       const [file = ''] = target;

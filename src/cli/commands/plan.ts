@@ -33,7 +33,7 @@ export function planCommand(program: Command): void {
       const home = homeOf(options);
       const { loadCampaign } = await import('../campaign-file.js');
       const { checkParts } = await import('../checks/target.js');
-      const { foldText } = await import('../fold.js');
+      const { wrapText } = await import('../../terminal.js');
       const { plannedDisk } = await import('../plan/estimate.js');
       const { estimate } = await import('../plan/estimate.js');
       const { plannedQuestions } = await import('../plan/language-models.js');
@@ -72,7 +72,7 @@ export function planCommand(program: Command): void {
               disk,
               languageModels,
             })
-          : foldText(planText({ campaign, target, parts, plan, disk, given, languageModels }), process.stdout.columns),
+          : wrapText(planText({ campaign, target, parts, plan, disk, given, languageModels }), process.stdout.columns),
       );
       if (parts.some(({ ok }) => !ok)) process.exitCode = 1;
     });

@@ -5,6 +5,7 @@
 import type { Command } from 'commander';
 import type { LabelPass, Selection } from '../../domain/capability';
 import type { Thresholds } from '../../domain/selection';
+import { alignColumns } from '../../terminal';
 import { UserError } from '../errors';
 import { examples } from '../options';
 
@@ -76,14 +77,9 @@ function table(selection: Selection): string {
       one.selected ? 'yes' : 'no',
     ]),
   ];
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
-  const lines = rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
   const selected = selection.capabilities.filter((one) => one.selected).length;
   const summary = `${selected} of ${selection.capabilities.length} selected, from ${selection.passes} passes`;
-  return [...lines, '', selection.reason === undefined ? summary : `${summary}: ${selection.reason}`].join('\n');
+  return [...alignColumns(rows), '', selection.reason === undefined ? summary : `${summary}: ${selection.reason}`].join(
+    '\n',
+  );
 }

@@ -1,6 +1,7 @@
 /**
  * The plan as text: what is made and spent, stage by stage, and on what each rate rests.
  */
+import { alignColumns } from '../../terminal';
 import { armName, type Campaign } from '../../domain/campaign';
 import { publishedRun } from '../../domain/presets';
 import { purposeNames } from '../../domain/rollout';
@@ -27,15 +28,7 @@ export const short = (value: number): string => {
 };
 export const rounded = (value: number): string => String(Number(value.toPrecision(2)));
 
-export const aligned = (rows: string[][]): string[] => {
-  const widths = rows[0]?.map((_, i) => Math.max(...rows.map((cells) => cells[i]?.length ?? 0))) ?? [];
-  return rows.map((cells) =>
-    cells
-      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
-      .join('  ')
-      .trimEnd(),
-  );
-};
+const table = (rows: string[][]): string[] => alignColumns(rows, { numbers: true });
 
 export function languageModelLines({ questions, total, trajectory, budget }: LanguageModelPlan): string[] {
   if (questions.length === 0) return [];
@@ -53,7 +46,7 @@ export function languageModelLines({ questions, total, trajectory, budget }: Lan
   const all = [between(total.requests, wholeNumber), between(prompts, short), between(replies, short)];
   return [
     '',
-    ...aligned([
+    ...table([
       ['language models', 'requests', 'prompt tokens', 'reply tokens', 'dollars'],
       ...rows,
       ['all', ...all, money(total.dollars)],
@@ -170,9 +163,9 @@ export function planText(o: {
     tasksLine(campaign, tasks),
     ...(withGpus ? [`GPUs: ${gpus.policyServer} policy server, ${gpus.trainers} trainers, held all the time`] : []),
     '',
-    ...aligned([head, ...stages.map(({ stage, ...cost }) => row(stage, cost, withGpus)), row('all', total, withGpus)]),
+    ...table([head, ...stages.map(({ stage, ...cost }) => row(stage, cost, withGpus)), row('all', total, withGpus)]),
     '',
-    ...aligned([
+    ...table([
       ['purpose', 'rollouts'],
       ...purposes.map(({ purpose, rollouts }) => [purposeNames[purpose], between(rollouts, wholeNumber)]),
     ]),

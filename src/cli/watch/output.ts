@@ -1,7 +1,7 @@
 /** Progress on stdout: a live tree on a terminal, elsewhere one JSON object for each change. */
 import type { CampaignProgress, StepStatus } from '../../workflows/messages';
 import { shortName } from '../../report/format';
-import { plain } from '../plain';
+import { cut, plain, wrap } from '../../terminal';
 import { failuresIn, failureText } from './follow';
 import { attentionText, brokenText, Rates, stateOf, type TreeLine, treeLines } from './tree';
 import type { Snapshot } from './snapshot';
@@ -58,7 +58,9 @@ export function frameLines({ snapshot, rates, now, columns, link, colour = true 
   const counts = progress ? [cut(`  ${countsText(progress)}`, columns)] : [];
   const needs = attentionText(snapshot, snapshot.asOf ?? now);
   const notes = [needs, brokenText(snapshot), failure ? `why: ${failure}` : ''].filter(Boolean);
-  const why = notes.flatMap((note) => wrapped(plain(note), columns - 2).map((line) => `  ${line}`));
+  const why = notes.flatMap((note) =>
+    wrap(plain(note).replace(/\s+/g, ' '), columns - 2, { cutsWords: true }).map((line) => `  ${line}`),
+  );
   const away = awayLines(snapshot).map((line) => cut(line, columns));
   return [cut(head, columns), ...lines, ...counts, ...why, ...away, ...(link ? [link] : [])].map((line) =>
     line.trimEnd(),
@@ -117,16 +119,6 @@ function awayLines(snapshot: Snapshot): string[] {
   return progress ? [] : ['  no worker answers to tell what its stages found'];
 }
 
-function wrapped(text: string, columns: number): string[] {
-  const lines: string[] = [];
-  for (const word of text.split(/\s+/)) {
-    const longer = [lines.at(-1), word].filter(Boolean).join(' ');
-    if (lines.length > 0 && longer.length <= columns) lines[lines.length - 1] = longer;
-    else lines.push(cut(word, columns));
-  }
-  return lines;
-}
-
 /** Draws frames in place; what is printed between them stays above. */
 export class LiveTree {
   private drawn: string[] = [];
@@ -163,9 +155,6 @@ export class LiveTree {
     return lines.reduce((rows, line) => rows + Math.max(1, Math.ceil(plain(line).length / columns)), 0);
   }
 }
-
-const cut = (text: string, columns: number): string =>
-  text.length > columns ? `${text.slice(0, Math.max(0, columns - 1))}…` : text;
 
 /** Colours the first `length` characters. */
 function paint(text: string, code: number, length = text.length): string {

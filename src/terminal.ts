@@ -1,0 +1,62 @@
+/**
+ * Text on a terminal, in one way for the whole program: without control characters, cut, wrapped and in columns. Pages spell out control
+ * characters instead (`visible`), so that a reader sees what a model wrote.
+ */
+import { stripVTControlCharacters } from 'node:util';
+
+/** Without escape sequences and control characters: nothing in it moves the cursor or sets anything. Newlines stay, a tab is a space. */
+export const plain = (text: string): string =>
+  stripVTControlCharacters(text)
+    .replaceAll('\t', ' ')
+    .replace(/[^\P{Cc}\n]/gu, '');
+
+/** At most so many columns; what is cut ends with an ellipsis. */
+export const cut = (text: string, columns: number): string =>
+  text.length > columns ? `${text.slice(0, Math.max(0, columns - 1))}…` : text;
+
+export interface WrapOptions {
+  /** Of every line but the first. */
+  indent?: number;
+  /** Whether a word that is too long is cut. Paths and commands, which are copied from a terminal, are not. */
+  cutsWords?: boolean;
+}
+
+/** Wraps a line between words. Where several spaces follow one another, they and what is around them stay together. */
+export function wrap(line: string, columns = Infinity, { indent = 0, cutsWords = false }: WrapOptions = {}): string[] {
+  const lines: string[] = [];
+  for (const word of line.split(/(?<=\S) (?=\S)/)) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= columns) lines[lines.length - 1] = `${last} ${word}`;
+    else {
+      const next = last === undefined ? word : ' '.repeat(indent) + word;
+      lines.push(cutsWords ? cut(next, columns) : next);
+    }
+  }
+  return lines;
+}
+
+/** Of a line that stands under its first one. */
+const INDENT = 2;
+
+/** Every line wrapped but those of tables, which have columns of their own. */
+export const wrapText = (text: string, columns: number | undefined): string =>
+  text
+    .split('\n')
+    .flatMap((line) =>
+      /\S {2,}\S/.test(line) ? [line] : wrap(line, columns, { indent: INDENT + line.search(/\S|$/) }),
+    )
+    .join('\n');
+
+/** Rows in columns as wide as their widest cell; all but the first are aligned to the right where `numbers`. */
+export function alignColumns(rows: readonly string[][], { numbers = false } = {}): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => {
+        const width = widths[column] ?? 0;
+        return numbers && column > 0 ? cell.padStart(width) : cell.padEnd(width);
+      })
+      .join('  ')
+      .trimEnd(),
+  );
+}
