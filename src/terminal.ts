@@ -4,11 +4,11 @@
  */
 import { stripVTControlCharacters } from 'node:util';
 
-/** Without escape sequences and control characters: nothing in it moves the cursor or sets anything. Newlines stay, a tab is a space. */
-export const plain = (text: string): string =>
-  stripVTControlCharacters(text)
-    .replaceAll('\t', ' ')
-    .replace(/[^\P{Cc}\n]/gu, '');
+/** Control characters other than line breaks, and what turns the direction of writing. */
+const MOVING = /[^\P{Cc}\n]|[\u2028-\u202e\u2066-\u2069]/gu;
+
+/** Without escape sequences and the like: nothing in it moves the cursor or sets anything. Newlines stay, a tab is a space. */
+export const plain = (text: string): string => stripVTControlCharacters(text).replaceAll('\t', ' ').replace(MOVING, '');
 
 /** At most so many columns; what is cut ends with an ellipsis. */
 export const cut = (text: string, columns: number): string =>

@@ -1,24 +1,17 @@
 /** Lines and columns on a terminal. Invariants: no line is longer than it is told; nothing in a text moves the cursor. */
+import { cut, wrap as wrapLine } from '../terminal';
 import { shortName, visible } from './format';
 
 /** Of the first column. */
 const LEAST_NAME = 18;
 
-const cut = (text: string, width: number): string => (text.length <= width ? text : `${text.slice(0, width - 1)}…`);
 const oneLine = (text: string): string => visible(text.replace(/\s*[\n\r\t]\s*/g, ' '));
 
 export const clip = (text: string, width: number): string => cut(oneLine(text), width);
 
-/** By words, further lines indented; a word that is too long is cut. */
-export function wrap(text: string, width: number): string[] {
-  const lines: string[] = [];
-  for (const word of oneLine(text).split(' ')) {
-    const last = lines.at(-1);
-    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(cut(last === undefined ? word : `  ${word}`, width));
-  }
-  return lines;
-}
+/** Further lines are indented; a word that is too long is cut. */
+export const wrap = (text: string, width: number): string[] =>
+  wrapLine(oneLine(text), width, { indent: 2, cutsWords: true });
 
 export interface Columns {
   rows: string[][];

@@ -1,4 +1,5 @@
 /** What waits for approval, on a terminal: enough to decide; the page has the whole. */
+import { wrap } from '../../terminal';
 import type { CalibrationReport } from '../../domain/calibration';
 import type { ReportedCitation, ReportedMessage } from '../capability-model';
 import { percent } from '../format';
@@ -90,12 +91,4 @@ function line({ role, text, missing = 0 }: ReportedMessage): string {
 }
 
 const WIDTH = 100;
-function wrapped(text: string): string[] {
-  const lines: string[] = [];
-  for (const word of text.split(/\s+/)) {
-    const longer = [lines.at(-1), word].filter(Boolean).join(' ');
-    if (lines.length > 0 && longer.length <= WIDTH) lines[lines.length - 1] = longer;
-    else lines.push(word);
-  }
-  return lines.map((one) => `  ${one}`);
-}
+const wrapped = (text: string): string[] => wrap(text.replace(/\s+/g, ' '), WIDTH).map((line) => `  ${line}`);

@@ -233,13 +233,13 @@ describe('the tree on a terminal', () => {
   });
 
   it('shows no control characters of what others say', () => {
-    const words = 'died:\u001b[2J\u001b[31m Traceback\u001b]0;owned\u0007\u009b2J\r';
+    const words = 'died:\u001b[2J\u001b[31m Traceback\u001b]0;owned\u0007\u009b2J\r\u202e';
     const rude = structuredClone({ ...snapshot, status: 'FAILED', failure: words });
     Object.assign(rude.progress?.stages[0] ?? {}, { detail: words });
     Object.assign(rude.children[1]?.activities[0] ?? {}, { lastFailure: words });
     const text = frame({ snapshot: rude }).join('\n');
     expect(text.match(/died: Traceback/g)).toHaveLength(3);
-    expect(text.match(/[^\P{Cc}\n]/gu)).toBeNull();
+    expect(text.match(/[^\P{Cc}\n]|\u202e/gu)).toBeNull();
   });
 
   it('says paused, also when no worker answers', () => {
