@@ -10,7 +10,7 @@ const mayImport = {
   artifacts: ['domain'],
   policy: ['domain', 'artifacts'],
   'language-model': ['domain', 'artifacts'],
-  partners: ['domain', 'policy', 'language-model/endpoint'],
+  partners: ['domain', 'policy', 'language-model'],
   sandbox: ['domain', 'artifacts'],
   environments: ['domain', 'artifacts', 'partners', 'sandbox'],
   routing: ['domain', 'artifacts', 'policy'],

@@ -4,7 +4,7 @@
  */
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { join } from 'node:path';
-import { EnvironmentPool } from '../src/activities/context';
+import { EnvironmentPool } from '../src/activities/environments';
 import { createFitRouter } from '../src/activities/router';
 import { createRollOut } from '../src/activities/roll-out';
 import { openFolderStore } from '../src/artifacts/folder-store';
@@ -70,7 +70,7 @@ export async function openLab(o: { home: string; base: Base; signal: AbortSignal
 
   return {
     async evaluate({ of, title, policy }) {
-      const { evaluation, rollouts, seed, target } = of.campaign;
+      const { name, budget, evaluation, rollouts, seed, target } = of.campaign;
       const tasks = { kind: 'plan', plan: await planOf(store, of), part: 'evaluation' } as const;
       const { ref } = await run(activities.rollOut, {
         ...({ purpose: 'test', title, environment: target, policy, tasks, seed } as const),
@@ -80,6 +80,8 @@ export async function openLab(o: { home: string; base: Base; signal: AbortSignal
         concurrency: rollouts.concurrency,
         maxAttempts: rollouts.maxAttempts,
         maxBrokenShare: rollouts.maxBrokenShare,
+        campaign: name,
+        budget,
       });
       const outcomes = new Map<string, number | null>();
       for (const rollout of await readOutcomes({ store, ref }))

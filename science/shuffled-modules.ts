@@ -4,7 +4,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EnvironmentPool } from '../src/activities/context';
+import { EnvironmentPool } from '../src/activities/environments';
 import { forbiddenOf } from '../src/activities/tasks';
 import { selfTestKey } from '../src/activities/synthesis';
 import { sha256 } from '../src/artifacts/hash';

@@ -9,7 +9,7 @@ import type { ScoredRollout } from '../domain/rollout';
 import { readScored } from '../rollout/read';
 import { asking, type Dependencies, working } from './context';
 import { leaked } from './leakage';
-import { taskText, testTexts } from './tasks';
+import { taskText, TEST_TEXTS, testTexts } from './tasks';
 import type { AnalysisActivities, ControlActivities } from './types';
 
 export function createAnalysis({
@@ -31,19 +31,19 @@ export function createAnalysis({
 
   return {
     async discover({ rule, campaign, budget, ...input }) {
-      const environment = await environments.get(input.target);
+      const environment = await environments.paidBy({ campaign, budget, step: TEST_TEXTS }).get(input.target);
       const analysis = await open(input, environment);
       const ref = await discoverCandidates(analysis, {
         rule,
         quotable: (rollouts) => quotableOf({ store, environment, rollouts }),
-        work: () => asking({ campaign, budget, store, title: 'discover candidates' }),
+        work: () => asking({ campaign, budget, store, role: 'analyst', title: 'discover candidates' }),
       });
       return { ref, selects: analysis.analyst.selects };
     },
 
     async label({ candidates, pass, campaign, budget, ...input }) {
       const analysis = await open(input, await environments.get(input.target));
-      const work = () => asking({ campaign, budget, store, title: `labeling pass ${pass + 1}` });
+      const work = () => asking({ campaign, budget, store, role: 'analyst', title: `labeling pass ${pass + 1}` });
       return labelPass(analysis, { candidates, pass, work });
     },
 

@@ -30,9 +30,11 @@ export function createCheckBase({
       await tryAdapter({ store, client, python, base, model, targetModules, rank: r * summed, signal, onWork });
     },
     async checkBase({ rollouts: input, baseModelPath }) {
+      const { campaign, budget, purpose } = input;
+      const paid = environments.paidBy({ campaign, budget, step: purpose });
       const [environment, all] = await Promise.all([
-        environments.get(input.environment),
-        resolveTasks({ store, environments }, input),
+        paid.get(input.environment),
+        resolveTasks({ store, environments: paid }, input),
       ]);
       const tasks = all.slice(0, CHECKED_TASKS);
       const looking = unknownTokens({ environment, input, tasks, model: baseModelPath });

@@ -16,7 +16,7 @@ import { acceptedWithHints } from '../domain/calibration';
 import { isDistinctive, messageHash, normalised, spelledOut } from '../sandbox/leakage';
 import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '../sandbox/seeds';
 import { readRollouts } from '../rollout/read';
-import type { EnvironmentPool } from './context';
+import type { Environments } from './environments';
 import { leftOut, startOf, taskText, testTexts } from './tasks';
 
 /** The test task whose whole text stands in `text`, if there is one. */
@@ -47,7 +47,7 @@ export interface LeakageCheck {
 
 export async function checkLeakage(o: {
   store: ArtifactStore;
-  environments: EnvironmentPool;
+  environments: Environments;
   record: CampaignRecord;
   progress?: Work['progress'];
 }): Promise<LeakageCheck | undefined> {

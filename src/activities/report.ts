@@ -14,6 +14,7 @@ import { type Dependencies, working } from './context';
 import { asideIn } from '../artifacts/aside';
 import { readRecord } from './results';
 import { checkLeakage } from './leakage';
+import { TEST_TEXTS } from './tasks';
 import type { ControlActivities } from './types';
 
 export function createWriteReport({
@@ -28,14 +29,15 @@ export function createWriteReport({
       const inputs = inputsOf(record);
       const { progress } = working('read what was found');
       const watched = heard(store, inputs.length, progress);
-      const leakage = await checkLeakage({ store: watched, environments, record, progress });
-      const { target } = record.campaign;
+      const { name: campaign, budget, target } = record.campaign;
+      const read = environments.paidBy({ campaign, budget, step: TEST_TEXTS });
+      const leakage = await checkLeakage({ store: watched, environments: read, record, progress });
       const environment = await environments.get(target);
       const tasks = await environment.tasks('test');
       const trainTasks = await environment.tasks('train');
       const { published } = kindOf(kinds.environments, target);
       const parts = { ...(published && { published }), ...(leakage && { leakage }) };
-      const spent = await spentOf({ store, campaign: record.campaign.name });
+      const spent = await spentOf({ store, campaign });
       const report = await buildReport({ store: watched, record, tasks, trainTasks, spent, ...parts });
       const { json, html, verdict } = renderReport({ report });
       const [folder, aside] = [join(home, record.campaign.name), asideIn(home)];

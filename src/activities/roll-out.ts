@@ -7,7 +7,7 @@ import { rollOut, type RollOutProgress } from '../rollout/engine';
 import { createResolver } from '../rollout/resolve';
 import type { RolloutActivities } from './types';
 import type { PolicyDependencies } from './context';
-import { inputsOf, resolveTasks } from './tasks';
+import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
 import { withHeartbeats } from '../training/run-learner';
 
 /**
@@ -30,9 +30,11 @@ export function createRollOut({
       const { title } = input;
       const progress = (): void =>
         context.heartbeat({ kind: 'rollouts', title, done: 0, total: 0, broken: 0 } satisfies RolloutHeartbeat);
+      const { campaign, budget, purpose } = input;
+      const read = environments.paidBy({ campaign, budget, step: TEST_TEXTS });
       const [environment, tasks] = await Promise.all([
-        environments.get(input.environment),
-        resolveTasks({ store, environments, progress }, input),
+        environments.paidBy({ campaign, budget, step: purpose }).get(input.environment),
+        resolveTasks({ store, environments: read, progress }, input),
       ]);
       let last: RollOutProgress = { done: 0, total: tasks.length * input.attempts, broken: 0, turns: 0 };
       const beat = () => context.heartbeat({ kind: 'rollouts', title, ...last } satisfies RolloutHeartbeat);

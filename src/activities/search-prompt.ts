@@ -6,10 +6,11 @@
 import { Context } from '@temporalio/activity';
 import { digest, seedOf } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
+import { CHARACTERS_A_TOKEN } from '../domain/endpoints';
 import { isFailure } from '../domain/failures';
 import type { Checkpoint } from '../domain/results';
+import type { Purpose } from '../domain/rollout';
 import { answerOf } from '../language-model/answer';
-import { CHARACTERS_A_TOKEN } from '../language-model/costs';
 import { openLedger } from '../language-model/ledger';
 import { openLanguageModel } from '../language-model/model';
 import { openPrompts } from '../language-model/prompts';
@@ -19,6 +20,7 @@ import { fail } from './failures';
 import { inputsOf, resolveTasks } from './tasks';
 import type { RolloutActivities, SearchPromptInput } from './types';
 
+const TRAINING: Purpose = 'training';
 /** Changes whenever the same job would come to other prompts: a new GEPA, say. */
 const SEARCH_VERSION = '2';
 
@@ -27,8 +29,10 @@ export function createSearchPrompt(deps: PolicyDependencies): Pick<RolloutActivi
   return {
     async searchPrompt(input) {
       const { name, base, sampling, maxSteps, seed, concurrency, maxAttempts, rollouts } = input;
-      const tasks = await resolveTasks(deps, input);
-      const environment = await deps.environments.get(input.environment);
+      const { campaign, budget } = input;
+      const environments = deps.environments.paidBy({ campaign, budget, step: TRAINING });
+      const tasks = await resolveTasks({ store, environments }, input);
+      const environment = await environments.get(input.environment);
       const { name: environmentName, version, policy } = await environment.describe();
       const reflection = openReflection({ ...input, store });
       const job = jobOf({ input, tasks, policy, reflectionChars: reflection.characters });
@@ -152,7 +156,7 @@ export function openReflection(o: ReflectionInput & { store: ArtifactStore }): R
     characters: Math.floor(ROOM * CHARACTERS_A_TOKEN * Math.max(0, contextTokens - maxTokens)),
     async reply({ messages, again }, onText) {
       const asking = {
-        ledger: openLedger({ store, campaign, budget, heard: onText }),
+        ledger: openLedger({ store, campaign, budget, role: 'arm', heard: onText }),
         step: `reflection: ${name}`,
         signal: Context.current().cancellationSignal,
         onText,

@@ -12,7 +12,7 @@ import { SELF_TEST_VERSION, selfTest, TESTED_SEEDS } from '../sandbox/self-test'
 import type { ReviseInput } from '../synthesis/synthesizer';
 import { asking, type Dependencies, working } from './context';
 import { keptJson, readJson } from '../artifacts/json';
-import { forbiddenOf } from './tasks';
+import { forbiddenOf, TEST_TEXTS } from './tasks';
 import type { AnalysisActivities, ControlActivities } from './types';
 
 type Previous = NonNullable<Parameters<AnalysisActivities['synthesize']>[0]['previous']>;
@@ -40,7 +40,8 @@ export function createSynthesis({
   return {
     async synthesize({ target, synthesizer: spec, rollouts: ref, candidate, others, round, previous, seed, ...payer }) {
       const synthesizer = await kindOf(kinds.synthesizers, spec).open(spec, undefined);
-      const environment = await environments.get(target);
+      const read = environments.paidBy({ ...payer, step: TEST_TEXTS });
+      const environment = await read.get(target);
       const description = await environment.describe();
       const { version } = description;
       const { identity: maker, ignoresSeed } = synthesizer;
@@ -55,11 +56,11 @@ export function createSynthesis({
         rollouts: await readScored({ store, ref }),
         // Modules draw again rather than come up with a test task's first message.
         forbidden: await forbiddenOf(
-          { store, environments, progress: working('read the test tasks').progress },
+          { store, environments: read, progress: working('read the test tasks').progress },
           target,
         ),
         seed,
-        ...asking({ ...payer, store, title: `synthesize ${candidate.name}, round ${round}` }),
+        ...asking({ ...payer, store, role: 'synthesizer', title: `synthesize ${candidate.name}, round ${round}` }),
       };
       const { source, rationale } = previous
         ? await synthesizer.revise({ ...input, round, previous: await readBack(previous) })
@@ -73,9 +74,10 @@ export function createSynthesis({
       });
     },
 
-    async selfTest({ module, unlike }) {
+    async selfTest({ module, unlike, ...payer }) {
       const { progress } = working('self-test');
-      const forbidden = await forbiddenOf({ store, environments, progress }, unlike);
+      const read = environments.paidBy({ ...payer, step: TEST_TEXTS });
+      const forbidden = await forbiddenOf({ store, environments: read, progress }, unlike);
       const key = selfTestKey({ module: module.sha256, forbidden });
       const ref = await keptJson(store, { key, producer: 'selfTest', inputs: [module] }, async () => {
         const source = await text(module);

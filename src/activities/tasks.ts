@@ -15,14 +15,14 @@ import { forEachBounded } from '../rollout/attempts';
 import { leaksOf, messageHash, normalised } from '../sandbox/leakage';
 import { openModule } from '../sandbox/module';
 import { mixedTasks, seedsOfEach, seedTasks, TOGETHER } from '../sandbox/seeds';
-import type { EnvironmentPool } from './context';
+import type { Environments } from './environments';
 import { keptJson, readJson } from '../artifacts/json';
 import type { RollOutInput } from './types';
 
 type Of = Pick<RollOutInput, 'environment' | 'tasks'>;
 
 export async function resolveTasks(
-  o: { store: ArtifactStore; environments: EnvironmentPool; progress?: Work['progress'] },
+  o: { store: ArtifactStore; environments: Environments; progress?: Work['progress'] },
   { environment, tasks: set }: Of,
 ): Promise<string[]> {
   if (set.kind === 'plan') return (await readJson(o.store, set.plan, planSchema))[set.part];
@@ -62,7 +62,7 @@ export interface LeftOut {
 }
 
 export async function leftOut(
-  o: { store: ArtifactStore; environments: EnvironmentPool; progress: Work['progress'] },
+  o: { store: ArtifactStore; environments: Environments; progress: Work['progress'] },
   { module, unlike, range }: { module: ArtifactRef; unlike: EnvironmentSpec; range: Range },
 ): Promise<LeftOut> {
   const { store, progress } = o;
@@ -92,7 +92,7 @@ export async function leftOut(
 
 /** messageHash() of the texts of a target's test tasks, sorted. */
 export async function forbiddenOf(
-  o: { store: ArtifactStore; environments: EnvironmentPool; progress: Work['progress'] },
+  o: { store: ArtifactStore; environments: Environments; progress: Work['progress'] },
   target: EnvironmentSpec,
 ): Promise<string[]> {
   const texts = await testTexts({ ...o, environment: await o.environments.get(target) });
@@ -112,6 +112,8 @@ export const taskText = (messages: Message[]): string =>
 /** Where a model plays the user, each text is asked of it: once per worker, and several at a time. All who wait hear of the progress. */
 const known = new WeakMap<Environment, { texts: Promise<Map<string, string>>; waiting: Set<Work['progress']> }>();
 const AT_ONCE = 8;
+/** What a simulated user says there is a row of the report's costs by this name. */
+export const TEST_TEXTS = 'texts of the test tasks';
 /** Changes whenever other texts would be read. */
 const TEXTS_VERSION = '1';
 

@@ -5,6 +5,7 @@ import { replaceFile } from '../artifacts/durable-file';
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Message, ToolSchema } from '../domain/messages';
+import type { Purpose } from '../domain/rollout';
 import type { TrainHeartbeat } from '../domain/work';
 import { contentOf, type Part, partsOf, plainAdapter } from '../policy/parts';
 import { toWireMessage, toWireTools } from '../policy/wire';
@@ -13,9 +14,10 @@ import { conversationsSchema } from './arm-inputs';
 import type { GpuDependencies } from './context';
 import { asideIn } from '../artifacts/aside';
 import { readJson } from '../artifacts/json';
-import { inputsOf, resolveTasks } from './tasks';
+import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
 import type { GpuActivities, LoraTraining, TrainInput } from './types';
 
+const TRAINING: Purpose = 'training';
 /** Changes whenever the same job would come to other weights. */
 const TRAINER_VERSION = '5';
 
@@ -25,12 +27,15 @@ export function createTrain(deps: GpuDependencies): Pick<GpuActivities, 'train'>
     async train(input) {
       const context = Context.current();
       const beat = { kind: 'train', step: 0, waitsFor: 'its tasks to be looked at' } satisfies TrainHeartbeat;
-      const tasks = await resolveTasks({ ...deps, progress: () => context.heartbeat(beat) }, input);
+      const { campaign, budget } = input;
+      const read = deps.environments.paidBy({ campaign, budget, step: TEST_TEXTS });
+      const progress = () => context.heartbeat(beat);
+      const tasks = await resolveTasks({ store, environments: read, progress }, input);
       const job = jobOf(input, tasks);
       const start = partsOf(input.from ?? []);
       const { name, maker, base, maxSteps, maxTokens } = input;
       const { maskReadOnlyTurns, steps, temperature, checkpointEvery } = input.training;
-      const environment = await deps.environments.get(input.environment);
+      const environment = await deps.environments.paidBy({ campaign, budget, step: TRAINING }).get(input.environment);
       const { name: environmentName, version } = await environment.describe();
       const id = digest({
         version: TRAINER_VERSION,

@@ -22,7 +22,13 @@ export interface SeedSet {
   unlike?: EnvironmentSpec;
 }
 
-export interface RollOutInput {
+/** Whose language models are asked: what they cost is counted by campaign. No part of any key. */
+export interface Payer {
+  campaign: string;
+  budget: Budget;
+}
+
+export interface RollOutInput extends Payer {
   purpose: Purpose;
   /** What the batch is, for people: no part of its key. */
   title: string;
@@ -41,7 +47,7 @@ export interface RollOutInput {
   maxBrokenShare: number;
 }
 
-export interface TrainInput {
+export interface TrainInput extends Payer {
   /** What is trained, for people; names the trainer's folder. */
   name: string;
   /** What asked for it: part of the training's key. */
@@ -114,7 +120,7 @@ export interface ControlActivities {
     labels?: ArtifactRef[];
   }): Promise<{ ref: ArtifactRef; selected: SelectedCapability[] }>;
   /** `unlike`: the target, of whose test tasks the instances must not say the texts. */
-  selfTest(input: { module: ArtifactRef; unlike: EnvironmentSpec }): Promise<SelfTest>;
+  selfTest(input: Payer & { module: ArtifactRef; unlike: EnvironmentSpec }): Promise<SelfTest>;
   /** The modules of a folder, by the names of their files. */
   takeModules(input: { folder: string }): Promise<{ file: string; module: ArtifactRef }[]>;
   /** The conversations of a file (docs/conversations.md) with at least this reward, and how many they are. */
@@ -153,12 +159,6 @@ export interface WrittenReport {
   verdict: string;
   /** Path of report.html. */
   file: string;
-}
-
-/** Whose language models are asked: what they cost is counted by campaign. No part of any key. */
-export interface Payer {
-  campaign: string;
-  budget: Budget;
 }
 
 /** Steps that may ask a language model: they take as long as they need and heartbeat what is done. */

@@ -7,7 +7,7 @@ import { dirname, relative, resolve } from 'node:path';
 import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import { digest } from '../artifacts/hash';
 import type { Campaign } from '../domain/campaign';
-import { type Identity, type Kind, kindOf, type KindSpec } from '../domain/kinds';
+import { type Identity, type Kind, kindOf, type KindSpec, withoutPrices } from '../domain/kinds';
 import { type PresetName, presetNames, presets } from '../domain/presets';
 import { LAST_STAGE, type Stage, stages } from '../domain/work';
 import { type Registry, registry as allKinds } from '../registry';
@@ -100,10 +100,8 @@ export async function configDigests(o: {
   const { campaign, file, until = LAST_STAGE, registry = allKinds } = o;
   const { analyst, synthesizer } = campaign;
   const folder = dirname(resolve(file));
-  const fields = {
-    ...withPaths({ campaign, registry, change: (path) => relative(folder, path) }),
-    ...withoutMeans(campaign),
-  };
+  const portable = withPaths({ campaign, registry, change: (path) => relative(folder, path) });
+  const fields = { ...portable, ...withoutMeans(campaign), target: withoutPrices(portable.target) };
   const identities: Partial<Record<keyof Campaign, () => Promise<Identity>>> = {
     analyst: async () => (await kindOf(registry.analysts, analyst).open(analyst, undefined)).identity,
     synthesizer: async () => (await kindOf(registry.synthesizers, synthesizer).open(synthesizer, undefined)).identity,

@@ -180,7 +180,7 @@ export const campaignFields = z.strictObject({
   selection: selectionRuleSchema,
   analyst: kindSpecSchema.prefault({ kind: 'rules' }),
   synthesizer: kindSpecSchema.prefault({ kind: 'generators' }),
-  /** Of the language models of analyst, synthesizer and arms together; not of those that play users and judges. */
+  /** Of all language models together: those of analyst, synthesizer and arms, and those that play users and judges. */
   budget: budgetSchema.prefault({}),
   /** What waits for a person's approval. */
   approval: approvalRuleSchema,

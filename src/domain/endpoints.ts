@@ -1,6 +1,7 @@
 /**
  * Models behind OpenAI-compatible endpoints as a campaign file names them: those that play users and judges, and those that read trajectories and
- * write environments. Invariant: a key that was put where none belongs is refused, and can be left unsaid; the key itself is never in a file.
+ * write environments; and what they cost. Invariants: a key that was put where none belongs is refused, and can be left unsaid; the key itself is
+ * never in a file; dollars are counted where a price is known, and are never guessed.
  */
 import { z } from 'zod';
 
@@ -44,6 +45,13 @@ export const apiKeyEnvField = z
   .optional();
 
 const count = z.number().int().positive();
+const dollars = z.number().min(0);
+
+/** Dollars for a million tokens. Without it tokens are counted and money is not. */
+export const priceField = z
+  .strictObject({ input: dollars, cachedInput: dollars.optional(), output: dollars })
+  .optional();
+export type Price = NonNullable<z.infer<typeof priceField>>;
 
 export const chatModelSchema = z.strictObject({
   /** Of the API, e.g. http://127.0.0.1:8000/v1. */
@@ -57,10 +65,9 @@ export const chatModelSchema = z.strictObject({
   /** Requests at once. */
   concurrency: count.default(32),
   timeoutSeconds: silenceField.default(120),
+  price: priceField,
 });
 export type ChatModel = z.infer<typeof chatModelSchema>;
-
-const dollars = z.number().min(0);
 
 /** Fields of every kind that asks a language model. */
 export const languageModelFields = {
@@ -81,8 +88,7 @@ export const languageModelFields = {
   requestsPerMinute: count.optional(),
   /** Without a word of the reply. */
   timeoutSeconds: silenceField.default(300),
-  /** Dollars for a million tokens. Without it tokens are counted and money is not. */
-  price: z.strictObject({ input: dollars, cachedInput: dollars.optional(), output: dollars }).optional(),
+  price: priceField,
   /** Folder with prompts of your own, NAME.md: each takes the place of the one of that name in `prompts`. */
   prompts: z.string().min(1).optional(),
   /** How often an answer that can't be used is sent back with what is wrong with it. */
@@ -90,7 +96,6 @@ export const languageModelFields = {
 };
 export const languageModelSchema = z.strictObject(languageModelFields);
 export type LanguageModelSpec = z.infer<typeof languageModelSchema>;
-export type Price = NonNullable<LanguageModelSpec['price']>;
 
 export const modelUsageSchema = z.object({
   promptTokens: z.number().int().nonnegative(),
@@ -99,6 +104,11 @@ export const modelUsageSchema = z.object({
   completionTokens: z.number().int().nonnegative(),
 });
 export type ModelUsage = z.infer<typeof modelUsageSchema>;
+
+/** Who asks a language model: an arm that writes prompts, the user and the judge of rollouts. */
+export const payingRoles = ['analyst', 'synthesizer', 'arm', 'user', 'judge'] as const;
+export type PayingRole = (typeof payingRoles)[number];
+export const payingRoleSchema = z.enum(payingRoles);
 
 /** What language models may cost a campaign in all; without a limit where none is given. */
 export const budgetSchema = z.strictObject({
@@ -109,13 +119,63 @@ export const budgetSchema = z.strictObject({
 });
 export type Budget = z.infer<typeof budgetSchema>;
 
-/** Spent by one step of a campaign, such as `discovery` or `environment: ask_for_missing_identifiers`. */
-export const spentSchema = modelUsageSchema.extend({
-  step: z.string(),
+/** What several requests cost. */
+export const costSchema = modelUsageSchema.extend({
   requests: z.number().int().nonnegative(),
   /** Of the requests that have a price; absent where none has. */
   dollars: dollars.optional(),
   /** Requests without a price, beside others that have one. */
   unpriced: count.optional(),
 });
+export type Cost = z.infer<typeof costSchema>;
+
+/** Spent by one step of a campaign, such as `discovery`, `environment: ask_for_missing_identifiers` or, of rollouts, `held_out`. */
+export const spentSchema = costSchema.extend({
+  step: z.string(),
+  /** Absent of what was paid before roles were told apart. */
+  role: payingRoleSchema.optional(),
+});
 export type Spent = z.infer<typeof spentSchema>;
+
+const MILLION = 1_000_000;
+
+/** Nothing without a price. */
+export function costOf(usage: ModelUsage, price: Price | undefined): { dollars?: number } {
+  if (!price) return {};
+  const { promptTokens, completionTokens } = usage;
+  const cachedTokens = Math.min(usage.cachedTokens, promptTokens);
+  const { input, cachedInput = input, output } = price;
+  const dollars = (promptTokens - cachedTokens) * input + cachedTokens * cachedInput + completionTokens * output;
+  return { dollars: dollars / MILLION };
+}
+
+/** Dollars of what has a price, and how many requests have none; neither where nothing has a price. */
+export function sumOf(parts: readonly Cost[]): Cost {
+  const of = (count: (part: Cost) => number) => parts.reduce((sum, part) => sum + count(part), 0);
+  const unpriced = of((part) => (part.dollars === undefined ? part.requests : (part.unpriced ?? 0)));
+  const isPriced = parts.length === 0 || parts.some(({ dollars }) => dollars !== undefined);
+  return {
+    requests: of(({ requests }) => requests),
+    promptTokens: of(({ promptTokens }) => promptTokens),
+    cachedTokens: of(({ cachedTokens }) => cachedTokens),
+    completionTokens: of(({ completionTokens }) => completionTokens),
+    ...(isPriced && { dollars: of(({ dollars = 0 }) => dollars), ...(unpriced > 0 && { unpriced }) }),
+  };
+}
+
+/** As budgets count. */
+export interface Total {
+  requests: number;
+  tokens: number;
+  dollars: number;
+}
+
+export const total = (parts: readonly Cost[]): Total => {
+  const { requests, promptTokens, completionTokens } = sumOf(parts);
+  const dollars = parts.reduce((sum, part) => sum + (part.dollars ?? 0), 0);
+  return { requests, tokens: promptTokens + completionTokens, dollars };
+};
+
+/** Where an endpoint does not say: four characters a token, as in English. */
+export const CHARACTERS_A_TOKEN = 4;
+export const tokensOf = (characters: number): number => Math.ceil(characters / CHARACTERS_A_TOKEN);

@@ -4,6 +4,7 @@
  * error but an observation.
  */
 import { z } from 'zod';
+import type { ModelUsage } from './endpoints';
 import { messageSchema, toolSchema, type AssistantMessage, type Message, type ToolSchema } from './messages';
 
 export const splitSchema = z.enum(['train', 'test']);
@@ -88,11 +89,16 @@ export interface Episode {
   close(): Promise<void>;
 }
 
+/** The other parties to an episode that a model may play. */
+export type PartnerRole = 'user' | 'judge';
+/** Hears of every request to such a model that is paid for. */
+export type OnPartnerUsage = (role: PartnerRole, usage: ModelUsage) => void;
+
 export interface Environment {
   describe(): Promise<EnvironmentDescription>;
   tasks(split: Split): Promise<Task[]>;
   /** Starts a fresh, independent episode; any number may be open at once. The signal ends what the episode waits for outside. */
-  reset(task: { id: string; seed: number }, signal?: AbortSignal): Promise<Episode>;
+  reset(task: { id: string; seed: number }, signal?: AbortSignal, onUsage?: OnPartnerUsage): Promise<Episode>;
   close(): Promise<void>;
 }
 

@@ -5,7 +5,8 @@
  * away twice is never scored.
  */
 import { seedOf } from '../artifacts/hash';
-import type { Episode, Evaluation, StepResult } from '../domain/environment';
+import type { ModelUsage } from '../domain/endpoints';
+import type { Episode, Evaluation, OnPartnerUsage, PartnerRole, StepResult } from '../domain/environment';
 import type { AssistantMessage, Message, ToolCall, UserMessage } from '../domain/messages';
 import type { Judge, SimulatedUser } from '../partners/types';
 import { type Connection, EnvironmentError, quoted } from './connection';
@@ -24,6 +25,7 @@ interface Opening {
   user: SimulatedUser | undefined;
   judge: Judge | undefined;
   signal: AbortSignal | undefined;
+  onUsage: OnPartnerUsage | undefined;
   closed: () => void;
 }
 
@@ -50,10 +52,15 @@ const lacking = ({ name }: Connection, lacks: 'user' | 'judge', problem: string)
     lacks,
   });
 
-export async function openEpisode({ run, begun, held, seed, user, judge, signal, closed }: Opening): Promise<Episode> {
+export async function openEpisode(opening: Opening): Promise<Episode> {
+  const { run, begun, held, seed, user, judge, signal, onUsage, closed } = opening;
   const { episode, user: unheard, userTools = [], ...start } = begun;
   const heard: Message[] = [];
   let turn = 0;
+  const outside = (role: PartnerRole) => ({
+    ...(signal && { signal }),
+    onUsage: (usage: ModelUsage) => onUsage?.(role, usage),
+  });
 
   function request<M extends Exclude<Method, 'describe' | 'tasks' | 'reset'>>(
     method: M,
@@ -78,7 +85,7 @@ export async function openEpisode({ run, begun, held, seed, user, judge, signal,
   async function spoken(): Promise<UserMessage> {
     if (user) {
       const seeded = seedOf(`user ${seed}/${turn++}`);
-      return user.speak({ messages: heard, tools: userTools, seed: seeded, ...(signal && { signal }) });
+      return user.speak({ messages: heard, tools: userTools, seed: seeded, ...outside('user') });
     }
     throw lacking(run, 'user', 'user: it asks for a simulated user, and target.user names none');
   }
@@ -106,20 +113,25 @@ export async function openEpisode({ run, begun, held, seed, user, judge, signal,
     return { ...last, messages };
   }
 
-  const opening = await untilAgent('reset', { messages: [], done: false, ...(unheard && { user: unheard }) });
-  if (opening.done) {
+  const opened = await untilAgent('reset', { messages: [], done: false, ...(unheard && { user: unheard }) });
+  if (opened.done) {
     const problem = 'the simulated user ended the conversation before the agent had a turn';
     const fix = 'look at the instructions that the environment gives it, or take another model for target.user';
     throw new EnvironmentError('UserSimulatorFailed', { environment: run.name, method: 'reset', problem, fix });
   }
   return {
-    start: { ...start, messages: [...start.messages, ...opening.messages] },
+    start: { ...start, messages: [...start.messages, ...opened.messages] },
     step: async (message: AssistantMessage) => untilAgent('step', await answerTo(message)),
     async evaluate(reason): Promise<Evaluation> {
       const first = await request('evaluate', { reason });
       if (!('judge' in first)) return first;
       if (!judge) throw lacking(run, 'judge', 'judge: it asks for a judge, and target.judge names none');
-      const judgements = await Promise.all(first.judge.map((question) => judge.answer(question, signal)));
+      const answers = await Promise.allSettled(first.judge.map((question) => judge.answer(question, outside('judge'))));
+      // All are waited for: each is paid for, also where another one fails.
+      const judgements = answers.map((answer) => {
+        if (answer.status === 'rejected') throw answer.reason;
+        return answer.value;
+      });
       const second = await request('evaluate', { reason, judgements });
       if (!('judge' in second)) return second;
       const fix = 'answer with the reward once `judgements` are there';

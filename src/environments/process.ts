@@ -5,7 +5,7 @@
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { type ChatModel, chatModelSchema, silenceField } from '../domain/endpoints';
-import type { Environment, EnvironmentDescription, Episode } from '../domain/environment';
+import type { Environment, EnvironmentDescription, Episode, OnPartnerUsage } from '../domain/environment';
 import { defineKind, type EnvironmentSpec } from '../domain/kinds';
 import { openPartners } from '../partners/open';
 import type { Partners } from '../partners/types';
@@ -104,7 +104,7 @@ export function openProcessEnvironment({
   async function begin(
     { connection: run, held }: Run,
     task: { id: string; seed: number },
-    signal: AbortSignal | undefined,
+    outside: { signal: AbortSignal | undefined; onUsage: OnPartnerUsage | undefined },
     closed: () => void,
   ): Promise<Episode> {
     const begun = await run.request('reset', { task });
@@ -121,7 +121,7 @@ export function openProcessEnvironment({
       closed();
     };
     try {
-      return await openEpisode({ run, begun, held: mine, seed: task.seed, user, judge, signal, closed: close });
+      return await openEpisode({ run, begun, held: mine, seed: task.seed, user, judge, ...outside, closed: close });
     } catch (error) {
       held.delete(episode);
       await run.request('close', { episode }).catch(() => undefined);
@@ -136,11 +136,11 @@ export function openProcessEnvironment({
       return { ...description, version: version.join('; ') };
     },
     tasks: async (split) => (await running(anySlot()).connection.request('tasks', { split })).tasks,
-    async reset(task, signal): Promise<Episode> {
+    async reset(task, signal, onUsage): Promise<Episode> {
       const slot = anySlot();
       slot.episodes++;
       try {
-        return await begin(running(slot), task, signal, () => slot.episodes--);
+        return await begin(running(slot), task, { signal, onUsage }, () => slot.episodes--);
       } catch (error) {
         slot.episodes--;
         throw error;

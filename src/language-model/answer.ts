@@ -3,7 +3,7 @@
  * guesses what it meant; it mends its answer, or there is none.
  */
 import { OutsideFailure } from '../domain/failures';
-import { CHARACTERS_A_TOKEN, tokensOf } from './costs';
+import { CHARACTERS_A_TOKEN, tokensOf } from '../domain/endpoints';
 import { openPrompts, type Prompts } from './prompts';
 import type { Asking, ChatMessage, LanguageModel, ModelReply } from './types';
 

@@ -120,14 +120,14 @@ async function request(o: {
     const lost = { usage: growing.usage(), step: asking.step, price: named.spec.price };
     if (asking.signal.aborted) {
       // It was asked, and is paid for, whoever wants the answer. That it could not be counted is no reason to go on.
-      if (failure.type === 'LanguageModelFailed') await asking.ledger.countLost(lost).catch(() => undefined);
+      if (failure.type === 'LanguageModelFailed') await asking.ledger.count(lost).catch(() => undefined);
       asking.signal.throwIfAborted();
     }
     if (isCrowded(error)) lane.refused(failure.retryAfterMs);
     const isLost = isSilent || (growing.begun && failure.type === 'LanguageModelFailed');
     if (!isLost) throw failure;
     const isLast = isLostForGood(way);
-    await asking.ledger.countLost(lost);
+    await asking.ledger.count(lost);
     throw isLast ? noMore(named, { failure, times: LOST_IN_A_ROW }) : failure;
   } finally {
     clearTimeout(timer);

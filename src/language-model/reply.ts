@@ -6,8 +6,7 @@ import type OpenAI from 'openai';
 import { APIError } from 'openai';
 import { Stream } from 'openai/core/streaming';
 import { z } from 'zod';
-import type { ModelUsage } from '../domain/endpoints';
-import { tokensOf } from './costs';
+import { tokensOf, type ModelUsage } from '../domain/endpoints';
 import type { ModelReply, Question } from './types';
 
 /** Some endpoints give content as parts, of which the text is the reply. */
@@ -46,6 +45,20 @@ const completionSchema = z.object({
 });
 type Message = { [Field in keyof z.infer<typeof messageSchema>]?: z.infer<typeof messageSchema>[Field] | undefined };
 type Usage = z.infer<typeof usageSchema>;
+
+const usageIn = z.object({ usage: usageSchema });
+
+/** What a whole completion says that it used; undefined where it does not say. */
+export function usageTold(completion: unknown): ModelUsage | undefined {
+  const usage = usageIn.safeParse(completion).data?.usage;
+  return usage ? toModelUsage(usage) : undefined;
+}
+
+const toModelUsage = (told: NonNullable<Usage>): ModelUsage => ({
+  promptTokens: told.prompt_tokens,
+  cachedTokens: told.prompt_tokens_details?.cached_tokens ?? 0,
+  completionTokens: told.completion_tokens,
+});
 
 /** An endpoint that goes on for more than so many characters a token, and what is written around them, heeds no limit. */
 const LONGEST_TOKEN = 100;
@@ -139,12 +152,7 @@ export class Growing {
 
   /** Where the endpoint has not told it: by what was asked and has been heard so far. */
   usage(told?: Usage): ModelUsage {
-    if (told)
-      return {
-        promptTokens: told.prompt_tokens,
-        cachedTokens: told.prompt_tokens_details?.cached_tokens ?? 0,
-        completionTokens: told.completion_tokens,
-      };
+    if (told) return toModelUsage(told);
     const asked = this.o.question.messages.reduce((sum, { content }) => sum + content.length, 0);
     const said = this.text.length + this.refusal.length + this.thought;
     return { promptTokens: tokensOf(asked), cachedTokens: 0, completionTokens: tokensOf(said) };

@@ -30,10 +30,18 @@ export interface Ledger {
     key: string,
     kept: { reply: ModelReply; question: Question; step: string; price?: Price | undefined },
   ): Promise<void>;
-  /** A request that was taken and brought no reply is paid for all the same: `usage` is what is known of it. */
-  countLost(lost: { usage: ModelUsage; step: string; price?: Price | undefined }): Promise<void>;
+  /** Counts what was paid for and is kept nowhere: a request that brought no reply, or those of one rollout. Where it can't be written, it is held. */
+  count(paid: Paid): Promise<void>;
   /** A piece of some reply has come, or the wait for one goes on as it should: observed progress of whoever opened the ledger. */
   heard?(piece: string): void;
+}
+
+export interface Paid {
+  usage: ModelUsage;
+  /** One, unless it is said. */
+  requests?: number;
+  step: string;
+  price?: Price | undefined;
 }
 
 export interface PermitRequest {

@@ -3,13 +3,15 @@
  * than the file allows; an answer is whole; whatever goes wrong leaves as an OutsideFailure; the key is known here only.
  */
 import { z } from 'zod';
-import type { ChatModel } from '../domain/endpoints';
+import { tokensOf, type ChatModel, type ModelUsage } from '../domain/endpoints';
 import type { Message, ToolSchema } from '../domain/messages';
 import { callSchema, toWireMessage, toWireTools } from '../policy/wire';
 import type { OutsideFailure } from '../domain/failures';
 import { keyOf, openClient } from '../language-model/endpoint';
+import { usageTold } from '../language-model/reply';
 import { lateAnswer, partnerFailure, unusable, type Role } from './errors';
 import { createLimit } from '../domain/concurrency';
+import type { Outside } from './types';
 
 const replySchema = z.object({
   choices: z
@@ -23,11 +25,10 @@ const replySchema = z.object({
 });
 export type Reply = { content: string; calls: z.infer<typeof callSchema>[] };
 
-export interface ChatRequest {
+export interface ChatRequest extends Outside {
   messages: Message[];
   tools: ToolSchema[];
   seed: number;
-  signal?: AbortSignal | undefined;
 }
 
 export interface OpenChatModel {
@@ -45,32 +46,46 @@ export function openChatModel(role: Role, model: ChatModel): OpenChatModel {
 
   return {
     unusable: (problem) => unusable(partner, problem),
-    ask: ({ messages, tools, seed, signal }) =>
+    ask: ({ messages, tools, seed, signal, onUsage }) =>
       limited(async () => {
         signal?.throwIfAborted();
         const deadline = AbortSignal.timeout(model.timeoutSeconds * 1000);
+        const body = {
+          model: model.model,
+          messages: messages.map(toWireMessage),
+          ...(tools.length > 0 && { tools: toWireTools(tools) }),
+          max_tokens: model.maxTokens,
+          temperature: model.temperature,
+          top_p: model.topP,
+          seed,
+        };
+        let answer: unknown;
         try {
-          const body = {
-            model: model.model,
-            messages: messages.map(toWireMessage),
-            ...(tools.length > 0 && { tools: toWireTools(tools) }),
-            max_tokens: model.maxTokens,
-            temperature: model.temperature,
-            top_p: model.topP,
-            seed,
-          };
           const own = AbortSignal.any(signal ? [signal, deadline] : [deadline]);
-          const { cutOff, ...reply } = replyOf(await openai.chat.completions.create(body, { signal: own }));
+          answer = await openai.chat.completions.create(body, { signal: own });
+          onUsage?.(usageOf(body, answer));
+          const { cutOff, ...reply } = replyOf(answer);
           if (cutOff)
             throw unusable(partner, `an answer cut off at ${model.maxTokens} tokens: raise target.${role}.maxTokens`);
           return reply;
         } catch (error) {
+          // It was asked, and is paid for, whoever still wants the answer.
+          if (answer === undefined && (signal?.aborted || deadline.aborted)) onUsage?.(usageOf(body));
           signal?.throwIfAborted();
           if (deadline.aborted) throw lateAnswer(partner);
           throw partnerFailure(partner, error);
         }
       }),
   };
+}
+
+/** By what was asked and answered, where the endpoint does not tell it. */
+function usageOf(body: object, answer?: unknown): ModelUsage {
+  const told = usageTold(answer);
+  if (told) return told;
+  const said = replySchema.safeParse(answer).data?.choices[0]?.message;
+  const tokens = (value: unknown) => tokensOf(JSON.stringify(value).length);
+  return { promptTokens: tokens(body), cachedTokens: 0, completionTokens: said ? tokens(said) : 0 };
 }
 
 function replyOf(answer: unknown): Reply & { cutOff: boolean } {

@@ -43,8 +43,8 @@ function openJudge(spec: ChatModel): Judge {
   const model = openChatModel('judge', spec);
   return {
     id: idOf(spec),
-    async answer(question, signal) {
-      const reply = await model.ask({ messages: question, tools: [], seed: JUDGE_SEED, signal });
+    async answer(question, outside) {
+      const reply = await model.ask({ messages: question, tools: [], seed: JUDGE_SEED, ...outside });
       if (!reply.content.trim()) throw model.unusable(NOTHING);
       return reply.content;
     },

@@ -2,15 +2,21 @@
  * The other parties to an episode that are played by a model: the simulated user and the judge. Invariant: what they fail at is an
  * OutsideFailure, so the rollout is broken and never scored.
  */
+import type { ModelUsage } from '../domain/endpoints';
 import type { Message, ToolSchema, UserMessage } from '../domain/messages';
 
-export interface UserTurn {
+export interface Outside {
+  signal?: AbortSignal;
+  /** Called once where the request is paid for, whatever comes of it. */
+  onUsage?: (usage: ModelUsage) => void;
+}
+
+export interface UserTurn extends Outside {
   /** The whole conversation from where the user stands: `user` are the agent's words, `assistant` its own. */
   messages: Message[];
   tools: ToolSchema[];
   /** Of this turn; equal turns get equal seeds. */
   seed: number;
-  signal?: AbortSignal;
 }
 
 export interface SimulatedUser {
@@ -23,7 +29,7 @@ export interface SimulatedUser {
 export interface Judge {
   id: string;
   /** The answer, in words. */
-  answer(question: Message[], signal?: AbortSignal): Promise<string>;
+  answer(question: Message[], outside?: Outside): Promise<string>;
 }
 
 export interface Partners {

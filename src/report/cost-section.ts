@@ -10,6 +10,6 @@ export const languageModelSection = (cost: Report['cost']): Markup | undefined =
   return markup`<h3>Language models</h3>
 <p class="small">${spentText(spent)}</p>
 ${table(languageModelRows(spent))}
-<p class="small quiet">What analyst and synthesizer asked, as the endpoints count it; a reply that was kept is paid for once. Not measured on
-rollouts: these numbers have no lineage.</p>`;
+<p class="small quiet">What analyst, synthesizer and arms asked, and what the users and judges of rollouts said, as the endpoints count it; a reply
+or a rollout that was kept is paid for once. These numbers have no lineage.</p>`;
 };

@@ -15,7 +15,7 @@ import {
 } from './capability-model';
 import { artifactRefSchema } from '../domain/artifacts';
 import { calibrationBandsSchema, stages } from '../domain/campaign';
-import { budgetSchema, spentSchema } from '../domain/endpoints';
+import { budgetSchema, costSchema, payingRoleSchema, spentSchema } from '../domain/endpoints';
 import { purposeSchema } from '../domain/rollout';
 
 const count = z.number().int().nonnegative();
@@ -275,9 +275,11 @@ const reportShape = z.strictObject({
       rollouts: figureSchema,
       promptTokens: figureSchema,
       completionTokens: figureSchema,
-      /** Of the language models that find capabilities and write environments, from the ledger; absent where nothing was asked. */
+      /** Of all language models, those of users and judges too, from the ledger; absent where nothing was asked. */
       languageModel: z
         .strictObject({
+          /** None of what was paid before roles were told apart. */
+          roles: z.array(z.strictObject({ role: payingRoleSchema, ...costSchema.shape })).default([]),
           steps: z.array(z.strictObject(spentSchema.shape)),
           total: z.strictObject(spentSchema.shape),
           budget: budgetSchema,

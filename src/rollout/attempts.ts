@@ -38,6 +38,7 @@ export async function makeMissing({ options, plan, journal, held }: MakeMissing)
   const stopping = signal ? AbortSignal.any([signal, flushing.signal]) : flushing.signal;
   const scored = () => before + appends.length;
   let turns = 0;
+  let spent: OutsideFailure | undefined;
   const report = () => onProgress?.({ done: held.size + broken.size, total, broken: broken.size, turns });
   const attempts = (stopped: AbortSignal): AttemptOptions => ({
     ...options,
@@ -94,7 +95,13 @@ export async function makeMissing({ options, plan, journal, held }: MakeMissing)
       concurrency,
       signal: stopping,
       work: async (planned, stopped) => {
-        const tried = await attempt(planned, attempts(stopped));
+        if (spent) return;
+        const tried = await attempt(planned, attempts(stopped)).catch((error: unknown) => {
+          if (!isFailure(error, 'BudgetSpent')) throw error;
+          // Those under way are paid for already: they go on to their ends.
+          spent = error;
+        });
+        if (!tried) return;
         keep(tried);
         if (tried.rollout.status === 'scored') return;
         failed.push(tried);
@@ -106,6 +113,7 @@ export async function makeMissing({ options, plan, journal, held }: MakeMissing)
     throw error;
   }
   await Promise.all(appends);
+  if (spent) throw spent;
   const suspects = failed.filter(died).slice(0, MAX_ALONE);
   for (const tried of suspects) keep(await playAlone({ tried, options: attempts(stopping), pauseMs }));
   await Promise.all(appends);
@@ -137,7 +145,7 @@ export interface Attempted {
   failures: OutsideFailure[];
 }
 
-/** What is wrong with what all rollouts of the batch need (its adapters and their merge, who serves them, the disk, its settings), and with none of its own. */
+/** What is wrong with what all rollouts of the batch need (its adapters and their merge, who serves them, the disk, its settings, money), and with none of its own. */
 const OF_THE_BATCH: readonly FailureType[] = [
   'ArtifactDamaged',
   'DiskFull',
@@ -146,6 +154,7 @@ const OF_THE_BATCH: readonly FailureType[] = [
   'AdapterRefused',
   'PolicyServerWrong',
   'WrongBaseModel',
+  'BudgetSpent',
 ];
 
 /** Plays one rollout, beginning afresh after failures that may pass. Throws what would break all the rest too. */

@@ -6,7 +6,8 @@ import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker
 import { resolve } from 'node:path';
 import { openFolderStore } from '../artifacts/folder-store';
 import { workerIdentity } from '../artifacts/place';
-import { type Dependencies, EnvironmentPool, type PolicyDependencies } from '../activities/context';
+import type { Dependencies, PolicyDependencies } from '../activities/context';
+import { EnvironmentPool } from '../activities/environments';
 import { createPolicyClient } from '../policy/client';
 import { createMerger, type Merge } from '../policy/merge';
 import { registry } from '../registry';

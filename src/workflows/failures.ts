@@ -57,6 +57,7 @@ const OF_THE_CAMPAIGN = [
   'PolicyServerWrong',
   'LanguageModelRejected',
   'RepliesLost',
+  'BudgetSpent',
 ] as const satisfies FailureType[];
 
 /**

@@ -133,6 +133,8 @@ export const batchOf = (campaign: Campaign, batch: Batch): RollOutInput => ({
   concurrency: campaign.rollouts.concurrency,
   maxAttempts: campaign.rollouts.maxAttempts,
   maxBrokenShare: campaign.rollouts.maxBrokenShare,
+  campaign: campaign.name,
+  budget: campaign.budget,
   ...batch,
 });
 

@@ -62,8 +62,9 @@ export async function synthesize(
     if ('cannot' in written) return endedWithout(rounds, written.cannot);
     show('self-test');
     const { module } = written;
+    const { name: campaign, budget, target: unlike } = input.campaign;
     const selfTest = await status.gate.step(() =>
-      control(input.campaign, 'self-test the environment').selfTest({ module, unlike: input.campaign.target }),
+      control(input.campaign, 'self-test the environment').selfTest({ module, unlike, campaign, budget }),
     );
     const record: SynthesisRound = { round, module, selfTest };
     rounds.push(record);

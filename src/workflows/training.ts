@@ -64,6 +64,8 @@ export async function train(input: TrainInput): Promise<{ training: TrainingSumm
       maxAttempts: campaign.rollouts.maxAttempts,
       heartbeatSeconds: campaign.workers.heartbeatSeconds,
       stallSeconds: campaign.workers.stallSeconds,
+      campaign: campaign.name,
+      budget: campaign.budget,
     }),
   );
   const { groupsPerStep, groupSize } = settings;

@@ -12,7 +12,7 @@ import { byLength } from '../../examples/by-length';
 import { fixedPrompt } from '../../examples/fixed-prompt';
 import { phrases } from '../../examples/phrases';
 import { createControlActivities, createGpuActivities, createRolloutActivities } from '../../src/activities';
-import { EnvironmentPool } from '../../src/activities/context';
+import { EnvironmentPool } from '../../src/activities/environments';
 import { dealGpus } from '../../src/training/gpu-groups';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import { loadCampaign } from '../../src/cli/campaign-file';

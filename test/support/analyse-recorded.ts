@@ -73,7 +73,7 @@ async function analyse({
     const problem = analyst.unsuited?.(description, rule);
     if (problem !== undefined) throw new Error(problem);
     const work = { progress: () => {}, signal: stop.signal };
-    const ledger = openLedger({ store, campaign: set, budget: {} });
+    const ledger = openLedger({ store, campaign: set, budget: {}, role: 'analyst' });
     const input = { rollouts, description, seed, ledger, ...work };
     const quotable = new Set(rollouts.map(({ key }) => key));
     const discovery = await analyst.discover({ ...input, quotable, rule });

@@ -56,7 +56,7 @@ export const description: EnvironmentDescription = {
 export const json = (value: unknown): string => `I think.\n\n\`\`\`json\n${JSON.stringify(value)}\n\`\`\``;
 
 const nothing = async () => undefined;
-const ledger: Ledger = { find: nothing, permit: nothing, keep: nothing, countLost: nothing };
+const ledger: Ledger = { find: nothing, permit: nothing, keep: nothing, count: nothing };
 
 /** `answer` is given the question's last message; `questions` grows. */
 export function analystAsking(

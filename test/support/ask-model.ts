@@ -29,7 +29,7 @@ function mortal(store: ArtifactStore): ArtifactStore {
 
 async function main(): Promise<void> {
   const budget = tokens === undefined ? {} : { tokens: Number(tokens) };
-  const ledger = openLedger({ store: mortal(openFolderStore(home)), campaign, budget });
+  const ledger = openLedger({ store: mortal(openFolderStore(home)), campaign, budget, role: 'analyst' });
   const model = openLanguageModel('analyst', languageModelSchema.parse({ url, model: 'm' }));
   for (const seed of ask.split(',').map(Number)) {
     const question = { messages: [{ role: 'user' as const, content: 'again?' }], seed };

@@ -13,6 +13,8 @@ export interface ChatServer {
   /** Requests that were open side by side. */
   atOnce: number;
   play: Play;
+  /** What every answer says that it used. */
+  usage?: object;
   close(): Promise<void>;
 }
 
@@ -67,7 +69,7 @@ export async function startChatServer(play: Play = recorded(say('hello'))): Prom
     const message = await self.play(body, response);
     if (message === undefined) return;
     const finish_reason = 'tool_calls' in message ? 'tool_calls' : 'stop';
-    const answer = { object: 'chat.completion', choices: [{ index: 0, finish_reason, message }] };
+    const answer = { object: 'chat.completion', choices: [{ index: 0, finish_reason, message }], usage: self.usage };
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
   }
 

@@ -1,4 +1,5 @@
 /** The demo report as a campaign leaves it whose analyst and synthesizer ask a language model. Made up, but consistent. */
+import type { Spent } from '../../src/domain/endpoints';
 import type { ReportDraft } from '../../src/report/model';
 import type { ReportedCitation, ReportedMessage } from '../../src/report/capability-model';
 import { diffOf } from '../../src/report/diff';
@@ -113,18 +114,25 @@ export const foundFixture = (): ReportDraft => {
       missing: 3,
     },
   ];
-  const step = (name: string, requests: number, dollars?: number) => ({
-    step: name,
+  const costOf = (requests: number, dollars?: number) => ({
     requests,
     promptTokens: 41_000 * requests,
     cachedTokens: 30_000 * requests,
     completionTokens: 2_100 * requests,
     ...(dollars !== undefined && { dollars }),
   });
-  const steps = [step('discovery', 3, 0.42), step('labels', 30, 4.1), step(`environment: ${first}`, 5)];
+  const steps: Spent[] = [
+    { role: 'analyst', step: 'discovery', ...costOf(3, 0.42) },
+    { role: 'analyst', step: 'labels', ...costOf(30, 4.1) },
+    { role: 'synthesizer', step: `environment: ${first}`, ...costOf(5) },
+  ];
   cost!.languageModel = {
+    roles: [
+      { role: 'analyst', ...costOf(33, 4.52) },
+      { role: 'synthesizer', ...costOf(5) },
+    ],
     steps,
-    total: { ...step('all', 38, 4.52), unpriced: 5 },
+    total: { step: 'all', ...costOf(38, 4.52), unpriced: 5 },
     budget: { tokens: 5_000_000, dollars: 10 },
   };
   return draft;

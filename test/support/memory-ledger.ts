@@ -14,7 +14,7 @@ export function memoryLedger(): MemoryLedger {
     steps,
     find: async (key) => kept.get(key),
     permit: async () => undefined,
-    countLost: async () => undefined,
+    count: async () => undefined,
     keep: async (key, { reply, step }) => {
       steps.push(step);
       if (!kept.has(key)) kept.set(key, reply);

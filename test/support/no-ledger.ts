@@ -5,4 +5,4 @@ const refuse = async () => {
   throw new Error('nothing may be asked here');
 };
 
-export const noLedger: Ledger = { find: refuse, permit: refuse, keep: refuse, countLost: refuse };
+export const noLedger: Ledger = { find: refuse, permit: refuse, keep: refuse, count: refuse };

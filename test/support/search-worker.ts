@@ -10,7 +10,6 @@ import { join, resolve } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRolloutActivities } from '../../src/activities';
-import type { EnvironmentPool } from '../../src/activities/context';
 import type { SearchPromptInput } from '../../src/activities/types';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { TrainingSummary } from '../../src/domain/results';
@@ -19,6 +18,7 @@ import { registry } from '../../src/registry';
 import { countingEnvironment } from './counting-environment';
 import { withCheckpoints } from './memory-store';
 import { scriptedPolicy, turnOf } from './scripted-policy';
+import { poolOf } from './environment-pool';
 
 export const ROLLOUTS = 40;
 const TASKS = ['n-3', 'n-1', 'n-5', 'n-2', 'n-6', 'n-4', 'n-7', 'n-8'];
@@ -47,7 +47,7 @@ async function attempt(home: string, url: string, killAt: number, budget: Budget
   const environment = countingEnvironment({ reward, maxSteps: 12 });
   const { searchPrompt } = createRolloutActivities({
     ...{ store, home, client, kinds: registry, python: resolve('.venv/bin/python') },
-    environments: { get: async () => environment } as unknown as EnvironmentPool,
+    environments: poolOf(async () => environment),
   });
   const input: SearchPromptInput = {
     ...{ name: 'gepa', campaign: 'searches', budget, base: 'base@1', seed: 1, searchSeed: 1, rollouts: ROLLOUTS },

@@ -53,7 +53,7 @@ export async function writeRecorded(o: {
   const stop = new AbortController();
   try {
     const store = openFolderStore(folder);
-    const ledger = openLedger({ store, campaign: set, budget: {} });
+    const ledger = openLedger({ store, campaign: set, budget: {}, role: 'analyst' });
     const spec = { kind: 'llm', url: server.url, model: 'recorded', timeoutSeconds: 86_400, ...options };
     const synthesizer = await kindOf(synthesizers, spec).open(spec, undefined);
     const work = { progress: () => {}, signal: stop.signal };

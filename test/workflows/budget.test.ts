@@ -4,7 +4,8 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { CampaignProgress } from '../../src/workflows/messages';
 import type { FailureType } from '../../src/domain/failures';
 import { quiet, start, timeSkipping, withWorkers } from './environment';
-import { artifact, calibration, config, fakeActivities } from './fake-activities';
+import type { RollOutInput } from '../../src/activities/types';
+import { artifact, calibration, config, fakeActivities, summary } from './fake-activities';
 
 jest.setTimeout(120_000);
 quiet();
@@ -98,4 +99,32 @@ test('discovery that it ends fails the campaign, once, with the way to go on', a
     await expect(handle.result()).rejects.toMatchObject({ cause: { cause: { type: 'BudgetSpent', message: SPENT } } });
   });
   expect(asked).toBe(1);
+});
+
+const brokeAt = async (purpose: RollOutInput['purpose']) => {
+  const asked: string[] = [];
+  const { activities, seen } = fakeActivities({
+    rollOut: async (input) => {
+      expect(input).toMatchObject({ campaign: expect.stringMatching(/^budget-/), budget: { tokens: 10 } });
+      asked.push(input.purpose);
+      if (input.purpose === purpose) throw failure('BudgetSpent', SPENT);
+      return summary(input);
+    },
+  });
+  await withWorkers(env, activities, async () => {
+    const handle = await start(env, { campaign: named({ budget: { tokens: 10 } }) });
+    await expect(handle.result()).rejects.toMatchObject({ cause: expect.anything() });
+    expect((await handle.describe()).status.name).toBe('FAILED');
+  });
+  return { asked, record: seen.record };
+};
+
+test('base rollouts whose users it ends fail the campaign, once', async () => {
+  expect(await brokeAt('base_rollouts')).toEqual({ asked: ['base_rollouts'], record: undefined });
+});
+
+test('what it ends in the middle of the campaign is no row of the report: the campaign fails, and goes on with more', async () => {
+  const { asked, record } = await brokeAt('outcome_matrix');
+  expect(asked).not.toContain('test');
+  expect(record).toBeUndefined();
 });

@@ -10,7 +10,7 @@ import type { SelectionRule } from '../../domain/campaign';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { isFailure } from '../../domain/failures';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
-import { tokensOf } from '../../language-model/costs';
+import { tokensOf } from '../../domain/endpoints';
 import { UserError } from '../errors';
 
 export interface Conversations {

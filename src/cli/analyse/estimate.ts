@@ -1,7 +1,7 @@
 /** What an analysis will take, as it is said before anything is asked. Invariant: said to be about so much. */
 import type { Analyst } from '../../analyst/analyst';
 import type { SelectionRule } from '../../domain/campaign';
-import { costOf } from '../../language-model/costs';
+import { costOf } from '../../domain/endpoints';
 import { wholeNumber } from '../../report/format';
 import { dollarsText } from '../../report/language-model-cost';
 import type { Conversations } from './conversations';

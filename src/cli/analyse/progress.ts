@@ -2,7 +2,7 @@
  * How far an analysis is, on stderr: one line that is drawn over on a terminal, a line a step elsewhere. Invariant: only what happened moves it,
  * and what comes from an endpoint can do nothing to the terminal.
  */
-import { costOf } from '../../language-model/costs';
+import { costOf } from '../../domain/endpoints';
 import type { Ledger } from '../../language-model/types';
 import { duration, wholeNumber } from '../../report/format';
 import { plain } from '../../terminal';

@@ -170,7 +170,13 @@ async function confirmed(question: string, signal: AbortSignal): Promise<boolean
 
 async function run({ place, budget, ...plan }: Plan, signal: AbortSignal): Promise<AnalysisResult> {
   const progress = createProgress({ passes: plan.rule.passes, out: process.stderr });
-  const ledger = openLedger({ store: plan.store, campaign: place.name, budget, heard: progress.received });
+  const ledger = openLedger({
+    store: plan.store,
+    campaign: place.name,
+    budget,
+    role: 'analyst',
+    heard: progress.received,
+  });
   try {
     return await runSteps({ ...plan, ledger: progress.counting(ledger), progress, signal });
   } finally {

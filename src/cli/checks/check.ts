@@ -20,6 +20,10 @@ export const failed = (name: string, detail: string, fix?: string): Check => ({
   ...(fix !== undefined && { fix }),
 });
 
+/** Of a model whose cost a budget in dollars can't count. */
+export const withoutPrice = (name: string, field: string, dollars: number): Check =>
+  failed(name, `budget.dollars is ${dollars}, and ${field}.price is missing`, 'set it, or budget.tokens instead');
+
 export const warned = (name: string, detail: string): Check => ({ name, ok: true, warning: true, detail });
 
 /** Of what works on the base rollouts: nothing is lacking in a run that stops after these. */

@@ -4,6 +4,7 @@
  */
 import { armName, type Campaign } from '../../domain/campaign';
 import {
+  type Budget,
   type ChatModel,
   languageModelFields,
   languageModelSchema,
@@ -18,7 +19,7 @@ import type { Role } from '../../partners/errors';
 import { openPartners } from '../../partners/open';
 import { type Registry, registry as allKinds } from '../../registry';
 import { messageOf } from '../errors';
-import { type Check, failed, passed } from './check';
+import { type Check, failed, passed, withoutPrice } from './check';
 
 const fields = ['analyst', 'synthesizer'] as const;
 export type ModelField = (typeof fields)[number];
@@ -68,12 +69,7 @@ export async function checkLanguageModels(campaign: Campaign, kinds?: Registry):
       const name = `language model of the ${field}`;
       const fix = `correct ${field} in the campaign file (docs/language-models.md)`;
       const { dollars } = campaign.budget;
-      if (dollars !== undefined && model.price === undefined)
-        return failed(
-          name,
-          `budget.dollars is ${dollars}, and ${field}.price is missing`,
-          'set it, or budget.tokens instead',
-        );
+      if (dollars !== undefined && model.price === undefined) return withoutPrice(name, field, dollars);
       try {
         await ask(field, model);
         return passed(name, `${model.model} at ${model.url} answers`);
@@ -108,24 +104,29 @@ async function ask(field: string, model: LanguageModelSpec): Promise<void> {
   await openLanguageModel(field, { ...model, timeoutSeconds }).ask(
     { messages: [{ role: 'user', content: 'Say OK.' }], seed: 0 },
     {
-      ledger: { find: nothing, permit: nothing, keep: nothing, countLost: nothing },
+      ledger: { find: nothing, permit: nothing, keep: nothing, count: nothing },
       step: 'doctor',
       signal: new AbortController().signal,
     },
   );
 }
 
-export async function checkPartners({ target }: Pick<Campaign, 'target'>, kinds = environments): Promise<Check[]> {
+export async function checkPartners(
+  { target, budget }: Pick<Campaign, 'target' | 'budget'>,
+  kinds = environments,
+): Promise<Check[]> {
   const { user, judge } = describeSpec(target, kinds);
   const missing = !user && kindOf(kinds, target).needsUser;
   return [
     ...(missing ? [failed('simulated user', 'target.user is missing', 'name its url and model there')] : []),
-    ...(user ? [await check('simulated user', user, 'user')] : []),
-    ...(judge ? [await check('judge', judge, 'judge')] : []),
+    ...(user ? [await check('simulated user', user, { role: 'user', budget })] : []),
+    ...(judge ? [await check('judge', judge, { role: 'judge', budget })] : []),
   ];
 }
 
-async function check(name: string, model: ChatModel, role: Role): Promise<Check> {
+async function check(name: string, model: ChatModel, { role, budget }: { role: Role; budget: Budget }): Promise<Check> {
+  if (budget.dollars !== undefined && model.price === undefined)
+    return withoutPrice(name, `target.${role}`, budget.dollars);
   const question = [{ role: 'user', content: 'Say OK.' } as const];
   try {
     const partners = openPartners({ [role]: model });

@@ -58,6 +58,7 @@ export function planCommand(program: Command): void {
         campaign,
         rollouts: target.tasks.discovery * campaign.rollouts.perTask,
         capabilities,
+        purposes: plan.purposes,
         description: target.description,
         trajectory: await trajectoryTokens(reports, home),
       });

@@ -1,20 +1,22 @@
 /**
- * What the language models of analyst, synthesizer and arms will be asked, and what that costs. Invariant: the kinds' own arithmetic (chunks of
- * compacted trajectories, passes over all of them, rounds of every capability, reflections within an arm's rollouts), and every assumption is a constant here.
+ * What the language models of analyst, synthesizer and arms, and those that play users and judges, will be asked, and what that costs. Invariant: the
+ * kinds' own arithmetic (chunks of compacted trajectories, passes over all of them, rounds of every capability, reflections within an arm's rollouts), and
+ * every assumption is a constant here.
  */
 import { z } from 'zod';
 import { armName, type Campaign, promptSearchFields } from '../../domain/campaign';
 import type { EnvironmentDescription } from '../../domain/environment';
+import { costOf, tokensOf, type Price } from '../../domain/endpoints';
 import { kindOf } from '../../domain/kinds';
-import { costOf, tokensOf } from '../../language-model/costs';
 import { languageModelsOf } from '../checks/language-models';
 import { registry, type Registry } from '../../registry';
-import type { Range } from './estimate';
+import { describeSpec } from '../../environments/open';
+import type { PlannedRollouts, Range } from './estimate';
 import type { TrajectoryTokens } from './rates';
 
 export interface PlannedQuestions {
   field: string;
-  step: 'discovery' | 'labels' | 'environments' | 'reflection';
+  step: 'discovery' | 'labels' | 'environments' | 'reflection' | 'rollouts';
   requests: Range;
   promptTokens: Range;
   completionTokens: Range;
@@ -43,6 +45,11 @@ const ATTACK_REPLY: Range = { low: 1_000, high: 6_000 };
 /** Of trajectories that are shown less compacted than to an analyst. */
 const LESS_COMPACT: Range = { low: 1, high: 3 };
 const PROMPT_REPLY: Range = { low: 500, high: 4_000 };
+/** Of a rollout: how often the user speaks and the judge is asked, and what they are shown and say each time. */
+const PARTNERS = {
+  user: { requests: { low: 2, high: 12 }, prompt: { low: 800, high: 5_000 }, reply: { low: 15, high: 150 } },
+  judge: { requests: { low: 1, high: 5 }, prompt: { low: 1_000, high: 8_000 }, reply: { low: 20, high: 300 } },
+};
 /** Of the questions, those that are asked again to mend the answer. */
 const REPAIRED = 0.25;
 
@@ -60,13 +67,15 @@ interface PlanInput {
   /** Base rollouts. */
   rollouts: number;
   capabilities: number;
+  /** All rollouts that are planned. */
+  purposes: readonly PlannedRollouts[];
   description?: EnvironmentDescription | undefined;
   trajectory: TrajectoryTokens;
   kinds?: Registry;
 }
 
 type Model = ReturnType<typeof languageModelsOf>[number]['model'];
-type Asked = Omit<PlannedQuestions, 'field' | 'dollars'> & { again?: number };
+type Asked = Omit<PlannedQuestions, 'field' | 'dollars'> & { again?: number; repaired?: number };
 
 export function plannedQuestions(o: PlanInput): LanguageModelPlan {
   const questions = languageModelsOf(o.campaign, o.kinds).flatMap(({ field, model }) => {
@@ -75,7 +84,7 @@ export function plannedQuestions(o: PlanInput): LanguageModelPlan {
       field === 'analyst' ? ofAnalyst({ ...o, model, ...options }) : [ofSynthesizer({ ...o, model, ...options })];
     return asked.map((one) => priced(field, model, one));
   });
-  questions.push(...ofArms(o));
+  questions.push(...ofArms(o), ...ofPartners(o));
   const { tokens, requests, dollars } = totalOf(questions);
   const total = { requests, tokens, ...(dollars && { dollars }) };
   const budget = questions.length === 0 ? undefined : budgetText(o.campaign.budget, total);
@@ -160,11 +169,44 @@ function ofArms({ campaign, capabilities, trajectory, kinds = registry }: PlanIn
   });
 }
 
+/** The target's users and judges. Held-out tasks and the trainings of arms may be on the target or elsewhere: they are in the upper end alone. */
+function ofPartners({ campaign, capabilities, purposes, kinds = registry }: PlanInput): PlannedQuestions[] {
+  const { steps, groupsPerStep, groupSize } = campaign.training;
+  const budget = capabilities * steps * groupsPerStep * groupSize;
+  const planned = (...which: PlannedRollouts['purpose'][]) =>
+    each((end) => purposes.reduce((sum, one) => sum + (which.includes(one.purpose) ? one.rollouts[end] : 0), 0));
+  const always = planned('base_rollouts', 'outcome_matrix', 'test');
+  const ofArms = campaign.arms.reduce(
+    (sum, spec) => sum + kindOf(kinds.arms, spec).planned(spec, { campaign, capabilities, budget }).training,
+    0,
+  );
+  const trained = capabilities > 0 ? ofArms : 0;
+  const rollouts = { low: always.low, high: always.high + planned('held_out').high + trained };
+  const models = describeSpec(campaign.target, kinds.environments);
+  return (['user', 'judge'] as const).flatMap((role) => {
+    const model = models[role];
+    if (!model) return [];
+    const of = PARTNERS[role];
+    const requests = each((end) => rollouts[end] * of.requests[end]);
+    return priced(`target.${role}`, model, {
+      step: 'rollouts',
+      requests,
+      promptTokens: each((end) => requests[end] * of.prompt[end]),
+      completionTokens: each((end) => requests[end] * Math.min(of.reply[end], model.maxTokens)),
+      repaired: 0,
+    });
+  });
+}
+
 /** The lower end is without repairs. */
-function priced(field: string, { price }: Model, { again = 0, step, ...counts }: Asked): PlannedQuestions {
+function priced(
+  field: string,
+  { price }: { price?: Price | undefined },
+  { again = 0, repaired: share = REPAIRED, step, ...counts }: Asked,
+): PlannedQuestions {
   const repaired = (range: Range): Range => ({
     low: Math.round(range.low),
-    high: Math.round(range.high * (1 + REPAIRED)),
+    high: Math.round(range.high * (1 + share)),
   });
   const requests = repaired(counts.requests);
   const promptTokens = repaired(counts.promptTokens);

@@ -11,7 +11,7 @@ import { publishedRun } from '../../domain/presets';
 import type { Report } from '../../report/model';
 import { type Purpose, rolloutSchema } from '../../domain/rollout';
 import { compactOne } from '../../domain/transcript';
-import { tokensOf } from '../../language-model/costs';
+import { tokensOf } from '../../domain/endpoints';
 import type { Home } from '../project';
 import type { PlannedRollouts, Range } from './estimate';
 

@@ -21,15 +21,12 @@ export interface TargetTasks {
   isPublished: boolean;
   /** Absent where it can't be asked. */
   description?: EnvironmentDescription;
-  /** Model that plays the user, where one does. */
-  userModel?: string;
 }
 
 /** Asks the target; one that can't be opened gives the file's own counts, which are upper limits. @throws UserError if the file asks for more than it has. */
 export async function targetTasks(campaign: Campaign, home: Home): Promise<TargetTasks> {
   const { target } = campaign;
-  const { label, isPublished, user } = describeSpec(target);
-  const known = { isPublished, ...(user && { userModel: user.model }) };
+  const { label, isPublished } = describeSpec(target);
   const store = openFolderStore(join(home.root, 'artifacts'));
   let description: EnvironmentDescription | undefined;
   let ids: { train: string[]; test: string[] };
@@ -54,7 +51,7 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
       },
       note: `the target can't be asked for its tasks (${messageOf(error)}): the counts are the file's upper limits`,
       ...(description && { description }),
-      ...known,
+      isPublished,
     };
   }
   const { name, version } = description;
@@ -66,7 +63,7 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
     evaluation: plan.evaluation.length,
   };
   const note = `target ${name} ${version}: ${ids.train.length} train and ${ids.test.length} test tasks`;
-  return { name, tasks, note, description, ...known };
+  return { name, tasks, note, description, isPublished };
 }
 
 function planOf(campaign: Campaign, ids: { train: string[]; test: string[] }): Plan {

@@ -51,10 +51,13 @@ export function languageModelLines({ questions, total, trajectory, budget }: Lan
       ...rows,
       ['all', ...all, money(total.dollars)],
     ]),
-    `a base rollout shown to them: ${between(trajectory, rounded)} tokens; ${trajectory.basis}${trajectory.basis === 'measured' ? ' in' : ','} ${trajectory.source}`,
+    ...(questions.every(({ step }) => step === 'rollouts') ? [] : [shownText(trajectory)]),
     ...(budget === undefined ? [] : [budget]),
   ];
 }
+
+const shownText = (trajectory: LanguageModelPlan['trajectory']): string =>
+  `a base rollout shown to them: ${between(trajectory, rounded)} tokens; ${trajectory.basis}${trajectory.basis === 'measured' ? ' in' : ','} ${trajectory.source}`;
 
 const row = (name: string, cost: StageCost, withGpus: boolean): string[] => {
   const cells = [
@@ -181,10 +184,5 @@ export function planText(o: {
       quantities.map((quantity) => rateLine(`${kind}, ${words[quantity]}`, rates[kind][quantity])),
     ),
     'Measured rates come by themselves after `campaign run FILE --until rollouts`. The wall time of analysis, synthesis and report is not counted.',
-    ...(target.userModel
-      ? [
-          `Tokens of the simulated user (${target.userModel}) are not counted: nothing measures them, and no budget holds for them.`,
-        ]
-      : []),
   ].join('\n');
 }

@@ -6,7 +6,7 @@
 import { digest } from '../../artifacts/hash';
 import type { ArtifactStore } from '../../artifacts/store';
 import type { Task } from '../../domain/environment';
-import type { Spent } from '../../domain/endpoints';
+import { payingRoles, type Spent, sumOf } from '../../domain/endpoints';
 import type { PublishedArm } from '../../domain/presets';
 import type { ReportDraft } from '../model';
 import type { CampaignRecord, TrainingSummary } from '../../domain/results';
@@ -280,23 +280,9 @@ export function languageModelCost(
   { budget }: Pick<Campaign, 'budget'>,
 ): { languageModel?: LanguageModelCost } {
   if (steps.length === 0) return {};
-  const sum = (field: 'requests' | 'promptTokens' | 'cachedTokens' | 'completionTokens') =>
-    steps.reduce((total, step) => total + step[field], 0);
-  const priced = steps.flatMap(({ dollars }) => dollars ?? []);
-  const unpriced = steps.reduce(
-    (total, { dollars, requests, unpriced = 0 }) => total + (dollars === undefined ? requests : unpriced),
-    0,
-  );
-  const total: Spent = {
-    step: 'all',
-    requests: sum('requests'),
-    promptTokens: sum('promptTokens'),
-    cachedTokens: sum('cachedTokens'),
-    completionTokens: sum('completionTokens'),
-    ...(priced.length > 0 && {
-      dollars: priced.reduce((total, dollars) => total + dollars, 0),
-      ...(unpriced > 0 && { unpriced }),
-    }),
-  };
-  return { languageModel: { steps: [...steps], total, budget } };
+  const roles = payingRoles.flatMap((role) => {
+    const own = steps.filter((step) => step.role === role);
+    return own.length > 0 ? [{ role, ...sumOf(own) }] : [];
+  });
+  return { languageModel: { roles, steps: [...steps], total: { step: 'all', ...sumOf(steps) }, budget } };
 }

@@ -29,6 +29,8 @@ export const environments: ArmKind = {
               const { passed, findings } = await control(campaign, `self-test ${file}`).selfTest({
                 module,
                 unlike: campaign.target,
+                campaign: campaign.name,
+                budget: campaign.budget,
               });
               return passed ? [] : [`${file}: ${findings.join('; ')}`];
             }),

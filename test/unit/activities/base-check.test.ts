@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createRolloutActivities } from '../../../src/activities';
-import { EnvironmentPool } from '../../../src/activities/context';
+import { EnvironmentPool } from '../../../src/activities/environments';
 import type { RollOutInput } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { judgeBase, unsuitedText, type TokenCounts } from '../../../src/domain/base-check';
@@ -142,6 +142,8 @@ describe('the step', () => {
         concurrency: 8,
         maxAttempts: 1,
         maxBrokenShare: 0.1,
+        campaign: 'one',
+        budget: {},
       },
       environment: { kind: 'counting' },
       policy: { base: 'base@1', adapters: [] },

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createControlActivities, createGpuActivities } from '../../../src/activities';
 import { checkBrought } from '../../../src/activities/brought';
-import type { EnvironmentPool } from '../../../src/activities/context';
 import { dealGpus } from '../../../src/training/gpu-groups';
 import type { FineTuneInput } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
@@ -16,6 +15,7 @@ import type { TrainingResult, TrainingSummary } from '../../../src/domain/result
 import { registry } from '../../../src/registry';
 import { withCheckpoints } from '../../support/memory-store';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
+import { poolOf } from '../../support/environment-pool';
 
 let home: string;
 beforeEach(() => (home = mkdtempSync(join(tmpdir(), 'conversations-'))));
@@ -46,7 +46,7 @@ const dependencies = () => ({
   home,
   python: join(home, 'python'),
   kinds: registry,
-  environments: { get: async () => countingEnvironment() } as unknown as EnvironmentPool,
+  environments: poolOf(async () => countingEnvironment()),
 });
 
 const take = (file: string, minReward = 1) =>

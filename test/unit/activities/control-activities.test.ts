@@ -8,7 +8,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createControlActivities } from '../../../src/activities';
-import { EnvironmentPool } from '../../../src/activities/context';
+import { EnvironmentPool } from '../../../src/activities/environments';
 import { mapped } from '../../../src/activities/failures';
 import type { FailureType } from '../../../src/domain/failures';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
@@ -127,7 +127,7 @@ test('calibrating and the self-test', async () => {
   expect(calibrated.beats.length).toBeGreaterThan(0);
   const given = resolve(__dirname, '../..', 'fixtures', 'given', 'tau2-mock', 'hand_over_forbidden_requests.js');
   const module = await put('module', readFileSync(given, 'utf8'));
-  const tested = await run(activities.selfTest, { module, unlike: campaign.target });
+  const tested = await run(activities.selfTest, { module, unlike: campaign.target, campaign: 'one', budget: {} });
   expect(tested.beats.filter(({ title }) => title === 'self-test').length).toBeGreaterThan(1);
 }, 60_000);
 

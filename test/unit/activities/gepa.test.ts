@@ -4,7 +4,6 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRolloutActivities } from '../../../src/activities';
-import type { EnvironmentPool } from '../../../src/activities/context';
 import type { SearchPromptInput } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
@@ -18,6 +17,7 @@ import { gepa } from '../../../src/workflows/arms/gepa';
 import { startChatServer } from '../../support/chat-server';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 import { streamed } from '../../support/model-endpoint';
+import { poolOf } from '../../support/environment-pool';
 
 const model = { url: 'http://127.0.0.1:2/v1', model: 'writes-prompts' };
 const campaign = (arm: object, parts: object = {}) =>
@@ -72,13 +72,13 @@ describe('its language model', () => {
     );
     expect(counted!.rollouts.high).toBe(2 * (2 * 1000));
     const trajectory = { low: 500, high: 1000, basis: 'assumed', source: 'test' } as const;
-    const plan = plannedQuestions({ campaign: read, rollouts: 400, capabilities: 2, trajectory });
+    const plan = plannedQuestions({ campaign: read, rollouts: 400, capabilities: 2, purposes: [], trajectory });
     expect(plan.questions).toMatchObject([
       { field: 'arms.gepa', step: 'reflection', requests: { low: 40, high: 500 } },
     ]);
-    expect(() => plannedQuestions({ campaign: campaign({}), rollouts: 4, capabilities: 1, trajectory })).toThrow(
-      /reflection is missing/,
-    );
+    expect(() =>
+      plannedQuestions({ campaign: campaign({}), rollouts: 4, capabilities: 1, purposes: [], trajectory }),
+    ).toThrow(/reflection is missing/);
   });
 });
 
@@ -119,9 +119,7 @@ describe('the activity', () => {
     const described = { ...(await environment.describe()), policy };
     const { searchPrompt } = createRolloutActivities({
       ...{ store, home, client: countingPolicy(), kinds: registry, python },
-      environments: {
-        get: async () => ({ ...environment, describe: async () => described }),
-      } as unknown as EnvironmentPool,
+      environments: poolOf(async () => ({ ...environment, describe: async () => described })),
     });
     const { arms } = campaign({ validationTasks: 2, minibatchSize: 1, reflection: model });
     const input: SearchPromptInput = {

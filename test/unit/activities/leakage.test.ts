@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EnvironmentPool } from '../../../src/activities/context';
+import { EnvironmentPool } from '../../../src/activities/environments';
 import { checkLeakage } from '../../../src/activities/leakage';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';

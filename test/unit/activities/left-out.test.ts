@@ -3,7 +3,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EnvironmentPool } from '../../../src/activities/context';
+import { EnvironmentPool } from '../../../src/activities/environments';
 import { leftOut, resolveTasks, testTexts } from '../../../src/activities/tasks';
 import { createSynthesis } from '../../../src/activities/synthesis';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
@@ -89,7 +89,14 @@ test('the self-test sends a module back where more than a third of its instances
   const { selfTest } = createSynthesis({ store, environments, kinds: registry, home, python: 'python3' });
   const tested = async (says: string) => {
     const module = await moduleOf({ says });
-    return ((await new MockActivityEnvironment().run(selfTest, { module, unlike: target })) as SelfTest).findings;
+    return (
+      (await new MockActivityEnvironment().run(selfTest, {
+        module,
+        unlike: target,
+        campaign: 'one',
+        budget: {},
+      })) as SelfTest
+    ).findings;
   };
   expect(await tested('seed % 4 === 3')).toEqual([]);
   expect(await tested('seed % 2 === 1')).toEqual([

@@ -2,7 +2,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { type Dependencies, EnvironmentPool } from '../../../src/activities/context';
+import type { Dependencies } from '../../../src/activities/context';
+import { EnvironmentPool } from '../../../src/activities/environments';
 import { createTakeModules } from '../../../src/activities/arm-inputs';
 import { inputsOf, resolveTasks } from '../../../src/activities/tasks';
 import type { TaskSet } from '../../../src/activities/types';

@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRolloutActivities } from '../../../src/activities';
-import type { EnvironmentPool } from '../../../src/activities/context';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { type FailureType, OutsideFailure } from '../../../src/domain/failures';
 import type { RolloutSummary } from '../../../src/domain/rollout';
@@ -12,6 +11,7 @@ import type { TurnRequest } from '../../../src/policy/turn';
 import { registry } from '../../../src/registry';
 import type { RollOutProgress } from '../../../src/rollout/engine';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
+import { poolOf } from '../../support/environment-pool';
 
 const home = mkdtempSync(join(tmpdir(), 'roll-out-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -33,7 +33,7 @@ async function rolledOut(o: { seed: number; attempt?: number; beforeTurn?: (requ
     python: '',
     kinds: registry,
     client: countingPolicy(beforeTurn),
-    environments: { get: async () => countingEnvironment() } as unknown as EnvironmentPool,
+    environments: poolOf(async () => countingEnvironment()),
   });
   const activity = new MockActivityEnvironment({ attempt });
   const beats: RollOutProgress[] = [];
@@ -48,6 +48,8 @@ async function rolledOut(o: { seed: number; attempt?: number; beforeTurn?: (requ
       maxAttempts: 1,
       maxBrokenShare: 0.1,
       attempts: 2,
+      campaign: 'one',
+      budget: {},
     },
     environment: { kind: 'builtin', name: 'shop' },
     policy: { base: 'base@1', adapters: [] },

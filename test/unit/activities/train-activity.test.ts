@@ -9,7 +9,6 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGpuActivities } from '../../../src/activities';
-import type { EnvironmentPool } from '../../../src/activities/context';
 import { dealGpus } from '../../../src/training/gpu-groups';
 import type { TrainInput } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
@@ -23,6 +22,7 @@ import { registry } from '../../../src/registry';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 import { withCheckpoints } from '../../support/memory-store';
 import { namesIn } from '../../support/names-in';
+import { poolOf } from '../../support/environment-pool';
 
 jest.setTimeout(60_000);
 const trainer = resolve(__dirname, '../..', 'fixtures', 'learners', 'two-adapters.mjs');
@@ -71,6 +71,8 @@ async function input(): Promise<TrainInput> {
     maxAttempts: 1,
     heartbeatSeconds: 30,
     stallSeconds: 30,
+    campaign: 'one',
+    budget: {},
   };
 }
 
@@ -92,7 +94,7 @@ async function train(
     python,
     client,
     kinds: registry,
-    environments: { get: async () => countingEnvironment() } as unknown as EnvironmentPool,
+    environments: poolOf(async () => countingEnvironment()),
     gpus: dealGpus({ slots: 1, perTrainer: 0, visible: undefined }),
     merge: async () => Promise.reject(new Error('nothing is merged')),
     ...more,
@@ -316,13 +318,11 @@ test('a trainer that can not be started leaves its GPUs and its journal to the n
 
 test('an attempt that is cancelled before its trainer starts starts none', async () => {
   const cancelled: { activity?: MockActivityEnvironment } = {};
-  const environments = {
-    get: async () => {
-      await sleep(10);
-      cancelled.activity?.cancel('CANCELLED');
-      return countingEnvironment();
-    },
-  } as unknown as EnvironmentPool;
+  const environments = poolOf(async () => {
+    await sleep(10);
+    cancelled.activity?.cancel('CANCELLED');
+    return countingEnvironment();
+  });
   const { ended, activity } = await train(countingPolicy(), { environments });
   cancelled.activity = activity;
   await expect(ended).rejects.toBeInstanceOf(CancelledFailure);
@@ -395,7 +395,7 @@ test('without room for its files it fails with where there is none, and is tried
     python,
     client: countingPolicy(),
     kinds: registry,
-    environments: { get: async () => countingEnvironment() } as unknown as EnvironmentPool,
+    environments: poolOf(async () => countingEnvironment()),
     gpus: dealGpus({ slots: 1, perTrainer: 0, visible: undefined }),
     merge: async () => Promise.reject(new Error('nothing is merged')),
   });

@@ -404,7 +404,7 @@ describe('a name', () => {
     const [reply] = [
       { text: 'x', finish: 'stop' as const, usage: { promptTokens: 1, cachedTokens: 0, completionTokens: 1 } },
     ];
-    await openLedger({ store, campaign: 'shop2', budget: {} }).keep('key', {
+    await openLedger({ store, campaign: 'shop2', budget: {}, role: 'analyst' }).keep('key', {
       step: 'labels',
       reply,
       question: { messages: [], seed: 1 },

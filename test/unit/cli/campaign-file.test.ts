@@ -239,6 +239,17 @@ arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
     expect(await digests("policyServer: { kind: vllm, url: 'http://127.0.0.2:8', model: m, gpus: 2 }\n")).toEqual(
       other,
     );
+    const target = (price: string) =>
+      base.replace(
+        'kind: builtin\n  name: shop',
+        `kind: process\n  command: [x]\n  user: { url: 'http://h/v1', model: m${price} }`,
+      );
+    const withUser = async (price: string) => {
+      const file = write(target(price));
+      return digestOf({ campaign: loadCampaign({ file }), file });
+    };
+    expect(await withUser(', price: { input: 1, output: 2 }')).toBe(await withUser(''));
+    expect(await withUser(', temperature: 1')).not.toBe(await withUser(''));
     // The context that a server has, and whether it is ours, decides rollouts.
     expect(other).not.toEqual(embedded);
     expect(await digests(vllm(', contextTokens: 4096'))).not.toEqual(other);

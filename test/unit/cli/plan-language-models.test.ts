@@ -9,6 +9,7 @@ import { plannedQuestions } from '../../../src/cli/plan/language-models';
 import { trajectoryTokens } from '../../../src/cli/plan/rates';
 import { homeAt } from '../../../src/cli/project';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
+import type { Purpose } from '../../../src/domain/rollout';
 import { registry } from '../../../src/registry';
 import { completeReport } from '../../../src/report/render';
 import { startChatServer, type ChatServer } from '../../support/chat-server';
@@ -32,7 +33,14 @@ const campaign = (parts: object, more: object = {}) =>
 const description = { name: 'x', version: '1', policy: 'p'.repeat(3998), tools: [], maxSteps: 9, hasReference: false };
 const trajectory = { low: 500, high: 1000, basis: 'assumed', source: 'test' } as const;
 const planOf = (parts: object, more: object = {}) =>
-  plannedQuestions({ campaign: campaign(parts, more), rollouts: 400, capabilities: 3, description, trajectory });
+  plannedQuestions({
+    campaign: campaign(parts, more),
+    rollouts: 400,
+    capabilities: 3,
+    purposes: [],
+    description,
+    trajectory,
+  });
 const asked = (parts: object) =>
   Object.fromEntries(planOf(parts).questions.map(({ step, requests }) => [step, [requests.low, requests.high]]));
 
@@ -52,6 +60,36 @@ describe('the plan', () => {
     expect(asked({ synthesizer: model({ attacks: 0 }) })).toEqual({ environments: [3, 19] });
     expect(planOf({})).toMatchObject({ questions: [] });
     expect(planOf({})).not.toHaveProperty('budget');
+  });
+
+  test('counts what users and judges are asked in the rollouts that are planned', () => {
+    const spec = (more: object = {}) => ({ url: server.url, model: 'm', ...more });
+    const target = { kind: 'process', command: ['x'], user: spec({ price }), judge: spec() };
+    const rollouts = (purpose: Purpose, low: number, high = low) =>
+      ({ stage: 'rollouts', purpose, kind: 'rollout', rollouts: { low, high } }) as const;
+    const purposes = [
+      rollouts('base_rollouts', 100),
+      rollouts('test', 50, 60),
+      rollouts('calibration', 900),
+      rollouts('held_out', 40),
+    ];
+    const of = (more: object = {}) =>
+      plannedQuestions({
+        campaign: campaign({ target, arms: [] }, more),
+        rollouts: 100,
+        capabilities: 1,
+        purposes,
+        trajectory,
+      });
+    const { questions, budget } = of({ budget: { tokens: 1000 } });
+    expect(questions).toMatchObject([
+      { field: 'target.user', step: 'rollouts', requests: { low: 150 * 2, high: 200 * 12 } },
+      { field: 'target.judge', step: 'rollouts', requests: { low: 150, high: 200 * 5 } },
+    ]);
+    expect(questions[0]!.dollars!.low).toBeCloseTo((300 * 800 * 1 + 300 * 15 * 10) / 1e6, 9);
+    expect(questions[1]).not.toHaveProperty('dollars');
+    expect(budget).toMatch(/^budget\.tokens is 1000: less than what is planned/);
+    expect(languageModelLines(of()).join('\n')).not.toContain('shown to them');
   });
 
   test('counts the target and all trajectories with every pass, and dollars by the price, passes from the cache at best', () => {

@@ -189,7 +189,6 @@ test('the text names the layout, the published budget and every rate', async () 
     tasks: { discovery: 74, heldOut: 30, router: 104, evaluation: 60 },
     note: 'target',
     isPublished: true,
-    userModel: 'played-by',
   };
   const plan = estimate({
     campaign,
@@ -198,9 +197,10 @@ test('the text names the layout, the published budget and every rate', async () 
     rates: ratesOf({ campaign, reports: [], gigabytes: 0 }),
   });
   const parts = [warned('synthesizer', 'ends none'), passed('analyst', 'rules')];
-  const languageModels = plannedQuestions({ campaign, rollouts: 74, capabilities: 4, trajectory });
+  const { purposes } = plan;
+  const languageModels = plannedQuestions({ campaign, rollouts: 74, capabilities: 4, purposes, trajectory });
   const text = planText({ campaign, target, parts, plan, languageModels });
-  expect(text).not.toContain('language models');
+  expect(text).toMatch(/^target\.user: rollouts /m);
   expect(text).toContain('\nwarning: synthesizer: ends none\n');
   expect(text).toContain('GPUs: 4 policy server, 4 trainers');
   expect(text).toContain('1,280 each, 5,120 in all; published: 5,120 for 4 capabilities, 2 to 4 h per adapter');
@@ -211,7 +211,6 @@ test('the text names the layout, the published budget and every rate', async () 
   expect(text).toContain(
     'arms (grpo_target): each is planned with the budget of trace, all capabilities trained to their last step',
   );
-  expect(text).toContain('(played-by) are not counted: nothing measures them, and no budget');
   const unpublished = planText({
     campaign: { ...campaign, arms: [] },
     target: { ...target, isPublished: false },
@@ -260,7 +259,7 @@ describe('the disk', () => {
       planText({
         ...{ campaign, target, parts: [], plan },
         disk: { adapterBytes: 19.5e6, bytes: 11e9, freeBytes },
-        languageModels: plannedQuestions({ campaign, rollouts: 340, capabilities: 3, trajectory }),
+        languageModels: plannedQuestions({ campaign, rollouts: 340, capabilities: 3, purposes: [], trajectory }),
       });
     expect(textOf(12e9)).toContain(`\ndisk: 11.0 GB for adapters (19.5 MB; every step's is kept), 12.0 GB are free\n`);
     expect(textOf(9e9)).toContain('\nwarning: disk: 11.0 GB for adapters');

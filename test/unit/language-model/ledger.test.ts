@@ -40,7 +40,7 @@ async function process(options: Record<string, string>): Promise<{ lines: string
   return { lines: text.split('\n').filter(Boolean), signal };
 }
 const ledgerOf = (campaign: string, budget: Budget = {}) =>
-  openLedger({ store: openFolderStore(home), campaign, budget });
+  openLedger({ store: openFolderStore(home), campaign, budget, role: 'analyst' });
 const spent = (campaign = 'one') => spentOf({ store: openFolderStore(home), campaign });
 const price = { input: 10, cachedInput: 1, output: 100 };
 /** Of one reply of `counting`. */
@@ -64,9 +64,9 @@ test('what is spent is told by step, in tokens and in dollars where there is a p
   await ask(3, { step: 'labels', priced: true });
   await ask(3, { step: 'labels', priced: true });
   const [discovery, labels] = await spent();
-  expect(discovery).toEqual({ step: 'discovery', requests: 1, ...paid, dollars });
+  expect(discovery).toEqual({ role: 'analyst', step: 'discovery', requests: 1, ...paid, dollars });
   expect(labels).toEqual({
-    ...{ step: 'labels', requests: 2, promptTokens: 200, cachedTokens: 80, completionTokens: 40 },
+    ...{ role: 'analyst', step: 'labels', requests: 2, promptTokens: 200, cachedTokens: 80, completionTokens: 40 },
     dollars: expect.closeTo(2 * dollars, 12),
   });
   expect(labels).not.toHaveProperty('unpriced');
@@ -106,7 +106,8 @@ describe('a full disk', () => {
     const put: typeof store.put = async (artifact) => (check('put'), store.put(artifact));
     const journal: typeof store.journal = async (key) => (check('count'), store.journal(key));
     const shared = { ...store, put, journal };
-    const ledger = (campaign = 'one', budget: Budget = {}) => openLedger({ store: shared, campaign, budget });
+    const ledger = (campaign = 'one', budget: Budget = {}) =>
+      openLedger({ store: shared, campaign, budget, role: 'analyst' });
     return { disk, ledger };
   }
 
@@ -121,7 +122,7 @@ describe('a full disk', () => {
       expect(await ask(1, { ledger: ledger() })).toMatchObject({ text: 'reply 0' });
       expect(await ask(1)).toMatchObject({ text: 'reply 0' });
       expect(server.requests).toHaveLength(1);
-      expect(await spent()).toEqual([{ step: 'discovery', requests: 1, ...paid }]);
+      expect(await spent()).toEqual([{ role: 'analyst', step: 'discovery', requests: 1, ...paid }]);
     },
   );
 
@@ -138,7 +139,10 @@ describe('a full disk', () => {
     await expect(ask(1, { ledger: ledger('one') })).rejects.toMatchObject({ type: 'DiskFull' });
     disk.full = undefined;
     expect(await ask(1, { ledger: ledger('two') })).toMatchObject({ text: 'reply 0' });
-    expect([await spent('one'), await spent('two')]).toEqual([[{ step: 'discovery', requests: 1, ...paid }], []]);
+    expect([await spent('one'), await spent('two')]).toEqual([
+      [{ role: 'analyst', step: 'discovery', requests: 1, ...paid }],
+      [],
+    ]);
   });
 });
 
@@ -146,7 +150,7 @@ describe('a request that brings no reply', () => {
   const failed = { type: 'LanguageModelFailed' };
   /** The prompt has six characters. */
   const lost = (completionTokens: number) => [
-    { step: 'discovery', requests: 1, promptTokens: 2, cachedTokens: 0, completionTokens },
+    { role: 'analyst', step: 'discovery', requests: 1, promptTokens: 2, cachedTokens: 0, completionTokens },
   ];
 
   test('is counted by what was asked and heard, where its reply broke off', async () => {
@@ -157,7 +161,7 @@ describe('a request that brings no reply', () => {
     await expect(ask(1, { budget: { tokens: 5 } })).rejects.toMatchObject({ type: 'BudgetSpent' });
     await ask(1, { budget: { tokens: 6 } });
     expect(await spent()).toEqual([
-      { step: 'discovery', requests: 2, promptTokens: 102, cachedTokens: 40, completionTokens: 23 },
+      { role: 'analyst', step: 'discovery', requests: 2, promptTokens: 102, cachedTokens: 40, completionTokens: 23 },
     ]);
   });
 
@@ -245,10 +249,11 @@ describe('a budget', () => {
     await permit(0);
     await permit(1);
     await expect(ask(2, { ledger })).rejects.toMatchObject(
-      broke(/spent 120 tokens on 1 requests, and 2 more are being asked/),
+      broke(/spent 120 tokens on 1 requests, and 2 more are under way/),
     );
     ended[0]!.abort();
     await expect(ask(2, { ledger })).resolves.toMatchObject({ text: 'reply 1' });
+    ended[1]!.abort();
   });
 
   test('is not used up by requests that fail', async () => {
@@ -284,7 +289,7 @@ test('killed before a reply is kept: it is asked again, and kept and counted onc
   expect([server.requests.length, await spent()]).toEqual([1, []]);
   expect((await process({ ask: '1,1' })).lines).toEqual(['reply 1', 'reply 1']);
   expect(server.requests).toHaveLength(2);
-  expect(await spent()).toEqual([{ step: 'step 1', requests: 1, ...paid }]);
+  expect(await spent()).toEqual([{ role: 'analyst', step: 'step 1', requests: 1, ...paid }]);
 }, 30_000);
 
 test('killed between keeping a reply and counting it: it is not asked again, and is counted once', async () => {
@@ -294,5 +299,5 @@ test('killed between keeping a reply and counting it: it is not asked again, and
   expect([await spent(), await spent('two')]).toEqual([[], []]);
   expect((await process({ ask: '1,1' })).lines).toEqual(['reply 0', 'reply 0']);
   expect(server.requests).toHaveLength(1);
-  expect(await spent()).toEqual([{ step: 'step 1', requests: 1, ...paid }]);
+  expect(await spent()).toEqual([{ role: 'analyst', step: 'step 1', requests: 1, ...paid }]);
 }, 30_000);

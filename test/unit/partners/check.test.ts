@@ -28,6 +28,15 @@ test('a target that plays its user itself needs no model; a benchmark does', asy
   expect(await checkPartners(tau2({}))).toMatchObject([{ ok: false, detail: 'target.user is missing' }]);
 });
 
+test('a budget in dollars needs a price', async () => {
+  const price = { input: 1, output: 2 };
+  const priced = { ...tau2({ user: model({ price }), judge: model() }), budget: { dollars: 3 } };
+  expect(await checkPartners(priced)).toMatchObject([
+    { name: 'simulated user', ok: true },
+    { name: 'judge', ok: false, detail: 'budget.dollars is 3, and target.judge.price is missing' },
+  ]);
+});
+
 test('a missing variable, a wrong key, an endpoint that is gone', async () => {
   const detail = async (over: object = {}) => (await checkPartners(tau2({ user: model(over) })))[0]?.detail;
   expect(await detail({ apiKeyEnv: 'NOT_SET' })).toMatch(/apiKeyEnv is NOT_SET, and this variable is not set/);

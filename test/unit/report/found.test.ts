@@ -1,4 +1,5 @@
 /** What a report takes from discovery, labeling passes, modules and the ledger, for an analyst and a synthesizer that ask a language model. */
+import type { PayingRole } from '../../../src/domain/endpoints';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -314,7 +315,8 @@ describe('versions', () => {
 });
 
 describe('what language models cost', () => {
-  const spent = (step: string, dollars?: number) => ({
+  const spent = (step: string, dollars?: number, role: PayingRole = 'analyst') => ({
+    role,
     step,
     requests: 2,
     promptTokens: 300,
@@ -323,11 +325,19 @@ describe('what language models cost', () => {
     ...(dollars !== undefined && { dollars }),
   });
 
-  test('is summed up by step, beside the budget', async () => {
+  test('is summed up by role and step, beside the budget', async () => {
     const record = await recordOf({ discovery, passes });
-    const { cost } = await built(record, [spent('discovery', 0.25), spent('labels', 0.5), spent('environment')]);
+    const ofUser = spent('held_out', 0.5, 'user');
+    const { cost } = await built(record, [spent('discovery', 0.25), spent('labels'), ofUser]);
     expect(cost!.languageModel).toEqual({
-      steps: [spent('discovery', 0.25), spent('labels', 0.5), spent('environment')],
+      roles: [
+        {
+          ...{ role: 'analyst', requests: 4, promptTokens: 600, cachedTokens: 200, completionTokens: 100 },
+          ...{ dollars: 0.25, unpriced: 2 },
+        },
+        { role: 'user', requests: 2, promptTokens: 300, cachedTokens: 100, completionTokens: 50, dollars: 0.5 },
+      ],
+      steps: [spent('discovery', 0.25), spent('labels'), ofUser],
       total: {
         ...{ step: 'all', requests: 6, promptTokens: 900, cachedTokens: 300, completionTokens: 150 },
         ...{ dollars: 0.75, unpriced: 2 },
