@@ -1,6 +1,7 @@
 /** Starts the real embedded policy server (`python -m trainer serve`) on a free port; it ends with its stdin. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
@@ -44,6 +45,18 @@ export async function startEmbeddedServer({
       await ended;
     },
   };
+}
+
+/** The shipped model's shape and words, with weights that mean nothing: it solves no task. */
+export function makeRandomModel(folder: string): void {
+  cpSync(join(root, 'models', 'base'), folder, { recursive: true });
+  const script = `
+import sys, torch
+from transformers import AutoConfig, AutoModelForCausalLM
+torch.manual_seed(1)
+AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(sys.argv[1])).save_pretrained(sys.argv[1])
+`;
+  execFileSync(python, ['-c', script, folder], { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
 }
 
 /** Makes a random model (and adapters for it) in the shipped text format, by the Python tests' own helpers. */

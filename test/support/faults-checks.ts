@@ -10,7 +10,8 @@ import type { Home } from '../../src/cli/project';
 import { waitUntil } from '../../src/cli/run/processes';
 import { figuresIn } from '../../src/domain/figure';
 import { type Report, reportSchema } from '../../src/report/model';
-import type { Rollout } from '../../src/domain/rollout';
+import { isSuccess, type Rollout } from '../../src/domain/rollout';
+import { readScored } from '../../src/rollout/read';
 import { CampaignRun } from './campaign-run';
 import { artifacts, filesBelow, namesIn, stepsOf, StoredKeys, trainingsOf, wholeObject } from './faults-home';
 import { processesOf } from './faults-processes';
@@ -27,6 +28,14 @@ export interface Allowances {
 export const reportFile = (home: Home): string => join(home.root, CAMPAIGN, 'report.json');
 export const readReport = (home: Home): Report =>
   reportSchema.parse(JSON.parse(readFileSync(reportFile(home), 'utf8')));
+
+/** All scored rollouts of a home's batches by key, and whether each is a success. */
+export async function rolloutsIn(home: Home): Promise<Map<string, boolean>> {
+  const store = openFolderStore(artifacts(home));
+  const batches = new StoredKeys(home).matching(/^rollouts\/[0-9a-f]{64}$/);
+  const scored = await Promise.all(batches.map(({ ref }) => readScored({ store, ref })));
+  return new Map(scored.flat().map((rollout) => [rollout.key, isSuccess(rollout)]));
+}
 
 /** What must not depend on disturbances: what was decided, and between which checkpoints. */
 export function decisionsOf(report: Report): object {

@@ -24,24 +24,34 @@ export interface Proxy {
   /** From now on this share of the completions goes wrong so; of `gone`, everything. */
   misbehave(how: Misbehaviour, share: number): void;
   behave(): void;
+  /** Ends every connection; from now on another server answers, as if it had been started at this address. */
+  replace(url: string): void;
   /** Completions that were disturbed. */
   disturbed: number;
+  /** What servers that took the first one's place answered to requests for a completion. */
+  answersOfOthers: string[];
   close(): Promise<void>;
 }
 
 export async function startProxy({ url, random }: { url: string; random: Random }): Promise<Proxy> {
   let how: Misbehaviour | undefined;
   let share = 0;
+  let target = url;
   const server = createServer((question, answer) => void handle(question, answer).catch(() => answer.destroy()));
   const self: Proxy = {
     url: '',
     disturbed: 0,
+    answersOfOthers: [],
     misbehave(next, part) {
       how = next;
       share = part;
       if (how === 'gone') server.closeAllConnections();
     },
     behave: () => (how = undefined),
+    replace(next) {
+      target = next;
+      server.closeAllConnections();
+    },
     close: () =>
       new Promise((done) => {
         server.close(() => done());
@@ -53,11 +63,16 @@ export async function startProxy({ url, random }: { url: string; random: Random 
     if (how === 'gone') return void question.destroy();
     const chunks: Buffer[] = [];
     for await (const chunk of question) chunks.push(chunk as Buffer);
-    const disturbs = how !== undefined && question.url === '/v1/chat/completions' && random.next() < share;
+    const completes = question.url === '/v1/chat/completions';
+    const disturbs = how !== undefined && completes && random.next() < share;
     if (disturbs) self.disturbed++;
     if (disturbs && refuse(answer)) return;
     if (disturbs && how === 'slow') await new Promise((done) => setTimeout(done, SLOW_MS));
-    forward({ url, question, body: Buffer.concat(chunks), answer, cut: disturbs && how === 'cut off' });
+    const cut = disturbs && how === 'cut off';
+    const onAnswer = (bytes: Buffer) => {
+      if (completes && target !== url) self.answersOfOthers.push(bytes.toString());
+    };
+    forward({ url: target, question, body: Buffer.concat(chunks), answer, cut, onAnswer });
   }
 
   /** Answers in place of the server; false where the server is to answer. */
@@ -87,7 +102,7 @@ export async function startProxy({ url, random }: { url: string; random: Random 
   return self;
 }
 
-function forward({ url, question, body, answer, cut }: Forward): void {
+function forward({ url, question, body, answer, cut, onAnswer }: Forward): void {
   const { method = 'GET', headers } = question;
   const onward = request(new URL(question.url ?? '/', url), { method, headers }, (from) => {
     const whole: Buffer[] = [];
@@ -95,6 +110,7 @@ function forward({ url, question, body, answer, cut }: Forward): void {
     from.on('error', () => answer.destroy());
     from.on('end', () => {
       const bytes = Buffer.concat(whole);
+      onAnswer(bytes);
       answer.writeHead(from.statusCode ?? 502, { ...from.headers, 'content-length': bytes.length });
       if (!cut) return answer.end(bytes);
       answer.write(bytes.subarray(0, bytes.length / 2), () => answer.destroy());
@@ -111,4 +127,5 @@ interface Forward {
   body: Buffer;
   answer: ServerResponse;
   cut: boolean;
+  onAnswer: (bytes: Buffer) => void;
 }

@@ -10,6 +10,7 @@ import { paidFor } from './paid';
 import { policyServers } from './policy-server';
 import { searches } from './search';
 import { stops } from './stops';
+import { twoHomes } from './two-homes';
 
 export const scenarios: Scenario[] = [
   ...kills,
@@ -18,6 +19,7 @@ export const scenarios: Scenario[] = [
   ...stops,
   ...interrupts,
   ...policyServers,
+  twoHomes,
   ...disks,
   ...damages,
   ...databases,

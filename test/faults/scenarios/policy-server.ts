@@ -1,14 +1,27 @@
-/** The policy server misbehaves in the middle of batches. Its own failures may break rollouts, which are then counted as broken. */
+/**
+ * The policy server misbehaves in the middle of batches, or another one takes its place. Its own failures may break rollouts, which are then
+ * counted as broken.
+ */
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { join } from 'node:path';
-import { repository } from '../../support/campaign-run';
-import { startEmbeddedServer } from '../../support/embedded-server';
+import { dirname, join } from 'node:path';
+import type { Snapshot } from '../../../src/cli/watch/snapshot';
+import { command, repository } from '../../support/campaign-run';
+import { makeRandomModel, startEmbeddedServer } from '../../support/embedded-server';
+import { CAMPAIGN } from '../../support/faults-checks';
+import { artifacts, filesBelow } from '../../support/faults-home';
 import { startProxy, type Misbehaviour, type Proxy } from '../../support/faults-proxy';
 import type { Scenario } from '../../support/faults-scenario';
 import type { Session } from '../../support/faults-session';
 
 const model = process.env['BASE_MODEL'] ?? join(repository, 'models/base');
-const proxies = new WeakMap<Session, Proxy>();
+const proxies = new WeakMap<Session, { proxy: Proxy; server: string }>();
+
+function proxyOf(session: Session): { proxy: Proxy; server: string } {
+  const known = proxies.get(session);
+  if (!known) throw new Error('there is no proxy');
+  return known;
+}
 
 /** A real server, the proxy before it, and the lines of a campaign file that name the proxy. */
 async function prepare(session: Session): Promise<string> {
@@ -16,7 +29,7 @@ async function prepare(session: Session): Promise<string> {
   session.cleanups.push(() => server.stop());
   const proxy = await startProxy({ url: server.url, random: session.random });
   session.cleanups.push(() => proxy.close());
-  proxies.set(session, proxy);
+  proxies.set(session, { proxy, server: server.url });
   const answer = await fetch(`${server.url}/v1/models`);
   const { data } = (await answer.json()) as { data: { max_model_len: number }[] };
   return `policyServer: { kind: vllm, url: '${proxy.url}', contextTokens: ${data[0]?.max_model_len} }\n`;
@@ -30,8 +43,7 @@ const misbehaving = (how: Misbehaviour, share: number, seconds: number): Scenari
   allow: { broken: !['gone', 'slow'].includes(how) },
   prepare,
   async act(session) {
-    const proxy = proxies.get(session);
-    if (!proxy) throw new Error('there is no proxy');
+    const { proxy } = proxyOf(session);
     session.start();
     for (const phase of ['base rollouts', 'training', 'evaluation'] as const) {
       await session.phase(phase);
@@ -49,7 +61,7 @@ const forgetful: Scenario = {
   file: 'small',
   prepare,
   async act(session) {
-    const url = proxies.get(session)?.url ?? '';
+    const { url } = proxyOf(session).proxy;
     session.start();
     let forgotten = 0;
     for (const ended = session.run.exit; !session.run.ended; await Promise.race([sleep(2000), ended])) {
@@ -65,6 +77,58 @@ const forgetful: Scenario = {
   },
 };
 
+/** Whether a step of the campaign, or of a child, waits for another attempt after a WrongBaseModel. */
+async function refusesTheBase({ home }: Session): Promise<boolean> {
+  const seen = JSON.parse(await command(home, 'status', CAMPAIGN, '--json')) as Snapshot;
+  const steps = [seen, ...seen.children].flatMap(({ activities }) => activities);
+  return steps.some(({ lastFailureType }) => lastFailureType === 'WrongBaseModel');
+}
+
+/** The texts that occur in an artifact or a journal of the campaign. */
+function recorded({ home }: Session, texts: readonly string[]): string[] {
+  const files = ['objects', 'journals'].flatMap((folder) => filesBelow(artifacts(home, folder)));
+  const bodies = files.map((file) => readFileSync(file, 'utf8'));
+  return texts.filter((text) => bodies.some((body) => body.includes(text)));
+}
+
+/** The server is replaced by one that serves another base model until a step has refused it, in the middle of base rollouts, training and evaluation. */
+const replaced: Scenario = {
+  name: 'policy server: replaced by one of another base model',
+  file: 'small',
+  prepare,
+  async act(session) {
+    const random = join(dirname(session.file), 'random');
+    makeRandomModel(random);
+    const other = await startEmbeddedServer({ model: random, args: ['--threads', '1'] });
+    session.cleanups.push(() => other.stop());
+    const { proxy, server } = proxyOf(session);
+    const found: string[] = [];
+    session.start();
+    for (const phase of ['base rollouts', 'training', 'evaluation'] as const) {
+      await session.phase(phase);
+      proxy.replace(other.url);
+      while (!session.run.ended && !(await refusesTheBase(session).catch(() => false))) await sleep(500);
+      if (session.run.ended) found.push(`the campaign ended with another base model, in ${phase}`);
+      proxy.replace(server);
+    }
+    await session.run.exit;
+    const logprobs = proxy.answersOfOthers.flatMap(firstLogprobs);
+    session.notes.push(`another base model answered ${logprobs.length} completions`);
+    return [...found, ...recorded(session, logprobs).map((number) => `recorded, of another base model: ${number}`)];
+  },
+};
+
+const TOLD = 3;
+/**
+ * Of the first tokens in an answer, as a rollout keeps them: so many digits are not the same in two answers by chance. Nothing of an answer that
+ * is an error, or shorter.
+ */
+function firstLogprobs(body: string): string[] {
+  const { choices = [] } = JSON.parse(body) as { choices?: { logprobs: { content: { logprob: number }[] } }[] };
+  const sampled = choices.map(({ logprobs }) => logprobs.content.map(({ logprob }) => Math.round(logprob * 1e6) / 1e6));
+  return sampled.flatMap((logprobs) => (logprobs.length < TOLD ? [] : [logprobs.slice(0, TOLD).join(',')]));
+}
+
 export const policyServers: Scenario[] = [
   misbehaving('slow', 0.3, 8),
   misbehaving('error 500', 0.3, 5),
@@ -74,4 +138,5 @@ export const policyServers: Scenario[] = [
   misbehaving('nonsense', 0.02, 5),
   misbehaving('gone', 1, 12),
   forgetful,
+  replaced,
 ];

@@ -1,47 +1,35 @@
 /**
- * Two homes with two base models on one Temporal server, with real workers through the real command line: each plays its own rollouts with its
- * own model. And workers that are started by hand: one whose policy server has another base model plays none.
+ * Workers that are started by hand, through the real command line: one whose policy server has another base model, or whose store is another
+ * home's, plays nothing. Two whole campaigns of two homes on one Temporal server are a scenario of test/faults.
  */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { execFileSync, spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openFolderStore } from '../../src/artifacts/folder-store';
 import { type Home, homeAt } from '../../src/cli/project';
 import type { Snapshot } from '../../src/cli/watch/snapshot';
 import type { FailureType } from '../../src/domain/failures';
-import { type Report, reportSchema } from '../../src/report/model';
-import { isSuccess } from '../../src/domain/rollout';
-import { readScored } from '../../src/rollout/read';
-import { CampaignRun, command, repository, writeCampaign } from '../support/campaign-run';
-import { type EmbeddedServer, python, startEmbeddedServer } from '../support/embedded-server';
-import { StoredKeys } from '../support/faults-home';
+import { reportSchema } from '../../src/report/model';
+import { command, repository, writeCampaign } from '../support/campaign-run';
+import { type EmbeddedServer, makeRandomModel, python, startEmbeddedServer } from '../support/embedded-server';
+import { rolloutsIn } from '../support/faults-checks';
 import { devServer, quiet } from '../workflows/environment';
 
 jest.setTimeout(5 * 60_000);
 quiet();
-const folder = mkdtempSync(join(tmpdir(), 'two-homes-'));
+const folder = mkdtempSync(join(tmpdir(), 'workers-by-hand-'));
 const shipped = join(repository, 'models', 'base');
-/** The shipped model's shape, with weights that mean nothing. */
 const random = join(folder, 'models', 'random');
 const TASKS = 20;
-const file = `rollouts: { tasks: ${TASKS}, perTask: 1 }\nvalidation: { targetTasks: 4 }\n`;
 
 let env: TestWorkflowEnvironment;
 const cleanups: (() => Promise<unknown> | void)[] = [];
 beforeAll(async () => {
   env = await devServer();
-  cpSync(shipped, random, { recursive: true });
-  const script = `
-import sys, torch
-from transformers import AutoConfig, AutoModelForCausalLM
-torch.manual_seed(1)
-AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(sys.argv[1])).save_pretrained(sys.argv[1])
-`;
-  execFileSync(python, ['-c', script, random], { cwd: repository, stdio: ['ignore', 'ignore', 'pipe'] });
+  makeRandomModel(random);
 });
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
@@ -49,50 +37,6 @@ afterEach(async () => {
 afterAll(async () => {
   await env?.teardown();
   rmSync(folder, { recursive: true, force: true });
-});
-
-interface Campaign {
-  home: Home;
-  file: string;
-}
-function campaignOf(name: string, o: { model: string; home?: Home; lines?: string }): Campaign {
-  const path = join(folder, `${name}.yaml`);
-  writeCampaign({ file: path, name, model: o.model, lines: file + (o.lines ?? '') });
-  return { home: o.home ?? homeAt(join(folder, `home-of-${name}`)), file: path };
-}
-const reportOf = ({ root }: Home, name: string): Report =>
-  reportSchema.parse(JSON.parse(readFileSync(join(root, name, 'report.json'), 'utf8')));
-
-/** All scored rollouts in a home's store by key, and whether each is a success. */
-async function rolloutsIn(home: Home): Promise<Map<string, boolean>> {
-  const store = openFolderStore(join(home.root, 'artifacts'));
-  const batches = new StoredKeys(home).matching(/^rollouts\//);
-  const scored = await Promise.all(batches.map(({ ref }) => readScored({ store, ref })));
-  return new Map(scored.flat().map((rollout) => [rollout.key, isSuccess(rollout)]));
-}
-
-test('two `campaign run` side by side: each has its own figures, and neither store holds a rollout of the other', async () => {
-  const [good, bad] = [campaignOf('good', { model: shipped }), campaignOf('bad', { model: random })];
-  // The random one can't work on the target, and says so.
-  const options = ['--until', 'rollouts', '--force', '--temporal-address', env.address];
-  const runs = [good, bad].map(({ home, file }) => new CampaignRun(home, file, options));
-  expect(await Promise.all(runs.map(({ exit }) => exit))).toEqual([0, 0]);
-  const [goodReport, badReport] = [reportOf(good.home, 'good'), reportOf(bad.home, 'bad')];
-  expect(goodReport.campaign.baseModel).toMatch(/^base@[0-9a-f]{12}$/);
-  expect(badReport.campaign.baseModel).toMatch(/^random@[0-9a-f]{12}$/);
-  expect(goodReport.rollouts).toMatchObject({ scored: { value: TASKS }, broken: { value: 0 } });
-  expect(badReport.rollouts).toMatchObject({ scored: { value: TASKS }, broken: { value: 0 } });
-  const [ofGood, ofBad] = [await rolloutsIn(good.home), await rolloutsIn(bad.home)];
-  expect([ofGood.size, ofBad.size]).toEqual([TASKS, TASKS]);
-  expect([...ofGood.keys()].filter((key) => ofBad.has(key))).toEqual([]);
-  const [right, wrong] = [ofGood, ofBad].map((rollouts) => [...rollouts.values()].filter(Boolean).length);
-  expect(right).toBeGreaterThan(TASKS / 5);
-  expect(wrong).toBe(0);
-
-  // The name is one home's on this server.
-  const taken = new CampaignRun(bad.home, good.file, options);
-  expect(await taken.exit).toBe(1);
-  expect(taken.output).toMatch(/campaign good was run on this Temporal server from another home \(task queue control-/);
 });
 
 interface Worker {
@@ -127,7 +71,9 @@ async function worker(kind: string, home: Home, settings: Record<string, string>
 
 test('a worker whose policy server has another base model plays nothing, and one that has the right one takes the step', async () => {
   const pool = 'by-hand';
-  const { home, file } = campaignOf('started', { model: shipped, lines: `workers: { pool: ${pool} }\n` });
+  const [home, file] = [homeAt(join(folder, 'home-of-started')), join(folder, 'started.yaml')];
+  const sizes = `rollouts: { tasks: ${TASKS}, perTask: 1 }\nvalidation: { targetTasks: 4 }\n`;
+  writeCampaign({ file, name: 'started', model: shipped, lines: `${sizes}workers: { pool: ${pool} }\n` });
   const servers = await Promise.all([random, shipped].map((model) => startEmbeddedServer({ model })));
   servers.forEach((server) => cleanups.push(() => server.stop()));
   const [wrong, right] = servers as [EmbeddedServer, EmbeddedServer];
@@ -169,5 +115,6 @@ test('a worker whose policy server has another base model plays nothing, and one
   expect((await until(({ status }) => status !== 'RUNNING')).status).toBe('COMPLETED');
   expect((await rolloutsIn(home)).size).toBe(TASKS);
   expect((await rolloutsIn(other)).size).toBe(0);
-  expect(reportOf(home, 'started').campaign.baseModel).toBe(right.base);
+  const report = reportSchema.parse(JSON.parse(readFileSync(join(home.root, 'started', 'report.json'), 'utf8')));
+  expect(report.campaign.baseModel).toBe(right.base);
 });
