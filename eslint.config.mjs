@@ -22,6 +22,7 @@ const mayImport = {
   workflows: ['domain', 'sandbox/seeds', 'type activities/types'],
   training: ['domain', 'artifacts', 'policy', 'rollout'],
   activities: [
+    'checks',
     'domain',
     'artifacts',
     'conversations',
@@ -37,8 +38,10 @@ const mayImport = {
     'training',
     'type registry',
   ],
+  checks: ['domain', 'conversations', 'sandbox', 'type registry'],
   workers: ['domain/work', 'artifacts', 'policy', 'registry', 'training', 'activities'],
   cli: [
+    'checks',
     'domain',
     'artifacts',
     'conversations',

@@ -1,5 +1,7 @@
 /** Checks the campaign's parts before any work starts, and splits the target's tasks by seed. */
 import { digest } from '../artifacts/hash';
+import { textOf } from '../checks/check';
+import { partChecks } from '../checks/parts';
 import type { Campaign } from '../domain/campaign';
 import type { EnvironmentDescription } from '../domain/environment';
 import { isFailure, OutsideFailure } from '../domain/failures';
@@ -7,7 +9,6 @@ import { kindOf } from '../domain/kinds';
 import type { Prepared } from '../domain/results';
 import { baseModelId, keepFingerprint, poolOf, servedBase } from '../policy/base-model';
 import type { Registry } from '../registry';
-import { checkBrought } from './brought';
 import { type Dependencies, working } from './context';
 import { fail } from './failures';
 import { keptJson } from '../artifacts/json';
@@ -76,20 +77,18 @@ export function createPrepare({
   }
 }
 
-/**
- * Every part that the campaign picks is known to this worker, analyst and synthesizer can be opened, what arms read is
- * there, and the analyst can work on the target. (What a synthesizer can't work on ends as a capability that is not
- * synthesized: the arms still train.)
- */
+/** Every part that the campaign picks is known to this worker and can do its work, as far as that shows before any. */
 async function checkParts(kinds: Registry, campaign: Campaign, description: EnvironmentDescription): Promise<void> {
-  for (const arm of campaign.arms) {
-    const { languageModel, reads } = kindOf(kinds.arms, arm);
-    languageModel?.(arm, campaign);
-    if (reads) await checkBrought(reads(arm));
-  }
+  for (const arm of campaign.arms) kindOf(kinds.arms, arm).languageModel?.(arm, campaign);
   kindOf(kinds.routers, campaign.router);
-  await kindOf(kinds.synthesizers, campaign.synthesizer).open(campaign.synthesizer, undefined);
-  const analyst = await kindOf(kinds.analysts, campaign.analyst).open(campaign.analyst, undefined);
-  const problem = analyst.unsuited?.(description, campaign.selection);
-  if (problem !== undefined) throw fail('BadInput', problem);
+  const problems: string[] = [];
+  for (const { field, run } of partChecks({ campaign, description, registry: kinds }))
+    try {
+      const check = await run();
+      if (!check.ok) problems.push(textOf(check));
+    } catch (error) {
+      if (!isFailure(error, 'BadInput')) throw error;
+      problems.push(`${field}: ${error.message}`);
+    }
+  if (problems.length > 0) throw fail('BadInput', problems.join('; '));
 }

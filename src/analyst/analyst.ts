@@ -2,7 +2,8 @@
 import type { SelectionRule } from '../domain/campaign';
 import type { Candidate, Discovery, LabelPass } from '../domain/capability';
 import type { EnvironmentDescription } from '../domain/environment';
-import type { Identity, Kind } from '../domain/kinds';
+import type { LanguageModelSpec } from '../domain/endpoints';
+import type { Identity, Kind, KindSpec } from '../domain/kinds';
 import type { ScoredRollout } from '../domain/rollout';
 import type { Work } from '../domain/work';
 import type { Ledger } from '../language-model/types';
@@ -61,4 +62,7 @@ export interface Analyst {
   label(input: LabelInput): Promise<LabelPass>;
 }
 
-export type AnalystKind = Kind<Analyst | Promise<Analyst>>;
+export interface AnalystKind extends Kind<Analyst | Promise<Analyst>> {
+  /** The language model that it asks; absent of a kind that asks none. */
+  readonly languageModel?: (spec: KindSpec) => LanguageModelSpec;
+}

@@ -60,6 +60,7 @@ export function loadCampaign(o: { file: string; overrides?: CampaignOverrides; r
 
 /** The first stage whose results depend on a field; null of what no result depends on. */
 const usedFrom: Record<keyof Campaign, Stage | null> = {
+  parts: null,
   name: 'rollouts',
   seed: 'rollouts',
   target: 'rollouts',

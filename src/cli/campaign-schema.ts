@@ -3,24 +3,49 @@
  * for editors and for naming the nearest field when one is mistyped, is made of the schema that reads the file.
  */
 import { z } from 'zod';
-import { armNameSchema, campaignFields, campaignSchema, outcomeMatrixFields } from '../domain/campaign';
-import { specSchemaOf, type KindFields } from '../domain/kinds';
+import {
+  armNameSchema,
+  campaignFields,
+  checkFields,
+  outcomeMatrixFields,
+  type Campaign,
+  type PartFacts,
+} from '../domain/campaign';
+import { kindOf, specSchemaOf, type KindFields } from '../domain/kinds';
 import { presetNames } from '../domain/presets';
 import { registry as allKinds, type Registry } from '../registry';
 
-type Fields = z.input<typeof campaignSchema>;
-
 /** What comes out is a complete campaign: the options of every part have the values that their kind gives them. */
 export function campaignFileSchema(registry: Registry) {
-  const withKinds: z.ZodType = campaignFields.extend({
+  const withKinds = campaignFields.extend({
     target: specSchemaOf(registry.environments.filter(({ internal }) => !internal)),
     analyst: partSchema(registry.analysts, 'rules'),
     synthesizer: partSchema(registry.synthesizers, 'generators'),
     router: partSchema(registry.routers, 'learned', outcomeMatrixFields),
     arms: z.array(specSchemaOf(registry.arms, { name: armNameSchema.optional() })).default([{ kind: 'grpo_target' }]),
   });
-  // Then the campaign's own rules on its parts, such as that each arm has a name of its own.
-  return (withKinds as z.ZodType<Fields, Fields>).pipe(campaignSchema);
+  return (withKinds as unknown as typeof campaignFields)
+    .superRefine(checkFields)
+    .transform((campaign): Campaign => ({ ...campaign, parts: factsOf(campaign, registry) }));
+}
+
+function factsOf(campaign: Omit<Campaign, 'parts'>, registry: Registry): PartFacts {
+  const { target, analyst, synthesizer } = campaign;
+  const [ofTarget, ofAnalyst, ofSynthesizer] = [
+    kindOf(registry.environments, target),
+    kindOf(registry.analysts, analyst),
+    kindOf(registry.synthesizers, synthesizer),
+  ];
+  const model = ofAnalyst.languageModel?.(analyst);
+  const analysis = Math.max(
+    ofAnalyst.maxSilenceSeconds?.(analyst) ?? 0,
+    ofSynthesizer.maxSilenceSeconds?.(synthesizer) ?? 0,
+  );
+  return {
+    // Prompts of the analyst's own are no prompts of whoever else asks its model.
+    ...(model && { analystModel: { ...model, prompts: undefined } }),
+    maxSilenceSeconds: { analysis, rollouts: ofTarget.maxSilenceSeconds?.(target) ?? 0 },
+  };
 }
 
 /** A part that the file may leave out, or give without `kind`. */

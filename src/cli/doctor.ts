@@ -2,7 +2,7 @@
 import type { Campaign } from '../domain/campaign';
 import { checkBridge, checkTarget } from './checks/target';
 import { checkAdapters, checkModel, checkPolicyServer, checkTokens } from './checks/base-model';
-import { failed, passed, type Check } from './checks/check';
+import { failed, passed, type Check } from '../checks/check';
 import {
   checkBuild,
   checkGpus,

@@ -1,4 +1,5 @@
 /** Errors that a user can act on. Invariant: the first line names the cause and the fix; further lines are evidence (a log's tail). */
+import { textOf, type Check } from '../checks/check';
 import { plain } from '../terminal';
 
 export class UserError extends Error {
@@ -26,4 +27,10 @@ export function renderError(error: unknown, debug: boolean): string {
   if (error instanceof UserError) lines.push(...error.evidence.map((line) => `  ${plain(line)}`));
   if (debug && error instanceof Error && error.stack) lines.push(plain(error.stack));
   return lines.join('\n');
+}
+
+/** @throws UserError naming the first thing that is missing, with the others as its evidence. */
+export function requireAll(checks: Check[]): void {
+  const lines = checks.filter(({ ok }) => !ok).map((check) => `${check.name}: ${textOf(check)}`);
+  if (lines[0]) throw new UserError(lines[0], lines.slice(1));
 }

@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { approvalRuleSchema } from './approval';
-import { budgetSchema, keyedUrl } from './endpoints';
+import { budgetSchema, keyedUrl, type LanguageModelSpec } from './endpoints';
 import { kindSpecSchema } from './kinds';
 import { isPolicyName, moeGatesSchema } from './policies';
 
@@ -205,18 +205,7 @@ export const campaignFields = z.strictObject({
   /** Its other fields are the kind's own. */
   router: kindSpecSchema.extend({ kind: z.string().default('learned'), ...outcomeMatrixFields }).prefault({}),
   /** Baselines at as many training rollouts as `trace`: each `{kind, name?, options}`. */
-  arms: z
-    .array(kindSpecSchema.extend({ name: armNameSchema.optional() }))
-    .default([{ kind: 'grpo_target' }])
-    .superRefine((arms, context) => {
-      const names = arms.map(armName);
-      const twice = names.find((name, n) => names.indexOf(name) !== n);
-      if (twice !== undefined)
-        context.addIssue({
-          code: 'custom',
-          message: `a list of arms of which each has a name of its own; ${twice} is there twice`,
-        });
-    }),
+  arms: z.array(kindSpecSchema.extend({ name: armNameSchema.optional() })).default([{ kind: 'grpo_target' }]),
   evaluation: z
     .strictObject({
       tasks: count.default(200),
@@ -261,7 +250,11 @@ export const campaignFields = z.strictObject({
     .prefault({}),
 });
 
-export const campaignSchema = campaignFields.superRefine(({ policyServer, router }, context) => {
+/** What has to hold between fields, whatever the kinds of the parts. */
+export function checkFields(
+  { policyServer, router, arms }: z.infer<typeof campaignFields>,
+  context: z.RefinementCtx<z.infer<typeof campaignFields>>,
+): void {
   if (policyServer.kind === 'vllm' && router.moeGates.length > 0)
     context.addIssue({
       code: 'custom',
@@ -269,8 +262,28 @@ export const campaignSchema = campaignFields.superRefine(({ policyServer, router
       message:
         'left out with policyServer.kind vllm, which serves no gate; remove it, or set policyServer.kind to embedded',
     });
-});
-export type Campaign = z.infer<typeof campaignSchema>;
+  const names = arms.map(armName);
+  const twice = names.find((name, n) => names.indexOf(name) !== n);
+  if (twice !== undefined)
+    context.addIssue({
+      code: 'custom',
+      path: ['arms'],
+      message: `a list of arms of which each has a name of its own; ${twice} is there twice`,
+    });
+}
+
+/** With any kinds of parts: their options are left as they are. The reader of campaign files knows the kinds (src/cli/campaign-schema.ts). */
+export const campaignSchema = campaignFields.superRefine(checkFields);
+
+/** What the kinds of its parts say of them. Found where the file is read: workflows know no kinds but those of arms. */
+export interface PartFacts {
+  /** The language model that the analyst asks, where it asks one. */
+  analystModel?: LanguageModelSpec;
+  /** Seconds for which analysis and synthesis, and rollouts, may show no progress since they wait for others; 0 where they wait for nobody. */
+  maxSilenceSeconds: { analysis: number; rollouts: number };
+}
+
+export type Campaign = z.infer<typeof campaignSchema> & { parts?: PartFacts };
 
 /** How GEPA searches for a prompt; the defaults are GEPA's own, but for the number of validation tasks, which it leaves to its user. */
 export const promptSearchFields = {

@@ -96,6 +96,8 @@ export const languageModelFields = {
 };
 export const languageModelSchema = z.strictObject(languageModelFields);
 export type LanguageModelSpec = z.infer<typeof languageModelSchema>;
+/** Of a part that asks one: its other options are left out. */
+export const languageModelOf = (spec: object): LanguageModelSpec => languageModelSchema.strip().parse(spec);
 
 export const modelUsageSchema = z.object({
   promptTokens: z.number().int().nonnegative(),

@@ -15,7 +15,7 @@ export type KindSpec = z.infer<typeof kindSpecSchema>;
 export const identitySchema = z.object({ kind: z.string(), version: z.string(), options: z.unknown() });
 export type Identity = z.infer<typeof identitySchema>;
 
-export interface Kind<Made, Context = unknown> {
+export interface Kind<Made, Context = unknown, Options = unknown> {
   readonly kind: string;
   /** Changes whenever something else would be made of the same inputs. */
   readonly version: string;
@@ -25,7 +25,11 @@ export interface Kind<Made, Context = unknown> {
   readonly variants?: { readonly by: string; readonly shapes: readonly z.ZodRawShape[] };
   /** Options that are paths: relative to the campaign file there, absolute in the campaign. */
   readonly paths: readonly string[];
+  /** The options of a spec of this kind, with their types. */
+  read(spec: KindSpec): Options;
   open(spec: KindSpec, context: Context): Made;
+  /** For how long what is opened may show no progress, since it waits for others; absent of what never does. */
+  readonly maxSilenceSeconds?: (spec: KindSpec) => number;
 }
 
 /** Describes one way: `open` is given the options as the schema parses them, and who it is for keys. */
@@ -34,15 +38,18 @@ export function defineKind<Shape extends z.ZodRawShape, Made, Context = unknown>
   version: string;
   options: Shape;
   paths?: readonly (keyof Shape & string)[];
+  maxSilenceSeconds?(options: z.infer<z.ZodObject<Shape>>): number;
   open(options: z.infer<z.ZodObject<Shape>>, identity: Identity, context: Context): Made;
-}): Kind<Made, Context> {
-  const { kind, version, options, paths = [], open } = definition;
+}): Kind<Made, Context, z.infer<z.ZodObject<Shape>>> {
+  const { kind, version, options, paths = [], maxSilenceSeconds, open } = definition;
   const schema = z.object(options);
   return {
     kind,
     version,
     options,
     paths,
+    read: (spec) => schema.parse(spec),
+    ...(maxSilenceSeconds && { maxSilenceSeconds: (spec) => maxSilenceSeconds(schema.parse(spec)) }),
     open(spec, context) {
       const parsed = schema.parse(spec);
       return open(parsed, { kind, version, options: parsed }, context);

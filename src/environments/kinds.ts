@@ -7,6 +7,7 @@ import type { Environment } from '../domain/environment';
 import type { EnvironmentSpec, Kind } from '../domain/kinds';
 import type { PublishedArm } from '../domain/presets';
 import type { Partners } from '../partners/types';
+import type { ProcessOptions } from './process';
 
 export interface EnvironmentContext {
   store: ArtifactStore;
@@ -23,6 +24,8 @@ export interface EnvironmentKind extends Kind<Promise<Environment> | Environment
   readonly label?: (spec: EnvironmentSpec) => string;
   /** How to look into one that does not describe itself, where there is more to do than to correct the campaign file. */
   readonly remedy?: (spec: EnvironmentSpec) => string;
+  /** How its processes are run, and the models that play its other parties; absent of one that runs in process. */
+  readonly program?: (spec: EnvironmentSpec) => ProcessOptions;
   /** A Python environment in the project's folder, and the command that installs it. */
   readonly python?: { readonly environment: string; readonly command: string };
   /** Options that name folders, and what each must hold. */

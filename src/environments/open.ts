@@ -1,11 +1,9 @@
 /**
  * From an environment's spec in a campaign to the environment, and what it shows a policy before the first answer.
  */
-import { type ChatModel, chatModelSchema } from '../domain/endpoints';
 import type { Environment } from '../domain/environment';
 import { type EnvironmentSpec, kindOf } from '../domain/kinds';
 import { agentView } from '../domain/messages';
-import type { Role } from '../partners/errors';
 import { environments } from '.';
 import type { EnvironmentContext, EnvironmentKind } from './kinds';
 
@@ -19,18 +17,16 @@ export async function openEnvironment(
 
 /** What is known of an environment before it is opened. */
 export function describeSpec(spec: EnvironmentSpec, kinds: readonly EnvironmentKind[] = environments) {
-  const { kind, options, label, published } = kindOf(kinds, spec);
-  const model = (role: Role): ChatModel | undefined =>
-    role in options ? chatModelSchema.optional().parse(spec[role]) : undefined;
-  const { silenceSeconds } = spec;
+  const { kind, program, label, published } = kindOf(kinds, spec);
+  const { silenceSeconds, user, judge } = program?.(spec) ?? {};
   return {
     label: label?.(spec) ?? kind,
     isPublished: published !== undefined,
     /** Without an answer, after which its process counts as hung; undefined for one that has none. */
-    silenceSeconds: typeof silenceSeconds === 'number' ? silenceSeconds : undefined,
+    silenceSeconds,
     /** The models that play its other parties. */
-    user: model('user'),
-    judge: model('judge'),
+    user,
+    judge,
   };
 }
 

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { type ChatModel, chatModelSchema, silenceField } from '../domain/endpoints';
 import type { Environment, EnvironmentDescription, Episode, OnPartnerUsage } from '../domain/environment';
-import { defineKind, type EnvironmentSpec } from '../domain/kinds';
+import { defineKind, type KindSpec } from '../domain/kinds';
 import { openPartners } from '../partners/open';
 import type { Partners } from '../partners/types';
 import { connect, type Connection, type ProcessCommand, SILENCE_SECONDS } from './connection';
@@ -28,7 +28,7 @@ export const partnerModels = {
   judge: chatModelSchema.optional(),
 };
 
-interface ProcessOptions {
+export interface ProcessOptions {
   processes: number;
   silenceSeconds: number;
   user?: ChatModel | undefined;
@@ -48,24 +48,32 @@ export const openProgram = (
     ...(partners ?? openPartners({ user, judge })),
   });
 
-const commandLine = ({ command }: EnvironmentSpec): string => (command as string[]).join(' ');
+/** A model that plays the user or judges is asked within an episode. */
+export const maxSilenceOf = ({ silenceSeconds, user, judge }: ProcessOptions): number =>
+  Math.max(silenceSeconds, user?.timeoutSeconds ?? 0, judge?.timeoutSeconds ?? 0);
+
+const kind = defineKind({
+  kind: 'process',
+  version: '1',
+  options: {
+    /** A program that speaks the environment protocol on stdio. */
+    command: z.array(z.string()).min(1),
+    /** Working directory. */
+    cwd: z.string().default('.'),
+    ...processLimits,
+    ...partnerModels,
+  },
+  paths: ['cwd'],
+  maxSilenceSeconds: maxSilenceOf,
+  open: ({ command, cwd, ...options }, _identity, context: EnvironmentContext) =>
+    openProgram({ command, cwd }, options, context),
+});
+
+const commandLine = (spec: KindSpec): string => kind.read(spec).command.join(' ');
 
 export const processKind: EnvironmentKind = {
-  ...defineKind({
-    kind: 'process',
-    version: '1',
-    options: {
-      /** A program that speaks the environment protocol on stdio. */
-      command: z.array(z.string()).min(1),
-      /** Working directory. */
-      cwd: z.string().default('.'),
-      ...processLimits,
-      ...partnerModels,
-    },
-    paths: ['cwd'],
-    open: ({ command, cwd, ...options }, _identity, context: EnvironmentContext) =>
-      openProgram({ command, cwd }, options, context),
-  }),
+  ...kind,
+  program: kind.read,
   label: commandLine,
   remedy: (spec) => `run it by hand, then \`campaign env check -- ${commandLine(spec)}\``,
 };

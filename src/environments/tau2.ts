@@ -6,7 +6,7 @@ import { defineKind } from '../domain/kinds';
 import { OVERALL, type PublishedArm } from '../domain/presets';
 import type { ProcessCommand } from './connection';
 import type { EnvironmentContext, EnvironmentKind } from './kinds';
-import { bridgeProgram, openProgram, partnerModels, processLimits } from './process';
+import { bridgeProgram, maxSilenceOf, openProgram, partnerModels, processLimits } from './process';
 
 const domainSchema = z.enum(['mock', 'airline', 'retail', 'telecom']);
 export type Tau2Domain = z.infer<typeof domainSchema>;
@@ -32,21 +32,25 @@ const arm = (name: string, airline: number, retail: number, overall: number): Pu
   ],
 });
 
+const kind = defineKind({
+  kind: 'tau2',
+  version: '1',
+  options: {
+    domains: z.array(domainSchema).min(1),
+    /** A newer upstream checkout, in place of the installed package. */
+    checkout: z.string().optional(),
+    ...processLimits,
+    ...partnerModels,
+  },
+  paths: ['checkout'],
+  maxSilenceSeconds: maxSilenceOf,
+  open: ({ domains, checkout, ...options }, _identity, context: EnvironmentContext) =>
+    openProgram(tau2Program({ domains, checkout }), options, context),
+});
+
 export const tau2: EnvironmentKind = {
-  ...defineKind({
-    kind: 'tau2',
-    version: '1',
-    options: {
-      domains: z.array(domainSchema).min(1),
-      /** A newer upstream checkout, in place of the installed package. */
-      checkout: z.string().optional(),
-      ...processLimits,
-      ...partnerModels,
-    },
-    paths: ['checkout'],
-    open: ({ domains, checkout, ...options }, _identity, context: EnvironmentContext) =>
-      openProgram(tau2Program({ domains, checkout }), options, context),
-  }),
+  ...kind,
+  program: kind.read,
   python,
   folders: [{ option: 'checkout', name: 'tau2-bench checkout', holds: 'src/tau2' }],
   needsUser: true,

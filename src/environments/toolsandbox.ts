@@ -6,7 +6,7 @@ import { defineKind } from '../domain/kinds';
 import { OVERALL, type PublishedArm } from '../domain/presets';
 import type { ProcessCommand } from './connection';
 import type { EnvironmentContext, EnvironmentKind } from './kinds';
-import { bridgeProgram, openProgram, partnerModels, processLimits } from './process';
+import { bridgeProgram, maxSilenceOf, openProgram, partnerModels, processLimits } from './process';
 
 const python = { environment: '.venv-toolsandbox', command: 'make bridges-toolsandbox' };
 
@@ -22,24 +22,28 @@ const arm = (name: string, perfect: number, meanReward: number): PublishedArm =>
   cells: [{ group: OVERALL, tasks: 129, successRate: perfect / 129, solved: perfect, meanReward }],
 });
 
+const kind = defineKind({
+  kind: 'toolsandbox',
+  version: '1',
+  options: {
+    folder: z.string(),
+    /**
+     * Fraction of the families of scenarios that only `test` has. With 0, `test` is the 129 base scenarios, as published, and `train`
+     * their variants with other tools, which ask for the same things.
+     */
+    heldOut: z.number().min(0).lt(1).default(0),
+    ...processLimits,
+    user: partnerModels.user,
+  },
+  paths: ['folder'],
+  maxSilenceSeconds: maxSilenceOf,
+  open: ({ folder, heldOut, ...options }, _identity, context: EnvironmentContext) =>
+    openProgram(toolsandboxProgram({ folder, heldOut }), options, context),
+});
+
 export const toolsandbox: EnvironmentKind = {
-  ...defineKind({
-    kind: 'toolsandbox',
-    version: '1',
-    options: {
-      folder: z.string(),
-      /**
-       * Fraction of the families of scenarios that only `test` has. With 0, `test` is the 129 base scenarios, as published, and `train`
-       * their variants with other tools, which ask for the same things.
-       */
-      heldOut: z.number().min(0).lt(1).default(0),
-      ...processLimits,
-      user: partnerModels.user,
-    },
-    paths: ['folder'],
-    open: ({ folder, heldOut, ...options }, _identity, context: EnvironmentContext) =>
-      openProgram(toolsandboxProgram({ folder, heldOut }), options, context),
-  }),
+  ...kind,
+  program: kind.read,
   python,
   folders: [{ option: 'folder', name: 'ToolSandbox', holds: 'tool_sandbox' }],
   needsUser: true,

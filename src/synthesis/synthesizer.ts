@@ -2,7 +2,8 @@
 import type { RoundFeedback } from '../domain/calibration';
 import type { Candidate, Lacking } from '../domain/capability';
 import type { EnvironmentDescription } from '../domain/environment';
-import type { Identity, Kind } from '../domain/kinds';
+import type { LanguageModelSpec } from '../domain/endpoints';
+import type { Identity, Kind, KindSpec } from '../domain/kinds';
 import type { ScoredRollout } from '../domain/rollout';
 import type { Work } from '../domain/work';
 import type { Ledger } from '../language-model/types';
@@ -47,4 +48,7 @@ export interface Synthesizer {
   revise(input: ReviseInput): Promise<SynthesizedModule>;
 }
 
-export type SynthesizerKind = Kind<Synthesizer | Promise<Synthesizer>>;
+export interface SynthesizerKind extends Kind<Synthesizer | Promise<Synthesizer>> {
+  /** The language model that it asks; absent of a kind that asks none. */
+  readonly languageModel?: (spec: KindSpec) => LanguageModelSpec;
+}

@@ -75,38 +75,28 @@ function queueOf(kind: 'rollouts' | 'gpu', { pool }: Campaign['workers']): { tas
   return { taskQueue: taskQueues[kind](pool) };
 }
 
-/** A language model or an environment may be silent for so long as it is given, and then it is that which ends the wait. */
-const AFTER_TIMEOUT_SECONDS = 60;
-const silenceOf = ({ workers, analyst, synthesizer }: Campaign): number => {
-  return longest(workers, [analyst.timeoutSeconds, synthesizer.timeoutSeconds]);
-};
-/** The models that play the user and the judge are asked within rollouts. */
-const silenceInRollouts = ({ workers, target }: Campaign): number => {
-  const asked = ['user', 'judge'].map(
-    (role) => (target[role] as { timeoutSeconds?: unknown } | undefined)?.timeoutSeconds,
-  );
-  return longest(workers, [...asked, target.silenceSeconds]);
-};
-const longest = ({ heartbeatSeconds }: Campaign['workers'], limits: readonly unknown[]): number =>
-  Math.max(
-    heartbeatSeconds,
-    ...limits.flatMap((limit) => (typeof limit === 'number' ? [limit + AFTER_TIMEOUT_SECONDS] : [])),
-  );
+/** A part may be silent for so long as it says, and then it is that which ends the wait. */
+const AFTER_SILENCE_SECONDS = 60;
+const heartbeatWith = ({ heartbeatSeconds }: Campaign['workers'], silenceSeconds = 0): number =>
+  silenceSeconds === 0 ? heartbeatSeconds : Math.max(heartbeatSeconds, silenceSeconds + AFTER_SILENCE_SECONDS);
 
 export const control = ({ workers }: Campaign, summary: string) =>
   steps<ControlActivities>({ ...controlOptions(workers.heartbeatSeconds), summary });
-export const analysis = (campaign: Campaign, summary: string) =>
-  steps<AnalysisActivities>({ ...controlOptions(silenceOf(campaign)), summary });
-export const rollouts = (campaign: Campaign, summary: string) => {
-  const options = rolloutOptions(silenceInRollouts(campaign));
-  return steps<RolloutActivities>({ ...options, ...queueOf('rollouts', campaign.workers), summary });
+export const analysis = ({ workers, parts }: Campaign, summary: string) =>
+  steps<AnalysisActivities>({
+    ...controlOptions(heartbeatWith(workers, parts?.maxSilenceSeconds.analysis)),
+    summary,
+  });
+export const rollouts = ({ workers, parts }: Campaign, summary: string) => {
+  const options = rolloutOptions(heartbeatWith(workers, parts?.maxSilenceSeconds.rollouts));
+  return steps<RolloutActivities>({ ...options, ...queueOf('rollouts', workers), summary });
 };
 /** A search is told to stop as a training is, and waits for replies as an analyst does; but it holds no GPU. */
 export const promptSearch = (
   { workers }: Campaign,
   { name, timeoutSeconds }: { name: string; timeoutSeconds: number },
 ) => {
-  const silence = longest(workers, [timeoutSeconds]);
+  const silence = heartbeatWith(workers, timeoutSeconds);
   const summary = `search for a prompt: ${name}`;
   return steps<RolloutActivities>({ ...trainOptions(silence), ...queueOf('rollouts', workers), summary });
 };

@@ -3,13 +3,13 @@
  * what its answers depend on, and nothing of where the model is, who pays, or how fast it is asked.
  */
 import { z } from 'zod';
-import { languageModelFields } from '../../domain/endpoints';
+import { languageModelFields, languageModelOf } from '../../domain/endpoints';
 import { isFailure, reasonOf } from '../../domain/failures';
 import { defineKind, type Identity } from '../../domain/kinds';
 import { LENGTHS } from '../../domain/transcript';
 import { openLanguageModel } from '../../language-model/model';
 import { openPrompts } from '../../language-model/prompts';
-import type { Analyst } from '../analyst';
+import type { Analyst, AnalystKind } from '../analyst';
 import { discover, discoveryRoom } from './discovery';
 import { estimate, tooLong } from './estimate';
 import { label } from './labels';
@@ -17,7 +17,7 @@ import type { Config } from './requests';
 
 const count = z.number().int().positive();
 
-export const llm = defineKind({
+const kind = defineKind({
   kind: 'llm',
   // 2: texts for people name trajectories by task and attempt.
   version: '2',
@@ -32,6 +32,7 @@ export const llm = defineKind({
     argumentChars: count.default(LENGTHS.arguments),
   },
   paths: ['prompts'],
+  maxSilenceSeconds: ({ timeoutSeconds }) => timeoutSeconds,
   open({ chunkTokens, labelsPerChunk, messageChars, argumentChars, ...spec }, identity) {
     const { contextTokens, maxTokens, repairs } = spec;
     const model = openLanguageModel('analyst', spec);
@@ -41,6 +42,7 @@ export const llm = defineKind({
     return analystWith({ model, prompts, ...limits }, identity);
   },
 });
+export const llm: AnalystKind = { ...kind, languageModel: languageModelOf };
 
 export function analystWith(config: Config, { kind, version }: Pick<Identity, 'kind' | 'version'>): Analyst {
   const { model, prompts, chunkTokens, labelsPerChunk, lengths, contextTokens } = config;

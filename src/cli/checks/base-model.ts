@@ -7,18 +7,19 @@ import { z } from 'zod';
 import { openFolderStore } from '../../artifacts/folder-store';
 import { isUnknown, TOKENS_FIX, tokensText } from '../../domain/base-check';
 import type { Campaign } from '../../domain/campaign';
-import type { Environment, EnvironmentDescription } from '../../domain/environment';
+import type { EnvironmentDescription } from '../../domain/environment';
 import { isFailure } from '../../domain/failures';
 import { ALL_SUMS_OF } from '../../domain/policies';
-import { openEnvironment, openingsOf } from '../../environments/open';
+import { openingsOf } from '../../environments/open';
 import { baseModelId, checkTokens as countTokens, loraModules, servedBase } from '../../policy/base-model';
 import { createPolicyClient } from '../../policy/client';
 import { openPolicyServer } from '../../policy/server';
 import { tryAdapter } from '../../policy/try-adapter';
 import { type Registry, registry as allKinds } from '../../registry';
 import { messageOf } from '../errors';
+import { taskIds, withTarget } from '../open-target';
 import { type Home, pythonPath } from '../project';
-import { type Check, failed, passed, warned } from './check';
+import { type Check, failed, passed, warned } from '../../checks/check';
 
 const NAME = 'base model';
 const templatesSchema = z.object({
@@ -131,20 +132,14 @@ async function textsOf(
   home: Home,
   kinds: Registry['environments'],
 ): Promise<readonly string[]> {
-  const store = openFolderStore(join(home.root, 'artifacts'));
-  let environment: Environment | undefined;
-  try {
-    environment = await openEnvironment(target, { store, partners: {}, kinds });
-    const opened = environment;
-    const tasks = (await opened.tasks('train')).map(({ id }) => id);
+  return withTarget({ target, home, kinds }, async (environment) => {
+    const { train } = await taskIds(environment);
     // Where a model plays the user there is nobody here to say its first words: the written policy has to do.
-    const openings = openingsOf({ environment: opened, tasks, seed }).catch(() =>
-      openingsOf({ environment: opened, tasks: [], seed }),
+    const openings = openingsOf({ environment, tasks: train, seed }).catch(() =>
+      openingsOf({ environment, tasks: [], seed }),
     );
     return (await openings).texts;
-  } finally {
-    await environment?.close().catch(() => undefined);
-  }
+  });
 }
 
 const SERVER = 'policy server';

@@ -3,14 +3,8 @@
  * asked once in the way in which it will be asked, with its own key; nothing of it is kept.
  */
 import { armName, type Campaign } from '../../domain/campaign';
-import {
-  type Budget,
-  type ChatModel,
-  languageModelFields,
-  languageModelSchema,
-  type LanguageModelSpec,
-} from '../../domain/endpoints';
-import { type Kind, kindOf, type KindSpec } from '../../domain/kinds';
+import type { Budget, ChatModel, LanguageModelSpec } from '../../domain/endpoints';
+import { kindOf } from '../../domain/kinds';
 import { environments } from '../../environments';
 import { describeSpec } from '../../environments/open';
 import { keyOf } from '../../language-model/endpoint';
@@ -19,7 +13,7 @@ import type { Role } from '../../partners/errors';
 import { openPartners } from '../../partners/open';
 import { type Registry, registry as allKinds } from '../../registry';
 import { messageOf } from '../errors';
-import { type Check, failed, passed, withoutPrice } from './check';
+import { type Check, failed, passed, withoutPrice } from '../../checks/check';
 
 const fields = ['analyst', 'synthesizer'] as const;
 export type ModelField = (typeof fields)[number];
@@ -31,19 +25,16 @@ export interface AskedModel {
   model: LanguageModelSpec;
 }
 
-/** Those of analyst and synthesizer, whatever the kinds that ask them are called. */
+/** Those of analyst and synthesizer. */
 export function languageModelsOf(
-  campaign: Parts,
+  { analyst, synthesizer }: Parts,
   { analysts, synthesizers }: Pick<Registry, 'analysts' | 'synthesizers'> = allKinds,
 ): { field: ModelField; model: LanguageModelSpec }[] {
-  const asks = (spec: KindSpec, kinds: readonly Pick<Kind<unknown>, 'kind' | 'options'>[]): boolean => {
-    const { options } = kindOf(kinds, spec);
-    return Object.keys(languageModelFields).every((name) => name in options);
+  const models = {
+    analyst: kindOf(analysts, analyst).languageModel?.(analyst),
+    synthesizer: kindOf(synthesizers, synthesizer).languageModel?.(synthesizer),
   };
-  const kinds = { analyst: analysts, synthesizer: synthesizers };
-  return fields
-    .filter((field) => asks(campaign[field], kinds[field]))
-    .map((field) => ({ field, model: languageModelSchema.strip().parse(campaign[field]) }));
+  return fields.flatMap((field) => (models[field] ? [{ field, model: models[field] }] : []));
 }
 
 /** All of them, each once; and the arms that lack one. */

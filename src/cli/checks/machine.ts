@@ -12,7 +12,7 @@ import { messageOf } from '../errors';
 import { type NamedPort, portProblem } from '../ports';
 import { type Home, projectRoot, pythonPath, temporalPath } from '../project';
 import { workerNames, workerProgram } from '../run/services';
-import { type Check, failed, passed, warned } from './check';
+import { type Check, failed, passed, warned } from '../../checks/check';
 
 const GiB = 1024 ** 3;
 const NEEDED_MEMORY_GIB = 6;

@@ -3,21 +3,20 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { openFolderStore } from '../../artifacts/folder-store';
-import { takeConversations } from '../../conversations/read';
-import type { Campaign, SelectionRule, Stage } from '../../domain/campaign';
+import type { Campaign, Stage } from '../../domain/campaign';
 import type { Environment, EnvironmentDescription } from '../../domain/environment';
 import { isFailure } from '../../domain/failures';
 import { kindOf } from '../../domain/kinds';
 import { environments } from '../../environments';
-import { describeSpec, openEnvironment } from '../../environments/open';
+import { describeSpec } from '../../environments/open';
 import { splitTasks } from '../../environments/split';
 import { type Registry, registry as allKinds } from '../../registry';
-import { moduleFiles } from '../../sandbox/source';
 import { messageOf } from '../errors';
+import { taskIds, withTarget } from '../open-target';
 import { type Home, homeAt, projectRoot } from '../project';
 import { checkTemplate } from './base-model';
-import { afterRollouts, type Check, failed, passed, warned } from './check';
+import { afterRollouts, type Check, failed, passed, warned } from '../../checks/check';
+import { partChecks } from '../../checks/parts';
 
 /** Opens the target and lets it describe itself and list its tasks, for which it has as long as in the campaign; opens the parts that work on it and asks them whether they can. */
 export async function checkTarget(
@@ -44,28 +43,23 @@ async function describe(o: {
   registry: Registry;
 }): Promise<{ target: Check; description?: EnvironmentDescription }> {
   const { campaign, home, until, registry } = o;
-  const kinds = registry.environments;
   const { target } = campaign;
-  let opened: Environment | undefined;
+  const kinds = registry.environments;
+  const name = 'target environment';
   try {
-    const store = openFolderStore(join(home.root, 'artifacts'));
-    // The models that play its other parties have checks of their own.
-    opened = await openEnvironment(target, { store, partners: {}, kinds });
-    const description = await opened.describe();
-    const { name, version } = description;
-    const wrong = await wrongCounts(campaign, opened, { registry, until });
-    if (wrong !== undefined)
-      return {
-        target: failed('target environment', wrong, 'correct the campaign file, or give the target more tasks'),
-        description,
-      };
-    return { target: passed('target environment', `${name} ${version}: ${toldBy(description)}`), description };
+    return await withTarget({ target, home, kinds }, async (environment) => {
+      const description = await environment.describe();
+      const wrong = await wrongCounts(campaign, environment, { registry, until });
+      const check =
+        wrong === undefined
+          ? passed(name, `${description.name} ${description.version}: ${toldBy(description)}`)
+          : failed(name, wrong, 'correct the campaign file, or give the target more tasks');
+      return { target: check, description };
+    });
   } catch (error) {
     const problem = `${describeSpec(target, kinds).label} does not describe itself: ${messageOf(error)}`;
     const fix = kindOf(kinds, target).remedy?.(target) ?? 'correct the field target of the campaign file';
-    return { target: failed('target environment', problem, fix) };
-  } finally {
-    await opened?.close().catch(() => undefined);
+    return { target: failed(name, problem, fix) };
   }
 }
 
@@ -75,15 +69,8 @@ async function wrongCounts(
   opened: Environment,
   { registry, until }: { registry: Registry; until: Stage | undefined },
 ): Promise<string | undefined> {
-  const [train, test] = await Promise.all([opened.tasks('train'), opened.tasks('test')]);
   try {
-    splitTasks({
-      campaign,
-      armKinds: registry.arms,
-      until,
-      train: train.map(({ id }) => id),
-      test: test.map(({ id }) => id),
-    });
+    splitTasks({ campaign, armKinds: registry.arms, until, ...(await taskIds(opened)) });
     return undefined;
   } catch (error) {
     if (isFailure(error, 'BadInput')) return error.message;
@@ -123,72 +110,11 @@ function folder({ name, field, path, holds }: { name: string; field: string; pat
   return failed(name, missing, `name a checkout in ${field}`);
 }
 
-/** A target that no environment can be synthesized for is no lack: its arms still train. */
-export async function checkParts(o: {
-  campaign: Campaign;
-  description: EnvironmentDescription | undefined;
-  registry: Registry;
-}): Promise<Check[]> {
-  const { campaign, description, registry } = o;
-  const { analyst, synthesizer, selection: rule } = campaign;
-  return [
-    await checkPart({
-      field: 'analyst',
-      kind: analyst.kind,
-      open: async () => kindOf(registry.analysts, analyst).open(analyst, undefined),
-      description,
-      rule,
-      unsuited: (why) => failed('analyst', why, 'change the field analyst of the campaign file'),
-    }),
-    await checkPart({
-      field: 'synthesizer',
-      kind: synthesizer.kind,
-      open: async () => kindOf(registry.synthesizers, synthesizer).open(synthesizer, undefined),
-      description,
-      rule,
-      unsuited: (why) =>
-        warned('synthesizer', `capabilities will end not_synthesized and get no adapter; ${synthesizer.kind}: ${why}`),
-    }),
-    ...(await checkArms(campaign, registry)),
-  ];
-}
-
-/** What arms read from the disk. */
-async function checkArms({ arms }: Campaign, registry: Registry): Promise<Check[]> {
-  const read = arms.flatMap((spec) => kindOf(registry.arms, spec).reads?.(spec) ?? []);
-  return Promise.all(
-    read.map(async (what) => {
-      try {
-        const found =
-          what.holds === 'modules'
-            ? `${(await moduleFiles(what.path)).length} modules`
-            : `${(await takeConversations({ file: what.path, minReward: what.minReward })).length} conversations`;
-        return passed(what.field, `${found} in ${what.path}`);
-      } catch (error) {
-        return failed(what.field, messageOf(error), `correct ${what.field} in the campaign file, or what it names`);
-      }
-    }),
+/** What can't be opened or read is a check that failed. */
+export const checkParts = (o: Parameters<typeof partChecks>[0]): Promise<Check[]> =>
+  Promise.all(
+    partChecks(o).map(({ field, fix, run }) => run().catch((error: unknown) => failed(field, messageOf(error), fix))),
   );
-}
-
-async function checkPart(o: {
-  field: 'analyst' | 'synthesizer';
-  kind: string;
-  open: () => Promise<{ unsuited?(description: EnvironmentDescription, rule: SelectionRule): string | undefined }>;
-  rule: SelectionRule;
-  description: EnvironmentDescription | undefined;
-  /** What it is where the part can't work on the target. */
-  unsuited: (why: string) => Check;
-}): Promise<Check> {
-  try {
-    const part = await o.open();
-    if (!o.description) return passed(o.field, `${o.kind}, not held against the target`);
-    const why = part.unsuited?.(o.description, o.rule);
-    return why === undefined ? passed(o.field, o.kind) : o.unsuited(why);
-  } catch (error) {
-    return failed(o.field, messageOf(error), `correct the field ${o.field} of the campaign file`);
-  }
-}
 
 /** What a target tells of itself that analysts and synthesizers may need. */
 export function toldBy({ tools, hasReference, rules = [] }: EnvironmentDescription): string {

@@ -32,7 +32,7 @@ export function environmentCommands(program: Command): void {
     .action(async (target: string[], _options: unknown, command: Command) => {
       const options = allOptions<{ silence: number }>(command);
       const { checkBridge } = await import('../checks/target.js');
-      const { requireAll } = await import('../checks/check.js');
+      const { requireAll } = await import('../errors.js');
       const { checkAloud, createUser } = await import('../checks/environment.js');
       const { checkModule, isModuleFile, rendered } = await import('../checks/environment.js');
       const { specOfArguments } = await import('../environment-arguments.js');

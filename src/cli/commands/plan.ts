@@ -38,7 +38,7 @@ export function planCommand(program: Command): void {
       const { estimate } = await import('../plan/estimate.js');
       const { plannedQuestions } = await import('../plan/language-models.js');
       const { ratesOf } = await import('../plan/rates.js');
-      const { targetTasks } = await import('../plan/target.js');
+      const { targetTasks } = await import('../open-target.js');
       const { planText } = await import('../plan/text.js');
       const { trajectoryTokens } = await import('../plan/rates.js');
       const { allReports } = await import('../reports.js');

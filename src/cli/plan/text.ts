@@ -6,12 +6,12 @@ import { armName, type Campaign } from '../../domain/campaign';
 import { publishedRun } from '../../domain/presets';
 import { purposeNames } from '../../domain/rollout';
 import { duration, MISSING, shortPercent, wholeNumber } from '../../report/format';
-import type { Check } from '../checks/check';
+import type { Check } from '../../checks/check';
 import { toldBy } from '../checks/target';
 import { type CampaignPlan, compositesOf, type DiskPlan, type Range, type StageCost } from './estimate';
 import type { LanguageModelPlan } from './language-models';
 import { kinds, quantities, type Quantity, type Rate } from './rates';
-import type { TargetTasks } from './target';
+import type { TargetTasks } from '../open-target';
 
 export const between = (range: Range, text: (value: number) => string): string => {
   const [low, high] = [text(range.low), text(range.high)];

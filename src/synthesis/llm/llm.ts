@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { digest } from '../../artifacts/hash';
-import { languageModelFields } from '../../domain/endpoints';
+import { languageModelFields, languageModelOf } from '../../domain/endpoints';
 import { isFailure, OutsideFailure, reasonOf } from '../../domain/failures';
 import { defineKind, type Identity } from '../../domain/kinds';
 import { answerOf } from '../../language-model/answer';
@@ -14,7 +14,7 @@ import { openPrompts, type Prompts } from '../../language-model/prompts';
 import type { Asking, ChatMessage, LanguageModel } from '../../language-model/types';
 import { attacksIn, MOST_ATTACKS, type Attack } from '../../sandbox/attacks';
 import { OFFERED_TOOLS } from '../../sandbox/limits';
-import type { SynthesizedModule, Synthesizer, WriteInput } from '../synthesizer';
+import type { SynthesizedModule, Synthesizer, SynthesizerKind, WriteInput } from '../synthesizer';
 import { attacksOn } from './attack';
 import { examplesText, questionOf, revisionOf, type Room } from './question';
 import { readModule, withAttacks } from './read-module';
@@ -29,7 +29,7 @@ export interface Means extends Room {
   attacks: number;
 }
 
-export const llm = defineKind({
+const kind = defineKind({
   kind: 'llm',
   version: '1',
   options: {
@@ -38,6 +38,7 @@ export const llm = defineKind({
     attacks: z.number().int().min(0).max(5).default(5),
   },
   paths: ['prompts'],
+  maxSilenceSeconds: ({ timeoutSeconds }) => timeoutSeconds,
   open({ attacks, ...spec }, identity) {
     const { contextTokens, maxTokens, repairs } = spec;
     const model = openLanguageModel('synthesizer', spec);
@@ -45,6 +46,7 @@ export const llm = defineKind({
     return synthesizerWith({ model, prompts, contextTokens, maxTokens, repairs, attacks }, identity);
   },
 });
+export const llm: SynthesizerKind = { ...kind, languageModel: languageModelOf };
 
 export function synthesizerWith(means: Means, { kind, version }: Pick<Identity, 'kind' | 'version'>): Synthesizer {
   const { model, prompts, contextTokens, attacks } = means;

@@ -1,7 +1,7 @@
 /** An arm: one way to spend as many training rollouts as `trace`. It runs as a child workflow and comes to policies to be evaluated. */
 import { armName, type Campaign } from '../../domain/campaign';
 import type { LanguageModelSpec } from '../../domain/endpoints';
-import type { Identity, Kind, KindSpec } from '../../domain/kinds';
+import type { Identity, Kind } from '../../domain/kinds';
 import type { ArmOutcome, EndedCapability, Prepared, TrainedModule } from '../../domain/results';
 import type { ChildStatus } from '../status';
 import { part } from '../steps';
@@ -22,6 +22,9 @@ export interface ArmContext {
 /** Opened with its options, an arm is its way to an outcome. */
 export type Arm = (context: ArmContext) => Promise<ArmOutcome>;
 
+/** One entry of `arms` in a campaign. */
+type ArmSpec = Campaign['arms'][number];
+
 export interface ArmKind extends Kind<Arm> {
   /** Whether the router may give conversations to it. */
   readonly routable: boolean;
@@ -30,11 +33,11 @@ export interface ArmKind extends Kind<Arm> {
   /** Beside the capabilities, or after them where it builds on what they made. */
   readonly starts: 'beside' | 'after';
   /** What `campaign plan` counts of one. */
-  readonly planned: (spec: KindSpec, plan: PlanContext) => PlannedArm;
+  readonly planned: (spec: ArmSpec, plan: PlanContext) => PlannedArm;
   /** What of it is on the disk: looked at before any work starts. */
-  readonly reads?: (spec: KindSpec) => FileToRead;
+  readonly reads?: (spec: ArmSpec) => FileToRead;
   /** Of one that asks a language model: which, and the campaign file's field that names it. Throws BadInput where there is none. */
-  readonly languageModel?: (spec: KindSpec, campaign: Campaign) => { field: string; model: LanguageModelSpec };
+  readonly languageModel?: (spec: ArmSpec, campaign: Campaign) => { field: string; model: LanguageModelSpec };
 }
 
 /** Modules (docs/synthesis.md) in a folder, or a file of conversations (docs/conversations.md). */
@@ -45,8 +48,7 @@ export type FileToRead = {
 } & ({ holds: 'modules' } | { holds: 'conversations'; minReward: number });
 
 /** An option of an arm, as messages name it. */
-export const fieldOf = (spec: KindSpec & { name?: string }, option: string): string =>
-  `arms.${armName(spec)}.${option}`;
+export const fieldOf = (spec: ArmSpec, option: string): string => `arms.${armName(spec)}.${option}`;
 
 export interface PlanContext {
   campaign: Campaign;

@@ -9,42 +9,44 @@ const options = {
   modules: z.string().min(1),
 };
 
+const kind = defineKind<typeof options, Arm>({
+  kind: 'environments',
+  version: '1',
+  options,
+  paths: ['modules'],
+  open:
+    ({ modules: folder }, { kind, version }) =>
+    async (context) => {
+      const { campaign, name, status } = context;
+      status.set('self-test', folder);
+      const taken = await status.gate.step(() =>
+        control(campaign, `take the modules of ${name}`).takeModules({ folder }),
+      );
+      const tested = await status.gate.step(() =>
+        Promise.all(
+          taken.map(async ({ file, module }) => {
+            const { passed, findings } = await control(campaign, `self-test ${file}`).selfTest({
+              module,
+              unlike: campaign.target,
+              campaign: campaign.name,
+              budget: campaign.budget,
+            });
+            return passed ? [] : [`${file}: ${findings.join('; ')}`];
+          }),
+        ),
+      );
+      const unfit = tested.flat();
+      if (unfit.length > 0) throw new Error(`modules of ${folder} fail the self-test: ${unfit.join(' | ')}`);
+      const modules = taken.map(({ module }) => ({ module, hints: false }));
+      // Its texts, wherever they lay: they are part of the training's environment.
+      return trainOnModules(context, { modules, maker: { kind, version, options: {} } });
+    },
+});
+
 export const environments: ArmKind = {
-  ...defineKind<typeof options, Arm>({
-    kind: 'environments',
-    version: '1',
-    options,
-    paths: ['modules'],
-    open:
-      ({ modules: folder }, { kind, version }) =>
-      async (context) => {
-        const { campaign, name, status } = context;
-        status.set('self-test', folder);
-        const taken = await status.gate.step(() =>
-          control(campaign, `take the modules of ${name}`).takeModules({ folder }),
-        );
-        const tested = await status.gate.step(() =>
-          Promise.all(
-            taken.map(async ({ file, module }) => {
-              const { passed, findings } = await control(campaign, `self-test ${file}`).selfTest({
-                module,
-                unlike: campaign.target,
-                campaign: campaign.name,
-                budget: campaign.budget,
-              });
-              return passed ? [] : [`${file}: ${findings.join('; ')}`];
-            }),
-          ),
-        );
-        const unfit = tested.flat();
-        if (unfit.length > 0) throw new Error(`modules of ${folder} fail the self-test: ${unfit.join(' | ')}`);
-        const modules = taken.map(({ module }) => ({ module, hints: false }));
-        // Its texts, wherever they lay: they are part of the training's environment.
-        return trainOnModules(context, { modules, maker: { kind, version, options: {} } });
-      },
-  }),
+  ...kind,
   routable: false,
   starts: 'beside',
   planned: plannedWhole,
-  reads: (spec) => ({ field: fieldOf(spec, 'modules'), path: String(spec['modules']), holds: 'modules' }),
+  reads: (spec) => ({ field: fieldOf(spec, 'modules'), path: kind.read(spec).modules, holds: 'modules' }),
 };

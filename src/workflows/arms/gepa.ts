@@ -1,7 +1,7 @@
 /** GEPA (arXiv 2507.19457): no weights but a prompt, which a language model rewrites from what it reads in rollouts. */
 import { armName, type Campaign, promptSearchFields } from '../../domain/campaign';
 import { OutsideFailure } from '../../domain/failures';
-import { defineKind, type KindSpec } from '../../domain/kinds';
+import { defineKind } from '../../domain/kinds';
 import { languageModelSchema, type LanguageModelSpec } from '../../domain/endpoints';
 import { part, promptSearch } from '../steps';
 import { iterationsOf } from '../training';
@@ -16,62 +16,61 @@ const options = {
 /** Of the policies that a search comes to: how many new best ones there are, nobody knows before. */
 const EXPECTED_BEST = 6;
 
+const kind = defineKind<typeof options, Arm>({
+  kind: 'gepa',
+  version: '1',
+  options,
+  open:
+    ({ reflection: own, ...search }) =>
+    async ({ campaign, prepared, name, budget, status }) => {
+      const reflection = reflectionOf(name, own, campaign);
+      status.set('train', `a prompt, within ${budget} rollouts`);
+      const training = await status.gate.interruptible(() =>
+        promptSearch(campaign, { name, timeoutSeconds: reflection.model.timeoutSeconds }).searchPrompt({
+          name,
+          environment: campaign.target,
+          base: prepared.base,
+          tasks: part(prepared.plan, 'discovery'),
+          rollouts: budget,
+          search,
+          reflection,
+          sampling: campaign.rollouts.sampling,
+          // Rollouts of the base model are shared by all training seeds.
+          seed: campaign.seed,
+          searchSeed: campaign.trainingSeed ?? campaign.seed,
+          maxSteps: campaign.rollouts.maxSteps,
+          concurrency: campaign.rollouts.concurrency,
+          maxAttempts: campaign.rollouts.maxAttempts,
+          heartbeatSeconds: campaign.workers.heartbeatSeconds,
+          stallSeconds: campaign.workers.stallSeconds,
+          campaign: campaign.name,
+          budget: campaign.budget,
+        }),
+      );
+      const heldOut = part(prepared.plan, 'heldOut');
+      const evaluated = { campaign, status, name, heldOut, heldOutOn: campaign.target };
+      return { training, iterations: await iterationsOf(evaluated, training) };
+    },
+});
+
 export const gepa: ArmKind = {
-  ...defineKind<typeof options, Arm>({
-    kind: 'gepa',
-    version: '1',
-    options,
-    open:
-      ({ reflection: own, ...search }) =>
-      async ({ campaign, prepared, name, budget, status }) => {
-        const reflection = reflectionOf({ own, name }, campaign);
-        status.set('train', `a prompt, within ${budget} rollouts`);
-        const training = await status.gate.interruptible(() =>
-          promptSearch(campaign, { name, timeoutSeconds: reflection.model.timeoutSeconds }).searchPrompt({
-            name,
-            environment: campaign.target,
-            base: prepared.base,
-            tasks: part(prepared.plan, 'discovery'),
-            rollouts: budget,
-            search,
-            reflection,
-            sampling: campaign.rollouts.sampling,
-            // Rollouts of the base model are shared by all training seeds.
-            seed: campaign.seed,
-            searchSeed: campaign.trainingSeed ?? campaign.seed,
-            maxSteps: campaign.rollouts.maxSteps,
-            concurrency: campaign.rollouts.concurrency,
-            maxAttempts: campaign.rollouts.maxAttempts,
-            heartbeatSeconds: campaign.workers.heartbeatSeconds,
-            stallSeconds: campaign.workers.stallSeconds,
-            campaign: campaign.name,
-            budget: campaign.budget,
-          }),
-        );
-        const heldOut = part(prepared.plan, 'heldOut');
-        const evaluated = { campaign, status, name, heldOut, heldOutOn: campaign.target };
-        return { training, iterations: await iterationsOf(evaluated, training) };
-      },
-  }),
+  ...kind,
   routable: false,
   starts: 'beside',
   planned: (_spec, { budget }) => ({ training: budget, heldOut: EXPECTED_BEST }),
-  languageModel: (spec, campaign) =>
-    reflectionOf({ own: options.reflection.parse(spec['reflection']), name: armName(spec as ArmSpec) }, campaign),
+  languageModel: (spec, campaign) => reflectionOf(armName(spec), kind.read(spec).reflection, campaign),
 };
 
-type ArmSpec = KindSpec & { name?: string };
-type Own = Omit<LanguageModelSpec, 'prompts'> | undefined;
-
-/** The analyst's kind that asks a language model. */
-const ANALYST = 'llm';
-
-function reflectionOf({ own, name }: { own: Own; name: string }, { analyst }: Pick<Campaign, 'analyst'>) {
+function reflectionOf(
+  name: string,
+  own: Omit<LanguageModelSpec, 'prompts'> | undefined,
+  { analyst, parts }: Pick<Campaign, 'analyst' | 'parts'>,
+) {
   if (own) return { field: `arms.${name}.reflection`, model: own };
-  if (analyst.kind === ANALYST) return { field: 'analyst', model: languageModelSchema.strip().parse(analyst) };
+  if (parts?.analystModel) return { field: 'analyst', model: parts.analystModel };
   throw new OutsideFailure(
     'BadInput',
     `arms.${name}.reflection is missing, and analyst.kind is ${analyst.kind}, which asks no language model: set reflection ` +
-      `{ url, model, apiKeyEnv } to the model that is to write prompts, or analyst.kind: ${ANALYST}`,
+      `{ url, model, apiKeyEnv } to the model that is to write prompts, or an analyst that asks one`,
   );
 }

@@ -25,59 +25,61 @@ const options = {
 /** Checkpoints, where `epochs` say how long it is: how many conversations a file holds is not known before. */
 const EXPECTED_CHECKPOINTS = 4;
 
+const kind = defineKind<typeof options, Arm>({
+  kind: 'sft',
+  version: '1',
+  options,
+  paths: ['conversations'],
+  open:
+    (
+      { conversations: file, minReward, epochs, steps, conversationsPerStep, learningRate, checkpointEvery },
+      { kind, version },
+    ) =>
+    async ({ campaign, prepared, name, status }) => {
+      const taken = await status.gate.step(() =>
+        control(campaign, `take the conversations of ${name}`).takeConversations({ file, minReward }),
+      );
+      const length = steps === undefined ? `${epochs} passes` : `${steps} steps`;
+      status.set('train', `${length} over ${taken.count} conversations`);
+      const training = await status.gate.interruptible(() =>
+        gpu(campaign, `fine-tune a LoRA: ${name}`).fineTune({
+          name,
+          // Its conversations, wherever they lay: they have a place of their own in the key.
+          maker: { kind, version, options: {} },
+          environment: campaign.target,
+          base: prepared.base,
+          baseModelPath: campaign.baseModel.path,
+          conversations: taken.conversations,
+          training: {
+            ...campaign.training,
+            ...(learningRate !== undefined && { learningRate }),
+            ...(checkpointEvery !== undefined && { checkpointEvery }),
+            epochs,
+            // Not those of the campaign's trainings on rollouts.
+            steps,
+            rowsPerStep: conversationsPerStep,
+          },
+          seed: campaign.trainingSeed ?? campaign.seed,
+          heartbeatSeconds: campaign.workers.heartbeatSeconds,
+          stallSeconds: campaign.workers.stallSeconds,
+        }),
+      );
+      const heldOut = part(prepared.plan, 'heldOut');
+      const evaluated = { campaign, status, name, heldOut, heldOutOn: campaign.target };
+      return { training, iterations: await iterationsOf(evaluated, training), conversations: taken.count };
+    },
+});
+
 export const sft: ArmKind = {
-  ...defineKind<typeof options, Arm>({
-    kind: 'sft',
-    version: '1',
-    options,
-    paths: ['conversations'],
-    open:
-      (
-        { conversations: file, minReward, epochs, steps, conversationsPerStep, learningRate, checkpointEvery },
-        { kind, version },
-      ) =>
-      async ({ campaign, prepared, name, status }) => {
-        const taken = await status.gate.step(() =>
-          control(campaign, `take the conversations of ${name}`).takeConversations({ file, minReward }),
-        );
-        const length = steps === undefined ? `${epochs} passes` : `${steps} steps`;
-        status.set('train', `${length} over ${taken.count} conversations`);
-        const training = await status.gate.interruptible(() =>
-          gpu(campaign, `fine-tune a LoRA: ${name}`).fineTune({
-            name,
-            // Its conversations, wherever they lay: they have a place of their own in the key.
-            maker: { kind, version, options: {} },
-            environment: campaign.target,
-            base: prepared.base,
-            baseModelPath: campaign.baseModel.path,
-            conversations: taken.conversations,
-            training: {
-              ...campaign.training,
-              ...(learningRate !== undefined && { learningRate }),
-              ...(checkpointEvery !== undefined && { checkpointEvery }),
-              epochs,
-              // Not those of the campaign's trainings on rollouts.
-              steps,
-              rowsPerStep: conversationsPerStep,
-            },
-            seed: campaign.trainingSeed ?? campaign.seed,
-            heartbeatSeconds: campaign.workers.heartbeatSeconds,
-            stallSeconds: campaign.workers.stallSeconds,
-          }),
-        );
-        const heldOut = part(prepared.plan, 'heldOut');
-        const evaluated = { campaign, status, name, heldOut, heldOutOn: campaign.target };
-        return { training, iterations: await iterationsOf(evaluated, training), conversations: taken.count };
-      },
-  }),
+  ...kind,
   routable: false,
   starts: 'beside',
   planned(spec, { campaign }) {
-    const { steps, checkpointEvery = campaign.training.checkpointEvery } = z.object(options).parse(spec);
+    const { steps, checkpointEvery = campaign.training.checkpointEvery } = kind.read(spec);
     return { training: 0, heldOut: steps === undefined ? EXPECTED_CHECKPOINTS : Math.ceil(steps / checkpointEvery) };
   },
   reads(spec) {
-    const { conversations: path, minReward } = z.object(options).parse(spec);
+    const { conversations: path, minReward } = kind.read(spec);
     return { field: fieldOf(spec, 'conversations'), path, holds: 'conversations', minReward };
   },
 };

@@ -4,12 +4,12 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createControlActivities, createGpuActivities } from '../../../src/activities';
-import { checkBrought } from '../../../src/activities/brought';
 import { dealGpus } from '../../../src/training/gpu-groups';
 import type { FineTuneInput } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { checkTarget } from '../../../src/cli/checks/target';
 import { homeAt } from '../../../src/cli/project';
+import { takeConversations } from '../../../src/conversations/read';
 import { campaignSchema } from '../../../src/domain/campaign';
 import type { TrainingResult, TrainingSummary } from '../../../src/domain/results';
 import { registry } from '../../../src/registry';
@@ -66,11 +66,9 @@ describe('a file', () => {
 
   test('without any of them says what it has', async () => {
     const file = fileOf(conversation(0.5), conversation(0));
-    await expect(
-      checkBrought({ field: 'arms.sft.conversations', path: file, holds: 'conversations', minReward: 1 }),
-    ).rejects.toMatchObject({
+    await expect(takeConversations({ file, minReward: 1 })).rejects.toMatchObject({
       type: 'BadInput',
-      message: `arms.sft.conversations: ${file}: none of its 2 conversations has a reward of 1 or more (the best has 0.5); lower minReward, or name a file of successful ones`,
+      message: `${file}: none of its 2 conversations has a reward of 1 or more (the best has 0.5); lower minReward, or name a file of successful ones`,
     });
   });
 
@@ -96,8 +94,6 @@ describe('a file', () => {
       },
       { name: 'arms.environments.modules', detail: expect.stringMatching(/gone cannot be read .*; name a folder of/) },
     ]);
-    const told = checkBrought({ field: 'arms.sft.conversations', path: file, holds: 'conversations', minReward: 1 });
-    await expect(told).rejects.toThrow(/^arms\.sft\.conversations: .*:2 messages\[0\]\.role is "agent"/);
   });
 });
 

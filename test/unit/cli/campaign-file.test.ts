@@ -591,3 +591,20 @@ it('campaigns/campaign.schema.json is what `campaign schema` prints', () => {
   const kept = readFileSync(join(repository, 'campaigns/campaign.schema.json'), 'utf8');
   expect(JSON.parse(kept)).toEqual(JSON.parse(JSON.stringify(campaignJsonSchema())));
 });
+
+test('what kinds say of parts is found once, where the file is read', () => {
+  const model = (timeoutSeconds: number) =>
+    `{ url: 'http://127.0.0.1:8000', model: m, timeoutSeconds: ${timeoutSeconds} }`;
+  const silences = (text: string) => load(text).parts;
+  expect(silences(base)).toEqual({ maxSilenceSeconds: { analysis: 0, rollouts: 0 } });
+  const played = base.replace(
+    'kind: builtin\n  name: shop',
+    `kind: process\n  command: [x]\n  silenceSeconds: 50\n  user: ${model(700)}\n  judge: ${model(800)}`,
+  );
+  const analyst = model(900).replace('{', '{ kind: llm,');
+  const synthesizer = model(1000).replace('{', '{ kind: llm,');
+  expect(silences(`${played}analyst: ${analyst}\nsynthesizer: ${synthesizer}\n`)).toMatchObject({
+    maxSilenceSeconds: { analysis: 1000, rollouts: 800 },
+    analystModel: { model: 'm', timeoutSeconds: 900 },
+  });
+});

@@ -14,7 +14,8 @@ import {
   checkTemplate,
   checkTokens,
 } from '../../../src/cli/checks/base-model';
-import { passed, requireAll, warningsOf } from '../../../src/cli/checks/check';
+import { passed, warningsOf } from '../../../src/checks/check';
+import { requireAll } from '../../../src/cli/errors';
 import { checkBuild, checkGpus, checkHome, checkMemory, checkNode, checkPython } from '../../../src/cli/checks/machine';
 import { doctorLines } from '../../../src/cli/doctor';
 import { freePort } from '../../../src/cli/ports';

@@ -178,7 +178,7 @@ describe('doctor', () => {
     expect(server.requests).toEqual([]);
   });
 
-  test('knows kinds that ask a language model by their options, whatever they are called', () => {
+  test('knows the kinds that ask a language model, whatever they are called', () => {
     const { analyst, synthesizer } = campaign({ analyst: model() });
     const named = registry.analysts.map((kind) => (kind.kind === 'llm' ? { ...kind, kind: 'mine' } : kind));
     const found = languageModelsOf(

@@ -1,6 +1,5 @@
 /** One thing that a campaign needs, looked at before any work starts. */
-import type { Stage } from '../../domain/campaign';
-import { UserError } from '../errors';
+import type { Stage } from '../domain/campaign';
 
 export interface Check {
   name: string;
@@ -32,13 +31,8 @@ export const afterRollouts = (checks: readonly Check[], until: Stage | undefined
     check.ok || until !== 'rollouts' ? check : warned(check.name, `needed after the rollouts: ${textOf(check)}`),
   );
 
-const textOf = ({ detail, fix }: Check): string => [detail, fix].filter(Boolean).join('; ');
+/** What is wrong and how it is mended. */
+export const textOf = ({ detail, fix }: Check): string => [detail, fix].filter(Boolean).join('; ');
 
 export const warningsOf = (checks: readonly Check[]): string[] =>
   checks.filter(({ warning }) => warning).map(({ name, detail }) => `${name}: ${detail}`);
-
-/** @throws UserError naming the first thing that is missing, with the others as its evidence. */
-export function requireAll(checks: Check[]): void {
-  const lines = checks.filter(({ ok }) => !ok).map((check) => `${check.name}: ${textOf(check)}`);
-  if (lines[0]) throw new UserError(lines[0], lines.slice(1));
-}
