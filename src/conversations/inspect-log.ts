@@ -9,7 +9,7 @@ import {
   type FileContents,
   problemsIn,
   rawMessagesSchema,
-  shown,
+  clipped,
   Tally,
   toMessages,
 } from './messages';
@@ -73,7 +73,7 @@ const failed = (problem: string): FileContents => ({ conversations: [], problems
 
 function readSamples({ samples, name, scorer }: Omit<Read, 'body'> & { samples: readonly unknown[] }): FileContents {
   const contents: FileContents = { conversations: [], problems: [], notes: [] };
-  const odd = new Tally();
+  const oddities = new Tally();
   const unscored = new Tally();
   for (const [n, value] of samples.entries()) {
     const where = `${name}: samples[${n}]`;
@@ -91,7 +91,7 @@ function readSamples({ samples, name, scorer }: Omit<Read, 'body'> & { samples: 
         contents.conversations.push({
           id: `${id}-${epoch}`,
           task: id,
-          messages: toMessages({ raw, odd }),
+          messages: toMessages({ raw, oddities }),
           reward,
         } satisfies Conversation);
       }
@@ -99,7 +99,7 @@ function readSamples({ samples, name, scorer }: Omit<Read, 'body'> & { samples: 
   }
   contents.notes.push(
     ...unscored.map((why, count) => `${name}: left out ${count} of ${samples.length} samples: ${why}`),
-    ...odd.map((what, count) => `${name}: ${what} (${count})`),
+    ...oddities.map((what, count) => `${name}: ${what} (${count})`),
   );
   return contents;
 }
@@ -122,7 +122,7 @@ function rewardOf(
   if (typeof value === 'number' && value >= 0 && value <= 1) return value;
   const grade = typeof value === 'string' ? grades[value.trim().toUpperCase()] : undefined;
   if (grade !== undefined) return grade;
-  return `scores.${name}.value is ${shown(value)}; it must be "C", "I", "P", "N", true, false or a number from 0 to 1`;
+  return `scores.${name}.value is ${clipped(value)}; it must be "C", "I", "P", "N", true, false or a number from 0 to 1`;
 }
 
 /** Correct, incorrect, partly, no answer. */

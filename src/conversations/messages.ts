@@ -58,12 +58,12 @@ export function problemsIn({ error, value }: { error: z.ZodError; value: unknown
     const field = dotted(path) || 'the line';
     return found === undefined
       ? `${field} is missing; it must be ${message}`
-      : `${field} is ${shown(found)}; it must be ${message}`;
+      : `${field} is ${clipped(found)}; it must be ${message}`;
   });
 }
 
 /** A value as one short line. */
-export function shown(value: unknown): string {
+export function clipped(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
 }
@@ -162,11 +162,11 @@ const actions = z.array(
   ),
   must('a list of {"name": "...", "arguments": {...}}'),
 );
-const told = z.array(text(), must('a list of texts'));
+const texts = z.array(text(), must('a list of texts'));
 /** tau-bench says `outputs` for what must be told. */
 export const rawReferenceSchema = z
   .looseObject(
-    { actions: actions.default([]), tell: told.optional(), outputs: told.optional() },
+    { actions: actions.default([]), tell: texts.optional(), outputs: texts.optional() },
     must('an object with actions and tell'),
   )
   .transform(({ actions, tell, outputs }) => referenceSchema.parse({ actions, tell: tell ?? outputs ?? [] }));
@@ -197,12 +197,12 @@ export const lineSchema = z.looseObject(
 );
 export const lineFields: readonly string[] = Object.keys(lineSchema.shape);
 
-/** `odd` counts what was taken otherwise than it stands there. */
-export function toMessages({ raw, odd }: { raw: readonly RawMessage[]; odd: Tally }): Message[] {
+/** `oddities` counts what was taken otherwise than it stands there. */
+export function toMessages({ raw, oddities }: { raw: readonly RawMessage[]; oddities: Tally }): Message[] {
   /** Calls without an answer so far, oldest first: for answers that name none. */
   const open: string[] = [];
   return raw.map((message, n): Message => {
-    const content = contentText(message.content, odd);
+    const content = contentText(message.content, oddities);
     if (message.role === 'user') return { role: 'user', content };
     if (message.role === 'tool') {
       const toolCallId = message.tool_call_id ?? open[0] ?? `call_${n}`;
@@ -211,46 +211,46 @@ export function toMessages({ raw, odd }: { raw: readonly RawMessage[]; odd: Tall
       return { role: 'tool', toolCallId, content };
     }
     if (message.role !== 'assistant') return { role: 'system', content };
-    const toolCalls = (message.tool_calls ?? []).map((call, i) => toCall({ call, id: `call_${n}_${i}`, odd }));
+    const toolCalls = (message.tool_calls ?? []).map((call, i) => toCall({ call, id: `call_${n}_${i}`, oddities }));
     open.push(...toolCalls.map(({ id }) => id));
     return { role: 'assistant', content, ...(toolCalls.length > 0 && { toolCalls }) };
   });
 }
 
-function contentText(content: Content, odd: Tally): string {
+function contentText(content: Content, oddities: Tally): string {
   if (typeof content === 'string') return content;
-  return (content ?? []).flatMap((part) => partText(part, odd)).join('\n');
+  return (content ?? []).flatMap((part) => partText(part, oddities)).join('\n');
 }
 
 /** What an agent thinks to itself is nothing that anybody saw. */
 const THOUGHTS = ['reasoning', 'thinking', 'redacted_thinking'];
 
-function partText(part: string | { type?: string | undefined; text?: string | undefined }, odd: Tally): string[] {
+function partText(part: string | { type?: string | undefined; text?: string | undefined }, oddities: Tally): string[] {
   if (typeof part === 'string') return [part];
   const { type = 'part', text } = part;
   if (THOUGHTS.includes(type)) {
-    odd.add(`content of type ${type} is left out`);
+    oddities.add(`content of type ${type} is left out`);
     return [];
   }
   if (text !== undefined) return [text];
-  odd.add(`content of type ${type} is shown as [${type}]`);
+  oddities.add(`content of type ${type} is shown as [${type}]`);
   return [`[${type}]`];
 }
 
-function toCall({ call, id, odd }: { call: RawCall; id: string; odd: Tally }): ToolCall {
+function toCall({ call, id, oddities }: { call: RawCall; id: string; oddities: Tally }): ToolCall {
   const named = typeof call.function === 'string' ? { name: call.function, arguments: call.arguments } : call.function;
-  return { id: call.id ?? id, name: named.name, ...toArguments(named.arguments, odd) };
+  return { id: call.id ?? id, name: named.name, ...toArguments(named.arguments, oddities) };
 }
 
 type Arguments = Pick<ToolCall, 'arguments' | 'argumentsText'>;
 
 /** What is no JSON object is what the agent wrote all the same: it stays visible. */
-function toArguments(raw: string | ToolCall['arguments'] | null | undefined, odd: Tally): Arguments {
+function toArguments(raw: string | ToolCall['arguments'] | null | undefined, oddities: Tally): Arguments {
   if (typeof raw !== 'string') return { arguments: raw ?? {} };
   if (['', 'null'].includes(raw.trim())) return { arguments: {} };
   const given = readArguments(raw);
   if (given) return given;
-  odd.add('arguments of a call that are no JSON object are shown as {"not an object": TEXT}');
+  oddities.add('arguments of a call that are no JSON object are shown as {"not an object": TEXT}');
   return { arguments: { 'not an object': raw } };
 }
 

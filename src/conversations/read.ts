@@ -12,7 +12,7 @@ import {
   lineFields,
   lineSchema,
   problemsIn,
-  shown,
+  clipped,
   Tally,
   toMessages,
   toTool,
@@ -95,11 +95,11 @@ function apart(read: readonly { file: string; conversations: Conversation[] }[])
 export function readJsonLines({ body, name }: { body: Buffer; name: string }): FileContents {
   const contents: FileContents = { conversations: [], problems: [], notes: [] };
   const unread = new Tally();
-  const odd = new Tally();
+  const oddities = new Tally();
   for (const { line, text } of linesOf(body)) {
     const problems = (found: string[]) =>
       contents.problems.push(...found.map((problem) => `${name}:${line} ${problem}`));
-    const read = readLine({ text, line, odd });
+    const read = readLine({ text, line, oddities });
     if ('problems' in read) problems(read.problems);
     else {
       contents.conversations.push(read.conversation);
@@ -110,7 +110,7 @@ export function readJsonLines({ body, name }: { body: Buffer; name: string }): F
     contents.problems.push(`${name}: holds no line; write one conversation a line, as docs/conversations.md shows`);
   contents.notes.push(
     ...unread.line((list) => `${name}: fields that are not read: ${list}`),
-    ...odd.map((what, count) => `${name}: ${what} (${count})`),
+    ...oddities.map((what, count) => `${name}: ${what} (${count})`),
   );
   return contents;
 }
@@ -131,13 +131,13 @@ function* linesOf(body: Buffer): Generator<{ line: number; text: string }> {
 
 type Line = { problems: string[] } | { conversation: Conversation; unread: string[] };
 
-function readLine({ text, line, odd }: { text: string; line: number; odd: Tally }): Line {
+function readLine({ text, line, oddities }: { text: string; line: number; oddities: Tally }): Line {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return { problems: [`is no JSON (${reason}): ${shown(text)}; write each conversation as one line of JSON`] };
+    return { problems: [`is no JSON (${reason}): ${clipped(text)}; write each conversation as one line of JSON`] };
   }
   const parsed = lineSchema.safeParse(value);
   if (!parsed.success) return { problems: problemsIn({ error: parsed.error, value }) };
@@ -149,7 +149,7 @@ function readLine({ text, line, odd }: { text: string; line: number; odd: Tally 
     conversation: {
       id: own,
       task: task ?? own,
-      messages: toMessages({ raw: messages, odd }),
+      messages: toMessages({ raw: messages, oddities }),
       reward,
       ...(reference && { reference }),
       ...(tools && { tools: tools.map(toTool) }),
@@ -166,17 +166,17 @@ type Outcome = {
 
 /** The reward, or what is wrong with it. */
 function rewardOf({ reward, passed, success, ...others }: Outcome): number | string {
-  const told = passed ?? success;
+  const outcome = passed ?? success;
   if (passed != null && success != null && passed !== success)
     return `passed is ${passed} and success is ${success}; leave one of them out`;
-  if (reward == null && told == null)
+  if (reward == null && outcome == null)
     return (
       `says nothing of how it ended (its fields: ${Object.keys(others).join(', ')}); ` +
       'give "reward" (0 to 1, where 1 is success), "passed" or "success" (true or false)'
     );
-  if (reward != null && told != null && reward >= 1 !== told)
-    return `reward is ${reward}, which is ${reward >= 1 ? 'a' : 'no'} success, and ${passed == null ? 'success' : 'passed'} is ${told}; leave one of them out`;
-  return reward ?? (told ? 1 : 0);
+  if (reward != null && outcome != null && reward >= 1 !== outcome)
+    return `reward is ${reward}, which is ${reward >= 1 ? 'a' : 'no'} success, and ${passed == null ? 'success' : 'passed'} is ${outcome}; leave one of them out`;
+  return reward ?? (outcome ? 1 : 0);
 }
 
 /** Those of a file with at least this reward. @throws BadInput where the file can't be used, or has none. */

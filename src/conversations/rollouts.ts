@@ -8,7 +8,7 @@ import type { JsonSchema, ToolCall, ToolSchema } from '../domain/messages';
 import type { ScoredRollout } from '../domain/rollout';
 import type { Conversation } from './messages';
 
-export interface Read {
+interface ConversationRollouts {
   rollouts: ScoredRollout[];
   /** By rollout key, as the file calls it. */
   ids: ReadonlyMap<string, string>;
@@ -16,7 +16,13 @@ export interface Read {
   notes: string[];
 }
 
-export function toRollouts({ conversations, name }: { conversations: readonly Conversation[]; name: string }): Read {
+export function toRollouts({
+  conversations,
+  name,
+}: {
+  conversations: readonly Conversation[];
+  name: string;
+}): ConversationRollouts {
   const attempts = counter();
   const copies = counter();
   const rollouts = conversations.map((conversation) => {
@@ -89,13 +95,15 @@ function policyOf(conversations: readonly Pick<Conversation, 'messages'>[]): {
     if (policy) counts.set(policy, (counts.get(policy) ?? 0) + 1);
   }
   const all = conversations.length;
-  const told = [...counts.values()].reduce((sum, count) => sum + count, 0);
+  const withPolicy = [...counts.values()].reduce((sum, count) => sum + count, 0);
   const [[policy, count] = ['', 0]] = [...counts].sort((a, b) => b[1] - a[1]);
   return {
     policy,
     notes: [
-      ...(told < all
-        ? [`${all - told} of ${all} conversations have no system message: what the agent was told is not known of them`]
+      ...(withPolicy < all
+        ? [
+            `${all - withPolicy} of ${all} conversations have no system message: what the agent was told is not known of them`,
+          ]
         : []),
       ...(counts.size > 1
         ? [`${counts.size} different system messages; the commonest (${count} of ${all}) stands for the agent's policy`]

@@ -363,6 +363,21 @@ describe('going on', () => {
     expect(server.requests).toHaveLength(4);
   });
 
+  it('leaves out the passes that the budget stopped, as a campaign does, and asks for them once it is raised', async () => {
+    const options = { priceInput: 1000, priceOutput: 1000 };
+    const file = fileOf(conversations());
+    // Discovery and two passes of 0.11 dollars each.
+    expect(await run({ ...options, maxDollars: 0.3 }, file)).toBe(0);
+    const { passes, failedPasses, reason } = result();
+    expect(passes).toBe(2);
+    expect(failedPasses).toEqual([
+      { pass: 2, reason: expect.stringMatching(/give the same command with a higher --max-/) },
+    ]);
+    expect(reason).toMatch(/^fewer passes \(2 of 3\) than votes/);
+    expect(await run({ ...options, maxDollars: 10 }, file)).toBe(0);
+    expect([result().passes, server.requests.length]).toEqual([3, 4]);
+  });
+
   it('refuses where no pass can be used', async () => {
     await server.close();
     server = await startAnalyst((body) =>
