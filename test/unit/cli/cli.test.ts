@@ -4,22 +4,31 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { createProgram } from '../../../src/cli/main';
+import { createProgram, main } from '../../../src/cli/main';
 import { writeStatus } from '../../../src/cli/watch/snapshot';
 import { renderReport } from '../../../src/report/render';
 import { reportFixture } from '../../support/report-fixture';
 
 const repository = resolve(__dirname, '../../..');
 
-function campaign(args: string[], env: NodeJS.ProcessEnv = {}) {
-  const command = ['-r', join(repository, 'test/support/register.cjs'), join(repository, 'src/cli/main.ts'), ...args];
-  const { status, stdout, stderr } = spawnSync(process.execPath, command, {
-    encoding: 'utf8',
-    // One that hangs is killed, and fails by its status.
-    timeout: 25_000,
-    env: { ...process.env, CAMPAIGN_HOME: undefined, ...env },
-  });
-  return { status, stdout, stderr };
+/** Runs a command line in this process, as bin/campaign does. */
+async function campaign(args: string[], env: NodeJS.ProcessEnv = {}) {
+  const { argv, env: environment } = process;
+  const output = { stdout: '', stderr: '' };
+  const spies = [
+    jest.spyOn(process.stdout, 'write').mockImplementation((text) => Boolean((output.stdout += String(text)))),
+    jest.spyOn(process.stderr, 'write').mockImplementation((text) => Boolean((output.stderr += String(text)))),
+    jest.spyOn(console, 'log').mockImplementation((text) => void (output.stdout += `${text}\n`)),
+  ];
+  process.argv = [...argv.slice(0, 2), ...args];
+  process.env = { ...environment, ...env };
+  delete process.env['CAMPAIGN_HOME'];
+  try {
+    return { status: await main(args), ...output };
+  } finally {
+    Object.assign(process, { argv, env: environment, exitCode: undefined });
+    for (const spy of spies) spy.mockRestore();
+  }
 }
 const newHome = () => join(mkdtempSync(join(tmpdir(), 'cli-')), 'home');
 
@@ -38,14 +47,14 @@ const file = (name: string, text: string | Buffer): string => {
 };
 const asks = (...files: string[]) => ['analyse', ...files, '--model', 'm', '--url', 'http://127.0.0.1:8000/v1'];
 
-it('says its version', () => {
-  expect(campaign(['--version'])).toEqual({ status: 0, stdout: '0.1.0\n', stderr: '' });
+it('says its version', async () => {
+  expect(await campaign(['--version'])).toEqual({ status: 0, stdout: '0.1.0\n', stderr: '' });
 });
 
-it('shows the report of a home that can only be read, and says that the page is not written', () => {
+it('shows the report of a home that can only be read, and says that the page is not written', async () => {
   const home = homeWithReport();
   mkdirSync(join(home, 'demo', 'report.html'));
-  const { status, stdout, stderr } = campaign(['--home', home, 'report']);
+  const { status, stdout, stderr } = await campaign(['--home', home, 'report']);
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   expect(stdout).toMatch(/^demo {2}completed/);
   expect(stdout).toMatch(
@@ -162,46 +171,46 @@ describe('a failure is one line and an exit code:', () => {
       /^campaign: there is no built-in environment shpo; did you mean shop\?/,
     ],
   ];
-  it.each(cases)('%s', (_what, args, status, line) => {
-    const ended = campaign(args);
+  it.each(cases)('%s', async (_what, args, status, line) => {
+    const ended = await campaign(args);
     expect(ended.stderr.trimEnd()).toMatch(line);
     expect(ended.stderr.trimEnd().split('\n')).toHaveLength(1);
     expect(ended).toMatchObject({ status, stdout: '' });
   });
 
-  it('no server to ask', () => {
-    const ended = campaign(['--home', newHome(), 'pause', 'demo']);
+  it('no server to ask', async () => {
+    const ended = await campaign(['--home', newHome(), 'pause', 'demo']);
     expect(ended.status).toBe(1);
     expect(ended.stderr).toMatch(/^campaign: no Temporal server of .* is running; start it with `campaign serve`/);
   });
 
-  it('a campaign that neither a server nor the home knows', () => {
-    const ended = campaign(['--home', newHome(), 'status', 'demo']);
+  it('a campaign that neither a server nor the home knows', async () => {
+    const ended = await campaign(['--home', newHome(), 'status', 'demo']);
     expect(ended).toMatchObject({ status: 1, stdout: '' });
     expect(ended.stderr).toMatch(/^campaign: there is no campaign demo in .*; none is known yet\n$/);
   });
 
-  it('a server that does not answer', () => {
-    const ended = campaign(['--temporal-address', '127.0.0.1:1', 'status']);
+  it('a server that does not answer', async () => {
+    const ended = await campaign(['--temporal-address', '127.0.0.1:1', 'status']);
     expect(ended.status).toBe(1);
     expect(ended.stderr).toMatch(/^campaign: no Temporal server answers at 127\.0\.0\.1:1 /);
   });
 });
 
-it('what a campaign lacks is told before anything is started', () => {
+it('what a campaign lacks is told before anything is started', async () => {
   const home = newHome();
   const file = join(mkdtempSync(join(tmpdir(), 'cli-')), 'mine.yaml');
   writeFileSync(file, 'name: mine\ntarget: {kind: builtin, name: shop}\nbaseModel: {path: no-model}\n');
-  const ended = campaign(['--home', home, 'run', file], { CAMPAIGN_PYTHON: '/no/python' });
+  const ended = await campaign(['--home', home, 'run', file], { CAMPAIGN_PYTHON: '/no/python' });
   expect(ended.status).toBe(1);
   expect(ended.stderr).toContain('Python: there is no /no/python; run `make install`');
   expect(ended.stderr).toMatch(/base model: there is no folder .*no-model; make one with `make base-model`/);
   expect(existsSync(home)).toBe(false);
 });
 
-it('environments are checked, built in or as a program', () => {
-  expect(campaign(['env', 'check', 'shop'])).toMatchObject({ status: 0, stdout: 'shop keeps the contract\n' });
-  const dead = campaign(['env', 'check', '--json', '--', 'false']);
+it('environments are checked, built in or as a program', async () => {
+  expect(await campaign(['env', 'check', 'shop'])).toMatchObject({ status: 0, stdout: 'shop keeps the contract\n' });
+  const dead = await campaign(['env', 'check', '--json', '--', 'false']);
   expect(dead.status).toBe(1);
   expect(JSON.parse(dead.stdout)).toMatchObject([
     { check: 'describe', problem: expect.stringContaining('exit code 1') },
@@ -254,8 +263,8 @@ describe('help', () => {
   const commandsOf = (command: Command): Command[] => command.commands.flatMap((one) => [one, ...commandsOf(one)]);
   const commands = commandsOf(createProgram());
 
-  it('names every command', () => {
-    const { status, stdout } = campaign(['--help']);
+  it('names every command', async () => {
+    const { status, stdout } = await campaign(['--help']);
     expect(status).toBe(0);
     expect(stdout).toContain('\n  campaign run campaigns/mine.yaml\n');
     const names = createProgram().commands.map((one) => one.name());
