@@ -14,10 +14,9 @@ import { type Report, reportSchema } from '../src/report/model';
 import { isSuccess, rolloutSchema } from '../src/domain/rollout';
 import { passStatistics } from '../src/domain/selection';
 import { calibrationsOf } from '../src/report/adapters';
-import { markup, type Markup } from '../src/report/markup';
-import { rewardCurve } from '../src/report/plots/reward-curve';
-import { LABELS, line, linear, rowLabel, type Scale, svg, text } from '../src/report/plots/scale';
-import { style } from '../src/report/style';
+import { markup, type Markup } from '../src/report/page/blocks';
+import { LABELS, line, linear, rewardCurve, rowLabel, type Scale, svg, text } from '../src/report/plots';
+import { style } from '../src/report/page/style';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

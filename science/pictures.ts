@@ -1,10 +1,9 @@
 /** The page's two pictures, as SVG files that stand alone. Invariant: they show the tables' figures and nothing else. */
 import { shortPercent } from '../src/report/format';
 import type { ComparedArm } from '../src/report/compare/comparison';
-import { comparisonPlot } from '../src/report/compare/plot';
-import { Markup, markup } from '../src/report/markup';
-import { LABELS, line, linear, rowLabel, text, ticks } from '../src/report/plots/scale';
-import { style } from '../src/report/style';
+import { comparisonPlot, LABELS, line, linear, rowLabel, text, ticks } from '../src/report/plots';
+import { Markup, markup } from '../src/report/page/blocks';
+import { style } from '../src/report/page/style';
 import { sizeText, spanText } from './tables';
 import type { Row } from './rows';
 

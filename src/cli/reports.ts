@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { type Report, reportSchema } from '../report/model';
 import { messageOf, UserError } from './errors';
-import { shortEpisode } from '../report/terminal-base';
-import { terminalTable } from '../report/terminal';
+import { shortEpisode, terminalTable } from '../report/terminal';
 import type { Home } from './project';
 
 export interface FoundReport {

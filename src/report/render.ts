@@ -1,9 +1,23 @@
-/** Renders a report. Invariant: the verdict is computed here from the figures, whatever came in; report.json and report.html hold the same. */
+/**
+ * Renders a report. Invariants: the verdict is computed here from the figures, whatever came in; report.json and report.html hold the same; the page is
+ * one self-contained file: no script, nothing fetched, every text escaped (page/blocks.ts).
+ */
 import { type Report, REPORT_VERSION, type ReportDraft, reportSchema } from './model';
-import { reportHtml } from './html';
 import { statementOf } from './adapters';
 import { comparisonsOf, recommendationOf } from './recommendation';
 import { verdict } from './verdict';
+import {
+  armsSection,
+  baseSection,
+  groupsSection,
+  headerSection,
+  solverMatrixSection,
+  verdictSection,
+} from './page/results';
+import { capabilitiesSection, faultsSection, selectionSection } from './page/capabilities';
+import { Markup, markup } from './page/blocks';
+import { style } from './page/style';
+import { routerSection, runSection, trainingSection } from './page/training';
 
 /** The whole report, checked. Throws a ZodError that names the field if the draft breaks the schema. */
 export const completeReport = (draft: ReportDraft): Report =>
@@ -22,3 +36,24 @@ export const renderReport = ({ report }: { report: ReportDraft }) => {
   const [first] = complete.verdict;
   return { json: `${JSON.stringify(complete, null, 2)}\n`, html: reportHtml(complete), verdict: first?.text ?? '' };
 };
+
+export const reportHtml = (report: Report): string =>
+  markup`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>${report.campaign.name}: campaign report</title><style>${new Markup(style)}</style></head><body>
+${headerSection(report)}
+${verdictSection(report)}
+${armsSection(report)}
+${groupsSection(report)}
+${baseSection(report)}
+${solverMatrixSection(report)}
+${selectionSection(report)}
+${faultsSection(report)}
+${capabilitiesSection(report)}
+${trainingSection(report)}
+${routerSection(report)}
+${runSection(report)}
+<p class="small quiet">Every figure opens to the artifacts that it came from and to the command that walks back to their rollouts.</p>
+</body></html>
+`.text;

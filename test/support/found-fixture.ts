@@ -2,7 +2,7 @@
 import type { Spent } from '../../src/domain/endpoints';
 import type { ReportDraft } from '../../src/report/model';
 import type { ReportedCitation, ReportedMessage } from '../../src/report/capability-model';
-import { diffOf } from '../../src/report/diff';
+import { diffOf } from '../../src/report/build/quotes';
 import { figure, ref, reportFixture } from './report-fixture';
 
 const message = (at: number, role: ReportedMessage['role'], text: string): ReportedMessage => ({

@@ -3,7 +3,7 @@ import type { Analyst } from '../../analyst/analyst';
 import type { SelectionRule } from '../../domain/campaign';
 import { costOf } from '../../domain/endpoints';
 import { wholeNumber } from '../../report/format';
-import { dollarsText } from '../../report/language-model-cost';
+import { dollarsText } from '../../report/words';
 import type { Conversations } from './conversations';
 import type { AnalystSpec } from './spec';
 import type { Finished } from './steps';

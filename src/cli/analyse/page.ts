@@ -1,11 +1,9 @@
 /** analysis.html. Invariant: one self-contained file: no script, nothing fetched; every text of a conversation or a model is escaped and made visible. */
 import { languageModelCost } from '../../report/build/report';
-import { messagesView } from '../../report/conversation';
+import { Markup, markup, messagesView, table } from '../../report/page/blocks';
 import { wholeNumber } from '../../report/format';
-import { languageModelRows, spentText } from '../../report/language-model-cost';
-import { Markup, markup } from '../../report/markup';
-import { table } from '../../report/sections';
-import { style } from '../../report/style';
+import { languageModelRows, spentText } from '../../report/words';
+import { style } from '../../report/page/style';
 import {
   beginsText,
   type Comparison,

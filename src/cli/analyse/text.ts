@@ -2,7 +2,7 @@
 import { selectionRuleSchema } from '../../domain/campaign';
 import { languageModelCost } from '../../report/build/report';
 import { wholeNumber } from '../../report/format';
-import { spentText } from '../../report/language-model-cost';
+import { spentText } from '../../report/words';
 import { alignColumns, plain } from '../../terminal';
 import { type AnalysedCapability, type Analysis, explanationsOf, FAULT, NOT_EXPLAINED } from './result';
 

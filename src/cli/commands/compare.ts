@@ -26,7 +26,7 @@ export function compareCommand(program: Command): void {
     .addHelpText('after', examples(['campaign compare demo-1 demo-2 demo-3 --out comparison', 'three seeds']))
     .action(async (named: string[], _options: unknown, command: Command) => {
       const { json, out, ...options } = allOptions<CompareOptions>(command);
-      const { comparisonText } = await import('../../report/compare/text.js');
+      const { comparisonText } = await import('../../report/compare/render.js');
       const comparison = await compareReports({ home: homeOf(options).root, named });
       if (out !== undefined) await writeComparison(comparison, resolve(out));
       console.log(json ? JSON.stringify(comparison, null, 2) : comparisonText(comparison, process.stdout.columns));
@@ -59,7 +59,7 @@ export async function compareReports({ home, named }: { home: string; named: str
 
 /** Writes comparison.json and comparison.html. */
 export async function writeComparison(comparison: Comparison, folder: string): Promise<void> {
-  const { comparisonPage } = await import('../../report/compare/page.js');
+  const { comparisonPage } = await import('../../report/compare/render.js');
   const { writeInto } = await import('../project.js');
   await writeInto(folder, {
     'comparison.json': `${JSON.stringify(comparison, null, 2)}

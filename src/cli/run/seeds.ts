@@ -3,7 +3,7 @@
  * base rollouts, labels, selection and environments are made once and found by the others.
  */
 import { join } from 'node:path';
-import { comparisonText } from '../../report/compare/text';
+import { comparisonText } from '../../report/compare/render';
 import { loadCampaign } from '../campaign-file';
 import { compareReports, writeComparison } from '../commands/compare';
 import { UserError } from '../errors';

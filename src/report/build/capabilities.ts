@@ -24,9 +24,8 @@ import { readRollouts, readTaskMeans } from '../../rollout/read';
 import { calibrationsOf } from '../adapters';
 import { byBranch, differenceFigure, type Level, nothing, plainFigure, rateFigure, slug } from './figures';
 import { reportedTraining } from './training';
-import { diffOf } from '../diff';
+import { diffOf, episodeOf, outcomeOf } from './quotes';
 import { calibrationBatches } from './rollout-counts';
-import { episodeOf, outcomeOf } from './quotes';
 
 export async function capabilitiesOf(o: {
   store: ArtifactStore;

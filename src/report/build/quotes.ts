@@ -1,6 +1,6 @@
 /**
- * Trajectories as they are quoted in a report. Invariant: a quote is the message as it stands in the batch; what is too long is cut, and how
- * much is missing is said.
+ * What a report quotes: trajectories, and what changed from one version of a module to the next. Invariants: a quote is the message as it stands in the
+ * batch; what is too long is cut, and how much is missing is said; nothing in a difference moves a cursor or turns the direction of writing.
  */
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
@@ -8,6 +8,8 @@ import { callText, type Message } from '../../domain/messages';
 import type { ReportedCitation, ReportedEpisode, ReportedMessage } from '../capability-model';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { readRollouts } from '../../rollout/read';
+import { structuredPatch } from 'diff';
+import { visible } from '../format';
 
 /** Characters of a quoted message, and messages of an episode. */
 const LONGEST = 8000;
@@ -94,3 +96,34 @@ export function quotedMessage(message: Message, index: number, longest = LONGEST
   const missing = text.length - kept.length;
   return { message: index, role: message.role, text: kept, ...(missing > 0 && { missing }) };
 }
+
+/** Unchanged lines around a change. */
+const CONTEXT = 3;
+/** Versions with more changed lines are not compared: it would take seconds, and nobody reads it. */
+const MOST_CHANGES = 2000;
+/** Characters of a line: generated modules hold their data on one. */
+const LINE = 1000;
+
+export interface Diff {
+  added: number;
+  removed: number;
+  /** As of `diff -u`, without the names of files: `@@ -1,4 +1,5 @@`, then lines that begin with `+`, `-` or a space. */
+  lines: string[];
+}
+
+/** Undefined where the versions have too little in common to be compared. */
+export function diffOf({ before, after }: { before: string; after: string }): Diff | undefined {
+  const options = { context: CONTEXT, maxEditLength: MOST_CHANGES };
+  const patch = structuredPatch('', '', before, after, undefined, undefined, options);
+  if (!patch) return undefined;
+  const lines = patch.hunks.flatMap((hunk) => [
+    `@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`,
+    ...hunk.lines.map(shown),
+  ]);
+  const count = (sign: string): number =>
+    patch.hunks.reduce((sum, hunk) => sum + hunk.lines.filter((line) => line.startsWith(sign)).length, 0);
+  return { added: count('+'), removed: count('-'), lines };
+}
+
+const shown = (line: string): string =>
+  visible(line.length > LINE ? `${line.slice(0, LINE)}… (${line.length - LINE} more characters)` : line);

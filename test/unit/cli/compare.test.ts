@@ -8,7 +8,7 @@ import type { RunOptions } from '../../../src/cli/run/command';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { Arm, ReportDraft, SolverMatrix } from '../../../src/report/model';
 import { completeReport } from '../../../src/report/render';
-import { comparisonText } from '../../../src/report/compare/text';
+import { comparisonText } from '../../../src/report/compare/render';
 import { figure, reportFixture } from '../../support/report-fixture';
 
 let home: string;

@@ -12,7 +12,7 @@ import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { Purpose } from '../../../src/domain/rollout';
 import { registry } from '../../../src/registry';
 import { completeReport } from '../../../src/report/render';
-import { startChatServer, type ChatServer } from '../../support/chat-server';
+import { type ChatServer, startChatServer } from '../../support/chat-server';
 import { answered, streamed } from '../../support/model-endpoint';
 import { reportFixture } from '../../support/report-fixture';
 import { scoredRollout } from '../../support/scored-rollout';

@@ -7,8 +7,7 @@ import type { CalibrationReport, SynthesisRound } from '../../../src/domain/cali
 import type { Message } from '../../../src/domain/messages';
 import type { RolloutSummary } from '../../../src/domain/rollout';
 import { environmentView } from '../../../src/report/approval/build';
-import { approvalHtml } from '../../../src/report/approval/page';
-import { approvalText } from '../../../src/report/approval/text';
+import { approvalHtml, approvalText } from '../../../src/report/approval/render';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { scoredRollout } from '../../support/scored-rollout';
 

@@ -386,33 +386,6 @@ describe('page', () => {
     expect(html).toContain('<th>max steps</th>');
   });
 
-  test('draws success against rollouts: iterations as a line, held-out open, test filled, the budget', () => {
-    const draft = reportFixture();
-    const plotOf = (report: ReportDraft): string =>
-      /<svg[^>]*aria-label="Success of the arms against[\s\S]*?<\/svg>/.exec(renderReport({ report }).html)![0];
-    const plot = plotOf(draft);
-    const [left, right] = [56, 600];
-    const x = (rollouts: number) => String(Math.round((left + ((right - left) * rollouts) / 4608) * 100) / 100);
-    const line = /<path d="(M[^"]*)" class="iterations"/.exec(plot)![1]!;
-    const way = line
-      .split(/[ML]/)
-      .slice(1)
-      .map((point) => point.split(' ')[0]);
-    expect(way).toEqual([8, 16, 24, 32, 40, 48, 56, 64, 72].map((step) => x(64 * step)));
-    const filled = (role: string) =>
-      new RegExp(
-        `<circle cx="([0-9.]+)" cy="([0-9.]+)" r="5" class="mark ${role}"/></g>|<circle cx="([0-9.]+)" cy="[0-9.]+" r="5" class="mark ${role}"/>`,
-      ).exec(plot)!;
-    const at = (role: string) => filled(role)[1] ?? filled(role)[3];
-    expect([at('base'), at('adapter'), at('routed'), at('baseline')]).toEqual([x(0), x(1536), x(4608), x(3072)]);
-    expect(plot.match(/class="mark adapter open"/g)).toHaveLength(3);
-    expect(plot.match(/class="mark base open"/g)).toHaveLength(1);
-    expect(plot).toContain('budget 4,608');
-
-    delete draft.budget;
-    expect(plotOf(draft)).not.toContain('class="threshold"');
-  });
-
   test('shows branches: curves with their names, held-out success, what was judged, and that an adapter is gamed', () => {
     const { html } = renderReport({ report: gamedFixture() });
     const plot = /<svg[^>]*aria-label="Reward by step of refuse_forbidden_actions[\s\S]*?<\/svg>/.exec(html)![0];

@@ -1,17 +1,13 @@
-/** The page's sections on training, routing and the run itself. Absent parts give nothing. */
-import type { Figure } from '../domain/figure';
-import { hintsText, noSumsText } from './adapters';
-import { purposeNames } from '../domain/rollout';
-import type { Report } from './model';
-import { BEST_BY } from '../domain/results';
-import { languageModelSection } from './cost-section';
-import { figureView, sourceView } from './figure-view';
-import { duration } from './format';
-import { longText } from './long-text';
-import { markup, type Markup } from './markup';
-import { rewardCurve } from './plots/reward-curve';
-import { routerPlot } from './plots/router';
-import { plotFigure, table } from './sections';
+/** The page's sections on training, routing, the run itself and what language models cost. Absent parts give nothing. */
+import type { Figure } from '../../domain/figure';
+import { hintsText, noSumsText } from '../adapters';
+import { purposeNames } from '../../domain/rollout';
+import type { Report } from '../model';
+import { BEST_BY } from '../../domain/results';
+import { figureView, longText, markup, type Markup, sourceView, table } from './blocks';
+import { duration } from '../format';
+import { rewardCurve } from '../plots';
+import { languageModelRows, spentText } from '../words';
 
 type Cost = NonNullable<Report['cost']>;
 
@@ -62,12 +58,11 @@ ${training.rewardCurve !== undefined && markup`<div class="small quiet">metrics 
 const FORMS =
   'All forms on the same folds of the train split. constant: the best single option, chosen within the folds. Another form is kept only if its gain over constant is more than that of the best form in each of 19 shuffles of the outcomes over the texts.';
 
-export const routerSection = ({ router, arms = [], capabilities, campaign }: Report): Markup | undefined => {
+export const routerSection = ({ router, capabilities, campaign }: Report): Markup | undefined => {
   if (router === undefined) return undefined;
   const { crossValidation, choices, errors, regret, latency } = router;
   const noSums = noSumsText(router, capabilities);
   const view = (figure: Figure): Markup => figureView({ figure, campaign: campaign.name });
-  const roles = new Map(arms.map(({ name, role }) => [name, role]));
   return markup`<h2>Router</h2><p>Kind: ${router.kind}${router.constant !== undefined && `, gives every conversation to ${router.constant}`}. In cross-validation on the train split it ${router.helps ? 'helps' : 'does not help'}.</p>
 ${noSums !== undefined && markup`<p>No adapters were added up: ${noSums}.</p>`}
 ${table({
@@ -85,10 +80,14 @@ ${table({
 ${crossValidation.forms !== undefined && markup`<p class="small quiet">${FORMS}</p>`}
 ${
   choices !== undefined &&
-  markup`<h3>Choices on the test split</h3>${plotFigure({
-    body: routerPlot({ choices, roles, campaign: campaign.name }),
-    caption: 'Conversations given to each option, and the success of these.',
-    campaign: campaign.name,
+  markup`<h3>Choices on the test split</h3>${table({
+    head: ['option', 'share of conversations', 'success of these', 'mean probability'],
+    rows: choices.map(({ option, share, successRate, probability }) => [
+      option,
+      view(share),
+      successRate && view(successRate),
+      probability && view(probability),
+    ]),
   })}`
 }
 ${regret !== undefined && markup`<div>Regret: what the best option for every test task would have gained over the routed policy ${view(regret)}</div>`}
@@ -154,3 +153,13 @@ const perRolloutRows = ({ rollout, training }: NonNullable<Cost['secondsPerRollo
     ['wall time of a rollout that was played', rollout] as const,
     ['wall time of a training rollout with its gradient', training] as const,
   ].flatMap(([what, seconds]) => (seconds === undefined ? [] : [[what, `${seconds.toPrecision(2)} s`]]));
+
+export const languageModelSection = (cost: Report['cost']): Markup | undefined => {
+  const spent = cost?.languageModel;
+  if (spent === undefined) return undefined;
+  return markup`<h3>Language models</h3>
+<p class="small">${spentText(spent)}</p>
+${table(languageModelRows(spent))}
+<p class="small quiet">What analyst, synthesizer and arms asked, and what the users and judges of rollouts said, as the endpoints count it; a reply
+or a rollout that was kept is paid for once. These numbers have no lineage.</p>`;
+};

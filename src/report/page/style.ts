@@ -1,4 +1,5 @@
-/** The page's style sheet: system fonts, two colour schemes, and the classes that the plots draw with. */
+/** The style sheet of all pages: system fonts, two colour schemes, and the classes that the plots draw with. */
+
 export const style = `
 :root { color-scheme: light dark; --paper:#fdfdfc; --ink:#1d1d1b; --quiet:#6b6b66; --rule:#e2e2dd; --band:#e9f1ea; --accent:#b4441a;
   --adapter:#2d6a9f; --baseline:#4d7d38; --base:#8a8a84; --code:#f2f2ee }

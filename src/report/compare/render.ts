@@ -1,7 +1,11 @@
-/** Numbers of a comparison as text, in the report's own way. */
+/** A comparison as a page and on a terminal, in the report's own words. */
 import { MISSING, shortPercent, spreadText, valueText, wholeNumber } from '../format';
-import { SPREAD, testText } from '../recommendation';
+import { SPREAD, TEST, testText } from '../recommendation';
 import type { ComparedArm, ComparedPair, Comparison, Span } from './comparison';
+import { align, clip, wrap } from '../terminal';
+import { Markup, markup, table } from '../page/blocks';
+import { style } from '../page/style';
+import { comparisonPlot } from '../plots';
 
 type Unit = 'fraction' | 'difference';
 
@@ -89,3 +93,91 @@ export const heldOutText = ({ name, heldOut }: ComparedArm): string | undefined 
   heldOut.length === 0
     ? undefined
     : `${name}, held out: ${heldOut.map(({ rollouts, successRate }) => `${rateText(successRate)} at ${wholeNumber(rollouts)}`).join(', ')}`;
+
+const [WIDTH, NARROWEST] = [99, 40];
+
+export function comparisonText(comparison: Comparison, columns: number = WIDTH): string {
+  const width = Math.max(NARROWEST, Math.min(columns, WIDTH));
+  const { target, runs, arms, differences, level } = comparison;
+  const interval = `${shortPercent(level)} interval`;
+  const rows = [
+    ['arm', 'runs', 'train', 'all', 'success', interval, 'to base', 'interval', 'by run'],
+    ...arms.map((arm) => [
+      arm.name,
+      `${arm.byRun.length}`,
+      wholeNumber(arm.trainingRollouts),
+      wholeNumber(arm.allRollouts),
+      rateText(arm.successRate.value),
+      spanText(arm.successRate, 'fraction'),
+      arm.differenceToBase ? differenceText(arm.differenceToBase.value) : '',
+      arm.differenceToBase ? spanText(arm.differenceToBase, 'difference') : '',
+      arm.byRun
+        .map(({ successRate }) => valueText({ value: successRate, unit: 'fraction' }).replace('%', ''))
+        .join(' '),
+    ]),
+  ];
+  const table = align(
+    { rows, widths: [30, 4, 9, 9, 8, 14, 8, 14, 30], right: [1, 2, 3, 4, 6], spare: [3, 7, 5, 1, 8] },
+    width,
+  );
+  const said = [
+    ...differences.map(pairText),
+    'success on held-out train tasks of the target at so many training rollouts, mean over the runs:',
+    ...arms.flatMap((arm) => heldOutText(arm) ?? []),
+    ...notesOf(comparison),
+  ];
+  return [
+    clip(`${runs.length} runs on ${target.name} ${target.version}`, width),
+    '',
+    ...table,
+    'train, all: rollouts of training, and all to come to the arm; means over the runs',
+    '',
+    ...said.flatMap((line) => wrap(line, width)),
+  ].join('\n');
+}
+
+const armRow = (arm: ComparedArm): string[] => [
+  arm.name,
+  arm.role === 'baseline' ? `baseline ${arm.kind ?? ''}` : arm.role,
+  `${arm.byRun.length}`,
+  wholeNumber(arm.trainingRollouts),
+  wholeNumber(arm.allRollouts),
+  `${rateText(arm.successRate.value)} (${spanText(arm.successRate, 'fraction')})`,
+  arm.differenceToBase
+    ? `${differenceText(arm.differenceToBase.value)} (${spanText(arm.differenceToBase, 'difference')})`
+    : '',
+  arm.byRun.map(({ run, successRate }) => `${run} ${rateText(successRate)}`).join(', '),
+];
+
+const pairRow = (pair: ComparedPair): string[] => [
+  pair.arm,
+  pair.against,
+  standingText(pair),
+  `${pair.difference.runs} × ${pair.difference.tasks}`,
+  byRunText(pair),
+];
+
+export function comparisonPage(comparison: Comparison): string {
+  const { runs, target, baseModel, arms, differences } = comparison;
+  const names = runs.map(({ name }) => name).join(', ');
+  return markup`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>${names}: comparison</title><style>${new Markup(style)}</style></head><body>
+<h1>${names}</h1>
+<p class="quiet">${runs.length} runs on ${target.name} ${target.version}, base model ${baseModel}</p>
+${notesOf(comparison).map((note) => markup`<p class="small">${note}</p>`)}
+<h2>Arms on test tasks</h2>
+${table({
+  head: ['arm', 'what', 'runs', 'training rollouts', 'all rollouts', 'success', 'difference to base', 'by run'],
+  rows: arms.map(armRow),
+})}
+<h2>Paired differences</h2>
+${table({ head: ['arm', 'minus', 'difference', 'runs × tasks', 'by run'], rows: differences.map(pairRow) })}
+<p class="small quiet">p: ${TEST}, of one run.</p>
+<h2>Success against training rollouts</h2>
+<figure><div class="scroll">${comparisonPlot(arms)}</div><figcaption>Open: held-out train tasks of the target, mean over the runs. Filled: test tasks, the mean, and
+small each run. Both stand at the training rollouts that were spent.</figcaption></figure>
+</body></html>
+`.text;
+}
