@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openFolderStore } from '../src/artifacts/folder-store';
 import { openEnvironment } from '../src/environments/open';
-import type { SimulatedUser } from '../src/partners/types';
+import type { SimulatedUser } from '../src/partners/partners';
 import { rollOut } from '../src/rollout/engine';
 import { scriptedPolicy } from '../test/support/scripted-policy';
 

@@ -9,7 +9,7 @@ import type { RolloutHeartbeat } from '../domain/work';
 import { openingsOf } from '../environments/open';
 import { checkTokens } from '../policy/base-model';
 import { rollOut } from '../rollout/engine';
-import { tryAdapter } from '../policy/try-adapter';
+import { tryAdapter } from '../policy/client';
 import { type PolicyDependencies, working } from './context';
 import { inputsOf, resolveTasks } from './tasks';
 import type { RolloutActivities, RollOutInput } from './types';

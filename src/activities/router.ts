@@ -9,7 +9,7 @@ import { OutsideFailure } from '../domain/failures';
 import { kindOf } from '../domain/kinds';
 import { openingOf } from '../domain/messages';
 import { isSuccess, SUCCESS, type TrainingRow } from '../domain/rollout';
-import { contentOf, partsOf, plainAdapter } from '../policy/parts';
+import { contentOf, partsOf, plainAdapter } from '../policy/merge';
 import { runPython } from '../policy/python';
 import { readOutcomes, readScored } from '../rollout/read';
 import { type FitInput, fitSchema, type FittedRouter } from '../routing/router';

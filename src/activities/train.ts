@@ -7,7 +7,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { Message, ToolSchema } from '../domain/messages';
 import type { Purpose } from '../domain/rollout';
 import type { TrainHeartbeat } from '../domain/work';
-import { contentOf, type Part, partsOf, plainAdapter } from '../policy/parts';
+import { contentOf, type Part, partsOf, plainAdapter } from '../policy/merge';
 import { toWireMessage, toWireTools } from '../policy/wire';
 import { runLearner } from '../training/run-learner';
 import { conversationsSchema } from './arm-inputs';

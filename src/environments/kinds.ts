@@ -6,7 +6,7 @@ import type { ArtifactStore } from '../artifacts/store';
 import type { Environment } from '../domain/environment';
 import type { EnvironmentSpec, Kind } from '../domain/kinds';
 import type { PublishedArm } from '../domain/presets';
-import type { Partners } from '../partners/types';
+import type { Partners } from '../partners/partners';
 import type { ProcessOptions } from './process';
 
 export interface EnvironmentContext {

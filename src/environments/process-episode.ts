@@ -8,7 +8,7 @@ import { seedOf } from '../artifacts/hash';
 import type { ModelUsage } from '../domain/endpoints';
 import type { Episode, Evaluation, OnPartnerUsage, PartnerRole, StepResult } from '../domain/environment';
 import type { AssistantMessage, Message, ToolCall, UserMessage } from '../domain/messages';
-import type { Judge, SimulatedUser } from '../partners/types';
+import type { Judge, SimulatedUser } from '../partners/partners';
 import { type Connection, EnvironmentError, quoted } from './connection';
 import type { Method, Params, Result } from './protocol';
 

@@ -6,10 +6,8 @@
 import type OpenAI from 'openai';
 import { digest } from '../artifacts/hash';
 import type { LanguageModelSpec } from '../domain/endpoints';
-import { isCrowded, openClient } from './endpoint';
-import { failureOf, modelFailure, noMore, sentKeyOf, silent, type Named } from './errors';
-import { forgetLost, isLostForGood, LOST_IN_A_ROW } from './lost';
-import { laneTo, orAborted, type Lane } from './rate';
+import { failureOf, isCrowded, modelFailure, type Named, noMore, openClient, sentKeyOf, silent } from './endpoint';
+import { forgetLost, isLostForGood, type Lane, laneTo, LOST_IN_A_ROW, orAborted } from './limits';
 import { Growing, readReply } from './reply';
 import type { Asking, LanguageModel, ModelReply, Question } from './types';
 

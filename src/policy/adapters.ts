@@ -5,8 +5,7 @@
 import type { ArtifactStore } from '../artifacts/store';
 import { isFailure } from '../domain/failures';
 import type { FixedPolicy } from '../domain/rollout';
-import type { Merge } from './merge';
-import { modelName, partsOf, plainAdapter } from './parts';
+import { type Merge, modelName, partsOf, plainAdapter } from './merge';
 import type { PolicyServer } from './server';
 
 export interface Adapters {

@@ -13,7 +13,31 @@ import {
   type ToolCall,
   type ToolSchema,
 } from '../domain/messages';
-import type { Turn, TurnRequest } from './turn';
+import type { FixedPolicy, Sampling } from '../domain/rollout';
+
+/** One answer of a policy. */
+export interface Turn {
+  message: AssistantMessage;
+  /** `length`: cut off, by the sampling's maxTokens, the end of the context, or a server that saw it repeat itself. */
+  finishReason: 'stop' | 'tool_calls' | 'length';
+  promptIds: number[];
+  /** The sampled ids, end of turn included. */
+  tokenIds: number[];
+  /** Of the sampled ids, at temperature 1, in nats. */
+  logprobs: number[];
+}
+
+export interface TurnRequest {
+  /** Its prompt is in the messages already. */
+  policy: FixedPolicy;
+  messages: Message[];
+  tools: ToolSchema[];
+  sampling: Sampling;
+  seed: number;
+  signal?: AbortSignal;
+  /** Whenever what makes the policy ready to serve can be seen to work: a merge takes minutes. */
+  onWork?: () => void;
+}
 
 export function toWireMessage(message: Message): ChatCompletionMessageParam {
   if (message.role === 'tool') return { role: 'tool', tool_call_id: message.toolCallId, content: message.content };
@@ -151,3 +175,44 @@ export function toAssistantMessage(content: string, calls: WireCall[]): Assistan
 }
 
 const invalid = (problem: string) => new OutsideFailure('PolicyAnswerInvalid', `policy server's answer: ${problem}`);
+
+export interface LikelyToken {
+  token: string;
+  /** In nats. */
+  logprob: number;
+}
+
+/** The most that vLLM tells unless it is started with --max-logprobs. */
+const MOST = 20;
+
+/** Without `sampling` one token, which nobody wants, and what it might have been. */
+export const likeliestBody = ({
+  sampling = { temperature: 0, topP: 1, maxTokens: 1 },
+  seed = 0,
+  ...asked
+}: { model: string; messages: Message[] } & Partial<Pick<TurnRequest, 'sampling' | 'seed'>>) => ({
+  ...completionBody({ ...asked, tools: [], sampling, seed }),
+  top_logprobs: MOST,
+});
+
+const likelySchema = z.object({ token: z.string(), logprob: z.number() });
+const answerSchema = z.object({
+  choices: z.tuple([
+    z.object({
+      logprobs: z.object({
+        content: z.array(likelySchema.extend({ top_logprobs: z.array(likelySchema).min(1) })).min(1),
+      }),
+    }),
+  ]),
+});
+
+/** Of each token that was sampled, in order: itself, and what was likeliest there. */
+export function parseLikeliest(body: unknown): (LikelyToken & { likeliest: LikelyToken[] })[] {
+  const parsed = answerSchema.safeParse(body);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const problem = `${issue?.path.join('.')}: ${issue?.message}; it must honour top_logprobs`;
+    throw new OutsideFailure('PolicyAnswerInvalid', `policy server's answer: ${problem}`);
+  }
+  return parsed.data.choices[0].logprobs.content.map(({ top_logprobs: likeliest, ...own }) => ({ ...own, likeliest }));
+}

@@ -5,7 +5,7 @@
 import { digest, seedOf } from '../artifacts/hash';
 import type { EnvironmentDescription } from '../domain/environment';
 import type { Hints, Policy, Sampling } from '../domain/rollout';
-import { contentOf, partsOf } from '../policy/parts';
+import { contentOf, partsOf } from '../policy/merge';
 
 /** Changes whenever the engine would make another record from the same inputs. */
 const ENGINE_FORMAT = 3;

@@ -9,7 +9,7 @@ import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
 import { agentView, type AssistantMessage, type Message, type ToolSchema } from '../domain/messages';
 import type { FixedPolicy, Policy, Prompt, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
-import type { Turn, TurnRequest } from '../policy/turn';
+import type { Turn, TurnRequest } from '../policy/wire';
 import { choiceSeed, type PlannedRollout, turnSeed } from './keys';
 import type { Resolve, Resolved } from './resolve';
 import { createRowBuilder } from './training-batch';

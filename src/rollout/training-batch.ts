@@ -7,7 +7,7 @@ import { replaceFile } from '../artifacts/durable-file';
 import type { Told } from '../domain/transcript';
 import { OutsideFailure } from '../domain/failures';
 import type { Rollout, ScoredRollout, TrainingRow } from '../domain/rollout';
-import type { Turn } from '../policy/turn';
+import type { Turn } from '../policy/wire';
 
 export interface TrainingBatchOptions {
   records: readonly Rollout[];

@@ -9,8 +9,7 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { promptSchema } from '../domain/rollout';
-import { watchProcess } from '../policy/process-time';
-import { projectRoot } from '../policy/python';
+import { projectRoot, watchProcess } from '../policy/python';
 
 const step = z.number().int().nonnegative();
 /** What was learned so far: the folder of an adapter, a prompt, or nothing yet that the base model is without. */

@@ -10,7 +10,7 @@ import type { Rollout } from '../../src/domain/rollout';
 import { toolsandboxProgram } from '../../src/environments/toolsandbox';
 import { checkEnvironment } from '../../src/environments/conformance';
 import { openProcessEnvironment } from '../../src/environments/process';
-import type { SimulatedUser } from '../../src/partners/types';
+import type { SimulatedUser } from '../../src/partners/partners';
 import { scriptedPolicy, turnOf } from '../support/scripted-policy';
 import { scriptedRollouts } from '../support/scripted-rollouts';
 

@@ -7,11 +7,10 @@ import type { ArtifactStore } from '../../src/artifacts/store';
 import type { FixedPolicy, ScoredRollout } from '../../src/domain/rollout';
 import { createShop } from '../../src/environments/shop/shop';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
-import type { TurnRequest } from '../../src/policy/turn';
-import { createMerger } from '../../src/policy/merge';
+import type { TurnRequest } from '../../src/policy/wire';
+import { createMerger, type Part } from '../../src/policy/merge';
 import { openPolicyServer } from '../../src/policy/server';
-import { checkSampling } from '../../src/policy/truncation';
-import type { Part } from '../../src/policy/parts';
+import { checkSampling } from '../../src/policy/server-proof';
 import { played } from '../support/played';
 import { makeTinyModel, python, startEmbeddedServer, type EmbeddedServer } from '../support/embedded-server';
 

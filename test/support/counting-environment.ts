@@ -4,7 +4,7 @@
  */
 import type { Environment, StepResult } from '../../src/domain/environment';
 import type { Message, ToolSchema } from '../../src/domain/messages';
-import type { TurnRequest } from '../../src/policy/turn';
+import type { TurnRequest } from '../../src/policy/wire';
 import { scriptedPolicy, turnOf, type ScriptedPolicy } from './scripted-policy';
 
 const tool = (name: string, readOnlyHint: boolean): ToolSchema => ({

@@ -4,7 +4,7 @@
  */
 import type { AssistantMessage, Message } from '../../src/domain/messages';
 import type { PolicyClient } from '../../src/policy/client';
-import type { TurnRequest } from '../../src/policy/turn';
+import type { TurnRequest } from '../../src/policy/wire';
 
 const ids = (text: string): number[] => [...text].map((character) => character.codePointAt(0)!);
 const render = (message: Message): string => `${JSON.stringify(message)}\n`;

@@ -14,8 +14,7 @@ import {
 } from '../../domain/capability';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { compact, shortIds } from '../../domain/transcript';
-import { answerOf, type Read } from '../../language-model/answer';
-import { jsonIn } from '../../language-model/json';
+import { answerOf, jsonIn, type Read } from '../../language-model/answer';
 import type { LabelInput } from '../analyst';
 import { bounded, messageIn } from './checks';
 import { askAll, byShortId, type Config, contrastChunks, partsAtTasks, readable, roomIn, targetText } from './requests';

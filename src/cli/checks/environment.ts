@@ -8,7 +8,7 @@ import type { Environment, EnvironmentDescription } from '../../domain/environme
 import { reasonOf } from '../../domain/failures';
 import { callText, type Message } from '../../domain/messages';
 import { checkEnvironment, type Finding, timed } from '../../environments/conformance';
-import type { SimulatedUser } from '../../partners/types';
+import type { SimulatedUser } from '../../partners/partners';
 import { type Registry, registry as allKinds } from '../../registry';
 import { openModule } from '../../sandbox/module';
 import { SandboxError } from '../../sandbox/sandbox';

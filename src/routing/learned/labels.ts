@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import type { Message } from '../../domain/messages';
 import { policyNames } from '../../domain/policies';
-import type { LikelyToken } from '../../policy/likeliest';
+import type { LikelyToken } from '../../policy/wire';
 import type { Similar } from './retrieval';
 
 /** A train task that some option solved, and what that took: the parts of the smallest one. */

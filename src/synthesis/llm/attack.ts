@@ -5,8 +5,7 @@
 import { z } from 'zod';
 import type { Candidate } from '../../domain/capability';
 import { isFailure } from '../../domain/failures';
-import { answerOf, type Read } from '../../language-model/answer';
-import { jsonIn } from '../../language-model/json';
+import { answerOf, jsonIn, type Read } from '../../language-model/answer';
 import type { Asking } from '../../language-model/types';
 import { attackSchema, type Attack } from '../../sandbox/attacks';
 import { openModule } from '../../sandbox/module';

@@ -7,7 +7,7 @@ import { createRolloutActivities } from '../../../src/activities';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { type FailureType, OutsideFailure } from '../../../src/domain/failures';
 import type { RolloutSummary } from '../../../src/domain/rollout';
-import type { TurnRequest } from '../../../src/policy/turn';
+import type { TurnRequest } from '../../../src/policy/wire';
 import { registry } from '../../../src/registry';
 import type { RollOutProgress } from '../../../src/rollout/engine';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';

@@ -8,7 +8,7 @@ import { environments } from '../../../src/environments';
 import type { EnvironmentContext, EnvironmentKind } from '../../../src/environments/kinds';
 import { describeSpec, openEnvironment } from '../../../src/environments/open';
 import { createShop } from '../../../src/environments/shop/shop';
-import type { Partners } from '../../../src/partners/types';
+import type { Partners } from '../../../src/partners/partners';
 
 const store = {} as ArtifactStore;
 

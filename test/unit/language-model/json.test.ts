@@ -1,6 +1,6 @@
 /** What a reply holds beside its words, whatever a model writes around it. */
 import fc from 'fast-check';
-import { codeIn, jsonIn } from '../../../src/language-model/json';
+import { codeIn, jsonIn } from '../../../src/language-model/answer';
 
 const fence = '```';
 

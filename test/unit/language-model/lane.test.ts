@@ -1,5 +1,5 @@
 /** The way to an endpoint: how long it is left alone after refusals, and who hears that a wait is over. */
-import { Lane } from '../../../src/language-model/rate';
+import { Lane } from '../../../src/language-model/limits';
 
 const pass = (more: { onWaiting?: () => void } = {}) => ({
   concurrency: 8,

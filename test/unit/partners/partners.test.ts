@@ -1,7 +1,6 @@
 import { type ChatModel, chatModelSchema } from '../../../src/domain/endpoints';
 import type { Message, ToolSchema } from '../../../src/domain/messages';
-import { openPartners } from '../../../src/partners/open';
-import type { Judge, SimulatedUser } from '../../../src/partners/types';
+import { type Judge, openPartners, type SimulatedUser } from '../../../src/partners/partners';
 import { call, recorded, refuse, say, startChatServer, type ChatServer } from '../../support/chat-server';
 
 let server: ChatServer;

@@ -6,12 +6,10 @@ import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { Message, ToolSchema } from '../../../src/domain/messages';
 import type { FixedPolicy } from '../../../src/domain/rollout';
-import { createPolicyClient, type PolicyClient } from '../../../src/policy/client';
-import type { TurnRequest } from '../../../src/policy/turn';
-import { modelName, type Part } from '../../../src/policy/parts';
+import { createPolicyClient, type PolicyClient, tryAdapter } from '../../../src/policy/client';
+import type { TurnRequest } from '../../../src/policy/wire';
+import { type Merge, modelName, type Part } from '../../../src/policy/merge';
 import { pythonPath } from '../../../src/cli/project';
-import type { Merge } from '../../../src/policy/merge';
-import { tryAdapter } from '../../../src/policy/try-adapter';
 import { OutsideFailure } from '../../../src/domain/failures';
 import { BASE, completion, refuse, startDialectServer, type DialectServer } from '../../support/dialect-server';
 

@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
-import { createMerger } from '../../../src/policy/merge';
-import type { Part } from '../../../src/policy/parts';
+import { createMerger, type Part } from '../../../src/policy/merge';
 
 let root: string;
 let store: ArtifactStore;

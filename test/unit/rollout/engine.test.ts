@@ -9,7 +9,7 @@ import type { ArtifactRef } from '../../../src/domain/artifacts';
 import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
 import { rollOut, type RollOutOptions, type RollOutProgress } from '../../../src/rollout/engine';
 import { played } from '../../support/played';
-import type { TurnRequest } from '../../../src/policy/turn';
+import type { TurnRequest } from '../../../src/policy/wire';
 import { OutsideFailure } from '../../../src/domain/failures';
 import { planBatch } from '../../../src/rollout/keys';
 import { readOutcomes, readRollouts } from '../../../src/rollout/read';

@@ -7,7 +7,7 @@ import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { Environment } from '../../../src/domain/environment';
 import type { Message } from '../../../src/domain/messages';
 import type { ScoredRollout } from '../../../src/domain/rollout';
-import type { TurnRequest } from '../../../src/policy/turn';
+import type { TurnRequest } from '../../../src/policy/wire';
 import type { RollOutOptions } from '../../../src/rollout/engine';
 import { played } from '../../support/played';
 import { type RowsRollout, trainingBatch } from '../../../src/rollout/training-batch';

@@ -9,7 +9,7 @@ import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { OutsideFailure } from '../../../src/domain/failures';
 import { defineKind } from '../../../src/domain/kinds';
 import type { Choice, FixedPolicy, Policy, Prompt, ScoredRollout } from '../../../src/domain/rollout';
-import type { TurnRequest } from '../../../src/policy/turn';
+import type { TurnRequest } from '../../../src/policy/wire';
 import type { RollOutOptions } from '../../../src/rollout/engine';
 import { played } from '../../support/played';
 import { withPrompt } from '../../../src/rollout/play';

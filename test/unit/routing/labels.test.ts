@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Message } from '../../../src/domain/messages';
-import { parseLikeliest } from '../../../src/policy/likeliest';
+import { parseLikeliest } from '../../../src/policy/wire';
 import { choice, hear, neededOf, type LabelsModel } from '../../../src/routing/learned/labels';
 import { embed, similarVectors, similarWords } from '../../../src/routing/learned/retrieval';
 

@@ -1,7 +1,7 @@
 /**
- * The way to one endpoint and model, shared by all that asks there in this process. Invariants: no more at once and within a minute than the
+ * The limits of one endpoint and model, shared by all that asks there in this process. Invariants: no more at once and within a minute than the
  * file allows, and fewer where the endpoint says that it is too much; who waits hears that the wait goes on as it should, and is told when it
- * would be long.
+ * would be long; what is paid for time after time and brings nothing is given up, and whoever asks after that, or in another way, begins anew.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -130,3 +130,27 @@ export async function orAborted<Result>(promise: Promise<Result>, signal: AbortS
     signal.removeEventListener('abort', abort);
   }
 }
+
+export const LOST_IN_A_ROW = 5;
+
+/** How a question is asked, as far as the loss may be mended there. */
+interface Way {
+  /** Of the question. */
+  key: string;
+  url: string;
+  timeoutSeconds: number;
+}
+
+const inARow = new Map<string, number>();
+const nameOf = ({ key, url, timeoutSeconds }: Way): string => JSON.stringify([key, url, timeoutSeconds]);
+
+/** Counts one more loss: whether it is to be the last. */
+export function isLostForGood(way: Way): boolean {
+  const name = nameOf(way);
+  const losses = (inARow.get(name) ?? 0) + 1;
+  if (losses < LOST_IN_A_ROW) inARow.set(name, losses);
+  else inARow.delete(name);
+  return losses >= LOST_IN_A_ROW;
+}
+
+export const forgetLost = (way: Way): void => void inARow.delete(nameOf(way));

@@ -1,0 +1,218 @@
+/**
+ * The other parties to an episode that are played by a model, the simulated user and the judge: from an environment's spec to models behind an
+ * OpenAI-compatible endpoint, asked one turn at a time. Invariants: one call, one request, and no more of them at once than the file allows; an answer
+ * is whole, and holds words or calls, never nothing; whatever goes wrong leaves as an OutsideFailure, so that the rollout is broken and never scored; the
+ * key is known here only.
+ */
+import { z } from 'zod';
+import { createLimit } from '../domain/concurrency';
+import { type ChatModel, type ModelUsage, tokensOf } from '../domain/endpoints';
+import { type FailureType, OutsideFailure } from '../domain/failures';
+import type { Message, ToolSchema, UserMessage } from '../domain/messages';
+import { keyOf, openClient, remedyOf, troubleOf } from '../language-model/endpoint';
+import { usageTold } from '../language-model/reply';
+import { callSchema, toAssistantMessage, toWireMessage, toWireTools } from '../policy/wire';
+
+export interface Outside {
+  signal?: AbortSignal;
+  /** Called once where the request is paid for, whatever comes of it. */
+  onUsage?: (usage: ModelUsage) => void;
+}
+
+export interface UserTurn extends Outside {
+  /** The whole conversation from where the user stands: `user` are the agent's words, `assistant` its own. */
+  messages: Message[];
+  tools: ToolSchema[];
+  /** Of this turn; equal turns get equal seeds. */
+  seed: number;
+}
+
+export interface SimulatedUser {
+  /** Everything that determines its answers (model, sampling): part of the environment's version, and so of every rollout's key. */
+  id: string;
+  /** The user's next message: words or calls of its own tools, never nothing. */
+  speak(turn: UserTurn): Promise<UserMessage>;
+}
+
+export interface Judge {
+  id: string;
+  /** The answer, in words. */
+  answer(question: Message[], outside?: Outside): Promise<string>;
+}
+
+export interface Partners {
+  user?: SimulatedUser;
+  judge?: Judge;
+}
+
+const replySchema = z.object({
+  choices: z
+    .array(
+      z.object({
+        message: z.object({ content: z.string().nullish(), tool_calls: z.array(callSchema).nullish() }),
+        finish_reason: z.string().nullish(),
+      }),
+    )
+    .min(1),
+});
+export type Reply = { content: string; calls: z.infer<typeof callSchema>[] };
+
+export interface ChatRequest extends Outside {
+  messages: Message[];
+  tools: ToolSchema[];
+  seed: number;
+}
+
+export interface OpenChatModel {
+  ask(request: ChatRequest): Promise<Reply>;
+  /** What makes an answer unusable, as a failure. */
+  unusable(problem: string): OutsideFailure;
+}
+
+/** Throws BadInput if the key's variable is not set. */
+export function openChatModel(role: Role, model: ChatModel): OpenChatModel {
+  const partner = { role, model, key: keyOf(`target.${role}.apiKeyEnv`, model.apiKeyEnv) };
+  const openai = openClient({ url: model.url, key: partner.key });
+  // Not left to the connections: a request that waits for one is on the clock already.
+  const limited = createLimit(model.concurrency);
+
+  return {
+    unusable: (problem) => unusable(partner, problem),
+    ask: ({ messages, tools, seed, signal, onUsage }) =>
+      limited(async () => {
+        signal?.throwIfAborted();
+        const deadline = AbortSignal.timeout(model.timeoutSeconds * 1000);
+        const body = {
+          model: model.model,
+          messages: messages.map(toWireMessage),
+          ...(tools.length > 0 && { tools: toWireTools(tools) }),
+          max_tokens: model.maxTokens,
+          temperature: model.temperature,
+          top_p: model.topP,
+          seed,
+        };
+        let answer: unknown;
+        try {
+          const own = AbortSignal.any(signal ? [signal, deadline] : [deadline]);
+          answer = await openai.chat.completions.create(body, { signal: own });
+          onUsage?.(usageOf(body, answer));
+          const { cutOff, ...reply } = replyOf(answer);
+          if (cutOff)
+            throw unusable(partner, `an answer cut off at ${model.maxTokens} tokens: raise target.${role}.maxTokens`);
+          return reply;
+        } catch (error) {
+          // It was asked, and is paid for, whoever still wants the answer.
+          if (answer === undefined && (signal?.aborted || deadline.aborted)) onUsage?.(usageOf(body));
+          signal?.throwIfAborted();
+          if (deadline.aborted) throw lateAnswer(partner);
+          throw partnerFailure(partner, error);
+        }
+      }),
+  };
+}
+
+/** By what was asked and answered, where the endpoint does not tell it. */
+function usageOf(body: object, answer?: unknown): ModelUsage {
+  const told = usageTold(answer);
+  if (told) return told;
+  const said = replySchema.safeParse(answer).data?.choices[0]?.message;
+  const tokens = (value: unknown) => tokensOf(JSON.stringify(value).length);
+  return { promptTokens: tokens(body), cachedTokens: 0, completionTokens: said ? tokens(said) : 0 };
+}
+
+function replyOf(answer: unknown): Reply & { cutOff: boolean } {
+  const parsed = replySchema.safeParse(answer);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new Error(`the answer is no chat completion: ${issue?.path.join('.')}: ${issue?.message}`);
+  }
+  const { message, finish_reason } = parsed.data.choices[0]!;
+  return { content: message.content ?? '', calls: message.tool_calls ?? [], cutOff: finish_reason === 'length' };
+}
+
+export type Role = 'user' | 'judge';
+
+const failures = {
+  user: { failed: 'UserSimulatorFailed', rejected: 'UserSimulatorRejected' },
+  judge: { failed: 'JudgeFailed', rejected: 'JudgeRejected' },
+} as const satisfies Record<Role, Record<string, FailureType>>;
+
+export interface Partner {
+  role: Role;
+  model: ChatModel;
+  key: string | undefined;
+}
+
+/** An answer that came and can't be used. */
+export const unusable = ({ role, model }: Partner, problem: string): OutsideFailure =>
+  new OutsideFailure(failures[role].failed, `target.${role} (${model.model} at ${model.url}): ${problem}`);
+
+export const lateAnswer = (partner: Partner): OutsideFailure =>
+  unusable(partner, `no answer within ${partner.model.timeoutSeconds} s (target.${partner.role}.timeoutSeconds)`);
+
+export function partnerFailure(partner: Partner, error: unknown): OutsideFailure {
+  if (error instanceof OutsideFailure) return error;
+  const { role, model, key } = partner;
+  const { failed, rejected } = failures[role];
+  const { what, status, reason } = troubleOf(error, key);
+  const failure = (type: FailureType, problem: string) =>
+    new OutsideFailure(type, `target.${role} (${model.model} at ${model.url}): ${problem}`);
+  if (what === 'no connection' || what === 'no capacity') return failure('PartnerUnavailable', reason);
+  if (what !== 'refused' || status === undefined) return failure(failed, reason);
+  const fix = remedyOf({ field: `target.${role}`, apiKeyEnv: model.apiKeyEnv, status });
+  return failure(rejected, fix ? `${reason}; ${fix}` : reason);
+}
+
+type Models = { user?: ChatModel | undefined; judge?: ChatModel | undefined };
+
+/** Throws BadInput if a key's variable is not set. */
+export function openPartners({ user, judge }: Models): Partners {
+  return { ...(user && { user: openUser(user) }), ...(judge && { judge: openJudge(judge) }) };
+}
+
+/**
+ * Model and sampling, not the address: a server that moves to another port must not make every rollout anew. Two models of one name are
+ * told apart by serving them under different names.
+ */
+const idOf = ({ model, temperature, topP, maxTokens }: ChatModel) =>
+  `${model} (temperature ${temperature}, top-p ${topP}, ${maxTokens} tokens)`;
+
+function openUser(spec: ChatModel): SimulatedUser {
+  const model = openChatModel('user', spec);
+  return {
+    id: idOf(spec),
+    async speak(turn) {
+      const reply = await model.ask(turn);
+      const { content, toolCalls } = toAssistantMessage(reply.content, reply.calls);
+      // To the policy a malformed call is a mistake of its own; from the user it would be nonsense that the agent has to hear.
+      if ((toolCalls?.length ?? 0) < reply.calls.length) {
+        throw model.unusable('a call with arguments that are no JSON object');
+      }
+      if (!toolCalls && !content.trim()) throw model.unusable(NOTHING);
+      return { role: 'user', content, ...(toolCalls && { toolCalls: named(toolCalls, turn.messages) }) };
+    },
+  };
+}
+
+/** A judge's seed is always the same: what is asked determines what is answered. */
+const JUDGE_SEED = 0;
+
+function openJudge(spec: ChatModel): Judge {
+  const model = openChatModel('judge', spec);
+  return {
+    id: idOf(spec),
+    async answer(question, outside) {
+      const reply = await model.ask({ messages: question, tools: [], seed: JUDGE_SEED, ...outside });
+      if (!reply.content.trim()) throw model.unusable(NOTHING);
+      return reply.content;
+    },
+  };
+}
+
+const NOTHING = 'an empty answer: no words and no calls';
+
+/** Servers may give every turn's first call the same id; and the agent's calls are named `call_n` in the same conversation. */
+function named<Call extends { id: string }>(calls: Call[], before: Message[]): Call[] {
+  const earlier = before.reduce((n, m) => n + (m.role === 'assistant' ? (m.toolCalls?.length ?? 0) : 0), 0);
+  return calls.map((call, n) => ({ ...call, id: `user_call_${earlier + n}` }));
+}
