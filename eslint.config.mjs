@@ -19,7 +19,7 @@ const mayImport = {
   analyst: ['domain', 'artifacts', 'language-model', 'environments/policy-rules'],
   synthesis: ['domain', 'artifacts', 'language-model', 'sandbox', 'environments/policy-rules'],
   report: ['domain', 'artifacts', 'rollout', 'routing/router', 'terminal'],
-  workflows: ['domain', 'sandbox/seeds', 'type activities/types'],
+  workflows: ['domain', 'sandbox/seeds', 'type activities'],
   training: ['domain', 'artifacts', 'policy', 'rollout'],
   activities: [
     'checks',
@@ -52,7 +52,6 @@ const mayImport = {
     'report',
     'registry',
     'policy',
-    'type activities/types',
     'analyst/label-files',
     'analyst/analyst',
     'analyst/steps',

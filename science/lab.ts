@@ -5,8 +5,7 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { join } from 'node:path';
 import { EnvironmentPool } from '../src/activities/environments';
-import { createFitRouter } from '../src/activities/router';
-import { createRollOut } from '../src/activities/roll-out';
+import { createRolloutActivities } from '../src/activities';
 import { openFolderStore } from '../src/artifacts/folder-store';
 import type { ArtifactStore } from '../src/artifacts/store';
 import type { ArtifactRef } from '../src/domain/artifacts';
@@ -52,7 +51,7 @@ export async function openLab(o: { home: string; base: Base; signal: AbortSignal
   const client = createPolicyClient({ url: server.url, concurrency: CONCURRENCY, store, merge });
   const environments = new EnvironmentPool(store, registry.environments);
   const deps = { store, home, python, kinds: registry, environments, client };
-  const activities = { ...createRollOut(deps), ...createFitRouter(deps) };
+  const activities = createRolloutActivities(deps);
 
   /** Outside a workflow, with the study's signal as its cancellation. */
   async function run<I, R>(activity: (input: I) => Promise<R>, input: I): Promise<R> {

@@ -10,56 +10,96 @@ import { readScored } from '../rollout/read';
 import { asking, type Dependencies, working } from './context';
 import { leaked } from './leakage';
 import { taskText, TEST_TEXTS, testTexts } from './tasks';
-import type { AnalysisActivities, ControlActivities } from './types';
+import type { Payer } from './types';
+import type { SelectionRule } from '../domain/campaign';
+import type { SelectedCapability } from '../domain/results';
 
-export function createAnalysis({
-  store,
-  environments,
-  kinds,
-}: Dependencies): Pick<AnalysisActivities, 'discover' | 'label'> & Pick<ControlActivities, 'select'> {
-  const rolloutsIn = (rollouts: ArtifactRef) => ({
-    ...{ store, rollouts, readRollouts: () => readScored({ store, ref: rollouts }) },
+export async function discover(
+  { store, environments, kinds }: Dependencies,
+  {
+    rule,
+    campaign,
+    budget,
+    ...input
+  }: Payer & {
+    target: EnvironmentSpec;
+    analyst: KindSpec;
+    rule: SelectionRule;
+    rollouts: ArtifactRef;
+    seed: number;
+  },
+): Promise<{ ref: ArtifactRef; selects: 'by labels' | 'outright' }> {
+  const environment = await environments.paidBy({ campaign, budget, step: TEST_TEXTS }).get(input.target);
+  const analysis = await openAnalysis({ store, kinds }, input, environment);
+  const ref = await discoverCandidates(analysis, {
+    rule,
+    quotable: (rollouts) => quotableOf({ store, environment, rollouts }),
+    work: () => asking({ campaign, budget, store, role: 'analyst', title: 'discover candidates' }),
   });
+  return { ref, selects: analysis.analyst.selects };
+}
 
-  async function open(
-    input: { target: EnvironmentSpec; analyst: KindSpec; rollouts: ArtifactRef; seed: number },
-    environment: Environment,
-  ): Promise<Analysis> {
-    const analyst = await kindOf(kinds.analysts, input.analyst).open(input.analyst, undefined);
-    return { ...rolloutsIn(input.rollouts), analyst, description: await environment.describe(), seed: input.seed };
-  }
+export async function label(
+  { store, environments, kinds }: Dependencies,
+  {
+    candidates,
+    pass,
+    campaign,
+    budget,
+    ...input
+  }: Payer & {
+    target: EnvironmentSpec;
+    analyst: KindSpec;
+    rollouts: ArtifactRef;
+    candidates: ArtifactRef;
+    pass: number;
+    seed: number;
+  },
+): Promise<ArtifactRef> {
+  const analysis = await openAnalysis({ store, kinds }, input, await environments.get(input.target));
+  const work = () => asking({ campaign, budget, store, role: 'analyst', title: `labeling pass ${pass + 1}` });
+  return labelPass(analysis, { candidates, pass, work });
+}
 
+export async function select(
+  { store }: Pick<Dependencies, 'store'>,
+  {
+    rollouts,
+    ...input
+  }: {
+    rule: SelectionRule;
+    /** What was labeled: trajectories that are all the same select nothing. */
+    rollouts: ArtifactRef;
+    candidates: ArtifactRef;
+    /** Absent: all candidates are selected outright. */
+    labels?: ArtifactRef[];
+  },
+): Promise<{ ref: ArtifactRef; selected: SelectedCapability[] }> {
+  const { progress } = working('read the labeling passes');
+  const { ref, selection } = await selectCandidates(rolloutsIn(store, rollouts), { ...input, progress });
+  const candidates = await readCandidates(store, input.candidates);
   return {
-    async discover({ rule, campaign, budget, ...input }) {
-      const environment = await environments.paidBy({ campaign, budget, step: TEST_TEXTS }).get(input.target);
-      const analysis = await open(input, environment);
-      const ref = await discoverCandidates(analysis, {
-        rule,
-        quotable: (rollouts) => quotableOf({ store, environment, rollouts }),
-        work: () => asking({ campaign, budget, store, role: 'analyst', title: 'discover candidates' }),
-      });
-      return { ref, selects: analysis.analyst.selects };
-    },
-
-    async label({ candidates, pass, campaign, budget, ...input }) {
-      const analysis = await open(input, await environments.get(input.target));
-      const work = () => asking({ campaign, budget, store, role: 'analyst', title: `labeling pass ${pass + 1}` });
-      return labelPass(analysis, { candidates, pass, work });
-    },
-
-    async select({ rollouts, ...input }) {
-      const { progress } = working('read the labeling passes');
-      const { ref, selection } = await selectCandidates(rolloutsIn(rollouts), { ...input, progress });
-      const candidates = await readCandidates(store, input.candidates);
-      return {
-        ref,
-        selected: selection.capabilities.flatMap(({ name, votes, selected }) => {
-          const candidate = candidates.find((one) => one.name === name);
-          return selected && candidate ? [{ candidate, votes }] : [];
-        }),
-      };
-    },
+    ref,
+    selected: selection.capabilities.flatMap(({ name, votes, selected }) => {
+      const candidate = candidates.find((one) => one.name === name);
+      return selected && candidate ? [{ candidate, votes }] : [];
+    }),
   };
+}
+
+const rolloutsIn = (store: ArtifactStore, rollouts: ArtifactRef) => ({
+  store,
+  rollouts,
+  readRollouts: () => readScored({ store, ref: rollouts }),
+});
+
+async function openAnalysis(
+  { store, kinds }: Pick<Dependencies, 'store' | 'kinds'>,
+  input: { target: EnvironmentSpec; analyst: KindSpec; rollouts: ArtifactRef; seed: number },
+  environment: Environment,
+): Promise<Analysis> {
+  const analyst = await kindOf(kinds.analysts, input.analyst).open(input.analyst, undefined);
+  return { ...rolloutsIn(store, input.rollouts), analyst, description: await environment.describe(), seed: input.seed };
 }
 
 /**

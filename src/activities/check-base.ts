@@ -3,7 +3,7 @@
  * so that they have the same keys and are not made again.
  */
 import { Context } from '@temporalio/activity';
-import { CHECKED_TASKS, judgeBase } from '../domain/base-check';
+import { CHECKED_TASKS, judgeBase, type BaseCheck } from '../domain/base-check';
 import type { Environment } from '../domain/environment';
 import type { RolloutHeartbeat } from '../domain/work';
 import { openingsOf } from '../environments/open';
@@ -12,63 +12,82 @@ import { rollOut } from '../rollout/engine';
 import { tryAdapter } from '../policy/client';
 import { type PolicyDependencies, working } from './context';
 import { inputsOf, resolveTasks } from './tasks';
-import type { RolloutActivities, RollOutInput } from './types';
+import type { RollOutInput } from './types';
+import type { Training } from '../domain/campaign';
 
 const TITLE = 'base model check';
 
-export function createCheckBase({
-  store,
-  environments,
-  client,
-  python,
-}: PolicyDependencies): Pick<RolloutActivities, 'checkBase' | 'checkAdapters'> {
-  return {
-    async checkAdapters({ base, baseModelPath: model, lora: { r, targetModules }, summed }) {
-      const { cancellationSignal: signal } = Context.current();
-      const onWork = (): void => working('try an adapter').progress(0, 1);
-      onWork();
-      await tryAdapter({ store, client, python, base, model, targetModules, rank: r * summed, signal, onWork });
-    },
-    async checkBase({ rollouts: input, baseModelPath }) {
-      const { campaign, budget, purpose } = input;
-      const paid = environments.paidBy({ campaign, budget, step: purpose });
-      const [environment, all] = await Promise.all([
-        paid.get(input.environment),
-        resolveTasks({ store, environments: paid }, input),
-      ]);
-      const tasks = all.slice(0, CHECKED_TASKS);
-      const looking = unknownTokens({ environment, input, tasks, model: baseModelPath });
-      looking.catch(() => undefined); // told once the rollouts have ended: none goes on when the activity has
-      const { summary, records } = await firstRollouts({ environment, input, tasks });
-      const { tokens, tools } = await looking;
-      const scored = (await records()).filter((rollout) => rollout.status === 'scored');
-      return { rollouts: summary.ref, ...judgeBase({ tokens, rollouts: scored, tools }) };
-    },
-  };
+/** Whether the policy server takes adapters of this rank, times how many are added up. */
+export async function checkAdapters(
+  { store, client, python }: PolicyDependencies,
+  {
+    base,
+    baseModelPath: model,
+    lora: { r, targetModules },
+    summed,
+  }: {
+    base: string;
+    baseModelPath: string;
+    lora: Pick<Training['lora'], 'r' | 'targetModules'>;
+    summed: number;
+  },
+): Promise<void> {
+  const { cancellationSignal: signal } = Context.current();
+  const onWork = (): void => working('try an adapter').progress(0, 1);
+  onWork();
+  await tryAdapter({ store, client, python, base, model, targetModules, rank: r * summed, signal, onWork });
+}
 
-  async function unknownTokens(o: { environment: Environment; input: RollOutInput; tasks: string[]; model: string }) {
-    const { environment, input, tasks, model } = o;
-    const { cancellationSignal: signal } = Context.current();
-    const { texts, tools } = await openingsOf({ environment, tasks, seed: input.seed, signal });
-    return { tools, tokens: await checkTokens({ python, model, texts, signal }) };
-  }
+/** `rollouts`: the base rollouts, of which the first few are made and looked at. */
+export async function checkBase(
+  { store, environments, client, python }: PolicyDependencies,
+  { rollouts: input, baseModelPath }: { rollouts: RollOutInput; baseModelPath: string },
+): Promise<BaseCheck> {
+  const { campaign, budget, purpose } = input;
+  const paid = environments.paidBy({ campaign, budget, step: purpose });
+  const [environment, all] = await Promise.all([
+    paid.get(input.environment),
+    resolveTasks({ store, environments: paid }, input),
+  ]);
+  const tasks = all.slice(0, CHECKED_TASKS);
+  const looking = unknownTokens({ python, environment, input, tasks, model: baseModelPath });
+  looking.catch(() => undefined); // told once the rollouts have ended: none goes on when the activity has
+  const { summary, records } = await firstRollouts({ store, client, environment, input, tasks });
+  const { tokens, tools } = await looking;
+  const scored = (await records()).filter((rollout) => rollout.status === 'scored');
+  return { rollouts: summary.ref, ...judgeBase({ tokens, rollouts: scored, tools }) };
+}
 
-  function firstRollouts(o: { environment: Environment; input: RollOutInput; tasks: string[] }) {
-    const { environment, input, tasks } = o;
-    const context = Context.current();
-    return rollOut({
-      ...input,
-      title: TITLE,
-      environment,
-      tasks,
-      attempts: 1,
-      inputs: inputsOf(input),
-      store,
-      client,
-      signal: context.cancellationSignal,
-      onProgress: (progress) => {
-        context.heartbeat({ kind: 'rollouts', title: TITLE, ...progress } satisfies RolloutHeartbeat);
-      },
-    });
-  }
+async function unknownTokens(o: {
+  python: string;
+  environment: Environment;
+  input: RollOutInput;
+  tasks: string[];
+  model: string;
+}) {
+  const { python, environment, input, tasks, model } = o;
+  const { cancellationSignal: signal } = Context.current();
+  const { texts, tools } = await openingsOf({ environment, tasks, seed: input.seed, signal });
+  return { tools, tokens: await checkTokens({ python, model, texts, signal }) };
+}
+
+function firstRollouts(
+  o: Pick<PolicyDependencies, 'store' | 'client'> & { environment: Environment; input: RollOutInput; tasks: string[] },
+) {
+  const { store, client, environment, input, tasks } = o;
+  const context = Context.current();
+  return rollOut({
+    ...input,
+    title: TITLE,
+    environment,
+    tasks,
+    attempts: 1,
+    inputs: inputsOf(input),
+    store,
+    client,
+    signal: context.cancellationSignal,
+    onProgress: (progress) => {
+      context.heartbeat({ kind: 'rollouts', title: TITLE, ...progress } satisfies RolloutHeartbeat);
+    },
+  });
 }

@@ -1,46 +1,68 @@
-/** The activities by task queue, with their dependencies passed in. */
-import { createAnalysis } from './analyse';
-import { createApproval, createKeep } from './results';
-import { createCheckBase } from './check-base';
+/** The activities by task queue, each a function of the worker's dependencies and its input. */
+import type { ActivityOn } from '../domain/activities';
+import { discover, label, select } from './analyse';
+import { takeConversations, takeModules } from './arm-inputs';
+import { checkAdapters, checkBase } from './check-base';
 import type { Dependencies, GpuDependencies, PolicyDependencies } from './context';
 import { mapped } from './failures';
-import { createFindGains } from './find-gains';
-import { createFineTune, createTrain } from './train';
-import { createFitRouter, createWeighAdapters } from './router';
-import { createPrepare } from './prepare';
-import { createWriteReport } from './report';
-import { createRollOut } from './roll-out';
-import { createSearchPrompt } from './search-prompt';
-import { createSynthesis } from './synthesis';
-import { createTakeConversations, createTakeModules } from './arm-inputs';
-import type { AnalysisActivities, ControlActivities, GpuActivities, RolloutActivities } from './types';
+import { findGains } from './find-gains';
+import { prepare } from './prepare';
+import { writeReport } from './report';
+import { bestIteration, keepDecision, keepPiece, keepResult, readCheckpoints, recallDecision } from './results';
+import { rollOut } from './roll-out';
+import { fitRouter, weighAdapters } from './router';
+import { searchPrompt } from './search-prompt';
+import { calibrate, selfTest, synthesize } from './synthesis';
+import { fineTune, train } from './train';
 
-export const createControlActivities = (deps: Dependencies): ControlActivities & AnalysisActivities =>
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- each step has its own dependencies and input
+type Step = (deps: any, input: any) => Promise<unknown>;
+
+/** The steps as Temporal calls them: with their input. */
+type Bound<Steps> = {
+  [Name in keyof Steps]: Steps[Name] extends (deps: never, input: infer Input) => infer Result
+    ? (input: Input) => Result
+    : never;
+};
+
+const bound = <Deps extends Dependencies, Steps extends Record<string, Step>>(deps: Deps, steps: Steps): Bound<Steps> =>
   mapped(
-    {
-      ...createPrepare(deps),
-      ...createAnalysis(deps),
-      ...createSynthesis(deps),
-      ...createTakeModules(deps),
-      ...createTakeConversations(deps),
-      ...createApproval(deps),
-      ...createFindGains(deps),
-      ...createKeep(deps),
-      ...createWriteReport(deps),
-    },
+    Object.fromEntries(Object.entries(steps).map(([name, step]) => [name, (input: unknown) => step(deps, input)])),
     deps,
-  );
+  ) as Bound<Steps>;
 
-export const createRolloutActivities = (deps: PolicyDependencies): RolloutActivities =>
-  mapped(
-    {
-      ...createRollOut(deps),
-      ...createSearchPrompt(deps),
-      ...createFitRouter(deps),
-      ...createCheckBase(deps),
-    },
-    deps,
-  );
+export const createControlActivities = (deps: Dependencies) =>
+  bound(deps, {
+    prepare,
+    discover,
+    label,
+    select,
+    synthesize,
+    selfTest,
+    calibrate,
+    takeModules,
+    takeConversations,
+    recallDecision,
+    keepDecision,
+    findGains,
+    keepPiece,
+    keepResult,
+    readCheckpoints,
+    bestIteration,
+    writeReport,
+  } satisfies Record<ActivityOn<'control'>, Step>);
 
-export const createGpuActivities = (deps: GpuDependencies): GpuActivities =>
-  mapped({ ...createTrain(deps), ...createFineTune(deps), ...createWeighAdapters(deps) }, deps);
+export const createRolloutActivities = (deps: PolicyDependencies) =>
+  bound(deps, { rollOut, searchPrompt, checkBase, checkAdapters, fitRouter } satisfies Record<
+    ActivityOn<'rollouts'>,
+    Step
+  >);
+
+export const createGpuActivities = (deps: GpuDependencies) =>
+  bound(deps, { train, fineTune, weighAdapters } satisfies Record<ActivityOn<'gpu'>, Step>);
+
+export type ControlActivities = ReturnType<typeof createControlActivities>;
+export type RolloutActivities = ReturnType<typeof createRolloutActivities>;
+export type GpuActivities = ReturnType<typeof createGpuActivities>;
+/** As the workflows see them, whatever queue they are on. */
+export type Activities = ControlActivities & RolloutActivities & GpuActivities;

@@ -13,67 +13,65 @@ import { type Dependencies, working } from './context';
 import { fail } from './failures';
 import { keptJson } from '../artifacts/json';
 import { splitTasks } from '../environments/split';
-import type { ControlActivities } from './types';
+import type { Stage } from '../domain/work';
 
-export function createPrepare({
-  store,
-  environments,
-  kinds,
-  home,
-  python,
-  baseId,
-}: Dependencies): Pick<ControlActivities, 'prepare'> {
+/** `until`: the stage that the campaign stops after; what only later ones need is not looked at. */
+export async function prepare(
+  { store, environments, kinds, home, python, baseId }: Dependencies,
+  { campaign, until }: { campaign: Campaign; until?: Stage },
+): Promise<Prepared> {
+  const hashing = working('hash the base model');
+  const model = await baseModelId({
+    ...{ python, home, model: campaign.baseModel.path },
+    ...{ signal: hashing.signal, onProgress: hashing.progress },
+  });
+  const base = servedBase(model, campaign);
+  if (campaign.policyServer.kind === 'vllm' && baseId === undefined)
+    await fingerprinted({ store, python }, campaign, model);
+  const pool = campaign.workers.pool ?? poolOf({ store: await store.id(), base });
+  const environment = await environments.get(campaign.target);
+  const description = await environment.describe();
+  const { name, version, notes = [] } = description;
+  if (until !== 'rollouts') await checkParts(kinds, campaign, description);
+  const { progress } = working('read the tasks');
+  progress(0, 2);
+  const train = await environment.tasks('train');
+  progress(1, 2);
+  const test = await environment.tasks('test');
+  progress(2, 2);
+  const plan = splitTasks({
+    campaign,
+    armKinds: kinds.arms,
+    until,
+    train: train.map((t) => t.id),
+    test: test.map((t) => t.id),
+  });
+  const key = `plan/${digest({ name, version, seed: campaign.seed, plan })}`;
+  const ref = await keptJson(store, { key, producer: 'prepare', inputs: [] }, () => plan);
+  const sizes = Object.fromEntries(Object.entries(plan).map(([part, ids]) => [part, ids.length]));
   return {
-    async prepare({ campaign, until }) {
-      const hashing = working('hash the base model');
-      const model = await baseModelId({
-        ...{ python, home, model: campaign.baseModel.path },
-        ...{ signal: hashing.signal, onProgress: hashing.progress },
-      });
-      const base = servedBase(model, campaign);
-      if (campaign.policyServer.kind === 'vllm' && baseId === undefined) await fingerprinted(campaign, model);
-      const pool = campaign.workers.pool ?? poolOf({ store: await store.id(), base });
-      const environment = await environments.get(campaign.target);
-      const description = await environment.describe();
-      const { name, version, notes = [] } = description;
-      if (until !== 'rollouts') await checkParts(kinds, campaign, description);
-      const { progress } = working('read the tasks');
-      progress(0, 2);
-      const train = await environment.tasks('train');
-      progress(1, 2);
-      const test = await environment.tasks('test');
-      progress(2, 2);
-      const plan = splitTasks({
-        campaign,
-        armKinds: kinds.arms,
-        until,
-        train: train.map((t) => t.id),
-        test: test.map((t) => t.id),
-      });
-      const key = `plan/${digest({ name, version, seed: campaign.seed, plan })}`;
-      const ref = await keptJson(store, { key, producer: 'prepare', inputs: [] }, () => plan);
-      const sizes = Object.fromEntries(Object.entries(plan).map(([part, ids]) => [part, ids.length]));
-      return {
-        base,
-        pool,
-        target: { name, version, ...(notes.length > 0 && { notes }) },
-        plan: ref,
-        tasks: sizes as Prepared['tasks'],
-      };
-    },
+    base,
+    pool,
+    target: { name, version, ...(notes.length > 0 && { notes }) },
+    plan: ref,
+    tasks: sizes as Prepared['tasks'],
   };
+}
 
-  /** What a server that does not say which model it serves is held against. */
-  async function fingerprinted({ baseModel }: Campaign, id: string): Promise<void> {
-    const { signal, progress } = working('take the fingerprint of the base model');
-    const onWork = (): void => progress(0, 1);
-    try {
-      await keepFingerprint({ store, python, signal, onWork, model: baseModel.path, id });
-    } catch (error) {
-      if (!isFailure(error, 'PythonFailed')) throw error;
-      const fix = `give this worker the memory of the whole model, or say what the server serves with CAMPAIGN_BASE_ID='${id}' on all workers`;
-      throw new OutsideFailure(error.type, `${error.message}; ${fix}`, error);
-    }
+/** What a server that does not say which model it serves is held against. */
+async function fingerprinted(
+  { store, python }: Pick<Dependencies, 'store' | 'python'>,
+  { baseModel }: Campaign,
+  id: string,
+): Promise<void> {
+  const { signal, progress } = working('take the fingerprint of the base model');
+  const onWork = (): void => progress(0, 1);
+  try {
+    await keepFingerprint({ store, python, signal, onWork, model: baseModel.path, id });
+  } catch (error) {
+    if (!isFailure(error, 'PythonFailed')) throw error;
+    const fix = `give this worker the memory of the whole model, or say what the server serves with CAMPAIGN_BASE_ID='${id}' on all workers`;
+    throw new OutsideFailure(error.type, `${error.message}; ${fix}`, error);
   }
 }
 

@@ -15,54 +15,49 @@ import { asideIn } from '../artifacts/aside';
 import { readRecord } from './results';
 import { checkLeakage } from './leakage';
 import { TEST_TEXTS } from './tasks';
-import type { ControlActivities } from './types';
+import type { ArtifactRef } from '../domain/artifacts';
+import type { WrittenReport } from './types';
 
-export function createWriteReport({
-  store,
-  environments,
-  kinds,
-  home,
-}: Dependencies): Pick<ControlActivities, 'writeReport'> {
+export async function writeReport(
+  { store, environments, kinds, home }: Dependencies,
+  { record: kept }: { record: ArtifactRef },
+): Promise<WrittenReport> {
+  const record = await readRecord(store, kept);
+  const inputs = inputsOf(record);
+  const { progress } = working('read what was found');
+  const watched = heard(store, inputs.length, progress);
+  const { name: campaign, budget, target } = record.campaign;
+  const read = environments.paidBy({ campaign, budget, step: TEST_TEXTS });
+  const leakage = await checkLeakage({ store: watched, environments: read, record, progress });
+  const environment = await environments.get(target);
+  const tasks = await environment.tasks('test');
+  const trainTasks = await environment.tasks('train');
+  const { published } = kindOf(kinds.environments, target);
+  const parts = { ...(published && { published }), ...(leakage && { leakage }) };
+  const spent = await spentOf({ store, campaign });
+  const report = await buildReport({ store: watched, record, tasks, trainTasks, spent, ...parts });
+  const { json, html, verdict } = renderReport({ report });
+  const [folder, aside] = [join(home, record.campaign.name), asideIn(home)];
+  await replaceFile({ path: join(folder, 'report.json'), body: json, aside });
+  const file = join(folder, 'report.html');
+  await replaceFile({ path: file, body: html, aside });
+  const key = `report/${digest({ version: REPORT_VERSION, record, spent })}`;
   return {
-    async writeReport({ record: kept }) {
-      const record = await readRecord(store, kept);
-      const inputs = inputsOf(record);
-      const { progress } = working('read what was found');
-      const watched = heard(store, inputs.length, progress);
-      const { name: campaign, budget, target } = record.campaign;
-      const read = environments.paidBy({ campaign, budget, step: TEST_TEXTS });
-      const leakage = await checkLeakage({ store: watched, environments: read, record, progress });
-      const environment = await environments.get(target);
-      const tasks = await environment.tasks('test');
-      const trainTasks = await environment.tasks('train');
-      const { published } = kindOf(kinds.environments, target);
-      const parts = { ...(published && { published }), ...(leakage && { leakage }) };
-      const spent = await spentOf({ store, campaign });
-      const report = await buildReport({ store: watched, record, tasks, trainTasks, spent, ...parts });
-      const { json, html, verdict } = renderReport({ report });
-      const [folder, aside] = [join(home, record.campaign.name), asideIn(home)];
-      await replaceFile({ path: join(folder, 'report.json'), body: json, aside });
-      const file = join(folder, 'report.html');
-      await replaceFile({ path: file, body: html, aside });
-      const key = `report/${digest({ version: REPORT_VERSION, record, spent })}`;
-      return {
-        ...{ verdict, file },
-        report: await store.put({
-          key: `${key}.json`,
-          producer: 'writeReport',
-          inputs,
-          mediaType: 'application/json',
-          body: json,
-        }),
-        html: await store.put({
-          key: `${key}.html`,
-          producer: 'writeReport',
-          inputs,
-          mediaType: 'text/html',
-          body: html,
-        }),
-      };
-    },
+    ...{ verdict, file },
+    report: await store.put({
+      key: `${key}.json`,
+      producer: 'writeReport',
+      inputs,
+      mediaType: 'application/json',
+      body: json,
+    }),
+    html: await store.put({
+      key: `${key}.html`,
+      producer: 'writeReport',
+      inputs,
+      mediaType: 'text/html',
+      body: html,
+    }),
   };
 }
 

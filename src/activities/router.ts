@@ -6,55 +6,67 @@ import { join } from 'node:path';
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import { OutsideFailure } from '../domain/failures';
-import { kindOf } from '../domain/kinds';
+import { kindOf, type KindSpec } from '../domain/kinds';
 import { openingOf } from '../domain/messages';
-import { isSuccess, SUCCESS, type TrainingRow } from '../domain/rollout';
+import { isSuccess, SUCCESS, type FixedPolicy, type TrainingRow } from '../domain/rollout';
 import { contentOf, partsOf, plainAdapter } from '../policy/merge';
 import { runPython } from '../policy/python';
 import { readOutcomes, readScored } from '../rollout/read';
 import { type FitInput, fitSchema, type FittedRouter } from '../routing/router';
 import { type GpuDependencies, type PolicyDependencies, working } from './context';
 import { keptJson } from '../artifacts/json';
-import type { GpuActivities, RolloutActivities } from './types';
+import type { Training } from '../domain/campaign';
+import type { MoeGate } from '../domain/policies';
+import type { ArtifactStore } from '../artifacts/store';
 
-export function createFitRouter({
-  store,
-  kinds,
-  python,
-  client,
-}: PolicyDependencies): Pick<RolloutActivities, 'fitRouter'> {
-  return {
-    async fitRouter({ router: spec, definitions, outcomes, seed }) {
-      const router = kindOf(kinds.routers, spec).open(spec, { python, client });
-      const maker = router.identity;
-      const options = outcomes.map(({ option, policy }) => ({ name: option, policy }));
-      const batches = outcomes.map(({ rollouts }) => rollouts);
-      const key = `router/${digest({ maker, options, batches, definitions, seed })}`;
-      const inputs = [...batches, ...options.flatMap(({ policy }) => policy.adapters.map(({ ref }) => ref))];
-      const ref = await keptJson(store, { key, producer: 'fitRouter', inputs }, async (): Promise<FittedRouter> => {
-        const tasks = await outcomeMatrix(outcomes);
-        const fit = fitSchema.parse(
-          await router.fit({ options, tasks, ...(definitions && { definitions }), seed, ...working('fit the router') }),
-        );
-        return { maker, options, ...fit };
-      });
-      return { router: ref };
-    },
-  };
+/** On this queue because a router may ask the policy. */
+export async function fitRouter(
+  { store, kinds, python, client }: PolicyDependencies,
+  {
+    router: spec,
+    definitions,
+    outcomes,
+    seed,
+  }: {
+    router: KindSpec;
+    /** By capability: what a router may tell apart. */
+    definitions?: Record<string, string>;
+    seed: number;
+    /** `base` first. */
+    outcomes: { option: string; policy: FixedPolicy; rollouts: ArtifactRef }[];
+  },
+): Promise<{ router: ArtifactRef }> {
+  const router = kindOf(kinds.routers, spec).open(spec, { python, client });
+  const maker = router.identity;
+  const options = outcomes.map(({ option, policy }) => ({ name: option, policy }));
+  const batches = outcomes.map(({ rollouts }) => rollouts);
+  const key = `router/${digest({ maker, options, batches, definitions, seed })}`;
+  const inputs = [...batches, ...options.flatMap(({ policy }) => policy.adapters.map(({ ref }) => ref))];
+  const ref = await keptJson(store, { key, producer: 'fitRouter', inputs }, async (): Promise<FittedRouter> => {
+    const tasks = await outcomeMatrix(store, outcomes);
+    const fit = fitSchema.parse(
+      await router.fit({ options, tasks, ...(definitions && { definitions }), seed, ...working('fit the router') }),
+    );
+    return { maker, options, ...fit };
+  });
+  return { router: ref };
+}
 
-  /** Tasks that every option has scored rollouts of, with their successes. */
-  async function outcomeMatrix(outcomes: { option: string; rollouts: ArtifactRef }[]): Promise<FitInput['tasks']> {
-    const tasks = new Map<string, FitInput['tasks'][number]>();
-    for (const { option, rollouts: ref } of outcomes) {
-      const scored = (await readOutcomes({ store, ref })).filter((outcome) => outcome.status === 'scored');
-      // Of the options together each task's opening is read once, with the first batch that has it.
-      if (scored.some(({ task }) => !tasks.has(task)))
-        for (const { task: id, messages } of await readScored({ store, ref }))
-          if (!tasks.has(id)) tasks.set(id, { id, messages: openingOf(messages), outcomes: {} });
-      for (const { task, reward } of scored) (tasks.get(task)!.outcomes[option] ??= []).push(reward >= SUCCESS ? 1 : 0);
-    }
-    return [...tasks.values()].filter((task) => outcomes.every(({ option }) => task.outcomes[option]));
+/** Tasks that every option has scored rollouts of, with their successes. */
+async function outcomeMatrix(
+  store: ArtifactStore,
+  outcomes: { option: string; rollouts: ArtifactRef }[],
+): Promise<FitInput['tasks']> {
+  const tasks = new Map<string, FitInput['tasks'][number]>();
+  for (const { option, rollouts: ref } of outcomes) {
+    const scored = (await readOutcomes({ store, ref })).filter((outcome) => outcome.status === 'scored');
+    // Of the options together each task's opening is read once, with the first batch that has it.
+    if (scored.some(({ task }) => !tasks.has(task)))
+      for (const { task: id, messages } of await readScored({ store, ref }))
+        if (!tasks.has(id)) tasks.set(id, { id, messages: openingOf(messages), outcomes: {} });
+    for (const { task, reward } of scored) (tasks.get(task)!.outcomes[option] ??= []).push(reward >= SUCCESS ? 1 : 0);
   }
+  return [...tasks.values()].filter((task) => outcomes.every(({ option }) => task.outcomes[option]));
 }
 
 /** Changes whenever the same job would come to another policy. */
@@ -67,71 +79,85 @@ interface Row {
   mask: number[];
 }
 
-export function createWeighAdapters({
-  store,
-  python,
-  gpus,
-  merge,
-}: GpuDependencies): Pick<GpuActivities, 'weighAdapters'> {
-  return {
-    async weighAdapters({ base, baseModelPath, policies, outcomes, training, seed, gate }) {
-      const parts = policies.map(({ adapters }) => partsOf(adapters));
-      const { threads, dtype, tokensPerForward } = training;
-      const decisive = { base, parts: parts.map(contentOf), outcomes, seed, dtype, gate };
-      const key = `gated/${digest({ version: WEIGHING_VERSION, ...decisive })}`;
-      const known = await store.find(key);
-      if (known) return { base, adapters: [{ ref: known, weight: 1 }] };
+/** All adapters as one, behind a gate that is trained on the successes of `outcomes`, the options' rollouts on the router's tasks. */
+export async function weighAdapters(
+  { store, python, gpus, merge }: GpuDependencies,
+  {
+    base,
+    baseModelPath,
+    policies,
+    outcomes,
+    training,
+    seed,
+    gate,
+  }: {
+    base: string;
+    baseModelPath: string;
+    policies: FixedPolicy[];
+    outcomes: ArtifactRef[];
+    training: Pick<Training, 'threads' | 'dtype' | 'tokensPerForward'>;
+    seed: number;
+    gate: MoeGate;
+  },
+): Promise<FixedPolicy> {
+  const parts = policies.map(({ adapters }) => partsOf(adapters));
+  const { threads, dtype, tokensPerForward } = training;
+  const decisive = { base, parts: parts.map(contentOf), outcomes, seed, dtype, gate };
+  const key = `gated/${digest({ version: WEIGHING_VERSION, ...decisive })}`;
+  const known = await store.find(key);
+  if (known) return { base, adapters: [{ ref: known, weight: 1 }] };
 
-      const { signal, progress } = working('train a gate');
-      const onWork = (): void => progress(0, 1);
-      const refs = await Promise.all(parts.map(async (of) => plainAdapter(of) ?? (await merge(of, onWork))));
-      const work = await mkdtemp(join(tmpdir(), 'weigh-'));
-      try {
-        Context.current().cancellationSignal.throwIfAborted();
-        const [file, folder] = [join(work, 'weigh.json'), join(work, 'policy')];
-        const job = {
-          base_model: baseModelPath,
-          adapters: await Promise.all(refs.map((ref) => store.folder(ref))),
-          tasks: await solvedTasks(outcomes),
-          gate,
-          output_dir: folder,
-          seed,
-          threads,
-          dtype,
-          tokens_per_forward: tokensPerForward,
-        };
-        await writeFile(file, JSON.stringify(job));
-        await gpus.use((env) =>
-          runPython({ python, args: ['weigh-adapters', '--job', file], env, signal, onProgress: progress }),
-        );
-        const ref = await store.putFolder({
-          ...{ key, producer: 'weighAdapters', folder },
-          inputs: [...outcomes, ...refs],
-        });
-        return { base, adapters: [{ ref, weight: 1 }] };
-      } finally {
-        await rm(work, { recursive: true, force: true });
-      }
-    },
-  };
-
-  /** Of each task that any option solved, the different ways in which it was solved. */
-  async function solvedTasks(batches: readonly ArtifactRef[]): Promise<{ rows: Row[]; rollouts: number }[]> {
-    const tasks = new Map<string, Map<string, Row[]>>();
-    for (const ref of batches)
-      for (const rollout of await readScored({ store, ref })) {
-        if (!isSuccess(rollout) || rollout.rows.length === 0) continue;
-        const rows = rollout.rows.map(rowOf);
-        const ways = tasks.get(rollout.task) ?? new Map<string, Row[]>();
-        tasks.set(rollout.task, ways.set(digest(rows), rows));
-      }
-    if (tasks.size < 2) {
-      const problem = `${tasks.size} tasks of the outcome matrix were solved`;
-      throw new OutsideFailure('BadInput', `${problem}; a gate is trained on at least 2: raise router.tasks`);
-    }
-    const byTask = [...tasks].sort(([a], [b]) => (a < b ? -1 : 1));
-    return byTask.map(([, ways]) => ({ rows: [...ways.values()].flat(), rollouts: ways.size }));
+  const { signal, progress } = working('train a gate');
+  const onWork = (): void => progress(0, 1);
+  const refs = await Promise.all(parts.map(async (of) => plainAdapter(of) ?? (await merge(of, onWork))));
+  const work = await mkdtemp(join(tmpdir(), 'weigh-'));
+  try {
+    Context.current().cancellationSignal.throwIfAborted();
+    const [file, folder] = [join(work, 'weigh.json'), join(work, 'policy')];
+    const job = {
+      base_model: baseModelPath,
+      adapters: await Promise.all(refs.map((ref) => store.folder(ref))),
+      tasks: await solvedTasks(store, outcomes),
+      gate,
+      output_dir: folder,
+      seed,
+      threads,
+      dtype,
+      tokens_per_forward: tokensPerForward,
+    };
+    await writeFile(file, JSON.stringify(job));
+    await gpus.use((env) =>
+      runPython({ python, args: ['weigh-adapters', '--job', file], env, signal, onProgress: progress }),
+    );
+    const ref = await store.putFolder({
+      ...{ key, producer: 'weighAdapters', folder },
+      inputs: [...outcomes, ...refs],
+    });
+    return { base, adapters: [{ ref, weight: 1 }] };
+  } finally {
+    await rm(work, { recursive: true, force: true });
   }
+}
+
+/** Of each task that any option solved, the different ways in which it was solved. */
+async function solvedTasks(
+  store: ArtifactStore,
+  batches: readonly ArtifactRef[],
+): Promise<{ rows: Row[]; rollouts: number }[]> {
+  const tasks = new Map<string, Map<string, Row[]>>();
+  for (const ref of batches)
+    for (const rollout of await readScored({ store, ref })) {
+      if (!isSuccess(rollout) || rollout.rows.length === 0) continue;
+      const rows = rollout.rows.map(rowOf);
+      const ways = tasks.get(rollout.task) ?? new Map<string, Row[]>();
+      tasks.set(rollout.task, ways.set(digest(rows), rows));
+    }
+  if (tasks.size < 2) {
+    const problem = `${tasks.size} tasks of the outcome matrix were solved`;
+    throw new OutsideFailure('BadInput', `${problem}; a gate is trained on at least 2: raise router.tasks`);
+  }
+  const byTask = [...tasks].sort(([a], [b]) => (a < b ? -1 : 1));
+  return byTask.map(([, ways]) => ({ rows: [...ways.values()].flat(), rollouts: ways.size }));
 }
 
 function rowOf({ promptIds, completionIds, turns }: TrainingRow): Row {

@@ -8,7 +8,7 @@ import { digest, seedOf } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
 import { CHARACTERS_A_TOKEN } from '../domain/endpoints';
 import { isFailure } from '../domain/failures';
-import type { Checkpoint } from '../domain/results';
+import type { Checkpoint, TrainingSummary } from '../domain/results';
 import type { Purpose } from '../domain/rollout';
 import { answerOf } from '../language-model/answer';
 import { openLedger } from '../language-model/ledger';
@@ -18,66 +18,63 @@ import { type LearningOptions, runLearner } from '../training/run-learner';
 import type { PolicyDependencies } from './context';
 import { fail } from './failures';
 import { inputsOf, resolveTasks } from './tasks';
-import type { RolloutActivities, SearchPromptInput } from './types';
+import type { SearchPromptInput } from './types';
 
 const TRAINING: Purpose = 'training';
 /** Changes whenever the same job would come to other prompts: a new GEPA, say. */
 const SEARCH_VERSION = '2';
 
-export function createSearchPrompt(deps: PolicyDependencies): Pick<RolloutActivities, 'searchPrompt'> {
+/** On this queue because it makes rollouts and needs no GPU. Its checkpoints: the prompts that were the best so far, each once. */
+export async function searchPrompt(deps: PolicyDependencies, input: SearchPromptInput): Promise<TrainingSummary> {
   const { store } = deps;
-  return {
-    async searchPrompt(input) {
-      const { name, base, sampling, maxSteps, seed, concurrency, maxAttempts, rollouts } = input;
-      const { campaign, budget } = input;
-      const environments = deps.environments.paidBy({ campaign, budget, step: TRAINING });
-      const tasks = await resolveTasks({ store, environments }, input);
-      const environment = await environments.get(input.environment);
-      const { name: environmentName, version, policy } = await environment.describe();
-      const reflection = openReflection({ ...input, store });
-      const job = jobOf({ input, tasks, policy, reflectionChars: reflection.characters });
-      const made = {
-        version: SEARCH_VERSION,
-        job,
-        base,
-        environment: [environmentName, version],
-        sampling,
-        seed,
-        maxSteps,
-      };
-      const id = digest({ ...made, rollouts, reflection: reflection.id });
-      return runLearner(deps, {
-        name,
-        id,
-        program: 'gepa',
-        limits: input,
-        env: bareEnvironment(),
-        prepare: async (folder) => ({
-          job: { ...job, output_dir: folder },
-          learning: {
-            base,
-            checkpointEvery: 1,
-            batch: {
-              environment,
-              sampling,
-              seed,
-              maxSteps,
-              concurrency,
-              maxAttempts,
-              inputs: inputsOf(input),
-              maskReadOnlyTurns: false,
-              everyStepAnew: false,
-            },
-            maxRollouts: rollouts,
-            reply: reflection.reply,
-          },
-        }),
-        select: bestPrompts,
-        // With a larger budget it would go on, and nothing in the key tells of the budget.
-        isUnfinished: reflection.spent,
-      });
-    },
+  const { name, base, sampling, maxSteps, seed, concurrency, maxAttempts, rollouts } = input;
+  const { campaign, budget } = input;
+  const environments = deps.environments.paidBy({ campaign, budget, step: TRAINING });
+  const tasks = await resolveTasks({ store, environments }, input);
+  const environment = await environments.get(input.environment);
+  const { name: environmentName, version, policy } = await environment.describe();
+  const reflection = openReflection({ ...input, store });
+  const job = jobOf({ input, tasks, policy, reflectionChars: reflection.characters });
+  const made = {
+    version: SEARCH_VERSION,
+    job,
+    base,
+    environment: [environmentName, version],
+    sampling,
+    seed,
+    maxSteps,
   };
+  const id = digest({ ...made, rollouts, reflection: reflection.id });
+  return runLearner(deps, {
+    name,
+    id,
+    program: 'gepa',
+    limits: input,
+    env: bareEnvironment(),
+    prepare: async (folder) => ({
+      job: { ...job, output_dir: folder },
+      learning: {
+        base,
+        checkpointEvery: 1,
+        batch: {
+          environment,
+          sampling,
+          seed,
+          maxSteps,
+          concurrency,
+          maxAttempts,
+          inputs: inputsOf(input),
+          maskReadOnlyTurns: false,
+          everyStepAnew: false,
+        },
+        maxRollouts: rollouts,
+        reply: reflection.reply,
+      },
+    }),
+    select: bestPrompts,
+    // With a larger budget it would go on, and nothing in the key tells of the budget.
+    isUnfinished: reflection.spent,
+  });
 }
 
 /** Each prompt that was the best so far, at the step by which it was known. */

@@ -1,104 +1,140 @@
 /** Step 2 of the method: writes or revises an environment, tests it, and judges its calibration rollouts. */
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
-import { calibrate, calibrationReportSchema } from '../domain/calibration';
-import { kindOf } from '../domain/kinds';
+import {
+  calibrate as judgeCalibration,
+  calibrationReportSchema,
+  selfTestSchema,
+  type RoundFeedback,
+  type SelfTest,
+  type CalibrationReport,
+} from '../domain/calibration';
+import { kindOf, type EnvironmentSpec, type KindSpec } from '../domain/kinds';
 import { groupByTask } from '../domain/outcomes';
-import { selfTestSchema } from '../domain/calibration';
 import { readOutcomes, readScored } from '../rollout/read';
 import { LEAKING_SHARE, leaksOf } from '../sandbox/leakage';
 import { openModule } from '../sandbox/module';
-import { SELF_TEST_VERSION, selfTest, TESTED_SEEDS } from '../sandbox/self-test';
+import { SELF_TEST_VERSION, selfTest as runSelfTest, TESTED_SEEDS } from '../sandbox/self-test';
 import type { ReviseInput } from '../synthesis/synthesizer';
 import { asking, type Dependencies, working } from './context';
 import { keptJson, readJson } from '../artifacts/json';
 import { forbiddenOf, TEST_TEXTS } from './tasks';
-import type { AnalysisActivities, ControlActivities } from './types';
+import type { Payer } from './types';
+import type { Candidate, Lacking } from '../domain/capability';
+import type { CalibrationBands } from '../domain/campaign';
+import type { ArtifactStore } from '../artifacts/store';
 
-type Previous = NonNullable<Parameters<AnalysisActivities['synthesize']>[0]['previous']>;
+/** The round before, which is revised; `attempts`: the rollouts that its last calibration judged. */
+type Previous = RoundFeedback & { module: ArtifactRef; attempts?: ArtifactRef };
 
 /** As JavaScript ends comments: what follows one would be the module's code. */
 const LINE_END = /[\n\r\u2028\u2029]/g;
 /** Changes whenever the same rewards would be judged otherwise. */
 const CALIBRATION_VERSION = '4';
 
-export function createSynthesis({
-  store,
-  environments,
-  kinds,
-}: Dependencies): Pick<AnalysisActivities, 'synthesize'> & Pick<ControlActivities, 'selfTest' | 'calibrate'> {
-  const text = async (ref: ArtifactRef): Promise<string> => (await store.read(ref)).toString('utf8');
+export async function synthesize(
+  { store, environments, kinds }: Dependencies,
+  {
+    target,
+    synthesizer: spec,
+    rollouts: ref,
+    candidate,
+    others,
+    round,
+    previous,
+    seed,
+    ...payer
+  }: Payer & {
+    target: EnvironmentSpec;
+    synthesizer: KindSpec;
+    rollouts: ArtifactRef;
+    candidate: Candidate;
+    /** The other selected capabilities: no instance should need one of them. */
+    others: Lacking[];
+    round: number;
+    previous?: Previous;
+    seed: number;
+  },
+): Promise<ArtifactRef> {
+  const synthesizer = await kindOf(kinds.synthesizers, spec).open(spec, undefined);
+  const read = environments.paidBy({ ...payer, step: TEST_TEXTS });
+  const environment = await read.get(target);
+  const description = await environment.describe();
+  const { version } = description;
+  const { identity: maker, ignoresSeed } = synthesizer;
+  const asked = { maker, ref, version, candidate, others, previous };
+  const key = `environment/${digest({ ...asked, ...(!ignoresSeed && { seed }) })}`;
+  const known = await store.find(key);
+  if (known) return known;
+  const input = {
+    candidate,
+    others,
+    description,
+    rollouts: await readScored({ store, ref }),
+    // Modules draw again rather than come up with a test task's first message.
+    forbidden: await forbiddenOf(
+      { store, environments: read, progress: working('read the test tasks').progress },
+      target,
+    ),
+    seed,
+    ...asking({ ...payer, store, role: 'synthesizer', title: `synthesize ${candidate.name}, round ${round}` }),
+  };
+  const { source, rationale } = previous
+    ? await synthesizer.revise({ ...input, round, previous: await readBack(store, previous) })
+    : await synthesizer.write(input);
+  return store.put({
+    key,
+    producer: 'synthesize',
+    inputs: [ref, ...(previous ? [previous.module] : []), ...(previous?.attempts ? [previous.attempts] : [])],
+    mediaType: 'text/javascript',
+    body: `${source}\n// Rationale: ${rationale.replace(LINE_END, ' ')}\n`,
+  });
+}
 
-  async function readBack({ module, attempts, ...feedback }: Previous): Promise<ReviseInput['previous']> {
-    return {
-      ...feedback,
-      source: await text(module),
-      ...(attempts && { attempts: await readScored({ store, ref: attempts }) }),
-    };
-  }
+/** `unlike`: the target, of whose test tasks the instances must not say the texts. */
+export async function selfTest(
+  { store, environments }: Dependencies,
+  { module, unlike, ...payer }: Payer & { module: ArtifactRef; unlike: EnvironmentSpec },
+): Promise<SelfTest> {
+  const { progress } = working('self-test');
+  const read = environments.paidBy({ ...payer, step: TEST_TEXTS });
+  const forbidden = await forbiddenOf({ store, environments: read, progress }, unlike);
+  const key = selfTestKey({ module: module.sha256, forbidden });
+  const ref = await keptJson(store, { key, producer: 'selfTest', inputs: [module] }, async () => {
+    const source = await readText(store, module);
+    const tested = await runSelfTest({ source, progress });
+    const found = tested.passed ? await leakFindings(source, forbidden) : [];
+    return { ...tested, passed: tested.passed && found.length === 0, findings: [...tested.findings, ...found] };
+  });
+  return readJson(store, ref, selfTestSchema);
+}
 
+export async function calibrate(
+  { store }: Pick<Dependencies, 'store'>,
+  { bands, rollouts, confidence }: { bands: CalibrationBands; rollouts: ArtifactRef; confidence: number },
+): Promise<CalibrationReport> {
+  const key = `calibration/${digest({ version: CALIBRATION_VERSION, bands, rollouts, confidence })}`;
+  const ref = await keptJson(store, { key, producer: 'calibrate', inputs: [rollouts] }, async () => {
+    const { progress } = working('hold the rewards against the bands');
+    progress(0, 1);
+    const groups = [...groupByTask(await readOutcomes({ store, ref: rollouts })).values()];
+    progress(1, 1);
+    return judgeCalibration({ groups, bands, confidence });
+  });
+  return readJson(store, ref, calibrationReportSchema);
+}
+
+const readText = async (store: ArtifactStore, ref: ArtifactRef): Promise<string> =>
+  (await store.read(ref)).toString('utf8');
+
+async function readBack(
+  store: ArtifactStore,
+  { module, attempts, ...feedback }: Previous,
+): Promise<ReviseInput['previous']> {
   return {
-    async synthesize({ target, synthesizer: spec, rollouts: ref, candidate, others, round, previous, seed, ...payer }) {
-      const synthesizer = await kindOf(kinds.synthesizers, spec).open(spec, undefined);
-      const read = environments.paidBy({ ...payer, step: TEST_TEXTS });
-      const environment = await read.get(target);
-      const description = await environment.describe();
-      const { version } = description;
-      const { identity: maker, ignoresSeed } = synthesizer;
-      const asked = { maker, ref, version, candidate, others, previous };
-      const key = `environment/${digest({ ...asked, ...(!ignoresSeed && { seed }) })}`;
-      const known = await store.find(key);
-      if (known) return known;
-      const input = {
-        candidate,
-        others,
-        description,
-        rollouts: await readScored({ store, ref }),
-        // Modules draw again rather than come up with a test task's first message.
-        forbidden: await forbiddenOf(
-          { store, environments: read, progress: working('read the test tasks').progress },
-          target,
-        ),
-        seed,
-        ...asking({ ...payer, store, role: 'synthesizer', title: `synthesize ${candidate.name}, round ${round}` }),
-      };
-      const { source, rationale } = previous
-        ? await synthesizer.revise({ ...input, round, previous: await readBack(previous) })
-        : await synthesizer.write(input);
-      return store.put({
-        key,
-        producer: 'synthesize',
-        inputs: [ref, ...(previous ? [previous.module] : []), ...(previous?.attempts ? [previous.attempts] : [])],
-        mediaType: 'text/javascript',
-        body: `${source}\n// Rationale: ${rationale.replace(LINE_END, ' ')}\n`,
-      });
-    },
-
-    async selfTest({ module, unlike, ...payer }) {
-      const { progress } = working('self-test');
-      const read = environments.paidBy({ ...payer, step: TEST_TEXTS });
-      const forbidden = await forbiddenOf({ store, environments: read, progress }, unlike);
-      const key = selfTestKey({ module: module.sha256, forbidden });
-      const ref = await keptJson(store, { key, producer: 'selfTest', inputs: [module] }, async () => {
-        const source = await text(module);
-        const tested = await selfTest({ source, progress });
-        const found = tested.passed ? await leakFindings(source, forbidden) : [];
-        return { ...tested, passed: tested.passed && found.length === 0, findings: [...tested.findings, ...found] };
-      });
-      return readJson(store, ref, selfTestSchema);
-    },
-
-    async calibrate({ bands, rollouts, confidence }) {
-      const key = `calibration/${digest({ version: CALIBRATION_VERSION, bands, rollouts, confidence })}`;
-      const ref = await keptJson(store, { key, producer: 'calibrate', inputs: [rollouts] }, async () => {
-        const { progress } = working('hold the rewards against the bands');
-        progress(0, 1);
-        const groups = [...groupByTask(await readOutcomes({ store, ref: rollouts })).values()];
-        progress(1, 1);
-        return calibrate({ groups, bands, confidence });
-      });
-      return readJson(store, ref, calibrationReportSchema);
-    },
+    ...feedback,
+    source: await readText(store, module),
+    ...(attempts && { attempts: await readScored({ store, ref: attempts }) }),
   };
 }
 

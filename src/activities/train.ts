@@ -15,76 +15,73 @@ import type { GpuDependencies } from './context';
 import { asideIn } from '../artifacts/aside';
 import { readJson } from '../artifacts/json';
 import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
-import type { GpuActivities, LoraTraining, TrainInput } from './types';
+import type { LoraTraining, TrainInput, FineTuneInput } from './types';
+import type { TrainingSummary } from '../domain/results';
 
 const TRAINING: Purpose = 'training';
 /** Changes whenever the same job would come to other weights. */
 const TRAINER_VERSION = '5';
 
-export function createTrain(deps: GpuDependencies): Pick<GpuActivities, 'train'> {
+export async function train(deps: GpuDependencies, input: TrainInput): Promise<TrainingSummary> {
   const { store } = deps;
-  return {
-    async train(input) {
-      const context = Context.current();
-      const beat = { kind: 'train', step: 0, waitsFor: 'its tasks to be looked at' } satisfies TrainHeartbeat;
-      const { campaign, budget } = input;
-      const read = deps.environments.paidBy({ campaign, budget, step: TEST_TEXTS });
-      const progress = () => context.heartbeat(beat);
-      const tasks = await resolveTasks({ store, environments: read, progress }, input);
-      const job = jobOf(input, tasks);
-      const start = partsOf(input.from ?? []);
-      const { name, maker, base, maxSteps, maxTokens } = input;
-      const { maskReadOnlyTurns, steps, temperature, checkpointEvery } = input.training;
-      const environment = await deps.environments.paidBy({ campaign, budget, step: TRAINING }).get(input.environment);
-      const { name: environmentName, version } = await environment.describe();
-      const id = digest({
-        version: TRAINER_VERSION,
-        maker,
-        job,
-        environment: [environmentName, version],
-        base,
-        maxSteps,
-        maxTokens,
-        maskReadOnlyTurns,
-        hints: input.hints,
-        ...(start.length > 0 && { from: contentOf(start) }),
-      });
-      return deps.gpus.use((env) =>
-        runLearner(deps, {
-          name,
-          id,
-          program: 'train',
-          limits: input,
-          env,
-          async prepare(folder) {
-            const from = await initialAdapter(deps, start, steps);
-            const init_adapter = from ? await store.folder(from) : null;
-            return {
-              job: { ...job, base_model: input.baseModelPath, init_adapter, output_dir: folder },
-              learning: {
-                base,
-                from,
-                steps,
-                checkpointEvery,
-                batch: {
-                  environment,
-                  sampling: { temperature, topP: 1, maxTokens },
-                  maxSteps,
-                  seed: input.seed,
-                  concurrency: input.concurrency,
-                  maxAttempts: input.maxAttempts,
-                  inputs: inputsOf(input),
-                  maskReadOnlyTurns,
-                  everyStepAnew: true,
-                  ...(input.hints && { hints: input.hints }),
-                },
-              },
-            };
+  const context = Context.current();
+  const beat = { kind: 'train', step: 0, waitsFor: 'its tasks to be looked at' } satisfies TrainHeartbeat;
+  const { campaign, budget } = input;
+  const read = deps.environments.paidBy({ campaign, budget, step: TEST_TEXTS });
+  const progress = () => context.heartbeat(beat);
+  const tasks = await resolveTasks({ store, environments: read, progress }, input);
+  const job = jobOf(input, tasks);
+  const start = partsOf(input.from ?? []);
+  const { name, maker, base, maxSteps, maxTokens } = input;
+  const { maskReadOnlyTurns, steps, temperature, checkpointEvery } = input.training;
+  const environment = await deps.environments.paidBy({ campaign, budget, step: TRAINING }).get(input.environment);
+  const { name: environmentName, version } = await environment.describe();
+  const id = digest({
+    version: TRAINER_VERSION,
+    maker,
+    job,
+    environment: [environmentName, version],
+    base,
+    maxSteps,
+    maxTokens,
+    maskReadOnlyTurns,
+    hints: input.hints,
+    ...(start.length > 0 && { from: contentOf(start) }),
+  });
+  return deps.gpus.use((env) =>
+    runLearner(deps, {
+      name,
+      id,
+      program: 'train',
+      limits: input,
+      env,
+      async prepare(folder) {
+        const from = await initialAdapter(deps, start, steps);
+        const init_adapter = from ? await store.folder(from) : null;
+        return {
+          job: { ...job, base_model: input.baseModelPath, init_adapter, output_dir: folder },
+          learning: {
+            base,
+            from,
+            steps,
+            checkpointEvery,
+            batch: {
+              environment,
+              sampling: { temperature, topP: 1, maxTokens },
+              maxSteps,
+              seed: input.seed,
+              concurrency: input.concurrency,
+              maxAttempts: input.maxAttempts,
+              inputs: inputsOf(input),
+              maskReadOnlyTurns,
+              everyStepAnew: true,
+              ...(input.hints && { hints: input.hints }),
+            },
           },
-        }),
-      );
-    },
-  };
+        };
+      },
+    }),
+  );
 }
 
 /** The adapter that it starts from, merged if there are several; undefined for a fresh one. */
@@ -134,40 +131,39 @@ const jobOf = ({ training, seed }: TrainInput, tasks: string[]): object => ({
 /** Changes whenever the same job would come to other weights. */
 const SFT_VERSION = '2';
 
-export function createFineTune(deps: GpuDependencies): Pick<GpuActivities, 'fineTune'> {
+export async function fineTune(
+  deps: GpuDependencies,
+  { name, maker, base, baseModelPath, environment, conversations, training, seed, ...limits }: FineTuneInput,
+): Promise<TrainingSummary> {
   const { store, home } = deps;
-  return {
-    async fineTune({ name, maker, base, baseModelPath, environment, conversations, training, seed, ...limits }) {
-      const { tools } = await (await deps.environments.get(environment)).describe();
-      const { epochs, steps, rowsPerStep } = training;
-      const job = { ...loraJob(training), seed, epochs, steps: steps ?? null, rows_per_step: rowsPerStep };
-      const id = digest({ version: SFT_VERSION, maker, job, base, conversations: conversations.sha256, tools });
-      return deps.gpus.use((env) =>
-        runLearner(deps, {
-          name,
-          id,
-          program: 'sft',
-          limits,
-          env,
-          async prepare(folder) {
-            const path = join(folder, 'conversations.jsonl');
-            const taken = await readJson(store, conversations, conversationsSchema);
-            const lines = taken.map((one) => `${JSON.stringify(lineOf({ ...one, tools: one.tools ?? tools }))}\n`);
-            await replaceFile({ path, body: lines.join(''), aside: asideIn(home) });
-            return {
-              job: { ...job, base_model: baseModelPath, init_adapter: null, conversations: path, output_dir: folder },
-              learning: {
-                base,
-                checkpointEvery: training.checkpointEvery,
-                ...(steps !== undefined && { steps }),
-                given: conversations,
-              },
-            };
+  const { tools } = await (await deps.environments.get(environment)).describe();
+  const { epochs, steps, rowsPerStep } = training;
+  const job = { ...loraJob(training), seed, epochs, steps: steps ?? null, rows_per_step: rowsPerStep };
+  const id = digest({ version: SFT_VERSION, maker, job, base, conversations: conversations.sha256, tools });
+  return deps.gpus.use((env) =>
+    runLearner(deps, {
+      name,
+      id,
+      program: 'sft',
+      limits,
+      env,
+      async prepare(folder) {
+        const path = join(folder, 'conversations.jsonl');
+        const taken = await readJson(store, conversations, conversationsSchema);
+        const lines = taken.map((one) => `${JSON.stringify(lineOf({ ...one, tools: one.tools ?? tools }))}\n`);
+        await replaceFile({ path, body: lines.join(''), aside: asideIn(home) });
+        return {
+          job: { ...job, base_model: baseModelPath, init_adapter: null, conversations: path, output_dir: folder },
+          learning: {
+            base,
+            checkpointEvery: training.checkpointEvery,
+            ...(steps !== undefined && { steps }),
+            given: conversations,
           },
-        }),
-      );
-    },
-  };
+        };
+      },
+    }),
+  );
 }
 
 /** As the policy server is sent them. */

@@ -9,7 +9,7 @@ import { failedWith, reasonOf } from './failures';
 import { checkAdapters, checkBase, required, rollOutTarget, type Run } from './run';
 import { withComposite } from './children';
 import { approvedSelection } from './approval';
-import { analysis, basePolicy, batchOf, control, part } from './steps';
+import { activity, basePolicy, batchOf, part } from './steps';
 
 export async function rolloutsStage(run: Run): Promise<void> {
   const { config, prepared, status, found } = run;
@@ -35,13 +35,13 @@ export async function selectionStage(run: Run): Promise<void> {
   const { name: campaign, budget, target, analyst, selection: rule, seed } = config;
   const rollouts = required(found.baseRollouts).ref;
   const { ref: candidates, selects } = await status.gate.step(() =>
-    analysis(config, 'discover candidate capabilities').discover({
+    activity(config, 'discover candidate capabilities').discover({
       ...{ campaign, budget, target, analyst, rule, rollouts, seed },
     }),
   );
   const passes = selects === 'outright' ? undefined : await label(run, { rollouts, candidates });
   const { ref, selected } = await status.gate.step(() =>
-    control(config, 'select').select({ rule, rollouts, candidates, ...(passes && { labels: passes.labels }) }),
+    activity(config, 'select').select({ rule, rollouts, candidates, ...(passes && { labels: passes.labels }) }),
   );
   requireOtherNames(run, selected);
   const { labels = [], failedPasses = [] } = passes ?? {};
@@ -86,7 +86,7 @@ async function label(
     Promise.all(
       Array.from({ length: rule.passes }, async (_, pass) => {
         try {
-          const step = analysis(config, `labeling pass ${pass + 1} of ${rule.passes}`);
+          const step = activity(config, `labeling pass ${pass + 1} of ${rule.passes}`);
           return await step.label({ campaign, budget, target, analyst, rollouts, candidates, pass, seed });
         } catch (error) {
           if (failedWith(error, ...OF_A_PASS) === undefined) throw error;

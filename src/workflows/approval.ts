@@ -26,7 +26,7 @@ import { type Asked, queryNames, updateNames } from './messages';
 import type { PauseGate } from './pause';
 import { required, type Run } from './run';
 import type { ChildStatus } from './status';
-import { control } from './steps';
+import { activity } from './steps';
 
 const approveUpdate = defineUpdate<Decision, [Approval]>(updateNames.approve);
 const rejectUpdate = defineUpdate<Decision, [Rejection]>(updateNames.reject);
@@ -60,7 +60,7 @@ export class Approvals {
     const { campaign, gate, subject } = o;
     const { of } = subject.asked.waiting;
     const about = { about: workflowInfo().workflowId, of };
-    const kept = await gate.step(() => control(campaign, 'look for an earlier decision').recallDecision(about));
+    const kept = await gate.step(() => activity(campaign, 'look for an earlier decision').recallDecision(about));
     if (kept) {
       this.decided.set(of, kept);
       return kept;
@@ -68,7 +68,7 @@ export class Approvals {
     const decision = await this.wait({ campaign, subject });
     // That nobody answered is no reason to leave something out for ever.
     if (decision.by === 'person' || decision.kind === 'approve')
-      await gate.step(() => control(campaign, 'keep the decision').keepDecision({ ...about, decision }));
+      await gate.step(() => activity(campaign, 'keep the decision').keepDecision({ ...about, decision }));
     return decision;
   }
 

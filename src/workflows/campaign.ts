@@ -14,7 +14,7 @@ import type { CampaignInput, CampaignResult, ChildRef, Memo } from './messages';
 import { evaluationStage, routerStage } from './router';
 import { required, type Run } from './run';
 import { CampaignStatus, withOutcome } from './status';
-import { control, keep } from './steps';
+import { activity, keep } from './steps';
 
 const stageOf: Record<Stage, (run: Run) => Promise<void>> = {
   rollouts: rolloutsStage,
@@ -37,7 +37,7 @@ async function toReport(
   const startedAt = Date.now();
   const status = new CampaignStatus(given);
   const prepared = await status.gate.step(() =>
-    control(given, 'check the parts and split the tasks').prepare({ campaign: given, ...(until && { until }) }),
+    activity(given, 'check the parts and split the tasks').prepare({ campaign: given, ...(until && { until }) }),
   );
   const { pool } = prepared;
   // Whoever starts workers later has to know it.
@@ -61,7 +61,7 @@ async function toReport(
     ...(until && until !== 'evaluation' && { stoppedAfter: until }),
   };
   const all = await keep(config, 'the record', record);
-  const written = await control(config, 'write the report').writeReport({ record: all });
+  const written = await activity(config, 'write the report').writeReport({ record: all });
   status.ended(written.verdict);
   const { capabilities = [], arms: ended = [] } = record;
   const refs = (kind: ChildRef['kind'], children: readonly (EndedCapability | EndedArm)[]) =>

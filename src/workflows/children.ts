@@ -18,7 +18,7 @@ import type { CapabilityInput } from './capability';
 import { endedIn, reasonOf, resultingReason } from './failures';
 import { searchAttributeNames, workflowIds } from './messages';
 import { checkAdapters, required, rollOutTarget, type Run } from './run';
-import { basePolicy, control } from './steps';
+import { activity, basePolicy } from './steps';
 import type { TrainedModules } from './training';
 
 export async function capabilitiesStage(run: Run): Promise<void> {
@@ -94,7 +94,7 @@ async function within({ config, status }: Run, arm: EndedArm, spent: number): Pr
   const { name, result } = arm;
   if (!result) return arm;
   const best = await status.gate.step(() =>
-    control(config, `the best iteration of ${name}`).bestIteration({ result, rollouts: spent }),
+    activity(config, `the best iteration of ${name}`).bestIteration({ result, rollouts: spent }),
   );
   if (best) return { ...arm, best };
   const reason = `none of its iterations is within the ${spent} training rollouts that trace spent`;

@@ -18,7 +18,7 @@ import {
   singleAdapters,
   sumOption,
 } from './run';
-import { control, gpu, rollouts } from './steps';
+import { activity } from './steps';
 
 type Outcome = Option & { rollouts: RolloutSummary };
 type Failed = { name: string; reason: string };
@@ -70,7 +70,7 @@ async function whyNoSums(run: Run, single: readonly Ended[]): Promise<string | u
   });
   if (adapters.length < 2) return undefined;
   const { gaining } = await status.gate.step(() =>
-    control(config, 'which adapters gain').findGains({ adapters, confidence, seed: config.seed }),
+    activity(config, 'which adapters gain').findGains({ adapters, confidence, seed: config.seed }),
   );
   if (gaining.length > 0) return undefined;
   return (
@@ -114,7 +114,7 @@ async function learnOne(
   const name = gateName(gate);
   try {
     const policy = await status.gate.step(() =>
-      gpu(config, `train ${name}`).weighAdapters({
+      activity(config, `train ${name}`).weighAdapters({
         base: prepared.base,
         baseModelPath: config.baseModel.path,
         policies: adapters.map((one) => one.policy),
@@ -160,7 +160,7 @@ async function fit(
 ): Promise<Pick<RouterResult, 'router' | 'reason'>> {
   try {
     return await status.gate.step(() =>
-      rollouts(config, 'fit the router').fitRouter({
+      activity(config, 'fit the router').fitRouter({
         router: config.router,
         definitions: Object.fromEntries(
           (found.selection?.selected ?? []).map(({ candidate }) => [candidate.name, candidate.definition]),

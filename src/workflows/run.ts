@@ -9,7 +9,7 @@ import type { EndedArm, EndedCapability, KeptRecord, PlanPart, Prepared } from '
 import type { FixedPolicy, RolloutSummary } from '../domain/rollout';
 import type { ArmKind } from './arms/arm';
 import type { CampaignStatus } from './status';
-import { basePolicy, part, rollOut, rollouts } from './steps';
+import { activity, basePolicy, part, rollOut } from './steps';
 
 export interface Run {
   config: Campaign;
@@ -91,7 +91,7 @@ export function required<T>(value: T | undefined): T {
 /** `batch`: the base rollouts. */
 export async function checkBase({ config, status, force }: Run, batch: RollOutInput): Promise<BaseCheck> {
   const found = await status.gate.step(() =>
-    rollouts(config, 'check the base model').checkBase({ rollouts: batch, baseModelPath: config.baseModel.path }),
+    activity(config, 'check the base model').checkBase({ rollouts: batch, baseModelPath: config.baseModel.path }),
   );
   if (found.problems.length > 0 && !force)
     throw ApplicationFailure.nonRetryable(unsuitedText(found), 'BaseUnsuited' satisfies FailureType);
@@ -104,7 +104,7 @@ export async function checkAdapters({ config, prepared, status }: Run, summed: n
   const { baseModel, training } = config;
   const lora = { r: training.lora.r, targetModules: training.lora.targetModules };
   await status.gate.step(() =>
-    rollouts(config, summed === 1 ? 'try an adapter' : `try a sum of ${summed} adapters`).checkAdapters({
+    activity(config, summed === 1 ? 'try an adapter' : `try a sum of ${summed} adapters`).checkAdapters({
       ...{ base: prepared.base, baseModelPath: baseModel.path, lora, summed },
     }),
   );

@@ -1,13 +1,8 @@
 /** The activities as workflow steps: all timeouts, retries and heartbeats of the campaign, each with its reason. */
 import { ActivityCancellationType, type ActivityOptions, proxyActivities, workflowInfo } from '@temporalio/workflow';
-import type {
-  AnalysisActivities,
-  ControlActivities,
-  GpuActivities,
-  RolloutActivities,
-  RollOutInput,
-  TaskSet,
-} from '../activities/types';
+import type { Activities } from '../activities';
+import type { RollOutInput, TaskSet } from '../activities/types';
+import { activities, type ActivityEntry, type ActivityName } from '../domain/activities';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { PlanPart } from '../domain/results';
@@ -28,80 +23,64 @@ const retry = {
   nonRetryableErrorTypes: ['TemporalTimeout:Heartbeat', 'TemporalTimeout:StartToClose'],
 };
 
-/** Every step tells of its progress: what is silent for so long was lost with its worker, and begins again on another. */
-const heartbeat = (heartbeatSeconds: number) => ({ heartbeatTimeout: `${heartbeatSeconds} seconds`, retry }) as const;
+/** Temporal's options by queue. Every step tells of its progress, so that one that is silent was lost with its worker; other limits are backstops. */
+const optionsOf: Record<keyof typeof taskQueues, ActivityOptions> = {
+  /**
+   * Seconds over a small campaign's artifacts; hours where a language model is asked about every trajectory or the base model is large.
+   */
+  control: { startToCloseTimeout: '24 hours' },
+  /** A batch runs for hours at full size, and continues from its journal. */
+  rollouts: { startToCloseTimeout: '24 hours' },
+  /** Waits in the queue until a slot is free: there is no schedule-to-start limit. */
+  gpu: { startToCloseTimeout: '72 hours', cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED },
+};
 
-/**
- * Preparation, discovery, labels, selection, synthesis, self-tests, reports: seconds over a small campaign's artifacts, hours where a
- * language model is asked about every trajectory or the base model is large, so the limit is only a backstop.
- */
-export const controlOptions = (heartbeatSeconds: number): ActivityOptions => ({
-  startToCloseTimeout: '24 hours',
-  ...heartbeat(heartbeatSeconds),
-});
+/** A cancelled learner saves a checkpoint and hands back, which the workflow waits for: a pause loses no step. So does a search, which holds no GPU. */
+const isLearner = (name: ActivityName): boolean => activities[name].queue === 'gpu' || name === 'searchPrompt';
 
-/** A batch of rollouts runs for hours at full size and continues from its journal, so the limit is only a backstop. */
-export const rolloutOptions = (heartbeatSeconds: number): ActivityOptions => ({
-  startToCloseTimeout: '24 hours',
-  ...heartbeat(heartbeatSeconds),
-});
-
-/**
- * Training waits in the gpu queue until a slot is free (no schedule-to-start limit). A cancelled trainer saves a checkpoint and hands
- * back, which the workflow waits for: pause frees the GPU without losing a step.
- */
-export const trainOptions = (heartbeatSeconds: number): ActivityOptions => ({
-  startToCloseTimeout: '72 hours',
-  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-  ...heartbeat(heartbeatSeconds),
-});
-
-type Steps<A> = { [Name in keyof A]: A[Name] extends (input: infer I) => infer R ? (input: I) => R : never };
-
-/**
- * Each is tried until it has a result; `summary` is what Temporal's UI and messages call it. With every step goes the workflow's own queue, which
- * is that of its store: a worker with another store does not begin it.
- */
-function steps<A extends object>(options: ActivityOptions & { summary: string }): Steps<A> {
-  const proxies = proxyActivities(options);
-  const get = (_: object, name: string) => (input: unknown) =>
-    untilDone(options.summary, () => proxies[name]!(input, workflowInfo().taskQueue));
-  return new Proxy({}, { get }) as Steps<A>;
-}
-
-/** `prepare` finds the pool of a campaign that names none. */
-function queueOf(kind: 'rollouts' | 'gpu', { pool }: Campaign['workers']): { taskQueue: string } {
+/** `prepare` finds the pool of a campaign that names none. The short steps run on the workflow's own queue. */
+function queueOf(queue: keyof typeof taskQueues, { pool }: Campaign['workers']): { taskQueue?: string } {
+  if (queue === 'control') return {};
   if (pool === undefined) throw new Error('a step of a pool came before `prepare`');
-  return { taskQueue: taskQueues[kind](pool) };
+  return { taskQueue: taskQueues[queue](pool) };
 }
 
-/** A part may be silent for so long as it says, and then it is that which ends the wait. */
+/** A part may be silent for so long as it says, and then it fails first, with a better message. */
 const AFTER_SILENCE_SECONDS = 60;
-const heartbeatWith = ({ heartbeatSeconds }: Campaign['workers'], silenceSeconds = 0): number =>
-  silenceSeconds === 0 ? heartbeatSeconds : Math.max(heartbeatSeconds, silenceSeconds + AFTER_SILENCE_SECONDS);
 
-export const control = ({ workers }: Campaign, summary: string) =>
-  steps<ControlActivities>({ ...controlOptions(workers.heartbeatSeconds), summary });
-export const analysis = ({ workers, parts }: Campaign, summary: string) =>
-  steps<AnalysisActivities>({
-    ...controlOptions(heartbeatWith(workers, parts?.maxSilenceSeconds.analysis)),
-    summary,
-  });
-export const rollouts = ({ workers, parts }: Campaign, summary: string) => {
-  const options = rolloutOptions(heartbeatWith(workers, parts?.maxSilenceSeconds.rollouts));
-  return steps<RolloutActivities>({ ...options, ...queueOf('rollouts', workers), summary });
-};
-/** A search is told to stop as a training is, and waits for replies as an analyst does; but it holds no GPU. */
-export const promptSearch = (
-  { workers }: Campaign,
-  { name, timeoutSeconds }: { name: string; timeoutSeconds: number },
-) => {
-  const silence = heartbeatWith(workers, timeoutSeconds);
-  const summary = `search for a prompt: ${name}`;
-  return steps<RolloutActivities>({ ...trainOptions(silence), ...queueOf('rollouts', workers), summary });
-};
-export const gpu = ({ workers }: Campaign, summary: string) =>
-  steps<GpuActivities>({ ...trainOptions(workers.heartbeatSeconds), ...queueOf('gpu', workers), summary });
+function heartbeatSeconds(
+  name: ActivityName,
+  { workers, parts }: Campaign,
+  silenceSeconds: number | undefined,
+): number {
+  const { queue, asksLanguageModel }: ActivityEntry = activities[name];
+  const silence = parts?.maxSilenceSeconds;
+  const own = silenceSeconds ?? (asksLanguageModel ? silence?.analysis : queue === 'rollouts' ? silence?.rollouts : 0);
+  return own ? Math.max(workers.heartbeatSeconds, own + AFTER_SILENCE_SECONDS) : workers.heartbeatSeconds;
+}
+
+type Steps = { [Name in ActivityName]: (input: Parameters<Activities[Name]>[0]) => ReturnType<Activities[Name]> };
+
+/**
+ * The activities, each tried until it has a result; `summary` is what Temporal's UI and messages call the step. With every step goes the
+ * workflow's own queue, which is that of its store: a worker with another store does not begin it. `silenceSeconds`: how long a model that this step
+ * asks may say nothing.
+ */
+export function activity(campaign: Campaign, summary: string, o: { silenceSeconds?: number } = {}): Steps {
+  const get = (_: object, key: string) => (input: unknown) => {
+    const name = key as ActivityName;
+    const silence = heartbeatSeconds(name, campaign, o.silenceSeconds);
+    const proxies = proxyActivities({
+      ...optionsOf[isLearner(name) ? 'gpu' : activities[name].queue],
+      ...queueOf(activities[name].queue, campaign.workers),
+      heartbeatTimeout: `${silence} seconds`,
+      retry,
+      summary,
+    });
+    return untilDone(summary, () => proxies[name]!(input, workflowInfo().taskQueue));
+  };
+  return new Proxy({}, { get }) as Steps;
+}
 
 export const basePolicy = (base: string): FixedPolicy => ({ base, adapters: [] });
 /** Seeds of a synthesized environment, without those that say a test task's text. */
@@ -129,13 +108,13 @@ export const batchOf = (campaign: Campaign, batch: Batch): RollOutInput => ({
 });
 
 export const rollOut = (campaign: Campaign, batch: Batch) =>
-  rollouts(campaign, batch.title).rollOut(batchOf(campaign, batch));
+  activity(campaign, batch.title).rollOut(batchOf(campaign, batch));
 
 /** As a payload each takes 120 KB at most, where every character is one of three bytes; mostly 35 KB. */
 const PIECE = /.{1,30000}/gsu;
 
 export async function keep(campaign: Campaign, what: string, result: object): Promise<ArtifactRef> {
-  const { keepPiece, keepResult } = control(campaign, `keep ${what}`);
+  const { keepPiece, keepResult } = activity(campaign, `keep ${what}`);
   const texts = JSON.stringify(result).match(PIECE) ?? [];
   return keepResult({ pieces: await Promise.all(texts.map((text) => keepPiece({ text }))) });
 }

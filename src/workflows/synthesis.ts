@@ -19,7 +19,7 @@ import { environmentVerdict, rejectionText } from './approval';
 import { failedWith } from './failures';
 import type { ChildProgress } from './messages';
 import { type ChildStatus, percent } from './status';
-import { analysis, control, rollOut, seeds } from './steps';
+import { activity, rollOut, seeds } from './steps';
 
 export interface SynthesisInput {
   campaign: Campaign;
@@ -64,7 +64,7 @@ export async function synthesize(
     const { module } = written;
     const { name: campaign, budget, target: unlike } = input.campaign;
     const selfTest = await status.gate.step(() =>
-      control(input.campaign, 'self-test the environment').selfTest({ module, unlike, campaign, budget }),
+      activity(input.campaign, 'self-test the environment').selfTest({ module, unlike, campaign, budget }),
     );
     const record: SynthesisRound = { round, module, selfTest };
     rounds.push(record);
@@ -111,7 +111,7 @@ async function write(
   const last = rounds.at(-1);
   try {
     const module = await status.gate.step(() =>
-      analysis(campaign, `synthesize an environment, round ${round}`).synthesize({
+      activity(campaign, `synthesize an environment, round ${round}`).synthesize({
         campaign: name,
         budget,
         target,
@@ -179,7 +179,7 @@ export async function calibrate(input: SynthesisInput, record: SynthesisRound, s
   const { calibration: bands, evaluation } = input.campaign;
   const judged = async (rollouts: RolloutSummary, withHints: string): Promise<CalibrationReport> => {
     const report = await status.gate.step(() =>
-      control(input.campaign, 'hold the rewards against the bands').calibrate({
+      activity(input.campaign, 'hold the rewards against the bands').calibrate({
         bands,
         rollouts: rollouts.ref,
         confidence: evaluation.confidence,

@@ -15,7 +15,7 @@ import type {
 import type { FixedPolicy, Hints } from '../domain/rollout';
 import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../sandbox/seeds';
 import type { ChildStatus } from './status';
-import { control, gpu, rollOut, seeds as seedsOf } from './steps';
+import { activity, rollOut, seeds as seedsOf } from './steps';
 
 export interface TrainInput {
   campaign: Campaign;
@@ -47,7 +47,7 @@ export async function train(input: TrainInput): Promise<{ training: TrainingSumm
   const settings = { ...campaign.training, learningRate, steps };
   status.set('train', `${steps} steps`);
   const training = await status.gate.interruptible(() =>
-    gpu(campaign, `train a LoRA: ${name}`).train({
+    activity(campaign, `train a LoRA: ${name}`).train({
       name,
       maker,
       environment,
@@ -111,7 +111,7 @@ async function checkpointsOf(
 ): Promise<Checkpoint[]> {
   const read: Checkpoint[] = [];
   for (;;) {
-    const step = control(campaign, `read the checkpoints of ${name}`);
+    const step = activity(campaign, `read the checkpoints of ${name}`);
     const next = await step.readCheckpoints({ checkpoints, from: read.length });
     read.push(...next.checkpoints);
     if (read.length >= next.total) return read;

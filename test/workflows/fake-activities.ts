@@ -1,14 +1,9 @@
 /** Activities of a campaign that runs in no time: what each returns can be replaced by a test. The real ones are tested end to end. */
+import type { Activities } from '../../src/activities';
 import { Context } from '@temporalio/activity';
-import { createKeep, readRecord } from '../../src/activities/results';
+import { bestIteration, keepPiece, keepResult, readCheckpoints, readRecord } from '../../src/activities/results';
 import { summaryOf } from '../../src/training/result';
-import type {
-  AnalysisActivities,
-  ControlActivities,
-  GpuActivities,
-  RollOutInput,
-  RolloutActivities,
-} from '../../src/activities/types';
+import type { RollOutInput } from '../../src/activities/types';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import { campaignSchema, type Campaign } from '../../src/domain/campaign';
 import type { CalibrationReport } from '../../src/domain/calibration';
@@ -64,7 +59,7 @@ export const calibration = (accepted: boolean): CalibrationReport =>
     successRate: accepted ? 0.4 : 0.9,
   }) as unknown as CalibrationReport;
 
-export type Activities = ControlActivities & AnalysisActivities & RolloutActivities & GpuActivities;
+export type { Activities };
 
 /** The calls that were made, in order, and the record that the report was written from. */
 export interface Seen {
@@ -161,7 +156,10 @@ export function fakeActivities(replaced: Partial<Activities> = {}): {
       seen.record = await readRecord(store, record);
       return { report: artifact('report'), html: artifact('html'), verdict: 'Ship trace.', file: '/home/report.html' };
     },
-    ...createKeep({ store }),
+    keepPiece: (input) => keepPiece({ store }, input),
+    keepResult: (input) => keepResult({ store }, input),
+    readCheckpoints: (input) => readCheckpoints({ store }, input),
+    bestIteration: (input) => bestIteration({ store }, input),
     ...replaced,
   };
   return { activities, seen, store };

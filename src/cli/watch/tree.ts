@@ -1,7 +1,7 @@
 /** A snapshot as a tree of lines, without colour or cursor movement: the same for the terminal and for JSON lines. */
 import { type Waiting, waitingText } from '../../domain/approval';
 import { type ActivitySnapshot, inWords, type Snapshot } from './snapshot';
-import type { AnalysisActivities, ControlActivities, GpuActivities, RolloutActivities } from '../../activities/types';
+import { activityEntry } from '../../domain/activities';
 import type { FailureType } from '../../domain/failures';
 import type { TrainHeartbeat } from '../../domain/work';
 import type { CampaignProgress, StepStatus, Trouble } from '../../workflows/messages';
@@ -52,37 +52,6 @@ export function sinceText(ms: number): string {
   const hours = Math.floor(ms / (60 * MINUTE));
   return hours < 48 ? `since ${hours} h` : `since ${Math.floor(hours / 24)} days`;
 }
-
-type Activity = keyof (ControlActivities & AnalysisActivities & RolloutActivities & GpuActivities);
-
-/** What each activity does: none can be left out. */
-const doing: Record<Activity, string> = {
-  prepare: 'checking the parts and splitting the tasks',
-  discover: 'looking for capabilities',
-  label: 'labeling trajectories',
-  select: 'selecting capabilities',
-  synthesize: 'writing the environment',
-  selfTest: 'testing the environment',
-  calibrate: 'holding the rewards against the bands',
-  checkBase: 'looking at the base model',
-  checkAdapters: 'trying the policy server with an adapter that changes nothing',
-  rollOut: 'beginning rollouts',
-  searchPrompt: 'beginning to search for a prompt',
-  findGains: 'comparing the adapters',
-  weighAdapters: 'beginning to train a gate',
-  takeModules: 'taking over the environments',
-  takeConversations: 'reading the conversations',
-  recallDecision: 'looking for an earlier decision',
-  keepDecision: 'keeping the decision',
-  readCheckpoints: 'reading the checkpoints',
-  bestIteration: 'choosing the best iteration',
-  keepPiece: 'keeping what it came to',
-  keepResult: 'keeping what it came to',
-  fitRouter: 'fitting the router',
-  train: 'beginning to train',
-  fineTune: 'beginning to train on conversations',
-  writeReport: 'writing the report',
-};
 
 /** Of which kind of worker is told by the queue that it takes the step from. */
 const workers: Record<string, string> = {
@@ -136,7 +105,7 @@ function activityText(one: One): string {
     return [...parts, again].join(' · ');
   }
   if (state === 'scheduled') parts.push(`waits for ${workerFor(activity)}`);
-  else if (parts.length === 0) parts.push((doing as Record<string, string>)[activity.type] ?? activity.type);
+  else if (parts.length === 0) parts.push(activityEntry(activity.type)?.doing ?? activity.type);
   if (state === 'cancelling') parts.push('stopping');
   if (state === 'started') {
     // A heartbeat of the attempt before says nothing about this one.

@@ -1,7 +1,7 @@
 /** One LoRA on a ready set of environments that somebody brings, mixed: what environments made for no capability in particular come to. */
 import { z } from 'zod';
 import { defineKind } from '../../domain/kinds';
-import { control } from '../steps';
+import { activity } from '../steps';
 import { type Arm, type ArmKind, fieldOf, plannedWhole, trainOnModules } from './arm';
 
 const options = {
@@ -20,12 +20,12 @@ const kind = defineKind<typeof options, Arm>({
       const { campaign, name, status } = context;
       status.set('self-test', folder);
       const taken = await status.gate.step(() =>
-        control(campaign, `take the modules of ${name}`).takeModules({ folder }),
+        activity(campaign, `take the modules of ${name}`).takeModules({ folder }),
       );
       const tested = await status.gate.step(() =>
         Promise.all(
           taken.map(async ({ file, module }) => {
-            const { passed, findings } = await control(campaign, `self-test ${file}`).selfTest({
+            const { passed, findings } = await activity(campaign, `self-test ${file}`).selfTest({
               module,
               unlike: campaign.target,
               campaign: campaign.name,

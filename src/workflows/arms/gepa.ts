@@ -3,7 +3,7 @@ import { armName, type Campaign, promptSearchFields } from '../../domain/campaig
 import { OutsideFailure } from '../../domain/failures';
 import { defineKind } from '../../domain/kinds';
 import { languageModelSchema, type LanguageModelSpec } from '../../domain/endpoints';
-import { part, promptSearch } from '../steps';
+import { activity, part } from '../steps';
 import { iterationsOf } from '../training';
 import type { Arm, ArmKind } from './arm';
 
@@ -26,7 +26,9 @@ const kind = defineKind<typeof options, Arm>({
       const reflection = reflectionOf(name, own, campaign);
       status.set('train', `a prompt, within ${budget} rollouts`);
       const training = await status.gate.interruptible(() =>
-        promptSearch(campaign, { name, timeoutSeconds: reflection.model.timeoutSeconds }).searchPrompt({
+        activity(campaign, `search for a prompt: ${name}`, {
+          silenceSeconds: reflection.model.timeoutSeconds,
+        }).searchPrompt({
           name,
           environment: campaign.target,
           base: prepared.base,

@@ -1,7 +1,7 @@
 /** Supervised fine-tuning on conversations that somebody brings: what imitation alone comes to. It spends no training rollouts. */
 import { z } from 'zod';
 import { defineKind } from '../../domain/kinds';
-import { control, gpu, part } from '../steps';
+import { activity, part } from '../steps';
 import { iterationsOf } from '../training';
 import { type Arm, type ArmKind, fieldOf } from './arm';
 
@@ -37,12 +37,12 @@ const kind = defineKind<typeof options, Arm>({
     ) =>
     async ({ campaign, prepared, name, status }) => {
       const taken = await status.gate.step(() =>
-        control(campaign, `take the conversations of ${name}`).takeConversations({ file, minReward }),
+        activity(campaign, `take the conversations of ${name}`).takeConversations({ file, minReward }),
       );
       const length = steps === undefined ? `${epochs} passes` : `${steps} steps`;
       status.set('train', `${length} over ${taken.count} conversations`);
       const training = await status.gate.interruptible(() =>
-        gpu(campaign, `fine-tune a LoRA: ${name}`).fineTune({
+        activity(campaign, `fine-tune a LoRA: ${name}`).fineTune({
           name,
           // Its conversations, wherever they lay: they have a place of their own in the key.
           maker: { kind, version, options: {} },

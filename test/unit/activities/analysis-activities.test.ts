@@ -5,11 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { createAnalysis } from '../../../src/activities/analyse';
+import { createControlActivities } from '../../../src/activities';
 import type { Dependencies } from '../../../src/activities/context';
 import { EnvironmentPool } from '../../../src/activities/environments';
-import { mapped } from '../../../src/activities/failures';
-import { createSynthesis } from '../../../src/activities/synthesis';
 import type { Analyst, AnalystKind, DiscoverInput } from '../../../src/analyst/analyst';
 import { createProgress } from '../../../src/cli/analyse/progress';
 import { runSteps, SEED, storeRollouts } from '../../../src/cli/analyse/steps';
@@ -82,7 +80,7 @@ const synthesizerKind: SynthesizerKind = defineKind({
 const activities = (version = '1') => {
   const kinds = { ...registry, analysts: [analystKind(version)], synthesizers: [synthesizerKind] };
   const deps: Dependencies = { store, environments, kinds, home, python: 'python' };
-  return mapped({ ...createAnalysis(deps), ...createSynthesis(deps) }, deps);
+  return createControlActivities(deps);
 };
 const heartbeats: unknown[] = [];
 let attempt = 1;

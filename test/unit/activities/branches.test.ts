@@ -6,8 +6,7 @@ import { TrainingRecord } from '../../../src/training/result';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { evaluationSchema } from '../../../src/domain/environment';
 import { bestIteration, type Iteration } from '../../../src/domain/results';
-import type { RolloutSummary } from '../../../src/domain/rollout';
-import { rolloutSchema } from '../../../src/domain/rollout';
+import { type RolloutSummary, rolloutSchema } from '../../../src/domain/rollout';
 import { outcomeOf, summarise } from '../../../src/domain/outcomes';
 import { scoredRollout } from '../../support/scored-rollout';
 

@@ -1,9 +1,10 @@
 /** Which adapters gain anything: on their own environments, or on the router's tasks, beyond chance, as the report's figures say it. */
+import { createControlActivities } from '../../../src/activities';
+import type { Dependencies } from '../../../src/activities/context';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createFindGains } from '../../../src/activities/find-gains';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { differenceFigure } from '../../../src/report/build/figures';
@@ -40,7 +41,7 @@ test('a gain on either counts, a loss never, and what may be chance does not', a
     { name: 'nowhere', own: from(low, low), target: [from(base, base)] },
     { name: 'worse', own: from(much, low), target: [from(base, worse)] },
   ];
-  const { findGains } = createFindGains({ store });
+  const { findGains } = createControlActivities({ store } as Dependencies);
   const level = { confidence: 0.95, seed: 1 };
   const figure = async (treatment: ArtifactRef, control: ArtifactRef) => {
     const [after, before] = [await readTaskMeans(store, treatment), await readTaskMeans(store, control)];

@@ -1,8 +1,9 @@
 /** What workflows hand to the store and read of it again: nothing is lost on the way, in no order but theirs, and no more at once than a payload takes. */
+import * as results from '../../../src/activities/results';
 import { mkdtempSync, rmSync, writeFileSync, chmodSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createKeep, readRecord } from '../../../src/activities/results';
+import { readRecord } from '../../../src/activities/results';
 import { summaryOf } from '../../../src/training/result';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
@@ -19,7 +20,9 @@ const ref = (name: string): ArtifactRef => ({
   mediaType: 'text/plain',
 });
 const inPieces = async (value: unknown, characters = 100): Promise<ArtifactRef> => {
-  const { keepPiece, keepResult } = createKeep({ store: opened() });
+  const keepPiece = (input: Parameters<typeof results.keepPiece>[1]) => results.keepPiece({ store: opened() }, input);
+  const keepResult = (input: Parameters<typeof results.keepResult>[1]) =>
+    results.keepResult({ store: opened() }, input);
   const pieces: ArtifactRef[] = [];
   for (const text of JSON.stringify(value).match(new RegExp(`.{1,${characters}}`, 'gsu')) ?? [])
     pieces.push(await keepPiece({ text }));
@@ -46,7 +49,8 @@ test.each([50, 100_000])(
 );
 
 test('the best iteration is that of the budget, as the whole list has it', async () => {
-  const { bestIteration } = createKeep({ store: opened() });
+  const bestIteration = (input: Parameters<typeof results.bestIteration>[1]) =>
+    results.bestIteration({ store: opened() }, input);
   const result = await inPieces(outcome);
   expect(await bestIteration({ result, rollouts: 20 })).toEqual(outcome.iterations[1]);
   expect(await bestIteration({ result, rollouts: 9 })).toBeNull();
@@ -64,7 +68,8 @@ test('checkpoints are read a few at a time, a long prompt alone, and all of them
   const store = opened();
   const training = await summaryOf(store, { ...figures, metrics: ref('metrics'), checkpoints });
   expect(training).toEqual({ ...figures, metrics: ref('metrics'), checkpoints: expect.any(Object) as object });
-  const { readCheckpoints } = createKeep({ store });
+  const readCheckpoints = (input: Parameters<typeof results.readCheckpoints>[1]) =>
+    results.readCheckpoints({ store }, input);
   const read: Checkpoint[] = [];
   while (read.length < 400) {
     const page = await readCheckpoints({ checkpoints: training.checkpoints, from: read.length });
@@ -115,7 +120,7 @@ test('a result that is damaged in the store is said so, and kept again by whoeve
   const path = join(home, 'objects', result.sha256.slice(0, 2), result.sha256);
   chmodSync(path, 0o644);
   writeFileSync(path, 'damaged');
-  const best = () => createKeep({ store: opened() }).bestIteration({ result, rollouts: 10 });
+  const best = () => results.bestIteration({ store: opened() }, { result, rollouts: 10 });
   await expect(best()).rejects.toMatchObject({ type: 'ArtifactDamaged' });
   expect(await inPieces(value)).toEqual(result);
   expect(await best()).toEqual(value.iterations[0]);

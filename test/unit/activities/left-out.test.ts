@@ -1,11 +1,11 @@
 /** Seeds whose instances say a test task's text: nobody uses them, and the next ones take their places. */
+import { createControlActivities } from '../../../src/activities';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EnvironmentPool } from '../../../src/activities/environments';
 import { leftOut, resolveTasks, testTexts } from '../../../src/activities/tasks';
-import { createSynthesis } from '../../../src/activities/synthesis';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { sandboxSpec } from '../../../src/domain/kinds';
@@ -86,7 +86,7 @@ test('test tasks are read once for all workers', async () => {
 });
 
 test('the self-test sends a module back where more than a third of its instances says one', async () => {
-  const { selfTest } = createSynthesis({ store, environments, kinds: registry, home, python: 'python3' });
+  const { selfTest } = createControlActivities({ store, environments, kinds: registry, home, python: 'python3' });
   const tested = async (says: string) => {
     const module = await moduleOf({ says });
     return (

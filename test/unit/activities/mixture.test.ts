@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Dependencies } from '../../../src/activities/context';
 import { EnvironmentPool } from '../../../src/activities/environments';
-import { createTakeModules } from '../../../src/activities/arm-inputs';
+import { createControlActivities } from '../../../src/activities';
 import { inputsOf, resolveTasks } from '../../../src/activities/tasks';
 import type { TaskSet } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
@@ -158,7 +158,7 @@ describe('tasks', () => {
 });
 
 describe('modules that somebody brings', () => {
-  const { takeModules } = createTakeModules({ store } as Dependencies);
+  const { takeModules } = createControlActivities({ store } as Dependencies);
 
   test('are the .js files of a folder, by name', async () => {
     const folder = mkdtempSync(join(home, 'brought-'));

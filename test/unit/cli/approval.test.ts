@@ -1,8 +1,9 @@
 /** Approval beside the workflows: the words for what waits and was decided, and decisions in the store. */
+import { createControlActivities } from '../../../src/activities';
+import type { Dependencies } from '../../../src/activities/context';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createApproval } from '../../../src/activities/results';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { approvalNotes } from '../../../src/cli/run/campaign';
 import { chooseToApprove, chooseToReject, type PendingApproval } from '../../../src/cli/approvals';
@@ -93,13 +94,13 @@ it('a run says once how to approve each thing that waits', () => {
 it('the first decision on a thing of a workflow stays', async () => {
   const home = mkdtempSync(join(tmpdir(), 'decisions-'));
   try {
-    const { recallDecision, keepDecision } = createApproval({ store: openFolderStore(home) });
+    const { recallDecision, keepDecision } = createControlActivities({ store: openFolderStore(home) } as Dependencies);
     const of = { about: 'demo/capability/ask_a', of: 'sha' };
     const decision: Decision = { kind: 'reject', reason: 'too easy', ...by };
     expect(await recallDecision(of)).toBeNull();
     await keepDecision({ ...of, decision });
     await keepDecision({ ...of, decision: { kind: 'approve', ...by } });
-    const again = createApproval({ store: openFolderStore(home) });
+    const again = createControlActivities({ store: openFolderStore(home) } as Dependencies);
     expect(await again.recallDecision(of)).toEqual(decision);
     expect(await again.recallDecision({ ...of, of: 'another version' })).toBeNull();
     expect(await again.recallDecision({ ...of, about: 'demo-2/capability/ask_a' })).toBeNull();

@@ -56,7 +56,6 @@ const cases: [string, string, boolean][] = [
   ['activities/x.ts', value('../registry'), false],
   ['workflows/x.ts', type('../activities/types'), true],
   ['workflows/x.ts', value('../activities/types'), false],
-  ['workflows/x.ts', type('../activities/context'), false],
   ['workflows/arms/x.ts', value('node:fs'), false],
   ['registry.ts', value('./workflows/arms'), true],
   ['registry.ts', value('./workflows'), false],

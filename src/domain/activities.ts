@@ -1,0 +1,51 @@
+/**
+ * Every activity: the queue that its workers take it from, and what it does, as `campaign watch` says it. One that has no entry, and an entry
+ * without an activity, do not compile (src/activities/index.ts).
+ */
+import type { taskQueues } from './work';
+
+export interface ActivityEntry {
+  queue: keyof typeof taskQueues;
+  doing: string;
+  /** It may ask the campaign's analyst or synthesizer: silent for as long as their language model may be. */
+  asksLanguageModel?: true;
+}
+
+export const activities = {
+  prepare: { queue: 'control', doing: 'checking the parts and splitting the tasks' },
+  discover: { queue: 'control', doing: 'looking for capabilities', asksLanguageModel: true },
+  label: { queue: 'control', doing: 'labeling trajectories', asksLanguageModel: true },
+  select: { queue: 'control', doing: 'selecting capabilities' },
+  synthesize: { queue: 'control', doing: 'writing the environment', asksLanguageModel: true },
+  selfTest: { queue: 'control', doing: 'testing the environment' },
+  calibrate: { queue: 'control', doing: 'holding the rewards against the bands' },
+  takeModules: { queue: 'control', doing: 'taking over the environments' },
+  takeConversations: { queue: 'control', doing: 'reading the conversations' },
+  recallDecision: { queue: 'control', doing: 'looking for an earlier decision' },
+  keepDecision: { queue: 'control', doing: 'keeping the decision' },
+  findGains: { queue: 'control', doing: 'comparing the adapters' },
+  keepPiece: { queue: 'control', doing: 'keeping what it came to' },
+  keepResult: { queue: 'control', doing: 'keeping what it came to' },
+  readCheckpoints: { queue: 'control', doing: 'reading the checkpoints' },
+  bestIteration: { queue: 'control', doing: 'choosing the best iteration' },
+  writeReport: { queue: 'control', doing: 'writing the report' },
+  rollOut: { queue: 'rollouts', doing: 'beginning rollouts' },
+  // It makes rollouts, and needs no GPU.
+  searchPrompt: { queue: 'rollouts', doing: 'beginning to search for a prompt' },
+  checkBase: { queue: 'rollouts', doing: 'looking at the base model' },
+  checkAdapters: { queue: 'rollouts', doing: 'trying the policy server with an adapter that changes nothing' },
+  // A router may ask the policy.
+  fitRouter: { queue: 'rollouts', doing: 'fitting the router' },
+  train: { queue: 'gpu', doing: 'beginning to train' },
+  fineTune: { queue: 'gpu', doing: 'beginning to train on conversations' },
+  weighAdapters: { queue: 'gpu', doing: 'beginning to train a gate' },
+} as const satisfies Record<string, ActivityEntry>;
+
+export type ActivityName = keyof typeof activities;
+/** Of the activities on one queue. */
+export type ActivityOn<Queue extends ActivityEntry['queue']> = {
+  [Name in ActivityName]: (typeof activities)[Name]['queue'] extends Queue ? Name : never;
+}[ActivityName];
+
+export const activityEntry = (name: string): ActivityEntry | undefined =>
+  name in activities ? activities[name as ActivityName] : undefined;
