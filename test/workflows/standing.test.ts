@@ -85,6 +85,7 @@ describe('watch of a campaign whose server ends', () => {
     const release = acquireLock(homeAt(home));
     let ended = false;
     const watched = campaignCommand(home, 'watch', 'left').finally(() => (ended = true));
+    await pause();
     serverIsAt(undefined);
     await pause();
     expect(ended).toBe(false);

@@ -63,14 +63,18 @@ export function decide({
   return state.status === 'COMPLETED' && state.until === until && state.terms === terms ? 'show' : 'start';
 }
 
-const type: FailureType = 'WorkerDied';
+const WORKER_DIED: FailureType = 'WorkerDied';
 const ANSWER_MS = 4000;
-const endings = [ActivityNotFoundError, ActivityCompletionError, WorkflowNotFoundError, ServiceError];
+/** The step has ended meanwhile, or the server is away. */
+const harmless = [ActivityNotFoundError, ActivityCompletionError, WorkflowNotFoundError, ServiceError];
 
-/** What is needed to know of a step. */
 type Step = Pick<ActivitySnapshot, 'id' | 'workflowId' | 'state' | 'worker' | 'attempt'>;
 
-/** @returns how many steps of killed workers begin again now. */
+/**
+ * Gives steps whose worker was killed back to the server, which otherwise waits for their heartbeat timeout: only those of processes of this
+ * place that are gone, and only the attempt that the dead one had. Everything is read from the snapshot and from the server, so that it holds
+ * after a crash of this process as well. @returns how many steps begin again now.
+ */
 export async function giveBackLostWork({
   temporal,
   snapshot,
@@ -79,8 +83,8 @@ export async function giveBackLostWork({
   snapshot: Pick<Snapshot, 'activities' | 'children'>;
 }): Promise<number> {
   const steps: Step[] = [snapshot, ...snapshot.children].flatMap(({ activities }) => activities);
-  const given = await Promise.all(steps.filter(isLost).map((step) => giveBack(temporal, step)));
-  return given.filter(Boolean).length;
+  const givenBack = await Promise.all(steps.filter(isLost).map((step) => giveBack(temporal, step)));
+  return givenBack.filter(Boolean).length;
 }
 
 /** Whether the process that has the step is gone. Of another place's processes nothing is known. */
@@ -102,43 +106,49 @@ async function giveBack({ client }: Temporal, step: Step): Promise<boolean> {
         ? // Whoever cancelled it (a pause) waits for its end.
           client.activity.reportCancellation(at)
         : // The workflow begins it again.
-          client.activity.fail(at, ApplicationFailure.nonRetryable(message, type)));
+          client.activity.fail(at, ApplicationFailure.nonRetryable(message, WORKER_DIED)));
       return true;
     });
   } catch (error) {
-    // It has ended meanwhile, or the server is away: the next look decides.
-    if (endings.some((ending) => error instanceof ending)) return false;
+    // The next look decides.
+    if (harmless.some((type) => error instanceof type)) return false;
     throw error;
   }
 }
 
+/** Notes how to approve each thing that waits, once: the tree goes on showing that it waits. */
 export function approvalNotes(output: Pick<ProgressOutput, 'note'>): (snapshot: Snapshot) => void {
-  const told = new Set<string>();
+  const noted = new Set<string>();
   return ({ name, progress, children }) => {
     const waits = [progress?.waiting, ...children.map((child) => child.progress?.waiting)].flatMap((one) => one ?? []);
     for (const { what, of, names } of waits) {
-      if (told.has(of)) continue;
-      told.add(of);
-      const [thing, which] =
+      if (noted.has(of)) continue;
+      noted.add(of);
+      const [subject, argument] =
         what === 'capabilities' ? [names.join(', '), ''] : [`the environment of ${names[0]}`, ` ${names[0]}`];
-      const decide = `\`campaign approve ${name}${which}\` or \`campaign reject ${name}${which || ' NAME...'} --reason TEXT\``;
+      const decide = `\`campaign approve ${name}${argument}\` or \`campaign reject ${name}${argument || ' NAME...'} --reason TEXT\``;
       output.note(
         'campaign',
-        `${thing}: waits for approval. In another terminal: \`campaign approvals ${name}\`, then ${decide}. Ctrl-C loses nothing: the same command waits on`,
+        `${subject}: waits for approval. In another terminal: \`campaign approvals ${name}\`, then ${decide}. Ctrl-C loses nothing: the same command waits on`,
       );
     }
   };
 }
 
-export type Attended = Pick<SupervisedRun, 'home' | 'output' | 'disk'> & { temporal: Temporal };
-
-export async function attend({ home, output, disk, temporal }: Attended, snapshot: Snapshot): Promise<void> {
+/**
+ * What a run does at every look at its campaign: it notes a full disk, writes down where the campaign stands, and gives back what killed workers
+ * had.
+ */
+async function attend(
+  { home, output, disk, temporal }: Pick<CampaignRun, 'home' | 'output' | 'disk' | 'temporal'>,
+  snapshot: Snapshot,
+): Promise<void> {
   disk.isFull();
   await writeStatus({ home: home.root, snapshot });
   if (snapshot.status !== 'RUNNING') return;
   const steps = await giveBackLostWork({ temporal, snapshot });
-  const said = steps === 1 ? '1 step of a killed worker begins again' : `${steps} steps of killed workers begin again`;
-  if (steps > 0) output.note('campaign', said);
+  if (steps === 1) output.note('campaign', '1 step of a killed worker begins again');
+  if (steps > 1) output.note('campaign', `${steps} steps of killed workers begin again`);
 }
 
 /** What is damaged again after so many starts is not the past's doing. */

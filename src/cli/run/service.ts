@@ -211,18 +211,42 @@ export class Service {
   }
 
   /** Starts it and waits until it is ready. @throws ServiceError with the log's tail if it ends by itself or takes too long. */
-  async start(): Promise<void> {
-    for (let ready = false; !ready;) {
-      await this.launch();
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let wasReady = false;
+      const onReady = () => {
+        wasReady = true;
+        resolve();
+      };
+      this.keepAlive(onReady).then(
+        () => reject(new UserError(`${this.name} was stopped before it was ready`)),
+        (error: unknown) => (wasReady ? this.hooks.onFailure(error as ServiceError) : reject(error)),
+      );
+    });
+  }
+
+  /**
+   * starting ─ready─▶ running ─dies─▶ waiting ─▶ starting: until it is stopped. A start that fails is one more death, but for the very first one,
+   * which is final unless somebody else killed the process. @throws ServiceError if it does not start, or dies too often.
+   */
+  private async keepAlive(onReady: () => void): Promise<void> {
+    for (let wasReady = false; ;) {
+      let readyAt: number | undefined;
       try {
+        await this.launch();
         await this.becomeReady();
-        ready = true;
+        readyAt = Date.now();
+        wasReady = true;
+        onReady();
       } catch (error) {
-        if (this.stopping || !this.exit?.killed) throw error;
-        await this.waitToRestart({ ending: this.exit, uptimeMs: 0 });
+        if (!wasReady && (this.stopping || !this.exit?.killed)) throw error;
+        this.exit ??= { cause: messageOf(error), killed: false };
+        if (!this.stopping) this.signal('SIGKILL');
       }
+      await this.exited;
+      if (this.stopping || !this.exit) return;
+      await this.waitToRestart({ ending: this.exit, uptimeMs: readyAt === undefined ? 0 : Date.now() - readyAt });
     }
-    void this.watch();
   }
 
   /** Ends it: SIGTERM, then SIGKILL to its whole group after the grace time. */
@@ -247,6 +271,7 @@ export class Service {
   }
 
   private async launch(): Promise<void> {
+    this.exit = undefined;
     const { command, cwd } = this.spec;
     const env = { ...this.spec.env, ...mark };
     const args = typeof this.spec.args === 'function' ? await this.spec.args() : this.spec.args;
@@ -257,7 +282,6 @@ export class Service {
     closeSync(log.descriptor);
     this.child = child;
     this.log = log;
-    this.exit = undefined;
     this.group = child.pid;
     this.recorded = child.pid === undefined ? undefined : recordOf({ name: this.name, pid: child.pid });
     child.stdin?.on('error', () => undefined);
@@ -291,27 +315,6 @@ export class Service {
     }
   }
 
-  /** Starts it again whenever it dies, until it is stopped or dies too often. */
-  private async watch(): Promise<void> {
-    for (let born = Date.now(); ; born = Date.now()) {
-      await this.exited;
-      if (this.stopping || !this.exit) return;
-      try {
-        await this.waitToRestart({ ending: this.exit, uptimeMs: Date.now() - born });
-      } catch (error) {
-        return this.hooks.onFailure(error as ServiceError);
-      }
-      // Not coming up is one more death: the loop counts it.
-      try {
-        await this.launch();
-      } catch (error) {
-        this.exit = { cause: messageOf(error), killed: false };
-        continue;
-      }
-      await this.becomeReady().catch(() => this.killUnlessStopping());
-    }
-  }
-
   /** After a death. @throws ServiceError if it was one too many. */
   private async waitToRestart({ ending, uptimeMs }: { ending: Ending; uptimeMs: number }): Promise<void> {
     const { cause, killed, faulty } = ending;
@@ -326,10 +329,6 @@ export class Service {
   private async endProcessGroup(): Promise<void> {
     const ended = await waitUntil(() => this.stopping || !this.signal(0), this.spec.graceSeconds);
     if (!ended) this.signal('SIGKILL');
-  }
-
-  private killUnlessStopping(): void {
-    if (!this.stopping) this.signal('SIGKILL');
   }
 
   private tail(lines: number): string[] {

@@ -8,29 +8,31 @@ import { join } from 'node:path';
 import { isCode } from '../../artifacts/durable-file';
 import { UserError } from '../errors';
 import { type Home, makeHome } from '../project';
-import { databaseOption } from './temporal-server';
 import { acquireLock, endOrphans, readRunState, type RunState, startedWith, writeRunState } from './processes';
 import { restartPolicy, type RestartPolicy, Service, type ServiceHooks, type ServiceSpec } from './service';
-import { type PortOptions } from '../ports';
-import { TEMPORAL } from './temporal-server';
+import type { PortOptions } from '../ports';
+import { databaseOption, TEMPORAL } from './temporal-server';
 import { removeLeftovers } from '../../artifacts/folder-store';
 import { type CommonOptions, homeOf } from '../options';
 import { createProgressOutput, type ProgressOutput } from '../watch/output';
 
+/** Exit code of a command that Ctrl-C ended. */
+export const INTERRUPTED = 130;
+
 /** With less than this no service comes up. */
 const NEEDED_BYTES = 4 * 1024 ** 2;
-const SAY_AGAIN_MS = 10 * 60_000;
+const REPORT_AGAIN_MS = 10 * 60_000;
 
 /** The disk of a home. */
 export class HomeDisk {
-  private saidAt = -Infinity;
+  private reportedAt = -Infinity;
 
   constructor(
     private readonly folder: string,
-    private readonly say: (text: string) => void,
+    private readonly note: (text: string) => void,
   ) {}
 
-  /** Whether there is no room now; says so. */
+  /** Whether there is no room now; notes it. */
   isFull(): boolean {
     try {
       const { bavail, bsize } = statfsSync(this.folder);
@@ -38,7 +40,7 @@ export class HomeDisk {
     } catch {
       return false;
     }
-    this.sayFull();
+    this.report();
     return true;
   }
 
@@ -49,19 +51,23 @@ export class HomeDisk {
       return true;
     } catch (error) {
       if (!isCode(error, 'ENOSPC', 'EDQUOT')) throw error;
-      this.sayFull();
+      this.report();
       return false;
     }
   }
 
-  private sayFull(): void {
+  private report(): void {
     const now = performance.now();
-    if (now - this.saidAt < SAY_AGAIN_MS) return;
-    this.saidAt = now;
-    this.say(`the disk of ${this.folder} is full: free at least 1 GiB; what runs waits for it and then goes on`);
+    if (now - this.reportedAt < REPORT_AGAIN_MS) return;
+    this.reportedAt = now;
+    this.note(`the disk of ${this.folder} is full: free at least 1 GiB; what runs waits for it and then goes on`);
   }
 }
 
+/**
+ * Ctrl-C, and being asked to end by the system. Once nobody can read stdout any more the run ends in order as well; a signal that comes after
+ * this, as when a terminal is closed, is still the first.
+ */
 export interface Interruption {
   /** Raised by the first signal, by the end of stdout, and by `abort`. */
   signal: AbortSignal;
@@ -75,7 +81,7 @@ export interface Interruption {
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** @param onSecond ends everything at once; the process exits right after it. */
+/** The first signal ends the run in order, the second one at once: `onSecond` ends everything, and the process exits. */
 export function onInterrupt({ onFirst, onSecond }: { onFirst: () => void; onSecond: () => void }): Interruption {
   const controller = new AbortController();
   let resolveFirst: () => void = () => undefined;
@@ -86,14 +92,12 @@ export function onInterrupt({ onFirst, onSecond }: { onFirst: () => void; onSeco
     controller.abort();
     resolveFirst();
   };
-  let asked = false;
+  let signals = 0;
   const handle = () => {
-    if (asked) {
-      onSecond();
-      process.exit(130);
-    }
-    asked = true;
-    end();
+    signals += 1;
+    if (signals === 1) return end();
+    onSecond();
+    process.exit(INTERRUPTED);
   };
   for (const name of SIGNALS) process.on(name, handle);
   process.stdout.on('error', end);
@@ -221,9 +225,6 @@ export type ServeOptions = CommonOptions &
     /** Begin with a new Temporal database; the old one is moved aside. */
     recover?: boolean;
   };
-
-/** Exit code of a command that Ctrl-C ended. */
-export const INTERRUPTED = 130;
 
 export interface SupervisedRun {
   home: Home;
