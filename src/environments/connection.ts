@@ -5,6 +5,7 @@
  */
 import type { z } from 'zod';
 import { type FailureType, OutsideFailure } from '../domain/failures';
+import { isDeep } from '../sandbox/limits';
 import { type Child, MAX_LINE, startChild, startProblem } from './child-process';
 import {
   errorCodes,
@@ -172,7 +173,7 @@ const STDOUT = 'stdout is for the protocol, logs go to stderr';
 
 function readAnswer(line: string): Answer {
   const wrong = (problem: string, fix = STDOUT): Answer => ({ id: idIn(line), problem, fix });
-  if (isTooDeep(line)) return wrong(`the answer is nested deeper than ${MAX_DEPTH}`, 'send plain records');
+  if (isDeep(line, MAX_DEPTH)) return wrong(`the answer is nested deeper than ${MAX_DEPTH}`, 'send plain records');
   let value: unknown;
   try {
     value = JSON.parse(line);
@@ -190,23 +191,6 @@ function idIn(line: string): number | undefined {
   const ends = `${line.slice(0, 200)} ${line.slice(-200)}`;
   const id = ends.includes('"jsonrpc"') ? /"id"\s*:\s*(\d+)/.exec(ends)?.[1] : undefined;
   return id === undefined ? undefined : Number(id);
-}
-
-/** Counts brackets outside of strings: nothing is built of a line that is too deep. */
-function isTooDeep(line: string): boolean {
-  let depth = 0;
-  let inString = false;
-  for (let n = 0; n < line.length; n++) {
-    const code = line.charCodeAt(n);
-    if (inString) {
-      if (code === 92 /* \ */) n++;
-      else if (code === 34 /* " */) inString = false;
-    } else if (code === 34) inString = true;
-    else if (code === 91 /* [ */ || code === 123 /* { */) {
-      if (++depth > MAX_DEPTH) return true;
-    } else if (code === 93 || code === 125) depth--;
-  }
-  return false;
 }
 
 interface EnvironmentErrorParts {

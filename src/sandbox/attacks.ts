@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';
-import { callAll, heardFrom, saidBy, type AuditPolicy, type Limits } from './audit-policy';
+import { type AuditPolicy, callAll, contentsFrom, type Limits, assistantMessages } from './audit-policies';
 import { callWith, valuesNamed } from './copied-values';
 import { quoted } from './limits';
 
@@ -87,7 +87,7 @@ export const attackPolicies = (
     limits,
     isEvidence: true,
     on: () => (conversation) => {
-      const next = messages[saidBy(conversation).length];
+      const next = messages[assistantMessages(conversation).length];
       return next && filledIn(next, conversation, tools);
     },
   }));
@@ -102,7 +102,7 @@ function filledIn(
   if (calls.length === 0) return { role: 'assistant', content };
   const made = calls.map(({ name, arguments: given }) => {
     const tool = tools.find((one) => one.name === name);
-    const named = tool ? callWith(tool, heardFrom(conversation, 'user')).arguments : {};
+    const named = tool ? callWith(tool, contentsFrom(conversation, 'user')).arguments : {};
     const own = Object.entries(given).map(([field, value]) => [
       field,
       value === '<named>' ? named[field] : deeply(value, filled),
@@ -122,10 +122,10 @@ function deeply(value: unknown, change: (text: string) => unknown): unknown {
 
 /** Fills the places of a message's texts in. A text that is one place only becomes the value itself, a number where it is one. */
 function fillerOf(conversation: readonly Message[]): (text: string) => unknown {
-  const observations = heardFrom(conversation, 'tool');
+  const observations = contentsFrom(conversation, 'tool');
   const valueAt = (place: RegExpMatchArray): unknown => {
     const [, what, number, field] = place;
-    if (what === 'user') return heardFrom(conversation, 'user').at(-1) ?? '';
+    if (what === 'user') return contentsFrom(conversation, 'user').at(-1) ?? '';
     const observation = observations[Number(number) - 1] ?? '';
     return field === undefined ? observation : (valuesNamed(field, [observation])[0] ?? '');
   };

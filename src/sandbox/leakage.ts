@@ -4,8 +4,11 @@
  * text is in one. Generated modules draw again when a first message holds one of the hashes (synthesis/generators/module/text.js computes the
  * same ones); of other modules, seeds whose instances say a task's text by coincidence are left out.
  */
+import { setImmediate } from 'node:timers/promises';
 import type { EnvironmentDescription } from '../domain/environment';
 import type { Message } from '../domain/messages';
+import type { ScoredRollout } from '../domain/rollout';
+import { byTask } from '../domain/transcript';
 import type { EnvironmentModule } from './module';
 import { play } from './play';
 import { SandboxError } from './sandbox';
@@ -65,6 +68,21 @@ function wordHash(word: string): number {
   let h = 0x811c9dc5;
   for (let i = 0; i < word.length; i += 1) h = imul(h ^ word.charCodeAt(i), 0x01000193);
   return h ^ (h >>> 15);
+}
+
+/** The rollouts that a prompt may show: no user message of theirs holds the text of a test task. In the order of tasks. */
+export async function showable(
+  rollouts: readonly ScoredRollout[],
+  forbidden: readonly string[],
+): Promise<ScoredRollout[]> {
+  const isForbidden = forbiddenIn(forbidden);
+  const shown: ScoredRollout[] = [];
+  for (const rollout of rollouts) {
+    if (!rollout.messages.some(({ role, content }) => role === 'user' && isForbidden(content))) shown.push(rollout);
+    // There are thousands, and other steps' heartbeats and timers beside.
+    await setImmediate();
+  }
+  return shown.sort(byTask);
 }
 
 /**

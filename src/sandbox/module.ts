@@ -98,7 +98,14 @@ const results = {
 type Results = { [Name in keyof typeof results]: z.infer<(typeof results)[Name]> };
 
 /** Functions that every module exports; `shortcuts` and `hint` are optional, any other is left alone. */
-export const REQUIRED_EXPORTS = ['describe', 'make', 'start', 'step', 'reward', 'reference', 'solve'] as const;
+const REQUIRED_EXPORTS = ['describe', 'make', 'start', 'step', 'reward', 'reference', 'solve'] as const;
+
+/** Which of them are missing, as a finding. */
+export function missingExports(names: readonly string[]): string | undefined {
+  const missing = REQUIRED_EXPORTS.filter((name) => !names.includes(name));
+  if (missing.length === 0) return undefined;
+  return `the module does not export ${missing.join(', ')}: export a function under each name`;
+}
 
 /** A loaded module. All methods reject with SandboxError if the module breaks its contract. */
 export interface EnvironmentModule {

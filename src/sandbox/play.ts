@@ -47,7 +47,7 @@ export async function play(
 }
 
 /** A conversation on one line of at most `most` characters, without the policy. */
-export function told(messages: readonly Message[], most: number): string {
+export function conversationLine(messages: readonly Message[], most: number): string {
   const turns = messages.flatMap((message) => {
     if (message.role === 'system') return [];
     const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : [];

@@ -1,7 +1,7 @@
 /**
  * Seeds of synthesized environments. Invariant: the ranges are disjoint, so that no instance that an adapter was trained on is used to
- * calibrate its environment or to choose and validate its best iteration. A task id is `seed-<n>`, or `seed-<n>-easier` for the easier
- * instance of that seed; every n below 2^31 is a task. Seeds that belong together are left out together, and are easier together.
+ * calibrate its environment or to choose and validate its best iteration. A task id is `seed-<n>`; every n below
+ * 2^31 is a task. Seeds that belong together are left out together.
  */
 export const CALIBRATION_SEEDS = 0;
 export const TRAINING_SEEDS = 10_000;

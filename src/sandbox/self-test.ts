@@ -8,11 +8,18 @@ import type { ToolSchema } from '../domain/messages';
 import { SUCCESS } from '../domain/rollout';
 import { comparable, mean } from '../domain/statistics';
 import { attackPolicies, attacksIn } from './attacks';
-import type { AuditPolicy, Limits } from './audit-policy';
-import { withKnownValues } from './known-values';
+import { type AuditPolicy, blindPolicies, copyingPolicies, type Limits, withKnownValues } from './audit-policies';
 import { mayOffer, OFFERED_TOOLS, quoted, SELF_TEST_CPU_MS } from './limits';
-import { openModule, REQUIRED_EXPORTS } from './module';
-import { openStage, OutOfTime, type ScriptedEpisode, type Stage, type Tested, type TestProgress, told } from './play';
+import { missingExports, openModule } from './module';
+import {
+  openStage,
+  OutOfTime,
+  type ScriptedEpisode,
+  type Stage,
+  type Tested,
+  type TestProgress,
+  conversationLine,
+} from './play';
 import { SandboxError } from './sandbox';
 import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, TRAINING_SEEDS } from './seeds';
 import {
@@ -24,11 +31,10 @@ import {
   solutionFindings,
 } from './solution-checks';
 import { branchPolicies, changedSolutions } from './solution-policies';
-import { blindPolicies, copyingPolicies } from './trivial-policies';
 import { schemaFindings } from './vocabulary';
 
 /** Part of the key of a stored result: changes whenever a module could be judged otherwise. */
-export const SELF_TEST_VERSION = '11';
+export const SELF_TEST_VERSION = '12';
 
 /** Seeds from each of the three ranges. */
 const FROM_EACH = 34;
@@ -80,11 +86,8 @@ export async function selfTest({
 
 async function* examine({ source, module, progress, cpuMs }: Tested & { source: string }): AsyncGenerator<string> {
   const names = await module.exports();
-  const missing = REQUIRED_EXPORTS.filter((name) => !names.includes(name));
-  if (missing.length > 0) {
-    yield `the module does not export ${missing.join(', ')}: export a function under each name`;
-    return;
-  }
+  const missing = missingExports(names);
+  if (missing !== undefined) return yield missing;
   const { tools, maxSteps } = await module.describe();
   if (!mayOffer(tools.length))
     yield `describe: ${tools.length} tools: offer ${OFFERED_TOOLS.fewest} to ${OFFERED_TOOLS.most} of the target's, or none where it has none`;
@@ -216,7 +219,7 @@ async function judged(
     `reward: ${quoted(policy.name)} succeeds on ${(100 * successOf(rewards)).toFixed(0)}% (below ` +
     `${(100 * policy.limits.success).toFixed(0)}% allowed) with mean reward ${mean(rewards).toFixed(2)} (below ${policy.limits.reward} ` +
     `allowed): mix in instances on which it is wrong, or let the reward see what is` +
-    (policy.isEvidence && paid ? `; seed ${paid.seed}: ${told(paid.messages, EVIDENCE_CHARS)}` : '');
+    (policy.isEvidence && paid ? `; seed ${paid.seed}: ${conversationLine(paid.messages, EVIDENCE_CHARS)}` : '');
   return { moves, pays };
 }
 

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import type { Reference } from '../domain/environment';
 import type { Message, ToolSchema } from '../domain/messages';
 import { SUCCESS } from '../domain/rollout';
-import { callsIn, saidBy } from './audit-policy';
+import { callsIn, assistantMessages } from './audit-policies';
 import { jsonOf } from './copied-values';
 import { quoted } from './limits';
 import type { EnvironmentModule } from './module';
@@ -29,10 +29,10 @@ export function* solutionFindings(solved: readonly ScriptedEpisode[], maxSteps: 
   const open = solved.find(({ done }) => !done);
   if (open)
     yield `solve: seed ${open.seed} is not done after the last message: end the episode or add the closing message`;
-  const long = solved.find(({ messages }) => saidBy(messages).length > maxSteps);
+  const long = solved.find(({ messages }) => assistantMessages(messages).length > maxSteps);
   if (long)
     yield (
-      `describe: maxSteps ${maxSteps} is below the ${saidBy(long.messages).length} messages of the reference solution ` +
+      `describe: maxSteps ${maxSteps} is below the ${assistantMessages(long.messages).length} messages of the reference solution ` +
       `of seed ${long.seed}: raise maxSteps`
     );
 }

@@ -5,20 +5,19 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';
 import {
-  callAll,
-  callsIn,
-  heardFrom,
-  isWrite,
-  saidBy,
-  valueOf,
   type AuditPolicy,
   type Call,
+  callAll,
+  callsIn,
+  contentsFrom,
+  isWrite,
   type Limits,
-} from './audit-policy';
+  assistantMessages,
+} from './audit-policies';
 import { callWith, recordsIn, valuesNamed } from './copied-values';
 import { quoted } from './limits';
 import type { ScriptedEpisode } from './play';
-import { vocabularyOf } from './vocabulary';
+import { type Vocabulary, vocabularyOf } from './vocabulary';
 
 const MOST_BRANCHES = 4;
 /** Of the solutions: a rarer branch is not taken for one, and a rarer word is a value of the instance. */
@@ -42,7 +41,7 @@ export function branchPolicies({ tools, solved }: Audited, limits: Limits): Audi
     ].join(', ');
   const branches = new Map<string, ScriptedEpisode[]>();
   for (const episode of solved) {
-    const shapes = saidBy(episode.messages).map(shapeOf);
+    const shapes = assistantMessages(episode.messages).map(shapeOf);
     // One more page that is read, one more confirmation that is asked for: no choice of the agent's, the conversation is longer.
     const shape = shapes.filter((own, n) => own !== shapes[n - 1] || own.includes('a write')).join(', ');
     branches.set(shape, [...(branches.get(shape) ?? []), episode]);
@@ -52,16 +51,16 @@ export function branchPolicies({ tools, solved }: Audited, limits: Limits): Audi
   common.sort(([, a], [, b]) => b.length - a.length);
 
   return common.slice(0, MOST_BRANCHES).map(([shape, episodes]) => {
-    const model = saidBy(episodes[0]?.messages ?? []);
+    const model = assistantMessages(episodes[0]?.messages ?? []);
     const members = new Set(episodes);
     return {
       name: `always the branch "${quoted(shape, 150)}"`,
       limits,
       on: (instance) => {
         if (members.has(instance)) return 'solution';
-        const own = saidBy(instance.messages);
+        const own = assistantMessages(instance.messages);
         return (conversation) => {
-          const next = model[saidBy(conversation).length];
+          const next = model[assistantMessages(conversation).length];
           if (!next) return undefined;
           const same = own.find(({ content }) => content !== '' && textOf(content) === textOf(next.content));
           const content = same?.content ?? next.content;
@@ -82,7 +81,7 @@ function ownCalls(o: {
   instance: ScriptedEpisode;
 }): Omit<Call, 'id'>[] {
   const kind = (call: Omit<Call, 'id'>): string => (o.writes.has(call.name) ? '' : call.name);
-  const user = heardFrom(o.conversation, 'user');
+  const user = contentsFrom(o.conversation, 'user');
   const records = byLikeness(recordsIn(o.conversation), user.join(' '));
   const made: Omit<Call, 'id'>[] = [...callsIn(o.conversation)];
   const isNew = (call: Omit<Call, 'id'>): boolean =>
@@ -111,7 +110,7 @@ function byLikeness(records: readonly string[], said: string): string[] {
 function rareWords(solved: readonly ScriptedEpisode[]): (word: string) => boolean {
   const counts = new Map<string, number>();
   for (const { messages } of solved)
-    for (const word of new Set(saidBy(messages).flatMap(({ content }) => content.split(/\s+/))))
+    for (const word of new Set(assistantMessages(messages).flatMap(({ content }) => content.split(/\s+/))))
       counts.set(word, (counts.get(word) ?? 0) + 1);
   return (word) => (counts.get(word) ?? 0) < SHARE.word * solved.length;
 }
@@ -127,7 +126,7 @@ export function changedSolutions(
     name: 'the solution without its writes',
     limits: limits.without,
     on: ({ messages }) =>
-      callsIn(messages).some(isA) ? saidBy(messages).flatMap((m) => keep(m, (c) => !isA(c))) : 'solution',
+      callsIn(messages).some(isA) ? assistantMessages(messages).flatMap((m) => keep(m, (c) => !isA(c))) : 'solution',
   };
   const changed = writes.flatMap((tool) =>
     Object.entries(tool.parameters.properties ?? {}).flatMap(([field, schema]): AuditPolicy[] => {
@@ -148,7 +147,7 @@ export function changedSolutions(
           limits: limits.changed,
           on: (instance) => {
             const { messages } = instance;
-            const script = saidBy(messages).map((m) =>
+            const script = assistantMessages(messages).map((m) =>
               m.toolCalls ? { ...m, toolCalls: m.toolCalls.map((call) => change(call, instance)) } : m,
             );
             return callsIn(script).some((call, n) => call !== callsIn(messages)[n]) ? script : undefined;
@@ -160,10 +159,16 @@ export function changedSolutions(
   return solved.some(({ messages }) => callsIn(messages).some(isA)) ? [without, ...changed] : [];
 }
 
+/** The value of one option of each part, as an argument. */
+const valueOf = ({ number, parts }: Vocabulary, option: (options: readonly string[]) => string): string | number => {
+  const text = parts.map(option).join('');
+  return number ? Number(text) : text;
+};
+
 /** Where the schema lists no values: another identifier or number that stands under this name in what was shown; a list begins with it. */
 function otherShown(o: { field: string; given: unknown; messages: readonly Message[] }): unknown {
   const own = [o.given].flat();
-  const other = valuesNamed(o.field, heardFrom(o.messages, 'tool')).find(
+  const other = valuesNamed(o.field, contentsFrom(o.messages, 'tool')).find(
     (value) => /\d/.test(String(value)) && !own.includes(value),
   );
   return other !== undefined && Array.isArray(o.given) ? [other, ...own.slice(1)] : other;

@@ -2,7 +2,7 @@
  * Scripted policies that are right to a degree, made of a module's own reference solutions, to see whether its reward tells them apart.
  * Invariants: they know nothing of the module but its interface; the same module gives the same figures.
  */
-import { callsIn, isWrite, saidBy, say, type Call } from '../../src/sandbox/audit-policy';
+import { type Call, callsIn, isWrite, assistantMessages, say } from '../../src/sandbox/audit-policies';
 import { openModule } from '../../src/sandbox/module';
 import { play, type ScriptedEpisode } from '../../src/sandbox/play';
 import { changedSolutions } from '../../src/sandbox/solution-policies';
@@ -55,7 +55,9 @@ export async function gradeModule({ source, seeds }: { source: string; seeds: nu
 
     const parts = [0, 1, 2].map((k) =>
       grade(k === 0 ? 'looks up, writes nothing' : `the first ${k} of more writes`, ({ messages }) =>
-        callsIn(messages).filter(isA).length > k ? withFirst({ messages: saidBy(messages), isA, most: k }) : undefined,
+        callsIn(messages).filter(isA).length > k
+          ? withFirst({ messages: assistantMessages(messages), isA, most: k })
+          : undefined,
       ),
     );
     const mixtures = MIXTURES.map((share) => {
@@ -65,7 +67,9 @@ export async function gradeModule({ source, seeds }: { source: string; seeds: nu
     const changed = changedSolutions({ tools, solved: whole }, { without: NO_LIMITS, changed: NO_LIMITS }).slice(1);
     const flawed = [
       ...(await Promise.all(parts)),
-      await grade('the solution without its last words', ({ messages }) => withoutLastWords(saidBy(messages))),
+      await grade('the solution without its last words', ({ messages }) =>
+        withoutLastWords(assistantMessages(messages)),
+      ),
       ...(await Promise.all(
         changed.map(({ name, on }) =>
           grade(name, (solved) => {

@@ -13,12 +13,12 @@ import { openLanguageModel } from '../../language-model/model';
 import { openPrompts, type Prompts } from '../../language-model/prompts';
 import type { Asking, ChatMessage, LanguageModel } from '../../language-model/types';
 import { attacksIn, MOST_ATTACKS, type Attack } from '../../sandbox/attacks';
+import { showable } from '../../sandbox/leakage';
 import { OFFERED_TOOLS } from '../../sandbox/limits';
 import type { SynthesizedModule, Synthesizer, SynthesizerKind, WriteInput } from '../synthesizer';
 import { attacksOn } from './attack';
 import { examplesText, questionOf, revisionOf, type Room } from './question';
 import { readModule, withAttacks } from './read-module';
-import { showable } from './target';
 
 /** The synthesizer's options, opened. */
 export interface Means extends Room {

@@ -13,8 +13,8 @@ import { type Attack, attackLine } from '../../sandbox/attacks';
 import { jsonOf } from '../../sandbox/copied-values';
 import { copiedIdentifiers, LEAKING_SHARE, leaksOf, quotesTask } from '../../sandbox/leakage';
 import { mayOffer, OFFERED_TOOLS } from '../../sandbox/limits';
-import { type EnvironmentModule, openModule, REQUIRED_EXPORTS } from '../../sandbox/module';
-import { play, told } from '../../sandbox/play';
+import { type EnvironmentModule, missingExports, openModule } from '../../sandbox/module';
+import { play, conversationLine } from '../../sandbox/play';
 import { SandboxError } from '../../sandbox/sandbox';
 import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../../sandbox/seeds';
 import { staticFindings, withoutTypes } from '../../sandbox/source';
@@ -127,9 +127,8 @@ const TOLD_CHARS = 1_500;
 async function targetDefects(o: { module: EnvironmentModule; source: string; target: Target }): Promise<string[]> {
   const { module, source, target } = o;
   const names = await module.exports();
-  const missing = REQUIRED_EXPORTS.filter((name) => !names.includes(name));
-  if (missing.length > 0)
-    return [`the module does not export ${missing.join(', ')}: export a function under each name`];
+  const missing = missingExports(names);
+  if (missing !== undefined) return [missing];
   const { tools } = await module.describe();
   const defects = [...toolDefects(tools, target.description)];
   const copied = copiedIdentifiers(source, { shown: target.shown, target: target.description });
@@ -145,7 +144,7 @@ async function targetDefects(o: { module: EnvironmentModule; source: string; tar
   if (bad)
     defects.push(
       `solve(${bad.seed}) gets the reward ${bad.reward} (${JSON.stringify(bad.breakdown)}) and the episode is ` +
-        `${bad.done ? 'done' : 'not done after its last message'}; it must score 1 and end the episode: ${told(bad.messages, TOLD_CHARS)}`,
+        `${bad.done ? 'done' : 'not done after its last message'}; it must score 1 and end the episode: ${conversationLine(bad.messages, TOLD_CHARS)}`,
     );
   defects.push(
     ...shapeDefects(

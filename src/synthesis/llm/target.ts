@@ -2,13 +2,11 @@
  * The target as prompts tell it: its policy, its tools, what its tools really answer. Invariants: a function of the rollouts, whatever their
  * order; nothing of a rollout that holds a test task's text.
  */
-import { setImmediate } from 'node:timers/promises';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { argumentsOf, type Message, type ToolCall } from '../../domain/messages';
 import type { ScoredRollout } from '../../domain/rollout';
-import { byTask, cut } from '../../domain/transcript';
+import { cut } from '../../domain/transcript';
 import { jsonOf } from '../../sandbox/copied-values';
-import { forbiddenIn } from '../../sandbox/leakage';
 
 /** What a tool answered, and to what. */
 export interface Sample {
@@ -22,21 +20,6 @@ const MOST_SAMPLES = 3;
 /** The method's constants, as in compacted trajectories. */
 const GIVEN_CHARS = 200;
 const USER_CHARS = 300;
-
-/** Those of which no user message holds the text of a test task. */
-export async function showable(
-  rollouts: readonly ScoredRollout[],
-  forbidden: readonly string[],
-): Promise<ScoredRollout[]> {
-  const isForbidden = forbiddenIn(forbidden);
-  const shown: ScoredRollout[] = [];
-  for (const rollout of rollouts) {
-    if (!rollout.messages.some(({ role, content }) => role === 'user' && isForbidden(content))) shown.push(rollout);
-    // There are thousands, and other steps' heartbeats and timers beside.
-    await setImmediate();
-  }
-  return shown.sort(byTask);
-}
 
 export function samplesOf(rollouts: readonly ScoredRollout[]): Sample[] {
   const all = new Map<string, Map<string, Sample>>();

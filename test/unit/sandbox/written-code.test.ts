@@ -5,7 +5,6 @@ import { openModule } from '../../../src/sandbox/module';
 import { sandboxEnvironment } from '../../../src/sandbox/sandbox-environment';
 import { selfTest } from '../../../src/sandbox/self-test';
 import { staticFindings, withoutTypes } from '../../../src/sandbox/source';
-import { identifiersIn, leaksOf, messageHash, quotesTask } from '../../../src/sandbox/leakage';
 import { rationaleIn } from '../../../src/synthesis/llm/read-module';
 
 jest.setTimeout(60_000);
@@ -68,66 +67,6 @@ describe('static checks', () => {
     ["new Function('1');", 'eval'],
   ])('find %s', (code, name) => {
     expect(staticFindings(`const a = 1;\n${code}`)).toEqual([expect.stringContaining(`line 2 uses ${name}: `)]);
-  });
-});
-
-describe('leaks', () => {
-  it('are looked for in time that grows with the text', () => {
-    expect(identifiersIn('gift-card-4821-x-- see __W5918442_ and 2024-05-01, 1234 credit_card_7815826')).toEqual([
-      '4821-x',
-      '__W5918442',
-      'credit_card_7815826',
-    ]);
-    for (const text of ['a'.repeat(1e6), `a1234${'-'.repeat(1e6)}b`, `${'-'.repeat(1e6)}a`, 'a-'.repeat(5e5)])
-      expect(took(() => identifiersIn(text))).toBeLessThan(1_000);
-  });
-
-  it('are found at any place of a long message', async () => {
-    const task = 'Please cancel the order of the red bicycle.';
-    const source = `
-      export const make = () => 0;
-      export const start = (state) => [{ role: 'user', content: '${'a'.repeat(40)} '.repeat(700) + '${task}' + ' b'.repeat(500) }];
-      export const step = (state) => ({ state, done: true, messages: [] });
-      export const reward = () => ({ reward: 1, breakdown: {} });
-      export const solve = () => [{ role: 'assistant', content: 'x' }];`;
-    const module = openModule({ source });
-    expect(await leaksOf(module, { seeds: [3], forbidden: [messageHash(task)] })).toEqual([{ seed: 3, who: 'a user' }]);
-    expect(await leaksOf(module, { seeds: [3], forbidden: [messageHash('another text')] })).toEqual([]);
-    await module.close();
-  });
-});
-
-describe('the text of a test task', () => {
-  const task = "It's me again: I want my money back,\nplease.";
-  const forbidden = [messageHash(task), messageHash('the red bicycle')];
-
-  it('is found in code, however it is written down there', () => {
-    for (const literal of [JSON.stringify(task), `\`${task}\``, `'It\\'s me again: i want my money back, please'`])
-      expect(quotesTask(`const often = 1;\nconst seldom = ${literal};`, forbidden)).toBe(true);
-    expect(quotesTask('const parts = ["It\'s me again", "I want my bicycle back"];', forbidden)).toBe(false);
-    // So few words are nobody's own.
-    expect(quotesTask('const what = "the red bicycle";', forbidden)).toBe(false);
-  });
-
-  it.each([
-    ['a tool', `{ role: 'tool', toolCallId: '1', content: 'note: ' + said }`, `'none'`],
-    ['the hint', `{ role: 'user', content: 'yes' }`, 'said'],
-  ])('is found where %s says it', async (who, answer, hint) => {
-    const module = openModule({
-      source: `
-        const said = ${JSON.stringify(task)};
-        export const make = (seed) => ({ seed });
-        export const start = () => [{ role: 'user', content: 'hello' }];
-        export const step = (state) => ({ state, done: true, messages: [${answer}] });
-        export const reward = () => ({ reward: 1, breakdown: {} });
-        export const hint = () => ${hint};
-        export const solve = () => [{ role: 'assistant', content: '', toolCalls: [{ id: '1', name: 'a', arguments: {} }] }];`,
-    });
-    expect(await leaksOf(module, { seeds: [4], forbidden })).toEqual([{ seed: 4, who }]);
-    expect(await leaksOf(module, { seeds: [4], forbidden: [messageHash('something else that nobody says')] })).toEqual(
-      [],
-    );
-    await module.close();
   });
 });
 

@@ -1,24 +1,52 @@
 /**
- * Policies that do not look at what they are told, or only copy it: no environment may reward them. Blind ones are scripts; those that copy
- * may do the right thing on instances that ask for nothing else, and are allowed as much as a shortcut.
+ * Policies that no environment may reward, and what they are made from. Blind ones do not look at what they are told; those that copy may do
+ * the right thing on instances that ask for nothing else, and are allowed as much as a shortcut.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { AssistantMessage, ToolSchema } from '../domain/messages';
-import {
-  callAll,
-  callsIn,
-  heardFrom,
-  isWrite,
-  saidBy,
-  say,
-  type AuditPolicy,
-  type Call,
-  type Limits,
-} from './audit-policy';
+import type { AssistantMessage, JsonSchema, Message, ToolSchema } from '../domain/messages';
 import { argumentsIn, callWith, recordsIn, valuesNamed } from './copied-values';
 import type { Script, ScriptedEpisode } from './play';
-import { randomCalls } from './random-calls';
-import { requestPolicies } from './request-policies';
+import { vocabularyOf } from './vocabulary';
+
+export interface Limits {
+  /** Share of successes and mean reward, each to stay below. */
+  success: number;
+  reward: number;
+}
+
+/** A policy that no environment may reward. */
+export interface AuditPolicy {
+  name: string;
+  limits: Limits;
+  /** What it does where the reference solution did this; `solution`: the same; undefined: it has nothing to do, the seed is not counted. */
+  on(solved: ScriptedEpisode): Script | 'solution' | undefined;
+  /** Whether an episode that was played counts; all do unless told. */
+  counts?(played: ScriptedEpisode, solved: ScriptedEpisode): boolean;
+  /** A finding shows one of its conversations: nobody knows from its name what it does. */
+  isEvidence?: true;
+}
+
+export type Call = NonNullable<AssistantMessage['toolCalls']>[number];
+
+export const say = (content: string): AssistantMessage => ({ role: 'assistant', content });
+
+/** One message with these calls, under ids of their own. */
+export const callAll = (calls: readonly Omit<Call, 'id'>[]): AssistantMessage => ({
+  role: 'assistant',
+  content: '',
+  toolCalls: calls.map((call, n) => ({ ...call, id: `call_${n}` })),
+});
+
+export const isWrite = ({ annotations }: ToolSchema): boolean => annotations?.readOnlyHint !== true;
+
+export const assistantMessages = (messages: readonly Message[]): AssistantMessage[] =>
+  messages.filter((m) => m.role === 'assistant');
+
+export const callsIn = (messages: readonly Message[]): Call[] =>
+  assistantMessages(messages).flatMap((m) => m.toolCalls ?? []);
+
+export const contentsFrom = (messages: readonly Message[], role: 'user' | 'tool'): string[] =>
+  messages.flatMap((m) => (m.role === role ? [m.content] : []));
 
 const MOST_TEXTS = 8;
 /** Of one message. */
@@ -34,7 +62,7 @@ interface Audited {
 
 /**
  * Do nothing, submit at once or say one of the most frequent texts of the solutions (denial, question, closing), repeat the user, say much;
- * call one tool over and over, all writes twice, tools at random.
+ * call one tool over and over, all writes twice.
  */
 export function blindPolicies({ tools, solved }: Audited, limits: Limits): AuditPolicy[] {
   const texts = frequentTexts(solved);
@@ -46,28 +74,40 @@ export function blindPolicies({ tools, solved }: Audited, limits: Limits): Audit
     always('an empty message', [say('')]),
     ...texts.map((text) => always(`always saying "${text}"`, [say(text), say(text)])),
     always('saying what the user says', (conversation) => {
-      return saidBy(conversation).length < 3 ? say(heardFrom(conversation, 'user').at(-1) ?? '') : undefined;
+      return assistantMessages(conversation).length < 3
+        ? say(contentsFrom(conversation, 'user').at(-1) ?? '')
+        : undefined;
     }),
     always('saying twenty words', [say(TWENTY_WORDS), say(TWENTY_WORDS)]),
     ...tools.map((tool) => {
       const message = callAll([first(tool)]);
       return always(`calling ${tool.name} over and over`, [message, message, message, message, say(closing)]);
     }),
-    ...(tools.length > 0 ? [] : requestPolicies(limits)),
-    ...(tools.length === 0
-      ? []
-      : [
+    // Where all that counts is a text.
+    ...(tools.length > 0
+      ? [
           always('every write twice', [
             callAll(tools.filter(isWrite).flatMap((tool) => [first(tool), first(tool)])),
             say(closing),
           ]),
-          {
-            name: 'random calls',
-            limits,
-            on: ({ seed }: ScriptedEpisode) => [...randomCalls(tools, seed), say(closing)],
-          },
+        ]
+      : [
+          { name: "the request's own words, five times", limits, on: ({ start }: ScriptedEpisode) => fiveTimes(start) },
         ]),
   ];
+}
+
+function fiveTimes(start: readonly Message[]): Script {
+  const words =
+    contentsFrom(start, 'user')
+      .join(' ')
+      .match(/[\p{L}\p{N}]+/gu) ?? [];
+  const answer = say(
+    Array.from({ length: 5 }, () => words.join(' '))
+      .join('. ')
+      .slice(0, MOST_SAID),
+  );
+  return [answer, answer];
 }
 
 /**
@@ -90,14 +130,14 @@ export function copyingPolicies({ tools, solved }: Audited, limits: Limits): Aud
     (instance: ScriptedEpisode): Script => {
       const first = lookUp(instance);
       return (conversation) => {
-        const step = saidBy(conversation).length;
+        const step = assistantMessages(conversation).length;
         if (step < first.length) return first[step];
         if (step > first.length) return step === first.length + 1 ? say(closing) : undefined;
         const records = recordsIn(conversation);
         return then(
           records.length > 0 ? records : [''],
-          heardFrom(conversation, 'user'),
-          heardFrom(conversation, 'tool'),
+          contentsFrom(conversation, 'user'),
+          contentsFrom(conversation, 'tool'),
         );
       };
     };
@@ -105,7 +145,10 @@ export function copyingPolicies({ tools, solved }: Audited, limits: Limits): Aud
     ...writes.map((tool) => ({
       name: `calling ${tool.name} with what the user named`,
       limits,
-      on: ({ start }: ScriptedEpisode): Script => [callAll([callWith(tool, heardFrom(start, 'user'))]), say(closing)],
+      on: ({ start }: ScriptedEpisode): Script => [
+        callAll([callWith(tool, contentsFrom(start, 'user'))]),
+        say(closing),
+      ],
     })),
     {
       name: 'every write on every record',
@@ -147,11 +190,11 @@ function lookUps({ tools, solved }: Audited): (instance: ScriptedEpisode) => Ass
   );
   const isUsual = (name: string): boolean => usual.some((tool) => tool.name === name);
   return ({ messages, start }) => {
-    const own = saidBy(messages).flatMap(({ toolCalls = [] }) => {
+    const own = assistantMessages(messages).flatMap(({ toolCalls = [] }) => {
       const calls = toolCalls.filter(({ name }) => isUsual(name));
       return calls.length > 0 ? [callAll(calls)] : [];
     });
-    return own.length > 0 ? own : reads.map((tool) => callAll([callWith(tool, heardFrom(start, 'user'))]));
+    return own.length > 0 ? own : reads.map((tool) => callAll([callWith(tool, contentsFrom(start, 'user'))]));
   };
 }
 
@@ -176,8 +219,27 @@ function callsOn(tool: ToolSchema, record: string, user: readonly string[]): Ret
 
 function frequentTexts(solved: readonly ScriptedEpisode[]): string[] {
   const counts = new Map<string, number>();
-  for (const { content } of solved.flatMap(({ messages }) => saidBy(messages)))
+  for (const { content } of solved.flatMap(({ messages }) => assistantMessages(messages)))
     if (content) counts.set(content, (counts.get(content) ?? 0) + 1);
   const ranked = [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
   return ranked.slice(0, MOST_TEXTS).map(([text]) => text);
+}
+
+const MOST_VALUES = 30;
+/** Of the calls: more different values than that are identifiers. */
+const SHARE = 1 / 3;
+
+export function withKnownValues(tools: readonly ToolSchema[], solved: readonly ScriptedEpisode[]): ToolSchema[] {
+  const calls = solved.flatMap(({ messages }) => callsIn(messages));
+  return tools.map((tool) => {
+    const own = calls.filter(({ name }) => name === tool.name);
+    const known = Object.entries(tool.parameters.properties ?? {}).map(([field, schema]): [string, JsonSchema] => {
+      if (vocabularyOf(schema) || (schema.type ?? 'string') !== 'string') return [field, schema];
+      const given = own.flatMap(({ arguments: values }) => (typeof values[field] === 'string' ? [values[field]] : []));
+      const values = [...new Set(given)].filter((value) => value !== '').sort();
+      const few = values.length > 0 && values.length <= Math.min(MOST_VALUES, SHARE * given.length);
+      return [field, few ? { ...schema, enum: values } : schema];
+    });
+    return { ...tool, parameters: { ...tool.parameters, properties: Object.fromEntries(known) } };
+  });
 }

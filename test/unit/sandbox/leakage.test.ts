@@ -1,0 +1,139 @@
+/** Texts of test tasks, and identifiers of the target, in modules, instances and rollouts. */
+import { setImmediate } from 'node:timers/promises';
+import type { ScoredRollout } from '../../../src/domain/rollout';
+import {
+  forbiddenIn,
+  identifiersIn,
+  leaksOf,
+  messageHash,
+  normalised,
+  quotesTask,
+  showable,
+} from '../../../src/sandbox/leakage';
+import { openModule } from '../../../src/sandbox/module';
+import { scoredRollout } from '../../support/scored-rollout';
+
+/** Of processor time, ms, since other work on the cores is none of it. */
+const took = (work: () => unknown): number => {
+  const before = process.cpuUsage();
+  work();
+  return process.cpuUsage(before).user / 1000;
+};
+
+/** Always the same ones. */
+function randomWords(seed: number, count: number, of: number): string[] {
+  let state = seed;
+  return Array.from({ length: count }, () => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return `w${(state >>> 8) % of}`;
+  });
+}
+
+test('hashes are those that generated modules compute', () => {
+  expect(messageHash('Hello , WORLD 7!')).toBe(messageHash('hello world 7'));
+  expect([messageHash(''), messageHash('hello'), messageHash('Where is order 17?')]).toEqual([
+    '7b45b3683fe56.1',
+    '1dacf671f1c754.1',
+    '1144e88b5c7097.4',
+  ]);
+});
+
+test('a run of words is found wherever it stands, and nothing else is', () => {
+  const tests = [1, 2, 3, 4, 5, 6].map((length) => randomWords(length, length, 5).join(' '));
+  let found = 0;
+  for (const text of Array.from({ length: 300 }, (_, seed) => randomWords(seed, seed % 12, 5).join(' , ')))
+    for (const one of tests) {
+      const isIn = ` ${normalised(text)} `.includes(` ${one} `);
+      expect(forbiddenIn([messageHash('another'), messageHash(one)])(text)).toBe(isIn);
+      found += Number(isIn);
+    }
+  expect(found).toBeGreaterThan(100);
+});
+
+test('the time grows with the text, and not with its square', () => {
+  const isForbidden = forbiddenIn(
+    Array.from({ length: 500 }, (_, n) => messageHash(randomWords(n, 40, 1000).join(' '))),
+  );
+  const text = randomWords(9_999, 100_000, 1000).join(' ');
+  const begun = process.cpuUsage();
+  expect(isForbidden(text)).toBe(false);
+  // Of five thousand million runs it would be ten and more.
+  expect(process.cpuUsage(begun).user / 1e6).toBeLessThan(4);
+  expect(isForbidden(`${text} ${randomWords(7, 40, 1000).join(' ')}`)).toBe(true);
+});
+
+test('other work goes on while rollouts are looked through', async () => {
+  const rollouts = Array.from(
+    { length: 50 },
+    (_, n) => scoredRollout({ name: `r${n}`, task: `t${n}`, reward: 0 }) as ScoredRollout,
+  );
+  let turns = 0;
+  let over = false;
+  const shown = showable(rollouts, [messageHash('x')]).finally(() => (over = true));
+  while (!over) {
+    await setImmediate();
+    turns += 1;
+  }
+  expect(await shown).toHaveLength(50);
+  expect(turns).toBeGreaterThanOrEqual(50);
+});
+
+describe('leaks', () => {
+  it('are looked for in time that grows with the text', () => {
+    expect(identifiersIn('gift-card-4821-x-- see __W5918442_ and 2024-05-01, 1234 credit_card_7815826')).toEqual([
+      '4821-x',
+      '__W5918442',
+      'credit_card_7815826',
+    ]);
+    for (const text of ['a'.repeat(1e6), `a1234${'-'.repeat(1e6)}b`, `${'-'.repeat(1e6)}a`, 'a-'.repeat(5e5)])
+      expect(took(() => identifiersIn(text))).toBeLessThan(1_000);
+  });
+
+  it('are found at any place of a long message', async () => {
+    const task = 'Please cancel the order of the red bicycle.';
+    const source = `
+      export const make = () => 0;
+      export const start = (state) => [{ role: 'user', content: '${'a'.repeat(40)} '.repeat(700) + '${task}' + ' b'.repeat(500) }];
+      export const step = (state) => ({ state, done: true, messages: [] });
+      export const reward = () => ({ reward: 1, breakdown: {} });
+      export const solve = () => [{ role: 'assistant', content: 'x' }];`;
+    const module = openModule({ source });
+    expect(await leaksOf(module, { seeds: [3], forbidden: [messageHash(task)] })).toEqual([{ seed: 3, who: 'a user' }]);
+    expect(await leaksOf(module, { seeds: [3], forbidden: [messageHash('another text')] })).toEqual([]);
+    await module.close();
+  });
+});
+
+describe('the text of a test task', () => {
+  const task = "It's me again: I want my money back,\nplease.";
+  const forbidden = [messageHash(task), messageHash('the red bicycle')];
+
+  it('is found in code, however it is written down there', () => {
+    for (const literal of [JSON.stringify(task), `\`${task}\``, `'It\\'s me again: i want my money back, please'`])
+      expect(quotesTask(`const often = 1;\nconst seldom = ${literal};`, forbidden)).toBe(true);
+    expect(quotesTask('const parts = ["It\'s me again", "I want my bicycle back"];', forbidden)).toBe(false);
+    // So few words are nobody's own.
+    expect(quotesTask('const what = "the red bicycle";', forbidden)).toBe(false);
+  });
+
+  it.each([
+    ['a tool', `{ role: 'tool', toolCallId: '1', content: 'note: ' + said }`, `'none'`],
+    ['the hint', `{ role: 'user', content: 'yes' }`, 'said'],
+  ])('is found where %s says it', async (who, answer, hint) => {
+    const module = openModule({
+      source: `
+        const said = ${JSON.stringify(task)};
+        export const make = (seed) => ({ seed });
+        export const start = () => [{ role: 'user', content: 'hello' }];
+        export const step = (state) => ({ state, done: true, messages: [${answer}] });
+        export const reward = () => ({ reward: 1, breakdown: {} });
+        export const hint = () => ${hint};
+        export const solve = () => [{ role: 'assistant', content: '', toolCalls: [{ id: '1', name: 'a', arguments: {} }] }];`,
+    });
+    expect(await leaksOf(module, { seeds: [4], forbidden })).toEqual([{ seed: 4, who }]);
+    expect(await leaksOf(module, { seeds: [4], forbidden: [messageHash('something else that nobody says')] })).toEqual(
+      [],
+    );
+    await module.close();
+  });
+});
