@@ -3,11 +3,11 @@
  * the rollouts. Used by one line in src/analyst/index.ts.
  */
 import { z } from 'zod';
-import type { AnalystKind } from '../src/analyst/analyst';
-import { capabilityNameSchema } from '../src/domain/capability';
+import { passFrom, type AnalystKind } from '../src/analyst/analyst';
+import { capabilityNameSchema, type Label } from '../src/domain/capability';
 import { defineKind } from '../src/domain/kinds';
 import { seededRandom } from '../src/domain/statistics';
-import { isSuccess, type ScoredRollout } from '../src/domain/rollout';
+import type { ScoredRollout } from '../src/domain/rollout';
 
 const byKey = (rollouts: readonly ScoredRollout[]) => [...rollouts].sort((a, b) => (a.key < b.key ? -1 : 1));
 
@@ -16,11 +16,11 @@ export const phrases: AnalystKind = defineKind({
   version: '1',
   options: { name: capabilityNameSchema, definition: z.string(), occasion: z.string(), phrase: z.string() },
   open({ name, definition, occasion, phrase }, identity) {
-    function labelOf({ messages }: ScoredRollout): 'na' | 'present' | 'lacking' {
+    function labelOf({ messages }: ScoredRollout): Label {
       const asked = messages.findIndex(({ role, content }) => /user|tool/.test(role) && content.includes(occasion));
-      if (asked < 0) return 'na';
+      if (asked < 0) return 'NA';
       const after = messages.slice(asked);
-      return after.some((said) => said.role === 'assistant' && said.content.includes(phrase)) ? 'present' : 'lacking';
+      return after.some((said) => said.role === 'assistant' && said.content.includes(phrase)) ? 'PRESENT' : 'LACKING';
     }
     return {
       identity,
@@ -28,28 +28,15 @@ export const phrases: AnalystKind = defineKind({
 
       async discover({ rollouts, quotable }) {
         const shown = byKey(rollouts).filter(({ key }) => quotable.has(key));
-        const two = (label: string) => shown.filter((rollout) => labelOf(rollout) === label).slice(0, 2);
-        const examples = [...two('lacking'), ...two('present')].map(({ key }) => key);
+        const two = (label: Label) => shown.filter((rollout) => labelOf(rollout) === label).slice(0, 2);
+        const examples = [...two('LACKING'), ...two('PRESENT')].map(({ key }) => key);
         return { candidates: [{ name, definition, examples }], faults: [] };
       },
 
       async label({ rollouts, pass, seed }) {
         const random = seededRandom('phrases', seed, pass);
         const half = byKey(rollouts).filter(() => random() < 0.5);
-        const failed = half.filter((rollout) => !isSuccess(rollout));
-        const passed = half.filter(isSuccess);
-        const keys = (of: ScoredRollout[], label: string) =>
-          of.filter((rollout) => labelOf(rollout) === label).map(({ key }) => key);
-        const labels = {
-          lacking_failed: keys(failed, 'lacking'),
-          present_failed: keys(failed, 'present'),
-          na_failed: keys(failed, 'na'),
-          lacking_passed: keys(passed, 'lacking'),
-          present_passed: keys(passed, 'present'),
-          na_passed: keys(passed, 'na'),
-        };
-        const totals = { total_failed: failed.length, total_passed: passed.length };
-        return { attempt: pass, totals, labels: { [name]: labels } };
+        return passFrom({ attempt: pass, rollouts: half, names: [name], labelOf });
       },
     };
   },

@@ -1,10 +1,10 @@
 /** An analyst: step 1 of the method. Invariant: it sees scored rollouts only; what it finds is a function of its input and its identity. */
 import type { SelectionRule } from '../domain/campaign';
-import type { Candidate, Discovery, LabelPass } from '../domain/capability';
+import type { Candidate, Discovery, Label, LabelPass } from '../domain/capability';
 import type { EnvironmentDescription } from '../domain/environment';
 import type { LanguageModelSpec } from '../domain/endpoints';
 import type { Identity, Kind, KindSpec } from '../domain/kinds';
-import type { ScoredRollout } from '../domain/rollout';
+import { isSuccess, type ScoredRollout } from '../domain/rollout';
 import type { Work } from '../domain/work';
 import type { Ledger } from '../language-model/types';
 
@@ -65,4 +65,32 @@ export interface Analyst {
 export interface AnalystKind extends Kind<Analyst | Promise<Analyst>> {
   /** The language model that it asks; absent of a kind that asks none. */
   readonly languageModel?: (spec: KindSpec) => LanguageModelSpec;
+}
+
+/** A pass from one label of each trajectory for each capability; where there is no label, the lists are no partition, and the pass is refused. */
+export function passFrom(o: {
+  attempt: LabelPass['attempt'];
+  rollouts: readonly ScoredRollout[];
+  /** Of the capabilities. */
+  names: readonly string[];
+  labelOf: (rollout: ScoredRollout, name: string) => Label | undefined;
+}): LabelPass {
+  const { attempt, rollouts, names, labelOf } = o;
+  const passed = rollouts.filter(isSuccess);
+  const failed = rollouts.filter((rollout) => !isSuccess(rollout));
+  const keys = (name: string, label: Label, among: readonly ScoredRollout[]) =>
+    among.filter((rollout) => labelOf(rollout, name) === label).map(({ key }) => key);
+  const lists = (name: string) => ({
+    lacking_failed: keys(name, 'LACKING', failed),
+    present_failed: keys(name, 'PRESENT', failed),
+    na_failed: keys(name, 'NA', failed),
+    lacking_passed: keys(name, 'LACKING', passed),
+    present_passed: keys(name, 'PRESENT', passed),
+    na_passed: keys(name, 'NA', passed),
+  });
+  return {
+    attempt,
+    totals: { total_failed: failed.length, total_passed: passed.length },
+    labels: Object.fromEntries(names.map((name) => [name, lists(name)])),
+  };
 }

@@ -2,12 +2,13 @@
  * What is really so in the rollouts of a fixture, by skill: from the mistakes that were made where a script made them, from the verdicts of the
  * target's checker where these tell, else from comparing each trajectory with its reference, as the analyst by rules does.
  */
+import { passFrom } from '../../src/analyst/analyst';
 import { compare } from '../../src/analyst/rules/comparison';
 import type { ErrorClass } from '../../src/analyst/rules/errors';
 import { errorLabels } from '../../src/analyst/rules/errors';
 import { toolKnowledge } from '../../src/analyst/rules/tools';
 import type { Label, LabelPass } from '../../src/domain/capability';
-import { isSuccess, type ScoredRollout } from '../../src/domain/rollout';
+import type { ScoredRollout } from '../../src/domain/rollout';
 import { policyRulesOf } from '../../src/environments/policy-rules';
 import type { Skill } from '../../src/environments/shop/tasks';
 import type { FixtureRollouts } from './fixture-rollouts';
@@ -30,7 +31,7 @@ export function referenceLabels({ rollouts, description, truth }: FixtureRollout
       const values = parts[skill]!.flatMap((part) => breakdown[part] ?? []);
       return values.length === 0 ? 'NA' : values.every((value) => value >= 1) ? 'PRESENT' : 'LACKING';
     };
-    return passOf(rollouts, Object.keys(parts), label);
+    return passFrom({ attempt: 'reference', rollouts, names: Object.keys(parts), labelOf: label });
   }
   if (made) {
     const label = (rollout: ScoredRollout, skill: string): Label => {
@@ -42,7 +43,7 @@ export function referenceLabels({ rollouts, description, truth }: FixtureRollout
     const skills = Object.values(made).flatMap(({ mistake, shown }) =>
       mistake === null ? shown : [mistake, ...shown],
     );
-    return passOf(rollouts, [...new Set(skills)].sort(), label);
+    return passFrom({ attempt: 'reference', rollouts, names: [...new Set(skills)].sort(), labelOf: label });
   }
   const knowledge = toolKnowledge(description.tools);
   const denials = policyRulesOf(description).flatMap((rule) => (rule.kind === 'precondition' ? [rule.denial] : []));
@@ -52,32 +53,10 @@ export function referenceLabels({ rollouts, description, truth }: FixtureRollout
       return [rollout.key, errorLabels({ comparison, knowledge, denials })] as const;
     }),
   );
-  return passOf(rollouts, Object.keys(classOf), ({ key }, skill) => labels.get(key)![classOf[skill as Skill]]);
-}
-
-function passOf(
-  rollouts: readonly ScoredRollout[],
-  skills: readonly string[],
-  labelOf: (rollout: ScoredRollout, skill: string) => Label,
-): LabelPass {
-  const listed = (skill: string, label: Label, passed: boolean) =>
-    rollouts.filter((one) => isSuccess(one) === passed && labelOf(one, skill) === label).map(({ key }) => key);
-  const passed = rollouts.filter(isSuccess).length;
-  return {
+  return passFrom({
     attempt: 'reference',
-    totals: { total_failed: rollouts.length - passed, total_passed: passed },
-    labels: Object.fromEntries(
-      skills.map((skill) => [
-        skill,
-        {
-          lacking_failed: listed(skill, 'LACKING', false),
-          present_failed: listed(skill, 'PRESENT', false),
-          na_failed: listed(skill, 'NA', false),
-          lacking_passed: listed(skill, 'LACKING', true),
-          present_passed: listed(skill, 'PRESENT', true),
-          na_passed: listed(skill, 'NA', true),
-        },
-      ]),
-    ),
-  };
+    rollouts,
+    names: Object.keys(classOf),
+    labelOf: ({ key }, skill) => labels.get(key)![classOf[skill as Skill]],
+  });
 }

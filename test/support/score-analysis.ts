@@ -2,6 +2,7 @@
  * How good an analysis is, where it is known what was planted. Invariants: a capability counts as found by the hand-made mapping alone; a
  * candidate that is not selected counts neither for nor against.
  */
+import { majority, votesOf } from '../../src/cli/analyse/votes';
 import { agreementOf, cohensKappa, labelsOf, passStatistics } from '../../src/domain/selection';
 import type { Label, LabelPass, Selection } from '../../src/domain/capability';
 
@@ -48,16 +49,16 @@ export function scoreAnalysis(o: ScoreInput): Score {
   const meant = (skill: string) => mapping[skill] ?? [];
   const mistaken = selected.filter((name) => !planted.some((skill) => meant(skill).includes(name)));
   const missed = planted.filter((skill) => !meant(skill).some((name) => selected.includes(name)));
-  const judged = majority(passes);
+  const votes = votesOf(passes);
   const alphas = agreementOf(passes);
   const real = labelsOf(reference);
   const scores = Object.entries(mapping).flatMap(([skill, names]) =>
     names.flatMap((name): [string, CapabilityScore][] => {
-      const [ours, theirs] = [judged.get(name), real.get(skill)];
+      const [ours, theirs] = [votes.get(name), real.get(skill)];
       if (!ours || !theirs) return [];
-      const pairs = [...ours].flatMap(([id, label]) => {
-        const other = theirs.get(id);
-        return other ? [[label, other] as const] : [];
+      const pairs = [...ours].flatMap(([id, own]) => {
+        const [label, other] = [majority(own), theirs.get(id)];
+        return label && other ? [[label, other] as const] : [];
       });
       const score = {
         skill,
@@ -89,26 +90,3 @@ export function scoreAnalysis(o: ScoreInput): Score {
 const lackingOrNot = (label: Label): string => (label === 'LACKING' ? label : 'other');
 const share = (labels: Label[]): number | undefined =>
   labels.length > 0 ? labels.filter((label) => label === 'LACKING').length / labels.length : undefined;
-
-/** The most frequent label by capability and trajectory; in doubt PRESENT, as the method has it. */
-function majority(passes: readonly LabelPass[]): Map<string, Map<string, Label>> {
-  const counts = new Map<string, Map<string, Record<Label, number>>>();
-  for (const pass of passes) {
-    for (const [name, labels] of labelsOf(pass)) {
-      const own = counts.get(name) ?? new Map<string, Record<Label, number>>();
-      counts.set(name, own);
-      for (const [id, label] of labels) {
-        const count = own.get(id) ?? { PRESENT: 0, LACKING: 0, NA: 0 };
-        own.set(id, { ...count, [label]: count[label] + 1 });
-      }
-    }
-  }
-  const most = (count: Record<Label, number>): Label => {
-    const best = Math.max(...Object.values(count));
-    const leading = (Object.keys(count) as Label[]).filter((label) => count[label] === best);
-    return leading.length === 1 ? leading[0]! : 'PRESENT';
-  };
-  return new Map(
-    [...counts].map(([name, own]) => [name, new Map([...own].map(([id, count]) => [id, most(count)]))] as const),
-  );
-}

@@ -15,7 +15,7 @@ import {
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { compact, shortIds } from '../../domain/transcript';
 import { answerOf, jsonIn, type Read } from '../../language-model/answer';
-import type { LabelInput } from '../analyst';
+import { type LabelInput, passFrom } from '../analyst';
 import { bounded, messageIn } from './checks';
 import { askAll, byShortId, type Config, contrastChunks, partsAtTasks, readable, roomIn, targetText } from './requests';
 
@@ -83,34 +83,15 @@ function passOf(o: {
   const known = byShortId(o.rollouts, o.ids);
   const labeled = [...known].map(([id, rollout]) => ({
     key: rollout.key,
-    passed: isSuccess(rollout),
     given: o.byId.get(id),
     forPeople: (reason: string) => readable(reason, known, id),
   }));
-  // A trajectory without an answer gets into no list, which is no partition then.
+  // What is not the agent's says nothing of any capability.
   const labelIn = (name: string, given?: Labeled) =>
     given && !isAgents(given) ? 'NA' : given?.labels.get(name)?.label;
-  const keys = (name: string, label: Label, passed: boolean) =>
-    labeled.filter((one) => one.passed === passed && labelIn(name, one.given) === label).map(({ key }) => key);
+  const labelOf = ({ key }: ScoredRollout, name: string) => labelIn(name, o.byId.get(o.ids.get(key) ?? key));
   return {
-    attempt: o.pass,
-    totals: {
-      total_failed: labeled.filter(({ passed }) => !passed).length,
-      total_passed: labeled.filter(({ passed }) => passed).length,
-    },
-    labels: Object.fromEntries(
-      o.names.map((name) => [
-        name,
-        {
-          lacking_failed: keys(name, 'LACKING', false),
-          present_failed: keys(name, 'PRESENT', false),
-          na_failed: keys(name, 'NA', false),
-          lacking_passed: keys(name, 'LACKING', true),
-          present_passed: keys(name, 'PRESENT', true),
-          na_passed: keys(name, 'NA', true),
-        },
-      ]),
-    ),
+    ...passFrom({ attempt: o.pass, rollouts: o.rollouts, names: o.names, labelOf }),
     reasons: Object.fromEntries(
       o.names.map((name) => {
         const reasons = labeled.flatMap(({ key, given, forPeople }) => {

@@ -10,7 +10,7 @@ import { defineKind } from '../../domain/kinds';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { seededRandom } from '../../domain/statistics';
 import { policyRulesOf, policyRulesProblem } from '../../environments/policy-rules';
-import type { Analyst, DiscoverInput, LabelInput } from '../analyst';
+import { type Analyst, type DiscoverInput, type LabelInput, passFrom } from '../analyst';
 import { compare } from './comparison';
 import { capabilities, type ErrorClass, errorClassOf, errorClassSchema, errorLabels } from './errors';
 import { toolKnowledge } from './tools';
@@ -95,30 +95,11 @@ async function discover({ rollouts, quotable, rule, ...work }: DiscoverInput): P
 
 /** One labeling pass over a random half of the rollouts: the labels are deterministic, so passes differ in what they look at. */
 async function label({ rollouts, candidates, pass, seed, ...work }: LabelInput): Promise<LabelPass> {
-  const classes = candidates.map(({ name }) => [name, classOf(name)] as const);
-  const sample = await labelRollouts({ rollouts: randomHalf({ rollouts, seed, pass }), ...work });
-  return {
-    attempt: pass,
-    totals: {
-      total_failed: sample.filter(({ passed }) => !passed).length,
-      total_passed: sample.filter(({ passed }) => passed).length,
-    },
-    labels: Object.fromEntries(
-      classes.map(([name, errorClass]) => {
-        const keys = (wanted: Label, passed: boolean) =>
-          sample.filter((one) => one.labels[errorClass] === wanted && one.passed === passed).map(({ key }) => key);
-        const labels = {
-          lacking_failed: keys('LACKING', false),
-          present_failed: keys('PRESENT', false),
-          na_failed: keys('NA', false),
-          lacking_passed: keys('LACKING', true),
-          present_passed: keys('PRESENT', true),
-          na_passed: keys('NA', true),
-        };
-        return [name, labels];
-      }),
-    ),
-  };
+  const classes = new Map(candidates.map(({ name }) => [name, classOf(name)]));
+  const half = randomHalf({ rollouts, seed, pass });
+  const labeled = new Map((await labelRollouts({ rollouts: half, ...work })).map(({ key, labels }) => [key, labels]));
+  const labelOf = ({ key }: ScoredRollout, name: string) => labeled.get(key)?.[classes.get(name) ?? classOf(name)];
+  return passFrom({ attempt: pass, rollouts: half, names: [...classes.keys()], labelOf });
 }
 
 function classOf(name: string): ErrorClass {
