@@ -38,21 +38,17 @@ pre.diff { font:12px/1.45 ui-monospace,"SF Mono","DejaVu Sans Mono",monospace; b
 .runs h3 { margin:6px 0 6px; overflow-wrap:anywhere }
 svg { display:block; font-size:13px } svg text { fill:var(--ink) } svg .quiet { fill:var(--quiet) } svg .strong { font-weight:600 }
 svg .tick { font-size:11.5px; fill:var(--quiet) } .grid { stroke:var(--rule) } .axis { stroke:var(--quiet) }
-.reference { stroke:var(--base); stroke-dasharray:2 3 } .threshold { stroke:var(--quiet); stroke-dasharray:4 3 } .leader { stroke:var(--rule) }
+.reference { stroke:var(--base); stroke-dasharray:2 3 } .leader { stroke:var(--rule) }
 .band { fill:var(--band) } .strip { fill:var(--code) } .solved { fill:var(--adapter) } .unscored { fill:var(--accent); opacity:.6 }
 .mark { fill:var(--adapter); stroke:var(--adapter); stroke-width:1.5 } .whisker { stroke:var(--adapter); stroke-width:2 }
 .mark.base { fill:var(--base); stroke:var(--base) } .whisker.base { stroke:var(--base) }
 .mark.sum { fill:var(--paper); stroke:var(--adapter) }
 .mark.routed { fill:var(--accent); stroke:var(--accent) } .whisker.routed { stroke:var(--accent) }
 .mark.baseline { fill:var(--baseline); stroke:var(--baseline) } .whisker.baseline { stroke:var(--baseline) }
-.mark.bound, .mark.left-out, .mark.earlier, .mark.held-out { fill:var(--paper) }
-.mark.bound, .mark.left-out, .mark.earlier { stroke:var(--quiet) } .whisker.bound { stroke:var(--quiet) }
-.mark.refused { fill:var(--accent); stroke:var(--accent) }
-.spread { stroke:var(--adapter); opacity:.6 } .spread.left-out { stroke:var(--quiet) }
+.mark.bound, .mark.held-out { fill:var(--paper) } .mark.bound { stroke:var(--quiet) } .whisker.bound { stroke:var(--quiet) }
 .curve { fill:none; stroke:var(--quiet); stroke-width:2 }
 .curve.branch-0, .curve.branch-1, .curve.branch-2, .curve.branch-3 { stroke-width:1; stroke:var(--adapter) }
 .curve.branch-1 { stroke:var(--accent) } .curve.branch-2 { stroke:var(--baseline) } .curve.branch-3 { stroke-dasharray:3 2 }
-.bar { fill:var(--adapter) } .bar.base { fill:var(--base) } .bar.baseline { fill:var(--baseline) }
 .mark.open { fill:var(--paper) } .iterations { fill:none; stroke-width:2; stroke:var(--baseline) }
 @media print { body { max-width:none; padding:0 } }
 `;

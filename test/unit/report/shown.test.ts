@@ -76,7 +76,7 @@ describe('page', () => {
       '38 requests, 1,637,800 tokens of 5,000,000 (32.8%), $4.52 of $10.00 (45.2%), 5 of 38 requests without a price',
     );
     expect(html).toMatch(
-      /<td>labels<\/td><td>30<\/td><td>1,230,000<\/td><td>900,000<\/td><td>63,000<\/td><td class="wrap">\$4\.10<\/td>/,
+      /<td>analyst<\/td><td>labels<\/td><td>30<\/td><td>1,230,000<\/td><td>900,000<\/td><td>63,000<\/td><td class="wrap">\$4\.10<\/td>/,
     );
   });
 
@@ -153,7 +153,7 @@ describe('terminal', () => {
     );
     expect(lines.slice(-2)).toEqual([
       'language models: 38 requests, 1,637,800 tokens of 5,000,000 (32.8%), $4.52 of $10.00 (45.2%), 5 of',
-      '  38 requests without a price',
+      '  38 requests without a price: analyst $4.52, synthesizer 215,500 tokens',
     ]);
     expect(tableOf(reportFixture()).join('\n')).not.toMatch(/alpha|language models|put down to/);
   });
