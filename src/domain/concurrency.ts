@@ -19,6 +19,20 @@ export function createLimit(slots: number): <Result>(work: () => Promise<Result>
   };
 }
 
+/** What the promise comes to, or the reason of the abort where that is first; the work behind the promise goes on. */
+export async function orAborted<Result>(promise: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
+  if (!signal) return promise;
+  signal.throwIfAborted();
+  let abort = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => (abort = () => reject(signal.reason as Error)));
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
 /** Some twenty milliseconds of parsing. */
 const PIECE_BYTES = 1 << 20;
 

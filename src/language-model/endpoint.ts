@@ -4,8 +4,7 @@
  */
 import OpenAI, { APIConnectionError, APIError } from 'openai';
 import { Agent, fetch } from 'undici';
-import type { LanguageModelSpec } from '../domain/endpoints';
-import { type FailureType, isFailure, OutsideFailure, reasonOf } from '../domain/failures';
+import { type FailureType, OutsideFailure, reasonOf } from '../domain/failures';
 
 /** The longest that a timer takes. */
 const NEVER_MS = 2 ** 31 - 1;
@@ -42,55 +41,51 @@ export function keyOf(field: string, variable: string | undefined): string | und
 const withoutKey = (text: string, key: string | undefined): string =>
   key === undefined ? text : text.replaceAll(key, '(key)');
 
-/** What went wrong with a request. */
-export interface Trouble {
-  /** `passing`: a 4xx that says nothing of the request. */
-  what: 'no connection' | 'no capacity' | 'passing' | 'failed' | 'refused';
+/** What a request ended in, where it brought no answer. */
+export interface ApiError {
+  /** `unavailable`: no connection, no capacity, or a 4xx that says nothing of the request. `rejected`: it would be refused again. */
+  kind: 'unavailable' | 'failed' | 'rejected';
   status?: number;
   reason: string;
   /** When to ask again, where the endpoint says so. */
   retryAfterMs?: number;
+  /** The endpoint says that more is asked of it at once than it can do. */
+  isCrowded: boolean;
 }
 
-/** Rate limits, and servers that are starting or going down. */
-const NO_CAPACITY = new Set([429, 502, 503, 504]);
-const PASSING = new Set([408, 409, 425]);
+/** Timeouts and conflicts of the endpoint's own, rate limits, and servers that are starting or going down. */
+const UNAVAILABLE = new Set([408, 409, 425, 429, 502, 503, 504]);
+const CROWDED = new Set([429, 503]);
 
 /** `key`: stands in no reason, whatever the endpoint says. */
-export function troubleOf(error: unknown, key: string | undefined): Trouble {
+export function apiErrorOf(error: unknown, key: string | undefined): ApiError {
   const shown = (text: string) => oneLine(withoutKey(text, key));
-  if (error instanceof APIConnectionError) return { what: 'no connection', reason: shown(reasonOf(rootOf(error))) };
+  if (error instanceof APIConnectionError)
+    return { kind: 'unavailable', reason: shown(reasonOf(rootOf(error))), isCrowded: false };
   const status = error instanceof APIError ? statusOf(error) : undefined;
-  if (status === undefined) return { what: 'failed', reason: shown(reasonOf(error)) };
+  if (status === undefined) return { kind: 'failed', reason: shown(reasonOf(error)), isCrowded: false };
   const { headers, code, type, message } = error as APIError;
   // A limit that waiting does not lift.
   const spent = status === 429 && [code, type].includes('insufficient_quota');
   const retryAfterMs = headers && retryAfter(headers);
   return {
-    what: spent ? 'refused' : whatOf(status),
+    kind: spent ? 'rejected' : kindOf(status),
     status,
     reason: shown(message),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
+    isCrowded: CROWDED.has(status),
   };
-}
-
-/** Whether the endpoint says that more is asked of it at once than it can do. */
-export function isCrowded(error: unknown): boolean {
-  if (!(error instanceof APIError)) return false;
-  const status = statusOf(error);
-  return status === 429 || status === 503;
 }
 
 /** Some endpoints answer with 200 and say in the body what is wrong. */
 function statusOf({ status, code }: APIError): number | undefined {
-  const said = status ?? Number(code);
-  return said >= 400 && said < 600 ? said : undefined;
+  const told = status ?? Number(code);
+  return told >= 400 && told < 600 ? told : undefined;
 }
 
-function whatOf(status: number): Trouble['what'] {
-  if (NO_CAPACITY.has(status)) return 'no capacity';
-  if (PASSING.has(status)) return 'passing';
-  return status >= 500 ? 'failed' : 'refused';
+function kindOf(status: number): ApiError['kind'] {
+  if (UNAVAILABLE.has(status)) return 'unavailable';
+  return status >= 500 ? 'failed' : 'rejected';
 }
 
 /** fetch says "fetch failed", and why it did in its cause. */
@@ -123,95 +118,44 @@ function oneLine(text: string): string {
   return line.length > SHOWN ? `${line.slice(0, SHOWN)} ...` : line;
 }
 
-/** What mends a refusal that says nothing of the question itself. */
-export function remedyOf(o: { field: string; apiKeyEnv: string | undefined; status: number }): string | undefined {
-  const { field, apiKeyEnv, status } = o;
-  if (status === 404) return `correct ${field}.model or ${field}.url`;
-  if (status === 402 || status === 429) return 'add credit to its account';
-  if (status !== 401 && status !== 403) return undefined;
-  return apiKeyEnv === undefined
-    ? `name the variable that holds its key in ${field}.apiKeyEnv`
-    : `put a key that is valid there into ${apiKeyEnv}`;
-}
-
-/** A model as errors name it: `field` is that of the campaign file, such as `analyst`. */
-export interface Named {
+/** Who asks an endpoint: as errors name it, and what its errors are for the campaign. */
+export interface Caller {
+  /** Of the campaign file, such as `analyst`. */
   field: string;
-  spec: LanguageModelSpec;
+  spec: { model: string; url: string; apiKeyEnv?: string | undefined };
   key: string | undefined;
+  failures: Record<ApiError['kind'], FailureType>;
+  /** What mends a request that is rejected for what it asks. */
+  remedy?: (error: ApiError) => string;
 }
 
-export const modelFailure = (
-  { field, spec }: Pick<Named, 'field' | 'spec'>,
+export const callerFailure = (
+  { field, spec }: Pick<Caller, 'field' | 'spec'>,
   failure: { type: FailureType; problem: string; retryAfterMs?: number | undefined },
 ): OutsideFailure => {
   const { type, problem, retryAfterMs } = failure;
   return new OutsideFailure(type, `${field} (${spec.model} at ${spec.url}): ${problem}`, undefined, retryAfterMs);
 };
 
-/** What every request would meet, as a refused key: it is about the campaign, and no capability's or pass's own. */
-export function sentKeyOf(named: Pick<Named, 'field' | 'spec'>): string | undefined {
-  const { field, spec } = named;
-  try {
-    return keyOf(`${field}.apiKeyEnv`, spec.apiKeyEnv);
-  } catch (error) {
-    if (!isFailure(error, 'BadInput')) throw error;
-    throw modelFailure(named, { type: 'LanguageModelRejected', problem: error.message });
-  }
-}
-
-/** No cause is passed on: what a client's error holds beside its message may be anything. */
-export function failureOf(named: Named, error: unknown): OutsideFailure {
+/** The one mapping from what an endpoint does to failure types. No cause is passed on: what a client's error holds beside its message may be anything. */
+export function endpointFailure(caller: Caller, error: unknown): OutsideFailure {
   if (error instanceof OutsideFailure) return error;
-  const { what, status, reason, retryAfterMs } = troubleOf(error, named.key);
-  if (what === 'no connection' || what === 'no capacity' || what === 'passing')
-    return modelFailure(named, { type: 'LanguageModelUnavailable', problem: reason, retryAfterMs });
-  if (what === 'failed' || status === undefined)
-    return modelFailure(named, {
-      type: 'LanguageModelFailed',
-      problem: `${reason}${pageFix(named, reason)}`,
-      retryAfterMs,
-    });
-  const problem = `${reason}; ${remedy(named, { status, reason })}`;
-  return modelFailure(named, { type: 'LanguageModelRejected', problem });
+  const failed = apiErrorOf(error, caller.key);
+  const { kind, reason, retryAfterMs } = failed;
+  const fix = fixOf(caller, failed);
+  const problem = fix === undefined ? reason : `${reason}; ${fix}`;
+  return callerFailure(caller, { type: caller.failures[kind], problem, retryAfterMs });
 }
 
-const pageFix = ({ field }: Named, reason: string): string =>
-  /an HTML page/.test(reason) ? `; if it goes on, correct ${field}.url: the API's own, such as https://HOST/v1` : '';
-
-/** Each try is paid for. */
-export const noMore = ({ field, spec }: Named, { failure, times }: { failure: OutsideFailure; times: number }) => {
-  const fix = `raise ${field}.timeoutSeconds (${spec.timeoutSeconds}), lower ${field}.maxTokens (${spec.maxTokens}) or see to its endpoint`;
-  const message = `${failure.message}; ${times} times in a row, so this question is not asked again: ${fix}, and run the same command`;
-  return new OutsideFailure('RepliesLost', message);
-};
-
-export const silent = (named: Named): OutsideFailure => {
-  const { timeoutSeconds } = named.spec;
-  const problem = `no word of a reply for ${timeoutSeconds} s (${named.field}.timeoutSeconds)`;
-  return modelFailure(named, { type: 'LanguageModelFailed', problem });
-};
-
-/** Fields of a request that not every model takes, and what is sent in their place. */
-const REPLACED: Record<string, string> = { max_tokens: ', max_completion_tokens: N' };
-
-function remedy({ field, spec }: Named, { status, reason }: { status: number; reason: string }): string {
-  const known = remedyOf({ field, apiKeyEnv: spec.apiKeyEnv, status });
-  if (known) return known;
-  if (
-    status === 413 ||
-    /context.{0,20}(length|window|size)|(prompt|input|request).{0,20}too (long|large)/i.test(reason)
-  )
-    return `lower ${field}.contextTokens (${spec.contextTokens}), of which ${field}.maxTokens (${spec.maxTokens}) are the reply's`;
-  const refused = [
-    'max_tokens',
-    'temperature',
-    'seed',
-    'stream_options',
-    'stream',
-    ...Object.keys(spec.parameters),
-  ].find((name) => new RegExp(`\\b${name}\\b`).test(reason));
-  return refused === undefined
-    ? `correct ${field}.model or ${field}.parameters`
-    : `if it does not take ${refused}, set ${field}.parameters: {${refused}: null${REPLACED[refused] ?? ''}}`;
+function fixOf({ field, spec, remedy }: Caller, error: ApiError): string | undefined {
+  const { kind, status, reason } = error;
+  if (kind === 'failed' && /an HTML page/.test(reason))
+    return `if it goes on, correct ${field}.url: the API's own, such as https://HOST/v1`;
+  if (kind !== 'rejected') return undefined;
+  if (status === 404) return `correct ${field}.model or ${field}.url`;
+  if (status === 402 || status === 429) return 'add credit to its account';
+  if (status !== 401 && status !== 403) return remedy?.(error);
+  return spec.apiKeyEnv === undefined
+    ? `name the variable that holds its key in ${field}.apiKeyEnv`
+    : `put a key that is valid there into ${spec.apiKeyEnv}`;
 }

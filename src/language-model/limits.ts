@@ -4,6 +4,7 @@
  * would be long; what is paid for time after time and brings nothing is given up, and whoever asks after that, or in another way, begins anew.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { orAborted } from '../domain/concurrency';
 
 export interface Pass {
   concurrency: number;
@@ -22,7 +23,7 @@ const LONGEST_PAUSE_MS = MINUTE_MS;
 const TOLD_MS = 5_000;
 const FIRST_PAUSE_MS = 1_000;
 
-export class Lane {
+export class RateLimiter {
   private running = 0;
   /** When the requests of the last minute began. */
   private begun: number[] = [];
@@ -109,26 +110,14 @@ export class Lane {
   }
 }
 
-const lanes = new Map<string, Lane>();
+const limiters = new Map<string, RateLimiter>();
 
-/** The one lane to a model at an endpoint. */
-export function laneTo({ url, model }: { url: string; model: string }): Lane {
+/** The one limiter of a model at an endpoint. */
+export function rateLimiterFor({ url, model }: { url: string; model: string }): RateLimiter {
   const name = JSON.stringify([url, model]);
-  const lane = lanes.get(name) ?? new Lane();
-  lanes.set(name, lane);
-  return lane;
-}
-
-export async function orAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  signal.throwIfAborted();
-  let abort = (): void => undefined;
-  const aborted = new Promise<never>((_, reject) => (abort = () => reject(signal.reason as Error)));
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
+  const limiter = limiters.get(name) ?? new RateLimiter();
+  limiters.set(name, limiter);
+  return limiter;
 }
 
 export const LOST_IN_A_ROW = 5;

@@ -5,18 +5,20 @@
  */
 import type OpenAI from 'openai';
 import { digest } from '../artifacts/hash';
+import { orAborted } from '../domain/concurrency';
 import type { LanguageModelSpec } from '../domain/endpoints';
-import { failureOf, isCrowded, modelFailure, type Named, noMore, openClient, sentKeyOf, silent } from './endpoint';
-import { forgetLost, isLostForGood, type Lane, laneTo, LOST_IN_A_ROW, orAborted } from './limits';
-import { Growing, readReply } from './reply';
+import { isFailure, OutsideFailure } from '../domain/failures';
+import { apiErrorOf, type ApiError, type Caller, callerFailure, endpointFailure, keyOf, openClient } from './endpoint';
+import { forgetLost, isLostForGood, LOST_IN_A_ROW, type RateLimiter, rateLimiterFor } from './limits';
+import { PartialReply, readReply } from './reply';
 import type { Asking, LanguageModel, ModelReply, Question } from './types';
 
 /** `field`: of the campaign file, such as `analyst`. Needs neither key nor network until something is asked. */
 export function openLanguageModel(field: string, spec: LanguageModelSpec): LanguageModel {
   const { model, temperature, maxTokens, parameters, contextTokens } = spec;
   const id = { model, temperature, maxTokens, parameters };
-  const lane = laneTo(spec);
-  let client: { named: Named; openai: OpenAI } | undefined;
+  const limiter = rateLimiterFor(spec);
+  let client: { caller: LanguageModelCaller; openai: OpenAI } | undefined;
   const connected = () => (client ??= connect(field, spec));
 
   return {
@@ -30,11 +32,11 @@ export function openLanguageModel(field: string, spec: LanguageModelSpec): Langu
         if (kept) return kept;
         const onPiece = (piece: string): void => {
           hear(asking, piece);
-          lane.progressed();
+          limiter.progressed();
           progressed();
         };
-        return inLane({ ...connected(), lane, asking }, async () => {
-          const reply = await request({ ...connected(), key, lane, question, asking, onPiece });
+        return withinLimits({ ...connected(), limiter, asking }, async () => {
+          const reply = await request({ ...connected(), key, limiter, question, asking, onPiece });
           await asking.ledger.keep(key, { reply, question: { messages, seed }, step: asking.step, price: spec.price });
           // Another process may have been first: what was kept counts for both.
           return (await asking.ledger.find(key)) ?? reply;
@@ -44,10 +46,58 @@ export function openLanguageModel(field: string, spec: LanguageModelSpec): Langu
   };
 }
 
-function connect(field: string, spec: LanguageModelSpec): { named: Named; openai: OpenAI } {
-  const key = sentKeyOf({ field, spec });
-  return { named: { field, spec, key }, openai: openClient({ url: spec.url, key }) };
+interface LanguageModelCaller extends Caller {
+  spec: LanguageModelSpec;
 }
+
+function connect(field: string, spec: LanguageModelSpec): { caller: LanguageModelCaller; openai: OpenAI } {
+  const key = keyFor({ field, spec });
+  const remedy = (error: ApiError) => remedyOf({ field, spec }, error);
+  return { caller: { field, spec, key, failures, remedy }, openai: openClient({ url: spec.url, key }) };
+}
+
+const failures = {
+  unavailable: 'LanguageModelUnavailable',
+  failed: 'LanguageModelFailed',
+  rejected: 'LanguageModelRejected',
+} as const;
+
+/** What every request would meet, as a refused key: it is about the campaign, and no capability's or pass's own. */
+function keyFor({ field, spec }: Pick<LanguageModelCaller, 'field' | 'spec'>): string | undefined {
+  try {
+    return keyOf(`${field}.apiKeyEnv`, spec.apiKeyEnv);
+  } catch (error) {
+    if (!isFailure(error, 'BadInput')) throw error;
+    throw callerFailure({ field, spec }, { type: failures.rejected, problem: error.message });
+  }
+}
+
+/** Fields of a request that not every model takes, and what is sent in their place. */
+const REPLACED: Record<string, string> = { max_tokens: ', max_completion_tokens: N' };
+const TOO_LONG = /context.{0,20}(length|window|size)|(prompt|input|request).{0,20}too (long|large)/i;
+
+function remedyOf({ field, spec }: Pick<LanguageModelCaller, 'field' | 'spec'>, { status, reason }: ApiError): string {
+  if (status === 413 || TOO_LONG.test(reason))
+    return `lower ${field}.contextTokens (${spec.contextTokens}), of which ${field}.maxTokens (${spec.maxTokens}) are the reply's`;
+  const optional = ['max_tokens', 'temperature', 'seed', 'stream_options', 'stream', ...Object.keys(spec.parameters)];
+  const refused = optional.find((name) => new RegExp(`\\b${name}\\b`).test(reason));
+  return refused === undefined
+    ? `correct ${field}.model or ${field}.parameters`
+    : `if it does not take ${refused}, set ${field}.parameters: {${refused}: null${REPLACED[refused] ?? ''}}`;
+}
+
+/** Each try is paid for. */
+function noMore({ field, spec }: LanguageModelCaller, failure: OutsideFailure): OutsideFailure {
+  const fix = `raise ${field}.timeoutSeconds (${spec.timeoutSeconds}), lower ${field}.maxTokens (${spec.maxTokens}) or see to its endpoint`;
+  const message = `${failure.message}; ${LOST_IN_A_ROW} times in a row, so this question is not asked again: ${fix}, and run the same command`;
+  return new OutsideFailure('RepliesLost', message);
+}
+
+const silent = (caller: LanguageModelCaller): OutsideFailure => {
+  const { timeoutSeconds } = caller.spec;
+  const problem = `no word of a reply for ${timeoutSeconds} s (${caller.field}.timeoutSeconds)`;
+  return callerFailure(caller, { type: failures.failed, problem });
+};
 
 function hear({ onText, ledger }: Asking, piece: string): void {
   onText?.();
@@ -55,16 +105,16 @@ function hear({ onText, ledger }: Asking, piece: string): void {
 }
 
 /** Waits for room on the way to the endpoint, and for leave to spend. */
-async function inLane<Result>(
-  { named, lane, asking }: { named: Named; lane: Lane; asking: Asking },
+async function withinLimits<Result>(
+  { caller, limiter, asking }: { caller: LanguageModelCaller; limiter: RateLimiter; asking: Asking },
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const { field, spec } = named;
+  const { field, spec } = caller;
   const { concurrency, requestsPerMinute, price } = spec;
-  const leave = await lane.enter({
+  const leave = await limiter.enter({
     ...{ concurrency, requestsPerMinute, signal: asking.signal },
     onWaiting: () => hear(asking, ''),
-    tooLong: (ms) => unavailable(named, ms),
+    tooLong: (ms) => unavailable(caller, ms),
   });
   const ended = new AbortController();
   try {
@@ -76,57 +126,57 @@ async function inLane<Result>(
   }
 }
 
-const unavailable = (named: Named, retryAfterMs: number) =>
-  modelFailure(named, {
+const unavailable = (caller: LanguageModelCaller, retryAfterMs: number) =>
+  callerFailure(caller, {
     type: 'LanguageModelUnavailable',
     problem: `it asked to be left alone for another ${Math.ceil(retryAfterMs / 1000)} s`,
     retryAfterMs,
   });
 
 async function request(o: {
-  named: Named;
+  caller: LanguageModelCaller;
   openai: OpenAI;
   /** Of the question. */
   key: string;
-  lane: Lane;
+  limiter: RateLimiter;
   question: Question;
   asking: Asking;
   onPiece: (piece: string) => void;
 }): Promise<ModelReply> {
-  const { named, openai, key, lane, question, asking, onPiece } = o;
-  const { timeoutSeconds, maxTokens, url } = named.spec;
+  const { caller, openai, key, limiter, question, asking, onPiece } = o;
+  const { timeoutSeconds, maxTokens, url } = caller.spec;
   const silence = new AbortController();
   const timer = setTimeout(() => silence.abort(), timeoutSeconds * 1000);
   const heard = (piece: string): void => {
     timer.refresh();
     onPiece(piece);
   };
-  const growing = new Growing({ question, maxTokens, onPiece: heard });
+  const partial = new PartialReply({ question, maxTokens, onPiece: heard });
   const way = { key, url, timeoutSeconds };
   try {
     const signal = AbortSignal.any([asking.signal, silence.signal]);
-    const body = bodyOf(named.spec, question);
+    const body = bodyOf(caller.spec, question);
     const response = await openai.chat.completions.create(body, { signal }).asResponse();
     heard('');
-    const reply = await readReply({ client: openai, response, reply: growing });
-    lane.replied();
+    const reply = await readReply({ client: openai, response, reply: partial });
+    limiter.replied();
     forgetLost(way);
-    return withoutKey(reply, named.key);
+    return withoutKey(reply, caller.key);
   } catch (error) {
     const isSilent = silence.signal.aborted;
-    const failure = isSilent ? silent(named) : failureOf(named, error);
-    const lost = { usage: growing.usage(), step: asking.step, price: named.spec.price };
+    const failure = isSilent ? silent(caller) : endpointFailure(caller, error);
+    const lost = { usage: partial.usage(), step: asking.step, price: caller.spec.price };
     if (asking.signal.aborted) {
       // It was asked, and is paid for, whoever wants the answer. That it could not be counted is no reason to go on.
       if (failure.type === 'LanguageModelFailed') await asking.ledger.count(lost).catch(() => undefined);
       asking.signal.throwIfAborted();
     }
-    if (isCrowded(error)) lane.refused(failure.retryAfterMs);
-    const isLost = isSilent || (growing.begun && failure.type === 'LanguageModelFailed');
+    if (apiErrorOf(error, caller.key).isCrowded) limiter.refused(failure.retryAfterMs);
+    const isLost = isSilent || (partial.begun && failure.type === 'LanguageModelFailed');
     if (!isLost) throw failure;
     const isLast = isLostForGood(way);
     await asking.ledger.count(lost);
-    throw isLast ? noMore(named, { failure, times: LOST_IN_A_ROW }) : failure;
+    throw isLast ? noMore(caller, failure) : failure;
   } finally {
     clearTimeout(timer);
   }

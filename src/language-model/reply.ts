@@ -67,7 +67,7 @@ const AROUND = 100_000;
 interface ReadReply {
   client: OpenAI;
   response: Response;
-  reply: Growing;
+  reply: PartialReply;
 }
 
 export async function readReply(o: ReadReply): Promise<ModelReply> {
@@ -78,7 +78,7 @@ export async function readReply(o: ReadReply): Promise<ModelReply> {
   const body = jsonOf(text);
   const error = (body as { error?: object } | null)?.error;
   if (error) throw new APIError(undefined, error, undefined, response.headers);
-  const { choices, usage } = parse(completionSchema, body);
+  const { choices, usage } = parseCompletion(completionSchema, body);
   const [{ message, finish_reason } = { message: {} }] = choices;
   reply.add(message);
   // Whatever is missing here is not missing for want of an end.
@@ -91,7 +91,7 @@ async function streamed({ client, response, reply }: ReadReply): Promise<ModelRe
   let usage: Usage;
   // Aborted for silence, a stream ends like one that has an end.
   for await (const chunk of Stream.fromSSEResponse<unknown>(response, new AbortController(), client)) {
-    const { choices, usage: told } = parse(chunkSchema, chunk);
+    const { choices, usage: told } = parseCompletion(chunkSchema, chunk);
     usage = told ?? usage;
     const [choice] = choices;
     finish = choice?.finish_reason ?? finish;
@@ -102,7 +102,7 @@ async function streamed({ client, response, reply }: ReadReply): Promise<ModelRe
 }
 
 /** A reply as it comes. */
-export class Growing {
+export class PartialReply {
   private text = '';
   private refusal = '';
   private thought = 0;
@@ -159,7 +159,7 @@ export class Growing {
   }
 }
 
-async function bodyOf(response: Response, reply: Growing): Promise<string> {
+async function bodyOf(response: Response, reply: PartialReply): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   try {
@@ -183,7 +183,8 @@ function jsonOf(text: string): unknown {
   }
 }
 
-function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+/** The one reading of answers of the dialect. Throws where it is none. */
+export function parseCompletion<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;

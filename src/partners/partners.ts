@@ -7,10 +7,11 @@
 import { z } from 'zod';
 import { createLimit } from '../domain/concurrency';
 import { type ChatModel, type ModelUsage, tokensOf } from '../domain/endpoints';
-import { type FailureType, OutsideFailure } from '../domain/failures';
+import type { PartnerRole } from '../domain/environment';
+import type { OutsideFailure } from '../domain/failures';
 import type { Message, ToolSchema, UserMessage } from '../domain/messages';
-import { keyOf, openClient, remedyOf, troubleOf } from '../language-model/endpoint';
-import { usageTold } from '../language-model/reply';
+import { type Caller, callerFailure, endpointFailure, keyOf, openClient } from '../language-model/endpoint';
+import { parseCompletion, usageTold } from '../language-model/reply';
 import { callSchema, toAssistantMessage, toWireMessage, toWireTools } from '../policy/wire';
 
 export interface Outside {
@@ -70,14 +71,17 @@ export interface OpenChatModel {
 }
 
 /** Throws BadInput if the key's variable is not set. */
-export function openChatModel(role: Role, model: ChatModel): OpenChatModel {
-  const partner = { role, model, key: keyOf(`target.${role}.apiKeyEnv`, model.apiKeyEnv) };
-  const openai = openClient({ url: model.url, key: partner.key });
+export function openChatModel(role: PartnerRole, model: ChatModel): OpenChatModel {
+  const field = `target.${role}`;
+  const key = keyOf(`${field}.apiKeyEnv`, model.apiKeyEnv);
+  const caller: Caller = { field, spec: model, key, failures: failures[role] };
+  const unusable = (problem: string) => callerFailure(caller, { type: caller.failures.failed, problem });
+  const openai = openClient({ url: model.url, key });
   // Not left to the connections: a request that waits for one is on the clock already.
   const limited = createLimit(model.concurrency);
 
   return {
-    unusable: (problem) => unusable(partner, problem),
+    unusable,
     ask: ({ messages, tools, seed, signal, onUsage }) =>
       limited(async () => {
         signal?.throwIfAborted();
@@ -97,15 +101,14 @@ export function openChatModel(role: Role, model: ChatModel): OpenChatModel {
           answer = await openai.chat.completions.create(body, { signal: own });
           onUsage?.(usageOf(body, answer));
           const { cutOff, ...reply } = replyOf(answer);
-          if (cutOff)
-            throw unusable(partner, `an answer cut off at ${model.maxTokens} tokens: raise target.${role}.maxTokens`);
+          if (cutOff) throw unusable(`an answer cut off at ${model.maxTokens} tokens: raise ${field}.maxTokens`);
           return reply;
         } catch (error) {
           // It was asked, and is paid for, whoever still wants the answer.
           if (answer === undefined && (signal?.aborted || deadline.aborted)) onUsage?.(usageOf(body));
           signal?.throwIfAborted();
-          if (deadline.aborted) throw lateAnswer(partner);
-          throw partnerFailure(partner, error);
+          if (deadline.aborted) throw unusable(`no answer within ${model.timeoutSeconds} s (${field}.timeoutSeconds)`);
+          throw endpointFailure(caller, error);
         }
       }),
   };
@@ -121,47 +124,15 @@ function usageOf(body: object, answer?: unknown): ModelUsage {
 }
 
 function replyOf(answer: unknown): Reply & { cutOff: boolean } {
-  const parsed = replySchema.safeParse(answer);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw new Error(`the answer is no chat completion: ${issue?.path.join('.')}: ${issue?.message}`);
-  }
-  const { message, finish_reason } = parsed.data.choices[0]!;
+  const parsed = parseCompletion(replySchema, answer);
+  const { message, finish_reason } = parsed.choices[0]!;
   return { content: message.content ?? '', calls: message.tool_calls ?? [], cutOff: finish_reason === 'length' };
 }
 
-export type Role = 'user' | 'judge';
-
 const failures = {
-  user: { failed: 'UserSimulatorFailed', rejected: 'UserSimulatorRejected' },
-  judge: { failed: 'JudgeFailed', rejected: 'JudgeRejected' },
-} as const satisfies Record<Role, Record<string, FailureType>>;
-
-export interface Partner {
-  role: Role;
-  model: ChatModel;
-  key: string | undefined;
-}
-
-/** An answer that came and can't be used. */
-export const unusable = ({ role, model }: Partner, problem: string): OutsideFailure =>
-  new OutsideFailure(failures[role].failed, `target.${role} (${model.model} at ${model.url}): ${problem}`);
-
-export const lateAnswer = (partner: Partner): OutsideFailure =>
-  unusable(partner, `no answer within ${partner.model.timeoutSeconds} s (target.${partner.role}.timeoutSeconds)`);
-
-export function partnerFailure(partner: Partner, error: unknown): OutsideFailure {
-  if (error instanceof OutsideFailure) return error;
-  const { role, model, key } = partner;
-  const { failed, rejected } = failures[role];
-  const { what, status, reason } = troubleOf(error, key);
-  const failure = (type: FailureType, problem: string) =>
-    new OutsideFailure(type, `target.${role} (${model.model} at ${model.url}): ${problem}`);
-  if (what === 'no connection' || what === 'no capacity') return failure('PartnerUnavailable', reason);
-  if (what !== 'refused' || status === undefined) return failure(failed, reason);
-  const fix = remedyOf({ field: `target.${role}`, apiKeyEnv: model.apiKeyEnv, status });
-  return failure(rejected, fix ? `${reason}; ${fix}` : reason);
-}
+  user: { unavailable: 'PartnerUnavailable', failed: 'UserSimulatorFailed', rejected: 'UserSimulatorRejected' },
+  judge: { unavailable: 'PartnerUnavailable', failed: 'JudgeFailed', rejected: 'JudgeRejected' },
+} as const;
 
 type Models = { user?: ChatModel | undefined; judge?: ChatModel | undefined };
 

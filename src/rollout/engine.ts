@@ -5,6 +5,7 @@
  */
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
+import { orAborted } from '../domain/concurrency';
 import type { Environment } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import { summarise } from '../domain/outcomes';
@@ -173,18 +174,5 @@ export async function inTurn<Result>({ key, signal, onWaiting, work }: InTurn<Re
   } finally {
     line.waiting.delete(heard);
     leave();
-  }
-}
-
-async function orAborted(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  if (!signal) return promise;
-  signal.throwIfAborted();
-  let abort = (): void => undefined;
-  const aborted = new Promise<never>((_, reject) => (abort = () => reject(signal.reason as Error)));
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }

@@ -3,13 +3,14 @@
  * asked once in the way in which it will be asked, with its own key; nothing of it is kept.
  */
 import { armName, type Campaign } from '../../domain/campaign';
+import type { PartnerRole } from '../../domain/environment';
 import type { Budget, ChatModel, LanguageModelSpec } from '../../domain/endpoints';
 import { kindOf } from '../../domain/kinds';
 import { environments } from '../../environments';
 import { describeSpec } from '../../environments/open';
 import { keyOf } from '../../language-model/endpoint';
 import { openLanguageModel } from '../../language-model/model';
-import { openPartners, type Role } from '../../partners/partners';
+import { openPartners } from '../../partners/partners';
 import { type Registry, registry as allKinds } from '../../registry';
 import { messageOf } from '../errors';
 import { type Check, failed, passed, withoutPrice } from '../../checks/check';
@@ -114,7 +115,11 @@ export async function checkPartners(
   ];
 }
 
-async function check(name: string, model: ChatModel, { role, budget }: { role: Role; budget: Budget }): Promise<Check> {
+async function check(
+  name: string,
+  model: ChatModel,
+  { role, budget }: { role: PartnerRole; budget: Budget },
+): Promise<Check> {
   if (budget.dollars !== undefined && model.price === undefined)
     return withoutPrice(name, `target.${role}`, budget.dollars);
   const question = [{ role: 'user', content: 'Say OK.' } as const];

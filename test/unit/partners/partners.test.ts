@@ -107,7 +107,7 @@ test('what is not JSON is no answer', async () => {
 
 test.each([
   [500, 'UserSimulatorFailed', 'JudgeFailed', true, 'oops'],
-  [408, 'UserSimulatorFailed', 'JudgeFailed', true, 'oops'],
+  [408, 'PartnerUnavailable', 'PartnerUnavailable', true, 'oops'],
   [429, 'PartnerUnavailable', 'PartnerUnavailable', true, 'oops'],
   [503, 'PartnerUnavailable', 'PartnerUnavailable', true, 'oops'],
   [400, 'UserSimulatorRejected', 'JudgeRejected', false, 'oops'],
