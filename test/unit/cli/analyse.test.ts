@@ -282,7 +282,7 @@ it('estimates about what it then takes, where conversations fill several request
   );
   const ratio = (estimated: string | undefined, real: number) => Number(estimated?.replaceAll(',', '')) / real;
   expect(server.requests.length).toBeGreaterThan(20);
-  expect(Math.abs(ratio(requests, server.requests.length) - 1)).toBeLessThan(0.15);
+  expect(Number(requests)).toBe(server.requests.length);
   // More candidates and longer proposals are reckoned with than come here.
   const off = ratio(
     tokens,
