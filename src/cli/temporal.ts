@@ -143,12 +143,12 @@ export interface CampaignState {
   /** That of its store. */
   taskQueue: string;
   /** Whose workers it waits for, once it is prepared. */
-  pool?: string;
-  configDigest?: string;
+  pool?: string | undefined;
+  configDigest?: string | undefined;
   /** Digest of its terms: those that it was started with. */
-  terms?: string;
-  until?: Stage;
-  paused?: boolean;
+  terms?: string | undefined;
+  until?: Stage | undefined;
+  paused?: boolean | undefined;
 }
 
 /** The latest run of a campaign; undefined if there was none. */
@@ -162,11 +162,11 @@ export async function campaignState({ client }: Temporal, name: string): Promise
       status: known.find((one) => one === status.name) ?? 'OTHER',
       runId,
       taskQueue,
-      ...(pool ? { pool } : {}),
-      ...(configDigest ? { configDigest } : {}),
-      ...(terms ? { terms } : {}),
-      ...(until ? { until } : {}),
-      ...(paused ? { paused } : {}),
+      pool,
+      configDigest,
+      terms,
+      until: until ?? undefined,
+      paused,
     };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return undefined;
@@ -186,24 +186,32 @@ export async function startCampaign(
   const { campaign, store, configDigests, terms, until, force } = start;
   const configDigest = configDigests[until ?? LAST_STAGE];
   const input: CampaignInput = { campaign, ...(until ? { until } : {}), ...(force ? { force } : {}) };
-  const name = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
   const { workflow } = temporal.client;
   const before = await campaignState(temporal, campaign.name);
-  const options: WorkflowStartOptions = {
-    workflowId: workflowIds.campaign(campaign.name),
-    taskQueue: taskQueues.control(store),
-    args: [input],
-    memo: { configDigest, terms, until: until ?? null },
-    typedSearchAttributes: new TypedSearchAttributes([{ key: name, value: campaign.name }]),
-    staticSummary: `campaign ${campaign.name}, seed ${campaign.seed}`,
-    workflowIdConflictPolicy: 'USE_EXISTING',
-    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-  };
-  await (before?.status === 'FAILED' && before.paused
-    ? workflow.signalWithStart('campaign', { ...options, signal: signalNames.pause })
-    : workflow.start('campaign', options));
+  const options = startOptions(input, { taskQueue: taskQueues.control(store), configDigest, terms, until });
+  if (before?.status === 'FAILED' && before.paused)
+    await workflow.signalWithStart('campaign', { ...options, signal: signalNames.pause });
+  else await workflow.start('campaign', { ...options, workflowIdConflictPolicy: 'USE_EXISTING' });
   const now = await campaignState(temporal, campaign.name);
   if (now && now.taskQueue !== options.taskQueue) throw ofAnotherHome(campaign.name, now);
+}
+
+/** `memo` holds what a later command compares with what its file says. */
+function startOptions(
+  input: CampaignInput,
+  { taskQueue, configDigest, terms, until }: Pick<CampaignState, 'taskQueue' | 'configDigest' | 'terms' | 'until'>,
+): WorkflowStartOptions {
+  const { name, seed } = input.campaign;
+  const attribute = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
+  return {
+    workflowId: workflowIds.campaign(name),
+    taskQueue,
+    args: [input],
+    memo: { configDigest, terms, until: until ?? null },
+    typedSearchAttributes: new TypedSearchAttributes([{ key: attribute, value: name }]),
+    staticSummary: `campaign ${name}, seed ${seed}`,
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+  };
 }
 
 type EndedChild = EndedCapability | EndedArm;
@@ -221,17 +229,18 @@ export async function retryCampaign(temporal: Temporal, { name, only }: { name: 
     throw new UserError(`campaign ${name} is running; what fails in it can be done again when it has ended`);
   const { campaign, until, force } = await inputOf(temporal, name, state);
   const input: CampaignInput = { campaign, ...(until && { until }), ...(force && { force }) };
+  const restart = (again: CampaignInput) => temporal.client.workflow.start('campaign', startOptions(again, state));
   if (state.status !== 'COMPLETED') {
     if (only !== undefined)
       throw new UserError(
         `campaign ${name} has ended as ${state.status.toLowerCase()} as a whole: \`campaign retry ${name}\` starts it again`,
       );
-    await restartCampaign(temporal, { input, state });
+    await restart(input);
     return [name];
   }
   const { failed, children } = (await temporal.client.workflow.getHandle(name).result()) as CampaignResult;
   if (only === undefined) {
-    if (failed.length > 0) await restartCampaign(temporal, { input, state });
+    if (failed.length > 0) await restart(input);
     return failed;
   }
   const child = children.find((one) => one.name === only);
@@ -244,7 +253,7 @@ export async function retryCampaign(temporal: Temporal, { name, only }: { name: 
   const kept = (await Promise.all(others.map(({ workflowId }) => resultOfChild(temporal, workflowId)))).flatMap(
     (one) => one ?? [],
   );
-  await restartCampaign(temporal, { input: { ...input, kept }, state });
+  await restart({ ...input, kept });
   return [only];
 }
 
@@ -267,28 +276,13 @@ async function resultOfChild({ client }: Temporal, workflowId: string): Promise<
   }
 }
 
-/** Starts one that has ended once more, as it was started. */
-async function restartCampaign(
-  { client }: Temporal,
-  { input, state }: { input: CampaignInput; state: CampaignState },
-): Promise<void> {
-  const { name, seed } = input.campaign;
-  const { taskQueue, configDigest, terms, until } = state;
-  const attribute = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
-  await client.workflow.start('campaign', {
-    ...{ workflowId: workflowIds.campaign(name), taskQueue, args: [input] },
-    memo: { configDigest, terms, until: until ?? null },
-    typedSearchAttributes: new TypedSearchAttributes([{ key: attribute, value: name }]),
-    staticSummary: `campaign ${name}, seed ${seed}`,
-    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-  });
-}
-
 /** Whether somebody takes up workflows there. */
 export async function hasWorkers({ client }: Temporal, queue: string): Promise<boolean> {
   const { namespace } = client.options;
   const { pollers } = await client.workflowService.describeTaskQueue({
-    ...{ namespace, taskQueue: { name: queue }, taskQueueType: WORKFLOW_QUEUE },
+    namespace,
+    taskQueue: { name: queue },
+    taskQueueType: WORKFLOW_QUEUE,
   });
   return (pollers ?? []).length > 0;
 }
@@ -335,7 +329,7 @@ export interface ListedCampaign {
   status: string;
   startedAt: number;
   /** What needs a person. */
-  attention?: string;
+  attention?: string | undefined;
 }
 
 /** Campaigns that this server knows, newest first. */
@@ -349,11 +343,12 @@ export async function listCampaigns({ client }: Temporal): Promise<ListedCampaig
     const runs = status.name === 'RUNNING';
     const paused = runs && (memo as Memo | undefined)?.paused;
     const stopped = status.name === 'COMPLETED' && stoppedAfter(memo);
-    const said = paused ? 'paused' : stopped ? stoppedText(stopped) : statusText(status.name);
-    const needs = runs ? typedSearchAttributes.get(attention) : undefined;
+    const state = paused ? 'paused' : stopped ? stoppedText(stopped) : statusText(status.name);
     found.push({
-      ...{ name: workflowId, status: said, startedAt: startTime.getTime() },
-      ...(needs ? { attention: needs } : {}),
+      name: workflowId,
+      status: state,
+      startedAt: startTime.getTime(),
+      attention: runs ? typedSearchAttributes.get(attention) : undefined,
     });
   }
   return found;
@@ -364,7 +359,7 @@ export interface CampaignFailure {
   /** The innermost cause, which names what broke. */
   reason: string;
   /** What is said of an artifact that was found damaged: started again, the campaign makes it anew. */
-  damaged?: string;
+  damaged?: string | undefined;
 }
 
 export async function campaignFailure({ client }: Temporal, name: string): Promise<CampaignFailure> {
@@ -385,5 +380,5 @@ export function failureIn(error: unknown): CampaignFailure {
     if (!(cause instanceof Error && cause.cause instanceof Error)) break;
     cause = cause.cause;
   }
-  return { reason: messageOf(cause), ...(damaged === undefined ? {} : { damaged }) };
+  return { reason: messageOf(cause), damaged };
 }

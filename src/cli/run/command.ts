@@ -67,7 +67,9 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
         ...run,
         ...server,
         options,
-        ...{ campaign, store, pool },
+        campaign,
+        store,
+        pool,
         configDigests: await configDigests({ campaign, file, until }),
         terms: termsDigest(campaign),
       });
