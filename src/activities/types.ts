@@ -1,6 +1,7 @@
 /** Inputs of activities that workflows build, and what activities share. Workflows import types only. */
 import type { ArtifactRef } from '../domain/artifacts';
-import type { PromptSearch, Training } from '../domain/campaign';
+import type { Training } from '../domain/campaign';
+import type { PromptSearch } from '../domain/policies';
 import type { EnvironmentSpec, Identity } from '../domain/kinds';
 import type { Budget, LanguageModelSpec } from '../domain/endpoints';
 import type { FixedPolicy, Hints, Policy, Purpose, Sampling } from '../domain/rollout';

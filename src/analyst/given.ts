@@ -98,7 +98,12 @@ function checkNames(at: { file: string; names: string[]; labelFile: string; labe
 export const given = defineKind({
   kind: 'given',
   version: '1',
-  options: { capabilities: z.string().min(1) },
+  options: {
+    capabilities: z
+      .string()
+      .min(1)
+      .describe('File with the capabilities, and the labels of their passes if there are any (docs/analysis.md).'),
+  },
   paths: ['capabilities'],
   open: ({ capabilities }, identity) => openGiven(capabilities, identity),
 });

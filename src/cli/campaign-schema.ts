@@ -17,12 +17,17 @@ import { registry as allKinds, type Registry } from '../registry';
 
 /** What comes out is a complete campaign: the options of every part have the values that their kind gives them. */
 export function campaignFileSchema(registry: Registry) {
+  const described = <Schema extends z.ZodType>(field: keyof typeof campaignFields.shape, schema: Schema): Schema =>
+    schema.describe(campaignFields.shape[field].description ?? '');
   const withKinds = campaignFields.extend({
-    target: specSchemaOf(registry.environments.filter(({ internal }) => !internal)),
-    analyst: partSchema(registry.analysts, 'rules'),
-    synthesizer: partSchema(registry.synthesizers, 'generators'),
-    router: partSchema(registry.routers, 'learned', outcomeMatrixFields),
-    arms: z.array(specSchemaOf(registry.arms, { name: armNameSchema.optional() })).default([{ kind: 'grpo_target' }]),
+    target: described('target', specSchemaOf(registry.environments.filter(({ internal }) => !internal))),
+    analyst: described('analyst', partSchema(registry.analysts, 'rules')),
+    synthesizer: described('synthesizer', partSchema(registry.synthesizers, 'generators')),
+    router: described('router', partSchema(registry.routers, 'learned', outcomeMatrixFields)),
+    arms: described(
+      'arms',
+      z.array(specSchemaOf(registry.arms, { name: armNameSchema.optional() })).default([{ kind: 'grpo_target' }]),
+    ),
   });
   return (withKinds as unknown as typeof campaignFields)
     .superRefine(checkFields)
@@ -52,7 +57,9 @@ function factsOf(campaign: Omit<Campaign, 'parts'>, registry: Registry): PartFac
 function partSchema(kinds: readonly KindFields[], defaultKind: string, common: z.ZodRawShape = {}) {
   const [first, ...others] = specSchemaOf(kinds, common).options.map((option) =>
     option instanceof z.ZodObject && option.shape.kind.value === defaultKind
-      ? option.extend({ kind: z.literal(defaultKind).optional().default(defaultKind) })
+      ? option.extend({
+          kind: z.literal(defaultKind).optional().default(defaultKind).describe('The kind of this part.'),
+        })
       : option,
   );
   if (!first) throw new Error('there must be at least one kind');
@@ -64,6 +71,8 @@ export interface JsonSchemaNode {
   const?: unknown;
   properties?: Record<string, JsonSchemaNode>;
   items?: JsonSchemaNode;
+  prefixItems?: JsonSchemaNode[];
+  description?: string;
   oneOf?: JsonSchemaNode[];
   anyOf?: JsonSchemaNode[];
   [keyword: string]: unknown;

@@ -7,16 +7,21 @@ import { artifactRefSchema } from './artifacts';
 
 export const approvalRuleSchema = z
   .strictObject({
-    /** Wait for approval of the selected capabilities. */
-    capabilities: z.boolean().default(false),
-    /** Wait for approval of every environment that is within the bands. */
-    environments: z.boolean().default(false),
-    /** What waits for so long says so. */
-    remindHours: z.number().positive().default(24),
-    /** What waits for so long is decided without anybody; without it, it waits until somebody does. */
-    timeoutHours: z.number().positive().optional(),
-    /** What is decided then: `fail` fails the campaign, or the capability whose environment it is. */
-    onTimeout: z.enum(['approve', 'reject', 'fail']).default('fail'),
+    capabilities: z.boolean().default(false).describe('Wait for approval of the selected capabilities.'),
+    environments: z
+      .boolean()
+      .default(false)
+      .describe('Wait for approval of every environment that is within the bands.'),
+    remindHours: z.number().positive().default(24).describe('Hours after which what waits says so again.'),
+    timeoutHours: z
+      .number()
+      .positive()
+      .optional()
+      .describe('Hours after which it is decided without anybody; without it, it waits until somebody decides.'),
+    onTimeout: z
+      .enum(['approve', 'reject', 'fail'])
+      .default('fail')
+      .describe('What is decided then; `fail` fails the campaign, or the capability whose environment waits.'),
   })
   .prefault({});
 export type ApprovalRule = z.infer<typeof approvalRuleSchema>;

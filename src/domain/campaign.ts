@@ -20,55 +20,85 @@ const count = z.number().int().positive().max(MOST);
 const MOST_TRAINING_ROLLOUTS = 10 * MOST;
 const band = z.tuple([fraction, fraction]);
 
-/** Answers of the policy in one rollout; an environment's own limit holds as well. */
-const maxSteps = count.default(50);
+const maxSteps = count
+  .default(50)
+  .describe('Answers of the policy in one rollout; the limit of the environment holds as well.');
 
 const sampling = (temperature: number) =>
   z
     .strictObject({
-      temperature: z.number().min(0).max(2).default(temperature),
-      topP: z.number().gt(0).max(1).default(1),
-      maxTokens: count.default(512),
+      temperature: z.number().min(0).max(2).default(temperature).describe('Sampling temperature; 0 is greedy.'),
+      topP: z
+        .number()
+        .gt(0)
+        .max(1)
+        .default(1)
+        .describe('Share of the probability that nucleus sampling draws from; 1 is all of it.'),
+      maxTokens: count.default(512).describe('Most tokens of one answer of the policy.'),
     })
     .prefault({});
 
 const loraSchema = z
   .strictObject({
-    r: count.default(16),
-    alpha: count.default(16),
-    dropout: fraction.default(0),
+    r: count.default(16).describe('Rank of the adapter.'),
+    alpha: count.default(16).describe('Scale of the adapter: its output is multiplied by alpha / r.'),
+    dropout: fraction.default(0).describe('Dropout on the input of the adapter while it is trained.'),
     targetModules: z
       .array(z.string())
-      .default(['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj']),
+      .default(['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'])
+      .describe('Names of the modules that are adapted. `campaign doctor` names those of the base model.'),
   })
   .prefault({});
 
 const trainingSchema = z
   .strictObject({
-    lora: loraSchema,
-    learningRate: z.number().min(0).default(1e-5),
-    maxGradNorm: z.number().positive().default(1),
-    groupSize: z.number().int().min(2).max(MOST).default(16),
-    groupsPerStep: count.default(32),
-    steps: count.default(20),
-    clip: z.number().positive().default(0.2),
-    kl: z.number().min(0).default(0),
-    temperature: z.number().positive().default(1),
-    advantage: z.enum(['group', 'batch']).default('group'),
-    /** Of a group's rollouts, on environments that were accepted with hints. */
-    hintShare: fraction.default(0.5),
-    /** Turns that only read carry no loss. */
-    maskReadOnlyTurns: z.boolean().default(true),
-    /** A checkpoint every so many steps; each is a candidate for the best iteration. */
-    checkpointEvery: count.default(5),
-    /** Torch threads of a trainer process. */
-    threads: count.default(8),
-    /** Of the base model's weights in the trainer; the adapter's follow. */
-    dtype: z.enum(['float32', 'bfloat16']).default('float32'),
-    /** Padded tokens of one forward pass; a longer row goes alone. */
-    tokensPerForward: count.default(4096),
-    /** Computes activations twice to hold fewer of them: long conversations of a large model need it. */
-    gradientCheckpointing: z.boolean().default(false),
+    lora: loraSchema.describe('The adapter that is trained.'),
+    learningRate: z.number().min(0).default(1e-5).describe('Learning rate of Adam.'),
+    maxGradNorm: z.number().positive().default(1).describe('Norm to which gradients are clipped.'),
+    groupSize: z
+      .number()
+      .int()
+      .min(2)
+      .max(MOST)
+      .default(16)
+      .describe('Rollouts of one task, which are compared with one another.'),
+    groupsPerStep: count.default(32).describe('Tasks of one optimizer step.'),
+    steps: count.default(20).describe('Optimizer steps of one training.'),
+    clip: z
+      .number()
+      .positive()
+      .default(0.2)
+      .describe('How far the ratio of new to old probability may leave 1 (epsilon of the clipped objective).'),
+    kl: z.number().min(0).default(0).describe('Weight of the penalty for leaving the base model (KL divergence).'),
+    temperature: z.number().positive().default(1).describe('Temperature of training rollouts.'),
+    advantage: z
+      .enum(['group', 'batch'])
+      .default('group')
+      .describe('What rewards are normalized by: the standard deviation of their group, or of the whole batch.'),
+    hintShare: fraction
+      .default(0.5)
+      .describe(
+        'Share of a group whose rollouts are shown the hint, on environments that were accepted with hints only.',
+      ),
+    maskReadOnlyTurns: z
+      .boolean()
+      .default(true)
+      .describe('Turns that only call tools which change nothing carry no loss.'),
+    checkpointEvery: count
+      .default(5)
+      .describe('Optimizer steps between two checkpoints; each checkpoint is a candidate for the best iteration.'),
+    threads: count.default(8).describe('Torch threads of one trainer.'),
+    dtype: z
+      .enum(['float32', 'bfloat16'])
+      .default('float32')
+      .describe('Number format of the base model in the trainer; the adapter has the same.'),
+    tokensPerForward: count
+      .default(4096)
+      .describe('Padded tokens of one forward pass; a longer conversation goes alone.'),
+    gradientCheckpointing: z
+      .boolean()
+      .default(false)
+      .describe('Computes activations twice to hold fewer of them, as long conversations of a large model need.'),
   })
   .superRefine(({ steps, groupsPerStep, groupSize }, context) => {
     const rollouts = steps * groupsPerStep * groupSize;
@@ -85,159 +115,226 @@ export type Training = z.infer<typeof trainingSchema>;
 
 export const calibrationBandsSchema = z
   .strictObject({
-    seeds: count.default(100),
-    rolloutsPerSeed: count.default(16),
-    temperature: z.number().positive().default(1),
-    maxRounds: count.default(5),
-    meanReward: band.default([0.2, 0.6]),
-    successRate: band.default([0.2, 0.6]),
-    /** Of the instances of each branch that is judged: what is never solved there is not learned, however often its twin is. */
-    minBranchSuccess: fraction.default(0),
-    maxAllSuccess: fraction.default(0.2),
-    maxAllZero: fraction.default(0.2),
-    maxConstant: fraction.default(0.5),
-    minInformative: fraction.default(0.5),
-    minRewardStd: z.number().min(0).default(0.05),
-    /** Of a seed's rollouts, when an environment that is too hard is calibrated once more with its hints; 0: it is not. */
-    hintShare: fraction.default(0.5),
+    seeds: count.default(100).describe('Instances (seeds) of an environment that are played to calibrate it.'),
+    rolloutsPerSeed: count.default(16).describe('Rollouts of each instance.'),
+    temperature: z.number().positive().default(1).describe('Temperature of calibration rollouts.'),
+    maxRounds: count
+      .default(5)
+      .describe('Versions of an environment that are written at most before its capability ends as not_calibrated.'),
+    meanReward: band.default([0.2, 0.6]).describe('Lowest and highest mean reward of an environment that is accepted.'),
+    successRate: band
+      .default([0.2, 0.6])
+      .describe('Lowest and highest success rate of an environment that is accepted.'),
+    minBranchSuccess: fraction
+      .default(0)
+      .describe('Lowest success rate over the instances of each branch that is judged.'),
+    maxAllSuccess: fraction.default(0.2).describe('Highest share of instances in which every rollout succeeds.'),
+    maxAllZero: fraction.default(0.2).describe('Highest share of instances in which every reward is 0.'),
+    maxConstant: fraction
+      .default(0.5)
+      .describe('Highest share of instances whose rewards are all equal, which give no gradient.'),
+    minInformative: fraction.default(0.5).describe('Lowest share of instances whose rewards differ.'),
+    minRewardStd: z.number().min(0).default(0.05).describe('Lowest standard deviation of all rewards.'),
+    hintShare: fraction
+      .default(0.5)
+      .describe(
+        'Share of the rollouts of an instance that are shown the hint when an environment that is too hard is calibrated once more; 0: it is not.',
+      ),
   })
   .prefault({});
 export type CalibrationBands = z.infer<typeof calibrationBandsSchema>;
 
 export const selectionRuleSchema = z
   .strictObject({
-    maxCandidates: count.default(10),
-    passes: count.default(10),
-    rho: fraction.default(0.1),
-    delta: fraction.default(0.2),
-    votes: count.default(8),
-    evidence: count.default(8),
+    maxCandidates: count.default(10).describe('Candidates that discovery proposes at most.'),
+    passes: count.default(10).describe('Labeling passes over all base rollouts.'),
+    rho: fraction.default(0.1).describe('Lowest coverage: the share of failures that lack the capability.'),
+    delta: fraction
+      .default(0.2)
+      .describe('Lowest contrast: by how much more often failures lack the capability than successes.'),
+    votes: count.default(8).describe('Passes in which a capability must reach both thresholds to be selected.'),
+    evidence: count.default(8).describe('Failures that are kept as evidence of each capability.'),
   })
   .prefault({});
 export type SelectionRule = z.infer<typeof selectionRuleSchema>;
 
 /** Of every kind of router: the outcome matrix that it is fitted on. */
 export const outcomeMatrixFields = {
-  /** Tasks of the train split in the outcome matrix. */
-  tasks: count.default(200),
-  trials: count.default(1),
-  /** One more option for each: all adapters behind a gate inside the model, which is trained on the successes in the outcome matrix. */
-  moeGates: moeGatesSchema,
+  tasks: count.default(200).describe('Tasks of the train split on which every policy is tried to fit the router.'),
+  trials: count.default(1).describe('Rollouts of each of these tasks with each policy.'),
+  moeGates: moeGatesSchema.describe(
+    'Gates inside the model: one more option for each, all adapters behind a gate that is trained on the successes in the outcome matrix.',
+  ),
 };
 
 export const armNameSchema = z
   .string()
   .regex(/^[a-z][a-z0-9_]{0,62}$/, 'a name of lower-case letters, digits and underscores')
-  .refine((name) => !isPolicyName(name), 'another name: the report has this one already');
+  .refine((name) => !isPolicyName(name), 'another name: the report has this one already')
+  .describe('Name of its row in the report; without it its kind. Two arms of one kind need two names.');
 
 /** What an arm is called: its kind unless the file says otherwise. */
 export const armName = ({ kind, name }: { kind: string; name?: string | undefined }): string => name ?? kind;
 
 /** Without what has to hold between its fields. */
 export const campaignFields = z.strictObject({
-  name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and dashes'),
-  seed: z.number().int().min(0).default(1),
-  /** Of trainings alone, instead of `seed`: campaigns that differ in it share everything up to the first training. */
-  trainingSeed: z.number().int().min(0).optional(),
-  target: kindSpecSchema,
-  baseModel: z.strictObject({
-    /** Folder with weights and tokenizer; relative to the campaign file. */
-    path: z.string(),
-  }),
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and dashes')
+    .describe('Name of the campaign, for commands, folders and Temporal.'),
+  seed: z
+    .number()
+    .int()
+    .min(0)
+    .default(1)
+    .describe('Seed of everything that is drawn: task splits, rollouts, trainings.'),
+  trainingSeed: z
+    .number()
+    .int()
+    .min(0)
+    .optional()
+    .describe(
+      'Seed of trainings alone, in place of `seed`: campaigns that differ in it share everything up to the first training.',
+    ),
+  target: kindSpecSchema.describe('The environment in which the agent is to become better.'),
+  baseModel: z
+    .strictObject({
+      path: z.string().describe('Folder with weights and tokenizer, relative to the campaign file.'),
+    })
+    .describe('The model that is trained.'),
   policyServer: z
     .discriminatedUnion('kind', [
       z.strictObject({
-        kind: z.literal('embedded'),
-        maxBatch: count.default(64),
-        threads: count.default(2),
+        kind: z.literal('embedded').describe('A server that the campaign starts itself.'),
+        maxBatch: count.default(64).describe('Conversations that the embedded server answers at once.'),
+        threads: count.default(2).describe('Torch threads of the embedded server.'),
       }),
       z.strictObject({
-        kind: z.literal('vllm'),
-        url: keyedUrl('POLICY_SERVER_API_KEY holds the key'),
-        /** What it calls the base model. A server of another one is refused. */
-        model: z.string().min(1).optional(),
-        /** Tokens of a whole conversation: vLLM's --max-model-len. A server with another limit is refused. */
-        contextTokens: count.default(32_768),
-        /** GPUs that it runs on, for the hours that `campaign plan` counts. */
-        gpus: count.default(1),
+        kind: z.literal('vllm').describe('A vLLM server that runs already.'),
+        url: keyedUrl('POLICY_SERVER_API_KEY holds the key').describe('URL of the server.'),
+        model: z
+          .string()
+          .min(1)
+          .optional()
+          .describe('What the server calls the base model. A server of another one is refused.'),
+        contextTokens: count
+          .default(32_768)
+          .describe(
+            'Tokens of a whole conversation: the --max-model-len of vLLM. A server with another limit is refused.',
+          ),
+        gpus: count.default(1).describe('GPUs that the server runs on, for the hours that `campaign plan` counts.'),
       }),
     ])
-    .prefault({ kind: 'embedded' }),
+    .prefault({ kind: 'embedded' })
+    .describe('The server that samples from the base model and its adapters.'),
   rollouts: z
     .strictObject({
-      /** Tasks of the train split that are rolled out by the base model; the rest is held out. */
-      tasks: count.default(400),
-      perTask: count.default(1),
-      concurrency: count.default(64),
-      sampling: sampling(0.7),
+      tasks: count.default(400).describe('Tasks of the train split that the base model plays for the analysis.'),
+      perTask: count.default(1).describe('Base rollouts of each task.'),
+      concurrency: count.default(64).describe('Rollouts that are played at once.'),
+      sampling: sampling(0.7).describe('How answers are sampled in base rollouts.'),
       maxSteps,
-      /** Attempts at a rollout that breaks for reasons outside the policy. */
-      maxAttempts: count.default(3),
-      /** A batch, whatever it is for, stops once a larger share of it is broken. */
-      maxBrokenShare: fraction.default(0.1),
+      maxAttempts: count.default(3).describe('Attempts at a rollout that breaks for reasons outside the policy.'),
+      maxBrokenShare: fraction
+        .default(0.1)
+        .describe('A batch of rollouts, whatever it is for, stops once a larger share of it is broken.'),
     })
-    .prefault({}),
-  selection: selectionRuleSchema,
-  analyst: kindSpecSchema.prefault({ kind: 'rules' }),
-  synthesizer: kindSpecSchema.prefault({ kind: 'generators' }),
-  /** Of all language models together: those of analyst, synthesizer and arms, and those that play users and judges. */
-  budget: budgetSchema.prefault({}),
-  /** What waits for a person's approval. */
-  approval: approvalRuleSchema,
-  calibration: calibrationBandsSchema,
-  training: trainingSchema,
-  /** One more adapter, trained from the sum of the others on their environments mixed. */
+    .prefault({})
+    .describe('Rollouts of the base model, and how all rollouts are made.'),
+  selection: selectionRuleSchema.describe('Which capabilities are selected for training.'),
+  analyst: kindSpecSchema
+    .prefault({ kind: 'rules' })
+    .describe('Proposes the capabilities that the agent lacks and labels the rollouts.'),
+  synthesizer: kindSpecSchema
+    .prefault({ kind: 'generators' })
+    .describe('Writes an environment for each selected capability.'),
+  budget: budgetSchema
+    .prefault({})
+    .describe(
+      'Limit for all language models together: those of analyst, synthesizer and arms, and those that play users and judges.',
+    ),
+  approval: approvalRuleSchema.describe("What waits for a person's approval."),
+  calibration: calibrationBandsSchema.describe(
+    'When a synthesized environment is hard, easy and varied enough to train on.',
+  ),
+  training: trainingSchema.describe('Training of one adapter with GRPO.'),
   composites: z
     .strictObject({
-      /** Of all training rollouts of the selected capabilities, what it takes; 0: there is none. */
-      share: z.number().min(0).lt(1).default(0),
+      share: z
+        .number()
+        .min(0)
+        .lt(1)
+        .default(0)
+        .describe('Its share of all training rollouts of the selected capabilities; 0: there is none.'),
     })
-    .prefault({}),
+    .prefault({})
+    .describe('One more adapter, trained from the sum of the others on their environments mixed.'),
   validation: z
     .strictObject({
-      /** Held-out seeds of the synthesized environment: they pick the best iteration and validate it. */
-      seeds: count.default(100),
-      /** Held-out tasks of the target's train split. */
-      targetTasks: count.default(60),
-      trials: count.default(1),
+      seeds: count.default(100).describe('Held-out instances of the synthesized environment.'),
+      targetTasks: count.default(60).describe('Held-out tasks of the train split of the target.'),
+      trials: count.default(1).describe('Rollouts of each of them.'),
     })
-    .prefault({}),
-  /** Its other fields are the kind's own. */
-  router: kindSpecSchema.extend({ kind: z.string().default('learned'), ...outcomeMatrixFields }).prefault({}),
-  /** Baselines at as many training rollouts as `trace`: each `{kind, name?, options}`. */
-  arms: z.array(kindSpecSchema.extend({ name: armNameSchema.optional() })).default([{ kind: 'grpo_target' }]),
+    .prefault({})
+    .describe('How the best iteration of a training is chosen and validated.'),
+  router: kindSpecSchema
+    .extend({ kind: z.string().default('learned'), ...outcomeMatrixFields })
+    .prefault({})
+    .describe('Chooses the policy of each conversation.'),
+  arms: z
+    .array(kindSpecSchema.extend({ name: armNameSchema.optional() }))
+    .default([{ kind: 'grpo_target' }])
+    .describe('Baselines at as many training rollouts as the adapters get together.'),
   evaluation: z
     .strictObject({
-      tasks: count.default(200),
-      /** Test tasks that are left out, from the target's first: those that were read while the campaign was made. */
-      skip: z.number().int().min(0).default(0),
-      trials: count.default(1),
-      sampling: sampling(0),
+      tasks: count.default(200).describe('Tasks of the test split.'),
+      skip: z
+        .number()
+        .int()
+        .min(0)
+        .default(0)
+        .describe(
+          'Test tasks that are left out, from the first of the target on: those that were read while the campaign was made.',
+        ),
+      trials: count.default(1).describe('Rollouts of each test task with each policy.'),
+      sampling: sampling(0).describe('How answers are sampled in all evaluations.'),
       maxSteps,
-      confidence: z.number().gt(0).lt(1).default(0.95),
+      confidence: z.number().gt(0).lt(1).default(0.95).describe('Level of all intervals.'),
     })
-    .prefault({}),
+    .prefault({})
+    .describe('The comparison of all policies on the test split.'),
   workers: z
     .strictObject({
-      /**
-       * Whose workers make the rollouts and trainings: their CAMPAIGN_POOL. Without it those that `campaign run` starts, a pool of this
-       * store and this base model.
-       */
       pool: z
         .string()
         .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and dashes')
-        .optional(),
-      /** Trainers that run at once: one per GPU group. */
-      gpuSlots: count.default(1),
-      /** GPUs of one trainer: the worker deals out those that it sees. 0: every trainer sees what the worker sees. */
-      gpusPerTrainer: z.number().int().min(0).default(0),
-      /**
-       * A step that shows no progress for so long is given to another worker, and a trainer that does not work for nearly so long is
-       * ended. Progress is a message, a finished rollout, or processor time that the trainer has used.
-       */
-      heartbeatSeconds: z.number().int().min(20).max(MOST).default(600),
-      /** How long a trainer that has the turn may say nothing, however busy: longer than its longest optimizer step. */
-      stallSeconds: count.default(1800),
+        .optional()
+        .describe(
+          'Pool of the workers that make rollouts and trainings: their CAMPAIGN_POOL. Without it those that `campaign run` starts.',
+        ),
+      gpuSlots: count.default(1).describe('Trainers that run at once.'),
+      gpusPerTrainer: z
+        .number()
+        .int()
+        .min(0)
+        .default(0)
+        .describe(
+          'GPUs of one trainer, which the worker deals out among those that it sees. 0: every trainer sees all of them.',
+        ),
+      heartbeatSeconds: z
+        .number()
+        .int()
+        .min(20)
+        .max(MOST)
+        .default(600)
+        .describe(
+          'A step without progress for so long is given to another worker. Progress is a message, a finished rollout, or processor time of a trainer.',
+        ),
+      stallSeconds: count
+        .default(1800)
+        .describe(
+          'How long a trainer may say nothing in its turn, however busy it is: longer than its longest optimizer step.',
+        ),
     })
     .superRefine(({ heartbeatSeconds, stallSeconds }, context) => {
       if (stallSeconds < heartbeatSeconds)
@@ -247,7 +344,8 @@ export const campaignFields = z.strictObject({
           message: `at least workers.heartbeatSeconds (${heartbeatSeconds}); set it to that or more`,
         });
     })
-    .prefault({}),
+    .prefault({})
+    .describe('Workers, and for how long steps may be silent.'),
 });
 
 /** What has to hold between fields, whatever the kinds of the parts. */
@@ -284,21 +382,3 @@ export interface PartFacts {
 }
 
 export type Campaign = z.infer<typeof campaignSchema> & { parts?: PartFacts };
-
-/** How GEPA searches for a prompt; the defaults are GEPA's own, but for the number of validation tasks, which it leaves to its user. */
-export const promptSearchFields = {
-  /** Where the search begins. Empty: the base model as it is, or, `instead`, the target's written policy. */
-  prompt: z.string().default(''),
-  /** Before the environment's system message, which stays, or in its place. */
-  place: z.enum(['before', 'instead']).default('before'),
-  /** Of the discovery tasks, those that prompts are chosen by; prompts are written from the others. */
-  validationTasks: count.default(50),
-  /** Rollouts that one reflection reads. */
-  minibatchSize: count.default(3),
-  candidateSelection: z.enum(['pareto', 'current_best', 'epsilon_greedy', 'top_k_pareto']).default('pareto'),
-  /** Of a new prompt on its minibatch, against the one that it was made of. */
-  acceptance: z.enum(['strict_improvement', 'improvement_or_equal']).default('strict_improvement'),
-  /** How often two prompts are merged at most. */
-  merges: z.number().int().min(0).default(0),
-};
-export type PromptSearch = z.infer<z.ZodObject<typeof promptSearchFields>>;

@@ -49,50 +49,60 @@ const dollars = z.number().min(0);
 
 /** Dollars for a million tokens. Without it tokens are counted and money is not. */
 export const priceField = z
-  .strictObject({ input: dollars, cachedInput: dollars.optional(), output: dollars })
+  .strictObject({
+    input: dollars.describe('Of prompts.'),
+    cachedInput: dollars.optional().describe('Of prompts that the endpoint has in its cache; without it as of others.'),
+    output: dollars.describe('Of replies.'),
+  })
   .optional();
 export type Price = NonNullable<z.infer<typeof priceField>>;
 
 export const chatModelSchema = z.strictObject({
-  /** Of the API, e.g. http://127.0.0.1:8000/v1. */
-  url: urlField,
-  model: z.string().min(1),
-  /** Environment variable with the API key; left out for servers that need none. */
-  apiKeyEnv: apiKeyEnvField,
-  temperature: z.number().min(0).max(2).default(0),
-  topP: z.number().gt(0).max(1).default(1),
-  maxTokens: count.default(1024),
-  /** Requests at once. */
-  concurrency: count.default(32),
-  timeoutSeconds: silenceField.default(120),
-  price: priceField,
+  url: urlField.describe('URL of the API, such as http://127.0.0.1:8000/v1.'),
+  model: z.string().min(1).describe('Name of the model at the endpoint.'),
+  apiKeyEnv: apiKeyEnvField.describe('Environment variable with the API key; left out for servers that need none.'),
+  temperature: z.number().min(0).max(2).default(0).describe('Sampling temperature.'),
+  topP: z.number().gt(0).max(1).default(1).describe('Share of the probability that nucleus sampling draws from.'),
+  maxTokens: count.default(1024).describe('Most tokens of one reply.'),
+  concurrency: count.default(32).describe('Requests at once.'),
+  timeoutSeconds: silenceField.default(120).describe('Seconds that one waits for a reply.'),
+  price: priceField.describe('Dollars for a million tokens. Without it tokens are counted and money is not.'),
 });
 export type ChatModel = z.infer<typeof chatModelSchema>;
 
 /** Fields of every kind that asks a language model. */
 export const languageModelFields = {
-  /** Of the API, e.g. https://api.example.com/v1. */
-  url: urlField,
-  model: z.string().min(1),
-  /** Environment variable with the API key; left out for servers that need none. */
-  apiKeyEnv: apiKeyEnvField,
-  temperature: z.number().min(0).max(2).default(1),
-  /** Of one reply, its reasoning included. */
-  maxTokens: count.default(32_000),
-  /** Of one request and its reply: longer matter is cut into chunks. */
-  contextTokens: count.default(128_000),
-  /** Further fields of every request, such as reasoning_effort; null leaves one out that would be sent. */
-  parameters: z.record(z.string(), z.unknown()).default({}),
-  /** Requests at once, and begun within a minute, of one worker. */
-  concurrency: count.default(8),
-  requestsPerMinute: count.optional(),
-  /** Without a word of the reply. */
-  timeoutSeconds: silenceField.default(300),
-  price: priceField,
-  /** Folder with prompts of your own, NAME.md: each takes the place of the one of that name in `prompts`. */
-  prompts: z.string().min(1).optional(),
-  /** How often an answer that can't be used is sent back with what is wrong with it. */
-  repairs: z.number().int().min(0).default(3),
+  url: urlField.describe('URL of the API, such as https://api.example.com/v1.'),
+  model: z.string().min(1).describe('Name of the model at the endpoint.'),
+  apiKeyEnv: apiKeyEnvField.describe('Environment variable with the API key; left out for servers that need none.'),
+  temperature: z.number().min(0).max(2).default(1).describe('Sampling temperature.'),
+  maxTokens: count.default(32_000).describe('Most tokens of one reply, its reasoning included.'),
+  contextTokens: count
+    .default(128_000)
+    .describe('Tokens of one request and its reply together: longer matter is cut into chunks.'),
+  parameters: z
+    .record(z.string(), z.unknown())
+    .default({})
+    .describe('Further fields of every request, such as reasoning_effort; null leaves one out that would be sent.'),
+  concurrency: count.default(8).describe('Requests of one worker at once.'),
+  requestsPerMinute: count
+    .optional()
+    .describe('Requests that one worker begins within a minute; without it there is no limit.'),
+  timeoutSeconds: silenceField
+    .default(300)
+    .describe('Seconds without a word of the reply after which a request is given up.'),
+  price: priceField.describe('Dollars for a million tokens. Without it tokens are counted and money is not.'),
+  prompts: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Folder with prompts of your own: NAME.md takes the place of the one of that name in `prompts`.'),
+  repairs: z
+    .number()
+    .int()
+    .min(0)
+    .default(3)
+    .describe('How often an answer that cannot be used is sent back with what is wrong with it.'),
 };
 export const languageModelSchema = z.strictObject(languageModelFields);
 export type LanguageModelSpec = z.infer<typeof languageModelSchema>;
@@ -114,10 +124,8 @@ export const payingRoleSchema = z.enum(payingRoles);
 
 /** What language models may cost a campaign in all; without a limit where none is given. */
 export const budgetSchema = z.strictObject({
-  /** Tokens, of prompts and replies. */
-  tokens: count.optional(),
-  /** Dollars, by the prices that the models' fields give. */
-  dollars: z.number().positive().optional(),
+  tokens: count.optional().describe('Tokens of prompts and replies.'),
+  dollars: z.number().positive().optional().describe('Dollars, by the prices of the models.'),
 });
 export type Budget = z.infer<typeof budgetSchema>;
 

@@ -71,7 +71,7 @@ export type KindFields = Pick<Kind<unknown>, 'kind' | 'options' | 'variants'>;
 export function specSchemaOf(kinds: readonly KindFields[], common: z.ZodRawShape = {}) {
   const [first, ...others] = kinds.map(({ kind, options, variants }) => {
     const withFields = (more: z.ZodRawShape) =>
-      z.strictObject({ kind: z.literal(kind), ...common, ...options, ...more });
+      z.strictObject({ kind: z.literal(kind).describe('The kind of this part.'), ...common, ...options, ...more });
     const [one, ...rest] = variants?.shapes.map(withFields) ?? [];
     return variants && one ? z.discriminatedUnion(variants.by, [one, ...rest]) : withFields({});
   });

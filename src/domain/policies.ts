@@ -7,10 +7,18 @@ import { z } from 'zod';
 import type { FixedPolicy } from './rollout';
 
 export const moeGateSchema = z.strictObject({
-  /** `softmax` is over base and adapters; `sigmoid` gives each adapter from 0 to 2 on its own, at first 1: the plain sum. */
-  form: z.enum(['sigmoid', 'softmax']).default('sigmoid'),
-  /** A gate in each decoder layer, on what comes into it; or one for all layers, on the embeddings of the tokens so far. */
-  scope: z.enum(['layer', 'global']).default('layer'),
+  form: z
+    .enum(['sigmoid', 'softmax'])
+    .default('sigmoid')
+    .describe(
+      '`softmax` is over base and adapters; `sigmoid` gives each adapter a weight from 0 to 2 on its own, at first 1: the plain sum.',
+    ),
+  scope: z
+    .enum(['layer', 'global'])
+    .default('layer')
+    .describe(
+      'One gate in each decoder layer, on what comes into it; or one for all layers, on the embeddings of the tokens so far.',
+    ),
 });
 export type MoeGate = z.infer<typeof moeGateSchema>;
 
@@ -122,3 +130,35 @@ export function countSums(adapters: number): Record<'tried' | 'options', { low: 
   const all = 2 ** adapters - adapters - 1;
   return { tried: { low: all, high: all }, options: { low: all, high: all } };
 }
+
+/** How GEPA searches for a prompt; the defaults are GEPA's own, but for the number of validation tasks, which it leaves to its user. */
+export const promptSearchFields = {
+  prompt: z
+    .string()
+    .default('')
+    .describe(
+      'Prompt that the search begins with. Empty: the base model as it is, or, with `instead`, the written policy of the target.',
+    ),
+  place: z
+    .enum(['before', 'instead'])
+    .default('before')
+    .describe('Whether the prompt stands before the system message of the environment or in its place.'),
+  validationTasks: z
+    .int()
+    .positive()
+    .default(50)
+    .describe('Discovery tasks by which prompts are chosen; prompts are written from the others.'),
+  minibatchSize: z.int().positive().default(3).describe('Rollouts that one reflection reads.'),
+  candidateSelection: z
+    .enum(['pareto', 'current_best', 'epsilon_greedy', 'top_k_pareto'])
+    .default('pareto')
+    .describe('How the prompt that is rewritten next is chosen.'),
+  acceptance: z
+    .enum(['strict_improvement', 'improvement_or_equal'])
+    .default('strict_improvement')
+    .describe(
+      'When a new prompt is kept: better than the one that it was made of on its minibatch, or at least as good.',
+    ),
+  merges: z.number().int().min(0).default(0).describe('How often two prompts are merged at most.'),
+};
+export type PromptSearch = z.infer<z.ZodObject<typeof promptSearchFields>>;

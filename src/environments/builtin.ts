@@ -6,8 +6,11 @@ import type { EnvironmentKind } from './kinds';
 import { createShop } from './shop/shop';
 import { shopParameters } from './shop/tasks';
 
-const shop = z.object({ name: z.literal('shop'), ...shopParameters });
-const instructions = z.object({ name: z.literal('instructions'), ...instructionsParameters });
+const shop = z.object({ name: z.literal('shop').describe('A shop with orders and accounts.'), ...shopParameters });
+const instructions = z.object({
+  name: z.literal('instructions').describe('Short texts that must follow instructions.'),
+  ...instructionsParameters,
+});
 const schema = z.discriminatedUnion('name', [shop, instructions]);
 
 export const builtinNames: readonly string[] = schema.options.map(({ shape }) => shape.name.value);

@@ -14,17 +14,17 @@ import { type Held, openEpisode, sharedId } from './process-episode';
 
 /** How the processes of an environment are run. */
 export const processLimits = {
-  /** Side by side; episodes are spread over them. */
-  processes: z.number().int().positive().default(1),
-  /** Without any answer while requests are open, after which a process counts as hung. */
-  silenceSeconds: silenceField.default(SILENCE_SECONDS),
+  processes: z.number().int().positive().default(1).describe('Processes side by side; episodes are spread over them.'),
+  silenceSeconds: silenceField
+    .default(SILENCE_SECONDS)
+    .describe('Seconds without any answer while requests are open, after which a process counts as hung.'),
 };
 /** Models that play other parties of an episode: not the policy, and never trained. */
 export const partnerModels = {
-  /** Plays the user, where the environment does not do so itself. */
-  user: chatModelSchema.optional(),
-  /** Answers the questions that an environment's evaluation asks. */
-  judge: chatModelSchema.optional(),
+  user: chatModelSchema.optional().describe('Model that plays the user, where the environment does not do so itself.'),
+  judge: chatModelSchema
+    .optional()
+    .describe('Model that answers the questions which the evaluation of an environment asks.'),
 };
 
 export interface ProcessOptions {
@@ -55,10 +55,11 @@ const kind = defineKind({
   kind: 'process',
   version: '1',
   options: {
-    /** A program that speaks the environment protocol on stdio. */
-    command: z.array(z.string()).min(1),
-    /** Working directory. */
-    cwd: z.string().default('.'),
+    command: z
+      .array(z.string())
+      .min(1)
+      .describe('Program and arguments; it speaks the environment protocol on stdin and stdout.'),
+    cwd: z.string().default('.').describe('Working directory of the program, relative to the campaign file.'),
     ...processLimits,
     ...partnerModels,
   },

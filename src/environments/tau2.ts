@@ -36,9 +36,8 @@ const kind = defineKind({
   kind: 'tau2',
   version: '1',
   options: {
-    domains: z.array(domainSchema).min(1),
-    /** A newer upstream checkout, in place of the installed package. */
-    checkout: z.string().optional(),
+    domains: z.array(domainSchema).min(1).describe('Domains of the benchmark that are played.'),
+    checkout: z.string().optional().describe('Folder of a newer upstream checkout, in place of the installed package.'),
     ...processLimits,
     ...partnerModels,
   },

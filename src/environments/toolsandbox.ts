@@ -26,12 +26,15 @@ const kind = defineKind({
   kind: 'toolsandbox',
   version: '1',
   options: {
-    folder: z.string(),
-    /**
-     * Fraction of the families of scenarios that only `test` has. With 0, `test` is the 129 base scenarios, as published, and `train`
-     * their variants with other tools, which ask for the same things.
-     */
-    heldOut: z.number().min(0).lt(1).default(0),
+    folder: z.string().describe('Folder of a checkout of ToolSandbox.'),
+    heldOut: z
+      .number()
+      .min(0)
+      .lt(1)
+      .default(0)
+      .describe(
+        'Fraction of the families of scenarios that only `test` has. With 0, `test` is the 129 base scenarios, as published, and `train` their variants with other tools.',
+      ),
     ...processLimits,
     user: partnerModels.user,
   },

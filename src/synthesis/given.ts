@@ -15,8 +15,7 @@ export const given: SynthesizerKind = defineKind({
   kind: 'given',
   version: '1',
   options: {
-    /** Folder of modules: CAPABILITY.js for each capability. */
-    modules: z.string().min(1),
+    modules: z.string().min(1).describe('Folder of modules: CAPABILITY.js for each capability.'),
   },
   paths: ['modules'],
   open: async ({ modules }, identity) => openGiven({ folder: modules, texts: await read(modules), identity }),

@@ -23,13 +23,12 @@ const kind = defineKind({
   version: '2',
   options: {
     ...languageModelFields,
-    /** Of trajectories in one request; fewer where contextTokens leaves no room for them. */
-    chunkTokens: count.default(60_000),
-    /** Trajectories that one request labels. */
-    labelsPerChunk: count.default(40),
-    /** Characters of a message, and of a call's arguments, that are shown. */
-    messageChars: count.default(LENGTHS.message),
-    argumentChars: count.default(LENGTHS.arguments),
+    chunkTokens: count
+      .default(60_000)
+      .describe('Tokens of trajectories in one request; fewer where contextTokens leaves no room for them.'),
+    labelsPerChunk: count.default(40).describe('Trajectories that one request labels.'),
+    messageChars: count.default(LENGTHS.message).describe('Characters of a message that are shown.'),
+    argumentChars: count.default(LENGTHS.arguments).describe("Characters of a call's arguments that are shown."),
   },
   paths: ['prompts'],
   maxSilenceSeconds: ({ timeoutSeconds }) => timeoutSeconds,

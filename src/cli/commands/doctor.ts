@@ -21,9 +21,12 @@ export function doctorCommands(program: Command): void {
   program
     .command('schema')
     .description('print the JSON schema of campaign files, for editors')
+    .option('--markdown', 'print a reference of all fields for people instead')
     .addHelpText('after', examples(['campaign schema > campaign.schema.json']))
-    .action(async () => {
+    .action(async ({ markdown }: { markdown?: boolean }) => {
       const { campaignJsonSchema } = await import('../campaign-schema.js');
-      console.log(JSON.stringify(campaignJsonSchema(), null, 2));
+      const { campaignReference } = await import('../campaign-reference.js');
+      const schema = campaignJsonSchema();
+      console.log(markdown ? campaignReference(schema).trimEnd() : JSON.stringify(schema, null, 2));
     });
 }

@@ -4,7 +4,8 @@
  * every assumption is a constant here.
  */
 import { z } from 'zod';
-import { armName, type Campaign, promptSearchFields } from '../../domain/campaign';
+import { armName, type Campaign } from '../../domain/campaign';
+import { promptSearchFields } from '../../domain/policies';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { costOf, tokensOf, type Price } from '../../domain/endpoints';
 import { kindOf } from '../../domain/kinds';

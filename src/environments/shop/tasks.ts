@@ -203,15 +203,13 @@ const MOST_TASKS = 10_000;
 
 /** How many tasks each split has: larger counts add tasks after those that are there. */
 export const taskCounts = {
-  trainTasks: z.number().int().min(2).max(MOST_TASKS).default(400),
-  testTasks: z.number().int().min(1).max(MOST_TASKS).default(200),
+  trainTasks: z.number().int().min(2).max(MOST_TASKS).default(400).describe('Tasks of the train split.'),
+  testTasks: z.number().int().min(1).max(MOST_TASKS).default(200).describe('Tasks of the test split.'),
 };
 
 export const shopParameters = {
-  /** Most things that one conversation asks for. */
-  requests: z.number().int().min(1).max(3).default(2),
-  /** Share of the tasks that need several skills. */
-  several: z.number().min(0).max(1).default(0.5),
+  requests: z.number().int().min(1).max(3).default(2).describe('Most things that one conversation asks for.'),
+  several: z.number().min(0).max(1).default(0.5).describe('Share of the tasks that need several skills.'),
   ...taskCounts,
 };
 

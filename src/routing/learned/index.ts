@@ -31,12 +31,16 @@ const textOf = (messages: readonly Message[]): string => firstUserMessage(agentV
 const TIE = 1e-9;
 
 const options = {
-  /** Of the cross-validation. */
-  folds: z.number().int().min(2).default(5),
-  /** Compares the base model as classifier too: it is asked twice for each of the router's tasks, and once for a conversation if that is kept. */
-  labels: z.boolean().default(false),
-  /** What finds similar tasks for it; without an endpoint, the words that they hold. */
-  embeddings: embeddingsSchema.optional(),
+  folds: z.number().int().min(2).default(5).describe('Folds of the cross-validation.'),
+  labels: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Compares the base model as classifier too: it is asked twice for each task of the router, and once for a conversation if that form is kept.',
+    ),
+  embeddings: embeddingsSchema
+    .optional()
+    .describe('Endpoint of embeddings that finds similar tasks for it; without one, the words that tasks hold.'),
 };
 interface LearnedOptions {
   folds: number;

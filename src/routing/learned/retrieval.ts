@@ -6,11 +6,9 @@ import { z } from 'zod';
 import { apiKeyEnvField, urlField } from '../../domain/endpoints';
 
 export const embeddingsSchema = z.strictObject({
-  /** An OpenAI-compatible endpoint, without /v1/embeddings. */
-  url: urlField,
-  model: z.string().min(1),
-  /** Environment variable that holds its key. */
-  apiKeyEnv: apiKeyEnvField,
+  url: urlField.describe('URL of an OpenAI-compatible endpoint, without /v1/embeddings.'),
+  model: z.string().min(1).describe('Name of the model at the endpoint.'),
+  apiKeyEnv: apiKeyEnvField.describe('Environment variable with the API key; left out for servers that need none.'),
 });
 export type Endpoint = z.output<typeof embeddingsSchema>;
 

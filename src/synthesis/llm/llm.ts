@@ -34,8 +34,15 @@ const kind = defineKind({
   version: '1',
   options: {
     ...languageModelFields,
-    /** Ways to score without the capability that the model is asked to think of, for each module; 0: it is not asked. */
-    attacks: z.number().int().min(0).max(5).default(5),
+    attacks: z
+      .number()
+      .int()
+      .min(0)
+      .max(5)
+      .default(5)
+      .describe(
+        'Ways to score without the capability that the model is asked to think of, for each module; 0: it is not asked.',
+      ),
   },
   paths: ['prompts'],
   maxSilenceSeconds: ({ timeoutSeconds }) => timeoutSeconds,

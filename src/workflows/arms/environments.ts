@@ -5,8 +5,7 @@ import { activity } from '../steps';
 import { type Arm, type ArmKind, fieldOf, plannedWhole, trainOnModules } from './arm';
 
 const options = {
-  /** Folder of modules (docs/synthesis.md): every .js file is one. */
-  modules: z.string().min(1),
+  modules: z.string().min(1).describe('Folder of modules (docs/synthesis.md): every .js file is one.'),
 };
 
 const kind = defineKind<typeof options, Arm>({

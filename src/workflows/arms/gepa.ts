@@ -1,5 +1,6 @@
 /** GEPA (arXiv 2507.19457): no weights but a prompt, which a language model rewrites from what it reads in rollouts. */
-import { armName, type Campaign, promptSearchFields } from '../../domain/campaign';
+import { armName, type Campaign } from '../../domain/campaign';
+import { promptSearchFields } from '../../domain/policies';
 import { OutsideFailure } from '../../domain/failures';
 import { defineKind } from '../../domain/kinds';
 import { languageModelSchema, type LanguageModelSpec } from '../../domain/endpoints';
@@ -9,8 +10,10 @@ import type { Arm, ArmKind } from './arm';
 
 const options = {
   ...promptSearchFields,
-  /** The model that writes prompts; without it the analyst's, where that is one. */
-  reflection: languageModelSchema.omit({ prompts: true }).optional(),
+  reflection: languageModelSchema
+    .omit({ prompts: true })
+    .optional()
+    .describe('Model that writes prompts; without it the model of the analyst, where it asks one.'),
 };
 
 /** Of the policies that a search comes to: how many new best ones there are, nobody knows before. */

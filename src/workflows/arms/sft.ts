@@ -6,20 +6,18 @@ import { iterationsOf } from '../training';
 import { type Arm, type ArmKind, fieldOf } from './arm';
 
 const options = {
-  /** File of conversations (docs/conversations.md). */
-  conversations: z.string().min(1),
-  /** Those with a lower reward are left out. */
-  minReward: z.number().min(0).max(1).default(1),
-  /** Passes over them. */
-  epochs: z.number().positive().default(3),
-  /** In place of `epochs`. */
-  steps: z.number().int().positive().optional(),
-  /** Conversations of one optimizer step. */
-  conversationsPerStep: z.number().int().positive().default(16),
-  /** Without it, `training.learningRate`. */
-  learningRate: z.number().positive().optional(),
-  /** Without it, `training.checkpointEvery`. */
-  checkpointEvery: z.number().int().positive().optional(),
+  conversations: z.string().min(1).describe('File of conversations (docs/conversations.md).'),
+  minReward: z.number().min(0).max(1).default(1).describe('Conversations with a lower reward are left out.'),
+  epochs: z.number().positive().default(3).describe('Passes over the conversations.'),
+  steps: z.number().int().positive().optional().describe('Optimizer steps, in place of `epochs`.'),
+  conversationsPerStep: z.number().int().positive().default(16).describe('Conversations of one optimizer step.'),
+  learningRate: z.number().positive().optional().describe('Learning rate; without it `training.learningRate`.'),
+  checkpointEvery: z
+    .number()
+    .int()
+    .positive()
+    .optional()
+    .describe('Optimizer steps between two checkpoints; without it `training.checkpointEvery`.'),
 };
 
 /** Checkpoints, where `epochs` say how long it is: how many conversations a file holds is not known before. */

@@ -4,7 +4,8 @@ import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { configDigests, loadCampaign, termsDigest, type CampaignOverrides } from '../../../src/cli/campaign-file';
 import { removed } from '../../../src/cli/campaign-issues';
-import { campaignFileSchema, campaignJsonSchema } from '../../../src/cli/campaign-schema';
+import { campaignReference } from '../../../src/cli/campaign-reference';
+import { campaignFileSchema, campaignJsonSchema, type JsonSchemaNode } from '../../../src/cli/campaign-schema';
 import { UserError } from '../../../src/cli/errors';
 import { chatModelSchema } from '../../../src/domain/endpoints';
 import { defineKind } from '../../../src/domain/kinds';
@@ -585,6 +586,21 @@ describe('a key where none belongs', () => {
     for (const wrong of [{ apiKeyEnv: key }, { url: `http://${key}@h/v1` }])
       expect(chatModelSchema.safeParse({ ...model, ...wrong }).success).toBe(false);
   });
+});
+
+it('docs/campaign-file.md is what `campaign schema --markdown` prints, and describes every field', () => {
+  const kept = readFileSync(join(repository, 'docs/campaign-file.md'), 'utf8');
+  expect(kept).toBe(campaignReference(campaignJsonSchema()));
+  const undescribed = (node: JsonSchemaNode, path: string): string[] => [
+    ...Object.entries(node.properties ?? {}).flatMap(([name, field]) => [
+      ...(field.description ? [] : [`${path}.${name}`]),
+      ...undescribed(field, `${path}.${name}`),
+    ]),
+    ...[...(node.oneOf ?? []), ...(node.anyOf ?? []), ...(node.items ? [node.items] : [])].flatMap((one) =>
+      undescribed(one, path),
+    ),
+  ];
+  expect(undescribed(campaignJsonSchema(), '')).toEqual([]);
 });
 
 it('campaigns/campaign.schema.json is what `campaign schema` prints', () => {
