@@ -108,12 +108,8 @@ const completionSchema = z.object({
 
 /** Checks an answer to a chat completion; what is missing in it is named. */
 export function parseTurn(body: unknown): Turn {
-  const parsed = completionSchema.safeParse(body);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw invalid(`${issue?.path.join('.')}: ${issue?.message}; it must honour return_token_ids and logprobs`);
-  }
-  const { message, finish_reason, logprobs, token_ids } = parsed.data.choices[0];
+  const parsed = parseAnswer(completionSchema, body, 'return_token_ids and logprobs');
+  const { message, finish_reason, logprobs, token_ids } = parsed.choices[0];
   if (finish_reason === 'abort')
     throw new OutsideFailure('PolicyServerError', 'policy server: it gave an answer up (finish_reason abort)');
   if (logprobs.content.length !== token_ids.length) {
@@ -123,7 +119,7 @@ export function parseTurn(body: unknown): Turn {
     message: toAssistantMessage(message.content ?? '', message.tool_calls ?? []),
     // Cut off in the middle, for whatever reason.
     finishReason: finish_reason === 'repetition' ? 'length' : finish_reason,
-    promptIds: parsed.data.prompt_token_ids,
+    promptIds: parsed.prompt_token_ids,
     tokenIds: token_ids,
     logprobs: logprobs.content.map(({ logprob }) => logprob),
   };
@@ -148,12 +144,8 @@ const scoresSchema = z.object({
 
 /** Of each id but the first. */
 export function parseScores(body: unknown, ids: readonly number[]): number[] {
-  const parsed = scoresSchema.safeParse(body);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw invalid(`${issue?.path.join('.')}: ${issue?.message}; it must honour prompt_logprobs`);
-  }
-  const scores = parsed.data.choices[0].prompt_logprobs;
+  const parsed = parseAnswer(scoresSchema, body, 'prompt_logprobs');
+  const scores = parsed.choices[0].prompt_logprobs;
   return ids.slice(1).map((id, n) => {
     const logprob = scores[n + 1]?.[id]?.logprob;
     if (logprob === undefined) throw invalid(`prompt_logprobs.${n + 1}: nothing of id ${id}`);
@@ -172,6 +164,14 @@ export function toAssistantMessage(content: string, calls: WireCall[]): Assistan
   }
   const text = [content, ...malformed].filter(Boolean).join('\n');
   return toolCalls.length > 0 ? { role: 'assistant', content: text, toolCalls } : { role: 'assistant', content: text };
+}
+
+/** `honours`: fields of the request without which a server leaves out what the schema asks for. */
+function parseAnswer<Schema extends z.ZodType>(schema: Schema, body: unknown, honours: string): z.output<Schema> {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw invalid(`${issue?.path.join('.')}: ${issue?.message}; it must honour ${honours}`);
 }
 
 const invalid = (problem: string) => new OutsideFailure('PolicyAnswerInvalid', `policy server's answer: ${problem}`);
@@ -196,7 +196,7 @@ export const likeliestBody = ({
 });
 
 const likelySchema = z.object({ token: z.string(), logprob: z.number() });
-const answerSchema = z.object({
+const likeliestSchema = z.object({
   choices: z.tuple([
     z.object({
       logprobs: z.object({
@@ -208,11 +208,6 @@ const answerSchema = z.object({
 
 /** Of each token that was sampled, in order: itself, and what was likeliest there. */
 export function parseLikeliest(body: unknown): (LikelyToken & { likeliest: LikelyToken[] })[] {
-  const parsed = answerSchema.safeParse(body);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    const problem = `${issue?.path.join('.')}: ${issue?.message}; it must honour top_logprobs`;
-    throw new OutsideFailure('PolicyAnswerInvalid', `policy server's answer: ${problem}`);
-  }
-  return parsed.data.choices[0].logprobs.content.map(({ top_logprobs: likeliest, ...own }) => ({ ...own, likeliest }));
+  const parsed = parseAnswer(likeliestSchema, body, 'top_logprobs');
+  return parsed.choices[0].logprobs.content.map(({ top_logprobs: likeliest, ...own }) => ({ ...own, likeliest }));
 }
