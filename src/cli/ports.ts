@@ -54,35 +54,28 @@ export async function freePorts({ count, except }: { count: number; except: numb
   return chosen;
 }
 
+type Note = (text: string) => void;
+
 /** Ports of Temporal and its UI. `note` is told when one is not the preferred one. @throws UserError if a named one cannot be used. */
-export async function chooseTemporalPorts({
-  options,
-  note,
-}: {
+export async function chooseTemporalPorts(o: {
   options: PortOptions;
-  note: (text: string) => void;
+  note: Note;
 }): Promise<{ port: number; uiPort: number }> {
-  const named = options.uiPort ? [options.uiPort] : [];
-  const port = await choosePort({ what: temporalPort, asked: options.temporalPort, except: named, note });
-  return { port, uiPort: await choosePort({ what: uiPort, asked: options.uiPort, except: [port], note }) };
+  const { options, note } = o;
+  const taken = options.uiPort ? [options.uiPort] : [];
+  const port = await choosePort(temporalPort, { requested: options.temporalPort, taken, note });
+  return { port, uiPort: await choosePort(uiPort, { requested: options.uiPort, taken: [port], note }) };
 }
 
-async function choosePort({
-  what: { name, flag, preferred },
-  asked,
-  except,
-  note,
-}: {
-  what: NamedPort;
-  asked: number | undefined;
-  except: number[];
-  note: (text: string) => void;
-}): Promise<number> {
-  const port = asked ?? preferred;
-  const problem = except.includes(port) ? `port ${port} is named twice` : port > 0 ? await portProblem(port) : '';
+async function choosePort(
+  { name, flag, preferred }: NamedPort,
+  { requested, taken, note }: { requested: number | undefined; taken: number[]; note: Note },
+): Promise<number> {
+  const port = requested ?? preferred;
+  const problem = taken.includes(port) ? `port ${port} is named twice` : port > 0 ? await portProblem(port) : '';
   if (problem === undefined) return port;
-  if (asked) throw new UserError(`${name}: ${problem}; choose another one with ${flag} PORT, or 0 for a free one`);
-  const [free = 0] = await freePorts({ count: 1, except });
+  if (requested) throw new UserError(`${name}: ${problem}; choose another one with ${flag} PORT, or 0 for a free one`);
+  const [free = 0] = await freePorts({ count: 1, except: taken });
   if (problem) note(`${problem}: the ${name} takes ${free}; ${flag} names another one`);
   return free;
 }

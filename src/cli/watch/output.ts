@@ -8,8 +8,8 @@ import type { Snapshot } from './snapshot';
 
 /** Seconds as `45s`, `3m12s` or `2h05m`. */
 export function durationText(seconds: number): string {
-  const whole = Math.max(0, Math.round(seconds));
-  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const total = Math.max(0, Math.round(seconds));
+  const [hours, minutes, rest] = [Math.floor(total / 3600), Math.floor(total / 60) % 60, total % 60];
   if (hours > 0) return `${hours}h${String(minutes).padStart(2, '0')}m`;
   return minutes > 0 ? `${minutes}m${String(rest).padStart(2, '0')}s` : `${rest}s`;
 }
@@ -182,8 +182,8 @@ export class Changes {
   /** Lines for what is new in this snapshot. */
   since(snapshot: Snapshot, now: number): ChangeLine[] {
     const detail = snapshot.failure ?? [attentionText(snapshot, now), brokenText(snapshot)].filter(Boolean).join('; ');
-    const whole = { key: 'campaign', status: stateOf(snapshot), detail };
-    return [whole, ...treeLines({ snapshot, rates: this.rates, now })].flatMap((line) => {
+    const campaignLine = { key: 'campaign', status: stateOf(snapshot), detail };
+    return [campaignLine, ...treeLines({ snapshot, rates: this.rates, now })].flatMap((line) => {
       const before = this.reported.get(line.key);
       // What has not begun has not changed.
       if (!before && line.status === 'waiting') return [];

@@ -109,8 +109,8 @@ function activityText(one: One): string {
   if (state === 'cancelling') parts.push('stopping');
   if (state === 'started') {
     // A heartbeat of the attempt before says nothing about this one.
-    const heard = Math.max(activity.heartbeatAt ?? 0, activity.startedAt ?? 0) || now;
-    const quiet = (now - heard) / 1000;
+    const lastSignOfLife = Math.max(activity.heartbeatAt ?? 0, activity.startedAt ?? 0) || now;
+    const quiet = (now - lastSignOfLife) / 1000;
     // Whole minutes: silence is not news every second.
     if (quiet > QUIET_SECONDS) parts.push(`silent for ${Math.floor(quiet / 60)} min`);
   }
@@ -262,11 +262,11 @@ function childLines({ snapshot, rates, now }: Tree, children: CampaignProgress['
   });
 }
 
-/** What the campaign told of itself; what it can't tell now, as the server knows it. */
+/** The campaign's answer to the progress query; what it can't answer now, as the server knows it. */
 function progressOf(snapshot: Snapshot): Pick<CampaignProgress, 'stages' | 'children'> {
   const { progress, progressAt, stage, status, children } = snapshot;
-  const told = progress?.children ?? [];
-  const untold = children.filter(({ workflowId }) => told.every((child) => child.workflowId !== workflowId));
+  const reported = progress?.children ?? [];
+  const others = children.filter(({ workflowId }) => reported.every((child) => child.workflowId !== workflowId));
   const reached = stage === undefined ? -1 : stages.indexOf(stage);
   const last: StepStatus = status === 'RUNNING' ? 'running' : status === 'COMPLETED' ? 'done' : 'failed';
   const known = stages.map((name, i): CampaignProgress['stages'][number] => ({
@@ -276,7 +276,7 @@ function progressOf(snapshot: Snapshot): Pick<CampaignProgress, 'stages' | 'chil
   }));
   return {
     stages: progress && progressAt === undefined ? progress.stages : known,
-    children: [...told, ...untold.map((child) => ({ ...child, status: 'running' as const, detail: '' }))],
+    children: [...reported, ...others.map((child) => ({ ...child, status: 'running' as const, detail: '' }))],
   };
 }
 
