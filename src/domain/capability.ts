@@ -188,10 +188,6 @@ export const partNames = ({ parts = [] }: Pick<Candidate, 'parts'>): string[] =>
   ...new Set(parts.flatMap(({ names }) => names)),
 ];
 
-/** `refuse with tell (62%), refuse with complete (38%)`. */
-export const pairsText = (parts: readonly Part[]): string =>
-  parts.map(({ names, share }) => `${names.join(' with ')} (${Math.round(100 * share)}%)`).join(', ');
-
 /**
  * How the steps of all trainings are shared: what each of the selected capabilities trains for, and the composite. Whole checkpoints where that
  * takes no more than one of them from the capabilities; the composite has what they leave. Without room for a step of each there is no composite.

@@ -255,8 +255,8 @@ export type ReportedRound = z.infer<typeof reportedRoundSchema>;
 export const reportedCapabilitySchema = z.strictObject({
   ...reportedCandidateSchema.shape,
   /**
-   * Of a composite: the pairs that its instances need, by how often failures need them, or all whose environments are mixed. No pass labels it: its coverage is the share of the
-   * failures that need two at once. It is calibrated with, and trained from, the sum of their adapters, which `before` is of as well.
+   * Of a composite: the capabilities on whose environments it trained, from the sum of their adapters, which `before` is of as well. No pass
+   * labels it.
    */
   parts: partsSchema.optional(),
   /** It was trained on its parts' environments in turns: none was written for it, and none calibrated. */

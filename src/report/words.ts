@@ -2,7 +2,7 @@
 import type { Arm, Report, ReportDraft } from './model';
 import type { ReportedCapability, ReportedSelection } from './capability-model';
 import { causesText } from '../domain/rollout';
-import { pairsText, partNames } from '../domain/capability';
+import { partNames } from '../domain/capability';
 import { MISSING, percent, valueText, visible, wholeNumber } from './format';
 import type { Figure } from '../domain/figure';
 import type { Cost as Sum } from '../domain/endpoints';
@@ -41,29 +41,14 @@ export const faultsText = ({ faults }: ReportedSelection): string | undefined =>
 
 /** Votes out of all passes; what the analyst selects outright has none, nor has a composite. */
 export const votesText = (
-  { votes, passes, parts, mixed }: Pick<ReportedCapability, 'votes' | 'passes' | 'parts' | 'mixed'>,
+  { votes, passes, parts }: Pick<ReportedCapability, 'votes' | 'passes' | 'parts'>,
   of: string,
-): string => (mixed ? 'mixed' : parts ? 'pairs' : passes === 0 ? 'given' : `${votes}${of}${passes}`);
+): string => (parts ? 'mixed' : passes === 0 ? 'given' : `${votes}${of}${passes}`);
 
-/** `of refuse with tell (62%), ...; 45 of 255 failures need two capabilities at once`; undefined of what is no composite. */
-export const compositeText = ({
-  parts,
-  coverage,
-  mixed,
-}: Pick<ReportedCapability, 'parts' | 'coverage' | 'mixed'>): string | undefined =>
-  mixed
-    ? `of ${partNames({ parts }).join(', ')}: on their environments in turns, trained from the sum of their adapters`
-    : pairsOf({ parts, coverage });
-
-const pairsOf = ({ parts, coverage }: Pick<ReportedCapability, 'parts' | 'coverage'>): string | undefined =>
+/** Undefined of what is no composite. */
+export const compositeText = ({ parts }: Pick<ReportedCapability, 'parts'>): string | undefined =>
   parts &&
-  [
-    `of ${pairsText(parts)}`,
-    coverage.value === null
-      ? 'the pairs were given'
-      : `${valueText(coverage)} of ${coverage.n} failures need two capabilities at once`,
-    'calibrated with, and trained from, the sum of their adapters',
-  ].join('; ');
+  `of ${partNames({ parts }).join(', ')}: on their environments in turns, trained from the sum of their adapters`;
 
 /** `12 rollouts broke and are in no figure of success: 12 BadEnvironment, as at task n-7: ...`; undefined where none did. */
 export const brokenText = ({ rollouts }: Pick<ReportDraft, 'rollouts'>): string | undefined => {

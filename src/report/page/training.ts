@@ -62,6 +62,7 @@ export const routerSection = ({ router, capabilities, campaign }: Report): Marku
   if (router === undefined) return undefined;
   const { crossValidation, choices, errors, regret, latency } = router;
   const noSums = noSumsText(router, capabilities);
+  const probable = choices?.some(({ probability }) => probability !== undefined);
   const view = (figure: Figure): Markup => figureView({ figure, campaign: campaign.name });
   return markup`<h2>Router</h2><p>Kind: ${router.kind}${router.constant !== undefined && `, gives every conversation to ${router.constant}`}. In cross-validation on the train split it ${router.helps ? 'helps' : 'does not help'}.</p>
 ${noSums !== undefined && markup`<p>No adapters were added up: ${noSums}.</p>`}
@@ -81,12 +82,12 @@ ${crossValidation.forms !== undefined && markup`<p class="small quiet">${FORMS}<
 ${
   choices !== undefined &&
   markup`<h3>Choices on the test split</h3>${table({
-    head: ['option', 'share of conversations', 'success of these', 'mean probability'],
+    head: ['option', 'share of conversations', 'success of these', ...(probable ? ['mean probability'] : [])],
     rows: choices.map(({ option, share, successRate, probability }) => [
       option,
       view(share),
       successRate && view(successRate),
-      probability && view(probability),
+      ...(probable ? [probability && view(probability)] : []),
     ]),
   })}`
 }
