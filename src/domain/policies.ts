@@ -40,9 +40,6 @@ export const isLearned = (name: string): boolean => name.startsWith(GATE);
 export const isPolicyName = (name: string): boolean =>
   isLearned(name) || (Object.values(policyNames) as string[]).includes(name);
 
-/** Of so many adapters all sums are tried; of more, the sums on a greedy way. */
-export const ALL_SUMS_OF = 4;
-
 /** The sum's name among the options. */
 export const sumName = (parts: readonly string[]): string => parts.join('+');
 
@@ -52,83 +49,33 @@ export const sumPolicy = (base: string, parts: readonly FixedPolicy[]): FixedPol
   adapters: parts.flatMap(({ adapters }) => adapters),
 });
 
-/** Success on the train tasks by option, null of one whose rollouts could not be made. */
-export type Rates = ReadonlyMap<string, number | null>;
-
-export interface Sums {
-  /** Those that are options: they were tried. */
-  options: string[][];
-  /** Those to be tried before there are more. */
-  next: string[][];
-}
+/** Success on the train tasks by option; without those whose rollouts could not be made. */
+export type Rates = ReadonlyMap<string, number>;
 
 /**
- * All sums of few adapters. Of many: to the best single adapter the one is added that raises the success most, and so on until none raises
- * it; the sums on this way are options. Of equals the first.
+ * The sums that are tried: every pair, and the sum of all. Their number grows as the square of the adapters', where that of all sums would double
+ * with each.
  */
-export function sumsOf(adapters: readonly string[], rates: Rates): Sums {
-  if (adapters.length > ALL_SUMS_OF) return greedySums(adapters, rates);
-  const all = subsets(adapters).filter((parts) => parts.length > 1);
-  return split(all, rates);
+export function sumsToTry(adapters: readonly string[]): string[][] {
+  const pairs = adapters.flatMap((one, n) => adapters.slice(n + 1).map((other) => [one, other]));
+  return adapters.length > 2 ? [...pairs, [...adapters]] : pairs;
 }
 
-function greedySums(adapters: readonly string[], rates: Rates): Sums {
-  const options: string[][] = [];
-  let last = best(
-    adapters.map((name) => [name]),
-    rates,
-  );
-  while (last) {
-    const { parts, rate } = last;
-    const longer = adapters.flatMap((name) => (parts.includes(name) ? [] : [[...parts, name]]));
-    const { options: tried, next } = split(
-      longer.map((names) => adapters.filter((name) => names.includes(name))),
-      rates,
-    );
-    if (next.length > 0) return { options, next };
-    const better = best(tried, rates);
-    last = better && better.rate > rate ? better : undefined;
-    if (last) options.push(last.parts);
-  }
-  return { options, next: [] };
+/** Those of them that the router may choose: a pair that does better than each of its parts, and the sum of all. */
+export function sumOptions(adapters: readonly string[], rates: Rates): string[][] {
+  return sumsToTry(adapters).filter((parts) => {
+    const rate = rates.get(sumName(parts));
+    if (rate === undefined) return false;
+    return parts.length === adapters.length || parts.every((part) => rate > (rates.get(part) ?? 0));
+  });
 }
-
-const isTried = (parts: readonly string[], rates: Rates): boolean => rates.has(sumName(parts));
-
-/** Those whose rollouts could not be made are neither. */
-const split = (sums: readonly string[][], rates: Rates): Sums => ({
-  options: sums.filter((parts) => typeof rates.get(sumName(parts)) === 'number'),
-  next: sums.filter((parts) => !isTried(parts, rates)),
-});
-
-function best(sums: readonly string[][], rates: Rates): { parts: string[]; rate: number } | undefined {
-  let found: { parts: string[]; rate: number } | undefined;
-  for (const parts of sums) {
-    const rate = rates.get(sumName(parts)) ?? null;
-    if (rate !== null && (!found || rate > found.rate)) found = { parts, rate };
-  }
-  return found;
-}
-
-/** By size, then in order. */
-function subsets(names: readonly string[]): string[][] {
-  const all = names.reduce<string[][]>((sets, name) => [...sets, ...sets.map((set) => [...set, name])], [[]]);
-  const place = (set: readonly string[]): number[] => set.map((name) => names.indexOf(name));
-  return all.sort((a, b) => a.length - b.length || firstDifference(place(a), place(b)));
-}
-
-const firstDifference = (a: readonly number[], b: readonly number[]): number =>
-  a.map((value, i) => value - (b[i] ?? 0)).find((difference) => difference !== 0) ?? 0;
 
 /** How many sums of so many adapters are tried, and how many become options. None where no adapter gains anything. */
-export function countSums(adapters: number): Record<'tried' | 'options', { low: number; high: number }> {
-  if (adapters > ALL_SUMS_OF)
-    return {
-      tried: { low: adapters - 1, high: (adapters * (adapters - 1)) / 2 },
-      options: { low: 0, high: adapters - 1 },
-    };
-  const all = 2 ** adapters - adapters - 1;
-  return { tried: { low: all, high: all }, options: { low: all, high: all } };
+export function countSums(adapters: number): { tried: number; options: { low: number; high: number } } {
+  if (adapters < 2) return { tried: 0, options: { low: 0, high: 0 } };
+  const pairs = (adapters * (adapters - 1)) / 2;
+  const tried = adapters > 2 ? pairs + 1 : pairs;
+  return { tried, options: { low: 1, high: tried } };
 }
 
 /** How GEPA searches for a prompt; the defaults are GEPA's own, but for the number of validation tasks, which it leaves to its user. */

@@ -4,7 +4,7 @@
  * without base there is no evaluation.
  */
 import type { ArtifactRef } from '../domain/artifacts';
-import { gateName, type MoeGate, policyNames, sumName, sumsOf } from '../domain/policies';
+import { gateName, type MoeGate, policyNames, sumName, sumOptions, sumsToTry } from '../domain/policies';
 import type { EvaluationResult, RouterResult } from '../domain/results';
 import type { Policy, RolloutSummary } from '../domain/rollout';
 import { resultingReason } from './failures';
@@ -79,22 +79,18 @@ async function whyNoSums(run: Run, single: readonly Ended[]): Promise<string | u
   );
 }
 
-/** Round by round: what to try next may depend on what came of those before. */
+/** Sums of adapters as options of their own. One that can't be rolled out alone can't be in a sum either. */
 async function trySums(run: Run, single: readonly Ended[]): Promise<{ sums: string[][]; tried: Ended[] }> {
-  const tried: Ended[] = [];
-  for (;;) {
-    const rates = new Map([...single, ...tried].map((one) => [one.name, rateOf(one)]));
-    // One that can't be rolled out alone can't be in a sum either.
-    const adapters = singleAdapters(run).filter((name) => rates.get(name) !== null);
-    const { options: sums, next } = sumsOf(adapters, rates);
-    if (next.length === 0) return { sums, tried };
-    tried.push(
-      ...(await outcomesOf(
-        run,
-        next.map((parts) => sumOption(run, parts)),
-      )),
-    );
-  }
+  const played = new Set(single.flatMap((one) => ('rollouts' in one ? [one.name] : [])));
+  const adapters = singleAdapters(run).filter((name) => played.has(name));
+  const tried = await outcomesOf(
+    run,
+    sumsToTry(adapters).map((parts) => sumOption(run, parts)),
+  );
+  const rates = new Map(
+    [...single, ...tried].flatMap((one) => ('rollouts' in one ? [[one.name, one.rollouts.successRate] as const] : [])),
+  );
+  return { sums: sumOptions(adapters, rates), tried };
 }
 
 /** All adapters behind each gate that the campaign wants, if there are several. What can't be made is left out. */
@@ -135,8 +131,6 @@ function learnedOf(ended: readonly Ended[]): Pick<RouterResult, 'learned'> {
   const learned = ended.flatMap((one) => ('rollouts' in one ? [{ name: one.name, policy: one.policy }] : []));
   return learned.length > 0 ? { learned } : {};
 }
-
-const rateOf = (one: Ended): number | null => ('rollouts' in one ? one.rollouts.successRate : null);
 
 const outcomesOf = (run: Run, all: readonly Option[]): Promise<Ended[]> =>
   Promise.all(all.map((option) => outcomeOf(run, option)));

@@ -162,9 +162,9 @@ test('every gate is one more option, trained on the outcomes of all that is no g
   expect(evaluation?.failed).toEqual([]);
 });
 
-test('of many adapters the sums on a greedy way are tried in rounds, and the router is given those that raised the success', async () => {
+test('pairs of adapters and the sum of all are tried, and the router is given the pairs that gain and the sum of all', async () => {
   const names = ['a', 'b', 'c', 'd', 'e'];
-  const rates: Record<string, number> = { a: 0.4, b: 0.5, 'b+d': 0.6, 'b+c+d': 0.6 };
+  const rates: Record<string, number> = { a: 0.4, b: 0.5, 'b+d': 0.6, 'a+c': 0.4 };
   const { activities, seen } = fakeActivities({
     select: async () => ({
       ref: artifact('selection'),
@@ -174,11 +174,11 @@ test('of many adapters the sums on a greedy way are tried in rounds, and the rou
   });
   const fitRouter = jest.spyOn(activities, 'fitRouter');
   await withWorkers(env, activities, async () => (await start(env, { campaign: named({ arms: [] }) })).result());
-  const options = ['base', ...names, 'b+d'];
-  expect(seen.record?.router).toMatchObject({ options, sums: [['b', 'd']] });
+  const options = ['base', ...names, 'b+d', 'a+b+c+d+e'];
+  expect(seen.record?.router).toMatchObject({ options, sums: [['b', 'd'], names] });
   expect(fitRouter.mock.calls[0]?.[0].outcomes.map(({ option }) => option)).toEqual(options);
   // Those that were tried and are no options have cost their rollouts, too.
-  const tried = ['a+b', 'b+c', 'b+d', 'b+e', 'a+b+d', 'b+c+d', 'b+d+e'];
+  const tried = ['a+b', 'a+c', 'a+d', 'a+e', 'b+c', 'b+d', 'b+e', 'c+d', 'c+e', 'd+e', 'a+b+c+d+e'];
   expect(seen.record?.router?.outcomes.map(({ option }) => option)).toEqual(['base', ...names, ...tried]);
   expect(seen.record?.evaluation?.policies.map(({ name }) => name)).toEqual([...options, 'trace']);
 });

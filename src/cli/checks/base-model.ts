@@ -9,7 +9,6 @@ import { isUnknown, TOKENS_FIX, tokensText } from '../../domain/base-check';
 import type { Campaign } from '../../domain/campaign';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { isFailure } from '../../domain/failures';
-import { ALL_SUMS_OF } from '../../domain/policies';
 import { openingsOf } from '../../environments/open';
 import { baseModelId, checkTokens as countTokens, loraModules, servedBase } from '../../policy/base-model';
 import { createPolicyClient, tryAdapter } from '../../policy/client';
@@ -172,8 +171,8 @@ export async function checkPolicyServer({ policyServer }: Campaign): Promise<Che
   }
 }
 
-/** Of so many adapters all sums are tried, whatever the analyst finds; of more, some. */
-const LIKELY_SUMMED = ALL_SUMS_OF;
+/** The sum of all adapters is tried; how many there are is known after the selection. So many had the published runs. */
+const LIKELY_SUMMED = 4;
 
 /** A vLLM that answers takes adapters as they will be trained, and their sum; it is asked the campaign's own way, from its home. */
 export async function checkAdapters(o: { campaign: Campaign; home: Home; python: string }): Promise<Check | undefined> {

@@ -81,12 +81,8 @@ export function plannedRollouts({
     { ...counted('capabilities', 'training', budget + sum('training')), kind: 'training' },
     upTo(counted('capabilities', 'held_out', heldOut), combined * combinedHeldOut),
     upTo(
-      counted(
-        'router',
-        'outcome_matrix',
-        (policies + sums.tried.low + learned + routable) * tasks.router * router.trials,
-      ),
-      (policies + sums.tried.high + learned + combined + routable) * tasks.router * router.trials,
+      counted('router', 'outcome_matrix', (policies + sums.tried + learned + routable) * tasks.router * router.trials),
+      (policies + sums.tried + learned + combined + routable) * tasks.router * router.trials,
     ),
     // Every policy alone, every sum, every arm, and trace.
     upTo(

@@ -2,9 +2,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Dependencies } from '../../../src/activities/context';
 import { EnvironmentPool } from '../../../src/activities/environments';
-import { createControlActivities } from '../../../src/activities';
+import * as arm from '../../../src/activities/arm-inputs';
 import { inputsOf, resolveTasks } from '../../../src/activities/tasks';
 import type { TaskSet } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
@@ -158,7 +157,7 @@ describe('tasks', () => {
 });
 
 describe('modules that somebody brings', () => {
-  const { takeModules } = createControlActivities({ store } as Dependencies);
+  const takeModules = ({ folder }: { folder: string }) => arm.takeModules({ store }, { folder });
 
   test('are the .js files of a folder, by name', async () => {
     const folder = mkdtempSync(join(home, 'brought-'));

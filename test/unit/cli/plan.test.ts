@@ -60,8 +60,10 @@ function demoReport(): Report {
 describe('counts', () => {
   test('are those of the finished demo: three capabilities, one calibration round each, 12,268 rollouts', () => {
     const planned = plannedRollouts({ campaign: shipped('demo'), tasks: demoTasks, capabilities: 3 });
-    expect(counts(planned)).toEqual(demoPurposes);
-    expect(Object.values(counts(planned)).reduce((a, b) => a + b)).toBe(12_268);
+    // At least: where no pair of adapters gains, three fewer policies are tested.
+    expect(counts(planned)).toEqual({ ...demoPurposes, test: demoPurposes.test - 600 });
+    expect(planned.find(({ purpose }) => purpose === 'test')!.rollouts.high).toBe(demoPurposes.test);
+    expect(Object.values(demoPurposes).reduce((a, b) => a + b)).toBe(12_268);
   });
 
   test('of each gate the router’s tasks and the test’s are counted, where there are adapters to add', () => {
@@ -177,8 +179,8 @@ test('a plan from the rates of a finished campaign is their product with its rol
   const campaign = shipped('demo');
   const rates = ratesOf({ campaign, reports: [demoReport()], gigabytes: 0 });
   const plan = estimate({ campaign, tasks: demoTasks, capabilities: 3, rates });
-  expect(plan.total.wallSeconds.low).toBeCloseTo(0.03 * 6144 + 0.0095 * (12_268 - 6144), 1);
-  expect(plan.total.promptTokens.low).toBeCloseTo(300 * 12_268);
+  expect(plan.total.wallSeconds.low).toBeCloseTo(0.03 * 6144 + 0.0095 * (11_668 - 6144), 1);
+  expect(plan.total.promptTokens.low).toBeCloseTo(300 * 11_668);
   expect(plan.total.gpuHours.high).toBe(0);
 });
 
@@ -205,8 +207,8 @@ test('the text names the layout, the published budget and every rate', async () 
   expect(text).toContain('GPUs: 4 policy server, 4 trainers');
   expect(text).toContain('1,280 each, 5,120 in all; published: 5,120 for 4 capabilities, 2 to 4 h per adapter');
   expect(text.match(/; assumed, /g)).toHaveLength(6);
-  expect(text).toMatch(/^all .* 150 - 1900$/m);
-  expect(text).toMatch(/^router outcome matrix +1,664$/m);
+  expect(text).toMatch(/^all .* 140 - 1900$/m);
+  expect(text).toMatch(/^router outcome matrix +1,248$/m);
   expect(text).not.toMatch(/^composite: /m);
   expect(text).toContain(
     'arms (grpo_target): each is planned with the budget of trace, all capabilities trained to their last step',
