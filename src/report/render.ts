@@ -15,8 +15,7 @@ import {
   verdictSection,
 } from './page/results';
 import { capabilitiesSection, faultsSection, selectionSection } from './page/capabilities';
-import { Markup, markup } from './page/blocks';
-import { style } from './page/style';
+import { markup, pageOf } from './page/blocks';
 import { routerSection, runSection, trainingSection } from './page/training';
 
 /** The whole report, checked. Throws a ZodError that names the field if the draft breaks the schema. */
@@ -38,11 +37,9 @@ export const renderReport = ({ report }: { report: ReportDraft }) => {
 };
 
 export const reportHtml = (report: Report): string =>
-  markup`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>${report.campaign.name}: campaign report</title><style>${new Markup(style)}</style></head><body>
-${headerSection(report)}
+  pageOf({
+    title: `${report.campaign.name}: campaign report`,
+    body: markup`${headerSection(report)}
 ${verdictSection(report)}
 ${armsSection(report)}
 ${groupsSection(report)}
@@ -54,6 +51,5 @@ ${capabilitiesSection(report)}
 ${trainingSection(report)}
 ${routerSection(report)}
 ${runSection(report)}
-<p class="small quiet">Every figure opens to the artifacts that it came from and to the command that walks back to their rollouts.</p>
-</body></html>
-`.text;
+<p class="small quiet">Every figure opens to the artifacts that it came from and to the command that walks back to their rollouts.</p>`,
+  });

@@ -1,9 +1,8 @@
 /** analysis.html. Invariant: one self-contained file: no script, nothing fetched; every text of a conversation or a model is escaped and made visible. */
 import { languageModelCost } from '../../report/build/report';
-import { Markup, markup, messagesView, table } from '../../report/page/blocks';
+import { markup, messagesView, pageOf, table, type Markup } from '../../report/page/blocks';
 import { wholeNumber } from '../../report/format';
 import { languageModelRows, spentText } from '../../report/words';
-import { style } from '../../report/page/style';
 import {
   beginsText,
   type Comparison,
@@ -28,11 +27,10 @@ import { capabilityCells, capabilityHead } from './text';
 export const analysisHtml = (o: { analysis: Analysis; comparison?: Comparison | undefined }): string => {
   const { analysis, comparison } = o;
   const { name, capabilities } = analysis;
-  return markup`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>${name}: analysis</title><style>${new Markup(style + ownStyle)}</style></head><body>
-${header(analysis)}
+  return pageOf({
+    title: `${name}: analysis`,
+    style: ownStyle,
+    body: markup`${header(analysis)}
 <h2>Capabilities</h2>
 ${summary(analysis)}
 ${capabilities.map((capability) => capabilityView(capability, analysis))}
@@ -40,9 +38,8 @@ ${comparison && comparisonView(comparison)}
 <h2>Failed conversations</h2>
 ${failureViews(analysis)}
 ${faults(analysis)}
-${costs(analysis)}
-</body></html>
-`.text;
+${costs(analysis)}`,
+  });
 };
 
 const ownStyle = `

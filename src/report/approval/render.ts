@@ -1,8 +1,7 @@
 /** What waits for approval, as a page and on a terminal (enough to decide; the page has the whole). Text from models is in it: the page escapes it, and whoever prints the other takes out what moves a cursor. */
 import type { ReportedCitation, ReportedEpisode, ReportedMessage } from '../capability-model';
 import { hintsText } from '../adapters';
-import { Markup, markup } from '../page/blocks';
-import { style } from '../page/style';
+import { markup, pageOf, type Markup } from '../page/blocks';
 import { percent, visible } from '../format';
 import type { ApprovalView, CapabilityView, EnvironmentView } from './build';
 import { wrap } from '../../terminal';
@@ -31,19 +30,17 @@ export const approvalHtml = ({
   at: string;
   waits: readonly Waits[];
 }): string =>
-  markup`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>${campaign}: waits for approval</title><style>${new Markup(style + ownStyle)}</style></head><body>
-<h1>${campaign}</h1><p class="quiet">What waits for approval as of ${at}</p>
+  pageOf({
+    title: `${campaign}: waits for approval`,
+    style: ownStyle,
+    body: markup`<h1>${campaign}</h1><p class="quiet">What waits for approval as of ${at}</p>
 ${waits.length === 0 && markup`<p>Nothing waits for approval.</p>`}
 ${waits.map(
   ({ view, commands }) =>
     markup`${'capabilities' in view ? markup`<h2>Capabilities</h2>${view.capabilities.map(capabilityPart)}` : environmentPart(view.environment)}
 <h3>To decide</h3>${commands.map((command) => markup`<p><code>${command}</code></p>`)}`,
-)}
-</body></html>
-`.text;
+)}`,
+  });
 
 const capabilityPart = (view: CapabilityView): Markup =>
   markup`<h3>${view.candidate.name}</h3><p>${visible(view.candidate.definition)}</p><p class="small quiet">${figuresText(view)}</p>

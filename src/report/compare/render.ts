@@ -3,8 +3,7 @@ import { MISSING, shortPercent, spreadText, valueText, wholeNumber } from '../fo
 import { SPREAD, TEST, testText } from '../recommendation';
 import type { ComparedArm, ComparedPair, Comparison, Span } from './comparison';
 import { align, clip, wrap } from '../terminal';
-import { Markup, markup, table } from '../page/blocks';
-import { style } from '../page/style';
+import { markup, pageOf, table } from '../page/blocks';
 import { comparisonPlot } from '../plots';
 
 type Unit = 'fraction' | 'difference';
@@ -160,11 +159,9 @@ const pairRow = (pair: ComparedPair): string[] => [
 export function comparisonPage(comparison: Comparison): string {
   const { runs, target, baseModel, arms, differences } = comparison;
   const names = runs.map(({ name }) => name).join(', ');
-  return markup`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>${names}: comparison</title><style>${new Markup(style)}</style></head><body>
-<h1>${names}</h1>
+  return pageOf({
+    title: `${names}: comparison`,
+    body: markup`<h1>${names}</h1>
 <p class="quiet">${runs.length} runs on ${target.name} ${target.version}, base model ${baseModel}</p>
 ${notesOf(comparison).map((note) => markup`<p class="small">${note}</p>`)}
 <h2>Arms on test tasks</h2>
@@ -177,7 +174,6 @@ ${table({ head: ['arm', 'minus', 'difference', 'runs × tasks', 'by run'], rows:
 <p class="small quiet">p: ${TEST}, of one run.</p>
 <h2>Success against training rollouts</h2>
 <figure><div class="scroll">${comparisonPlot(arms)}</div><figcaption>Open: held-out train tasks of the target, mean over the runs. Filled: test tasks, the mean, and
-small each run. Both stand at the training rollouts that were spent.</figcaption></figure>
-</body></html>
-`.text;
+small each run. Both stand at the training rollouts that were spent.</figcaption></figure>`,
+  });
 }

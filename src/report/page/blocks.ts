@@ -3,6 +3,7 @@
  * `markup` template is escaped, unless it is itself markup; so no name, reason or definition (some are written by models) can add elements or
  * attributes, or be read as something else than what it is.
  */
+import { style } from './style';
 import { lineageCommand, shortPercent, shortSha, spreadText, valueText, visible, wholeNumber } from '../format';
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { Figure } from '../../domain/figure';
@@ -153,3 +154,13 @@ export const citationView = (
   if (context.length === 0) return markup`<div class="citation">${head}</div>`;
   return markup`<details class="citation"><summary>${head}</summary>${messagesView(context, message)}</details>`;
 };
+
+/** A whole page: one self-contained file, no script, nothing fetched. `style` is added to that of all pages. */
+export const pageOf = (page: { title: string; style?: string; body: Markup }): string =>
+  markup`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>${page.title}</title><style>${new Markup(style + (page.style ?? ''))}</style></head><body>
+${page.body}
+</body></html>
+`.text;
