@@ -12,7 +12,13 @@ import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { sha256 } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
-import { type Approval, type Decision, editedCapabilitiesSchema, type Rejection } from '../domain/approval';
+import {
+  type Answer,
+  type Approval,
+  type Decision,
+  editedCapabilitiesSchema,
+  type Rejection,
+} from '../domain/approval';
 import { type ApprovalView, capabilitiesView, environmentView } from '../report/approval/build';
 import { approvalHtml, type Waits } from '../report/approval/render';
 import { type Asked, queryNames, updateNames, workflowIds } from '../workflows/messages';
@@ -159,27 +165,22 @@ function parseCapabilities(text: string, file: string): NonNullable<Approval['ca
 }
 
 export const approve = (temporal: Temporal, approval: PendingApproval, edit: Edit): Promise<Decision> =>
-  decide({ temporal, approval, update: 'approve', input: { of: approval.waiting.of, ...edit } });
+  decide({ temporal, approval, answer: { kind: 'approve', of: approval.waiting.of, ...edit } });
 
 export const reject = (
   temporal: Temporal,
   approval: PendingApproval,
   rejection: Pick<Rejection, 'names' | 'reason'>,
 ): Promise<Decision> =>
-  decide({ temporal, approval, update: 'reject', input: { of: approval.waiting.of, ...rejection } });
+  decide({ temporal, approval, answer: { kind: 'reject', of: approval.waiting.of, ...rejection } });
 
 /** The decision names the content that was looked at, so that the workflow refuses it for anything else. */
-async function decide(o: {
-  temporal: Temporal;
-  approval: PendingApproval;
-  update: keyof typeof updateNames;
-  input: Approval | Rejection;
-}): Promise<Decision> {
-  const { temporal, approval, update, input } = o;
+async function decide(o: { temporal: Temporal; approval: PendingApproval; answer: Answer }): Promise<Decision> {
+  const { temporal, approval, answer } = o;
   const handle = temporal.client.workflow.getHandle(approval.workflowId);
   try {
     return await temporal.client.withDeadline(Date.now() + ANSWER_MS, () =>
-      handle.executeUpdate<Decision, [Approval | Rejection]>(updateNames[update], { args: [input] }),
+      handle.executeUpdate<Decision, [Answer]>(updateNames.decide, { args: [answer] }),
     );
   } catch (error) {
     const subject = subjectOf(approval);

@@ -31,7 +31,8 @@ const of = z.string().optional();
 const text = z.string().trim().min(1, 'it is blank');
 const definedSchema = z.strictObject({ name: z.string(), definition: text });
 
-export const approvalSchema = z.strictObject({
+const approvalSchema = z.strictObject({
+  kind: z.literal('approve'),
   of,
   /** Those to go on with, as edited; one that is not in the list is left out. */
   capabilities: z.array(definedSchema).min(1, 'it is empty: reject all, with a reason').optional(),
@@ -40,7 +41,8 @@ export const approvalSchema = z.strictObject({
 });
 export type Approval = z.infer<typeof approvalSchema>;
 
-export const rejectionSchema = z.strictObject({
+const rejectionSchema = z.strictObject({
+  kind: z.literal('reject'),
   of,
   /** Capabilities that are left out; without it, all that wait. */
   names: z.array(z.string()).min(1, 'it is empty: name a capability, or leave it out for all').optional(),
@@ -48,13 +50,17 @@ export const rejectionSchema = z.strictObject({
 });
 export type Rejection = z.infer<typeof rejectionSchema>;
 
+/** What a person says, as the `decide` update takes it. */
+export const answerSchema = z.discriminatedUnion('kind', [approvalSchema, rejectionSchema]);
+export type Answer = z.infer<typeof answerSchema>;
+
 /** An edited list of capabilities, as a file holds it. */
 export const editedCapabilitiesSchema = approvalSchema.shape.capabilities.unwrap();
 
 const decided = { by: z.enum(['person', 'timeout']), at: z.number() };
 export const decisionSchema = z.discriminatedUnion('kind', [
-  approvalSchema.extend({ kind: z.literal('approve'), ...decided }),
-  rejectionSchema.extend({ kind: z.literal('reject'), ...decided }),
+  approvalSchema.extend(decided),
+  rejectionSchema.extend(decided),
 ]);
 export type Decision = z.infer<typeof decisionSchema>;
 

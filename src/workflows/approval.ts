@@ -1,4 +1,8 @@
-/** TODO */
+/**
+ * What waits for a person: one update that decides, refused in words where it decides nothing, and a query that shows what is waited for; then the
+ * two things that are asked about, the selected capabilities and an environment. Invariant: a thing is decided once; the decision is kept, so
+ * that a campaign that is started again does not ask again.
+ */
 import {
   ApplicationFailure,
   condition,
@@ -8,12 +12,11 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import {
-  type Approval,
-  approvalSchema,
-  type Decision,
+  answerSchema,
   decisionText,
-  type Rejection,
-  rejectionSchema,
+  type Answer,
+  type Approval,
+  type Decision,
   type Waiting,
 } from '../domain/approval';
 import type { ArtifactRef } from '../domain/artifacts';
@@ -28,8 +31,7 @@ import { required, type Run } from './run';
 import type { ChildStatus } from './status';
 import { activity } from './steps';
 
-const approveUpdate = defineUpdate<Decision, [Approval]>(updateNames.approve);
-const rejectUpdate = defineUpdate<Decision, [Rejection]>(updateNames.reject);
+const decideUpdate = defineUpdate<Decision, [Answer]>(updateNames.decide);
 const askedQuery = defineQuery<Asked | null>(queryNames.approval);
 
 const hours = (count: number): number => count * 3600 * 1000;
@@ -37,7 +39,7 @@ const hours = (count: number): number => count * 3600 * 1000;
 /** What is asked, and why an answer to it can't be taken. */
 export interface Subject {
   asked: Asked & { waiting: Omit<Waiting, 'since' | 'reminded' | 'until'> };
-  refuse(answer: { approve: Approval } | { reject: Rejection }): string | undefined;
+  refuse(answer: Answer): string | undefined;
 }
 
 export class Approvals {
@@ -47,11 +49,8 @@ export class Approvals {
   /** `onChange` hears of what waits, and of its end, which it may hold up. */
   constructor(private readonly onChange: (waiting: Waiting | undefined) => void | Promise<void>) {
     setHandler(askedQuery, () => this.subject?.asked ?? null);
-    setHandler(approveUpdate, (input) => this.take({ kind: 'approve', ...approvalSchema.parse(input) }), {
-      validator: (input) => this.check(approvalSchema, input, (approve) => ({ approve })),
-    });
-    setHandler(rejectUpdate, (input) => this.take({ kind: 'reject', ...rejectionSchema.parse(input) }), {
-      validator: (input) => this.check(rejectionSchema, input, (reject) => ({ reject })),
+    setHandler(decideUpdate, (input) => this.take(answerSchema.parse(input)), {
+      validator: (input) => this.check(input),
     });
   }
 
@@ -101,18 +100,14 @@ export class Approvals {
     return this.decided.get(of)!;
   }
 
-  private take(said: ({ kind: 'approve' } & Approval) | ({ kind: 'reject' } & Rejection)): Decision {
-    const decision: Decision = { ...said, by: 'person', at: Date.now() };
+  private take(answer: Answer): Decision {
+    const decision: Decision = { ...answer, by: 'person', at: Date.now() };
     this.decided.set(this.subject!.asked.waiting.of, decision);
     return decision;
   }
 
   /** @throws Error in words, which refuses the update. */
-  private check<T extends { of?: string | undefined }>(
-    schema: { safeParse(input: unknown): { success: true; data: T } | { success: false; error: { issues: Issue[] } } },
-    input: unknown,
-    as: (answer: T) => Parameters<Subject['refuse']>[0],
-  ): void {
+  private check(input: unknown): void {
     const waiting = this.subject?.asked.waiting;
     const last = [...this.decided.values()].at(-1);
     if (!waiting || this.decided.has(waiting.of))
@@ -121,23 +116,19 @@ export class Approvals {
           ? `already decided: ${decisionText(last)}; nothing else waits for approval here`
           : 'nothing waits for approval here',
       );
-    const parsed = schema.safeParse(input);
+    const parsed = answerSchema.safeParse(input);
     if (!parsed.success) throw new Error(malformed(parsed.error.issues));
     const { of } = parsed.data;
     const earlier = of === undefined ? undefined : this.decided.get(of);
     if (earlier) throw new Error(`already decided: ${decisionText(earlier)}; what waits now came after it`);
     if (of !== undefined && of !== waiting.of)
       throw new Error('what waits now is not what was looked at: look again (campaign approvals)');
-    const problem = this.subject?.refuse(as(parsed.data));
+    const problem = this.subject?.refuse(parsed.data);
     if (problem !== undefined) throw new Error(problem);
   }
 }
 
-interface Issue {
-  path: PropertyKey[];
-  message: string;
-}
-const malformed = (issues: readonly Issue[]): string =>
+const malformed = (issues: readonly { path: PropertyKey[]; message: string }[]): string =>
   issues.map(({ path, message }) => [path.map(String).join('.'), message].filter(Boolean).join(': ')).join('; ');
 
 function timedOut({ approval }: Campaign, { asked: { waiting } }: Subject): Decision {
@@ -182,7 +173,7 @@ function edited(selected: readonly SelectedCapability[], list: Approval['capabil
 const capabilitiesRefusal =
   (waiting: readonly string[]): Subject['refuse'] =>
   (answer) => {
-    if ('approve' in answer && answer.approve.module) return 'module: capabilities wait for approval, no environment';
+    if (answer.kind === 'approve' && answer.module) return 'module: capabilities wait for approval, no environment';
     const named = namesIn(answer);
     const unknown = named.filter((name) => !waiting.includes(name));
     if (unknown.length > 0)
@@ -191,8 +182,8 @@ const capabilitiesRefusal =
     return twice === undefined ? undefined : `${twice} is named twice; name each capability once`;
   };
 
-const namesIn = (answer: { approve: Approval } | { reject: Rejection }): string[] =>
-  'reject' in answer ? (answer.reject.names ?? []) : (answer.approve.capabilities ?? []).map(({ name }) => name);
+const namesIn = (answer: Answer): string[] =>
+  answer.kind === 'reject' ? (answer.names ?? []) : (answer.capabilities ?? []).map(({ name }) => name);
 
 /** What becomes of an accepted version: it is taken; another text is tried in its place, an edited one or the synthesizer's next; or none is. */
 export type Verdict = 'take' | 'give up' | { edited?: ArtifactRef | undefined };
@@ -234,8 +225,8 @@ export function rejectionText({ decision }: SynthesisRound): string | undefined 
 const environmentRefusal =
   ({ sha256 }: ArtifactRef): Subject['refuse'] =>
   (answer) => {
-    if ('reject' in answer) return answer.reject.names && 'names: an environment waits for approval, no capabilities';
-    const { capabilities, module } = answer.approve;
+    if (answer.kind === 'reject') return answer.names && 'names: an environment waits for approval, no capabilities';
+    const { capabilities, module } = answer;
     if (capabilities) return 'capabilities: an environment waits for approval, no capabilities';
     return module?.sha256 === sha256
       ? 'module: it is the text that waits for approval; approve it without an edit'

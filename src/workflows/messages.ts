@@ -98,7 +98,7 @@ export interface Asked {
 export const signalNames = { pause: 'pause', resume: 'resume' } as const;
 /** Of a child to its campaign: its workflow id, and what it needs a person for; nothing once that is over. */
 export const CHILD_NEEDS = 'childNeeds';
-export const updateNames = { approve: 'approve', reject: 'reject' } as const;
+export const updateNames = { decide: 'decide' } as const;
 export const queryNames = { progress: 'progress', approval: 'approval' } as const;
 
 /** Custom search attributes (all Keyword), registered with the server before the first campaign. */

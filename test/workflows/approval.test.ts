@@ -3,7 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { WorkflowUpdateFailedError, type WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
-import type { Approval, Decision, Rejection } from '../../src/domain/approval';
+import type { Answer, Decision } from '../../src/domain/approval';
 import type { Asked, CampaignProgress, ChildProgress } from '../../src/workflows/messages';
 import { devServer, quiet, start, timeSkipping, withWorkers, workflowBundle } from './environment';
 import { artifact, calibration, config, fakeActivities, type Activities } from './fake-activities';
@@ -33,9 +33,9 @@ async function asked(handle: WorkflowHandle): Promise<Asked> {
   }
 }
 const approve = (handle: WorkflowHandle, approval: object = {}) =>
-  handle.executeUpdate<Decision, [Approval]>('approve', { args: [approval as Approval] });
+  handle.executeUpdate<Decision, [Answer]>('decide', { args: [{ kind: 'approve', ...approval }] });
 const reject = (handle: WorkflowHandle, rejection: object) =>
-  handle.executeUpdate<Decision, [Rejection]>('reject', { args: [rejection as Rejection] });
+  handle.executeUpdate<Decision, [Answer]>('decide', { args: [{ kind: 'reject', ...rejection } as Answer] });
 const refused = async (update: Promise<unknown>): Promise<string> => {
   const error: unknown = await update.catch((failure: unknown) => failure);
   if (error instanceof WorkflowUpdateFailedError) return error.cause?.message ?? '';

@@ -238,7 +238,7 @@ test('no payload of a campaign at full size is large, and it ends', async () => 
       for (const workflowId of [id, ...capabilities].filter((one) => !approved.has(one))) {
         const of = (await ask(workflowId, 'approval'))?.waiting?.of;
         if (of === undefined) continue;
-        await env.client.workflow.getHandle(workflowId).executeUpdate('approve', { args: [{ of }] });
+        await env.client.workflow.getHandle(workflowId).executeUpdate('decide', { args: [{ kind: 'approve', of }] });
         approved.add(workflowId);
       }
     }
