@@ -1,7 +1,7 @@
 """Command line of the package. Invariant: a subcommand's imports happen only when that subcommand runs.
 
-`merge`, `weigh-adapters`, `fit-router`, `base-id`, `check-tokens` and `check-model` refuse a bad input with an exit
-code of its own (trainer/refusal.py)."""
+`merge`, `train-gate`, `fit-router`, `base-id`, `check-tokens` and `check-model` refuse a bad input with an exit
+code of its own (trainer/command.py)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,21 @@ COMMANDS = {
     "gepa": ("trainer.gepa", "a prompt improved with GEPA; the same protocol (docs/arms.md)"),
     "serve": ("trainer.serve", "the embedded policy server (docs/policy-server.md)"),
     "merge": ("trainer.merge", "make one PEFT adapter out of several weighted ones"),
-    "weigh-adapters": ("trainer.weigh_adapters", "train a gate over adapters on successful rollouts"),
+    "train-gate": ("trainer.moe_gate", "train a gate over adapters on successful rollouts"),
     "fit-router": ("trainer.fit_router", "fit the router from an outcome matrix"),
-    "base-id": ("trainer.base_id", "tell which base model a folder holds: its name and a hash of its files"),
-    "fingerprint": ("trainer.fingerprint", "log-probs of some ids, by which a policy server proves its base model"),
-    "check-tokens": ("trainer.check_tokens", "count what a tokenizer does not know of some texts"),
-    "check-model": ("trainer.check_model", "whether a base model is whole, and which modules a LoRA would train"),
+    "base-id": (
+        "trainer.model_folder:base_id_main",
+        "which base model a folder holds: its name and a hash",
+    ),
+    "fingerprint": (
+        "trainer.model_folder:fingerprint_main",
+        "log-probs by which a policy server proves its base",
+    ),
+    "check-tokens": ("trainer.model_folder:check_tokens_main", "count what a tokenizer does not know of some texts"),
+    "check-model": (
+        "trainer.model_folder:check_model_main",
+        "whether a base model is whole, and what a LoRA trains",
+    ),
 }
 
 
@@ -36,8 +45,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND")
     parser.add_argument("options", nargs=argparse.REMAINDER, metavar="...")
     args = parser.parse_args(argv)
-    module, _ = COMMANDS[args.command]
-    return importlib.import_module(module).main(args.options)
+    module, _, function = COMMANDS[args.command][0].partition(":")
+    return getattr(importlib.import_module(module), function or "main")(args.options)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from trainer.inputs import Strict, first_problem
+from trainer.command import Strict, first_problem
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 

@@ -10,7 +10,7 @@ import { prepare } from './prepare';
 import { writeReport } from './report';
 import { bestIteration, keepDecision, keepPiece, keepResult, readCheckpoints, recallDecision } from './results';
 import { rollOut } from './roll-out';
-import { fitRouter, weighAdapters } from './router';
+import { fitRouter, trainGate } from './router';
 import { searchPrompt } from './search-prompt';
 import { calibrate, selfTest, synthesize } from './synthesis';
 import { fineTune, train } from './train';
@@ -59,7 +59,7 @@ export const createRolloutActivities = (deps: PolicyDependencies) =>
   >);
 
 export const createGpuActivities = (deps: GpuDependencies) =>
-  bound(deps, { train, fineTune, weighAdapters } satisfies Record<ActivityOn<'gpu'>, Step>);
+  bound(deps, { train, fineTune, trainGate } satisfies Record<ActivityOn<'gpu'>, Step>);
 
 export type ControlActivities = ReturnType<typeof createControlActivities>;
 export type RolloutActivities = ReturnType<typeof createRolloutActivities>;

@@ -1,4 +1,4 @@
-/** Step 4 of the method: fits the router on the outcome matrix of the train split, and trains gates over all adapters as further options of it. */
+/** Step 4 of the method: fits the router on the outcome matrix of the train split, and trains a gate over all adapters as one more option of it. */
 import { Context } from '@temporalio/activity';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,6 @@ import { type FitInput, fitSchema, type FittedRouter } from '../routing/router';
 import { type GpuDependencies, type PolicyDependencies, working } from './context';
 import { keptJson } from '../artifacts/json';
 import type { Training } from '../domain/campaign';
-import type { MoeGate } from '../domain/policies';
 import type { ArtifactStore } from '../artifacts/store';
 
 /** On this queue because a router may ask the policy. */
@@ -70,9 +69,9 @@ async function outcomeMatrix(
 }
 
 /** Changes whenever the same job would come to another policy. */
-const WEIGHING_VERSION = '2';
+const GATE_VERSION = '3';
 
-/** As trainer/weigh_adapters reads them. */
+/** As trainer/moe_gate reads them. */
 interface Row {
   prompt_ids: number[];
   completion_ids: number[];
@@ -80,7 +79,7 @@ interface Row {
 }
 
 /** All adapters as one, behind a gate that is trained on the successes of `outcomes`, the options' rollouts on the router's tasks. */
-export async function weighAdapters(
+export async function trainGate(
   { store, python, gpus, merge }: GpuDependencies,
   {
     base,
@@ -89,7 +88,6 @@ export async function weighAdapters(
     outcomes,
     training,
     seed,
-    gate,
   }: {
     base: string;
     baseModelPath: string;
@@ -97,28 +95,26 @@ export async function weighAdapters(
     outcomes: ArtifactRef[];
     training: Pick<Training, 'threads' | 'dtype' | 'tokensPerForward'>;
     seed: number;
-    gate: MoeGate;
   },
 ): Promise<FixedPolicy> {
   const parts = policies.map(({ adapters }) => partsOf(adapters));
   const { threads, dtype, tokensPerForward } = training;
-  const decisive = { base, parts: parts.map(contentOf), outcomes, seed, dtype, gate };
-  const key = `gated/${digest({ version: WEIGHING_VERSION, ...decisive })}`;
+  const decisive = { base, parts: parts.map(contentOf), outcomes, seed, dtype };
+  const key = `gated/${digest({ version: GATE_VERSION, ...decisive })}`;
   const known = await store.find(key);
   if (known) return { base, adapters: [{ ref: known, weight: 1 }] };
 
-  const { signal, progress } = working('train a gate');
+  const { signal, progress } = working('train the gate');
   const onWork = (): void => progress(0, 1);
   const refs = await Promise.all(parts.map(async (of) => plainAdapter(of) ?? (await merge(of, onWork))));
-  const work = await mkdtemp(join(tmpdir(), 'weigh-'));
+  const work = await mkdtemp(join(tmpdir(), 'gate-'));
   try {
     Context.current().cancellationSignal.throwIfAborted();
-    const [file, folder] = [join(work, 'weigh.json'), join(work, 'policy')];
+    const [file, folder] = [join(work, 'gate.json'), join(work, 'policy')];
     const job = {
       base_model: baseModelPath,
       adapters: await Promise.all(refs.map((ref) => store.folder(ref))),
       tasks: await solvedTasks(store, outcomes),
-      gate,
       output_dir: folder,
       seed,
       threads,
@@ -127,12 +123,9 @@ export async function weighAdapters(
     };
     await writeFile(file, JSON.stringify(job));
     await gpus.use((env) =>
-      runPython({ python, args: ['weigh-adapters', '--job', file], env, signal, onProgress: progress }),
+      runPython({ python, args: ['train-gate', '--job', file], env, signal, onProgress: progress }),
     );
-    const ref = await store.putFolder({
-      ...{ key, producer: 'weighAdapters', folder },
-      inputs: [...outcomes, ...refs],
-    });
+    const ref = await store.putFolder({ key, producer: 'trainGate', folder, inputs: [...outcomes, ...refs] });
     return { base, adapters: [{ ref, weight: 1 }] };
   } finally {
     await rm(work, { recursive: true, force: true });

@@ -113,6 +113,8 @@ export const removed: readonly { path: string; value?: string; why: string }[] =
     value: 'trace_then_joint',
     why: 'composites.share does the same (docs/decisions.md)',
   },
+  { path: 'router.labels', why: 'it is a kind of its own, router.kind: label_tokens' },
+  { path: 'router.moeGates', why: 'there is one gate, and it is a kind of its own, router.kind: moe_gate' },
   { path: 'router.learnedWeights', why: `${UNPAID} (docs/decisions.md)` },
   { path: 'calibration.easierShare', why: 'no environment was ever accepted with them (docs/decisions.md)' },
   {

@@ -31,6 +31,15 @@ export function campaignFileSchema(registry: Registry) {
   });
   return (withKinds as unknown as typeof campaignFields)
     .superRefine(checkFields)
+    .superRefine(({ policyServer, router }, context) => {
+      if (policyServer.kind === 'vllm' && kindOf(registry.routers, router).trainsGate)
+        context.addIssue({
+          code: 'custom',
+          path: ['router', 'kind'],
+          message:
+            'another kind with policyServer.kind vllm, which serves no gate; change it, or set policyServer.kind to embedded',
+        });
+    })
     .transform((campaign): Campaign => ({ ...campaign, parts: factsOf(campaign, registry) }));
 }
 
@@ -49,6 +58,7 @@ function factsOf(campaign: Omit<Campaign, 'parts'>, registry: Registry): PartFac
   return {
     // Prompts of the analyst's own are no prompts of whoever else asks its model.
     ...(model && { analystModel: { ...model, prompts: undefined } }),
+    ...(kindOf(registry.routers, campaign.router).trainsGate && { trainsGate: true }),
     maxSilenceSeconds: { analysis, rollouts: ofTarget.maxSilenceSeconds?.(target) ?? 0 },
   };
 }

@@ -38,7 +38,7 @@ export const activities = {
   fitRouter: { queue: 'rollouts', doing: 'fitting the router' },
   train: { queue: 'gpu', doing: 'beginning to train' },
   fineTune: { queue: 'gpu', doing: 'beginning to train on conversations' },
-  weighAdapters: { queue: 'gpu', doing: 'beginning to train a gate' },
+  trainGate: { queue: 'gpu', doing: 'beginning to train the gate' },
 } as const satisfies Record<string, ActivityEntry>;
 
 export type ActivityName = keyof typeof activities;

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { approvalRuleSchema } from './approval';
 import { budgetSchema, keyedUrl, type LanguageModelSpec } from './endpoints';
 import { kindSpecSchema } from './kinds';
-import { isPolicyName, moeGatesSchema } from './policies';
+import { isPolicyName } from './policies';
 
 // The command line names the stages in its help, for which zod is not loaded.
 export { stages, type Stage } from './work';
@@ -162,9 +162,6 @@ export type SelectionRule = z.infer<typeof selectionRuleSchema>;
 export const outcomeMatrixFields = {
   tasks: count.default(200).describe('Tasks of the train split on which every policy is tried to fit the router.'),
   trials: count.default(1).describe('Rollouts of each of these tasks with each policy.'),
-  moeGates: moeGatesSchema.describe(
-    'Gates inside the model: one more option for each, all adapters behind a gate that is trained on the successes in the outcome matrix.',
-  ),
 };
 
 export const armNameSchema = z
@@ -350,16 +347,9 @@ export const campaignFields = z.strictObject({
 
 /** What has to hold between fields, whatever the kinds of the parts. */
 export function checkFields(
-  { policyServer, router, arms }: z.infer<typeof campaignFields>,
+  { arms }: z.infer<typeof campaignFields>,
   context: z.RefinementCtx<z.infer<typeof campaignFields>>,
 ): void {
-  if (policyServer.kind === 'vllm' && router.moeGates.length > 0)
-    context.addIssue({
-      code: 'custom',
-      path: ['router', 'moeGates'],
-      message:
-        'left out with policyServer.kind vllm, which serves no gate; remove it, or set policyServer.kind to embedded',
-    });
   const names = arms.map(armName);
   const twice = names.find((name, n) => names.indexOf(name) !== n);
   if (twice !== undefined)
@@ -379,6 +369,8 @@ export interface PartFacts {
   analystModel?: LanguageModelSpec;
   /** Seconds for which analysis and synthesis, and rollouts, may show no progress since they wait for others; 0 where they wait for nobody. */
   maxSilenceSeconds: { analysis: number; rollouts: number };
+  /** The router wants all adapters behind a gate as one more option. */
+  trainsGate?: true;
 }
 
 export type Campaign = z.infer<typeof campaignSchema> & { parts?: PartFacts };

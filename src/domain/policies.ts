@@ -6,39 +6,15 @@
 import { z } from 'zod';
 import type { FixedPolicy } from './rollout';
 
-export const moeGateSchema = z.strictObject({
-  form: z
-    .enum(['sigmoid', 'softmax'])
-    .default('sigmoid')
-    .describe(
-      '`softmax` is over base and adapters; `sigmoid` gives each adapter a weight from 0 to 2 on its own, at first 1: the plain sum.',
-    ),
-  scope: z
-    .enum(['layer', 'global'])
-    .default('layer')
-    .describe(
-      'One gate in each decoder layer, on what comes into it; or one for all layers, on the embeddings of the tokens so far.',
-    ),
-});
-export type MoeGate = z.infer<typeof moeGateSchema>;
+export const policyNames = {
+  base: 'base',
+  routed: 'trace',
+  ceiling: 'union_ceiling',
+  /** All adapters behind a gate inside the model, which was trained on the outcomes of the other options. */
+  gate: 'gated',
+} as const;
 
-export const moeGatesSchema = z
-  .array(moeGateSchema)
-  .default([])
-  .refine((gates) => new Set(gates.map(({ form, scope }) => `${form} ${scope}`)).size === gates.length, {
-    message: 'a list of gates of which each is there once',
-  });
-
-export const policyNames = { base: 'base', routed: 'trace', ceiling: 'union_ceiling' } as const;
-
-const GATE = 'moe_gate_';
-export const gateName = ({ form, scope }: MoeGate): string => `${GATE}${form}_${scope}`;
-
-/** Whether an option is all adapters behind a gate that was trained on the outcomes of the others. */
-export const isLearned = (name: string): boolean => name.startsWith(GATE);
-
-export const isPolicyName = (name: string): boolean =>
-  isLearned(name) || (Object.values(policyNames) as string[]).includes(name);
+export const isPolicyName = (name: string): boolean => (Object.values(policyNames) as string[]).includes(name);
 
 /** The sum's name among the options. */
 export const sumName = (parts: readonly string[]): string => parts.join('+');

@@ -14,7 +14,7 @@ import { jsonText } from '../domain/messages';
 /** The folder that holds the Python package `trainer`. */
 export const projectRoot = resolve(__dirname, '..', '..');
 
-/** The exit code of trainer/refusal.py. Python itself ends with 1 for whatever is not caught: no memory, a full disk. */
+/** The exit code of trainer/command.py. Python itself ends with 1 for whatever is not caught: no memory, a full disk. */
 const REFUSED = 3;
 const NO_ROOM = /No space left on device|Disk quota exceeded/;
 const LOOK_SECONDS = 2;

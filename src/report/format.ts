@@ -1,6 +1,6 @@
 /** Numbers and names as text, in one way for the page, the terminal and the verdict. */
 import type { Figure } from '../domain/figure';
-import { isLearned } from '../domain/policies';
+import { policyNames } from '../domain/policies';
 import type { Arm } from './model';
 
 export const MISSING = '–';
@@ -86,7 +86,7 @@ const [MOST_SUMS, BEST_SUMS] = [4, 3];
 
 /** Sums beyond the best are folded, where there are many; never a gate, which somebody asked for. */
 export function foldSums(arms: readonly Arm[]): { shown: Arm[]; folded: Arm[] } {
-  const sums = arms.filter(({ name, role }) => role === 'sum' && !isLearned(name));
+  const sums = arms.filter(({ name, role }) => role === 'sum' && name !== policyNames.gate);
   if (sums.length <= MOST_SUMS) return { shown: [...arms], folded: [] };
   const rate = ({ successRate }: Arm): number => successRate?.value ?? -1;
   const best = [...sums].sort((a, b) => rate(b) - rate(a)).slice(0, BEST_SUMS);

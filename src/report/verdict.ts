@@ -5,7 +5,7 @@
 import type { Figure } from '../domain/figure';
 import type { Arm, ReportDraft, SolverMatrix, VerdictSentence } from './model';
 import { direction } from '../domain/paired-statistics';
-import { isLearned } from '../domain/policies';
+import { policyNames } from '../domain/policies';
 import { valueText, wholeNumber } from './format';
 import {
   comparisonsOf,
@@ -106,8 +106,9 @@ const faultsSentence = (selection: NonNullable<ReportDraft['selection']>): Verdi
   return text === undefined ? [] : [say(`${text}.`, environment, user)];
 };
 
-/** Gates were trained on the tasks that they are then compared on: what is said of them there is too good. */
-const learnedOn = (option: string): string => (isLearned(option) ? ', which learned on these very tasks' : '');
+/** A gate was trained on the tasks that it is then compared on: what is said of it there is too good. */
+const learnedOn = (option: string): string =>
+  option === policyNames.gate ? ', which learned on these very tasks' : '';
 
 const routerSentence = ({ router, capabilities = [] }: ReportDraft): VerdictSentence[] => {
   if (router === undefined) return [];

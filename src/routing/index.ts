@@ -1,5 +1,7 @@
-/** The ways to route: a new one is a folder here and a line below. */
+/** The ways to route: a new one is a file here and a line below. */
+import { labelTokens } from './label-tokens';
 import { learned } from './learned';
+import { moeGate } from './moe-gate';
 import type { RouterKind } from './router';
 
-export const routers: readonly RouterKind[] = [learned];
+export const routers: readonly RouterKind[] = [learned, labelTokens, moeGate];

@@ -4,20 +4,11 @@
  * without base there is no evaluation.
  */
 import type { ArtifactRef } from '../domain/artifacts';
-import { gateName, type MoeGate, policyNames, sumName, sumOptions, sumsToTry } from '../domain/policies';
+import { policyNames, sumName, sumOptions, sumsToTry } from '../domain/policies';
 import type { EvaluationResult, RouterResult } from '../domain/results';
 import type { Policy, RolloutSummary } from '../domain/rollout';
 import { resultingReason } from './failures';
-import {
-  learnedOption,
-  type Option,
-  options,
-  required,
-  rollOutTarget,
-  type Run,
-  singleAdapters,
-  sumOption,
-} from './run';
+import { gateOption, type Option, options, required, rollOutTarget, type Run, singleAdapters, sumOption } from './run';
 import { activity } from './steps';
 
 type Outcome = Option & { rollouts: RolloutSummary };
@@ -31,8 +22,8 @@ export async function routerStage(run: Run): Promise<void> {
   );
   const noSums = await whyNoSums(run, single);
   const { sums, tried } = noSums === undefined ? await trySums(run, single) : { sums: [], tried: [] };
-  const learned = noSums === undefined ? await learn(run, [...single, ...tried]) : [];
-  const ended = [...single, ...tried, ...learned];
+  const gated = noSums === undefined ? await trainGate(run, [...single, ...tried]) : undefined;
+  const ended = [...single, ...tried, ...(gated ? [gated] : [])];
   const outcomes = ended.flatMap((one) => ('rollouts' in one ? [one] : []));
   const failed = ended.flatMap((one) => ('reason' in one ? [one] : []));
   const names = sums.map(sumName);
@@ -43,7 +34,7 @@ export async function routerStage(run: Run): Promise<void> {
     options: choices.map(({ name }) => name),
     sums,
     ...(noSums !== undefined && { noSums }),
-    ...learnedOf(learned),
+    ...(gated && 'rollouts' in gated && { gate: gated.policy }),
     outcomes: outcomes.map(({ name, rollouts: batch }) => ({ option: name, rollouts: batch })),
     ...(failed.length > 0 && { failed }),
   };
@@ -93,43 +84,27 @@ async function trySums(run: Run, single: readonly Ended[]): Promise<{ sums: stri
   return { sums: sumOptions(adapters, rates), tried };
 }
 
-/** All adapters behind each gate that the campaign wants, if there are several. What can't be made is left out. */
-async function learn(run: Run, tried: readonly Ended[]): Promise<Ended[]> {
+/** All adapters behind a gate, where the router wants one and there are several. One that can't be made is left out. */
+async function trainGate(run: Run, tried: readonly Ended[]): Promise<Ended | undefined> {
+  const { config, prepared, status } = run;
   const outcomes = tried.flatMap((one) => ('rollouts' in one ? [one] : []));
   const adapters = outcomes.filter(({ name }) => singleAdapters(run).includes(name));
-  if (adapters.length < 2) return [];
-  return Promise.all(run.config.router.moeGates.map((gate) => learnOne(run, { gate, adapters, outcomes })));
-}
-
-async function learnOne(
-  run: Run,
-  o: { gate: MoeGate; adapters: readonly Outcome[]; outcomes: readonly Outcome[] },
-): Promise<Ended> {
-  const { config, prepared, status } = run;
-  const { gate, adapters, outcomes } = o;
-  const name = gateName(gate);
+  if (!config.parts?.trainsGate || adapters.length < 2) return undefined;
   try {
     const policy = await status.gate.step(() =>
-      activity(config, `train ${name}`).weighAdapters({
+      activity(config, 'train the gate').trainGate({
         base: prepared.base,
         baseModelPath: config.baseModel.path,
         policies: adapters.map((one) => one.policy),
         outcomes: outcomes.map(({ rollouts: batch }) => batch.ref),
         training: config.training,
         seed: config.seed,
-        gate,
       }),
     );
-    return await outcomeOf(run, learnedOption({ name, policy }));
+    return await outcomeOf(run, gateOption(policy));
   } catch (error) {
-    return failedOption(name, error);
+    return failedOption(policyNames.gate, error);
   }
-}
-
-/** Those that are options. */
-function learnedOf(ended: readonly Ended[]): Pick<RouterResult, 'learned'> {
-  const learned = ended.flatMap((one) => ('rollouts' in one ? [{ name: one.name, policy: one.policy }] : []));
-  return learned.length > 0 ? { learned } : {};
 }
 
 const outcomesOf = (run: Run, all: readonly Option[]): Promise<Ended[]> =>

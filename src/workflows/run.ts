@@ -54,7 +54,7 @@ export function options(run: Run): Option[] {
     { name: policyNames.base, policy: basePolicy(prepared.base), routable: true },
     ...adapters(run),
     ...(found.router?.sums ?? []).map((parts) => sumOption(run, parts)),
-    ...(found.router?.learned ?? []).map(learnedOption),
+    ...(found.router?.gate ? [gateOption(found.router.gate)] : []),
     ...(found.arms ?? []).flatMap(({ name, best, routable }) =>
       best ? [{ name, policy: best.policy, routable }] : [],
     ),
@@ -72,10 +72,7 @@ export function sumOption(run: Run, parts: readonly string[]): Option {
   return { name: sumName(parts), policy: sumPolicy(run.prepared.base, policies), routable: true };
 }
 
-export const learnedOption = (learned: { name: string; policy: FixedPolicy }): Option => ({
-  ...learned,
-  routable: true,
-});
+export const gateOption = (policy: FixedPolicy): Option => ({ name: policyNames.gate, policy, routable: true });
 
 const adapters = ({ found }: Run): Option[] =>
   (found.capabilities ?? []).flatMap(({ name, trained }) =>

@@ -1,10 +1,9 @@
-/** Python and TypeScript read a router file in the same way, whatever form of routing it holds (trainer/tests/router_contract.py). */
+/** Python and TypeScript read a router file in the same way (trainer/tests/router_contract.py). */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { kindOf } from '../../src/domain/kinds';
 import { routers } from '../../src/routing';
-import { fitOf } from '../../src/routing/learned/model';
-import type { FitInput, FittedRouter, RouterContext } from '../../src/routing/router';
+import { fitSchema, type FitInput, type FittedRouter, type RouterContext } from '../../src/routing/router';
 import { python } from '../support/embedded-server';
 import { scriptedPolicy } from '../support/scripted-policy';
 
@@ -14,22 +13,20 @@ interface Case {
   option: string;
 }
 interface Contract {
-  form: string;
   options: string[];
-  router: { parameters: { words: { vocabulary: Record<string, number> } } };
+  router: { parameters: Record<string, unknown> };
   cases: Case[];
 }
 
 const fixture = join(__dirname, '..', '..', 'trainer', 'tests', 'fixtures', 'router_contract.json');
-const contracts = JSON.parse(readFileSync(fixture, 'utf8')) as Contract[];
+const { options, router: file, cases } = JSON.parse(readFileSync(fixture, 'utf8')) as Contract;
 const context: RouterContext = {
   python,
   client: scriptedPolicy(() => {
     throw new Error('a learned router asks no policy');
   }),
 };
-const open = (options: object = {}) =>
-  kindOf(routers, { kind: 'learned' }).open({ kind: 'learned', ...options }, context);
+const open = (given: object = {}) => kindOf(routers, { kind: 'learned' }).open({ kind: 'learned', ...given }, context);
 const router = open();
 const signal = new AbortController().signal;
 
@@ -37,7 +34,7 @@ const signal = new AbortController().signal;
 const optionsOf = (names: string[]): FittedRouter['options'] =>
   names.map((name) => ({ name, policy: { base: 'b', adapters: [], prompt: { text: name, place: 'before' } } }));
 const fittedOf = (file: unknown, names: string[]): FittedRouter => ({
-  ...fitOf(file),
+  ...fitSchema.parse(file),
   maker: router.identity,
   options: optionsOf(names),
 });
@@ -53,45 +50,39 @@ const choose = (text: string, from: FittedRouter) =>
     signal,
   });
 
-test('the fixture has every form that routes, with cases of more than one option', () => {
-  expect(contracts.map(({ form }) => form)).toEqual(['ridge']);
-  for (const { cases } of contracts) expect(new Set(cases.map(({ option }) => option)).size).toBeGreaterThan(1);
+const fitted = fittedOf(file, options);
+
+test.each(cases)('routes "$text" as Python does', async ({ text, predictions, option }) => {
+  const routed = await choose(text, fitted);
+  expect(routed.chosen).toBe(option);
+  expect(routed.policy).toEqual(fitted.options.find(({ name }) => name === option)!.policy);
+  expect(Object.keys(routed.probabilities).sort()).toEqual(Object.keys(predictions).sort());
+  for (const [name, expected] of Object.entries(predictions))
+    expect(routed.probabilities[name]).toBeCloseTo(Math.min(1, Math.max(0, expected)), 9);
 });
 
-describe.each(contracts)('$form', ({ options, router: file, cases }) => {
-  const fitted = fittedOf(file, options);
+test('the first of equals wins, whatever their last digits', async () => {
+  const tied = structuredClone(file);
+  const [first, ...others] = tied.parameters['options'] as { name: string; intercept: number }[];
+  const equal = others.map(({ name }, n) => ({ ...first!, name, intercept: first!.intercept + n * 1e-13 }));
+  tied.parameters['options'] = [first, ...equal];
+  expect((await choose('cancel', fittedOf(tied, options))).chosen).toBe('base');
+});
 
-  test.each(cases)('routes "$text" as Python does', async ({ text, predictions, option }) => {
-    const routed = await choose(text, fitted);
-    expect(routed.chosen).toBe(option);
-    expect(routed.policy).toEqual(fitted.options.find(({ name }) => name === option)!.policy);
-    expect(Object.keys(routed.probabilities).sort()).toEqual(Object.keys(predictions).sort());
-    for (const [name, expected] of Object.entries(predictions))
-      expect(routed.probabilities[name]).toBeCloseTo(Math.min(1, Math.max(0, expected)), 9);
-  });
+test('parameters or options that do not match are an error, not a choice', async () => {
+  const broken = structuredClone(file);
+  (broken.parameters['options'] as { coef: number[] }[])[0]!.coef = [];
+  await expect(choose(cases[0]!.text, fittedOf(broken, options))).rejects.toThrow(/router option "base"/);
+  await expect(choose('cancel', fittedOf(file, ['base', 'other']))).rejects.toThrow(/can't choose among base, other/);
+  const silent = router.choose({ fitted, messages: [{ role: 'system', content: 'x' }], tools: [], seed: 1, signal });
+  await expect(silent).rejects.toThrow('without a user message');
+  const unknown = { ...file, parameters: { form: 'another' } };
+  await expect(choose('cancel', fittedOf(unknown, options))).rejects.toThrow(/form/);
+});
 
-  test('the first of equals wins, whatever their last digits', async () => {
-    const tied = structuredClone(file) as { parameters: Record<string, unknown> };
-    const [first, ...others] = tied.parameters['options'] as { name: string; intercept: number }[];
-    const equal = others.map(({ name }, n) => ({ ...first!, name, intercept: first!.intercept + n * 1e-13 }));
-    tied.parameters['options'] = [first, ...equal];
-    expect((await choose('cancel', fittedOf(tied, options))).chosen).toBe('base');
-  });
-
-  test('parameters or options that do not match are an error, not a choice', async () => {
-    const broken = structuredClone(file) as { parameters: Record<string, unknown> };
-    (broken.parameters['options'] as { coef: number[] }[])[0]!.coef = [];
-    await expect(choose(cases[0]!.text, fittedOf(broken, options))).rejects.toThrow(/router option "base"/);
-    await expect(choose('cancel', fittedOf(file, ['base', 'other']))).rejects.toThrow(/can't choose among base, other/);
-    const silent = router.choose({ fitted, messages: [{ role: 'system', content: 'x' }], tools: [], seed: 1, signal });
-    await expect(silent).rejects.toThrow('without a user message');
-    expect(() => fittedOf({ ...file, parameters: { form: 'another' } }, options)).toThrow(/form/);
-  });
-
-  test('words that JavaScript has for itself are words', async () => {
-    const { probabilities } = await choose('constructor toString valueOf', fitted);
-    expect(probabilities).toEqual((await choose('words that nobody knows', fitted)).probabilities);
-  });
+test('words that JavaScript has for itself are words', async () => {
+  const { probabilities } = await choose('constructor toString valueOf', fitted);
+  expect(probabilities).toEqual((await choose('words that nobody knows', fitted)).probabilities);
 });
 
 const wishes = ['cancel', 'return'];
@@ -145,18 +136,51 @@ const listening: RouterContext['client'] = {
   },
 };
 
-test('labels: fitted and applied on what the base model says', async () => {
-  const labelling = kindOf(routers, { kind: 'learned' }).open(
-    { kind: 'learned', labels: true },
-    { ...context, client: listening },
-  );
+test('label_tokens: fitted and applied on what the base model says', async () => {
+  const spec = { kind: 'label_tokens' };
+  const labelling = kindOf(routers, spec).open(spec, { ...context, client: listening });
   const found = await labelling.fit({
-    ...{ options: optionsOf(names), tasks, seed: 1, signal, progress: () => undefined },
+    options: optionsOf(names),
+    tasks,
+    seed: 1,
+    signal,
+    progress: () => undefined,
     definitions: { cancels: 'Cancels.', returns: 'Returns.' },
   });
-  const labels = found.crossValidation.forms?.find(({ form }) => form === 'labels');
-  expect(labels).toMatchObject({ mean: 1, n: 24 });
-}, 300_000);
+  expect(found.constant).toBeUndefined();
+  expect(found.crossValidation).toMatchObject({ form: 'labels', routed: { mean: 1, n: 24 } });
+  const made = { ...found, maker: labelling.identity, options: optionsOf(names) };
+  const messages = [{ role: 'user' as const, content: 'please return item 77' }];
+  expect(await labelling.choose({ fitted: made, messages, tools: [], seed: 1, signal })).toMatchObject({
+    chosen: 'returns',
+  });
+}, 120_000);
+
+describe('moe_gate', () => {
+  const gate = kindOf(routers, { kind: 'moe_gate' }).open({ kind: 'moe_gate' }, context);
+  const withGate = (gated: number[]) =>
+    gate.fit({
+      options: optionsOf(['base', 'a', 'gated']),
+      tasks: gated.map((success, n) => ({ ...tasks[n]!, outcomes: { base: [0], a: [n % 2], gated: [success] } })),
+      seed: 1,
+      signal,
+      progress: () => undefined,
+    });
+
+  test('gives everything to the gate where it solves more than every other option', async () => {
+    expect(await withGate([1, 1, 0, 1])).toMatchObject({
+      constant: 'gated',
+      crossValidation: { helps: true, routed: { mean: 0.75, n: 4 }, bestSingle: { option: 'a', mean: 0.5 } },
+    });
+  });
+
+  test('gives everything to the best other option where it does not: on a tie the hard choice is first', async () => {
+    expect(await withGate([1, 0, 1, 0])).toMatchObject({
+      constant: 'a',
+      crossValidation: { helps: false, routed: { mean: 0.5 }, unionCeiling: { mean: 1 } },
+    });
+  });
+});
 
 test('tasks that can not be fitted on are refused in Python’s words', async () => {
   await expect(fit({}, tasks.slice(0, 1))).rejects.toMatchObject({

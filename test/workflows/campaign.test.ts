@@ -22,6 +22,12 @@ beforeAll(async () => {
 });
 afterAll(() => env?.teardown());
 
+/** As the reader of campaign files says it of a router that wants one. */
+const wantsGate = <C extends object>(campaign: C) => ({
+  ...campaign,
+  parts: { maxSilenceSeconds: { analysis: 0, rollouts: 0 }, trainsGate: true as const },
+});
+
 describe('a vLLM server is tried with adapters', () => {
   const policyServer = { kind: 'vllm', url: 'http://gpu:8000' };
 
@@ -89,7 +95,7 @@ test('goes through every stage and reports it', async () => {
 test('where no adapter gains anything none are added up, behind a gate neither, and it is said why', async () => {
   const { activities, seen } = fakeActivities({ findGains: async () => ({ gaining: [] }) });
   const findGains = jest.spyOn(activities, 'findGains');
-  const campaign = named({ arms: [], router: { moeGates: [{}] } });
+  const campaign = wantsGate(named({ arms: [] }));
   await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
   const singles = ['base', 'refuse_what_is_forbidden', 'tell_what_is_asked'];
   const { router, evaluation } = seen.record!;
@@ -132,33 +138,32 @@ test('nothing is asked of a single adapter', async () => {
   expect(seen.record!.router!.noSums).toBeUndefined();
 });
 
-test('every gate is one more option, trained on the outcomes of all that is no gate', async () => {
+test('a gate is one more option, trained on the outcomes of all others', async () => {
   const { activities, seen } = fakeActivities();
-  const given: Parameters<typeof activities.weighAdapters>[0][] = [];
-  activities.weighAdapters = async (input) => {
-    given.push(input);
-    if (input.gate.scope === 'global') throw fatal('nothing was solved');
-    return adapter('gated');
-  };
-  const moeGates = [
-    { form: 'softmax', scope: 'layer' },
-    { form: 'sigmoid', scope: 'global' },
-  ];
-  const campaign = named({ router: { moeGates } });
-  await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
-  expect(given.map(({ gate }) => gate)).toEqual(expect.arrayContaining(moeGates));
-  expect(given[0]?.policies).toEqual(seen.record?.capabilities?.map(({ trained }) => trained!.best.policy));
+  const trainGate = jest.spyOn(activities, 'trainGate');
+  await withWorkers(env, activities, async () => (await start(env, { campaign: wantsGate(named()) })).result());
+  const [[given]] = trainGate.mock.calls as [[Parameters<typeof activities.trainGate>[0]]];
+  expect(given.policies).toEqual(seen.record?.capabilities?.map(({ trained }) => trained!.best.policy));
   const [one, other] = ['refuse_what_is_forbidden', 'tell_what_is_asked'];
   const tried = ['base', one, other, `${one}+${other}`].map((name) => `artifact:outcome matrix: ${name}`);
-  expect(given.map(({ outcomes }) => outcomes.map(({ uri }) => uri))).toEqual([tried, tried]);
+  expect(given.outcomes.map(({ uri }) => uri)).toEqual(tried);
   const { router, evaluation } = seen.record!;
-  expect(router?.options.at(-1)).toBe('moe_gate_softmax_layer');
-  expect(router?.failed).toEqual([
-    { name: 'moe_gate_sigmoid_global', reason: expect.stringContaining('nothing was solved') },
-  ]);
-  const tested = seen.rollOuts.filter(({ title }) => title === 'test: moe_gate_softmax_layer');
+  expect(router?.options.at(-1)).toBe('gated');
+  const tested = seen.rollOuts.filter(({ title }) => title === 'test: gated');
   expect(tested.map(({ policy }) => policy)).toEqual([adapter('gated')]);
-  expect(evaluation?.policies.map(({ name }) => name)).toContain('moe_gate_softmax_layer');
+  expect(evaluation?.policies.map(({ name }) => name)).toContain('gated');
+});
+
+test('a gate that can not be trained is left out with its reason', async () => {
+  const { activities, seen } = fakeActivities({
+    trainGate: async () => {
+      throw fatal('nothing was solved');
+    },
+  });
+  await withWorkers(env, activities, async () => (await start(env, { campaign: wantsGate(named()) })).result());
+  const { router, evaluation } = seen.record!;
+  expect(router?.options).not.toContain('gated');
+  expect(router?.failed).toEqual([{ name: 'gated', reason: expect.stringContaining('nothing was solved') }]);
   expect(evaluation?.failed).toEqual([]);
 });
 

@@ -1,16 +1,14 @@
 """`python -m trainer fit-router --in outcomes.json --out router.json`: fits the router on the train split's outcomes.
 
 Invariant: the same input and seed give the same file; it is written whole or not at all; a bad input is refused
-(trainer/refusal.py). Stdout has a line {"done": 3, "total": 60} for every model that is fitted."""
+(trainer/command.py). Stdout has a line {"done": 3, "total": 11} for every model that is fitted."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 from pathlib import Path
 
-from trainer.refusal import refused
+from trainer.command import refused, tell_progress, write_json
 
 from .outcomes import BadOutcomes, read_outcomes
 
@@ -29,19 +27,8 @@ def main(argv: list[str]) -> int:
         outcomes = read_outcomes(Path(options.source))
         from .fit import fit_router  # imports scikit-learn: seconds
 
-        router = fit_router(outcomes, folds=options.folds, seed=options.seed, progress=_tell)
-        out = Path(options.out)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        aside = out.with_name(out.name + ".partial")
-        try:
-            aside.write_text(json.dumps(router, indent=1, allow_nan=False) + "\n")
-            os.replace(aside, out)
-        finally:
-            aside.unlink(missing_ok=True)
+        router = fit_router(outcomes, folds=options.folds, seed=options.seed, progress=tell_progress)
     except BadOutcomes as error:
         return refused("fit-router", error)
+    write_json(Path(options.out), router)
     return 0
-
-
-def _tell(done: int, total: int) -> None:
-    print(json.dumps({"done": done, "total": total}), flush=True)

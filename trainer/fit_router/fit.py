@@ -1,71 +1,112 @@
-"""Fits every form of routing and keeps the best. Invariants: forms are compared on tasks that they were not fitted on,
-all on the same folds, and the best single option, chosen within the folds too, is one of them; another form replaces
-it only if its gain is above the best of all forms' on the same outcomes given to other texts, so that outcomes that
-have nothing to do with the texts route nothing."""
+"""Cross-validates a way to route against the best single option and keeps it where it is better beyond chance.
+
+Invariants: both are compared on tasks that they were not fitted on, on the same folds, and the best single option is
+chosen within the folds too; on a tie the first option wins, and options stand in that order: the base model, what has
+one adapter, sums of more and more."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
+from scipy.stats import permutation_test
+from sklearn.model_selection import GroupKFold
 
-from .forms import TIE, Constant, Form, choices
-from .labels import Labels
 from .outcomes import BadOutcomes, Outcomes
-from .ridge import Ridge
-from .text import folds_of
 
-SHUFFLES = 19
-"""Times that outcomes are given to other texts: one draw of twenty, the real one among them, is the best by chance."""
+TIE = 1e-9
+"""Predictions that differ by no more are equal: the last digits depend on who computes them."""
 
-
-def forms_of(outcomes: Outcomes) -> tuple[Form, ...]:
-    """The first is what the others have to beat; of equals the one that is named first is kept."""
-    return (Constant(), Ridge(), *((Labels(outcomes),) if outcomes.asked else ()))
+LEVEL = 0.05
+RESAMPLES = 9999
 
 
-def _nobody_listens(_done: int, _total: int) -> None:
-    """For who wants no progress."""
+class Fitted(Protocol):
+    def predictions(self, texts: list[str]) -> np.ndarray:
+        """Each option's predicted success, (texts, options)."""
+
+    def to_json(self, options: list[str]) -> dict[str, Any]:
+        """What TypeScript computes the predictions from."""
+
+
+class Form(Protocol):
+    """A way to predict each option's success from a text. What it chooses for itself (a penalty, say) it chooses on the
+    tasks that it is fitted on: `rates[t, o]` is the share of trials that option o solved at task t."""
+
+    name: str
+
+    def fit(self, texts: list[str], rates: np.ndarray, *, seed: int) -> Fitted: ...
+
+
+class Constant:
+    """The option that solves the most tasks, whatever the text."""
+
+    name = "constant"
+
+    def fit(self, texts: list[str], rates: np.ndarray, *, seed: int) -> _FittedConstant:
+        return _FittedConstant(rates.mean(axis=0))
+
+
+class _FittedConstant:
+    def __init__(self, rates: np.ndarray) -> None:
+        self.rates = rates
+
+    def predictions(self, texts: list[str]) -> np.ndarray:
+        return np.tile(self.rates, (len(texts), 1))
+
+    def to_json(self, options: list[str]) -> dict[str, Any]:
+        return {"form": Constant.name}
+
+
+def form_of(outcomes: Outcomes) -> Form:
+    """What is compared with Constant."""
+    from .labels import Labels
+    from .ridge import Ridge
+
+    return Ridge() if outcomes.labels is None else Labels(outcomes)
+
+
+def choices(predicted: np.ndarray) -> np.ndarray:
+    """For each row of predictions the index of the first option that is as good as the best."""
+    return (predicted >= predicted.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
+
+
+def folds_of(texts: list[str], folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(train, test) indices; identical texts are in one fold. At most as many folds as there are different texts."""
+    groups = np.unique(texts, return_inverse=True)[1]
+    splitter = GroupKFold(min(folds, int(groups.max()) + 1), shuffle=True, random_state=seed)
+    return list(splitter.split(texts, groups=groups))
 
 
 def fit_router(
-    outcomes: Outcomes, *, folds: int, seed: int, progress: Callable[[int, int], None] = _nobody_listens
+    outcomes: Outcomes, *, folds: int, seed: int, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> dict[str, Any]:
-    """The router as plain JSON: the form that was kept, its parameters, the cross-validation of all forms, and
-    `constant` where routing does not help.
-
-    `progress` hears of every setting that a form has tried, over all folds: (done, total)."""
+    """The router as plain JSON: the form that was kept, its parameters, the cross-validation of both forms, and
+    `constant` where routing does not help. `progress` is told of every model that is fitted."""
     if len(set(outcomes.texts)) < 2:
         raise BadOutcomes(f"tasks: {len(set(outcomes.texts))} different text; cross-validation needs at least 2")
     rates = np.array([[np.mean(trials) for trials in task] for task in outcomes.successes])
-    forms = forms_of(outcomes)
-    steps = {form.name: form.steps(len(outcomes.options)) for form in forms}
+    constant, form = Constant(), form_of(outcomes)
     splits = folds_of(outcomes.texts, folds, seed)
-    # Whichever is kept is fitted once more, and shuffles end early where they find as much: the most that there may be.
-    total = len(splits) * sum(steps.values()) * (1 + SHUFFLES) + max(steps.values())
-    done = 0
-
-    def tried() -> None:
-        nonlocal done
-        done += 1
-        progress(done, total)
-
-    def compared(shuffled: np.ndarray) -> dict[str, np.ndarray]:
-        return {form.name: _cross_validated(form, outcomes.texts, shuffled, splits, seed, tried) for form in forms}
-
+    total = 2 * len(splits) + 1
+    routed = {one.name: np.empty(len(rates)) for one in (constant, form)}
     try:
-        routed = compared(rates)
-        kept = _best(forms, routed)
-        if kept is not forms[0] and not _beyond_chance(_gain(forms, routed), rates, compared, forms, seed):
-            kept = forms[0]
-        fitted = kept.fit(outcomes.texts, rates, seed=seed, tried=tried)
+        for number, (train, test) in enumerate(splits):
+            for offset, one in enumerate((constant, form)):
+                fitted = one.fit([outcomes.texts[i] for i in train], rates[train], seed=seed)
+                predicted = fitted.predictions([outcomes.texts[i] for i in test])
+                routed[one.name][test] = rates[test, choices(predicted)]
+                progress(2 * number + offset + 1, total)
+        helps = _is_better(routed[form.name], routed[constant.name], seed)
+        kept = form if helps else constant
+        parameters = kept.fit(outcomes.texts, rates, seed=seed).to_json(outcomes.options)
     except ValueError as error:
         if "empty vocabulary" in str(error):
             raise BadOutcomes("tasks: too few texts hold a word; give the first user messages") from error
         raise
+    progress(total, total)
     best = outcomes.options[int(choices(rates.mean(axis=0, keepdims=True))[0])]
-    helps = kept.name != Constant.name
     return {
         **({} if helps else {"constant": best}),
         "crossValidation": {
@@ -75,52 +116,29 @@ def fit_router(
             "routed": _summary(routed[kept.name]),
             "base": _summary(rates[:, 0]),
             # Chosen within the folds as well: its success on the tasks that chose it would be too good.
-            "bestSingle": {"option": best, **_summary(routed[Constant.name])},
+            "bestSingle": {"option": best, **_summary(routed[constant.name])},
             # What choosing the best option for every task would give: the bound on any router.
             "unionCeiling": _summary(rates.max(axis=1)),
         },
-        "parameters": fitted.to_json(outcomes.options),
+        "parameters": parameters,
     }
 
 
-def _cross_validated(
-    form: Form,
-    texts: list[str],
-    rates: np.ndarray,
-    splits: list[tuple[np.ndarray, np.ndarray]],
-    seed: int,
-    tried: Callable[[], None],
-) -> np.ndarray:
-    """Per task, the success of the option that the form chooses, fitted without the task's fold."""
-    routed = np.empty(len(texts))
-    for train, test in splits:
-        fitted = form.fit([texts[i] for i in train], rates[train], seed=seed, tried=tried)
-        routed[test] = rates[test, choices(fitted.predictions([texts[i] for i in test]))]
-    return routed
-
-
-def _best(forms: Sequence[Form], routed: dict[str, np.ndarray]) -> Form:
-    """The form with the highest success; of equals the first."""
-    means = {form.name: float(routed[form.name].mean()) for form in forms}
-    # Means are not exact: equals have to stay equal.
-    return next(form for form in forms if means[form.name] >= max(means.values()) - TIE)
-
-
-def _gain(forms: Sequence[Form], routed: dict[str, np.ndarray]) -> float:
-    """What the best form has over the first."""
-    return float((routed[_best(forms, routed).name] - routed[forms[0].name]).mean())
-
-
-def _beyond_chance(
-    gain: float,
-    rates: np.ndarray,
-    compared: Callable[[np.ndarray], dict[str, np.ndarray]],
-    forms: Sequence[Form],
-    seed: int,
-) -> bool:
-    """A permutation test at 5%, over the choice among the forms as well: no shuffle gains as much."""
-    generator = np.random.default_rng(seed)
-    return all(_gain(forms, compared(rates[generator.permutation(len(rates))])) < gain - TIE for _ in range(SHUFFLES))
+def _is_better(routed: np.ndarray, constant: np.ndarray, seed: int) -> bool:
+    """A paired permutation test over the tasks that the two solve differently; of fewer than five nothing follows."""
+    differences = (routed - constant)[np.abs(routed - constant) > TIE]
+    if len(differences) < 5:
+        return False
+    test = permutation_test(
+        (differences,),
+        lambda sample, axis: sample.mean(axis=axis),
+        vectorized=True,
+        permutation_type="samples",
+        alternative="greater",
+        n_resamples=RESAMPLES,
+        rng=seed,
+    )
+    return bool(test.pvalue <= LEVEL)
 
 
 def _summary(values: np.ndarray) -> dict[str, Any]:

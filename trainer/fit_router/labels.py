@@ -1,5 +1,5 @@
 """The base model as classifier: calibrated probabilities of labels, and the sum of those that are in the nucleus.
-Invariants: src/routing/learned/labels.ts chooses the same of the same log-probs; a text to which the base model names
+Invariants: src/routing/label-tokens.ts chooses the same of the same log-probs; a text to which the base model names
 no label is left to the base model."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from .forms import TIE, Tried
+from .fit import TIE
 from .outcomes import BASE, Outcomes
 
 NUCLEI = (0.99, 0.95, 0.9, 0.8, 0.65, 0.5, 0.3)
@@ -26,36 +26,32 @@ class Labels:
     name = "labels"
 
     def __init__(self, outcomes: Outcomes) -> None:
-        assert outcomes.asked is not None
-        self.asked, self.options = outcomes.asked, outcomes.options
-        self._heard = dict(zip(outcomes.texts, outcomes.asked.logprobs, strict=True))
+        assert outcomes.labels is not None
+        self.answers, self.options = outcomes.labels, outcomes.options
+        self._logprobs = dict(zip(outcomes.texts, outcomes.labels.logprobs, strict=True))
         self._option_of = {frozenset(_parts(option)): n for n, option in enumerate(outcomes.options)}
 
-    def steps(self, options: int) -> int:
-        return len(self.asked.neighbours)
-
-    def fit(self, texts: list[str], rates: np.ndarray, *, seed: int, tried: Tried) -> FittedLabels:
+    def fit(self, texts: list[str], rates: np.ndarray, *, seed: int) -> FittedLabels:
         needed = np.array([self._needed(row) for row in rates])
         best: FittedLabels | None = None
         most = -1.0
-        for index in range(len(self.asked.neighbours)):
-            heard = self.heard(texts, index)
-            temperature, prior = _calibrated(heard, needed)
+        for index in range(len(self.answers.neighbours)):
+            logprobs = self.logprobs(texts, index)
+            temperature, prior = _calibrated(logprobs, needed)
             for nucleus in NUCLEI:
                 fitted = FittedLabels(self, index, temperature, prior, nucleus)
-                chosen = fitted.chosen(heard)
+                chosen = fitted.chosen(logprobs)
                 solved = float(rates[np.arange(len(texts)), chosen].mean())
                 if solved > most + TIE:
                     best, most = fitted, solved
-            tried()
         assert best is not None
         return best
 
-    def heard(self, texts: list[str], index: int) -> np.ndarray:
+    def logprobs(self, texts: list[str], index: int) -> np.ndarray:
         """Log-probs [texts, names]; -inf of what was no candidate, NaN in rows that could not be labelled."""
         rows = []
         for text in texts:
-            row = np.array([-np.inf if one is None else one for one in self._heard[text][index]])
+            row = np.array([-np.inf if one is None else one for one in self._logprobs[text][index]])
             rows.append(row if np.isfinite(row).any() else np.full(len(row), np.nan))
         return np.array(rows)
 
@@ -72,7 +68,7 @@ class Labels:
         solved = next(
             (parts for n, option in enumerate(self.options) if rates[n] > 0.5 and (parts := _parts(option))), ()
         )
-        needed = np.array([float(name in solved) for name in self.asked.names])
+        needed = np.array([float(name in solved) for name in self.answers.names])
         return needed / max(needed.sum(), 1)
 
 
@@ -81,12 +77,12 @@ class FittedLabels:
         self.form, self.index = form, index
         self.temperature, self.prior, self.nucleus = temperature, prior, nucleus
 
-    def chosen(self, heard: np.ndarray) -> np.ndarray:
+    def chosen(self, logprobs: np.ndarray) -> np.ndarray:
         """Of each row the option."""
-        names = self.form.asked.names
-        chosen = np.full(len(heard), self.form.options.index(BASE))
-        known = ~np.isnan(heard).any(axis=1)
-        likely = softmax(heard[known] / self.temperature + self.prior, axis=1)
+        names = self.form.answers.names
+        chosen = np.full(len(logprobs), self.form.options.index(BASE))
+        known = ~np.isnan(logprobs).any(axis=1)
+        likely = softmax(logprobs[known] / self.temperature + self.prior, axis=1)
         order = np.argsort(-np.round(likely, 9), axis=1, kind="stable")
         ordered = np.take_along_axis(likely, order, axis=1)
         inside = np.cumsum(ordered, axis=1) - ordered < self.nucleus - TIE
@@ -102,7 +98,7 @@ class FittedLabels:
         return chosen
 
     def predictions(self, texts: list[str]) -> np.ndarray:
-        chosen = self.chosen(self.form.heard(texts, self.index))
+        chosen = self.chosen(self.form.logprobs(texts, self.index))
         predicted = np.zeros((len(texts), len(self.form.options)))
         predicted[np.arange(len(texts)), chosen] = 1
         return predicted
@@ -111,8 +107,8 @@ class FittedLabels:
         return {
             "form": Labels.name,
             "options": options,
-            "names": self.form.asked.names,
-            "neighbours": self.form.asked.neighbours[self.index],
+            "names": self.form.answers.names,
+            "neighbours": self.form.answers.neighbours[self.index],
             "temperature": self.temperature,
             "prior": self.prior.tolist(),
             "nucleus": self.nucleus,
@@ -123,24 +119,24 @@ def _parts(option: str) -> list[str]:
     return option.split("+")
 
 
-def _calibrated(heard: np.ndarray, needed: np.ndarray) -> tuple[float, np.ndarray]:
+def _calibrated(logprobs: np.ndarray, needed: np.ndarray) -> tuple[float, np.ndarray]:
     """The temperature and the prior under which what tasks needed is the most likely."""
     # What was needed can be said only where it was a candidate.
-    told = np.isfinite(np.where(needed > 0, heard, 0)).all(axis=1) & (needed.sum(axis=1) > 0)
-    heard, needed = heard[told], needed[told]
+    known = np.isfinite(np.where(needed > 0, logprobs, 0)).all(axis=1) & (needed.sum(axis=1) > 0)
+    logprobs, needed = logprobs[known], needed[known]
 
     def loss(values: np.ndarray) -> tuple[float, np.ndarray]:
-        scores = heard / np.exp(values[0]) + values[1:]
+        scores = logprobs / np.exp(values[0]) + values[1:]
         likely = np.where(needed > 0, log_softmax(scores, axis=1), 0)
         rest = softmax(scores, axis=1) - needed
-        slope = np.append(-np.where(np.isfinite(heard), rest * scores_of_heat(values[0]), 0).sum(), rest.sum(axis=0))
-        penalty = PENALTY * len(heard)
+        slope = np.append(-np.where(np.isfinite(logprobs), rest * scaled(values[0]), 0).sum(), rest.sum(axis=0))
+        penalty = PENALTY * len(logprobs)
         return float(penalty * np.sum(values**2) - np.sum(needed * likely)), slope + 2 * penalty * values
 
-    def scores_of_heat(heat: float) -> np.ndarray:
-        return np.where(np.isfinite(heard), heard, 0) / np.exp(heat)
+    def scaled(heat: float) -> np.ndarray:
+        return np.where(np.isfinite(logprobs), logprobs, 0) / np.exp(heat)
 
-    if len(heard) == 0:
+    if len(logprobs) == 0:
         return 1.0, np.zeros(needed.shape[1])
     found = minimize(loss, np.zeros(1 + needed.shape[1]), jac=True, bounds=[(-4, 4)] * (1 + needed.shape[1])).x
     return float(np.exp(found[0])), found[1:]

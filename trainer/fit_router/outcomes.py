@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from trainer.inputs import Strict, read_input
+from trainer.command import Strict, read_input
 
 BASE = "base"
 
@@ -19,7 +19,7 @@ class BadOutcomes(ValueError):
     """The outcome matrix cannot be fitted on; the message names the field, the value and the fix."""
 
 
-class Asked(Strict):
+class LabelAnswers(Strict):
     """What the base model answered when it was asked which of `names` (the base model first) a task needs, once with
     so many `neighbours` each: logprobs[t][k], null for what was no candidate; all null where it named no label."""
 
@@ -36,7 +36,7 @@ class Outcomes:
     options: list[str]
     texts: list[str]
     successes: list[list[list[float]]]
-    asked: Asked | None = None
+    labels: LabelAnswers | None = None
 
 
 class _Task(Strict):
@@ -47,7 +47,7 @@ class _Task(Strict):
 class _Matrix(Strict):
     options: list[str]
     tasks: list[_Task] = Field(min_length=1)
-    asked: Asked | None = None
+    labels: LabelAnswers | None = None
 
     @field_validator("options")
     @classmethod
@@ -68,22 +68,22 @@ def read_outcomes(path: Path) -> Outcomes:
         for option in options:
             if option not in task.outcomes:
                 raise BadOutcomes(f"tasks.{index}.outcomes.{option}: required; evaluate every option on every task")
-    if matrix.asked is not None:
-        _check(matrix.asked, options=options, tasks=len(matrix.tasks))
+    if matrix.labels is not None:
+        _check(matrix.labels, options=options, tasks=len(matrix.tasks))
     return Outcomes(
         options=options,
         texts=[task.text for task in matrix.tasks],
         successes=[[task.outcomes[option] for option in options] for task in matrix.tasks],
-        asked=matrix.asked,
+        labels=matrix.labels,
     )
 
 
-def _check(asked: Asked, *, options: list[str], tasks: int) -> None:
-    if asked.names[0] != BASE or (unknown := [name for name in asked.names if name not in options]):
-        named = asked.names[0] if asked.names[0] != BASE else unknown[0]
-        raise BadOutcomes(f"asked.names {named!r}: name the base first, then options alone")
-    shape = [len(asked.neighbours)] * tasks
-    if [len(one) for one in asked.logprobs] != shape or any(
-        len(row) != len(asked.names) for one in asked.logprobs for row in one
+def _check(labels: LabelAnswers, *, options: list[str], tasks: int) -> None:
+    if labels.names[0] != BASE or (unknown := [name for name in labels.names if name not in options]):
+        named = labels.names[0] if labels.names[0] != BASE else unknown[0]
+        raise BadOutcomes(f"labels.names {named!r}: name the base first, then options alone")
+    shape = [len(labels.neighbours)] * tasks
+    if [len(one) for one in labels.logprobs] != shape or any(
+        len(row) != len(labels.names) for one in labels.logprobs for row in one
     ):
-        raise BadOutcomes("asked.logprobs: give one list a task, in it one a number of neighbours, in it one a name")
+        raise BadOutcomes("labels.logprobs: give one list a task, in it one a number of neighbours, in it one a name")

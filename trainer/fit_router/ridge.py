@@ -1,7 +1,7 @@
-"""Ridge regression of all options' successes at once, on the words and word pairs of a text. Invariant: one penalty
+"""Ridge regression of all options' successes at once, on the words and word pairs of a text. Invariants: one penalty
 for all options, so that the difference of two predictions is the ridge regression of the options' difference: noise
 that they share (a task that all of them solve) cancels out, and the stronger the penalty, the nearer to the best
-single option."""
+single option; TypeScript (src/routing/learned.ts) finds the same words and predicts the same."""
 
 from __future__ import annotations
 
@@ -9,12 +9,41 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.feature_extraction.text import CountVectorizer
 
-from .forms import Tried
-from .text import Words, inner_folds
+from .fit import folds_of
+
+TOKEN_PATTERN = r"[A-Za-z0-9_]+|[^ \t\r\nA-Za-z0-9_]"
+"""Means the same to Python's and to JavaScript's regular expressions: \\w and \\s do not."""
+
+NGRAMS = (1, 2)
 
 PENALTIES = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 """On a tie the stronger one."""
+
+INNER_FOLDS = 3
+"""Of the cross-validation that chooses the penalty."""
+
+
+class Words:
+    """The words and word pairs of `texts`, and which of them other texts hold."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self._vectorizer = CountVectorizer(binary=True, ngram_range=NGRAMS, token_pattern=TOKEN_PATTERN)
+        self.features = self._vectorizer.fit_transform(texts)
+
+    def of(self, texts: list[str]) -> csr_matrix:
+        """(texts, words), 1 where the text holds the word."""
+        return self._vectorizer.transform(texts)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "lowercase": True,
+            "tokenPattern": TOKEN_PATTERN,
+            "ngrams": list(NGRAMS),
+            "vocabulary": {term: int(index) for term, index in sorted(self._vectorizer.vocabulary_.items())},
+        }
 
 
 class Ridge:
@@ -22,20 +51,15 @@ class Ridge:
 
     name = "ridge"
 
-    def steps(self, options: int) -> int:
-        return len(PENALTIES)
-
-    def fit(self, texts: list[str], rates: np.ndarray, *, seed: int, tried: Tried) -> RidgeModel:
+    def fit(self, texts: list[str], rates: np.ndarray, *, seed: int) -> RidgeModel:
         losses = np.zeros(len(PENALTIES))
-        for train, test in inner_folds(texts, seed):
-            words, solve = _prepared([texts[i] for i in train], rates[train])
+        for train, test in folds_of(texts, INNER_FOLDS, seed) if len(set(texts)) > 1 else []:
+            words, solve = prepared([texts[i] for i in train], rates[train])
             features = words.of([texts[i] for i in test]).toarray()
             for index, penalty in enumerate(PENALTIES):
                 coef, intercepts = solve(penalty)
                 losses[index] += np.sum((features @ coef + intercepts - rates[test]) ** 2)
-        for _ in PENALTIES:
-            tried()
-        words, solve = _prepared(texts, rates)
+        words, solve = prepared(texts, rates)
         coef, intercepts = solve(PENALTIES[int(np.argmin(losses))])
         return RidgeModel(words, coef.T, intercepts)
 
@@ -63,7 +87,7 @@ class RidgeModel:
 Solve = Callable[[float], tuple[np.ndarray, np.ndarray]]
 
 
-def _prepared(texts: list[str], rates: np.ndarray) -> tuple[Words, Solve]:
+def prepared(texts: list[str], rates: np.ndarray) -> tuple[Words, Solve]:
     """The words, and what gives (coefficients, intercepts) for a penalty: there are fewer tasks than words, so the
     regression is solved in the tasks' space, once for all penalties."""
     words = Words(texts)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from trainer.inputs import Closed, read_input
+from trainer.command import Closed, read_input
 from trainer.train.job import BadJob
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from trainer.inputs import Strict, first_problem
+from trainer.command import Strict, first_problem
 from trainer.train.channel import Channel, Interrupted, ProtocolError, RolloutsFailed
 from trainer.train.metrics import METRICS, append_metrics
 

@@ -15,7 +15,7 @@ import socket
 import sys
 from pathlib import Path
 
-from trainer.check_model import check_files
+from trainer.model_folder import check_files
 from trainer.serve.errors import RequestError
 
 

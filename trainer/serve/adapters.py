@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from trainer.gates import GATE_CONFIG, GLOBAL, Gate, layer_name, read_gate_folder
+from trainer.moe_gate.gate import GATE_CONFIG, Gate, blocks_of, layer_name, read_gate_folder
 from trainer.peft_folder import BadAdapter, Factors, read_peft_folder
 from trainer.products import Product, product
 from trainer.serve.errors import BadRequest, NotFound
@@ -89,13 +89,12 @@ def read_gated(name: str, folder: Path, linears: Mapping[str, torch.nn.Linear]) 
     weight = linears[next(iter(factors))].weight
     # What a layer's first linear module takes is as wide as what the gate sees.
     width = next(iter(linears.values())).in_features
-    for layer in [layer_name(module) for module in factors] if gate.spec.scope == "layer" else [GLOBAL]:
-        if layer not in gate.maps or gate.maps[layer][0].shape[1] != width:
+    for layer in map(layer_name, factors):
+        if layer not in gate or gate[layer][0].shape[1] != width:
             problem = f"no gate of {layer} for hidden states of {width}; was it trained on another base?"
             raise BadRequest(f"lora_path {folder}: {problem}", param="lora_path")
-    maps = {layer: (w.to(weight.device), b.to(weight.device)) for layer, (w, b) in gate.maps.items()}
-    blocks = torch.eye(len(widths)).repeat_interleave(torch.tensor(widths), 1).to(weight.device)
-    return Adapter(name, folder, factors, None, Gate(gate.spec, maps), blocks)
+    gate = {layer: (w.to(weight.device), b.to(weight.device)) for layer, (w, b) in gate.items()}
+    return Adapter(name, folder, factors, None, gate, blocks_of(widths).to(weight.device))
 
 
 def merged_size(factors: Factors, linears: Mapping[str, torch.nn.Linear]) -> float:

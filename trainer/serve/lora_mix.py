@@ -3,7 +3,8 @@ Applies adapters inside the packed forward. Invariant: a token's result depends 
 
 Three ways, chosen once per forward: all rows on the base run the plain linear modules; all rows on one adapter use
 its merged weights; a mixture puts the factors of all its adapters side by side as one wide LoRA and masks, per token,
-every block but its row's own. Rows behind a gate take the wide way too, with its weights in the mask (gating.py). Where
+every block but its row's own. Rows behind a gate take the wide way too: before a decoder layer's linear modules run,
+the mask holds on their tokens, and on the columns of their adapters, what the gate makes of the layer's input. Where
 the model is too large for a merged copy of each adapter, there is one for the adapter that has been alone for a while,
 as it is while rollouts for its training are made.
 """
@@ -17,10 +18,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from trainer.moe_gate.gate import gate_weights, hidden_of, layers_of
 from trainer.peft_folder import Factors
 from trainer.products import Product, product
 from trainer.serve.adapters import Adapter, merge, merged_size, side_by_side
-from trainer.serve.gating import GatedRows, Gating
 
 LONE_FORWARDS = 6
 """Forwards with one adapter alone before its weights are merged, which takes about as long as one or two of them."""
@@ -53,6 +54,15 @@ class _Wide:
     columns: Mapping[Adapter, slice]
 
 
+@dataclass(frozen=True)
+class _GatedRows:
+    """Tokens of one gated adapter in a forward, by index, and its columns of the mask."""
+
+    adapter: Adapter
+    columns: slice
+    tokens: torch.Tensor
+
+
 class LoraMix:
     """Owns the linear modules of a model. `select` sets what the next forward applies."""
 
@@ -66,7 +76,9 @@ class LoraMix:
         self._forwards_alone = 0
         self._lone: Mapping[str, Product] | None = None
         """The products of `_alone`, merged."""
-        self._gating = Gating(model, self.linears)
+        self._gated: list[_GatedRows] = []
+        for layer in layers_of(self.linears):
+            model.get_submodule(layer).register_forward_pre_hook(self._weigh(layer), with_kwargs=True)
         for name, linear in self.linears.items():
             linear.forward = self._forward(name, product(linear.weight, linear.bias))
         if type(head) is torch.nn.Linear:
@@ -75,7 +87,7 @@ class LoraMix:
     def select(self, adapters: Sequence[Adapter | None], counts: np.ndarray) -> None:
         """`adapters` of the rows of the next forward and their numbers of tokens."""
         distinct = set(adapters)
-        self._gating.rows = []
+        self._gated = []
         if distinct == {None}:
             self._plan = None
         elif len(distinct) == 1 and (adapter := adapters[0]).gate is None:
@@ -93,13 +105,13 @@ class LoraMix:
             rows = np.array([0 if adapter is None else row[adapter] for adapter in adapters])
             tokens = torch.from_numpy(np.repeat(rows, counts)).to(self._wide.others.device)
             others = self._wide.others[tokens]
-            self._gating.rows = [
-                GatedRows(adapter, self._wide.columns[adapter], (tokens == row[adapter]).nonzero()[:, 0])
+            self._gated = [
+                _GatedRows(adapter, self._wide.columns[adapter], (tokens == row[adapter]).nonzero()[:, 0])
                 for adapter in distinct
                 if adapter.gate is not None
             ]
-            self._gating.mask = (~others).to(self._dtype) if self._gating.rows else None
-            self._plan = Plan({}, self._wide.factors, others, self._gating.mask)
+            mask = (~others).to(self._dtype) if self._gated else None
+            self._plan = Plan({}, self._wide.factors, others, mask)
 
     def forget(self, adapter: Adapter) -> None:
         """Drops what is kept of an adapter that was unloaded."""
@@ -118,6 +130,18 @@ class LoraMix:
         if self._forwards_alone == LONE_FORWARDS and merged_size(adapter.factors, self.linears) <= LONE_MERGE_LIMIT:
             self._lone = merge(adapter.factors, self.linears)
         return self._lone
+
+    def _weigh(self, layer: str):
+        """Puts the weights of the layer's gates into the mask."""
+
+        def weigh(_: torch.nn.Module, args: tuple, kwargs: dict) -> None:
+            for rows in self._gated:
+                gate = rows.adapter.gate
+                if layer in gate:
+                    weights = gate_weights(gate, layer, hidden_of(args, kwargs)[0][rows.tokens])
+                    self._plan.mask[rows.tokens, rows.columns] = (weights @ rows.adapter.blocks).to(self._dtype)
+
+        return weigh
 
     def _forward(self, name: str, own: Product):
         def forward(x: torch.Tensor) -> torch.Tensor:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from trainer.inputs import Strict, first_problem
+from trainer.command import Strict, first_problem
 from trainer.serve.chat import ChatFormat
 from trainer.serve.errors import BadRequest
 from trainer.serve.generation import Outcome

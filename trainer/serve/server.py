@@ -53,7 +53,7 @@ async def serve(args: argparse.Namespace, listener: socket.socket) -> None:
 
 async def _serve(args: argparse.Namespace, listener: socket.socket, engine: EngineClient) -> None:
     # Imported while the other process loads the model.
-    from trainer.gates import GATE_CONFIG
+    from trainer.moe_gate.gate import GATE_CONFIG
     from trainer.peft_folder import CONFIG
     from trainer.serve.chat import ChatFormat
 

@@ -1,6 +1,5 @@
 """
-The cached past of all running rows: attention keys and values, the last inputs of short convolutions, and the sum of
-the embeddings, which is kept for rows whose gate looks at it (gating.py).
+The cached past of all running rows: attention keys and values, and the last inputs of short convolutions.
 
 Invariant: what a slot holds is a function of the token ids that were fed to it. A snapshot of a slot can be put into
 any slot, and it is whole: attention state can be cut to a shorter prefix, convolution state cannot, so neither ever is.
@@ -25,20 +24,16 @@ MUCH = 4_000_000_000
 
 @dataclass(frozen=True)
 class Snapshot:
-    """
-    State after `length` tokens. attention [layers, 2, kv_heads, length, d]; convolution [layers, past, hidden];
-    embedded [hidden].
-    """
+    """State after `length` tokens. attention [layers, 2, kv_heads, length, d]; convolution [layers, past, hidden]."""
 
     length: int
     attention: torch.Tensor
     convolution: torch.Tensor | None
-    embedded: torch.Tensor
 
     @property
     def bytes(self) -> int:
         """Memory that the snapshot holds."""
-        parts = (self.attention, self.convolution, self.embedded)
+        parts = (self.attention, self.convolution)
         return sum(t.numel() * t.element_size() for t in parts if t is not None)
 
 
@@ -67,7 +62,6 @@ class StatePool:
             self.conv_past = config.conv_L_cache - 1
             shape = (len(self._convolution), slots, self.conv_past, config.hidden_size)
             self.conv = torch.zeros(shape, dtype=dtype, device=device)
-        self.embedded = torch.zeros(slots, config.hidden_size, device=device)
 
     def attention_state(self, layer: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Keys and values of a layer, each [rows, kv_heads, capacity, d], to be written in place."""
@@ -82,7 +76,7 @@ class StatePool:
     def snapshot_bytes(self, length: int) -> int:
         """Memory of a snapshot after `length` tokens."""
         held = sum(layer[:, 0, :, 0].nbytes for layer in self.kv) * length
-        return held + (0 if self.conv is None else self.conv[:, 0].nbytes) + self.embedded[0].nbytes
+        return held + (0 if self.conv is None else self.conv[:, 0].nbytes)
 
     def reserve(self, length: int, rows: int) -> None:
         """Makes room for the first `rows` slots with `length` tokens each."""
@@ -106,7 +100,6 @@ class StatePool:
         """Prepares a slot for a row that starts at its first token."""
         if self.conv is not None:
             self.conv[:, slot] = 0
-        self.embedded[slot] = 0
 
     def wipe(self, slot: int, length: int) -> None:
         """Empties a slot that may hold values that are not finite: a later row would be harmed where it masks them."""
@@ -117,7 +110,7 @@ class StatePool:
         """Copies out a slot that has been fed `length` tokens."""
         attention = torch.stack([layer[:, slot, :, :length] for layer in self.kv])
         convolution = None if self.conv is None else self.conv[:, slot].clone()
-        return Snapshot(length, attention, convolution, self.embedded[slot].clone())
+        return Snapshot(length, attention, convolution)
 
     def restore(self, slot: int, snapshot: Snapshot) -> None:
         """Puts a slot into the state of a snapshot."""
@@ -126,7 +119,6 @@ class StatePool:
             layer[:, slot, :, : snapshot.length] = kept
         if self.conv is not None:
             self.conv[:, slot] = snapshot.convolution
-        self.embedded[slot] = snapshot.embedded
 
 
 def _grown(now: int, wanted: int, limit: int) -> int:

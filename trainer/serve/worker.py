@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from transformers.utils import logging as transformers_logging
 
-from trainer.base_id import base_id
+from trainer.model_folder import base_id
 from trainer.serve.engine import Engine
 from trainer.serve.errors import RequestError
 from trainer.serve.generation import GenerationRequest, Ready

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field, ValidationError, field_validator
 
-from trainer.inputs import Strict, first_problem, read_input
+from trainer.command import Strict, first_problem, read_input
 from trainer.serve.protocol import Message
 from trainer.train.job import BadJob, LoraJob
 

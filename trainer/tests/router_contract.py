@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from trainer.fit_router.fit import fit_router, forms_of
-from trainer.fit_router.forms import choices
+from trainer.fit_router.fit import choices, fit_router
 from trainer.fit_router.outcomes import Outcomes, read_outcomes
+from trainer.fit_router.ridge import Ridge
 
 FILE = Path(__file__).parent / "fixtures" / "router_contract.json"
 CASES = [
@@ -49,32 +49,22 @@ def outcomes_of(matrix: dict[str, Any]) -> Outcomes:
         return read_outcomes(file)
 
 
-def contract() -> list[dict[str, Any]]:
-    """Of every form that routes: the router fitted with it, and for each case the predictions and the option."""
+def contract() -> dict[str, Any]:
+    """The router fitted with a ridge, and for each case the predictions and the option."""
     outcomes = outcomes_of(synthetic_outcomes())
     rates = np.array([[np.mean(trials) for trials in task] for task in outcomes.successes])
-    router = fit_router(outcomes, folds=5, seed=1)
-    forms = []
-    for form in forms_of(outcomes)[1:]:
-        fitted = form.fit(outcomes.texts, rates, seed=1, tried=lambda: None)
-        predicted = fitted.predictions(CASES)
-        cases = [
-            {
-                "text": text,
-                "predictions": dict(zip(outcomes.options, row.tolist(), strict=True)),
-                "option": outcomes.options[choice],
-            }
-            for text, row, choice in zip(CASES, predicted, choices(predicted), strict=True)
-        ]
-        forms.append(
-            {
-                "form": form.name,
-                "options": outcomes.options,
-                "router": {**router, "parameters": fitted.to_json(outcomes.options)},
-                "cases": cases,
-            }
-        )
-    return forms
+    fitted = Ridge().fit(outcomes.texts, rates, seed=1)
+    predicted = fitted.predictions(CASES)
+    cases = [
+        {
+            "text": text,
+            "predictions": dict(zip(outcomes.options, row.tolist(), strict=True)),
+            "option": outcomes.options[choice],
+        }
+        for text, row, choice in zip(CASES, predicted, choices(predicted), strict=True)
+    ]
+    router = {**fit_router(outcomes, folds=5, seed=1), "parameters": fitted.to_json(outcomes.options)}
+    return {"options": outcomes.options, "router": router, "cases": cases}
 
 
 if __name__ == "__main__":

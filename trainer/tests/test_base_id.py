@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from trainer import base_id as module
-from trainer.base_id import base_id, main
-from trainer.refusal import REFUSED
+from trainer import model_folder as module
+from trainer.command import REFUSED
+from trainer.model_folder import base_id
+from trainer.model_folder import base_id_main as main
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = ROOT / "models" / "base"

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from trainer.check_model import BadModel, check_files, empty_model, lora_modules, main
+from trainer.command import REFUSED
+from trainer.model_folder import BadModel, check_files, empty_model, lora_modules
+from trainer.model_folder import check_model_main as main
 from trainer.peft_folder import read_peft_folder
-from trainer.refusal import REFUSED
 from trainer.tests.conftest import save_tiny_moe
 from trainer.tests.train_harness import LORA, ROOT, make_job
 from trainer.train.job import BadJob, parse_job

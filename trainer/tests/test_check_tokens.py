@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from trainer.check_tokens import BadTexts, main, unknown_tokens
-from trainer.refusal import REFUSED
+from trainer.command import REFUSED
+from trainer.model_folder import BadModel, unknown_tokens
+from trainer.model_folder import check_tokens_main as main
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = ROOT / "models" / "base"
@@ -57,7 +58,7 @@ def test_what_has_no_unknown_token_knows_everything(tmp_path: Path) -> None:
 
 def test_a_broken_tokenizer_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("{")
-    with pytest.raises(BadTexts, match=r"name a base model with a whole tokenizer\.json"):
+    with pytest.raises(BadModel, match=r"name a base model with a whole tokenizer\.json"):
         unknown_tokens(tmp_path, ["anything"])
 
 

@@ -10,8 +10,9 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from trainer.fingerprint import COUNT, fingerprint, main
-from trainer.refusal import REFUSED
+from trainer.command import REFUSED
+from trainer.model_folder import FINGERPRINT_IDS, fingerprint
+from trainer.model_folder import fingerprint_main as main
 
 BASE = Path(__file__).resolve().parents[2] / "models" / "base"
 
@@ -28,10 +29,10 @@ def saved(model: torch.nn.Module, folder: Path) -> str:
 
 def test_rounding_moves_it_little_and_other_weights_move_it_far(tmp_path: Path) -> None:
     own = fingerprint(str(BASE))
-    assert len(own["ids"]) == COUNT == len(own["logprobs"]) + 1
+    assert len(own["ids"]) == FINGERPRINT_IDS == len(own["logprobs"]) + 1
     assert fingerprint(str(BASE)) == own
     model = AutoModelForCausalLM.from_pretrained(BASE)
-    for n in (1, 7, COUNT - 1):  # each given those before it
+    for n in (1, 7, FINGERPRINT_IDS - 1):  # each given those before it
         logits = model(torch.tensor([own["ids"][:n]])).logits[0, -1]
         assert own["logprobs"][n - 1] == pytest.approx(logits.log_softmax(-1)[own["ids"][n]].item(), abs=1e-3)
     rounded = fingerprint(saved(AutoModelForCausalLM.from_pretrained(BASE, dtype=torch.bfloat16), tmp_path / "half"))

@@ -1,4 +1,4 @@
-"""The router form `labels`: what the base model says of a task, calibrated."""
+"""The router kind `label_tokens`: what the base model says of a task, calibrated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from trainer.fit_router.outcomes import BadOutcomes
 from trainer.tests.router_contract import outcomes_of
-from trainer.tests.router_outcomes import NAMES, fit, scores
+from trainer.tests.router_outcomes import fit, scores
 
 
 def labelled(tasks: int, *, failed: int = 0) -> dict[str, Any]:
@@ -26,15 +26,14 @@ def labelled(tasks: int, *, failed: int = 0) -> dict[str, Any]:
         few: list[float | None] = [heard[0], heard[1], None]
         logprobs.append([few, heard if index >= failed else [None] * 3])
         rows.append({"id": f"t{index}", "text": f"request {index}", "outcomes": outcomes})
-    asked = {"names": names, "neighbours": [4, 16], "logprobs": logprobs}
-    return {"options": options, "tasks": rows, "asked": asked}
+    labels = {"names": names, "neighbours": [4, 16], "logprobs": logprobs}
+    return {"options": options, "tasks": rows, "labels": labels}
 
 
-def test_labels_are_calibrated_and_the_nucleus_is_a_sum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trainer.fit_router.fit.SHUFFLES", 2)
+def test_labels_are_calibrated_and_the_nucleus_is_a_sum() -> None:
     router = fit(labelled(80))
     validation = router["crossValidation"]
-    assert list(scores(router)) == [*NAMES, "labels"]
+    assert list(scores(router)) == ["constant", "labels"]
     assert validation["form"] == router["parameters"]["form"] == "labels"
     assert validation["routed"]["mean"] > validation["bestSingle"]["mean"] - 1e-9
     assert router["parameters"]["neighbours"] == 16
@@ -42,10 +41,9 @@ def test_labels_are_calibrated_and_the_nucleus_is_a_sum(monkeypatch: pytest.Monk
     assert prior["a"] < prior["b"]
 
 
-def test_a_text_without_labels_is_a_failure_and_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trainer.fit_router.fit.SHUFFLES", 2)
+def test_a_text_without_labels_is_a_failure_and_no_choice() -> None:
     raw = labelled(80, failed=8)
-    for one in raw["asked"]["logprobs"]:
+    for one in raw["labels"]["logprobs"]:
         one[0] = one[1]
     whole, broken = (scores(fit(one))["labels"] for one in (labelled(80), raw))
     assert broken < whole - 0.04
@@ -54,12 +52,12 @@ def test_a_text_without_labels_is_a_failure_and_no_choice(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"names": ["a", "base", "b"]}, "asked.names 'a': name the base first"),
-        ({"names": ["base", "a", "c"]}, "asked.names 'c'"),
-        ({"neighbours": [4]}, "asked.logprobs: give one list a task"),
+        ({"names": ["a", "base", "b"]}, "labels.names 'a': name the base first"),
+        ({"names": ["base", "a", "c"]}, "labels.names 'c'"),
+        ({"neighbours": [4]}, "labels.logprobs: give one list a task"),
     ],
 )
 def test_bad_labels(changes: dict[str, Any], said: str) -> None:
     raw = labelled(12)
     with pytest.raises(BadOutcomes, match=said):
-        outcomes_of({**raw, "asked": {**raw["asked"], **changes}})
+        outcomes_of({**raw, "labels": {**raw["labels"], **changes}})

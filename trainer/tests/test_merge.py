@@ -17,9 +17,9 @@ from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
+from trainer.command import REFUSED
 from trainer.merge import main
 from trainer.peft_folder import read_peft_folder
-from trainer.refusal import REFUSED
 from trainer.tests.conftest import save_adapter
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -245,7 +245,7 @@ def test_a_job_that_is_not_there_is_refused(tmp_path: Path, capfd: pytest.Captur
 
 
 @pytest.mark.parametrize(
-    "broken", ["trainer.merge.cat.write_peft_folder", "trainer.peft_folder.load_file", "pathlib.Path.read_bytes"]
+    "broken", ["trainer.merge.write_peft_folder", "trainer.peft_folder.load_file", "pathlib.Path.read_bytes"]
 )
 def test_what_the_machine_lacks_is_no_refusal(
     parts: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str

@@ -13,9 +13,9 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from trainer.base_id import base_id
 from trainer.merge.cat import merge
 from trainer.merge.job import MergeJob, Part
+from trainer.model_folder import base_id
 from trainer.tests.serving import CONVERSATION, EOS, ask, metrics, running_server
 
 

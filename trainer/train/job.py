@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
-from trainer.inputs import Closed, first_problem, read_input
+from trainer.command import Closed, first_problem, read_input
 
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 """Of a PEFT folder."""

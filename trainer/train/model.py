@@ -12,7 +12,7 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import AutoModelForCausalLM
 
-from trainer.check_model import BadModel, check_files, lora_modules
+from trainer.model_folder import BadModel, check_files, lora_modules
 from trainer.peft_folder import BadAdapter, Factors, read_peft_folder
 
 from .job import BadJob, Job

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError, model_validator
 
-from trainer.inputs import Strict, read_input
+from trainer.command import Strict, read_input
 
 from .job import BadJob
 

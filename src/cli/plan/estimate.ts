@@ -34,12 +34,12 @@ export function plannedRollouts({
   campaign,
   tasks,
   capabilities,
-  kinds = registry.arms,
+  kinds = registry,
 }: {
   campaign: Campaign;
   tasks: Prepared['tasks'];
   capabilities: number;
-  kinds?: Registry['arms'];
+  kinds?: Pick<Registry, 'arms' | 'routers'>;
 }): PlannedRollouts[] {
   const { rollouts, calibration, training, validation, router, evaluation } = campaign;
   const round = calibration.seeds * calibration.rolloutsPerSeed;
@@ -49,7 +49,7 @@ export function plannedRollouts({
   const budget = capabilities * perTraining;
   // Without a selected capability no arm is trained either.
   const arms = (capabilities > 0 ? campaign.arms : []).map((spec) => {
-    const { planned, routable } = kindOf(kinds, spec);
+    const { planned, routable } = kindOf(kinds.arms, spec);
     return { routable, ...planned(spec, { campaign, capabilities, budget }) };
   });
   const sum = (of: 'training' | 'heldOut') => arms.reduce((total, arm) => total + arm[of], 0);
@@ -66,9 +66,9 @@ export function plannedRollouts({
     (capabilities * onSeeds(shared.each) + onTarget * tasks.heldOut + ofComposite) * validation.trials;
   const policies = 1 + capabilities;
   const sums = countSums(capabilities);
-  const learned = capabilities > 1 ? router.moeGates.length : 0;
+  const gates = capabilities > 1 && kindOf(kinds.routers, router).trainsGate ? 1 : 0;
   const routable = arms.filter((arm) => arm.routable).length;
-  const tested = policies + learned + arms.length + 1;
+  const tested = policies + gates + arms.length + 1;
   const planned: PlannedRollouts[] = [
     counted('rollouts', 'base_rollouts', tasks.discovery * rollouts.perTask),
     {
@@ -81,8 +81,8 @@ export function plannedRollouts({
     { ...counted('capabilities', 'training', budget + sum('training')), kind: 'training' },
     upTo(counted('capabilities', 'held_out', heldOut), combined * combinedHeldOut),
     upTo(
-      counted('router', 'outcome_matrix', (policies + sums.tried + learned + routable) * tasks.router * router.trials),
-      (policies + sums.tried + learned + combined + routable) * tasks.router * router.trials,
+      counted('router', 'outcome_matrix', (policies + sums.tried + gates + routable) * tasks.router * router.trials),
+      (policies + sums.tried + gates + combined + routable) * tasks.router * router.trials,
     ),
     // Every policy alone, every sum, every arm, and trace.
     upTo(

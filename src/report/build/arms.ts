@@ -219,7 +219,7 @@ export function rowsOf({ record, contents }: { record: CampaignRecord; contents:
         spent: spentOn.sum({ ...on(name), capabilities: summed }),
       };
     }),
-    ...(record.router?.learned ?? []).map(({ name }): Row => learnedRow({ name, record, contents })),
+    ...(record.router?.gate ? [gateRow({ record, contents })] : []),
     { ...tested(record, routed), role: 'routed', spent: spentOn.routed({ ...on(routed), record }) },
     ...arms.map((arm): Row => {
       const { name, kind, routable, builtOn, conversations, iterations = [], best, training, reason } = arm;
@@ -242,10 +242,13 @@ export function rowsOf({ record, contents }: { record: CampaignRecord; contents:
 }
 
 /** A sum too, only that it is behind a gate. */
-function learnedRow(o: { name: string; record: CampaignRecord; contents: Contents }): Row {
-  const { name, record, contents } = o;
-  const on = { id: `arms.${slug(name)}`, contents };
-  return { ...tested(record, name), role: 'sum', spent: spentOn.learned({ ...on, record }) };
+function gateRow({ record, contents }: { record: CampaignRecord; contents: Contents }): Row {
+  const { gate } = policyNames;
+  return {
+    ...tested(record, gate),
+    role: 'sum',
+    spent: spentOn.gate({ id: `arms.${slug(gate)}`, contents, record }),
+  };
 }
 
 /** Its test rollouts, or why there are none. */

@@ -20,7 +20,7 @@ import {
   withinBudget,
 } from '../../domain/results';
 import { partNames } from '../../domain/capability';
-import { isLearned } from '../../domain/policies';
+import { policyNames } from '../../domain/policies';
 import type { Arm } from '../model';
 
 export interface Count {
@@ -252,10 +252,10 @@ export const spentOn = {
   /** Adding costs nothing: what its parts have cost. */
   sum: ({ capabilities, ...on }: Spending & { capabilities: readonly CapabilityResult[] }): Spent =>
     spent(on, capabilities.flatMap(trainedCapability), capabilities.flatMap(ofCapability)),
-  /** The parts, and the rollouts that its gate was trained on: those of all options that are no gate. */
-  learned({ record, ...on }: Spending & { record: CampaignRecord }): Spent {
+  /** The parts, and the rollouts that its gate was trained on: those of all other options. */
+  gate({ record, ...on }: Spending & { record: CampaignRecord }): Spent {
     const summed = (record.capabilities ?? []).filter(({ parts }) => !parts);
-    const learnedOn = record.router?.outcomes.filter(({ option }) => !isLearned(option)) ?? [];
+    const learnedOn = record.router?.outcomes.filter(({ option }) => option !== policyNames.gate) ?? [];
     const matrixOf = batches(learnedOn.map(({ rollouts }) => rollouts));
     return spent(on, summed.flatMap(trainedCapability), [...summed.flatMap(ofCapability), ...matrixOf]);
   },

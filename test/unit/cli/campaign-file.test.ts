@@ -86,8 +86,6 @@ describe('a campaign file', () => {
       tasks: 30,
       trials: 1,
       folds: 3,
-      labels: false,
-      moeGates: [],
     });
   });
 
@@ -352,18 +350,8 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
     ],
     [
       'a gate behind a server that serves none',
-      `${base}router:\n  moeGates: [{ scope: global }]\npolicyServer: { kind: vllm, url: 'http://gpu:8000' }\n`,
-      'mine.yaml:8 router.moeGates is [{"scope":"global"}]; it must be left out with policyServer.kind vllm, which serves no gate; remove it, or set policyServer.kind to embedded',
-    ],
-    [
-      'a gate of a form that there is not',
-      `${base}router:\n  moeGates: [{ form: top1 }]\n`,
-      'mine.yaml:8 router.moeGates[0].form is "top1"; it must be one of sigmoid, softmax',
-    ],
-    [
-      'the same gate twice',
-      `${base}router:\n  moeGates: [{}, { scope: layer }]\n`,
-      'mine.yaml:8 router.moeGates is [{},{"scope":"layer"}]; it must be a list of gates of which each is there once',
+      `${base}router: { kind: moe_gate }\npolicyServer: { kind: vllm, url: 'http://gpu:8000' }\n`,
+      'mine.yaml:7 router.kind is "moe_gate"; it must be another kind with policyServer.kind vllm, which serves no gate; change it, or set policyServer.kind to embedded',
     ],
     [
       'a band with one end',
@@ -559,7 +547,7 @@ describe('a key where none belongs', () => {
   it('is refused in the urls of a policy server and of embeddings, and not repeated', () => {
     const text = problems(
       `${base}policyServer: { kind: vllm, url: 'http://me:${key}@h' }\n` +
-        `router: { kind: learned, labels: true, embeddings: { url: 'http://me:${key}@h', model: m } }\n`,
+        `router: { kind: label_tokens, embeddings: { url: 'http://me:${key}@h', model: m } }\n`,
     );
     for (const field of ['policyServer', 'router.embeddings'])
       expect(text.join('\n')).toContain(`${field}.url is (not shown); it must be a URL without user and password`);

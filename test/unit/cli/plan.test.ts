@@ -66,17 +66,14 @@ describe('counts', () => {
     expect(Object.values(demoPurposes).reduce((a, b) => a + b)).toBe(12_268);
   });
 
-  test('of each gate the router’s tasks and the test’s are counted, where there are adapters to add', () => {
+  test('of a gate the router’s tasks and the test’s are counted, where there are adapters to add', () => {
     const demo = shipped('demo');
-    const router = {
-      ...demo.router,
-      moeGates: [{ form: 'softmax', scope: 'layer' } as const, { form: 'sigmoid', scope: 'layer' } as const],
-    };
+    const router = { ...demo.router, kind: 'moe_gate' };
     const of = (campaign: typeof demo, capabilities: number) =>
       counts(plannedRollouts({ campaign, tasks: demoTasks, capabilities }));
     const more = (purpose: Purpose, capabilities: number) =>
       of({ ...demo, router }, capabilities)[purpose]! - of(demo, capabilities)[purpose]!;
-    expect([more('outcome_matrix', 2), more('test', 2)]).toEqual([2 * 200, 2 * 200]);
+    expect([more('outcome_matrix', 2), more('test', 2)]).toEqual([200, 200]);
     expect([more('outcome_matrix', 1), more('test', 1)]).toEqual([0, 0]);
   });
 
@@ -117,7 +114,7 @@ test('a composite is counted in the upper ends, with the training rollouts of tr
 test('of each arm what its kind says is counted, within the budget of trace', () => {
   const shippedDemo = shipped('demo');
   const demo = { ...shippedDemo, training: { ...shippedDemo.training, steps: 24 } };
-  const planned = (arms: typeof demo.arms, kinds = registry.arms) =>
+  const planned = (arms: typeof demo.arms, kinds = registry) =>
     counts(plannedRollouts({ campaign: { ...demo, arms }, tasks: demoTasks, capabilities: 3, kinds }));
   const none = planned([]);
   /** What an arm adds. */
@@ -130,7 +127,10 @@ test('of each arm what its kind says is counted, within the budget of trace', ()
   for (const kind of ['grpo_target', 'grpo_single', 'joint']) expect(added({ kind })).toEqual(whole);
   expect(added({ kind: 'environments', modules: 'x' })).toEqual(whole);
   expect(added({ kind: 'joint' }, { kind: 'joint', name: 'again' })).toEqual(whole.map((n) => 2 * n));
-  const { training, outcome_matrix } = planned([{ kind: 'fixed_prompt' }], [...registry.arms, fixedPrompt]);
+  const { training, outcome_matrix } = planned([{ kind: 'fixed_prompt' }], {
+    ...registry,
+    arms: [...registry.arms, fixedPrompt],
+  });
   expect([training, outcome_matrix]).toEqual([none.training, none.outcome_matrix! + 200]);
 });
 

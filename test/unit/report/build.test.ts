@@ -776,7 +776,7 @@ test('a sum is a row of its own that has cost what its parts have', async () => 
 });
 
 test('a gate over the adapters is a sum that has cost what they have, and the outcomes that it was trained on', async () => {
-  const name = 'moe_gate_sigmoid_layer';
+  const name = 'gated';
   const rollouts = await batch('test', 'test gate', [1, 1, 1, 0]);
   const matrix = await batch('outcome_matrix', 'matrix of base', [1, 0, 0]);
   const own = await batch('outcome_matrix', 'matrix of the gate', [1, 1, 0, 1, 0]);
@@ -784,8 +784,8 @@ test('a gate over the adapters is a sum that has cost what they have, and the ou
     { option: 'base', rollouts: matrix },
     { option: name, rollouts: own },
   ];
-  const learned = [{ name, policy: { base: 'base', adapters: [] } }];
-  const router = { ...record.router!, options: ['base', one, name], outcomes, learned };
+  const gate = { base: 'base', adapters: [] };
+  const router = { ...record.router!, options: ['base', one, name], outcomes, gate };
   const policies = [...record.evaluation!.policies, { name, rollouts }];
   const gated = await built({ ...record, router, evaluation: { policies, failed: [] } });
   const without = await built({ ...record, router: { ...router, outcomes: outcomes.slice(1) } });

@@ -14,20 +14,18 @@ from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
-from trainer.gates import GATE_CONFIG, GATE_WEIGHTS, layers_of, read_gate_folder
+from trainer.command import REFUSED
+from trainer.moe_gate import main
+from trainer.moe_gate.gate import GATE_CONFIG, GATE_WEIGHTS, layers_of, read_gate_folder, write_gate_folder
+from trainer.moe_gate.job import GateJob
+from trainer.moe_gate.train import LEARNED_FILE, GatedModel
 from trainer.peft_folder import read_peft_folder
-from trainer.refusal import REFUSED
 from trainer.serve.errors import BadRequest
 from trainer.serve.generation import GenerationRequest
 from trainer.tests.conftest import SPECIAL, save_adapter
 from trainer.tests.serving import generate, running_engine
-from trainer.weigh_adapters import main
-from trainer.weigh_adapters.gated import GatedAdapters
-from trainer.weigh_adapters.job import WeighJob
-from trainer.weigh_adapters.weigh import LEARNED_FILE
 
 EOS = SPECIAL.index("<|end|>")
-FORMS = [(form, scope) for form in ("sigmoid", "softmax") for scope in ("layer", "global")]
 TARGETS = {"lfm2": ["q_proj", "in_proj", "w1", "w2"], "llama": ["q_proj", "o_proj", "down_proj"]}
 
 
@@ -49,7 +47,6 @@ def job(base: Path, adapters: list[Path], out: Path, tasks: list[list[int]]) -> 
     return {
         "base_model": str(base),
         "adapters": [str(path) for path in adapters],
-        "gate": {"form": "sigmoid", "scope": "layer"},
         "tasks": [{"rows": [row], "rollouts": 1} for row in rows],
         "output_dir": str(out),
         "seed": 1,
@@ -60,45 +57,43 @@ def job(base: Path, adapters: list[Path], out: Path, tasks: list[list[int]]) -> 
 
 
 def run(folder: Path, body: dict[str, Any]) -> int:
-    file = folder / "weigh.json"
+    file = folder / "gate.json"
     file.write_text(json.dumps(body))
     return main(["--job", str(file)])
 
 
-def gated(setting: tuple[Path, list[Path]], spec: tuple[str, str], **others: Any) -> GatedAdapters:
+def gated(setting: tuple[Path, list[Path]]) -> GatedModel:
     base, adapters = setting
-    gate = {"form": spec[0], "scope": spec[1]}
-    body = {**job(base, adapters, Path("unused"), [[5, 6, 7, 8, 9], [9, 8, 7, 6, 5]]), "gate": gate, **others}
-    return GatedAdapters(WeighJob.model_validate(body))
+    body = job(base, adapters, Path("unused"), [[5, 6, 7, 8, 9], [9, 8, 7, 6, 5]])
+    return GatedModel(GateJob.model_validate(body))
 
 
-def trained(setting: tuple[Path, list[Path]], spec: tuple[str, str], folder: Path) -> GatedAdapters:
+def trained(setting: tuple[Path, list[Path]], folder: Path, seed: int = 3) -> GatedModel:
     """A gate of random maps, saved: what it gives depends on the token."""
-    adapters = gated(setting, spec)
-    torch.manual_seed(3)
+    model = gated(setting)
+    torch.manual_seed(seed)
     with torch.no_grad():
-        for parameter in adapters.parameters:
+        for parameter in model.parameters:
             parameter.normal_(0, 0.5)
-    adapters.write(folder)
-    return adapters
+    write_gate_folder(folder, base=model.job.base_model, gate=model.gate, adapters=setting[1])
+    return model
 
 
-def logprobs(adapters: GatedAdapters, request: GenerationRequest, ids: list[int]) -> list[float]:
+def logprobs(adapters: GatedModel, request: GenerationRequest, ids: list[int]) -> list[float]:
     with torch.no_grad():
         found = adapters.logprobs(torch.tensor([request.prompt + ids]))[0]
     return found[len(request.prompt) - 1 :].tolist()
 
 
-@pytest.mark.parametrize("spec", FORMS)
-def test_a_gate_of_zeros_is_the_plain_sum_or_equal_shares(setting, spec) -> None:
+def test_a_gate_of_zeros_is_equal_shares_of_base_and_adapters(setting) -> None:
     base, paths = setting
-    share = 1.0 if spec[0] == "sigmoid" else 1 / 3
+    share = 1 / 3
     plain = AutoModelForCausalLM.from_pretrained(base).eval()
     for path in paths:
         part = read_peft_folder(path)
         for module, (a, b) in part.factors.items():
             plain.get_submodule(module).weight.data += share * part.config.scale(module) * (b @ a)
-    adapters = gated(setting, spec)
+    adapters = gated(setting)
     ids = torch.tensor([words(1, 20), words(2, 20)])
     with torch.no_grad():
         expected = plain(ids).logits[:, :-1].log_softmax(-1).gather(-1, ids[:, 1:, None])[..., 0]
@@ -108,11 +103,9 @@ def test_a_gate_of_zeros_is_the_plain_sum_or_equal_shares(setting, spec) -> None
     assert [name for name, p in adapters.model.named_parameters() if p.requires_grad] == []
 
 
-@pytest.mark.parametrize("spec", FORMS)
-def test_the_server_gives_the_trainers_logprobs_in_mixed_rows_and_with_prefixes_kept(setting, spec, tmp_path) -> None:
+def test_the_server_gives_the_trainers_logprobs_in_mixed_rows_and_with_prefixes_kept(setting, tmp_path) -> None:
     base, paths = setting
-    other = ("sigmoid", "layer") if spec[1] == "global" else ("softmax", "global")
-    expected = {name: trained(setting, s, tmp_path / name) for name, s in (("gate", spec), ("other", other))}
+    expected = {name: trained(setting, tmp_path / name, seed) for name, seed in (("gate", 3), ("other", 4))}
     with running_engine(base) as engine, running_engine(base, prefix_cache_mb=0) as uncached:
         for one in (engine, uncached):
             one.registry.load("one", str(paths[0]))
@@ -153,22 +146,21 @@ def told_apart(tiny_llama_dir, tmp_path_factory) -> tuple[tuple[Path, list[Path]
     return (tiny_llama_dir, paths), tasks
 
 
-@pytest.mark.parametrize("spec", FORMS)
-def test_a_gate_learns_which_adapter_an_input_needs(told_apart, spec, tmp_path) -> None:
+def test_a_gate_learns_which_adapter_an_input_needs(told_apart, tmp_path) -> None:
     (base, paths), tasks = told_apart
-    body = {**job(base, paths, tmp_path / "out", tasks), "gate": {"form": spec[0], "scope": spec[1]}}
+    body = job(base, paths, tmp_path / "out", tasks)
     assert run(tmp_path, body) == 0
     losses = json.loads((tmp_path / "out" / LEARNED_FILE).read_text())["held_out_losses"]
     assert min(losses) < losses[0]
     gate, parts = read_gate_folder(tmp_path / "out")
     names = ["adapter_config.json", "adapter_model.safetensors"]
     assert all((p / n).read_bytes() == (q / n).read_bytes() for p, q in zip(parts, paths, strict=True) for n in names)
-    adapters = gated((base, paths), spec)
-    for learned, (weight, bias) in zip(gate.maps.values(), adapters.gate.maps.values(), strict=True):
+    adapters = gated((base, paths))
+    for learned, (weight, bias) in zip(gate.values(), adapters.gate.values(), strict=True):
         weight.data.copy_(learned[0])
         bias.data.copy_(learned[1])
     seen: list[torch.Tensor] = []
-    for layer in layers_of(adapters.modules):
+    for layer in layers_of(adapters.factors):
         hook = adapters.model.get_submodule(layer)
         hook.register_forward_hook(lambda *_: seen.append(adapters._mask.mean((0, 1))))
     # The first adapter's advantage over the second, where it spoke and where the other did.
@@ -187,14 +179,13 @@ def test_a_gate_learns_which_adapter_an_input_needs(told_apart, spec, tmp_path) 
 
 def test_a_folder_that_holds_no_gate_of_this_base_is_refused(setting, tmp_path) -> None:
     base, _ = setting
-    trained(setting, ("softmax", "layer"), tmp_path / "gate")
+    trained(setting, tmp_path / "gate")
     config, tensors = (tmp_path / "gate" / GATE_CONFIG).read_text(), load_file(tmp_path / "gate" / GATE_WEIGHTS)
     first = next(iter(tensors))
     with running_engine(base) as engine:
         for changed, said in [
-            ((config.replace("softmax", "sigmoid"), tensors), "no gate of 2 outputs"),
-            ((config.replace("softmax", "top1"), tensors), "form"),
-            ((config.replace('"layer"', '"global"'), tensors), "scope global"),
+            ((config.replace('"adapters": 2', '"adapters": 3'), tensors), "no gate of 4 outputs"),
+            ((config.replace('"format": 2', '"format": 1'), tensors), "format"),
             ((config, {**tensors, first: tensors[first] * float("nan")}), "not finite"),
             ((config, {k: v[..., :8] if k.endswith("weight") else v for k, v in tensors.items()}), "another base"),
         ]:
@@ -211,7 +202,7 @@ def test_what_no_gate_can_be_trained_on(setting, tmp_path, capsys) -> None:
         ({"adapters": [*good["adapters"][:1], str(tmp_path)]}, "adapters.1"),
         ({"base_model": str(tmp_path / "none")}, "base_model"),
         ({"tasks": []}, "tasks []: "),
-        ({"gate": None}, "gate"),
+        ({"gate": None}, "gate null: no such field"),
     ]:
         assert run(tmp_path, {**good, **changes}) == REFUSED
-        assert f"weigh-adapters: {said}" in capsys.readouterr().err
+        assert f"train-gate: {said}" in capsys.readouterr().err

@@ -3,7 +3,7 @@
  * equally similar ones the first; cosines are compared to nine digits.
  */
 import { z } from 'zod';
-import { apiKeyEnvField, urlField } from '../../domain/endpoints';
+import { apiKeyEnvField, urlField } from '../domain/endpoints';
 
 export const embeddingsSchema = z.strictObject({
   url: urlField.describe('URL of an OpenAI-compatible endpoint, without /v1/embeddings.'),

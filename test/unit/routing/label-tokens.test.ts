@@ -3,8 +3,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Message } from '../../../src/domain/messages';
 import { parseLikeliest } from '../../../src/policy/wire';
-import { choice, hear, neededOf, type LabelsModel } from '../../../src/routing/learned/labels';
-import { embed, similarVectors, similarWords } from '../../../src/routing/learned/retrieval';
+import { chooseByLabels, labelLogprobs, neededParts, type LabelsModel } from '../../../src/routing/label-tokens';
+import { embed, similarVectors, similarWords } from '../../../src/routing/retrieval';
 
 const names = ['base', 'cancels', 'returns'];
 const options = [...names, 'cancels+returns'];
@@ -22,12 +22,12 @@ const asked = async (text: string, neighbours: number, tokens: [string, number][
     messages = given;
     return tokens.map(([token, logprob]) => ({ token, logprob }));
   };
-  const heard = await hear({ text, names, definitions, examples, neighbours, similar, likeliest });
-  return { heard, said: messages[0]!.content };
+  const logprobs = await labelLogprobs({ text, names, definitions, examples, neighbours, similar, likeliest });
+  return { logprobs, said: messages[0]!.content };
 };
 
 test('similar tasks name the candidates, each with a label, its definition and its most similar example', async () => {
-  const { heard, said } = await asked('cancel the desk', 4, [
+  const { logprobs, said } = await asked('cancel the desk', 4, [
     ['B', -0.2],
     [' A', -2],
     ['the', -3],
@@ -38,14 +38,14 @@ test('similar tasks name the candidates, each with a label, its definition and i
     'C: returns: Returns items. For example: return the lamp',
   ]);
   // What is not among the likeliest is at most as likely as the last of them.
-  expect(heard).toEqual([-2, -0.2, -3]);
+  expect(logprobs).toEqual([-2, -0.2, -3]);
 });
 
 test('of few neighbours not every adapter is a candidate, and the text itself is no neighbour', async () => {
-  const { heard, said } = await asked('cancel the lamp', 1, [['A', -1]]);
+  const { logprobs, said } = await asked('cancel the lamp', 1, [['A', -1]]);
   expect(said).not.toContain('For example: cancel the lamp');
-  expect(heard.filter((one) => one === null)).toHaveLength(1);
-  expect((await asked('cancel the desk', 4, [['yes', -0.1]])).heard).toEqual([null, null, null]);
+  expect(logprobs.filter((one) => one === null)).toHaveLength(1);
+  expect((await asked('cancel the desk', 4, [['yes', -0.1]])).logprobs).toEqual([null, null, null]);
 });
 
 const model: LabelsModel = {
@@ -54,27 +54,27 @@ const model: LabelsModel = {
 };
 
 test('the nucleus of the calibrated labels is a sum; the base model, where it is the likeliest, is alone', () => {
-  const { option, probabilities } = choice(model, [-6, -1, -3]);
+  const { option, probabilities } = chooseByLabels(model, [-6, -1, -3]);
   // -3, -0.5, -1.5 + 1 = -0.5.
   expect(option).toBe('cancels+returns');
   expect(probabilities['cancels']).toBeCloseTo(1 / (2 + Math.exp(-2.5)), 9);
-  expect(choice(model, [-6, -1, -9]).option).toBe('cancels');
-  expect(choice(model, [-1, -2, -5]).option).toBe('base');
-  expect(choice(model, [-6, -1, null]).option).toBe('cancels');
+  expect(chooseByLabels(model, [-6, -1, -9]).option).toBe('cancels');
+  expect(chooseByLabels(model, [-1, -2, -5]).option).toBe('base');
+  expect(chooseByLabels(model, [-6, -1, null]).option).toBe('cancels');
 });
 
 test('without a sum of the nucleus, the likeliest of it; without any label, base', () => {
-  expect(choice({ ...model, options: names }, [-6, -1, -3.1]).option).toBe('cancels');
-  expect(choice(model, [null, null, null])).toEqual({ option: 'base', probabilities: {} });
-  expect(() => choice({ ...model, prior: [] }, [-1, -1, -1])).toThrow('do not match');
+  expect(chooseByLabels({ ...model, options: names }, [-6, -1, -3.1]).option).toBe('cancels');
+  expect(chooseByLabels(model, [null, null, null])).toEqual({ option: 'base', probabilities: {} });
+  expect(() => chooseByLabels({ ...model, prior: [] }, [-1, -1, -1])).toThrow('do not match');
 });
 
 test('a task needs the parts of the smallest option that solved it', () => {
-  expect(neededOf(options, { base: [0], cancels: [0, 1], returns: [0], 'cancels+returns': [1] })).toEqual([
+  expect(neededParts(options, { base: [0], cancels: [0, 1], returns: [0], 'cancels+returns': [1] })).toEqual([
     'cancels',
     'returns',
   ]);
-  expect(neededOf(options, { base: [0], cancels: [0], returns: [0], 'cancels+returns': [0] })).toBeUndefined();
+  expect(neededParts(options, { base: [0], cancels: [0], returns: [0], 'cancels+returns': [0] })).toBeUndefined();
 });
 
 test('the tokens that an answer might have begun with', () => {

@@ -1,4 +1,4 @@
-"""The file of a weighing. Invariant: what it holds is complete; unknown fields are refused."""
+"""The job file of a gate. Invariant: what it holds is complete; unknown fields are refused."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from trainer.gates import GateSpec
-from trainer.inputs import Closed
+from trainer.command import Closed
 
 
-class BadWeighing(ValueError):
-    """The adapters cannot be weighed; the message names the field, the value and the fix."""
+class BadGateJob(ValueError):
+    """No gate can be trained; the message names the field, the value and the fix."""
 
 
 class Row(Closed):
@@ -30,13 +29,12 @@ class Task(Closed):
     rollouts: int = Field(ge=1)
 
 
-class WeighJob(Closed):
+class GateJob(Closed):
     """`output_dir` is made; what is there already is replaced."""
 
     base_model: str = Field(min_length=1)
     adapters: list[str] = Field(min_length=2)
     tasks: list[Task] = Field(min_length=2)
-    gate: GateSpec
     output_dir: str = Field(min_length=1)
     seed: int = Field(ge=0)
     threads: int = Field(ge=1)

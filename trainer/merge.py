@@ -1,4 +1,7 @@
-"""PEFT's `cat` merge. Invariant: B A of the result is sum(weight x scale x B A) of the parts, up to rounding.
+"""`python -m trainer merge --job merge.json`: makes one PEFT adapter out of several weighted ones (PEFT's `cat`).
+
+Invariants: B A of the result is sum(weight x scale x B A) of the parts, up to rounding; the same job gives the same
+bytes, written whole or not at all; a job that cannot be merged is refused (trainer/command.py).
 
 The factors of the parts stand side by side, so the rank is the sum of theirs. Where a module has fewer, zeros fill
 up: one rank for all modules is what every loader knows."""
@@ -6,15 +9,45 @@ up: one rank for all modules is what every loader knows."""
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
+from pydantic import Field
 
+from trainer.command import Closed, job_main
 from trainer.peft_folder import CONFIG, WEIGHTS, BadAdapter, Factors, PeftFolder, read_peft_folder, write_peft_folder
 
-from .job import BadMerge, MergeJob
+
+class BadMerge(ValueError):
+    """The adapters cannot be merged; the message names the field, the value and the fix."""
+
+
+class Part(Closed):
+    path: str = Field(min_length=1)
+    weight: float
+
+
+class MergeJob(Closed):
+    """`output_dir` is made; an adapter that is there already is replaced."""
+
+    adapters: list[Part] = Field(min_length=1)
+    output_dir: str = Field(min_length=1)
+
+
+def main(argv: list[str]) -> int:
+    """Merges. Returns the exit code."""
+    return job_main(
+        argv,
+        merge,
+        program="merge",
+        description="Merge PEFT adapters into one, with weights.",
+        model=MergeJob,
+        refusal=BadMerge,
+    )
 
 
 def merge(job: MergeJob) -> None:
@@ -28,13 +61,19 @@ def merge(job: MergeJob) -> None:
         except BadAdapter as error:
             raise BadMerge(f"adapters.{index}.path {error}") from error
     rank, factors = side_by_side(parts)
+    with whole_folder(output) as partial:
+        write_peft_folder(partial, base=parts[0][0].config.base_model_name_or_path, rank=rank, factors=factors)
+
+
+@contextmanager
+def whole_folder(output: Path) -> Iterator[Path]:
+    """A folder that is to be made, and then takes the place of `output`."""
     output.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as scratch:
-        aside = Path(scratch) / "adapter"
-        write_peft_folder(aside, base=parts[0][0].config.base_model_name_or_path, rank=rank, factors=factors)
-        if output.exists():
-            shutil.rmtree(output)
-        aside.rename(output)
+        partial = Path(scratch) / "folder"
+        yield partial
+        shutil.rmtree(output, ignore_errors=True)
+        partial.rename(output)
 
 
 def side_by_side(parts: list[tuple[PeftFolder, float]]) -> tuple[int, Factors]:

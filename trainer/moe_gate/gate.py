@@ -1,16 +1,18 @@
-"""A gate inside the model: y = W x + sum_i w_i(h) s_i B_i A_i x, with a linear gate w on the hidden states h. Its
-folder (docs/policy-server.md) holds gate.json, gate.safetensors and every adapter whole, in adapters/0, adapters/1, ...
+"""All adapters behind a gate inside the model, y = W x + sum_i w_i(h) s_i B_i A_i x: in every decoder layer a softmax
+over base and adapters, of a linear gate on the hidden states h that come into the layer.
 
-Invariants: no gradient reaches the model through h; a gate of zeros is what its form starts from, the plain sum for
-`sigmoid`, equal shares of base and adapters for `softmax`. Trainer and server compute the weights here, so that they
-agree. A loader that knows plain LoRAs alone finds none at the top of the folder, and can't take it for a sum."""
+`python -m trainer train-gate --job gate.json` trains one on successful rollouts. Its folder (docs/policy-server.md)
+holds gate.json, gate.safetensors and every adapter whole, in adapters/0, adapters/1, ...
+
+Invariants: no gradient reaches the model through h; only the gate is learned, from zero, which is equal shares of base
+and adapters; trainer and server compute the weights here, so that they agree. A loader that knows plain LoRAs alone
+finds none at the top of the folder, and can't take it for a sum."""
 
 from __future__ import annotations
 
 import re
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -20,46 +22,33 @@ from pydantic import Field, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from trainer.inputs import Closed, first_problem
+from trainer.command import Closed, first_problem
 from trainer.peft_folder import CONFIG, WEIGHTS, BadAdapter
 
 GATE_CONFIG, GATE_WEIGHTS = "gate.json", "gate.safetensors"
-GLOBAL = "global"
-"""In place of a layer's name."""
 
-Maps = Mapping[str, tuple[torch.Tensor, torch.Tensor]]
-"""By decoder layer, or GLOBAL alone: weight [outputs, hidden] and bias [outputs]."""
+Gate = Mapping[str, tuple[torch.Tensor, torch.Tensor]]
+"""By decoder layer: weight [1 + adapters, hidden] and bias [1 + adapters], the base first."""
 
 
-class GateSpec(Closed):
-    """`softmax` is over base and adapters; `sigmoid` gives each adapter from 0 to 2, whatever the others get."""
-
-    form: Literal["softmax", "sigmoid"]
-    scope: Literal["layer", "global"]
-
-    def outputs(self, adapters: int) -> int:
-        return adapters + (self.form == "softmax")
-
-
-class GateConfig(GateSpec):
+class GateConfig(Closed):
     """gate.json."""
 
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     base_model: str
     adapters: int = Field(ge=2)
 
 
-@dataclass(frozen=True)
-class Gate:
-    spec: GateSpec
-    maps: Maps
+def gate_weights(gate: Gate, layer: str, hidden: torch.Tensor) -> torch.Tensor:
+    """Of the adapters, [..., adapters]; `hidden` is [..., hidden], whose scale does not matter."""
+    weight, bias = gate[layer]
+    x = hidden.detach().to(weight)
+    return F.linear(F.rms_norm(x, x.shape[-1:], eps=1e-12), weight, bias).softmax(-1)[..., 1:]
 
-    def weights(self, layer: str, hidden: torch.Tensor) -> torch.Tensor:
-        """Of the adapters, [..., adapters]; `hidden` is [..., hidden], whose scale does not matter."""
-        weight, bias = self.maps[layer]
-        x = hidden.detach().to(weight)
-        logits = F.linear(F.rms_norm(x, x.shape[-1:], eps=1e-12), weight, bias)
-        return 2 * logits.sigmoid() if self.spec.form == "sigmoid" else logits.softmax(-1)[..., 1:]
+
+def blocks_of(widths: list[int]) -> torch.Tensor:
+    """[adapters, ranks], 1 on the ranks of each adapter, where they stand side by side."""
+    return torch.eye(len(widths)).repeat_interleave(torch.tensor(widths), 1)
 
 
 def layer_name(module: str) -> str | None:
@@ -86,11 +75,10 @@ def write_gate_folder(path: Path, *, base: str, gate: Gate, adapters: list[Path]
         part.mkdir(parents=True)
         for name in (CONFIG, WEIGHTS):
             shutil.copyfile(adapter / name, part / name)
-    spec = gate.spec
-    config = GateConfig(form=spec.form, scope=spec.scope, base_model=base, adapters=len(adapters))
+    config = GateConfig(base_model=base, adapters=len(adapters))
     (path / GATE_CONFIG).write_text(config.model_dump_json(indent=2) + "\n")
     tensors = {}
-    for layer, (weight, bias) in gate.maps.items():
+    for layer, (weight, bias) in gate.items():
         tensors[f"{layer}.weight"], tensors[f"{layer}.bias"] = weight.detach().cpu(), bias.detach().cpu()
     save_file(tensors, path / GATE_WEIGHTS)
 
@@ -104,7 +92,7 @@ def read_gate_folder(path: Path) -> tuple[Gate, list[Path]]:
         raise BadAdapter(f"{path}: {GATE_CONFIG} is no gate's: {first_problem(error, 'file').line}") from error
     except (OSError, SafetensorError) as error:
         raise BadAdapter(f"{path}: {GATE_WEIGHTS} cannot be read ({error}); train the gate again") from error
-    outputs, maps = config.outputs(config.adapters), {}
+    outputs, gate = 1 + config.adapters, {}
     for layer in sorted({key.rpartition(".")[0] for key in tensors}):
         weight, bias = (tensors.get(f"{layer}.{name}", torch.empty(0)) for name in ("weight", "bias"))
         if weight.dim() != 2 or (weight.shape[0], *bias.shape) != (outputs, outputs):
@@ -112,7 +100,5 @@ def read_gate_folder(path: Path) -> tuple[Gate, list[Path]]:
             raise BadAdapter(f"{path}: {layer} has {shapes}, no gate of {outputs} outputs; train the gate again")
         if not (weight.isfinite().all() and bias.isfinite().all()):
             raise BadAdapter(f"{path}: {layer} holds values that are not finite; train the gate again")
-        maps[layer] = weight.float(), bias.float()
-    if (config.scope == "global") != (list(maps) == [GLOBAL]) or not maps:
-        raise BadAdapter(f"{path}: scope {config.scope} and gates of {', '.join(maps)}; train the gate again")
-    return Gate(config, maps), [path / "adapters" / str(number) for number in range(config.adapters)]
+        gate[layer] = weight.float(), bias.float()
+    return gate, [path / "adapters" / str(number) for number in range(config.adapters)]

@@ -1,0 +1,257 @@
+/**
+ * The base model as classifier (step 4 of the method): it is shown the adapters that similar train tasks needed, each under a label of one
+ * token, and the probabilities of the labels say which of them a conversation gets: the nucleus of the likeliest ones, added up. Invariants:
+ * the same arithmetic as trainer/fit_router/labels.py; where the base model names no label, the conversation is left to it.
+ */
+import { z } from 'zod';
+import { defineKind } from '../domain/kinds';
+import { createLimit } from '../domain/concurrency';
+import type { Message } from '../domain/messages';
+import { policyNames } from '../domain/policies';
+import type { Choice } from '../domain/rollout';
+import type { LikelyToken } from '../policy/wire';
+import { checkOptions, fitWithPython, foldsField, textOf, TIE, type LabelAnswers } from './python-fit';
+import { embed, embeddingsSchema, similarVectors, similarWords, type Endpoint, type Similar } from './retrieval';
+import type { ChooseInput, FitInput, FittedRouter, RouterContext, RouterKind } from './router';
+
+/** Similar train tasks that name the candidates: how many is chosen in the fit. */
+const NEIGHBOURS = [4, 16];
+const CONCURRENT_QUESTIONS = 32;
+/** Labels are single letters. */
+const MOST_NAMES = 26;
+const DIGITS = 1e9;
+const { base } = policyNames;
+
+/** A train task that some option solved, and the parts of the smallest option that did. */
+const exampleSchema = z.object({ text: z.string(), needed: z.array(z.string()).min(1) });
+type Example = z.output<typeof exampleSchema>;
+
+const retrievalFields = {
+  definitions: z.record(z.string(), z.string()),
+  examples: z.array(exampleSchema),
+  /** Of the examples, where an endpoint embeds them. */
+  vectors: z.array(z.array(z.number())).optional(),
+};
+
+const modelSchema = z.object({
+  form: z.literal('labels'),
+  options: z.array(z.string()).min(1),
+  /** What there is a label for: base first. */
+  names: z.array(z.string()).min(2),
+  neighbours: z.number().int().positive(),
+  temperature: z.number().positive(),
+  prior: z.array(z.number()),
+  nucleus: z.number(),
+  ...retrievalFields,
+});
+export type LabelsModel = z.output<typeof modelSchema>;
+
+/** By name the log-prob of its label, null of one that was no candidate. */
+export type LabelLogprobs = (number | null)[];
+
+type Choose = (text: string, signal: AbortSignal) => Promise<Choice>;
+
+export const labelTokens: RouterKind = defineKind({
+  kind: 'label_tokens',
+  version: '1',
+  options: {
+    folds: foldsField,
+    embeddings: embeddingsSchema
+      .optional()
+      .describe('Endpoint of embeddings that finds similar tasks; without one, the words that tasks hold.'),
+  },
+  open({ folds, embeddings }, identity, context: RouterContext) {
+    const choosers = new WeakMap<FittedRouter, Choose>();
+    return {
+      identity,
+      async fit(input) {
+        const { labels, retrieval } = await askOfAllTasks({ input, context, embeddings });
+        const fit = await fitWithPython({ input, folds, context, labels });
+        if (fit.constant !== undefined) return fit;
+        return { ...fit, parameters: modelSchema.parse({ ...(fit.parameters as object), ...retrieval }) };
+      },
+      async choose({ fitted, messages, signal }: ChooseInput): Promise<Choice> {
+        const choose = choosers.get(fitted) ?? createChoose({ fitted, context, embeddings });
+        choosers.set(fitted, choose);
+        return choose(textOf(messages), signal);
+      },
+    };
+  },
+});
+
+/** Asks about each train task once with every number of neighbours, which are other tasks. */
+async function askOfAllTasks({
+  input,
+  context,
+  embeddings,
+}: {
+  input: FitInput;
+  context: RouterContext;
+  embeddings: Endpoint | undefined;
+}): Promise<{ labels: LabelAnswers; retrieval: Pick<LabelsModel, keyof typeof retrievalFields> }> {
+  const { definitions = {}, progress, signal } = input;
+  const options = input.options.map(({ name }) => name);
+  const names = options.filter((name) => !name.includes('+'));
+  if (names.length > MOST_NAMES)
+    throw new Error(`router.kind label_tokens: ${names.length} options and ${MOST_NAMES} labels; choose another kind`);
+  const tasks = input.tasks.map(({ messages, outcomes }) => ({ text: textOf(messages), outcomes }));
+  const examples = tasks.flatMap(({ text, outcomes }): Example[] => {
+    const needed = neededParts(options, outcomes);
+    return needed?.every((name) => names.includes(name)) ? [{ text, needed }] : [];
+  });
+  const texts = [...new Set(tasks.map(({ text }) => text))];
+  const vectorOf =
+    embeddings && new Map((await embed(embeddings, texts, signal)).map((vector, n) => [texts[n]!, vector]));
+  const vectors = vectorOf && examples.map(({ text }) => vectorOf.get(text)!);
+  const similar = vectors
+    ? similarVectors(vectors, async (text) => vectorOf.get(text)!)
+    : similarWords(examples.map(({ text }) => text));
+  const likeliest = askBase({ context, options: input.options, signal });
+  const limit = createLimit(CONCURRENT_QUESTIONS);
+  let done = 0;
+  const ask = (text: string, neighbours: number) =>
+    limit(async () => {
+      signal.throwIfAborted();
+      const logprobs = await labelLogprobs({ text, names, definitions, examples, neighbours, similar, likeliest });
+      progress(++done, tasks.length * NEIGHBOURS.length);
+      return logprobs;
+    });
+  const logprobs = await Promise.all(
+    tasks.map(({ text }) => Promise.all(NEIGHBOURS.map((neighbours) => ask(text, neighbours)))),
+  );
+  return {
+    labels: { names, neighbours: NEIGHBOURS, logprobs },
+    retrieval: { definitions, examples, ...(vectors && { vectors }) },
+  };
+}
+
+function createChoose({
+  fitted,
+  context,
+  embeddings,
+}: {
+  fitted: FittedRouter;
+  context: RouterContext;
+  embeddings: Endpoint | undefined;
+}): Choose {
+  const model = modelSchema.parse(fitted.parameters);
+  checkOptions(model.options, fitted.options);
+  const { names, definitions, examples, vectors, neighbours } = model;
+  if ((embeddings === undefined) !== (vectors === undefined))
+    throw new Error('the router was fitted with other embeddings; fit it again');
+  const similarIn = (signal: AbortSignal): Similar =>
+    similarVectors(vectors!, async (text) => (await embed(embeddings!, [text], signal))[0]!);
+  const byWords = similarWords(examples.map(({ text }) => text));
+  return async (text, signal) => {
+    const likeliest = askBase({ context, options: fitted.options, signal });
+    const similar = vectors ? similarIn(signal) : byWords;
+    const logprobs = await labelLogprobs({ text, names, definitions, examples, neighbours, similar, likeliest });
+    const { option, probabilities } = chooseByLabels(model, logprobs);
+    return { chosen: option, policy: fitted.options.find(({ name }) => name === option)!.policy, probabilities };
+  };
+}
+
+type AskBase = (messages: Message[]) => Promise<LikelyToken[]>;
+
+function askBase({
+  context,
+  options,
+  signal,
+}: {
+  context: RouterContext;
+  options: FittedRouter['options'];
+  signal: AbortSignal;
+}): AskBase {
+  const policy = options.find(({ name }) => name === base)?.policy;
+  if (!policy) throw new Error(`router options must include "${base}", the base model`);
+  return (messages) => context.client.likeliest({ policy, messages, signal });
+}
+
+interface Question {
+  text: string;
+  names: readonly string[];
+  definitions: Readonly<Record<string, string>>;
+  examples: readonly Example[];
+  neighbours: number;
+  similar: Similar;
+  likeliest: AskBase;
+}
+
+/** Asks the base model about one text. Examples of the very text are not shown: their outcome is what is asked for. */
+export async function labelLogprobs(question: Question): Promise<LabelLogprobs> {
+  const { text, names, definitions, examples, neighbours, similar, likeliest } = question;
+  const similarities = await similar(text);
+  const nearest = examples
+    .map((example, n) => ({ ...example, similarity: similarities[n]! }))
+    .filter((example) => example.text !== text)
+    .sort((a, b) => b.similarity - a.similarity)
+    .slice(0, neighbours);
+  const candidates = names.flatMap((name) => {
+    const example = nearest.find(({ needed }) => needed.includes(name));
+    return example || name === base ? [{ name, example }] : [];
+  });
+  const lines = candidates.map(({ name, example }, n) => {
+    const what = name === base ? 'none of these' : `${name}: ${definitions[name] ?? name}`;
+    return `${label(n)}: ${what}${example ? ` For example: ${example.text}` : ''}`;
+  });
+  const prompt = [...lines, `Request: ${text}`, 'Which skill does the request need? Answer with its label.'];
+  const tokens = await likeliest([{ role: 'user', content: prompt.join('\n') }]);
+  const logprobs = candidates.map((_, n) => tokens.find(({ token }) => token.trim() === label(n))?.logprob);
+  if (logprobs.every((logprob) => logprob === undefined)) return names.map(() => null);
+  // A label that is not among the likeliest tokens is at most as likely as the last of these.
+  const least = Math.min(...tokens.map(({ logprob }) => logprob));
+  return names.map((name) => {
+    const n = candidates.findIndex((candidate) => candidate.name === name);
+    return n < 0 ? null : (logprobs[n] ?? least);
+  });
+}
+
+const label = (n: number): string => String.fromCharCode('A'.charCodeAt(0) + n);
+
+/** The option, and the calibrated probability of each name; base where no label was among the likeliest tokens. */
+export function chooseByLabels(
+  model: LabelsModel,
+  logprobs: LabelLogprobs,
+): { option: string; probabilities: Record<string, number> } {
+  const { names, options, temperature, prior, nucleus } = model;
+  if (logprobs.every((logprob) => logprob === null)) return { option: base, probabilities: {} };
+  const scores = logprobs.map((logprob, n) =>
+    logprob === null ? -Infinity : logprob / temperature + (prior[n] ?? NaN),
+  );
+  const most = Math.max(...scores);
+  const total = scores.reduce((sum, score) => sum + Math.exp(score - most), 0);
+  const ranked = names
+    .map((name, n) => ({ name, n, probability: Math.exp(scores[n]! - most) / total }))
+    .sort((a, b) => rounded(b.probability) - rounded(a.probability) || a.n - b.n);
+  if (!ranked.every(({ probability }) => Number.isFinite(probability)))
+    throw new Error(`router option "${base}": the parameters do not match the labels`);
+  const probabilities = Object.fromEntries(ranked.map(({ name, probability }) => [name, probability]));
+  if (ranked[0]!.name === base) return { option: base, probabilities };
+  const inside: string[] = [];
+  let before = 0;
+  for (const { name, probability } of ranked) {
+    if (before < nucleus - TIE && name !== base) inside.push(name);
+    before += probability;
+  }
+  for (let count = inside.length; count > 0; count--) {
+    const option = options.find((one) => isSumOf(one, inside.slice(0, count)));
+    if (option) return { option, probabilities };
+  }
+  throw new Error(`no option is ${inside[0]} alone; fit the router again`);
+}
+
+const rounded = (value: number): number => Math.round(value * DIGITS);
+
+function isSumOf(option: string, parts: readonly string[]): boolean {
+  const own = option.split('+');
+  return own.length === parts.length && parts.every((part) => own.includes(part));
+}
+
+/** The parts of the first option, and so of the smallest, that solved the task in most trials; undefined if none did. */
+export function neededParts(options: readonly string[], outcomes: Readonly<Record<string, number[]>>) {
+  const solved = options.find((option) => {
+    const trials = outcomes[option] ?? [];
+    return trials.reduce((sum, success) => sum + success, 0) / trials.length > 0.5;
+  });
+  return solved?.split('+');
+}

@@ -1,0 +1,99 @@
+/**
+ * Routes by what a ridge regression predicts of each option's success from the words of the first user message (trainer/fit_router).
+ * Invariant: it routes only where that beat the best single option on tasks that neither was chosen on, beyond chance.
+ */
+import { z } from 'zod';
+import { defineKind } from '../domain/kinds';
+import type { Choice } from '../domain/rollout';
+import { checkOptions, fitWithPython, foldsField, textOf, TIE } from './python-fit';
+import type { ChooseInput, FittedRouter, RouterContext, RouterKind } from './router';
+
+/** Which words and word pairs of a text count, as trainer/fit_router/ridge.py finds them. */
+const wordsSchema = z
+  .object({
+    lowercase: z.boolean(),
+    tokenPattern: z.string(),
+    /** Shortest and longest word n-gram. */
+    ngrams: z.tuple([z.number().int(), z.number().int()]),
+    vocabulary: z.record(z.string(), z.number().int()),
+  })
+  .transform(({ vocabulary, ...words }) => ({
+    ...words,
+    pattern: new RegExp(words.tokenPattern, 'gu'),
+    // Not the object itself: that has a "constructor", whatever the texts say.
+    vocabulary: new Map(Object.entries(vocabulary)),
+  }));
+
+const ridgeSchema = z.object({
+  form: z.literal('ridge'),
+  words: wordsSchema,
+  options: z.array(z.object({ name: z.string(), coef: z.array(z.number()), intercept: z.number() })).min(1),
+});
+type Ridge = z.output<typeof ridgeSchema>;
+
+export const learned: RouterKind = defineKind({
+  kind: 'learned',
+  // 5: one cross-validation and a paired test decide; labels and gates are kinds of their own.
+  version: '5',
+  options: { folds: foldsField },
+  open({ folds }, identity, context: RouterContext) {
+    const models = new WeakMap<FittedRouter, Ridge>();
+
+    function modelOf(fitted: FittedRouter): Ridge {
+      const known = models.get(fitted);
+      if (known) return known;
+      const model = ridgeSchema.parse(fitted.parameters);
+      checkOptions(
+        model.options.map(({ name }) => name),
+        fitted.options,
+      );
+      models.set(fitted, model);
+      return model;
+    }
+
+    return {
+      identity,
+      async fit(input) {
+        const fit = await fitWithPython({ input, folds, context });
+        if (fit.constant === undefined) ridgeSchema.parse(fit.parameters);
+        return fit;
+      },
+      async choose({ fitted, messages }: ChooseInput): Promise<Choice> {
+        const predicted = predictions(modelOf(fitted), textOf(messages));
+        const best = Math.max(...predicted.values());
+        // `base` is the first and sums are last: on a tie fewer adapters win.
+        const chosen = fitted.options.find(({ name }) => predicted.get(name)! >= best - TIE)!;
+        const probabilities = Object.fromEntries(
+          [...predicted].map(([name, value]) => [name, Math.min(1, Math.max(0, value))]),
+        );
+        return { chosen: chosen.name, policy: chosen.policy, probabilities };
+      },
+    };
+  },
+});
+
+/** Each option's predicted success, which may lie outside 0 and 1. */
+function predictions({ words, options }: Ridge, text: string): Map<string, number> {
+  const indices = wordIndices(words, text);
+  const predicted = new Map<string, number>();
+  for (const { name, coef, intercept } of options) {
+    const value = indices.reduce((sum, index) => sum + (coef[index] ?? NaN), intercept);
+    if (!Number.isFinite(value)) throw new Error(`router option "${name}": the parameters do not match the words`);
+    predicted.set(name, value);
+  }
+  return predicted;
+}
+
+/** Indices of the n-grams that the text holds, each once. */
+function wordIndices({ lowercase, pattern, ngrams, vocabulary }: Ridge['words'], text: string): number[] {
+  const words = (lowercase ? text.toLowerCase() : text).match(pattern) ?? [];
+  const [shortest, longest] = ngrams;
+  const indices = new Set<number>();
+  for (let n = shortest; n <= longest; n++) {
+    for (let i = 0; i + n <= words.length; i++) {
+      const index = vocabulary.get(words.slice(i, i + n).join(' '));
+      if (index !== undefined) indices.add(index);
+    }
+  }
+  return [...indices];
+}

@@ -1,0 +1,67 @@
+/** Fits a router with `python -m trainer fit-router`, which cross-validates it against the best single option. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { canonical } from '../artifacts/hash';
+import { agentView, type Message } from '../domain/messages';
+import { runPython } from '../policy/python';
+import { firstUserMessage, fitSchema, type Fit, type FitInput, type RouterContext } from './router';
+
+/** The text that conversations are routed by, as the agent sees it. */
+export const textOf = (messages: readonly Message[]): string => firstUserMessage(agentView(messages));
+
+export const foldsField = z.number().int().min(2).default(5).describe('Folds of the cross-validation.');
+
+/** Predictions that differ by no more are equal, as in trainer/fit_router: the last digits depend on who computes them. */
+export const TIE = 1e-9;
+
+/** What the base model answered for every task, where the router is fitted on that (trainer/fit_router/outcomes.py). */
+export interface LabelAnswers {
+  names: string[];
+  neighbours: number[];
+  /** By task and number of neighbours; null for what was no candidate. */
+  logprobs: (number | null)[][][];
+}
+
+interface PythonFit {
+  input: FitInput;
+  folds: number;
+  context: RouterContext;
+  labels?: LabelAnswers;
+}
+
+export async function fitWithPython({ input, folds, context, labels }: PythonFit): Promise<Fit> {
+  const outcomes = {
+    options: input.options.map(({ name }) => name),
+    tasks: input.tasks.map(({ id, messages, outcomes: trials }) => ({
+      id,
+      text: textOf(messages),
+      outcomes: trials,
+    })),
+    ...(labels && { labels }),
+  };
+  const folder = await mkdtemp(join(tmpdir(), 'router-'));
+  try {
+    const [from, to] = [join(folder, 'outcomes.json'), join(folder, 'router.json')];
+    await writeFile(from, canonical(outcomes));
+    await runPython({
+      python: context.python,
+      args: ['fit-router', '--in', from, '--out', to, '--folds', String(folds), '--seed', String(input.seed)],
+      signal: input.signal,
+      onProgress: input.progress,
+    });
+    return fitSchema.parse(JSON.parse(await readFile(to, 'utf8')));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Throws unless a fitted model is of the options that it is to choose among. */
+export function checkOptions(fitted: readonly string[], options: readonly { name: string }[]): void {
+  const wanted = options.map(({ name }) => name);
+  if (JSON.stringify([...fitted].sort()) === JSON.stringify([...wanted].sort())) return;
+  throw new Error(
+    `a router fitted for ${fitted.join(', ')} can't choose among ${wanted.join(', ')}; fit the router again`,
+  );
+}
