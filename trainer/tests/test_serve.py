@@ -13,8 +13,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from trainer.merge.cat import merge
-from trainer.merge.job import MergeJob, Part
+from trainer.merge import MergeJob, Part, merge
 from trainer.model_folder import base_id
 from trainer.tests.serving import CONVERSATION, EOS, ask, metrics, running_server
 

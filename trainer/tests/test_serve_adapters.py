@@ -12,8 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
-from trainer.merge.cat import merge
-from trainer.merge.job import MergeJob, Part
+from trainer.merge import MergeJob, Part, merge
 from trainer.serve.adapters import AdapterRegistry
 from trainer.serve.errors import BadRequest, NotFound, RequestError
 from trainer.serve.generation import GenerationRequest, Outcome
