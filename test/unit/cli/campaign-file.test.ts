@@ -238,17 +238,20 @@ arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
     expect(await digests("policyServer: { kind: vllm, url: 'http://127.0.0.2:8', model: m, gpus: 2 }\n")).toEqual(
       other,
     );
-    const target = (price: string) =>
+    const target = (options: string, host: string) =>
       base.replace(
         'kind: builtin\n  name: shop',
-        `kind: process\n  command: [x]\n  user: { url: 'http://h/v1', model: m${price} }`,
+        `kind: process\n  command: [x]\n  user: { url: 'http://${host}/v1', model: m${options} }`,
       );
-    const withUser = async (price: string) => {
-      const file = write(target(price));
+    const withUser = async (options: string, host = 'h') => {
+      const file = write(target(options, host));
       return digestOf({ campaign: loadCampaign({ file }), file });
     };
-    expect(await withUser(', price: { input: 1, output: 2 }')).toBe(await withUser(''));
-    expect(await withUser(', temperature: 1')).not.toBe(await withUser(''));
+    const same = await withUser('');
+    expect(await withUser(', price: { input: 1, output: 2 }')).toBe(same);
+    expect(await withUser(', concurrency: 3, timeoutSeconds: 9')).toBe(same);
+    expect(await withUser(', temperature: 1')).not.toBe(same);
+    expect(await withUser('', 'elsewhere')).toBe(same);
     // The context that a server has, and whether it is ours, decides rollouts.
     expect(other).not.toEqual(embedded);
     expect(await digests(vllm(', contextTokens: 4096'))).not.toEqual(other);
