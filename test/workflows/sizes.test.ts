@@ -262,7 +262,7 @@ test('no payload of a campaign at full size is large, and it ends', async () => 
   ]);
   const { groupsPerStep, groupSize } = campaign.training;
   expect(arms[0]!.best!.rollouts).toBeLessThanOrEqual(CAPABILITIES * STEPS * groupsPerStep * groupSize);
-  expect([router!.sums.length, router!.outcomes.length]).toEqual([9, 1 + 10 + 45]);
+  expect([router!.sums.length, router!.outcomes.length]).toEqual([45 + 1, 1 + 10 + 45 + 1]);
   expect(selection!.failedPasses).toHaveLength(1);
   expect(selection!.selected[0]!.candidate).toEqual(candidate(names[0]!));
 
