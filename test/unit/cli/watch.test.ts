@@ -421,7 +421,7 @@ describe('an activity says what it does or waits for:', () => {
     ['control-a1', 'waits for a control worker (control-a1)'],
     [undefined, 'waits for a worker'],
   ])('one that no worker has taken from %s', (queue, expected) => {
-    expect(text({ ...scheduled, type: 'weighAdapters', ...(queue !== undefined && { queue }) })).toEqual([expected]);
+    expect(text({ ...scheduled, type: 'trainGate', ...(queue !== undefined && { queue }) })).toEqual([expected]);
   });
 
   it('each in words: a table that the activities themselves demand', () => {
