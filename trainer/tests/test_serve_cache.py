@@ -74,7 +74,7 @@ def test_what_still_runs_with_an_unloaded_adapter_leaves_no_prefix(setting, monk
 
 def test_the_prefix_cache_keeps_to_its_limit_and_drops_the_oldest():
     def snapshot(length: int) -> Snapshot:
-        return Snapshot(length, torch.zeros(length), None, torch.zeros(0))
+        return Snapshot(length, torch.zeros(length), None)
 
     cache = PrefixCache(limit=4 * 25)
     ids = list(range(40))
