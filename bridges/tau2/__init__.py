@@ -1,1 +1,1 @@
-"""tau2-bench as an environment: docs/benchmarks.md. Its prompts, tools, orchestrator and evaluator are used as installed."""
+"""tau2-bench as an environment (docs/benchmarks.md): its prompts, tools, orchestrator and evaluator as installed."""
