@@ -24,7 +24,6 @@ export const approvalRuleSchema = z
       .describe('What is decided then; `fail` fails the campaign, or the capability whose environment waits.'),
   })
   .prefault({});
-export type ApprovalRule = z.infer<typeof approvalRuleSchema>;
 
 /** sha256 of what was looked at: the selection, or the module. */
 const of = z.string().optional();

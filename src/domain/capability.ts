@@ -10,7 +10,7 @@ export const capabilityNameSchema = z
   .refine((name) => !isPolicyName(name), 'another name: the report has this one already');
 
 /** A step of a trajectory, as evidence. */
-export const citationSchema = z.object({
+const citationSchema = z.object({
   /** The rollout's key. */
   rollout: z.string(),
   /** Index into the rollout's messages. */
@@ -43,7 +43,7 @@ export type Candidate = z.infer<typeof candidateSchema>;
 export type Lacking = Pick<Candidate, 'name' | 'definition'>;
 
 /** What failed for no fault of the agent's: it is reported and never becomes a capability. */
-export const faultSchema = z.object({
+const faultSchema = z.object({
   of: z.enum(['environment', 'user']),
   /** In a sentence or two. */
   what: z.string(),
@@ -145,22 +145,11 @@ export function commonest(messages: readonly number[]): { message: number; votes
 
 export const COMPOSITE = 'combined_capabilities';
 
-export const compositeSchema = z.object({
-  candidate: candidateSchema,
-  /** Where it was found from labels. */
-  counted: z
-    .object({
-      /** Failed trajectories that need two or more of the selected capabilities at once, and lack one of these. */
-      failures: z.number().int(),
-      /** All failed trajectories. */
-      of: z.number().int(),
-    })
-    .optional(),
-});
+export const compositeSchema = z.object({ candidate: candidateSchema });
 export type Composite = z.infer<typeof compositeSchema>;
 
 /** Or why there is none. */
-export type Combined = { composite: Composite } | { none: string };
+type Combined = { composite: Composite } | { none: string };
 
 /** Of all of them, where it is trained on their environments mixed: nothing is written for it. */
 export function mixtureOf(selected: readonly Lacking[]): Combined {

@@ -45,7 +45,7 @@ export const reportedCitationSchema = z.strictObject({
 export type ReportedCitation = z.infer<typeof reportedCitationSchema>;
 
 /** A failed trajectory that passes label LACKING: the message that most of them cite, and what one of them says of it. */
-export const reportedLackingSchema = z.strictObject({
+const reportedLackingSchema = z.strictObject({
   ...reportedCitationSchema.shape,
   /** Passes that label it LACKING, of those that look at it. */
   lacking: count,
@@ -53,10 +53,9 @@ export const reportedLackingSchema = z.strictObject({
   /** Passes that cite the message. */
   citing: count,
 });
-export type ReportedLacking = z.infer<typeof reportedLackingSchema>;
 
 /** Of one candidate, where the analyst cites or gives reasons. */
-export const reportedEvidenceSchema = z.strictObject({
+const reportedEvidenceSchema = z.strictObject({
   capability: z.string(),
   citations: z.array(reportedCitationSchema),
   /** Of a selected one; absent where no pass gives reasons. */
@@ -65,7 +64,7 @@ export const reportedEvidenceSchema = z.strictObject({
 export type ReportedEvidence = z.infer<typeof reportedEvidenceSchema>;
 
 /** What failed for no fault of the agent's. */
-export const reportedFaultsSchema = z.strictObject({
+const reportedFaultsSchema = z.strictObject({
   /** What discovery found. */
   found: z.array(
     z.strictObject({
@@ -95,7 +94,7 @@ export const reportedFaultsSchema = z.strictObject({
 export type ReportedFaults = z.infer<typeof reportedFaultsSchema>;
 
 /** One version of a synthesized environment: what was written, and what changed. */
-export const reportedVersionSchema = z.strictObject({
+const reportedVersionSchema = z.strictObject({
   module: artifactRefSchema,
   lines: count,
   /** Why training there should transfer, as its writer says it. */
@@ -145,7 +144,7 @@ const bandFiguresSchema = z.strictObject({
 export type BandFigures = z.infer<typeof bandFiguresSchema>;
 
 /** One calibration round of a synthesized environment. */
-export const calibrationFiguresSchema = z.strictObject({
+const calibrationFiguresSchema = z.strictObject({
   round: z.number().int().positive(),
   /** Share of each seed's rollouts that were shown the environment's hint; absent where none was. */
   hints: z.number().gt(0).max(1).optional(),

@@ -51,7 +51,7 @@ export async function capabilitiesOf(o: {
   if (selection.composite) {
     const result = record.capabilities?.find(({ name }) => name === selection.composite?.candidate.name);
     capabilities.push({
-      ...compositeCandidate(selection.composite, selection.labels),
+      ...compositeCandidate(selection.composite),
       ...(result && (await reportedResult({ store, result, level, record }))),
     });
   }
@@ -59,10 +59,7 @@ export async function capabilitiesOf(o: {
 }
 
 /** What no pass labels or votes for. */
-function compositeCandidate(
-  { candidate, counted }: Composite,
-  labels: ArtifactRef[],
-): ReportedCandidate & Pick<ReportedCapability, 'parts' | 'mixed'> {
+function compositeCandidate({ candidate }: Composite): ReportedCandidate & Pick<ReportedCapability, 'parts' | 'mixed'> {
   const { name, definition, parts, mixed } = candidate;
   const id = `selection.${slug(name)}`;
   return {
@@ -70,12 +67,7 @@ function compositeCandidate(
     definition,
     votes: 0,
     passes: 0,
-    coverage: counted
-      ? plainFigure({
-          ...{ id: `${id}.coverage`, value: counted.failures / counted.of, n: counted.of },
-          ...{ unit: 'fraction', from: labels },
-        })
-      : nothing(`${id}.coverage`),
+    coverage: nothing(`${id}.coverage`),
     delta: nothing(`${id}.delta`),
     selected: true,
     ...(parts && { parts }),
@@ -222,7 +214,7 @@ async function onTarget(
 
 type Interval = Measures['intervals']['meanReward'];
 
-export function calibrationFigures(o: {
+function calibrationFigures(o: {
   /** Begins the ids of its figures. */
   id: string;
   round: Pick<SynthesisRound, 'round' | 'calibration' | 'calibrationRollouts'> & { hints?: number };
@@ -308,7 +300,7 @@ export async function versionOf(o: {
 }
 
 /** Of the last calibration: the first success and the first failure. */
-export async function episodesOf(store: ArtifactStore, rounds: readonly SynthesisRound[]): Promise<ReportedEpisode[]> {
+async function episodesOf(store: ArtifactStore, rounds: readonly SynthesisRound[]): Promise<ReportedEpisode[]> {
   const batch = calibrationBatches(rounds).at(-1);
   if (!batch) return [];
   const first = new Map<ReportedEpisode['outcome'], ScoredRollout>();

@@ -340,7 +340,7 @@ test('a composite says of which capabilities it is and from what it started; its
   const candidate = { name, definition: 'Both.', examples: [], parts };
   const combined: CampaignRecord = {
     ...record,
-    selection: { ...record.selection!, composite: { candidate, counted: { failures: 12, of: 48 } } },
+    selection: { ...record.selection!, composite: { candidate } },
     capabilities: [
       first!,
       {
@@ -358,7 +358,7 @@ test('a composite says of which capabilities it is and from what it started; its
     name,
     parts,
     status: 'trained',
-    coverage: { value: 0.25, n: 48 },
+    coverage: { value: null, n: 0 },
     validation: { target: { before: { value: 0.5, from: [sumOnTarget.ref] }, after: { value: 0.4 } } },
   });
   const spent = (of: string) => draft.arms!.find((arm) => arm.name === of)!;
