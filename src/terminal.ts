@@ -14,7 +14,7 @@ export const plain = (text: string): string => stripVTControlCharacters(text).re
 export const cut = (text: string, columns: number): string =>
   text.length > columns ? `${text.slice(0, Math.max(0, columns - 1))}…` : text;
 
-export interface WrapOptions {
+interface WrapOptions {
   /** Of every line but the first. */
   indent?: number;
   /** Whether a word that is too long is cut. Paths and commands, which are copied from a terminal, are not. */

@@ -35,7 +35,7 @@ async function seedStart(environment: Environment, task: string): Promise<ResetR
   }
 }
 
-export interface LeakageCheck {
+interface LeakageCheck {
   passed: boolean;
   textsChecked: number;
   testTasks: number;

@@ -140,7 +140,7 @@ interface Reflection {
 
 type ReflectionInput = Pick<SearchPromptInput, 'name' | 'reflection' | 'campaign' | 'budget' | 'searchSeed'>;
 
-export function openReflection(o: ReflectionInput & { store: ArtifactStore }): Reflection {
+function openReflection(o: ReflectionInput & { store: ArtifactStore }): Reflection {
   const { name, reflection, campaign, budget, searchSeed, store } = o;
   const { model: spec, field } = reflection;
   const model = openLanguageModel(field, spec);

@@ -55,7 +55,7 @@ export interface Range {
   count: number;
 }
 
-export interface LeftOut {
+interface LeftOut {
   seeds: number[];
   /** Where they are kept; absent where the target has no test tasks. */
   ref?: ArtifactRef;

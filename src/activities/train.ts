@@ -97,7 +97,7 @@ async function initialAdapter(
 }
 
 /** Of job.json what every training of a LoRA has, without its folders. */
-export const loraJob = (training: LoraTraining) => ({
+const loraJob = (training: LoraTraining) => ({
   lora: {
     r: training.lora.r,
     alpha: training.lora.alpha,

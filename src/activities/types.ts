@@ -11,7 +11,7 @@ import type { PlanPart } from '../domain/results';
 export type TaskSet =
   { kind: 'plan'; plan: ArtifactRef; part: PlanPart } | (SeedSet & { kind: 'seeds' }) | (SeedSet & { kind: 'mixed' });
 
-export interface SeedSet {
+interface SeedSet {
   from: number;
   count: number;
   /** The target: seeds whose instances say the text of one of its test tasks are left out, and the next take their places. */

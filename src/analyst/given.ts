@@ -28,7 +28,7 @@ const fileSchema = z.strictObject({
   labels: z.string().min(1).optional(),
 });
 
-export interface GivenFile {
+interface GivenFile {
   capabilities: Candidate[];
   /** Absent: the capabilities are selected outright. */
   labels?: { folder: string; passes: LabelPass[] };

@@ -20,7 +20,7 @@ import type { Ledger } from '../language-model/types';
 import type { Analyst, DiscoverInput } from './analyst';
 
 /** The rollouts that are analysed, as an artifact and read where they are needed. */
-export interface AnalysedRollouts {
+interface AnalysedRollouts {
   store: ArtifactStore;
   rollouts: ArtifactRef;
   readRollouts: () => Promise<readonly ScoredRollout[]>;

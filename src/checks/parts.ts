@@ -11,7 +11,7 @@ import { moduleFiles } from '../sandbox/source';
 import { failed, passed, warned, type Check } from './check';
 
 /** A check that may also throw: a part that can't be opened, a file that can't be read. */
-export interface PartCheck {
+interface PartCheck {
   /** Of the campaign file. */
   field: string;
   /** What mends it where it throws. */

@@ -90,7 +90,7 @@ export function chooseToApprove(o: Choice & { what?: string | undefined; edits: 
   throw notWaiting(what, pending);
 }
 
-export interface ChosenRejection {
+interface ChosenRejection {
   approval: PendingApproval;
   /** Capabilities to leave out; undefined for all, and of an environment. */
   names?: string[];
@@ -195,7 +195,7 @@ async function decide(o: { temporal: Temporal; approval: PendingApproval; answer
   }
 }
 
-export interface ShownApproval extends Waits {
+interface ShownApproval extends Waits {
   /** A copy of what waits, to be edited. */
   file: string;
 }

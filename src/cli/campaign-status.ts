@@ -103,7 +103,7 @@ function readFromFiles({ home, name }: { home: string; name: string }): StoredSn
   };
 }
 
-export interface CampaignRow extends ListedCampaign {
+interface CampaignRow extends ListedCampaign {
   /** When it was so, if only the home's files tell. */
   asOf?: number;
 }

@@ -13,7 +13,7 @@ import { random } from '../environments/shop/random';
 import { type ShopTask, type Skill, SKILLS, taskStream } from '../environments/shop/tasks';
 import { TEXTS } from '../environments/shop/tools';
 
-export interface DemonstrationOptions {
+interface DemonstrationOptions {
   count: number;
   seed: number;
   /** Per skill, the probability that a demonstration whose task carries it makes the mistake. */

@@ -21,7 +21,7 @@ import { policyServerService } from './run/services';
 import { pythonPath, type Home } from './project';
 import { Service, type ServiceSpec } from './run/service';
 
-export interface DoctorOptions {
+interface DoctorOptions {
   home: Home;
   ports: PortOptions;
   /** What this campaign needs is looked at as well; its embedded policy server is started once. */

@@ -62,7 +62,7 @@ export const seedList = (text: string): number[] => {
   return seeds;
 };
 
-export const stageName = (text: string): Stage => {
+const stageName = (text: string): Stage => {
   const stage = stages.find((one) => one === text);
   if (!stage) throw new InvalidArgumentError(`It must be one of ${stages.join(', ')}.`);
   return stage;

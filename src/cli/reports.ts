@@ -72,7 +72,7 @@ export function findReport({ home, name }: { home: string; name?: string | undef
   return { name: found, folder: join(home, found), report: readReport({ home, name: found }) };
 }
 
-export interface CampaignSummary {
+interface CampaignSummary {
   /** The table of the arms. */
   table: string;
   /** Path of report.html. */
@@ -82,7 +82,7 @@ export interface CampaignSummary {
 }
 
 /** A report that is missing or no report. */
-export class ReportLost extends UserError {
+class ReportLost extends UserError {
   constructor(
     readonly file: string,
     /** What is wrong with it. */

@@ -305,7 +305,7 @@ export const stoppedText = (stage: Stage): string => `stopped after ${stage}`;
 const statusText = (name: string): string => name.toLowerCase().replaceAll('_', ' ');
 
 /** What can be done to a campaign that runs; through it, its children hear of it. */
-export type CampaignCommand = keyof typeof signalNames | 'cancel';
+type CampaignCommand = keyof typeof signalNames | 'cancel';
 
 /** @throws UserError if no campaign of this name is running. */
 export async function commandCampaign({ client }: Temporal, name: string, command: CampaignCommand): Promise<void> {
@@ -355,7 +355,7 @@ export async function listCampaigns({ client }: Temporal): Promise<ListedCampaig
 }
 
 /** Why a closed campaign did not complete. */
-export interface CampaignFailure {
+interface CampaignFailure {
   /** The innermost cause, which names what broke. */
   reason: string;
   /** What is said of an artifact that was found damaged: started again, the campaign makes it anew. */

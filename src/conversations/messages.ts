@@ -113,11 +113,11 @@ const callSchema = z.looseObject(
   },
   must('an object such as {"id": "...", "type": "function", "function": {"name": "...", "arguments": "{...}"}}'),
 );
-export type RawCall = z.infer<typeof callSchema>;
+type RawCall = z.infer<typeof callSchema>;
 
 const calls = z.array(callSchema, must('a list of calls')).nullable().optional();
 
-export const rawMessageSchema = z.discriminatedUnion(
+const rawMessageSchema = z.discriminatedUnion(
   'role',
   [
     z.looseObject({ role: z.enum(['system', 'developer']), content: contentSchema }),
@@ -134,7 +134,7 @@ export const rawMessageSchema = z.discriminatedUnion(
       issue.code === 'invalid_union' ? 'system, developer, user, assistant or tool' : 'an object with role and content',
   },
 );
-export type RawMessage = z.infer<typeof rawMessageSchema>;
+type RawMessage = z.infer<typeof rawMessageSchema>;
 
 export const rawMessagesSchema = z
   .array(rawMessageSchema, must('a list of messages in the OpenAI dialect'))
@@ -148,7 +148,7 @@ const toolShape = {
   description: z.string().nullish(),
   parameters: fields('a JSON schema').nullish(),
 };
-export const rawToolSchema = z.union(
+const rawToolSchema = z.union(
   [z.looseObject({ function: z.looseObject(toolShape) }).transform((tool) => tool.function), z.looseObject(toolShape)],
   must(
     'an OpenAI tool such as {"type": "function", "function": {"name": "...", "description": "...", "parameters": {...}}}',
@@ -164,7 +164,7 @@ const actions = z.array(
 );
 const texts = z.array(text(), must('a list of texts'));
 /** tau-bench says `outputs` for what must be told. */
-export const rawReferenceSchema = z
+const rawReferenceSchema = z
   .looseObject(
     { actions: actions.default([]), tell: texts.optional(), outputs: texts.optional() },
     must('an object with actions and tell'),

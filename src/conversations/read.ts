@@ -22,7 +22,7 @@ const SHOWN = 20;
 /** Bytes in which a file that is no text has a zero. */
 const LOOKED_AT = 8192;
 
-export interface ReadInput {
+interface ReadInput {
   files: readonly string[];
   /** Of Inspect's logs with several. */
   scorer?: string | undefined;
@@ -92,7 +92,7 @@ function apart(read: readonly { file: string; conversations: Conversation[] }[])
 }
 
 /** `name` is how the file is called in messages. */
-export function readJsonLines({ body, name }: { body: Buffer; name: string }): FileContents {
+function readJsonLines({ body, name }: { body: Buffer; name: string }): FileContents {
   const contents: FileContents = { conversations: [], problems: [], notes: [] };
   const unread = new Tally();
   const oddities = new Tally();

@@ -8,7 +8,7 @@ import { onlyBehaviour, said } from './transcript';
 import { isSuccess, type ScoredRollout } from './rollout';
 
 /** Of the texts that the target shows a policy. English in a vocabulary that was made for it has next to none. */
-export const MAX_UNKNOWN = 0.1;
+const MAX_UNKNOWN = 0.1;
 /** Tasks that are rolled out, once each, before all base rollouts are. */
 export const CHECKED_TASKS = 16;
 /** Fewer conversations say nothing of what a base does. */

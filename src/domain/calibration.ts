@@ -25,7 +25,7 @@ export const share = z.number().min(0).max(1);
 export const interval = z.object({ low: z.number(), high: z.number(), level: z.number().gt(0).lt(1) });
 
 /** What the bands are held against. */
-export const measuresSchema = z.object({
+const measuresSchema = z.object({
   seeds: z.number().int().positive(),
   meanReward: share,
   /** Share of a seed's rollouts with reward >= 1, mean over the seeds. */
@@ -95,7 +95,7 @@ export function measure(groups: readonly Group[], confidence: number): Measures 
 const PASS_AT = [1, 4, 8, 16];
 
 /** pass@k by k, as far as the smallest group goes. */
-export function passRates(groups: readonly Group[], confidence: number) {
+function passRates(groups: readonly Group[], confidence: number) {
   const most = Math.min(...groups.map(({ rewards }) => rewards.length));
   const estimates = Object.fromEntries(
     PASS_AT.filter((k) => k <= most).map((k) => {
@@ -269,7 +269,7 @@ export const selfTestSchema = z.object({
 });
 export type SelfTest = z.infer<typeof selfTestSchema>;
 
-export interface AidedCalibration {
+interface AidedCalibration {
   /** Share of each seed's rollouts that are shown the hint. */
   hints: number;
   calibration: CalibrationReport;

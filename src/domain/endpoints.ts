@@ -6,7 +6,7 @@
 import { z } from 'zod';
 
 /** Of any wait for an answer: a day. Node's timers hold no more than 24 of them, and end at once beyond. */
-export const MAX_SILENCE_SECONDS = 86_400;
+const MAX_SILENCE_SECONDS = 86_400;
 
 /** Seconds that one waits for an answer. */
 export const silenceField = z.number().int().positive().max(MAX_SILENCE_SECONDS);
@@ -48,7 +48,7 @@ const count = z.number().int().positive();
 const dollars = z.number().min(0);
 
 /** Dollars for a million tokens. Without it tokens are counted and money is not. */
-export const priceField = z
+const priceField = z
   .strictObject({
     input: dollars.describe('Of prompts.'),
     cachedInput: dollars.optional().describe('Of prompts that the endpoint has in its cache; without it as of others.'),

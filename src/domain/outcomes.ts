@@ -22,7 +22,7 @@ const scoredOutcomeSchema = z.object({
   /** Where the policy was a router: what it chose. */
   routed: choiceSchema.omit({ policy: true }).optional(),
 });
-export type ScoredOutcome = z.infer<typeof scoredOutcomeSchema>;
+type ScoredOutcome = z.infer<typeof scoredOutcomeSchema>;
 
 const outcomeSchema = z.discriminatedUnion('status', [scoredOutcomeSchema, brokenRolloutSchema]);
 export type Outcome = z.infer<typeof outcomeSchema>;

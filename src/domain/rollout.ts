@@ -22,7 +22,7 @@ export const fixedPolicySchema = z.object({
 export type FixedPolicy = z.infer<typeof fixedPolicySchema>;
 
 /** A fitted router chooses for each conversation, once it has begun. */
-export interface RoutedPolicy {
+interface RoutedPolicy {
   router: ArtifactRef;
 }
 

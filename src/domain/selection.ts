@@ -96,7 +96,7 @@ function strayIds(capabilities: [string, CapabilityLabels][], outcome: (typeof o
 }
 
 /** One capability in one pass. Rates are fractions; x/0 counts as 0. */
-export interface PassStatistics {
+interface PassStatistics {
   coverage: number;
   errorRateFailed: number;
   errorRatePassed: number;

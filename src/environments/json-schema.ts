@@ -32,7 +32,7 @@ const keywords = z.looseObject(
   { error: 'must be a JSON schema: an object' },
 );
 
-export interface SchemaProblem {
+interface SchemaProblem {
   path: (string | number)[];
   message: string;
 }

@@ -20,7 +20,7 @@ export interface Outside {
   onUsage?: (usage: ModelUsage) => void;
 }
 
-export interface UserTurn extends Outside {
+interface UserTurn extends Outside {
   /** The whole conversation from where the user stands: `user` are the agent's words, `assistant` its own. */
   messages: Message[];
   tools: ToolSchema[];
@@ -56,22 +56,22 @@ const replySchema = z.object({
     )
     .min(1),
 });
-export type Reply = { content: string; calls: z.infer<typeof callSchema>[] };
+type Reply = { content: string; calls: z.infer<typeof callSchema>[] };
 
-export interface ChatRequest extends Outside {
+interface ChatRequest extends Outside {
   messages: Message[];
   tools: ToolSchema[];
   seed: number;
 }
 
-export interface OpenChatModel {
+interface OpenChatModel {
   ask(request: ChatRequest): Promise<Reply>;
   /** What makes an answer unusable, as a failure. */
   unusable(problem: string): OutsideFailure;
 }
 
 /** Throws BadInput if the key's variable is not set. */
-export function openChatModel(role: PartnerRole, model: ChatModel): OpenChatModel {
+function openChatModel(role: PartnerRole, model: ChatModel): OpenChatModel {
   const field = `target.${role}`;
   const key = keyOf(`${field}.apiKeyEnv`, model.apiKeyEnv);
   const caller: Caller = { field, spec: model, key, failures: failures[role] };

@@ -17,7 +17,7 @@ const loraModulesSchema = z.object({
   /** Names that `targetModules` may have. */
   choices: z.array(z.string()),
 });
-export type LoraModules = z.infer<typeof loraModulesSchema>;
+type LoraModules = z.infer<typeof loraModulesSchema>;
 
 const idSchema = z.object({ id: z.string() });
 
@@ -51,7 +51,7 @@ export const hashOf = (model: string): string => /@([0-9a-f]+)$/.exec(model)?.[1
 
 const fingerprintSchema = z.object({ ids: z.array(z.number()), logprobs: z.array(z.number()) });
 /** Some token ids and, of each but the first, the model's log-prob in nats. */
-export type Fingerprint = z.infer<typeof fingerprintSchema>;
+type Fingerprint = z.infer<typeof fingerprintSchema>;
 
 const fingerprintKey = (model: string): string => `fingerprint/${hashOf(model)}`;
 

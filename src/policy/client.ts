@@ -25,7 +25,7 @@ import {
   type TurnRequest,
 } from './wire';
 
-export interface LikeliestRequest {
+interface LikeliestRequest {
   policy: FixedPolicy;
   messages: Message[];
   signal: AbortSignal;

@@ -37,7 +37,7 @@ export function plainAdapter([first, ...others]: readonly Part[]): ArtifactRef |
 }
 
 /** Under which the merged adapter is stored. */
-export const mergeKey = (parts: readonly Part[]): string =>
+const mergeKey = (parts: readonly Part[]): string =>
   `merge/${digest({ version: MERGE_VERSION, adapters: contentOf(parts) })}`;
 
 /** What the server calls a policy; undefined for the base model. A prompt is no matter of the server's. */

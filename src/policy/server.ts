@@ -196,7 +196,7 @@ function errorOf(text: string): { message: string; code?: unknown } {
 }
 
 /** No answer, or not all of it. */
-export function failedExchange({ url, error }: { url: string; error: unknown }): OutsideFailure {
+function failedExchange({ url, error }: { url: string; error: unknown }): OutsideFailure {
   if (error instanceof OutsideFailure) return error;
   if (error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError) {
     return new OutsideFailure('PolicyServerTimeout', `policy server ${url}: no answer in time`, error);
@@ -204,11 +204,11 @@ export function failedExchange({ url, error }: { url: string; error: unknown }):
   return new OutsideFailure('PolicyServerUnavailable', `policy server ${url}: ${reasonOf(error)}`, error);
 }
 
-export const invalidAnswer = ({ url, text }: { url: string; text: string }): OutsideFailure =>
+const invalidAnswer = ({ url, text }: { url: string; text: string }): OutsideFailure =>
   new OutsideFailure('PolicyAnswerInvalid', `policy server ${url}: the answer is no JSON: ${text.slice(0, MAX_TEXT)}`);
 
 /** To /v1/models, which is asked first. */
-export const noPolicyServer = ({ url, text }: { url: string; text: string }): OutsideFailure =>
+const noPolicyServer = ({ url, text }: { url: string; text: string }): OutsideFailure =>
   new OutsideFailure(
     'PolicyServerWrong',
     `policy server ${url}: no policy server answers there: /v1/models says ${text.slice(0, MAX_TEXT)}; ` +
@@ -219,7 +219,7 @@ export const noPolicyServer = ({ url, text }: { url: string; text: string }): Ou
 const VLLM_RANKS = [1, 8, 16, 32, 64, 128, 256, 320, 512];
 
 /** How vLLM has to be started to take adapters of this rank. */
-export function rankFix(rank: number): string {
+function rankFix(rank: number): string {
   const enough = VLLM_RANKS.find((one) => one >= rank);
   return enough === undefined
     ? `vLLM takes no rank above ${VLLM_RANKS.at(-1)}: lower training.lora.r`
@@ -242,7 +242,7 @@ const ADAPTER_FIXES: [RegExp, (...found: string[]) => string][] = [
 const OF_THE_ADAPTER = /Call to add_lora method failed(?!.*out of memory)/is;
 
 /** Of a request to load an adapter. A server that has broken down is no refusal, and `works` asks it. */
-export async function adapterRefusal(error: unknown, works: () => Promise<boolean>): Promise<unknown> {
+async function adapterRefusal(error: unknown, works: () => Promise<boolean>): Promise<unknown> {
   const { type, message } = error as OutsideFailure;
   const refused =
     type === 'PolicyRequestRejected' ||

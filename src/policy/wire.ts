@@ -92,7 +92,7 @@ export function completionBody(turn: Omit<TurnRequest, 'policy' | 'signal'> & { 
 }
 
 export const callSchema = z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) });
-export type WireCall = z.infer<typeof callSchema>;
+type WireCall = z.infer<typeof callSchema>;
 
 const completionSchema = z.object({
   choices: z.tuple([

@@ -10,7 +10,7 @@ import { type Rollout, SUCCESS } from '../domain/rollout';
 import { readOutcomes, ROLLOUTS_MEDIA_TYPE } from '../rollout/read';
 import { shortSha, spreadText, valueText, wholeNumber } from './format';
 
-export interface RolloutCounts {
+interface RolloutCounts {
   scored: number;
   broken: number;
   successes: number;
@@ -30,19 +30,19 @@ export interface ArtifactNode {
   problem?: string;
   inputs: ArtifactNode[];
 }
-export interface FigureNode {
+interface FigureNode {
   kind: 'figure';
   figure: Figure;
   inputs: ArtifactNode[];
 }
-export interface RolloutNode {
+interface RolloutNode {
   kind: 'rollout';
   rollout: Pick<Rollout, 'key' | 'task' | 'attempt' | 'status'> & { reward?: number };
   inputs: ArtifactNode[];
 }
-export type LineageNode = ArtifactNode | FigureNode | RolloutNode;
+type LineageNode = ArtifactNode | FigureNode | RolloutNode;
 
-export interface Lineage {
+interface Lineage {
   root: LineageNode;
   /** Over all batches in the tree; a rollout that several hold is counted once, as scored if one of them has it scored. */
   totals: RolloutCounts & { batches: number };

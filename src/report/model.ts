@@ -28,7 +28,7 @@ const step = count;
 export const roles = ['base', 'adapter', 'sum', 'routed', 'bound', 'baseline'] as const;
 export type Role = (typeof roles)[number];
 
-export const armSchema = z
+const armSchema = z
   .strictObject({
     name: z.string(),
     role: z.enum(roles),
@@ -72,7 +72,7 @@ export const armSchema = z
 export type Arm = z.infer<typeof armSchema>;
 
 /** The arms over the tasks of one group; a task may belong to several. */
-export const taskGroupSchema = z.strictObject({
+const taskGroupSchema = z.strictObject({
   group: z.string(),
   tasks: count,
   arms: z.array(z.strictObject({ arm: z.string(), successRate: figureSchema, meanReward: figureSchema })),

@@ -65,7 +65,7 @@ export const line = (from: { x: number; y: number }, to: { x: number; y: number 
   markup`<line x1="${from.x}" y1="${from.y}" x2="${to.x}" y2="${to.y}" class="${style}"/>`;
 
 /** An arm at its test success: a dot, a diamond for the bound. */
-export const armMark = ({ role, x, y }: { role: Role; x: number; y: number }): Markup =>
+const armMark = ({ role, x, y }: { role: Role; x: number; y: number }): Markup =>
   role === 'bound'
     ? markup`<path d="M${x} ${y - 6}l6 6l-6 6l-6 -6z" class="mark ${role}"/>`
     : markup`<circle cx="${x}" cy="${y}" r="5" class="mark ${role}"/>`;

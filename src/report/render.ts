@@ -36,7 +36,7 @@ export const renderReport = ({ report }: { report: ReportDraft }) => {
   return { json: `${JSON.stringify(complete, null, 2)}\n`, html: reportHtml(complete), verdict: first?.text ?? '' };
 };
 
-export const reportHtml = (report: Report): string =>
+const reportHtml = (report: Report): string =>
   pageOf({
     title: `${report.campaign.name}: campaign report`,
     body: markup`${headerSection(report)}

@@ -162,7 +162,7 @@ const [FIRST, LAST] = [7, 3];
 const CHARACTERS = 400;
 
 /** Conversations first: what counts is seen without scrolling. */
-export const baseLines = ({ base, campaign }: Report, width: number): string[] =>
+const baseLines = ({ base, campaign }: Report, width: number): string[] =>
   base === undefined || campaign.stage !== 'rollouts'
     ? []
     : [...base.conversations.flatMap((one) => ['', ...conversationLines(one, width)]), '', ...figureLines(base, width)];
@@ -247,7 +247,7 @@ function messageLines({ role, text, missing = 0 }: ReportedMessage, width: numbe
   return lines.map((line, n) => `  ${(n === 0 ? roles[role] : '').padEnd(ROLE)}${line.trimEnd()}`.trimEnd());
 }
 
-export const selectionNotes = (selection: ReportedSelection): string[] => {
+const selectionNotes = (selection: ReportedSelection): string[] => {
   const { decision, noComposite } = selection;
   return [
     ...failedPassesText(selection),
@@ -258,7 +258,7 @@ export const selectionNotes = (selection: ReportedSelection): string[] => {
 };
 
 /** `router: ridge, cross-validated 80.5% against 78.0% of a+b alone; regret on test +2.5 pt (+0.5 to +5.0); 0.21 ms a conversation`. */
-export const routerNotes = ({ router, capabilities }: Report): string[] => {
+const routerNotes = ({ router, capabilities }: Report): string[] => {
   if (router === undefined) return [];
   const { crossValidation, helps, constant, regret, latency } = router;
   const noSums = noSumsText(router, capabilities);
@@ -276,14 +276,14 @@ export const routerNotes = ({ router, capabilities }: Report): string[] => {
 };
 
 /** Sums that have no line in the table. */
-export const foldedNotes = (folded: readonly Arm[]): string[] => {
+const foldedNotes = (folded: readonly Arm[]): string[] => {
   const rates = folded.flatMap(({ successRate }) => successRate?.value ?? []);
   if (folded.length === 0) return [];
   const between = [Math.min(...rates), Math.max(...rates)].map(percent).join(' to ');
   return [`${folded.length} more sums of adapters${rates.length > 0 ? `, ${between}` : ''}: all of them in the page`];
 };
 
-export const capabilityNotes = (capability: ReportedCapability): string[] => {
+const capabilityNotes = (capability: ReportedCapability): string[] => {
   const { name, status, reason, statement, calibration } = capability;
   const composite = compositeText(capability);
   const hints = calibration?.accepted ? hintsText(calibration) : undefined;
@@ -295,7 +295,7 @@ export const capabilityNotes = (capability: ReportedCapability): string[] => {
   ];
 };
 
-export const costNotes = ({ cost }: Report): string[] =>
+const costNotes = ({ cost }: Report): string[] =>
   cost?.languageModel === undefined ? [] : [`language models: ${spentText(cost.languageModel)}`];
 
 /** Of the first column. */
@@ -348,7 +348,7 @@ const [GROUP, NAME] = [17, 14];
 const shownIn = (width: number): number => Math.max(1, Math.min(MOST, Math.floor((width - NAME) / GROUP)));
 
 /** Rows of cells for one measure; the first row is the head. */
-export function groupRows(report: Report, measure: Measure, width: number): string[][] {
+function groupRows(report: Report, measure: Measure, width: number): string[][] {
   const { head, ours, published } = groupsTable(report, measure);
   const rows = [
     [measure === 'successRate' ? 'solved' : 'mean reward', ...head],
@@ -359,7 +359,7 @@ export function groupRows(report: Report, measure: Measure, width: number): stri
 }
 
 /** What has to be said under the tables. */
-export const groupNotes = ({ groups = [], published, campaign }: Report, width: number): string[] => [
+const groupNotes = ({ groups = [], published, campaign }: Report, width: number): string[] => [
   `scored by ${campaign.target.name} ${campaign.target.version}`,
   ...(campaign.target.notes ?? []).map((note) => `of the target: ${note}`),
   ...(groups.length > shownIn(width)

@@ -207,7 +207,7 @@ const optionsOf = ({ router }: ReportDraft): ((arm: Arm) => boolean) => {
  * Splits the tasks that the routed policy fails: those that an option alone solves (another choice, or another sample), and those that none solves (a
  * capability that is lacking still, or several at once), with what each other baseline does on the latter. Empty without an inline matrix.
  */
-export const whereRoutingFails = (report: ReportDraft): VerdictSentence[] => {
+const whereRoutingFails = (report: ReportDraft): VerdictSentence[] => {
   const { solverMatrix, arms = [] } = report;
   const isOption = optionsOf(report);
   const routed = arms.find(({ role }) => role === 'routed');

@@ -72,7 +72,7 @@ export type Measure = 'successRate' | 'meanReward';
 /** More groups than this are not seen at once: then `overall` stands first instead of last. */
 const SEEN_AT_ONCE = 4;
 
-export interface GroupsTable {
+interface GroupsTable {
   /** Of the columns after the arm. */
   head: string[];
   ours: { arm: string; cells: (Figure | undefined)[] }[];

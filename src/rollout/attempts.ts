@@ -131,14 +131,14 @@ class TooMany extends Error {
 
 const RETRY_DELAY_MS = 250;
 
-export interface AttemptOptions extends PlayOptions {
+interface AttemptOptions extends PlayOptions {
   maxAttempts: number;
   client: Pick<PolicyClient, 'sample' | 'reachable'>;
   /** After every attempt that failed and is not the last. */
   onRetry: () => void;
 }
 
-export interface Attempted {
+interface Attempted {
   planned: PlannedRollout;
   rollout: ScoredRollout | BrokenRollout;
   /** What each attempt that failed ended in. */
@@ -194,13 +194,13 @@ const everyOne = ({ rollout, failures }: Attempted, ...types: FailureType[]): bo
 /** The environment's process ended in every attempt. */
 export const died = (tried: Attempted): boolean => everyOne(tried, 'EnvironmentDied');
 /** The environment's process ended, or it reported an error of its own, in every attempt. */
-export const environmentFailed = (tried: Attempted): boolean => everyOne(tried, 'EnvironmentDied', 'EnvironmentFailed');
+const environmentFailed = (tried: Attempted): boolean => everyOne(tried, 'EnvironmentDied', 'EnvironmentFailed');
 
 /**
  * Plays a rollout that the environment failed in every attempt once more, as often, while nothing else of its batch runs; `pauseMs` before each
  * attempt gives the environment time to come back. Throws BadEnvironment if it fails again every time.
  */
-export async function playAlone({
+async function playAlone({
   tried,
   options,
   pauseMs,

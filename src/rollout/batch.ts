@@ -105,7 +105,7 @@ async function noteStored({ store, plan, ref }: { store: ArtifactStore; plan: Ba
   }
 }
 
-export interface Taken {
+interface Taken {
   /** By key. */
   rollouts: Map<string, ScoredRollout>;
   /** The batches that they are from. */

@@ -10,7 +10,7 @@ import { contentOf, partsOf } from '../policy/merge';
 /** Changes whenever the engine would make another record from the same inputs. */
 const ENGINE_FORMAT = 3;
 
-export interface BatchInputs {
+interface BatchInputs {
   /** A synthesized environment's version is its module's sha256. */
   environment: Pick<EnvironmentDescription, 'name' | 'version'>;
   policy: Policy;

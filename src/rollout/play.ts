@@ -175,7 +175,7 @@ export function withHint(opening: readonly Message[], hint: string): Message[] {
  * The ids that an answer to these messages follows. The policy server is asked for a sample of one token: nobody else renders and tokenizes as
  * it does, and a part of a conversation may render otherwise by what stands before it.
  */
-export async function promptIdsOf(client: Pick<PolicyClient, 'sample'>, request: TurnRequest): Promise<number[]> {
+async function promptIdsOf(client: Pick<PolicyClient, 'sample'>, request: TurnRequest): Promise<number[]> {
   const { promptIds } = await client.sample({ ...request, sampling: { ...request.sampling, maxTokens: 1 } });
   return promptIds;
 }

@@ -9,7 +9,7 @@ import { OutsideFailure } from '../domain/failures';
 import type { Rollout, ScoredRollout, TrainingRow } from '../domain/rollout';
 import type { Turn } from '../policy/wire';
 
-export interface TrainingBatchOptions {
+interface TrainingBatchOptions {
   records: readonly Rollout[];
   /** The groups asked for, in order. */
   tasks: string[];
@@ -20,7 +20,7 @@ export interface TrainingBatchOptions {
   maskReadOnlyTurns: boolean;
 }
 
-export interface TrainingBatch {
+interface TrainingBatch {
   groups: { task: string; rollouts: (RowsRollout | MessagesRollout)[] }[];
 }
 
@@ -31,7 +31,7 @@ export interface RowsRollout {
 }
 
 /** What analysts are told, and no more: the names in a reward's breakdown may say what only the checker is to know. */
-export type MessagesRollout = Omit<Told, 'key' | 'task' | 'attempt'>;
+type MessagesRollout = Omit<Told, 'key' | 'task' | 'attempt'>;
 
 export function trainingBatch(options: TrainingBatchOptions): TrainingBatch {
   const { records, tasks, groupSize, content, maskReadOnlyTurns } = options;
@@ -87,7 +87,7 @@ export async function writeTrainingBatch({
   await replaceFile({ path: file, body: JSON.stringify(trainingBatch(options)), aside });
 }
 
-export interface RowBuilder {
+interface RowBuilder {
   /** Adds a turn; `readOnly`: it only calls tools that change nothing. */
   add(turn: Pick<Turn, 'promptIds' | 'tokenIds' | 'logprobs'>, readOnly: boolean): void;
   rows(): TrainingRow[];

@@ -47,7 +47,7 @@ const modelSchema = z.object({
 export type LabelsModel = z.output<typeof modelSchema>;
 
 /** By name the log-prob of its label, null of one that was no candidate. */
-export type LabelLogprobs = (number | null)[];
+type LabelLogprobs = (number | null)[];
 
 type Choose = (text: string, signal: AbortSignal) => Promise<Choice>;
 

@@ -50,7 +50,7 @@ export type LearnerMessage = z.infer<typeof messageSchema>;
 export type RolloutsRequest = Extract<LearnerMessage, { type: 'rollouts' }>;
 export type ReplyRequest = Extract<LearnerMessage, { type: 'reply' }>;
 
-export function parseMessage(line: string): LearnerMessage {
+function parseMessage(line: string): LearnerMessage {
   let value: unknown;
   try {
     value = JSON.parse(line);

@@ -218,17 +218,17 @@ const checkpointSchema = z.object({
 });
 const recordSchema = z.discriminatedUnion('kind', [batchSchema, checkpointSchema]);
 type LogRecord = z.infer<typeof recordSchema>;
-export type BatchRecord = z.infer<typeof batchSchema>;
-export type CheckpointRecord = z.infer<typeof checkpointSchema>;
+type BatchRecord = z.infer<typeof batchSchema>;
+type CheckpointRecord = z.infer<typeof checkpointSchema>;
 
-export interface TrainingLogOptions {
+interface TrainingLogOptions {
   store: ArtifactStore;
   journal: Journal;
   /** Of the training: names the artifacts. */
   id: string;
 }
 
-export class TrainingLog {
+class TrainingLog {
   private known: Map<number, LogRecord> | undefined;
 
   constructor(private readonly training: TrainingLogOptions) {}

@@ -21,7 +21,7 @@ import { type LearnerLimits, LearnerProcess, type ReplyRequest, type RolloutsReq
 import { findResult, refsOf, summaryOf, TrainingRecord, type TrainingRecordOptions } from './result';
 import { RolloutCap } from './rollout-cap';
 
-export interface LearnerDependencies {
+interface LearnerDependencies {
   store: ArtifactStore;
   /** Folder of the campaigns: a learner's own folder lies there. */
   home: string;
@@ -53,7 +53,7 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store' | '
   reply?: (request: ReplyRequest, onText: () => void) => Promise<{ text: string } | { problem: string } | 'spent'>;
 }
 
-export interface LearnerRun {
+interface LearnerRun {
   /** What is learned, for people; names the folder. */
   name: string;
   /** Digest of what decides the result. */

@@ -61,7 +61,7 @@ export async function discover(config: Config, input: DiscoverInput): Promise<Di
   };
 }
 
-export type DiscoveryCommon = Pick<DiscoverInput, 'description'> & {
+type DiscoveryCommon = Pick<DiscoverInput, 'description'> & {
   maxCandidates: number;
   ids: ReadonlyMap<string, string>;
 };
@@ -143,8 +143,8 @@ const discoveryAnswerSchema = z.object({
   capabilities: z.array(z.object({ name: z.string(), definition: text, lacking: steps, shown: steps })),
   faults: z.array(z.object({ of: z.enum(['environment', 'user']), what: text, steps: steps.min(1) })),
 });
-export type DiscoveryAnswer = z.infer<typeof discoveryAnswerSchema>;
-export type Proposal = DiscoveryAnswer['capabilities'][number];
+type DiscoveryAnswer = z.infer<typeof discoveryAnswerSchema>;
+type Proposal = DiscoveryAnswer['capabilities'][number];
 
 export function readDiscovery(o: {
   text: string;
@@ -208,7 +208,7 @@ const mergeAnswerSchema = z.object({
     .min(1, 'it is empty; keep at least one'),
 });
 
-export interface Merging {
+interface Merging {
   proposals: readonly Proposal[];
   shownText: ShownText;
   maxCandidates: number;
@@ -221,7 +221,7 @@ export interface Merging {
 }
 
 /** In one request, or, where the proposals are too many for one, in rounds. */
-export async function mergeProposals(config: Config, merging: Merging): Promise<Proposal[]> {
+async function mergeProposals(config: Config, merging: Merging): Promise<Proposal[]> {
   const { proposals, maxCandidates, shownText, seed, before } = merging;
   const limit = String(maxCandidates);
   const batches = batched(proposals, roomIn(config, 'merge', { proposals: '', maxCandidates: limit }));

@@ -46,7 +46,7 @@ export async function label(config: Config, input: LabelInput): Promise<LabelPas
   return passOf({ pass, names, rollouts: [...rollouts].sort((a, b) => (a.key < b.key ? -1 : 1)), ids, byId });
 }
 
-export interface LabelCommon extends Pick<LabelInput, 'description'> {
+interface LabelCommon extends Pick<LabelInput, 'description'> {
   candidates: readonly Pick<Candidate, 'name' | 'definition'>[];
   ids: ReadonlyMap<string, string>;
 }
@@ -111,7 +111,7 @@ function passOf(o: {
   };
 }
 
-export interface GivenLabel {
+interface GivenLabel {
   label: Label;
   reason: string;
   message?: number;
@@ -124,7 +124,7 @@ export interface Labeled {
 }
 
 /** Whether the trajectory says anything of the agent. */
-export const isAgents = ({ failure }: Pick<Labeled, 'failure'>): boolean => !failure || failure.of === 'agent';
+const isAgents = ({ failure }: Pick<Labeled, 'failure'>): boolean => !failure || failure.of === 'agent';
 
 interface LabelRequest {
   /** What was shown, by the ids that the model knows. */
@@ -236,11 +236,7 @@ type ReadFailure = Read<FailureOrigin | undefined> & { blamesOther: boolean };
 const given = z.record(z.string(), z.unknown());
 const { of: culprit } = failureOriginSchema.shape;
 
-export function readFailure(o: {
-  id: string;
-  given: unknown;
-  rollouts: ReadonlyMap<string, ScoredRollout>;
-}): ReadFailure {
+function readFailure(o: { id: string; given: unknown; rollouts: ReadonlyMap<string, ScoredRollout> }): ReadFailure {
   const { id, rollouts } = o;
   const at = `${id}.failure`;
   const rollout = rollouts.get(id);

@@ -23,15 +23,15 @@ export const spell = (value: unknown): string => (typeof value === 'object' ? JS
 /** Name and schema, in rendered order. */
 export type Field = [name: string, schema: JsonSchema];
 
-export const argumentFields = (tool: ToolSchema): Field[] => Object.entries(tool.parameters.properties ?? {});
+const argumentFields = (tool: ToolSchema): Field[] => Object.entries(tool.parameters.properties ?? {});
 /** The fields of one record of the observation; empty if the tool has no output schema. */
-export const outputFields = (tool: ToolSchema): Field[] =>
+const outputFields = (tool: ToolSchema): Field[] =>
   Object.entries((tool.outputSchema?.items ?? tool.outputSchema)?.properties ?? {});
 
-export const isNumeric = (schema: JsonSchema) => schema.type === 'integer' || schema.type === 'number';
+const isNumeric = (schema: JsonSchema) => schema.type === 'integer' || schema.type === 'number';
 
 /** Identifiers are codes: their pattern has digits, or, without a pattern, their name says it. */
-export const isIdentifier = ([name, schema]: Field) =>
+const isIdentifier = ([name, schema]: Field) =>
   !isNumeric(schema) && (schema.pattern !== undefined ? /\[0-9|\\d/.test(schema.pattern) : /(^|_)id$/.test(name));
 
 /** What an identifier identifies: fields of one kind name the same records. */
@@ -59,7 +59,7 @@ export interface ObservedRecord {
   description: string;
 }
 
-export type ReadRecords = (tool: string, observation: string) => ObservedRecord[];
+type ReadRecords = (tool: string, observation: string) => ObservedRecord[];
 
 /** A reader of observations: JSON objects, or the rendered form that output schemas describe (" ; " between records). */
 export function recordReader(tools: readonly ToolSchema[]): ReadRecords {
@@ -142,7 +142,7 @@ export function confusable(a: ObservedRecord, b: ObservedRecord): boolean {
 }
 
 /** An argument that identifies a record or an account, and what kind of thing it identifies. */
-export interface IdentifierArgument {
+interface IdentifierArgument {
   argument: string;
   kind: string;
   required: boolean;

@@ -16,7 +16,7 @@ import type { AnalysedCapability, AnalysedFailure, Analysis, Cited, LackedCapabi
 import type { AnalysisResult } from './steps';
 import { type CapabilityVotes, majority, type Votes, votesOf } from './votes';
 
-export interface BuildInput {
+interface BuildInput {
   name: string;
   files: readonly string[];
   /** Its kind and version, and the model that it asks. */

@@ -8,7 +8,7 @@ import { type HumanLabel, isMark } from './people';
 import { alignColumns } from '../../terminal';
 import { beginningsIn, labelNames, majority, votesOf } from './votes';
 
-export interface Compared {
+interface Compared {
   /** `all` of them, or one. */
   capability: string;
   compared: number;
@@ -107,7 +107,7 @@ function comparedOf(capability: string, pairs: readonly Pair[]): Compared {
 }
 
 /** People's marks of where a failure begins against the message that the passes say together: shares of the `compared` failures, which have both. */
-export interface ComparedBegins {
+interface ComparedBegins {
   compared: number;
   same?: number;
   within1?: number;
@@ -115,10 +115,7 @@ export interface ComparedBegins {
 }
 
 /** Undefined where people marked none. */
-export function compareBegins(o: {
-  labels: readonly HumanLabel[];
-  passes: readonly LabelPass[];
-}): ComparedBegins | undefined {
+function compareBegins(o: { labels: readonly HumanLabel[]; passes: readonly LabelPass[] }): ComparedBegins | undefined {
   const marks = o.labels.filter(isMark);
   if (marks.length === 0) return undefined;
   const begins = beginningsIn(o.passes);

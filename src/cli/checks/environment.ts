@@ -94,7 +94,7 @@ function made<Part>(make: () => Part): Part | undefined {
 export const isModuleFile = (args: readonly string[]): boolean =>
   args.length === 1 && /\.[mc]?[jt]s$/.test(args[0] ?? '');
 
-export interface ModuleCheck {
+interface ModuleCheck {
   passed: boolean;
   /** Of the text alone. */
   static: string[];

@@ -16,10 +16,10 @@ import { messageOf } from '../errors';
 import { type Check, failed, passed, withoutPrice } from '../../checks/check';
 
 const fields = ['analyst', 'synthesizer'] as const;
-export type ModelField = (typeof fields)[number];
+type ModelField = (typeof fields)[number];
 type Parts = Pick<Campaign, ModelField>;
 
-export interface AskedModel {
+interface AskedModel {
   /** Of the campaign file. */
   field: string;
   model: LanguageModelSpec;

@@ -8,7 +8,7 @@ import type { Home } from '../project';
 import type { Decision } from '../run/campaign';
 import type { TemporalAddress } from '../temporal';
 
-export interface StartOptions extends CampaignOverrides {
+interface StartOptions extends CampaignOverrides {
   until?: Stage;
   force?: boolean;
 }

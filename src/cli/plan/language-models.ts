@@ -15,7 +15,7 @@ import { describeSpec } from '../../environments/open';
 import type { PlannedRollouts, Range } from './estimate';
 import type { TrajectoryTokens } from './rates';
 
-export interface PlannedQuestions {
+interface PlannedQuestions {
   field: string;
   step: 'discovery' | 'labels' | 'environments' | 'reflection' | 'rollouts';
   requests: Range;

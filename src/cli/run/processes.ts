@@ -21,7 +21,7 @@ const MARK = 'CAMPAIGN_RUN';
 const run = randomUUID();
 export const mark = { [MARK]: run };
 
-export const recordedProcessSchema = z.object({
+const recordedProcessSchema = z.object({
   name: z.string(),
   /** Also the id of its process group: every child leads one. */
   pid: z.number().int(),

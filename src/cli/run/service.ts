@@ -29,7 +29,7 @@ export interface ServiceSpec {
 const ROTATE_BYTES = 20 * 1024 * 1024;
 const TAIL_BYTES = 64 * 1024;
 
-export interface LogFile {
+interface LogFile {
   path: string;
   /** For a child's stdio. */
   descriptor: number;
@@ -96,7 +96,7 @@ export const restartPolicy: RestartPolicy = {
   killDelayMs: 1000,
 };
 
-export interface Ending {
+interface Ending {
   /** In words. */
   cause: string;
   /** Somebody outside ended it. */

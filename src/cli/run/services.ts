@@ -13,11 +13,11 @@ const WORKER_GRACE_SECONDS = 60;
 export const SERVER_GRACE_SECONDS = 10;
 
 /** One worker a kind of task queue. */
-export type WorkerName = keyof typeof taskQueues;
+type WorkerName = keyof typeof taskQueues;
 export const workerNames = Object.keys(taskQueues) as WorkerName[];
 export const workerProgram = (name: WorkerName, root = projectRoot): string => join(root, 'dist/workers', `${name}.js`);
 
-export interface Addresses {
+interface Addresses {
   temporalAddress: string;
   namespace: string;
   policyServerUrl: string;

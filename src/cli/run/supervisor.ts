@@ -68,7 +68,7 @@ export class HomeDisk {
  * Ctrl-C, and being asked to end by the system. Once nobody can read stdout any more the run ends in order as well; a signal that comes after
  * this, as when a terminal is closed, is still the first.
  */
-export interface Interruption {
+interface Interruption {
   /** Raised by the first signal, by the end of stdout, and by `abort`. */
   signal: AbortSignal;
   /** Resolves with the first signal, or the end of stdout. */

@@ -49,14 +49,14 @@ export function damageIn(lines: readonly string[]): string | undefined {
   return undefined;
 }
 
-export const damagedDatabase = ({ temporalDatabase, root }: Home, what: string, evidence: readonly string[] = []) =>
+const damagedDatabase = ({ temporalDatabase, root }: Home, what: string, evidence: readonly string[] = []) =>
   new UserError(
     `Temporal's database ${temporalDatabase} is damaged (${what}); the same command with --recover moves it aside to ${temporalDatabase}.damaged-<time> and starts with a new one: what is finished is found again in ${join(root, 'artifacts')}, only the history in Temporal's UI begins anew`,
     evidence,
   );
 
 /** Moves the database aside. @returns its new path; undefined if there was none. */
-export function moveAside({ temporalDatabase }: Home, now = new Date()): string | undefined {
+function moveAside({ temporalDatabase }: Home, now = new Date()): string | undefined {
   const aside = `${temporalDatabase}.damaged-${now.toISOString().replace(/[-:]|\.\d+/g, '')}`;
   const there = suffixes.filter((suffix) => existsSync(temporalDatabase + suffix));
   for (const suffix of there) renameSync(temporalDatabase + suffix, aside + suffix);
@@ -96,7 +96,7 @@ const TEMPORAL_READY_SECONDS = 60;
 const MAX_STARTS = 5;
 
 /** Temporal's dev server with a database in the home. Write-ahead logging makes it four times as fast on activities. */
-export function temporalService({
+function temporalService({
   home,
   namespace,
   port,

@@ -8,7 +8,7 @@ import { type LastStatus, type Snapshot, takeSnapshot, withKnown } from './snaps
 import { isServerAway, type Temporal } from '../temporal';
 import type { ProgressOutput } from './output';
 
-export interface Failing {
+interface Failing {
   workflowId: string;
   failures: number;
 }

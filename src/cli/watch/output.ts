@@ -161,7 +161,7 @@ function paint(text: string, code: number, length = text.length): string {
   return `\x1b[${code}m${text.slice(0, length)}\x1b[0m${text.slice(length)}`;
 }
 
-export interface ChangeLine {
+interface ChangeLine {
   time: string;
   campaign: string;
   /** The stage, or `campaign` for the workflow as a whole. */

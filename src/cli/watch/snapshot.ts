@@ -71,7 +71,7 @@ interface CodeState {
   failures?: number | undefined;
 }
 
-export interface ChildSnapshot extends ChildRef, CodeState {
+interface ChildSnapshot extends ChildRef, CodeState {
   progress?: ChildProgress | undefined;
   activities: ActivitySnapshot[];
 }

@@ -191,7 +191,7 @@ const textsOf = ({ start }: Sample): string[] =>
   (start as ResetResult | undefined)?.messages.flatMap(({ role, content }) => (role === 'user' ? [content] : [])) ?? [];
 
 /** Undefined where the observation is a record of the schema, or several: JSON, or values with spaces between them. */
-export function mismatchOf(schema: JsonSchema, text: string): Mismatch | undefined {
+function mismatchOf(schema: JsonSchema, text: string): Mismatch | undefined {
   const json = jsonOf(text);
   if (!json && schema.properties) return textMismatch(schema.properties, text);
   const records = Array.isArray(json) && schema.type !== 'array' ? (json as unknown[]) : [json ?? scalarOf(text)];

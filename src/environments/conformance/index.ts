@@ -11,7 +11,7 @@ import { checkDescription, checkStarts, checkTasks, checkUntouched, type Lists, 
 
 export type { Finding };
 
-export interface CheckOptions {
+interface CheckOptions {
   /** Opens it a second time: in another process, where it is one. */
   again?: () => Promise<Environment>;
   /** As each check begins. */
@@ -70,7 +70,7 @@ const checks: (readonly [name: string, check: (checked: Checked) => Promise<void
   ['rewards for words', checkClaims],
 ];
 
-export type Slowest = Partial<Record<'describe' | 'tasks' | 'reset' | 'step' | 'evaluate', number>>;
+type Slowest = Partial<Record<'describe' | 'tasks' | 'reset' | 'step' | 'evaluate', number>>;
 
 /** The environment, and the seconds of its slowest requests so far. */
 export function timed(environment: Environment): { environment: Environment; slowest: Slowest } {

@@ -93,14 +93,14 @@ const capabilityText = (view: CapabilityView): string =>
   ].join('\n');
 
 /** `9 of 10 votes, Cov 0.42 ± 0.05, Delta 0.31 ± 0.04`. */
-export function figuresText({ votes, passes, coverage, delta }: CapabilityView): string {
+function figuresText({ votes, passes, coverage, delta }: CapabilityView): string {
   if (!coverage || !delta) return 'selected by the analyst outright: nothing was labeled';
   const figure = ({ mean, std }: { mean: number; std: number }) => `${mean.toFixed(2)} ± ${std.toFixed(2)}`;
   return `${votes} of ${passes} votes, Cov ${figure(coverage)}, Delta ${figure(delta)}`;
 }
 
 /** `task 12, attempt 0, failed, message 4`. */
-export const placeText = ({ rollout, task, attempt, outcome, message }: ReportedCitation): string =>
+const placeText = ({ rollout, task, attempt, outcome, message }: ReportedCitation): string =>
   [
     task === undefined ? `trajectory ${rollout}` : `task ${task}, attempt ${attempt}`,
     outcome,
@@ -115,13 +115,7 @@ const citationLines = (citation: ReportedCitation): string[] => [
 ];
 
 /** Its mean reward and the like, with what they must be within. */
-export function calibrationText({
-  meanReward,
-  successRate,
-  allZero,
-  allSuccess,
-  informative,
-}: CalibrationReport): string {
+function calibrationText({ meanReward, successRate, allZero, allSuccess, informative }: CalibrationReport): string {
   const shares = { success: successRate, 'all-zero': allZero, 'all-success': allSuccess, informative };
   const parts = Object.entries(shares).map(([name, share]) => `${name} ${percent(share)}`);
   return [`mean reward ${meanReward.toFixed(2)}`, ...parts].join(', ');

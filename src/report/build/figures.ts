@@ -28,7 +28,7 @@ export interface Level {
 export const nothing = (id: string): Figure => ({ id, value: null, n: 0, from: [] });
 
 /** An estimate with its interval. */
-export const intervalFigure = (figure: {
+const intervalFigure = (figure: {
   id: string;
   estimate: Estimate;
   unit: Figure['unit'] & string;

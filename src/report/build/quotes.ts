@@ -104,7 +104,7 @@ const MOST_CHANGES = 2000;
 /** Characters of a line: generated modules hold their data on one. */
 const LINE = 1000;
 
-export interface Diff {
+interface Diff {
   added: number;
   removed: number;
   /** As of `diff -u`, without the names of files: `@@ -1,4 +1,5 @@`, then lines that begin with `+`, `-` or a space. */

@@ -82,7 +82,7 @@ function baseCheckOf({ baseCheck }: CampaignRecord): Pick<ReportDraft, 'baseChec
 const CONVERSATIONS = 3;
 const ID = 'base_rollouts';
 
-export async function baseOf(o: {
+async function baseOf(o: {
   store: ArtifactStore;
   ref: ArtifactRef;
   /** Of the target's train split. */
@@ -174,7 +174,7 @@ const countOf = (trainings: TrainingSummary[]): Count => {
 const refsOf = (batches: { ref: ArtifactRef }[]): ArtifactRef[] => distinct(batches).map(({ ref }) => ref);
 
 /** The batches whose rollouts are counted one by one. */
-export const batchesToRead = (record: CampaignRecord): { ref: ArtifactRef }[] =>
+const batchesToRead = (record: CampaignRecord): { ref: ArtifactRef }[] =>
   batchesByPurpose(record).flatMap(({ batches, counted }) => (counted ? [] : batches));
 
 type Totals = { [Part in 'rollouts' | 'cost']: NonNullable<ReportDraft[Part]> };

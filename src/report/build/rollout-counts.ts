@@ -72,7 +72,7 @@ export function countGroups(contents: Contents, groups: readonly (readonly Batch
   });
 }
 
-export const countOnce = (contents: Contents, batches: readonly Batch[]): Count => countGroups(contents, [batches])[0]!;
+const countOnce = (contents: Contents, batches: readonly Batch[]): Count => countGroups(contents, [batches])[0]!;
 
 /** The batches that hold rollouts which broke so. */
 export const brokenBy = <B extends Batch>(contents: Contents, batches: readonly B[], errorType: string): B[] =>

@@ -129,7 +129,7 @@ export async function readFound(o: {
 }
 
 /** Of the passes on each candidate, where the analyst cites steps or gives reasons. */
-export function agreementFigures({ discovery, passes }: Found, { labels }: SelectionResult): Map<string, Figure> {
+function agreementFigures({ discovery, passes }: Found, { labels }: SelectionResult): Map<string, Figure> {
   const cites = [...discovery.candidates, ...discovery.faults].some(({ citations = [] }) => citations.length > 0);
   const gives = passes.some(({ reasons, failures }) => reasons ?? failures);
   if (passes.length < 2 || (!cites && !gives)) return new Map();
@@ -234,7 +234,7 @@ export function lackingOf(passes: readonly LabelPass[], capability: string, id: 
   };
 }
 
-export interface FaultVotes {
+interface FaultVotes {
   rollout: string;
   of: Fault['of'];
   reason: string;

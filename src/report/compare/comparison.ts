@@ -22,7 +22,7 @@ export interface Run {
 }
 
 /** Success on the way to an arm, on held-out train tasks of the target. */
-export interface WayPoint {
+interface WayPoint {
   rollouts: number;
   successRate: number;
   /** How many runs it is the mean of. */
@@ -230,8 +230,7 @@ export function sharedOutcomes(
 }
 
 /** By what runs were drawn: those that share both seeds are one draw, however often it was made. */
-export const drawOf = ({ report: { campaign } }: Run): string =>
-  `${campaign.seed} ${campaign.trainingSeed ?? campaign.seed}`;
+const drawOf = ({ report: { campaign } }: Run): string => `${campaign.seed} ${campaign.trainingSeed ?? campaign.seed}`;
 
 /** A row of each draw: runs of the same seeds are one, their mean. */
 export function rowsOf(own: readonly { run: Run; values: number[][] }[], of: (values: number[]) => number): number[][] {

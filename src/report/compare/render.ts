@@ -17,7 +17,7 @@ export const spanText = (span: Span | { value: number } | undefined, unit: Unit)
     : MISSING;
 
 /** What has to be said of the comparison as a whole. */
-export function notesOf({ runs, arms, level }: Comparison): string[] {
+function notesOf({ runs, arms, level }: Comparison): string[] {
   const seeds = runs.map(({ name, seed, trainingSeed }) => `${name} (seed ${seed}, training seed ${trainingSeed})`);
   return [
     `runs: ${seeds.join(', ')}`,
@@ -65,20 +65,20 @@ function sharedText({ runs, arms }: Pick<Comparison, 'runs' | 'arms'>): string[]
 }
 
 /** `trace to grpo_target: +3.5 pt (-4.0 to +11.0), undecided, one training run; by run: demo +3.5 pt, better on 20 tasks, worse on 13, p 0.296`. */
-export function pairText(pair: ComparedPair): string {
+function pairText(pair: ComparedPair): string {
   const { arm, against } = pair;
   if (pair.standing === 'same_policy')
     return `${arm} and ${against} are one policy, and their figures samples of it; by run: ${byRunText(pair)}`;
   return `${arm} to ${against}: ${standingText(pair)}; by run: ${byRunText(pair)}`;
 }
 
-export const standingText = ({ difference, standing }: ComparedPair): string => {
+const standingText = ({ difference, standing }: ComparedPair): string => {
   if (standing === 'same_policy') return 'one policy';
   const parts = [`${differenceText(difference.value)} (${spanText(difference, 'difference')})`, standing];
   return [...parts, ...(difference.runs === 1 ? ['one training run'] : [])].join(', ');
 };
 
-export const byRunText = ({ byRun }: ComparedPair): string =>
+const byRunText = ({ byRun }: ComparedPair): string =>
   byRun
     .map(({ run, difference, test, samePolicy }) => {
       const tested = test && testText({ test });
@@ -88,7 +88,7 @@ export const byRunText = ({ byRun }: ComparedPair): string =>
     .join('; ');
 
 /** `grpo_target held out: 512 rollouts 45.0%, 1,024 rollouts 52.0%`; undefined where nothing was. */
-export const heldOutText = ({ name, heldOut }: ComparedArm): string | undefined =>
+const heldOutText = ({ name, heldOut }: ComparedArm): string | undefined =>
   heldOut.length === 0
     ? undefined
     : `${name}, held out: ${heldOut.map(({ rollouts, successRate }) => `${rateText(successRate)} at ${wholeNumber(rollouts)}`).join(', ')}`;

@@ -56,10 +56,7 @@ ${evidenceView(selection, campaign.name)}`;
 };
 
 /** The selected ones open, the others closed. */
-export const evidenceView = (
-  { evidence = [], candidates }: ReportedSelection,
-  campaign: string,
-): Markup | undefined => {
+const evidenceView = ({ evidence = [], candidates }: ReportedSelection, campaign: string): Markup | undefined => {
   if (evidence.length === 0) return undefined;
   const selected = new Set(candidates.flatMap((candidate) => (candidate.selected ? [candidate.name] : [])));
   return markup`<h3>What was seen</h3>
@@ -233,7 +230,7 @@ const roundCells = (
   [...selfTest.findings, ...(calibration?.reasons ?? [])].join('; '),
 ];
 
-export const versionsSection = ({ capabilities = [], campaign }: Report): Markup | undefined => {
+const versionsSection = ({ capabilities = [], campaign }: Report): Markup | undefined => {
   const written = capabilities.filter(({ rounds = [] }) => rounds.length > 0);
   if (written.length === 0) return undefined;
   return markup`<h3>Versions of the environments</h3>

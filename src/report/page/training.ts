@@ -155,7 +155,7 @@ const perRolloutRows = ({ rollout, training }: NonNullable<Cost['secondsPerRollo
     ['wall time of a training rollout with its gradient', training] as const,
   ].flatMap(([what, seconds]) => (seconds === undefined ? [] : [[what, `${seconds.toPrecision(2)} s`]]));
 
-export const languageModelSection = (cost: Report['cost']): Markup | undefined => {
+const languageModelSection = (cost: Report['cost']): Markup | undefined => {
   const spent = cost?.languageModel;
   if (spent === undefined) return undefined;
   return markup`<h3>Language models</h3>
