@@ -1,13 +1,18 @@
 /**
- * Does an environment keep its contract (docs/environments.md), and can a policy be trained in it? Invariant: every check runs
- * against the environment itself, and a finding says what is wrong and how to mend it. No findings: the engine can use it.
+ * Does an environment keep its contract (docs/environments.md), and can a policy be trained in it? Every check runs against the environment
+ * itself, and a finding says what is wrong and how to mend it. No findings: the engine can use it.
  */
 import { type Environment, splitSchema } from '../../domain/environment';
-import { checkBadCalls, checkObservations, checkSeveralCalls, checkValidCalls } from './calls';
-import { checkIndependence, checkSecondProcess } from './independence';
-import { BUDGET_MS, CannotGoOn, type Checked, collectFindings, type Finding, type Sample, SAMPLES } from './probe';
-import { checkClaims, checkReferences } from './rewards';
-import { checkDescription, checkStarts, checkTasks, checkUntouched, type Lists, sampled } from './shapes';
+import {
+  checkBadCalls,
+  checkIndependence,
+  checkObservations,
+  checkSecondProcess,
+  checkSeveralCalls,
+  checkValidCalls,
+} from './conduct';
+import { checkClaims, checkDescription, checkReferences, checkStarts, checkTasks, checkUntouched } from './contract';
+import { CannotGoOn, type Checked, createReport, type Finding, type Sample, type TaskLists } from './probe';
 
 export type { Finding };
 
@@ -22,43 +27,10 @@ interface CheckOptions {
   isUserPlayed?: () => boolean;
 }
 
-/** Runs all checks; a check that can't run because an earlier one failed is left out. The environment stays open. */
-export async function checkEnvironment(environment: Environment, options: CheckOptions = {}): Promise<Finding[]> {
-  const { again, onCheck = () => undefined, onNote = () => undefined, isUserPlayed = () => false } = options;
-  const found = collectFindings(onNote);
-  try {
-    onCheck('describe');
-    const description = await found.attempt('describe', () => environment.describe());
-    if (description === undefined || !checkDescription(description, found)) return found.findings;
-    onCheck('tasks');
-    const lists = await checkTasks(environment, found);
-    if (lists === undefined) return found.findings;
-    let deadline = 0;
-    const hasTime = () => performance.now() < deadline;
-    const samples = samplesOf(lists);
-    const checked: Checked = { ...found, environment, description, lists, samples, isUserPlayed, hasTime };
-    const second = again && ((each: Checked) => checkSecondProcess(each, again));
-    for (const [name, check] of [...checks, ...(second ? [['second process', second] as const] : [])]) {
-      onCheck(name);
-      deadline = performance.now() + BUDGET_MS;
-      await check(checked);
-    }
-  } catch (error) {
-    if (!(error instanceof CannotGoOn)) throw error;
-  }
-  return found.findings;
-}
-
-const samplesOf = (lists: Lists): Sample[] =>
-  Array.from({ length: SAMPLES }, (_, n) =>
-    splitSchema.options.flatMap((split) => {
-      const task = sampled(lists[split])[n];
-      return task ? [{ task: task.id, split, start: undefined }] : [];
-    }),
-  ).flat();
+type Check = readonly [id: string, run: (checked: Checked) => Promise<void>];
 
 /** Independence before whatever else writes: state that is shared is still as it was. */
-const checks: (readonly [name: string, check: (checked: Checked) => Promise<void>])[] = [
+const CHECKS: readonly Check[] = [
   ['starts', checkStarts],
   ['evaluation of nothing', checkUntouched],
   ['independent episodes', checkIndependence],
@@ -69,6 +41,51 @@ const checks: (readonly [name: string, check: (checked: Checked) => Promise<void
   ['reference actions', checkReferences],
   ['rewards for words', checkClaims],
 ];
+
+/** Of one check that goes through samples. */
+const BUDGET_MS = 8_000;
+
+/** Runs all checks; a check that can't run because an earlier one failed is left out. The environment stays open. */
+export async function checkEnvironment(environment: Environment, options: CheckOptions = {}): Promise<Finding[]> {
+  const { again, onCheck = () => undefined, onNote = () => undefined, isUserPlayed = () => false } = options;
+  const report = createReport(onNote);
+  const { findings } = report;
+  const second: Check[] = again ? [['second process', (checked) => checkSecondProcess(checked, again)]] : [];
+  try {
+    onCheck('describe');
+    const description = await report.attempt('describe', () => environment.describe());
+    if (description === undefined || !checkDescription(description, report)) return findings;
+    onCheck('tasks');
+    const lists = await checkTasks(environment, report);
+    if (lists === undefined) return findings;
+    let deadline = 0;
+    const hasTime = () => performance.now() < deadline;
+    const samples = samplesOf(lists);
+    const checked: Checked = { ...report, environment, description, lists, samples, isUserPlayed, hasTime };
+    for (const [id, run] of [...CHECKS, ...second]) {
+      onCheck(id);
+      deadline = performance.now() + BUDGET_MS;
+      await run(checked);
+    }
+  } catch (error) {
+    if (!(error instanceof CannotGoOn)) throw error;
+  }
+  return findings;
+}
+
+/** Played of each split. More find more of what only some tasks have; these take a second with an honest environment. */
+const SAMPLES = 4;
+
+/** Spread over each list, so that tasks of several kinds are among them; the splits in turn. */
+function samplesOf(lists: TaskLists): Sample[] {
+  return Array.from({ length: SAMPLES }, (_, n) =>
+    splitSchema.options.flatMap((split): Sample[] => {
+      const tasks = lists[split];
+      const count = Math.min(SAMPLES, tasks.length);
+      return n < count ? [{ task: tasks[Math.floor((n * tasks.length) / count)]!.id, split }] : [];
+    }),
+  ).flat();
+}
 
 type Slowest = Partial<Record<'describe' | 'tasks' | 'reset' | 'step' | 'evaluate', number>>;
 
@@ -92,10 +109,9 @@ export function timed(environment: Environment): { environment: Environment; slo
       async reset(task, signal) {
         const episode = await within('reset', () => environment.reset(task, signal));
         return {
-          start: episode.start,
+          ...episode,
           step: (message) => within('step', () => episode.step(message)),
           evaluate: (reason) => within('evaluate', () => episode.evaluate(reason)),
-          close: () => episode.close(),
         };
       },
     },

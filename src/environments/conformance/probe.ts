@@ -1,6 +1,6 @@
 /**
- * What the conformance checks work with: findings, sampled tasks, episodes that are played by a script, and calls that the environment's own
- * schemas and reference actions allow. Invariant: every episode that is begun here is closed here.
+ * What the conformance checks work with: findings, sampled tasks, and episodes that are played by a script. Every episode that is begun here is
+ * closed here.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type {
@@ -9,9 +9,11 @@ import type {
   EnvironmentDescription,
   Episode,
   Evaluation,
+  ResetResult,
   Split,
   StepResult,
   StopReason,
+  Task,
 } from '../../domain/environment';
 import { reasonOf } from '../../domain/failures';
 import type { AssistantMessage, ToolSchema } from '../../domain/messages';
@@ -25,13 +27,15 @@ export interface Finding {
   fix: string;
 }
 
-export type Add = (check: string, problem: string, fix: string) => void;
+type Add = (check: string, problem: string, fix: string) => void;
 
-/** What has been found, and what is worth knowing of an environment that keeps its contract. */
-export interface Findings {
+export interface Report {
   findings: Finding[];
   add: Add;
+  /** What is worth knowing of an environment that keeps its contract. */
   note: Add;
+  /** Adds all problems of which the condition holds. */
+  addAll(check: string, rules: readonly (readonly [isWrong: boolean, problem: string, fix: string])[]): void;
   /** Undefined, and a finding, if it throws. */
   attempt<Result>(check: string, work: () => Promise<Result>): Promise<Result | undefined>;
 }
@@ -44,35 +48,38 @@ const DEATHS = 4;
 /** Longer than any message of ours with two quotes in it. */
 const LENGTH = 6_000;
 
-export function collectFindings(onNote: (note: Finding) => void): Findings {
+export function createReport(onNote: (note: Finding) => void): Report {
   const findings: Finding[] = [];
   let deaths = 0;
   const add: Add = (check, problem, fix) => {
     const finding = { check, problem: quoted(problem, LENGTH), fix };
-    if (!findings.some(({ problem: known }) => known === finding.problem)) findings.push(finding);
+    if (!findings.some((known) => known.problem === finding.problem)) findings.push(finding);
   };
+  const note: Add = (check, problem, fix) => onNote({ check, problem: quoted(problem, LENGTH), fix });
+
+  function addError(check: string, error: EnvironmentError): void {
+    const { method, problem, fix, stderr, silent, lacks } = error.parts;
+    if (lacks) return onNote({ check, problem: `not checked, for there is no ${lacks} here: ${problem}`, fix });
+    const longer = silent ? '; --silence SECONDS waits longer' : '';
+    const lastWords = stderr ? `; its last words on stderr:\n${stderr}` : '';
+    add(method === undefined || check.startsWith(method) ? check : method, problem, `${fix}${longer}${lastWords}`);
+    if (silent || (error.type === 'EnvironmentDied' && ++deaths >= DEATHS)) throw new CannotGoOn();
+  }
+
   return {
     findings,
     add,
-    note: (check, problem, fix) => onNote({ check, problem: quoted(problem, LENGTH), fix }),
+    note,
+    addAll(check, rules) {
+      for (const [isWrong, problem, fix] of rules) if (isWrong) add(check, problem, fix);
+    },
     async attempt(check, work) {
       try {
         return await work();
       } catch (error) {
         if (error instanceof CannotGoOn) throw error;
-        if (!(error instanceof EnvironmentError)) {
-          add(check, reasonOf(error), 'answer instead of failing; the message says what failed');
-          return undefined;
-        }
-        const { method, problem, fix, stderr, silent, lacks } = error.parts;
-        if (lacks) {
-          onNote({ check, problem: `not checked, for there is no ${lacks} here: ${problem}`, fix });
-          return undefined;
-        }
-        const longer = silent ? '; --silence SECONDS waits longer' : '';
-        const said = stderr ? `; its last words on stderr:\n${stderr}` : '';
-        add(method === undefined || check.startsWith(method) ? check : method, problem, `${fix}${longer}${said}`);
-        if (silent || (error.type === 'EnvironmentDied' && ++deaths >= DEATHS)) throw new CannotGoOn();
+        if (error instanceof EnvironmentError) addError(check, error);
+        else add(check, reasonOf(error), 'answer instead of failing; the message says what failed');
         return undefined;
       }
     },
@@ -83,44 +90,48 @@ export function collectFindings(onNote: (note: Finding) => void): Findings {
 export interface Sample {
   task: string;
   split: Split;
-  start: unknown;
-  /** Of an episode in which nothing was done. */
+  start?: ResetResult;
+  /** The evaluation of an episode in which nothing was done. */
   untouched?: Evaluation;
 }
 
-export interface Checked extends Findings {
+export type TaskLists = Record<Split, Task[]>;
+
+/** An environment under check, and what is known of it so far. */
+export interface Checked extends Report {
   environment: Environment;
   description: EnvironmentDescription;
+  lists: TaskLists;
   /** Of both splits in turn. */
   samples: Sample[];
-  lists: Record<Split, unknown>;
   /** True once a simulated user has spoken: a stand-in, with which no task can be solved. */
   isUserPlayed: () => boolean;
-  /** False once a check has taken long: it ends with the samples that it has seen. */
+  /** False once a check has taken long: a slow environment is told what there is to tell before anybody gives up. */
   hasTime: () => boolean;
 }
 
-/** Of one check that goes through samples: a slow environment is told what there is to tell before anybody gives up. */
-export const BUDGET_MS = 8_000;
-
-/** Played of each split. More find more of what only some tasks have; these take a second with an honest environment. */
-export const SAMPLES = 4;
-
-/** `messages.1.content: "a", then "b"`: the first place. */
-export function firstDifference(one: unknown, other: unknown, path = ''): string | undefined {
-  if (isDeepStrictEqual(one, other)) return undefined;
-  if (isRecord(one) && isRecord(other) && Array.isArray(one) === Array.isArray(other)) {
-    for (const key of new Set([...Object.keys(one), ...Object.keys(other)])) {
-      const found = firstDifference(one[key], other[key], path === '' ? key : `${path}.${key}`);
-      if (found !== undefined) return found;
-    }
+/** At least two samples, and more while there is time. */
+export function* timely({ samples, hasTime }: Checked): Generator<Sample> {
+  for (const [n, sample] of samples.entries()) {
+    if (n > 1 && !hasTime()) return;
+    yield sample;
   }
-  return `${path || '(all of it)'}: ${shown(one)}, then ${shown(other)}`;
 }
 
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
+/** `messages.1.content: "a", then "b"`: the first place where they differ. */
+export function firstDifference(one: unknown, other: unknown, path = ''): string | undefined {
+  if (isDeepStrictEqual(one, other)) return undefined;
+  if (isObject(one) && isObject(other) && Array.isArray(one) === Array.isArray(other)) {
+    for (const key of new Set([...Object.keys(one), ...Object.keys(other)])) {
+      const difference = firstDifference(one[key], other[key], path === '' ? key : `${path}.${key}`);
+      if (difference !== undefined) return difference;
+    }
+  }
+  const excerpt = (value: unknown) => quoted(JSON.stringify(value) ?? 'nothing', 120);
+  return `${path || '(all of it)'}: ${excerpt(one)}, then ${excerpt(other)}`;
+}
 
-const shown = (value: unknown): string => quoted(JSON.stringify(value) ?? 'nothing', 120);
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 
 export const SEED = 1;
 
@@ -130,10 +141,9 @@ export interface Played {
   evaluation: Evaluation | undefined;
 }
 
-type Where = { environment: Environment; task: string };
-
-export async function withEpisode<Result>(
-  { environment, task }: Where,
+async function withEpisode<Result>(
+  environment: Environment,
+  task: string,
   work: (episode: Episode) => Promise<Result>,
 ): Promise<Result> {
   const episode = await environment.reset({ id: task, seed: SEED });
@@ -155,11 +165,11 @@ export async function playIn(episode: Episode, script: readonly AssistantMessage
     reason = result.stopReason ?? reason;
     break;
   }
-  return { results, evaluation: await valued(episode, reason) };
+  return { results, evaluation: await evaluationOf(episode, reason) };
 }
 
 /** The checks have no judge: what needs one has no reward here. */
-export async function valued(episode: Episode, reason: StopReason): Promise<Evaluation | undefined> {
+async function evaluationOf(episode: Episode, reason: StopReason): Promise<Evaluation | undefined> {
   try {
     return await episode.evaluate(reason);
   } catch (error) {
@@ -168,12 +178,19 @@ export async function valued(episode: Episode, reason: StopReason): Promise<Eval
   }
 }
 
-export const play = (o: Where & { script: readonly AssistantMessage[] }): Promise<Played> =>
-  withEpisode(o, (episode) => playIn(episode, o.script));
+export const play = (environment: Environment, task: string, script: readonly AssistantMessage[]): Promise<Played> =>
+  withEpisode(environment, task, (episode) => playIn(episode, script));
 
 /** What one message is answered. */
-export const answerTo = (o: Where & { message: AssistantMessage }): Promise<StepResult> =>
-  withEpisode(o, (episode) => episode.step(o.message));
+export const answerTo = (environment: Environment, task: string, message: AssistantMessage): Promise<StepResult> =>
+  withEpisode(environment, task, (episode) => episode.step(message));
+
+export const startOf = (environment: Environment, task: string): Promise<ResetResult> =>
+  withEpisode(environment, task, async ({ start }) => start);
+
+/** Of an episode in which nothing was done. */
+export const untouchedOf = (environment: Environment, task: string): Promise<Evaluation | undefined> =>
+  withEpisode(environment, task, (episode) => evaluationOf(episode, 'agent_stop'));
 
 export const say = (content: string): AssistantMessage => ({ role: 'assistant', content });
 
@@ -198,21 +215,14 @@ export function richest(samples: readonly Sample[]): Sample {
   return train.reduce((best, sample) => (actions(sample) > actions(best) ? sample : best));
 }
 
-/** The reference's own values by field: identifiers that there are. */
-function knownValues(actions: readonly Action[]): Map<string, unknown> {
-  return new Map(actions.flatMap((action) => Object.entries(action.arguments)));
-}
-
-/** Undefined where no arguments can be made up that fit. */
+/** With the reference's own values where they fit: identifiers that there are. Undefined where no arguments can be made up. */
 export function validCall(tool: ToolSchema, actions: readonly Action[] = []): Action | undefined {
-  const own = actions.find(({ name }) => name === tool.name);
-  const fits = (values: unknown): values is Action['arguments'] =>
-    typeof values === 'object' && values !== null && valueProblem(tool.parameters, values) === undefined;
-  for (const known of [knownValues(actions), new Map<string, unknown>()]) {
-    const values = own?.arguments ?? exampleOf({ schema: tool.parameters, known });
-    if (fits(values)) return { name: tool.name, arguments: values };
-  }
-  return undefined;
+  const own = actions.find(({ name }) => name === tool.name)?.arguments;
+  const known = new Map(actions.flatMap((action) => Object.entries(action.arguments)));
+  const schema = tool.parameters;
+  const options = own ? [own] : [exampleOf({ schema, known }), exampleOf({ schema })];
+  const values = options.find((each) => isObject(each) && valueProblem(schema, each) === undefined);
+  return isObject(values) ? { name: tool.name, arguments: values } : undefined;
 }
 
 export const isRead = ({ annotations }: ToolSchema): boolean => annotations?.readOnlyHint === true;
@@ -221,9 +231,8 @@ const READS = 2;
 const WRITES = 4;
 
 /** Reads, writes, and reads again: what one episode does to another shows in it. The last words end most conversations. */
-export function busyScript({ description, samples }: Checked, sample = richest(samples)): AssistantMessage[] {
-  const { tools } = description;
-  const { actions = [], tell = [] } = sample.untouched?.reference ?? {};
+export function busyScript({ description: { tools }, samples }: Checked): AssistantMessage[] {
+  const { actions = [], tell = [] } = richest(samples).untouched?.reference ?? {};
   const callsTo = (some: ToolSchema[]) => some.flatMap((tool) => validCall(tool, actions) ?? []);
   const reads = callsTo(tools.filter(isRead).slice(0, READS));
   const writes = actions.length > 0 ? actions : callsTo(tools.filter((tool) => !isRead(tool)).slice(0, WRITES));
