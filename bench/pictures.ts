@@ -15,7 +15,7 @@ import { isSuccess, rolloutSchema } from '../src/domain/rollout';
 import { passStatistics } from '../src/domain/selection';
 import { calibrationsOf } from '../src/report/adapters';
 import { markup, type Markup } from '../src/report/page/blocks';
-import { LABELS, line, linear, rewardCurve, rowLabel, type Scale, svg, text } from '../src/report/plots';
+import { LABELS, line, linear, rewardCurve, rowLabel, type Scale, svg, text } from '../src/report/page/plots';
 import { style } from '../src/report/page/style';
 
 const { values, positionals } = parseArgs({

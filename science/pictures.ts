@@ -1,7 +1,7 @@
 /** The page's two pictures, as SVG files that stand alone. Invariant: they show the tables' figures and nothing else. */
 import { shortPercent } from '../src/report/format';
 import type { ComparedArm } from '../src/report/compare/comparison';
-import { comparisonPlot, LABELS, line, linear, rowLabel, text, ticks } from '../src/report/plots';
+import { comparisonPlot, LABELS, line, linear, rowLabel, text, ticks } from '../src/report/page/plots';
 import { Markup, markup } from '../src/report/page/blocks';
 import { style } from '../src/report/page/style';
 import { sizeText, spanText } from './tables';

@@ -20,7 +20,7 @@ import {
   type Rejection,
 } from '../domain/approval';
 import { type ApprovalView, capabilitiesView, environmentView } from '../report/approval/build';
-import { approvalHtml, type Waits } from '../report/approval/render';
+import { approvalHtml, type Waits } from '../report/approval/sections';
 import { type Asked, queryNames, updateNames, workflowIds } from '../workflows/messages';
 import { messageOf, UserError } from './errors';
 import type { Temporal } from './temporal';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { type Report, reportSchema } from '../report/model';
 import { messageOf, UserError } from './errors';
-import { shortEpisode, terminalTable } from '../report/terminal';
+import { shortEpisode, terminalTable } from '../report/page/table';
 import type { Home } from './project';
 
 export interface FoundReport {

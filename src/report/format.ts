@@ -1,4 +1,5 @@
 /** Numbers and names as text, in one way for the page, the terminal and the verdict. */
+import type { ArtifactRef } from '../domain/artifacts';
 import type { Figure } from '../domain/figure';
 import { policyNames } from '../domain/policies';
 import type { Arm } from './model';
@@ -47,6 +48,12 @@ export const spreadText = ({ interval, std, unit }: Pick<Figure, 'interval' | 's
 };
 
 export const shortSha = (sha256: string): string => sha256.slice(0, 8);
+
+/** What `campaign lineage` takes, in short: the beginning of a hash or key, the whole id of a figure. */
+export const shortStart = (start: ArtifactRef | string): string => {
+  const text = typeof start === 'string' ? start : start.sha256;
+  return /^[0-9a-f]{64}$/.test(text) ? shortSha(text) : text;
+};
 
 export const lineageCommand = ({ start, campaign }: { start: string; campaign: string }): string =>
   `campaign lineage ${start} --campaign ${campaign}`;

@@ -109,10 +109,10 @@ test('from what waits to what was decided', async () => {
 
     const shown = await ran('approvals', name);
     expect(shown).toContain(
-      'refuse_what_is_forbidden\n  Refuses what the policy forbids.\n  9 of 10 votes, Cov 0.50 ± 0.10',
+      'refuse_what_is_forbidden\nRefuses what the policy forbids.\n9 of 10 votes, Cov 0.50 ± 0.10',
     );
-    expect(shown).toMatch(/it refuses without a word why \(task task-a, attempt 0, failed, message 1\)/);
-    expect(shown).toMatch(/ {6}> assistant: I <b>refuse<\/b>\n {8}user: and what else\?/);
+    expect(shown).toMatch(/it refuses without a word why – \S+ task task-a, attempt 0, failed, message\s+1/);
+    expect(shown).toMatch(/> agent +I <b>refuse<\/b>\n +user +and what else\?/);
     expect(shown).not.toContain('\u001b');
     const page = readFileSync(join(home, name, 'approval.html'), 'utf8');
     expect(page).toContain('I &lt;b&gt;refuse&lt;/b&gt;\\u{1b}[31m');
@@ -160,12 +160,16 @@ test('from what waits to what was decided', async () => {
     );
     await round(2);
     const second = await ran('approvals', name);
-    expect(second).toMatch(/Says all of it\.\n {2}rationale: it asks the same\.\n {2}base model: mean reward 0\.40/);
-    expect(second).toContain('round 1: rejected: too easy to guess');
-    expect(second).toMatch(/-const version = 1;\n {4}\+const version = 2;\n {5}const same = 1;/);
-    expect(second).toMatch(/task-b: reward 1\.00[\s\S]*task-c: reward 0\.50[\s\S]*task-a: reward 0\.00/);
+    expect(second).toMatch(
+      /Says all of it\.\nModule: [^]*Rationale: it asks the same\.\nBase model: mean reward 0\.40/,
+    );
+    expect(second).toContain('Round 1: rejected: too easy to guess');
+    expect(second).toMatch(/-const version = 1;\n\+const version = 2;\n const same = 1;/);
+    expect(second).toMatch(
+      /task-b: passed, reward 1\.00[^]*task-c: failed, reward 0\.50[^]*task-a: failed, reward 0\.00/,
+    );
     expect(readFileSync(join(home, name, 'approval.html'), 'utf8')).toMatch(
-      /<span class="removed">-const version = 1;<\/span><span class="added">\+const version = 2;/,
+      /<span class="removed">-const version = 1;<\/span>\n<span class="added">\+const version = 2;/,
     );
     const module = join(home, 'mine.js');
     writeFileSync(module, 'const version = "mine";\n');

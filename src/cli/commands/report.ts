@@ -34,7 +34,7 @@ export function reportCommand(program: Command): void {
 
 async function show({ folder: own, report }: FoundReport, options: ReportOptions): Promise<string> {
   const { renderReport } = await import('../../report/render.js');
-  const { terminalTable } = await import('../../report/terminal.js');
+  const { terminalTable } = await import('../../report/page/table.js');
   const { json, html } = renderReport({ report });
   const page = join(resolve(options.out ?? own), 'report.html');
   if (options.out !== undefined) await writeInto(resolve(options.out), { 'report.json': json, 'report.html': html });

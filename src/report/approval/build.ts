@@ -41,7 +41,7 @@ export interface EnvironmentView {
   /** Of the calibration: the best, the worst and one between. */
   episodes: ReportedEpisode[];
   /** What became of the rounds before. */
-  earlier: { round: number; said: string }[];
+  earlier: { round: number; summary: string }[];
 }
 
 export type ApprovalView = { waiting: Awaited } & (
@@ -108,11 +108,11 @@ export async function environmentView(o: {
     ...(calibration && { calibration }),
     ...(counts?.hints !== undefined && { hints: counts.hints }),
     episodes: batch ? samples(await readScored({ store, ref: batch.ref })) : [],
-    earlier: rounds.slice(0, -1).map((one) => ({ round: one.round, said: saidOf(one) })),
+    earlier: rounds.slice(0, -1).map((one) => ({ round: one.round, summary: summaryOf(one) })),
   };
 }
 
-function saidOf({ selfTest, calibration, aided = [], decision }: SynthesisRound): string {
+function summaryOf({ selfTest, calibration, aided = [], decision }: SynthesisRound): string {
   const accepted = hintsText(aided.at(-1) ?? {});
   if (decision) return [accepted && `accepted ${accepted}`, decisionText(decision)].filter(Boolean).join(', ');
   const reasons = aided.flatMap((one) => one.calibration.reasons.map((reason) => `${hintsText(one)}: ${reason}`));

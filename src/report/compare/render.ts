@@ -2,9 +2,9 @@
 import { MISSING, shortPercent, spreadText, valueText, wholeNumber } from '../format';
 import { SPREAD, TEST, testText } from '../recommendation';
 import type { ComparedArm, ComparedPair, Comparison, Span } from './comparison';
-import { align, clip, wrap } from '../terminal';
+import { align, clip, wrap } from '../page/table';
 import { markup, pageOf, table } from '../page/blocks';
-import { comparisonPlot } from '../plots';
+import { comparisonPlot } from '../page/plots';
 
 type Unit = 'fraction' | 'difference';
 

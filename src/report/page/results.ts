@@ -3,7 +3,7 @@ import type { Figure } from '../../domain/figure';
 import type { Arm, Report } from '../model';
 import { figureView, markup, type Markup, plotFigure, sourceView, table } from './blocks';
 import { foldSums, lineageCommand, MISSING, wholeNumber } from '../format';
-import { armsPlot, solverMatrixPlot } from '../plots';
+import { armsPlot, solverMatrixPlot } from './plots';
 import { TEST, testText } from '../recommendation';
 import { evaluatedAt, groupsTable, type Measure } from '../words';
 import { episodeView } from './capabilities';

@@ -6,7 +6,7 @@ import type { Report } from '../model';
 import { BEST_BY } from '../../domain/results';
 import { figureView, longText, markup, type Markup, sourceView, table } from './blocks';
 import { duration } from '../format';
-import { rewardCurve } from '../plots';
+import { rewardCurve } from './plots';
 import { languageModelRows, spentText } from '../words';
 
 type Cost = NonNullable<Report['cost']>;

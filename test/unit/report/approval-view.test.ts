@@ -7,7 +7,7 @@ import type { CalibrationReport, SynthesisRound } from '../../../src/domain/cali
 import type { Message } from '../../../src/domain/messages';
 import type { RolloutSummary } from '../../../src/domain/rollout';
 import { environmentView } from '../../../src/report/approval/build';
-import { approvalHtml, approvalText } from '../../../src/report/approval/render';
+import { approvalHtml, approvalText } from '../../../src/report/approval/sections';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { scoredRollout } from '../../support/scored-rollout';
 
@@ -64,19 +64,21 @@ test('an environment that was accepted with hints is shown by its calibration wi
   expect(environment.episodes).toMatchObject([{ task: 'seed-hinted-3-0', hinted: true }, { task: 'seed-hinted-3-1' }]);
   expect(environment.episodes[1]!.hinted).toBeUndefined();
   const hinted = 'with hints on 50% of the rollouts';
-  expect(environment.earlier.map(({ said }) => said)).toEqual([
+  expect(environment.earlier.map(({ summary }) => summary)).toEqual([
     `mean reward 0.01 is too low; ${hinted}: mean reward 0.7 is too high`,
     `accepted ${hinted}, rejected: too narrow`,
   ]);
 
   const view = { waiting: { of: 'w', names: [candidate.name] }, environment };
   const text = approvalText(view);
-  expect(text).toContain(`  base model, ${hinted}: mean reward 0.44`);
-  expect(text).toMatch(/seed-hinted-3-0: reward 1\.00, shown the hint\n[^]*seed-hinted-3-1: reward 0\.00\n/);
+  expect(text).toContain(`Base model, ${hinted}: mean reward 0.44`);
+  expect(text).toMatch(
+    /seed-hinted-3-0: passed, reward 1\.00, shown the hint,[^]*seed-hinted-3-1: failed, reward 0\.00, ended/,
+  );
   const page = approvalHtml({ campaign: 'demo', at: 'now', waits: [{ view, commands: [] }] });
   expect(page).toContain(`<dt>Base model, ${hinted}</dt><dd>mean reward 0.44`);
-  expect(page).toContain('seed-hinted-3-0: passed, reward 1, shown the hint</summary>');
-  expect(page).toContain('seed-hinted-3-1: failed, reward 0</summary>');
+  expect(page).toContain('seed-hinted-3-0: passed, reward 1.00, shown the hint, ended');
+  expect(page).toContain('seed-hinted-3-1: failed, reward 0.00, ended');
 });
 
 test('without hints nothing is said of them', async () => {
@@ -86,10 +88,10 @@ test('without hints nothing is said of them', async () => {
   const environment = await environmentView({ store, candidate, rounds: [plain, { ...plain, round: 5 }] });
   expect(environment).toMatchObject({
     calibration: { meanReward: 0.01 },
-    earlier: [{ said: plain.calibration!.reasons[0] }],
+    earlier: [{ summary: plain.calibration!.reasons[0] }],
   });
   expect(environment.hints).toBeUndefined();
   const text = approvalText({ waiting: { of: 'w', names: [candidate.name] }, environment });
-  expect(text).toContain('  base model: mean reward 0.01');
+  expect(text).toContain('Base model: mean reward 0.01');
   expect(text).not.toContain('hint');
 });

@@ -10,7 +10,7 @@ import type { CampaignRecord } from '../../../src/domain/results';
 import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
 import { buildReport } from '../../../src/report/build/report';
 import { completeReport, renderReport } from '../../../src/report/render';
-import { shortEpisode, terminalTable } from '../../../src/report/terminal';
+import { shortEpisode, terminalTable } from '../../../src/report/page/table';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { outcomeOf, summarise } from '../../../src/domain/outcomes';
 import { scoredRollout } from '../../support/scored-rollout';

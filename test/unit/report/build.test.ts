@@ -15,7 +15,7 @@ import { normalQuantile } from '../../../src/domain/statistics';
 import { buildReport } from '../../../src/report/build/report';
 import { lineage } from '../../../src/report/lineage';
 import { completeReport, renderReport } from '../../../src/report/render';
-import { terminalTable } from '../../../src/report/terminal';
+import { terminalTable } from '../../../src/report/page/table';
 import { readOutcomes, readRollouts, ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { groupByTask, outcomeOf, summarise } from '../../../src/domain/outcomes';
 import { scoredRollout } from '../../support/scored-rollout';

@@ -11,7 +11,7 @@ import { toolsandbox } from '../../../src/environments/toolsandbox';
 import { groupsOf, publishedOf } from '../../../src/report/build/figures';
 import { lineage } from '../../../src/report/lineage';
 import { completeReport, renderReport } from '../../../src/report/render';
-import { terminalTable } from '../../../src/report/terminal';
+import { terminalTable } from '../../../src/report/page/table';
 import { readTaskMeans, ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { reportFixture } from '../../support/report-fixture';
 import { scoredRollout } from '../../support/scored-rollout';

@@ -3,7 +3,7 @@ import { reportSchema } from '../../../src/report/model';
 import type { TaskMeans } from '../../../src/domain/paired-statistics';
 import { differenceFigure } from '../../../src/report/build/figures';
 import { completeReport, renderReport } from '../../../src/report/render';
-import { terminalTable } from '../../../src/report/terminal';
+import { terminalTable } from '../../../src/report/page/table';
 import { ref, reportFixture } from '../../support/report-fixture';
 
 test('differences carry the tasks that each side solves more often, and the p of one test with their interval', () => {

@@ -3,7 +3,7 @@ import { acrossTrainings, pairedDifference, TRAINING_SPREAD } from '../../../src
 import type { Figure } from '../../../src/domain/figure';
 import type { Arm, ReportDraft } from '../../../src/report/model';
 import { completeReport } from '../../../src/report/render';
-import { terminalTable } from '../../../src/report/terminal';
+import { terminalTable } from '../../../src/report/page/table';
 import { figure, reportFixture } from '../../support/report-fixture';
 
 /** As measured on 200 tasks, of which the one alone solves `better` and the other alone `worse`. */

@@ -2,7 +2,7 @@ import { nothing } from '../../../src/report/build/figures';
 import { type Figure, figuresIn } from '../../../src/domain/figure';
 import { type Arm, type ReportDraft, reportSchema } from '../../../src/report/model';
 import { completeReport, renderReport } from '../../../src/report/render';
-import { terminalTable } from '../../../src/report/terminal';
+import { terminalTable } from '../../../src/report/page/table';
 import { figure, gamedFixture, ref, reportFixture } from '../../support/report-fixture';
 
 /** A baseline that came to nothing. */

@@ -4,7 +4,7 @@ import type { ReportDraft } from '../../../src/report/model';
 import type { CampaignRecord } from '../../../src/domain/results';
 import { routerOf } from '../../../src/report/build/router';
 import { completeReport, renderReport } from '../../../src/report/render';
-import { terminalTable } from '../../../src/report/terminal';
+import { terminalTable } from '../../../src/report/page/table';
 import { verdict } from '../../../src/report/verdict';
 import { reportFixture } from '../../support/report-fixture';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { markup } from '../../../src/report/page/blocks';
-import { linear, spread, ticks } from '../../../src/report/plots';
+import { linear, spread, ticks } from '../../../src/report/page/plots';
 
 const value = fc.double({ min: -1e6, max: 1e6, noNaN: true });
 

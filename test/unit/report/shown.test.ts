@@ -3,7 +3,7 @@ import type { ReportDraft } from '../../../src/report/model';
 import { diffOf } from '../../../src/report/build/quotes';
 import { markup } from '../../../src/report/page/blocks';
 import { completeReport, renderReport } from '../../../src/report/render';
-import { terminalTable } from '../../../src/report/terminal';
+import { terminalTable } from '../../../src/report/page/table';
 import { visible } from '../../../src/report/format';
 import { foundFixture } from '../../support/found-fixture';
 import { reportFixture } from '../../support/report-fixture';
