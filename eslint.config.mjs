@@ -8,7 +8,7 @@ import tseslint from 'typescript-eslint';
 const mayImport = {
   domain: [],
   artifacts: ['domain'],
-  policy: ['domain', 'artifacts'],
+  policy: ['domain', 'artifacts', 'language-model/endpoint', 'language-model/reply'],
   'language-model': ['domain', 'artifacts'],
   partners: ['domain', 'policy', 'language-model'],
   sandbox: ['domain', 'artifacts'],

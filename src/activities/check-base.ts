@@ -5,12 +5,11 @@
 import { Context } from '@temporalio/activity';
 import { CHECKED_TASKS, judgeBase, type BaseCheck } from '../domain/base-check';
 import type { Environment } from '../domain/environment';
-import type { RolloutHeartbeat } from '../domain/work';
 import { openingsOf } from '../environments/open';
 import { checkTokens } from '../policy/base-model';
 import { rollOut } from '../rollout/engine';
 import { tryAdapter } from '../policy/client';
-import { type PolicyDependencies, working } from './context';
+import { type PolicyDependencies, progress } from './context';
 import { inputsOf, resolveTasks } from './tasks';
 import type { RollOutInput } from './types';
 import type { Training } from '../domain/campaign';
@@ -33,9 +32,8 @@ export async function checkAdapters(
   },
 ): Promise<void> {
   const { cancellationSignal: signal } = Context.current();
-  const onWork = (): void => working('try an adapter').progress(0, 1);
-  onWork();
-  await tryAdapter({ store, client, python, base, model, targetModules, rank: r * summed, signal, onWork });
+  progress({ kind: 'analysis', title: 'try an adapter', done: 0, total: 1 });
+  await tryAdapter({ store, client, python, base, model, targetModules, rank: r * summed, signal });
 }
 
 /** `rollouts`: the base rollouts, of which the first few are made and looked at. */
@@ -75,7 +73,6 @@ function firstRollouts(
   o: Pick<PolicyDependencies, 'store' | 'client'> & { environment: Environment; input: RollOutInput; tasks: string[] },
 ) {
   const { store, client, environment, input, tasks } = o;
-  const context = Context.current();
   return rollOut({
     ...input,
     title: TITLE,
@@ -85,9 +82,7 @@ function firstRollouts(
     inputs: inputsOf(input),
     store,
     client,
-    signal: context.cancellationSignal,
-    onProgress: (progress) => {
-      context.heartbeat({ kind: 'rollouts', title: TITLE, ...progress } satisfies RolloutHeartbeat);
-    },
+    signal: Context.current().cancellationSignal,
+    onProgress: (done) => progress({ kind: 'rollouts', title: TITLE, ...done }),
   });
 }

@@ -1,8 +1,8 @@
-/** What every activity is given, and how it reports its progress. */
+/** What every activity is given, and how it shows how far it is. */
 import { Context } from '@temporalio/activity';
 import type { ArtifactStore } from '../artifacts/store';
 import type { PayingRole } from '../domain/endpoints';
-import type { AnalysisHeartbeat, Work } from '../domain/work';
+import type { AnalysisHeartbeat, RolloutHeartbeat, TrainHeartbeat, Work } from '../domain/work';
 import { openLedger } from '../language-model/ledger';
 import type { Ledger } from '../language-model/types';
 import type { PolicyClient } from '../policy/client';
@@ -30,45 +30,55 @@ export type PolicyDependencies = Dependencies & { client: PolicyClient };
 /** Of the activities that train. */
 export type GpuDependencies = PolicyDependencies & { gpus: GpuGroups; merge: Merge };
 
-/** For a part that may take long: its progress is the activity's heartbeat. */
-export function working(title: string): Work {
+type Details = AnalysisHeartbeat | RolloutHeartbeat | TrainHeartbeat;
+const shown = new WeakMap<Context, Details>();
+
+/** Shows how far the activity is, to `campaign watch` and on Temporal's page. */
+export function progress(details: Details): void {
   const context = Context.current();
-  return {
-    signal: context.cancellationSignal,
-    progress: (done, total) => context.heartbeat({ kind: 'analysis', title, done, total } satisfies AnalysisHeartbeat),
-  };
+  shown.set(context, details);
+  context.heartbeat({ ...details });
 }
 
-/** Pieces of replies come by the hundred: they are told of no more often. */
-const PIECES_MS = 500;
+const BEAT_MS = 1_000;
 
-/** For a part that may ask a language model: what comes of a reply is progress too. */
+/**
+ * Does an activity's work, and tells meanwhile that its worker lives. That another process hangs is no matter of heartbeats: whoever waits for one
+ * has a limit of its own.
+ */
+export async function withHeartbeats<Result>(work: () => Promise<Result>): Promise<Result> {
+  const context = Context.current();
+  const timer = setInterval(() => context.heartbeat({ ...shown.get(context) }), BEAT_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+/** For a part that may take long. */
+export const working = (title: string): Work => ({
+  signal: Context.current().cancellationSignal,
+  progress: (done, total) => progress({ kind: 'analysis', title, done, total }),
+});
+
+/** For a part that may ask a language model: what has come of its replies is shown, too. */
 export function asking(
   o: Payer & { store: ArtifactStore; title: string; role: PayingRole },
 ): Work & { ledger: Ledger } {
   const { store, campaign, budget, role, title } = o;
-  const context = Context.current();
-  const told = { done: 0, total: 1, characters: 0, at: 0 };
-  const tell = (): void => {
-    const { done, total, characters } = told;
-    told.at = Date.now();
-    const heard = characters > 0 && { characters };
-    context.heartbeat({ kind: 'analysis', title, done, total, ...heard } satisfies AnalysisHeartbeat);
-  };
-  const isDue = () => Date.now() - told.at >= PIECES_MS;
+  const details: AnalysisHeartbeat = { kind: 'analysis', title, done: 0, total: 1 };
+  progress(details);
   return {
-    signal: context.cancellationSignal,
-    progress(done, total) {
-      const further = done !== told.done || total !== told.total;
-      Object.assign(told, { done, total });
-      if (further || isDue()) tell();
-    },
+    signal: Context.current().cancellationSignal,
+    progress: (done, total) => progress(Object.assign(details, { done, total })),
     ledger: openLedger({
-      ...{ store, campaign, budget, role },
-      heard(piece) {
-        told.characters += piece.length;
-        if (isDue()) tell();
-      },
+      store,
+      campaign,
+      budget,
+      role,
+      // Pieces come by the hundred: the next heartbeat shows them.
+      onText: (piece) => void (details.characters = (details.characters ?? 0) + piece.length),
     }),
   };
 }

@@ -14,7 +14,7 @@ import { diskFull } from '../artifacts/disk-full';
 import { workerIdentity } from '../artifacts/place';
 import { isFailure, OutsideFailure, retryOf, type FailureType } from '../domain/failures';
 import { backoffMs, taskQueues } from '../domain/work';
-import type { Dependencies } from './context';
+import { type Dependencies, withHeartbeats } from './context';
 
 /** Temporal tries again what is outside; the rest goes to the workflow at once, which knows what to do with it. */
 const failure = (type: FailureType, o: Omit<ApplicationFailureOptions, 'type' | 'nonRetryable'>): ApplicationFailure =>
@@ -94,7 +94,7 @@ export function mapped<A extends object>(activities: A, { home, store }: Pick<De
     async (input: unknown, queue?: string): Promise<unknown> => {
       try {
         if (queue !== undefined) await checkStore(queue, { home, store });
-        return await run(input);
+        return await withHeartbeats(() => run(input));
       } catch (error) {
         throw await toFailure(error, home);
       }

@@ -65,9 +65,9 @@ async function fingerprinted(
   id: string,
 ): Promise<void> {
   const { signal, progress } = working('take the fingerprint of the base model');
-  const onWork = (): void => progress(0, 1);
+  progress(0, 1);
   try {
-    await keepFingerprint({ store, python, signal, onWork, model: baseModel.path, id });
+    await keepFingerprint({ store, python, signal, model: baseModel.path, id });
   } catch (error) {
     if (!isFailure(error, 'PythonFailed')) throw error;
     const fix = `give this worker the memory of the whole model, or say what the server serves with CAMPAIGN_BASE_ID='${id}' on all workers`;

@@ -1,13 +1,12 @@
 /** One batch of rollouts: the engine, with heartbeats on every finished rollout and cancellation that keeps what is done. */
 import { Context } from '@temporalio/activity';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { backoffMs, type RolloutHeartbeat } from '../domain/work';
+import { backoffMs } from '../domain/work';
 import { brokenFailure, type RolloutSummary } from '../domain/rollout';
-import { rollOut as playBatch, type RollOutProgress } from '../rollout/engine';
+import { rollOut as playBatch } from '../rollout/engine';
 import { createResolver, type Resolve } from '../rollout/resolve';
-import type { PolicyDependencies } from './context';
+import { type PolicyDependencies, progress } from './context';
 import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
-import { withHeartbeats } from '../training/run-learner';
 import type { RollOutInput } from './types';
 
 /**
@@ -29,18 +28,14 @@ function resolverOf({ store, kinds, python, client }: PolicyDependencies): Resol
 
 export async function rollOut(deps: PolicyDependencies, input: RollOutInput): Promise<RolloutSummary> {
   const { store, environments, client } = deps;
-  const context = Context.current();
-  const { title } = input;
-  const progress = (): void =>
-    context.heartbeat({ kind: 'rollouts', title, done: 0, total: 0, broken: 0 } satisfies RolloutHeartbeat);
-  const { campaign, budget, purpose } = input;
+  const { cancellationSignal: signal } = Context.current();
+  const { campaign, budget, purpose, title } = input;
+  progress({ kind: 'rollouts', title, done: 0, total: 0, broken: 0 });
   const read = environments.paidBy({ campaign, budget, step: TEST_TEXTS });
   const [environment, tasks] = await Promise.all([
     environments.paidBy({ campaign, budget, step: purpose }).get(input.environment),
-    resolveTasks({ store, environments: read, progress }, input),
+    resolveTasks({ store, environments: read }, input),
   ]);
-  let last: RollOutProgress = { done: 0, total: tasks.length * input.attempts, broken: 0, turns: 0 };
-  const beat = () => context.heartbeat({ kind: 'rollouts', title, ...last } satisfies RolloutHeartbeat);
   for (let time = 1; ; time++) {
     const { summary, outcomes } = await playBatch({
       ...input,
@@ -49,14 +44,11 @@ export async function rollOut(deps: PolicyDependencies, input: RollOutInput): Pr
       resolve: resolverOf(deps),
       inputs: inputsOf(input),
       store,
-      client: withHeartbeats(client, beat),
-      signal: context.cancellationSignal,
-      onProgress: (progress) => {
-        last = progress;
-        beat();
-      },
+      client,
+      signal,
+      onProgress: ({ done, total, broken }) => progress({ kind: 'rollouts', title, done, total, broken }),
     });
     if (time === TIMES_FOR_BROKEN || !brokenFailure(outcomes, title)?.retryable) return summary;
-    await sleep(backoffMs(time), undefined, { signal: context.cancellationSignal });
+    await sleep(backoffMs(time), undefined, { signal });
   }
 }

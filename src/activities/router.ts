@@ -1,5 +1,4 @@
 /** Step 4 of the method: fits the router on the outcome matrix of the train split, and trains a gate over all adapters as one more option of it. */
-import { Context } from '@temporalio/activity';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -105,11 +104,11 @@ export async function trainGate(
   if (known) return { base, adapters: [{ ref: known, weight: 1 }] };
 
   const { signal, progress } = working('train the gate');
-  const onWork = (): void => progress(0, 1);
-  const refs = await Promise.all(parts.map(async (of) => plainAdapter(of) ?? (await merge(of, onWork))));
+  progress(0, 1);
+  const refs = await Promise.all(parts.map(async (of) => plainAdapter(of) ?? (await merge(of))));
   const work = await mkdtemp(join(tmpdir(), 'gate-'));
   try {
-    Context.current().cancellationSignal.throwIfAborted();
+    signal.throwIfAborted();
     const [file, folder] = [join(work, 'gate.json'), join(work, 'policy')];
     const job = {
       base_model: baseModelPath,

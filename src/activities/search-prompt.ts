@@ -15,7 +15,7 @@ import { openLedger } from '../language-model/ledger';
 import { openLanguageModel } from '../language-model/model';
 import { openPrompts } from '../language-model/prompts';
 import { type LearningOptions, runLearner } from '../training/run-learner';
-import type { PolicyDependencies } from './context';
+import { type PolicyDependencies, progress } from './context';
 import { fail } from './failures';
 import { inputsOf, resolveTasks } from './tasks';
 import type { SearchPromptInput } from './types';
@@ -49,6 +49,7 @@ export async function searchPrompt(deps: PolicyDependencies, input: SearchPrompt
     name,
     id,
     program: 'gepa',
+    show: progress,
     limits: input,
     env: bareEnvironment(),
     prepare: async (folder) => ({
@@ -151,12 +152,11 @@ function openReflection(o: ReflectionInput & { store: ArtifactStore }): Reflecti
   return {
     id: digest([model.id, prompts.digest(['repair'])]),
     characters: Math.floor(ROOM * CHARACTERS_A_TOKEN * Math.max(0, contextTokens - maxTokens)),
-    async reply({ messages, again }, onText) {
+    async reply({ messages, again }) {
       const asking = {
-        ledger: openLedger({ store, campaign, budget, role: 'arm', heard: onText }),
+        ledger: openLedger({ store, campaign, budget, role: 'arm' }),
         step: `reflection: ${name}`,
         signal: Context.current().cancellationSignal,
-        onText,
       };
       const read = (text: string) => ({ value: text });
       try {

@@ -1,17 +1,15 @@
 /** Trains one LoRA: with GRPO on rollouts, or supervised on conversations. A training that has ended is found by its key. */
-import { Context } from '@temporalio/activity';
 import { join } from 'node:path';
 import { replaceFile } from '../artifacts/durable-file';
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Message, ToolSchema } from '../domain/messages';
 import type { Purpose } from '../domain/rollout';
-import type { TrainHeartbeat } from '../domain/work';
 import { contentOf, type Part, partsOf, plainAdapter } from '../policy/merge';
 import { toWireMessage, toWireTools } from '../policy/wire';
 import { runLearner } from '../training/run-learner';
 import { conversationsSchema } from './arm-inputs';
-import type { GpuDependencies } from './context';
+import { type GpuDependencies, progress } from './context';
 import { asideIn } from '../artifacts/aside';
 import { readJson } from '../artifacts/json';
 import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
@@ -24,12 +22,10 @@ const TRAINER_VERSION = '5';
 
 export async function train(deps: GpuDependencies, input: TrainInput): Promise<TrainingSummary> {
   const { store } = deps;
-  const context = Context.current();
-  const beat = { kind: 'train', step: 0, waitsFor: 'its tasks to be looked at' } satisfies TrainHeartbeat;
+  progress({ kind: 'train', step: 0, waitsFor: 'its tasks to be looked at' });
   const { campaign, budget } = input;
   const read = deps.environments.paidBy({ campaign, budget, step: TEST_TEXTS });
-  const progress = () => context.heartbeat(beat);
-  const tasks = await resolveTasks({ store, environments: read, progress }, input);
+  const tasks = await resolveTasks({ store, environments: read }, input);
   const job = jobOf(input, tasks);
   const start = partsOf(input.from ?? []);
   const { name, maker, base, maxSteps, maxTokens } = input;
@@ -53,6 +49,7 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
       name,
       id,
       program: 'train',
+      show: progress,
       limits: input,
       env,
       async prepare(folder) {
@@ -91,9 +88,8 @@ async function initialAdapter(
   steps: number,
 ): Promise<ArtifactRef | undefined> {
   if (parts.length === 0) return undefined;
-  const context = Context.current();
-  const beat = { kind: 'train', step: 0, steps, waitsFor: 'its adapters to be merged' } satisfies TrainHeartbeat;
-  return plainAdapter(parts) ?? merge(parts, () => context.heartbeat(beat));
+  progress({ kind: 'train', step: 0, steps, waitsFor: 'its adapters to be merged' });
+  return plainAdapter(parts) ?? merge(parts);
 }
 
 /** Of job.json what every training of a LoRA has, without its folders. */
@@ -145,6 +141,7 @@ export async function fineTune(
       name,
       id,
       program: 'sft',
+      show: progress,
       limits,
       env,
       async prepare(folder) {

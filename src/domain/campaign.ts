@@ -325,7 +325,7 @@ export const campaignFields = z.strictObject({
         .max(MOST)
         .default(600)
         .describe(
-          'A step without progress for so long is given to another worker. Progress is a message, a finished rollout, or processor time of a trainer.',
+          'A step whose worker shows no sign of life for so long is given to another one; a trainer that uses no processor time for so long is replaced.',
         ),
       stallSeconds: count
         .default(1800)

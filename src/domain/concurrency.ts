@@ -19,6 +19,26 @@ export function createLimit(slots: number): <Result>(work: () => Promise<Result>
   };
 }
 
+/** Does work of one key one after the other, in the order of asking; who is aborted while it waits leaves the line. */
+export function createTurns() {
+  const last = new Map<string, Promise<void>>();
+  return async <Result>(key: string, work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> => {
+    const before = last.get(key) ?? Promise.resolve();
+    let leave = (): void => undefined;
+    const left = new Promise<void>((resolve) => (leave = resolve));
+    // Who gives up waiting lets the next one wait for those before.
+    const mine = before.then(() => left);
+    last.set(key, mine);
+    void mine.then(() => last.get(key) === mine && last.delete(key));
+    try {
+      await orAborted(before, signal);
+      return await work();
+    } finally {
+      leave();
+    }
+  };
+}
+
 /** What the promise comes to, or the reason of the abort where that is first; the work behind the promise goes on. */
 export async function orAborted<Result>(promise: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
   if (!signal) return promise;

@@ -1,104 +1,189 @@
 /**
- * A client of an OpenAI-compatible endpoint, and what its errors say. Invariants: it retries nothing and has no deadline of its own, which are
- * its user's; no text that it gives holds the key; a refusal names the field that mends it.
+ * The one client of the OpenAI dialect, for language models, simulated users, judges and policy servers. It sends one request and repeats nothing:
+ * whoever asks knows whether to ask again (domain/retries.ts). No error that leaves it holds the key.
  */
-import OpenAI, { APIConnectionError, APIError } from 'openai';
-import { Agent, fetch } from 'undici';
+import { createParser } from 'eventsource-parser';
+import { Agent, type Dispatcher } from 'undici';
 import { type FailureType, OutsideFailure, reasonOf } from '../domain/failures';
 
-/** The longest that a timer takes. */
-const NEVER_MS = 2 ** 31 - 1;
+/** Timeouts and conflicts of the endpoint's own, rate limits, and servers that are starting or going down. */
+const TEMPORARY = new Set([408, 409, 425, 429, 502, 503, 504]);
+const CROWDED = new Set([429, 503]);
+/** A limit that waiting does not lift. */
+const QUOTA = /insufficient_quota/;
+
+/** A request that brought no answer, or none that can be read: then the status is 200. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  /** Undefined where no answer came. */
+  readonly status: number | undefined;
+  readonly body: string;
+  /** When to ask again, where the endpoint says so. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    message: string,
+    o: { status?: number; body?: string; retryAfterMs?: number | undefined; cause?: unknown } = {},
+  ) {
+    super(message, { cause: o.cause });
+    this.status = o.status;
+    this.body = o.body ?? '';
+    this.retryAfterMs = o.retryAfterMs;
+  }
+
+  /** No connection, no capacity, or a 4xx that says nothing of the request. */
+  get isUnavailable(): boolean {
+    return this.status === undefined || (TEMPORARY.has(this.status) && !QUOTA.test(this.body));
+  }
+
+  /** The endpoint says that more is asked of it at once than it can do. */
+  get isCrowded(): boolean {
+    return CROWDED.has(this.status ?? 0);
+  }
+
+  get retryable(): boolean {
+    const { status = 0 } = this;
+    return this.isUnavailable || status < 300 || status >= 500;
+  }
+}
+
+interface Request {
+  method?: 'GET' | 'POST';
+  path: string;
+  body?: object;
+  /** Without it the request has no deadline but its signal's. */
+  timeoutMs?: number;
+  signal?: AbortSignal | undefined;
+}
+
+export interface Endpoint {
+  /** The text of an answer that is no refusal. Throws ApiError, or the reason of the abort. */
+  text(request: Request): Promise<string>;
+  /** What the answer's JSON holds. */
+  json(request: Request): Promise<unknown>;
+  /** The values of a stream of events, or the one value of an answer that is no stream, of which `onBytes` hears. */
+  stream(request: Request, onBytes: (bytes: number) => void): AsyncGenerator<{ value: unknown; isEvent: boolean }>;
+}
 
 /** Parts open their clients anew for every step: connections are the process's. */
-const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
+const shared = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
-export function openClient({ url, key }: { url: string; key: string | undefined }): OpenAI {
-  return new OpenAI({
-    apiKey: key ?? 'none',
-    baseURL: url.replace(/\/+$/, ''),
-    maxRetries: 0,
-    timeout: NEVER_MS,
-    logLevel: 'off',
-    fetch: fetch as unknown as typeof globalThis.fetch,
-    fetchOptions: { dispatcher },
-  });
-}
+/** `url`: of which paths are the rest. */
+export function openEndpoint(o: { url: string; key?: string | undefined; dispatcher?: Dispatcher }): Endpoint {
+  const { key, dispatcher = shared } = o;
+  const { origin, pathname } = new URL(o.url);
+  const prefix = pathname.replace(/\/+$/, '');
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${key ?? 'none'}` };
+  const shown = (text: string): string => oneLine(key === undefined ? text : text.replaceAll(key, '(key)'));
+  const malformed = (problem: string, body: string) => new ApiError(shown(problem), { status: 200, body });
 
-/** The key in the environment variable that `field` names. Throws BadInput if there is none that can be sent. */
-export function keyOf(field: string, variable: string | undefined): string | undefined {
-  if (variable === undefined) return undefined;
-  const key = process.env[variable]?.trim();
-  const wrong = (problem: string) =>
-    new OutsideFailure(
-      'BadInput',
-      `${field} is ${variable}, and this variable ${problem}; set it to the endpoint's key`,
-    );
-  if (!key) throw wrong('is not set');
-  if (!/^[\x21-\x7e]+$/.test(key)) throw wrong('holds characters that no key has');
-  return key;
-}
+  async function send({ method = 'POST', path, body, timeoutMs = 0, signal }: Request) {
+    try {
+      const answer = await dispatcher.request({
+        origin,
+        path: prefix + path,
+        method,
+        headers,
+        body: body ? JSON.stringify(body) : null,
+        headersTimeout: timeoutMs,
+        bodyTimeout: timeoutMs,
+        ...(signal && { signal }),
+      });
+      if (answer.statusCode >= 200 && answer.statusCode < 300) return answer;
+      throw refusal(answer.statusCode, await answer.body.text(), answer.headers);
+    } catch (error) {
+      throw exchangeError(error, signal);
+    }
+  }
 
-const withoutKey = (text: string, key: string | undefined): string =>
-  key === undefined ? text : text.replaceAll(key, '(key)');
+  function exchangeError(error: unknown, signal: AbortSignal | undefined): unknown {
+    if (error instanceof ApiError) return error;
+    if (signal?.aborted) return signal.reason;
+    return new ApiError(shown(reasonOf(rootOf(error))), { cause: error });
+  }
 
-/** What a request ended in, where it brought no answer. */
-export interface ApiError {
-  /** `unavailable`: no connection, no capacity, or a 4xx that says nothing of the request. `rejected`: it would be refused again. */
-  kind: 'unavailable' | 'failed' | 'rejected';
-  status?: number;
-  reason: string;
-  /** When to ask again, where the endpoint says so. */
-  retryAfterMs?: number;
-  /** The endpoint says that more is asked of it at once than it can do. */
-  isCrowded: boolean;
-}
+  function refusal(status: number, body: string, from: Headers): ApiError {
+    return new ApiError(shown(`${status} ${wordsOf(body)}`), { status, body, retryAfterMs: retryAfter(from) });
+  }
 
-/** Timeouts and conflicts of the endpoint's own, rate limits, and servers that are starting or going down. */
-const UNAVAILABLE = new Set([408, 409, 425, 429, 502, 503, 504]);
-const CROWDED = new Set([429, 503]);
+  /** Some endpoints answer with 200 and say in the body what is wrong. */
+  function parse(text: string, from: Headers): unknown {
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch (error) {
+      if (text.trim() === '') throw malformed('the answer is empty', text);
+      throw malformed(`the answer is no JSON (${reasonOf(error)}): ${text}`, text);
+    }
+    const told = (value as { error?: { code?: unknown } } | null)?.error;
+    if (!told) return value;
+    const status = Number(told.code);
+    throw refusal(status >= 400 && status < 600 ? status : 200, text, from);
+  }
 
-/** `key`: stands in no reason, whatever the endpoint says. */
-export function apiErrorOf(error: unknown, key: string | undefined): ApiError {
-  const shown = (text: string) => oneLine(withoutKey(text, key));
-  if (error instanceof APIConnectionError)
-    return { kind: 'unavailable', reason: shown(reasonOf(rootOf(error))), isCrowded: false };
-  const status = error instanceof APIError ? statusOf(error) : undefined;
-  if (status === undefined) return { kind: 'failed', reason: shown(reasonOf(error)), isCrowded: false };
-  const { headers, code, type, message } = error as APIError;
-  // A limit that waiting does not lift.
-  const spent = status === 429 && [code, type].includes('insufficient_quota');
-  const retryAfterMs = headers && retryAfter(headers);
+  async function text(request: Request): Promise<string> {
+    const { body } = await send(request);
+    return body.text().catch((error: unknown) => {
+      throw exchangeError(error, request.signal);
+    });
+  }
+
   return {
-    kind: spent ? 'rejected' : kindOf(status),
-    status,
-    reason: shown(message),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-    isCrowded: CROWDED.has(status),
+    text,
+    json: async (request) => parse(await text(request), {}),
+    async *stream(request, onBytes) {
+      const { headers: from, body } = await send(request);
+      const decoder = new TextDecoder();
+      const events: string[] = [];
+      const parser = createParser({ onEvent: ({ data }) => events.push(data) });
+      let isEvents = /event-stream/i.test(String(from['content-type']));
+      let whole = '';
+      onBytes(0);
+      for await (const bytes of body as AsyncIterable<Uint8Array>) {
+        whole += decoder.decode(bytes, { stream: true });
+        isEvents ||= BEGINS_A_STREAM.test(whole);
+        if (!isEvents) {
+          onBytes(bytes.length);
+          continue;
+        }
+        parser.feed(whole);
+        whole = '';
+        for (const data of events.splice(0)) {
+          if (data.startsWith('[DONE]')) return;
+          yield { value: parse(data, from), isEvent: true };
+        }
+      }
+      if (!isEvents) yield { value: parse(whole, from), isEvent: false };
+    },
   };
 }
 
-/** Some endpoints answer with 200 and say in the body what is wrong. */
-function statusOf({ status, code }: APIError): number | undefined {
-  const told = status ?? Number(code);
-  return told >= 400 && told < 600 ? told : undefined;
-}
+type Headers = Dispatcher.ResponseData['headers'];
 
-function kindOf(status: number): ApiError['kind'] {
-  if (UNAVAILABLE.has(status)) return 'unavailable';
-  return status >= 500 ? 'failed' : 'rejected';
-}
+/** Some call their streams plain text. */
+const BEGINS_A_STREAM = /^\s*(data|event|id|retry)?:/;
 
-/** fetch says "fetch failed", and why it did in its cause. */
-function rootOf(error: Error): unknown {
-  let root: unknown = error;
-  while (typeof root === 'object' && root !== null && 'cause' in root && root.cause !== undefined) root = root.cause;
+/** Clients say "fetch failed", and why it did in its cause. */
+function rootOf(error: unknown): unknown {
+  let root = error;
+  while (root instanceof Error && root.cause !== undefined) root = root.cause;
   return root;
+}
+
+/** OpenAI's shape where it has it. */
+function wordsOf(body: string): string {
+  try {
+    const { error } = JSON.parse(body) as { error?: { message?: unknown } };
+    if (typeof error?.message === 'string') return error.message;
+  } catch {
+    // Its text is shown.
+  }
+  return body;
 }
 
 /** Milliseconds, seconds, or a date. */
 function retryAfter(headers: Headers): number | undefined {
-  const milliseconds = headers.get('retry-after-ms');
-  const seconds = headers.get('retry-after');
+  const [milliseconds, seconds] = [headers['retry-after-ms'], headers['retry-after']].map((value) => value?.toString());
   const told = [
     ...(milliseconds ? [Number(milliseconds)] : []),
     ...(seconds ? [Number(seconds) * 1000, Date.parse(seconds) - Date.now()] : []),
@@ -118,41 +203,52 @@ function oneLine(text: string): string {
   return line.length > SHOWN ? `${line.slice(0, SHOWN)} ...` : line;
 }
 
+/** The key in the environment variable that `field` names. Throws BadInput if there is none that can be sent. */
+export function keyOf(field: string, variable: string | undefined): string | undefined {
+  if (variable === undefined) return undefined;
+  const key = process.env[variable]?.trim();
+  const wrong = (problem: string) =>
+    new OutsideFailure(
+      'BadInput',
+      `${field} is ${variable}, and this variable ${problem}; set it to the endpoint's key`,
+    );
+  if (!key) throw wrong('is not set');
+  if (!/^[\x21-\x7e]+$/.test(key)) throw wrong('holds characters that no key has');
+  return key;
+}
+
 /** Who asks an endpoint: as errors name it, and what its errors are for the campaign. */
 export interface Caller {
   /** Of the campaign file, such as `analyst`. */
   field: string;
   spec: { model: string; url: string; apiKeyEnv?: string | undefined };
-  key: string | undefined;
-  failures: Record<ApiError['kind'], FailureType>;
+  failures: Record<'unavailable' | 'failed' | 'rejected', FailureType>;
   /** What mends a request that is rejected for what it asks. */
   remedy?: (error: ApiError) => string;
 }
 
 export const callerFailure = (
   { field, spec }: Pick<Caller, 'field' | 'spec'>,
-  failure: { type: FailureType; problem: string; retryAfterMs?: number | undefined },
-): OutsideFailure => {
-  const { type, problem, retryAfterMs } = failure;
-  return new OutsideFailure(type, `${field} (${spec.model} at ${spec.url}): ${problem}`, undefined, retryAfterMs);
-};
+  { type, problem, retryAfterMs }: { type: FailureType; problem: string; retryAfterMs?: number | undefined },
+): OutsideFailure =>
+  new OutsideFailure(type, `${field} (${spec.model} at ${spec.url}): ${problem}`, undefined, retryAfterMs);
 
-/** The one mapping from what an endpoint does to failure types. No cause is passed on: what a client's error holds beside its message may be anything. */
+/** The failure of a language model, a simulated user or a judge. */
 export function endpointFailure(caller: Caller, error: unknown): OutsideFailure {
   if (error instanceof OutsideFailure) return error;
-  const failed = apiErrorOf(error, caller.key);
-  const { kind, reason, retryAfterMs } = failed;
+  const failed = error instanceof ApiError ? error : new ApiError(reasonOf(error), { status: 200 });
+  const kind = failed.isUnavailable ? 'unavailable' : failed.retryable ? 'failed' : 'rejected';
   const fix = fixOf(caller, failed);
-  const problem = fix === undefined ? reason : `${reason}; ${fix}`;
-  return callerFailure(caller, { type: caller.failures[kind], problem, retryAfterMs });
+  const problem = fix === undefined ? failed.message : `${failed.message}; ${fix}`;
+  return callerFailure(caller, { type: caller.failures[kind], problem, retryAfterMs: failed.retryAfterMs });
 }
 
 function fixOf({ field, spec, remedy }: Caller, error: ApiError): string | undefined {
-  const { kind, status, reason } = error;
-  if (kind === 'failed' && /an HTML page/.test(reason))
+  const { status = 0, retryable, message } = error;
+  if (status < 400 && /an HTML page/.test(message))
     return `if it goes on, correct ${field}.url: the API's own, such as https://HOST/v1`;
-  if (kind !== 'rejected') return undefined;
-  if (status === 404) return `correct ${field}.model or ${field}.url`;
+  if (retryable) return undefined;
+  if (status === 404 || status < 400) return `correct ${field}.model or ${field}.url`;
   if (status === 402 || status === 429) return 'add credit to its account';
   if (status !== 401 && status !== 403) return remedy?.(error);
   return spec.apiKeyEnv === undefined

@@ -47,7 +47,7 @@ interface LedgerOptions {
   /** Who asks. */
   role: PayingRole;
   /** A piece of some reply has come. */
-  heard?: (piece: string) => void;
+  onText?: (piece: string) => void;
 }
 
 const replyKey = (key: string): string => `reply/${key}`;
@@ -79,7 +79,7 @@ interface Memory {
 }
 const memories = new WeakMap<ArtifactStore, Memory>();
 
-export function openLedger({ store, campaign, budget, role, heard }: LedgerOptions): Ledger {
+export function openLedger({ store, campaign, budget, role, onText }: LedgerOptions): Ledger {
   const { held } = memoryOf(store);
 
   async function write(key: string, reply: Held): Promise<void> {
@@ -99,7 +99,7 @@ export function openLedger({ store, campaign, budget, role, heard }: LedgerOptio
   });
 
   return {
-    ...(heard && { heard }),
+    ...(onText && { onText }),
 
     async find(key) {
       const unwritten = held.get(key);

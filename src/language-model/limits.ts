@@ -1,17 +1,14 @@
 /**
- * The limits of one endpoint and model, shared by all that asks there in this process. Invariants: no more at once and within a minute than the
- * file allows, and fewer where the endpoint says that it is too much; who waits hears that the wait goes on as it should, and is told when it
- * would be long; what is paid for time after time and brings nothing is given up, and whoever asks after that, or in another way, begins anew.
+ * The limits of one endpoint and model, shared by all that asks there in this process: no more at once and within a minute than the file allows, and
+ * fewer where the endpoint says that it is too much. A question whose replies are lost time after time, each of them paid for, is given up.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { orAborted } from '../domain/concurrency';
+import { createTurns } from '../domain/concurrency';
 
-export interface Pass {
+interface Pass {
   concurrency: number;
   requestsPerMinute?: number | undefined;
   signal: AbortSignal;
-  /** While it waits: others make progress, or a moment that was named comes nearer. And once it need wait no more. */
-  onWaiting: () => void;
   /** What to throw where it would have to wait for so long. */
   tooLong: (ms: number) => Error;
 }
@@ -19,8 +16,6 @@ export interface Pass {
 const MINUTE_MS = 60_000;
 /** A longer pause is waited for outside the process. */
 const LONGEST_PAUSE_MS = MINUTE_MS;
-/** A wait for a named moment is told of so often. */
-const TOLD_MS = 5_000;
 const FIRST_PAUSE_MS = 1_000;
 
 export class RateLimiter {
@@ -32,41 +27,29 @@ export class RateLimiter {
   private refusals = 0;
   /** At once, by what the endpoint took: halved by a refusal, and raised by one with as many replies. */
   private capacity = Infinity;
-  private last: Promise<void> = Promise.resolve();
-  private readonly waiting = new Set<() => void>();
   private changed = new AbortController();
+  private readonly inTurn = createTurns();
 
   /** Waits for its turn, in the order in which they came. The pass is given back by what this returns. */
   async enter(pass: Pass): Promise<() => void> {
-    const { onWaiting } = pass;
-    const before = this.last;
-    let leave = (): void => undefined;
-    this.last = new Promise((resolve) => (leave = resolve));
-    this.waiting.add(onWaiting);
-    try {
-      // Who gives up passes the turn on when it comes.
-      await orAborted(before, pass.signal);
-      for (let ms = this.mustWait(pass); ms > 0; ms = this.mustWait(pass)) {
-        await this.change(Math.min(ms, TOLD_MS), pass.signal);
-        if (ms !== Infinity) onWaiting();
-      }
-    } finally {
-      this.waiting.delete(onWaiting);
-      void before.then(leave);
-    }
-    this.running += 1;
-    this.begun.push(Date.now());
-    onWaiting();
-    this.progressed();
+    const { signal } = pass;
+    await this.inTurn(
+      '',
+      async () => {
+        for (let ms = this.mustWait(pass); ms > 0; ms = this.mustWait(pass)) {
+          const woken = AbortSignal.any([this.changed.signal, signal]);
+          await sleep(Math.min(ms, MINUTE_MS), undefined, { signal: woken }).catch(() => undefined);
+          signal.throwIfAborted();
+        }
+        this.running += 1;
+        this.begun.push(Date.now());
+      },
+      signal,
+    );
     return () => {
       this.running -= 1;
       this.wake();
     };
-  }
-
-  /** Something has come of a request: those who wait for it hear of it. */
-  progressed(): void {
-    this.waiting.forEach((hear) => hear());
   }
 
   replied(): void {
@@ -98,12 +81,6 @@ export class RateLimiter {
     return this.begun.length < requestsPerMinute || oldest === undefined ? 0 : oldest + MINUTE_MS - now;
   }
 
-  private async change(ms: number, signal: AbortSignal): Promise<void> {
-    const woken = AbortSignal.any([this.changed.signal, signal]);
-    await sleep(ms, undefined, { signal: woken }).catch(() => undefined);
-    signal.throwIfAborted();
-  }
-
   private wake(): void {
     this.changed.abort();
     this.changed = new AbortController();
@@ -121,25 +98,14 @@ export function rateLimiterFor({ url, model }: { url: string; model: string }): 
 }
 
 export const LOST_IN_A_ROW = 5;
+const lost = new Map<string, number>();
 
-/** How a question is asked, as far as the loss may be mended there. */
-interface Way {
-  /** Of the question. */
-  key: string;
-  url: string;
-  timeoutSeconds: number;
-}
-
-const inARow = new Map<string, number>();
-const nameOf = ({ key, url, timeoutSeconds }: Way): string => JSON.stringify([key, url, timeoutSeconds]);
-
-/** Counts one more loss: whether it is to be the last. */
-export function isLostForGood(way: Way): boolean {
-  const name = nameOf(way);
-  const losses = (inARow.get(name) ?? 0) + 1;
-  if (losses < LOST_IN_A_ROW) inARow.set(name, losses);
-  else inARow.delete(name);
+/** Counts one more lost reply to a question that is asked in this way: whether it is to be the last. */
+export function isLostForGood(way: string): boolean {
+  const losses = (lost.get(way) ?? 0) + 1;
+  if (losses < LOST_IN_A_ROW) lost.set(way, losses);
+  else lost.delete(way);
   return losses >= LOST_IN_A_ROW;
 }
 
-export const forgetLost = (way: Way): void => void inARow.delete(nameOf(way));
+export const forgetLost = (way: string): void => void lost.delete(way);

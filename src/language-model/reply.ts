@@ -1,12 +1,10 @@
 /**
- * Reads a reply from the response of an endpoint: streamed, or one JSON completion where it does not stream. Invariant: a reply is whole, with
- * the reason for which it ended, or there is none; of one that broke off it is known what was heard of it.
+ * What answers of the dialect say, streamed or whole. A reply is complete, with the reason for which it ended, or there is none; of one that broke
+ * off it is known what came of it.
  */
-import type OpenAI from 'openai';
-import { APIError } from 'openai';
-import { Stream } from 'openai/core/streaming';
 import { z } from 'zod';
 import { tokensOf, type ModelUsage } from '../domain/endpoints';
+import { ApiError, type Endpoint } from './endpoint';
 import type { ModelReply, Question } from './types';
 
 /** Some endpoints give content as parts, of which the text is the reply. */
@@ -17,8 +15,9 @@ const contentSchema = z
     if (!Array.isArray(content)) return content ?? '';
     return content.map(({ type, text = '' }) => (type === 'text' ? text : '')).join('');
   });
-const messageSchema = z.object({
-  content: contentSchema,
+export const callSchema = z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) });
+const wordsSchema = z.object({
+  content: contentSchema.optional(),
   refusal: z.string().nullish(),
   /** By two names: reasoning that is no part of the reply. */
   reasoning_content: z.string().nullish().catch(null),
@@ -31,82 +30,51 @@ const usageSchema = z
     completion_tokens: tokens,
     prompt_tokens_details: z.object({ cached_tokens: tokens.nullish() }).nullish().catch(null),
   })
+  .transform((told): ModelUsage => ({
+    promptTokens: told.prompt_tokens,
+    cachedTokens: told.prompt_tokens_details?.cached_tokens ?? 0,
+    completionTokens: told.completion_tokens,
+  }))
   .nullish()
   .catch(null);
-const choiceOf = <Shape extends z.ZodRawShape>(shape: Shape) =>
-  z.object({ finish_reason: z.string().nullish(), ...shape });
+const finish_reason = z.string().nullish();
 const chunkSchema = z.object({
-  choices: z.array(choiceOf({ delta: messageSchema.partial().nullish() })).default([]),
+  choices: z.array(z.object({ finish_reason, delta: wordsSchema.nullish() })).default([]),
   usage: usageSchema,
 });
+const messageSchema = wordsSchema.extend({ tool_calls: z.array(callSchema).nullish() });
 const completionSchema = z.object({
-  choices: z.array(choiceOf({ message: messageSchema })).min(1),
+  choices: z.array(z.object({ finish_reason, message: messageSchema })).min(1),
   usage: usageSchema,
 });
-type Message = { [Field in keyof z.infer<typeof messageSchema>]?: z.infer<typeof messageSchema>[Field] | undefined };
-type Usage = z.infer<typeof usageSchema>;
 
-const usageIn = z.object({ usage: usageSchema });
-
-/** What a whole completion says that it used; undefined where it does not say. */
-export function usageTold(completion: unknown): ModelUsage | undefined {
-  const usage = usageIn.safeParse(completion).data?.usage;
-  return usage ? toModelUsage(usage) : undefined;
+/** A whole answer. Throws ApiError where it is none. */
+export function parseCompletion(value: unknown) {
+  const { choices, usage } = parse(completionSchema, value);
+  const { message, finish_reason: finish } = choices[0]!;
+  return { message, finish, usage };
 }
 
-const toModelUsage = (told: NonNullable<Usage>): ModelUsage => ({
-  promptTokens: told.prompt_tokens,
-  cachedTokens: told.prompt_tokens_details?.cached_tokens ?? 0,
-  completionTokens: told.completion_tokens,
-});
+function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw incomplete(`the answer is no chat completion: ${issue?.path.join('.')}: ${issue?.message}`);
+}
+
+const incomplete = (problem: string) => new ApiError(problem, { status: 200 });
 
 /** An endpoint that goes on for more than so many characters a token, and what is written around them, heeds no limit. */
 const LONGEST_TOKEN = 100;
 const AROUND = 100_000;
-
-interface ReadReply {
-  client: OpenAI;
-  response: Response;
-  reply: PartialReply;
-}
-
-export async function readReply(o: ReadReply): Promise<ModelReply> {
-  const { response, reply } = o;
-  if (/event-stream/i.test(response.headers.get('content-type') ?? '')) return streamed(o);
-  const text = await bodyOf(response, reply);
-  if (/^\s*(data|event|id|retry)?:/.test(text)) return streamed({ ...o, response: new Response(text) });
-  const body = jsonOf(text);
-  const error = (body as { error?: object } | null)?.error;
-  if (error) throw new APIError(undefined, error, undefined, response.headers);
-  const { choices, usage } = parseCompletion(completionSchema, body);
-  const [{ message, finish_reason } = { message: {} }] = choices;
-  reply.add(message);
-  // Whatever is missing here is not missing for want of an end.
-  return reply.ended({ finish: finish_reason ?? 'stop', usage });
-}
-
-async function streamed({ client, response, reply }: ReadReply): Promise<ModelReply> {
-  reply.begun = true;
-  let finish: string | undefined;
-  let usage: Usage;
-  // Aborted for silence, a stream ends like one that has an end.
-  for await (const chunk of Stream.fromSSEResponse<unknown>(response, new AbortController(), client)) {
-    const { choices, usage: told } = parseCompletion(chunkSchema, chunk);
-    usage = told ?? usage;
-    const [choice] = choices;
-    finish = choice?.finish_reason ?? finish;
-    reply.add(choice?.delta ?? {});
-  }
-  if (finish === undefined) throw new Error(`the reply broke off after ${reply.characters} characters`);
-  return reply.ended({ finish, usage });
-}
 
 /** A reply as it comes. */
 export class PartialReply {
   private text = '';
   private refusal = '';
   private thought = 0;
-  /** Set once the endpoint is answering the question: from there on it is paid for. */
+  private bytes = 0;
+  /** The endpoint has begun to answer the question: from there on it is paid for. */
   begun = false;
 
   constructor(
@@ -114,79 +82,73 @@ export class PartialReply {
       question: Question;
       maxTokens: number;
       /** Something has come: of the reply, or of what it thinks before. */
-      onPiece: (piece: string) => void;
+      onText: (piece: string) => void;
     },
   ) {}
 
-  get characters(): number {
-    return this.text.length;
+  /** Reads the answer to the request to its end. */
+  async read(endpoint: Endpoint, request: Parameters<Endpoint['stream']>[0]): Promise<ModelReply> {
+    let finish: string | undefined;
+    let usage: ModelUsage | undefined;
+    try {
+      for await (const { value, isEvent } of endpoint.stream(request, (bytes) => this.received(bytes))) {
+        if (!isEvent) {
+          const whole = parseCompletion(value);
+          this.add(whole.message);
+          // Whatever is missing here is not missing for want of an end.
+          return this.ended(whole.finish ?? 'stop', whole.usage);
+        }
+        this.begun = true;
+        const { choices, usage: told } = parse(chunkSchema, value);
+        usage = told ?? usage;
+        finish = choices[0]?.finish_reason ?? finish;
+        this.add(choices[0]?.delta ?? {});
+      }
+    } catch (error) {
+      // With a reason for its end it is complete, though the connection was left open, or broke.
+      if (finish === undefined) {
+        this.begun ||= this.bytes > 0 && !(error instanceof ApiError);
+        throw error;
+      }
+    }
+    if (finish === undefined) throw incomplete(`the reply broke off after ${this.text.length} characters`);
+    return this.ended(finish, usage);
   }
 
-  add({ content, refusal, reasoning_content, reasoning }: Message): void {
+  private received(bytes: number): void {
+    this.bytes += bytes;
+    this.o.onText('');
+    this.bound(this.bytes);
+  }
+
+  private add({ content = '', refusal, reasoning_content, reasoning }: Partial<z.output<typeof wordsSchema>>): void {
     const thought = reasoning_content ?? reasoning ?? '';
-    this.text += content ?? '';
+    this.text += content;
     this.refusal += refusal ?? '';
     this.thought += thought.length;
-    this.heard(thought + (content ?? ''));
+    this.o.onText(thought + content);
     this.bound(this.text.length + this.thought);
   }
 
-  heard(piece: string): void {
-    this.o.onPiece(piece);
-  }
-
-  bound(characters: number): void {
+  private bound(characters: number): void {
     const { maxTokens } = this.o;
     if (characters > maxTokens * LONGEST_TOKEN + AROUND)
-      throw new Error(`the reply is longer than ${maxTokens} tokens can be; does the endpoint heed max_tokens?`);
+      throw incomplete(`the reply is longer than ${maxTokens} tokens can be; does the endpoint heed max_tokens?`);
   }
 
-  ended({ finish, usage }: { finish: string; usage: Usage }): ModelReply {
+  private ended(finish: string, usage: ModelUsage | null | undefined): ModelReply {
     const refused = this.refusal !== '' && this.text === '';
     return {
       text: refused ? this.refusal : this.text,
       finish: refused ? 'content_filter' : finish,
-      usage: this.usage(usage),
+      usage: usage ?? this.usage(),
     };
   }
 
-  /** Where the endpoint has not told it: by what was asked and has been heard so far. */
-  usage(told?: Usage): ModelUsage {
-    if (told) return toModelUsage(told);
+  /** By what was asked and has come so far. */
+  usage(): ModelUsage {
     const asked = this.o.question.messages.reduce((sum, { content }) => sum + content.length, 0);
-    const said = this.text.length + this.refusal.length + this.thought;
-    return { promptTokens: tokensOf(asked), cachedTokens: 0, completionTokens: tokensOf(said) };
+    const answered = this.text.length + this.refusal.length + this.thought;
+    return { promptTokens: tokensOf(asked), cachedTokens: 0, completionTokens: tokensOf(answered) };
   }
-}
-
-async function bodyOf(response: Response, reply: PartialReply): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  try {
-    for await (const bytes of response.body ?? []) {
-      text += decoder.decode(bytes as Uint8Array, { stream: true });
-      reply.heard('');
-      reply.bound(text.length);
-    }
-  } catch (error) {
-    reply.begun = true;
-    throw error;
-  }
-  return text + decoder.decode();
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Error(text.trim() === '' ? 'the answer is empty' : `the answer is no chat completion: ${text}`);
-  }
-}
-
-/** The one reading of answers of the dialect. Throws where it is none. */
-export function parseCompletion<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new Error(`the answer is no chat completion: ${issue?.path.join('.')}: ${issue?.message}`);
 }

@@ -32,8 +32,8 @@ export interface Ledger {
   ): Promise<void>;
   /** Counts what was paid for and is kept nowhere: a request that brought no reply, or those of one rollout. Where it can't be written, it is held. */
   count(paid: Paid): Promise<void>;
-  /** A piece of some reply has come, or the wait for one goes on as it should: observed progress of whoever opened the ledger. */
-  heard?(piece: string): void;
+  /** A piece of some reply has come. */
+  onText?(piece: string): void;
 }
 
 export interface Paid {
@@ -58,8 +58,6 @@ export interface Asking {
   /** What is being done, for people: a row of the report's costs. */
   step: string;
   signal: AbortSignal;
-  /** Something of the reply has come: observed progress. */
-  onText?: () => void;
 }
 
 export interface LanguageModel {

@@ -4,15 +4,14 @@
  * is whole, and holds words or calls, never nothing; whatever goes wrong leaves as an OutsideFailure, so that the rollout is broken and never scored; the
  * key is known here only.
  */
-import { z } from 'zod';
 import { createLimit } from '../domain/concurrency';
 import { type ChatModel, type ModelUsage, tokensOf } from '../domain/endpoints';
 import type { PartnerRole } from '../domain/environment';
 import type { OutsideFailure } from '../domain/failures';
 import type { Message, ToolSchema, UserMessage } from '../domain/messages';
-import { type Caller, callerFailure, endpointFailure, keyOf, openClient } from '../language-model/endpoint';
-import { parseCompletion, usageTold } from '../language-model/reply';
-import { callSchema, toAssistantMessage, toWireMessage, toWireTools } from '../policy/wire';
+import { type Caller, callerFailure, endpointFailure, keyOf, openEndpoint } from '../language-model/endpoint';
+import { parseCompletion } from '../language-model/reply';
+import { toAssistantMessage, toWireMessage, toWireTools } from '../policy/wire';
 
 export interface Outside {
   signal?: AbortSignal;
@@ -46,26 +45,10 @@ export interface Partners {
   judge?: Judge;
 }
 
-const replySchema = z.object({
-  choices: z
-    .array(
-      z.object({
-        message: z.object({ content: z.string().nullish(), tool_calls: z.array(callSchema).nullish() }),
-        finish_reason: z.string().nullish(),
-      }),
-    )
-    .min(1),
-});
-type Reply = { content: string; calls: z.infer<typeof callSchema>[] };
-
-interface ChatRequest extends Outside {
-  messages: Message[];
-  tools: ToolSchema[];
-  seed: number;
-}
+type Reply = { content: string; calls: Parameters<typeof toAssistantMessage>[1] };
 
 interface OpenChatModel {
-  ask(request: ChatRequest): Promise<Reply>;
+  ask(request: UserTurn): Promise<Reply>;
   /** What makes an answer unusable, as a failure. */
   unusable(problem: string): OutsideFailure;
 }
@@ -73,60 +56,50 @@ interface OpenChatModel {
 /** Throws BadInput if the key's variable is not set. */
 function openChatModel(role: PartnerRole, model: ChatModel): OpenChatModel {
   const field = `target.${role}`;
-  const key = keyOf(`${field}.apiKeyEnv`, model.apiKeyEnv);
-  const caller: Caller = { field, spec: model, key, failures: failures[role] };
+  const caller: Caller = { field, spec: model, failures: failures[role] };
   const unusable = (problem: string) => callerFailure(caller, { type: caller.failures.failed, problem });
-  const openai = openClient({ url: model.url, key });
+  const endpoint = openEndpoint({ url: model.url, key: keyOf(`${field}.apiKeyEnv`, model.apiKeyEnv) });
   // Not left to the connections: a request that waits for one is on the clock already.
   const limited = createLimit(model.concurrency);
 
-  return {
-    unusable,
-    ask: ({ messages, tools, seed, signal, onUsage }) =>
-      limited(async () => {
-        signal?.throwIfAborted();
-        const deadline = AbortSignal.timeout(model.timeoutSeconds * 1000);
-        const body = {
-          model: model.model,
-          messages: messages.map(toWireMessage),
-          ...(tools.length > 0 && { tools: toWireTools(tools) }),
-          max_tokens: model.maxTokens,
-          temperature: model.temperature,
-          top_p: model.topP,
-          seed,
-        };
-        let answer: unknown;
-        try {
-          const own = AbortSignal.any(signal ? [signal, deadline] : [deadline]);
-          answer = await openai.chat.completions.create(body, { signal: own });
-          onUsage?.(usageOf(body, answer));
-          const { cutOff, ...reply } = replyOf(answer);
-          if (cutOff) throw unusable(`an answer cut off at ${model.maxTokens} tokens: raise ${field}.maxTokens`);
-          return reply;
-        } catch (error) {
-          // It was asked, and is paid for, whoever still wants the answer.
-          if (answer === undefined && (signal?.aborted || deadline.aborted)) onUsage?.(usageOf(body));
-          signal?.throwIfAborted();
-          if (deadline.aborted) throw unusable(`no answer within ${model.timeoutSeconds} s (${field}.timeoutSeconds)`);
-          throw endpointFailure(caller, error);
-        }
-      }),
-  };
+  async function ask({ messages, tools, seed, signal, onUsage }: UserTurn): Promise<Reply> {
+    signal?.throwIfAborted();
+    const deadline = AbortSignal.timeout(model.timeoutSeconds * 1000);
+    const body = {
+      model: model.model,
+      messages: messages.map(toWireMessage),
+      ...(tools.length > 0 && { tools: toWireTools(tools) }),
+      max_tokens: model.maxTokens,
+      temperature: model.temperature,
+      top_p: model.topP,
+      seed,
+    };
+    let answer: unknown;
+    let told: ReturnType<typeof parseCompletion> | undefined;
+    try {
+      const own = AbortSignal.any(signal ? [signal, deadline] : [deadline]);
+      answer = await endpoint.json({ path: '/chat/completions', body, signal: own });
+      told = parseCompletion(answer);
+      if (told.finish === 'length')
+        throw unusable(`an answer cut off at ${model.maxTokens} tokens: raise ${field}.maxTokens`);
+      return { content: told.message.content ?? '', calls: told.message.tool_calls ?? [] };
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (deadline.aborted) throw unusable(`no answer within ${model.timeoutSeconds} s (${field}.timeoutSeconds)`);
+      throw endpointFailure(caller, error);
+    } finally {
+      // Once it was asked it is paid for, whoever still wants the answer.
+      if (answer !== undefined || signal?.aborted || deadline.aborted)
+        onUsage?.(told?.usage ?? estimate(body, told?.message));
+    }
+  }
+  return { unusable, ask: (request) => limited(() => ask(request)) };
 }
 
 /** By what was asked and answered, where the endpoint does not tell it. */
-function usageOf(body: object, answer?: unknown): ModelUsage {
-  const told = usageTold(answer);
-  if (told) return told;
-  const said = replySchema.safeParse(answer).data?.choices[0]?.message;
-  const tokens = (value: unknown) => tokensOf(JSON.stringify(value).length);
-  return { promptTokens: tokens(body), cachedTokens: 0, completionTokens: said ? tokens(said) : 0 };
-}
-
-function replyOf(answer: unknown): Reply & { cutOff: boolean } {
-  const parsed = parseCompletion(replySchema, answer);
-  const { message, finish_reason } = parsed.choices[0]!;
-  return { content: message.content ?? '', calls: message.tool_calls ?? [], cutOff: finish_reason === 'length' };
+function estimate(asked: object, answered: object | undefined): ModelUsage {
+  const tokens = (value: object) => tokensOf(JSON.stringify(value).length);
+  return { promptTokens: tokens(asked), cachedTokens: 0, completionTokens: answered ? tokens(answered) : 0 };
 }
 
 const failures = {

@@ -1,6 +1,6 @@
 /**
- * Which model name serves a policy. Invariant: a name is derived from the adapters' content, so a name that the server knows
- * always means the same weights, whoever loaded it.
+ * Which model name serves a policy. A name is derived from the adapters' content, so a name that the server knows always means the same weights,
+ * whoever loaded it.
  */
 import type { ArtifactStore } from '../artifacts/store';
 import { isFailure } from '../domain/failures';
@@ -13,13 +13,9 @@ export interface Adapters {
   ensurePolicy(policy: FixedPolicy): Promise<string>;
   /**
    * Does `work` with the model ensured, and not unloaded by us until it is over. If the server turns out not to know the model
-   * (PolicyNotLoaded), loads it again and does the work once more. `onWork`: whenever a merge that it waits for can be seen to work.
+   * (PolicyNotLoaded), loads it again and does the work once more.
    */
-  withModel<Result>(
-    policy: FixedPolicy,
-    work: (model: string) => Promise<Result>,
-    onWork?: () => void,
-  ): Promise<Result>;
+  withModel<Result>(policy: FixedPolicy, work: (model: string) => Promise<Result>): Promise<Result>;
   /** Best effort: what stays loaded costs memory only, and an unknown name is already what we want. */
   unload(policy: FixedPolicy): Promise<void>;
 }
@@ -27,31 +23,25 @@ export interface Adapters {
 interface Loaded {
   name: Promise<string>;
   users: number;
-  /** Whoever wants to hear of the loading while it lasts. */
-  hearing: Set<() => void>;
 }
 
 /** `capacity`: adapters and merges that stay loaded; the least recently used idle ones above it are unloaded. */
-export function createAdapters({
-  server,
-  store,
-  merge,
-  capacity = 16,
-}: {
+export function createAdapters(o: {
   server: PolicyServer;
   store: ArtifactStore;
   merge: Merge;
   capacity?: number;
 }): Adapters {
+  const { server, store, merge, capacity = 16 } = o;
   /** In the order of use, oldest first; the base model is under its undefined name. */
   const loaded = new Map<string | undefined, Loaded>();
 
-  async function load(policy: FixedPolicy, name: string | undefined, hearing: Set<() => void>): Promise<string> {
+  async function load(policy: FixedPolicy, name: string | undefined): Promise<string> {
     const models = await server.models();
     if (name === undefined) return models.base;
     if (models.adapters.includes(name)) return name;
     const parts = partsOf(policy.adapters);
-    const path = await store.folder(plainAdapter(parts) ?? (await merge(parts, () => tell(hearing))));
+    const path = await store.folder(plainAdapter(parts) ?? (await merge(parts)));
     try {
       await server.loadAdapter({ name, path });
     } catch (error) {
@@ -63,15 +53,10 @@ export function createAdapters({
 
   function use(policy: FixedPolicy): Loaded {
     const name = modelName(policy);
-    let entry = loaded.get(name);
-    if (!entry) {
-      const hearing = new Set<() => void>();
-      const fresh: Loaded = { name: load(policy, name, hearing), users: 0, hearing };
-      fresh.name.catch(() => forget(name, fresh));
-      entry = fresh;
-    }
+    const entry = loaded.get(name) ?? { name: load(policy, name), users: 0 };
     loaded.delete(name);
     loaded.set(name, entry);
+    entry.name.catch(() => forget(name, entry));
     return entry;
   }
 
@@ -87,25 +72,14 @@ export function createAdapters({
   async function unloadIdle(): Promise<void> {
     for (const [name, entry] of loaded) {
       if (loaded.size <= capacity + 1) return; // the base model is not counted
-      if (name === undefined || entry.users > 0) continue;
-      await drop(name);
+      if (name !== undefined && entry.users === 0) await drop(name);
     }
   }
 
-  async function ensurePolicy(policy: FixedPolicy): Promise<string> {
-    return use(policy).name;
-  }
-
-  async function once<Result>(
-    entry: Loaded,
-    work: (model: string) => Promise<Result>,
-    onWork?: () => void,
-  ): Promise<Result> {
+  async function once<Result>(entry: Loaded, work: (model: string) => Promise<Result>): Promise<Result> {
     entry.users++;
-    if (onWork) entry.hearing.add(onWork);
     try {
       const model = await entry.name;
-      entry.hearing.clear();
       if (loaded.size > capacity + 1) await unloadIdle();
       return await work(model);
     } finally {
@@ -114,23 +88,21 @@ export function createAdapters({
   }
 
   return {
-    ensurePolicy,
+    ensurePolicy: (policy) => use(policy).name,
     async unload(policy) {
       const name = modelName(policy);
       if (name !== undefined) await drop(name);
     },
-    async withModel(policy, work, onWork) {
+    async withModel(policy, work) {
       const entry = use(policy);
       try {
-        return await once(entry, work, onWork);
+        return await once(entry, work);
       } catch (error) {
         if (!isFailure(error, 'PolicyNotLoaded')) throw error;
         // The server was restarted, or another worker unloaded the model. What else was loaded may be there still: whoever asks for it finds out.
         forget(modelName(policy), entry);
-        return once(use(policy), work, onWork);
+        return once(use(policy), work);
       }
     },
   };
 }
-
-const tell = (hearing: ReadonlySet<() => void>): void => hearing.forEach((onWork) => onWork());

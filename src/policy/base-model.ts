@@ -59,9 +59,7 @@ const fingerprintKey = (model: string): string => `fingerprint/${hashOf(model)}`
  * That of a base model, taken once a store: its weights are loaded. Throws PythonFailed where there is not the memory for it, and what Python
  * refuses as BadInput.
  */
-export async function keepFingerprint(
-  o: Asked & { store: ArtifactStore; id: string; onWork: () => void },
-): Promise<void> {
+export async function keepFingerprint(o: Asked & { store: ArtifactStore; id: string }): Promise<void> {
   const { store, id, ...asked } = o;
   const key = fingerprintKey(id);
   if (await store.find(key)) return;
@@ -98,13 +96,13 @@ export const writeBlankAdapter = async ({
   rank,
   folder,
   ...asked
-}: Asked & { targetModules: readonly string[]; rank: number; folder: string; onWork?: () => void }): Promise<void> =>
+}: Asked & { targetModules: readonly string[]; rank: number; folder: string }): Promise<void> =>
   void (await ask('check-model', { target_modules: targetModules, blank: { rank, output_dir: folder } }, asked));
 
 async function ask(
   command: string,
   question: object,
-  { model, ...program }: Asked & Pick<Program, 'env' | 'onProgress' | 'onWork'>,
+  { model, ...program }: Asked & Pick<Program, 'env' | 'onProgress'>,
 ): Promise<unknown> {
   const folder = await mkdtemp(join(tmpdir(), 'base-model-'));
   try {

@@ -66,21 +66,15 @@ export function createPolicyClient({
 
   return {
     ensurePolicy: adapters.ensurePolicy,
-    sample: ({ policy, messages, tools, sampling, seed, signal, onWork }) =>
-      adapters.withModel(
-        policy,
-        async (model) => {
-          const body = completionBody({ model, messages, tools, sampling, seed });
-          return parseTurn(await server.complete(body, signal));
-        },
-        onWork,
+    sample: ({ policy, signal, ...asked }) =>
+      adapters.withModel(policy, async (model) =>
+        parseTurn(await server.complete(completionBody({ model, ...asked }), signal)),
       ),
     likeliest: ({ policy, messages, signal }) =>
-      adapters.withModel(
-        policy,
-        async (model) =>
-          parseLikeliest(await server.complete(likeliestBody({ model, messages }), signal))[0]!.likeliest,
-      ),
+      adapters.withModel(policy, async (model) => {
+        const [first] = parseLikeliest(await server.complete(likeliestBody({ model, messages }), signal));
+        return first!.likeliest;
+      }),
     unload: adapters.unload,
     reachable: server.reachable,
     close: server.close,
@@ -97,7 +91,6 @@ interface Trial {
   targetModules: readonly string[];
   rank: number;
   signal?: AbortSignal;
-  onWork?: () => void;
 }
 
 /** Loads one from the store, samples a token from it and unloads it. Throws AdapterRefused. */

@@ -48,8 +48,7 @@ export function modelName({ adapters }: FixedPolicy): string | undefined {
   return plain ? `a-${plain.sha256.slice(0, 12)}` : `m-${digest(mergeKey(parts)).slice(0, 12)}`;
 }
 
-/** `onWork` is called whenever the merge that runs can be seen to work, this one or one before it. */
-export type Merge = (adapters: readonly Part[], onWork?: () => void) => Promise<ArtifactRef>;
+export type Merge = (adapters: readonly Part[]) => Promise<ArtifactRef>;
 
 interface MergerOptions {
   store: ArtifactStore;
@@ -63,9 +62,6 @@ export function createMerger({ store, python, idleSeconds }: MergerOptions): Mer
   const running = new Map<string, Promise<ArtifactRef>>();
   // Each is a Python process with torch: a router of many weightings would start one for each at once.
   const inTurn = createLimit(1);
-  /** Of everyone who waits: as one runs at a time, its work is progress for all of them. */
-  const waiting = new Set<() => void>();
-  const onWork = (): void => waiting.forEach((tell) => tell());
 
   async function merge(key: string, parts: Part[]): Promise<ArtifactRef> {
     const known = await store.find(key);
@@ -80,25 +76,19 @@ export function createMerger({ store, python, idleSeconds }: MergerOptions): Mer
         parts.map(async ({ ref, weight }) => ({ path: await store.folder(ref), weight })),
       );
       await writeFile(job, JSON.stringify({ adapters, output_dir: folder }));
-      await runPython({ python, args: ['merge', '--job', job], onWork, ...(idleSeconds && { idleSeconds }) });
+      await runPython({ python, args: ['merge', '--job', job], ...(idleSeconds && { idleSeconds }) });
       return await store.putFolder({ key, producer: 'merge', inputs: parts.map(({ ref }) => ref), folder });
     } finally {
       await rm(work, { recursive: true, force: true });
     }
   }
 
-  return async (adapters, tell) => {
+  return (adapters) => {
     const parts = partsOf(adapters);
     const key = mergeKey(parts);
     // Not bound to any caller's signal: others may wait for the same merge.
     const run = running.get(key) ?? merge(key, parts).finally(() => running.delete(key));
     running.set(key, run);
-    const heard = (): void => tell?.();
-    waiting.add(heard);
-    try {
-      return await run;
-    } finally {
-      waiting.delete(heard);
-    }
+    return run;
   };
 }

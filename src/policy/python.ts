@@ -2,7 +2,7 @@
  * Runs a subcommand of the Python package to its end, and sees from outside whether a process works: its processor time grows, its children's with it.
  * Invariant: however it fails, an OutsideFailure says in whose words; one that sleeps, is stopped or waits for a lock shows nothing, and fails, too.
  */
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -28,10 +28,8 @@ export interface Program {
   signal?: AbortSignal;
   /** Beside this process's own. */
   env?: NodeJS.ProcessEnv;
-  /** Of a program that tells `{"done": 1, "total": 5}` on stdout; said again whenever the program can be seen to work. */
+  /** Of a program that tells `{"done": 1, "total": 5}` on stdout. */
   onProgress?: (done: number, total: number) => void;
-  /** Whenever it can be seen to work. */
-  onWork?: () => void;
   /** How long it may stand still. */
   idleSeconds?: number;
 }
@@ -76,12 +74,15 @@ const ended = (program: Program): Promise<End> =>
       ...(env && { env: { ...process.env, ...env } }),
     });
     let tail = '';
-    const work = onWork(child, program);
+    if (child.stdout && onProgress)
+      createInterface({ input: child.stdout }).on('line', (line) => {
+        const told = progressLine.safeParse(line).data; // what else there is are a library's own words
+        if (told) onProgress(told.done, told.total);
+      });
     const unwatch = watchProcess({
       pid: child.pid,
       everySeconds: Math.min(LOOK_SECONDS, idleSeconds / 3),
       onLook: (idle) => {
-        if (idle === 0) work();
         if (idle < idleSeconds) return;
         unwatch();
         child.kill('SIGKILL');
@@ -102,23 +103,6 @@ const ended = (program: Program): Promise<End> =>
     // Without file handles for it there is no stream, and `error` says so.
     child.stderr?.on('data', (chunk: Buffer) => (tail = (tail + chunk.toString('utf8')).slice(-2000)));
   });
-
-/** What to call when the program works: its last word on its progress is said again. New words are said at once. */
-function onWork({ stdout }: ChildProcess, { onProgress, onWork: heard }: Program): () => void {
-  let last = { done: 0, total: 1 };
-  const tell = (): void => onProgress?.(last.done, last.total);
-  if (stdout)
-    createInterface({ input: stdout }).on('line', (line) => {
-      const told = progressLine.safeParse(line);
-      if (!told.success) return; // a library's own words
-      last = told.data;
-      tell();
-    });
-  return () => {
-    tell();
-    heard?.();
-  };
-}
 
 const run = promisify(execFile);
 

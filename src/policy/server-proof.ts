@@ -94,10 +94,10 @@ export const proven = (adapters: Adapters, prove: (base: string) => Promise<void
     await prove(policy.base);
     return adapters.ensurePolicy(policy);
   },
-  async withModel(policy, work, onWork) {
+  async withModel(policy, work) {
     await prove(policy.base);
     try {
-      const answer = await adapters.withModel(policy, work, onWork);
+      const answer = await adapters.withModel(policy, work);
       await prove(policy.base);
       return answer;
     } catch (error) {

@@ -1,12 +1,12 @@
 /**
- * One policy server over HTTP: docs/policy-server.md. Invariant: one call, one request; nothing is retried here, and every
- * failure leaves as an OutsideFailure.
+ * One policy server over HTTP (docs/policy-server.md): what is asked of it, and what its answers are for a campaign. One call is one request, and
+ * every failure leaves as an OutsideFailure.
  */
-import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions';
 import { errors, Pool } from 'undici';
 import { z } from 'zod';
-import { OutsideFailure, reasonOf } from '../domain/failures';
+import { type FailureType, OutsideFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
+import { ApiError, openEndpoint } from '../language-model/endpoint';
 import type { ScoreBody } from './wire';
 
 export interface PolicyServerOptions {
@@ -22,7 +22,7 @@ export interface PolicyServerOptions {
 
 export interface PolicyServer {
   /** The body of a chat completion, unchecked. */
-  complete(body: ChatCompletionCreateParamsNonStreaming, signal?: AbortSignal): Promise<unknown>;
+  complete(body: object, signal?: AbortSignal): Promise<unknown>;
   /** The body of a completion that only scores the ids that it is given, unchecked. */
   score(body: ScoreBody): Promise<unknown>;
   /** Names of the base model and of what is loaded; the base's root and the context where it tells them. */
@@ -49,169 +49,108 @@ export interface PolicyServer {
 const ADMIN_TIMEOUT_MS = 60_000;
 const HEALTH_TIMEOUT_MS = 5_000;
 
-const modelsAnswer = jsonText.pipe(
-  z.object({
-    data: z.array(
-      z.object({
-        id: z.string(),
-        root: z.string().nullish(),
-        parent: z.string().nullish(),
-        max_model_len: z.number().nullish(),
-      }),
-    ),
-  }),
-);
+const modelSchema = z.object({
+  id: z.string(),
+  root: z.string().nullish(),
+  parent: z.string().nullish(),
+  max_model_len: z.number().nullish(),
+});
+const modelsSchema = z.object({ data: z.array(modelSchema) });
 
-interface Call {
-  method: 'GET' | 'POST';
-  path: string;
-  body?: object;
-  timeoutMs: number;
-  signal?: AbortSignal | undefined;
-}
-
-/**
- * undici's pool and not the openai client: a turn costs 72 us of CPU here and 240 us there, and what the rollout engine spends is
- * taken from a policy server on the same machine (docs/decisions.md).
- */
-export function openPolicyServer({
-  apiKey,
-  concurrency,
-  requestTimeoutMs = 300_000,
-  ...options
-}: PolicyServerOptions): PolicyServer {
+/** The pool of connections is the server's own, since it tells when the server may have gone. */
+export function openPolicyServer(options: PolicyServerOptions): PolicyServer {
+  const { apiKey, concurrency, requestTimeoutMs = 300_000 } = options;
   const url = options.url.replace(/\/+$/, '');
-  const { origin, pathname } = new URL(url);
-  const prefix = pathname.replace(/\/+$/, '');
   // One connection more than asked for: a health check must not wait behind completions.
-  const pool = new Pool(origin, { connections: concurrency + 1 });
+  const pool = new Pool(new URL(url).origin, { connections: concurrency + 1 });
+  const endpoint = openEndpoint({ url, key: apiKey, dispatcher: pool });
   let losses = 0;
   let absences = 0;
   pool.on('disconnect', (_origin, _targets, error) => {
     // One that we closed since it was idle says nothing as long as another one is open: that would have ended with the server.
     if (!(error instanceof errors.InformationalError) || pool.stats.connected === 0) losses++;
   });
-  const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) };
 
-  /** The text of an answer that is not a refusal. */
-  async function call({ method, path, body, timeoutMs, signal }: Call): Promise<string> {
-    try {
-      const { statusCode, body: answer } = await pool.request({
-        method,
-        path: prefix + path,
-        headers,
-        body: body ? JSON.stringify(body) : null,
-        headersTimeout: timeoutMs,
-        bodyTimeout: timeoutMs,
-        ...(signal && { signal }),
-      });
-      const text = await answer.text();
-      if (statusCode >= 200 && statusCode < 300) return text;
-      throw refusal({ url, path, status: statusCode, text });
-    } catch (error) {
-      signal?.throwIfAborted();
-      const failure = failedExchange({ url, error });
+  /** Throws the error of a request to this path as the campaign's failure. */
+  const failing =
+    (path: string) =>
+    (error: unknown): never => {
+      if (!(error instanceof ApiError)) throw error;
+      const failure = failureOf({ url, path, error });
       if (failure.retryable) losses++;
       if (failure.type === 'PolicyServerUnavailable') absences++;
       throw failure;
-    }
-  }
-
-  /** The JSON of an answer. */
-  async function ask(request: Call): Promise<unknown> {
-    const text = await call(request);
-    try {
-      return JSON.parse(text);
-    } catch {
-      throw invalidAnswer({ url, text });
-    }
-  }
-  const health = async () => void (await call({ method: 'GET', path: '/health', timeoutMs: HEALTH_TIMEOUT_MS }));
-  const reachable = () =>
+    };
+  const post = (path: string, body: object, timeoutMs: number, signal?: AbortSignal): Promise<unknown> =>
+    endpoint.json({ path, body, timeoutMs, signal }).catch(failing(path));
+  /** Of what is done, the answer says nothing. */
+  const manage = async (path: string, body: object): Promise<void> =>
+    void (await endpoint.text({ path, body, timeoutMs: ADMIN_TIMEOUT_MS }).catch(failing(path)));
+  const get = (path: string, timeoutMs: number): Promise<string> =>
+    endpoint.text({ method: 'GET', path, timeoutMs }).catch(failing(path));
+  const health = async (): Promise<void> => void (await get('/health', HEALTH_TIMEOUT_MS));
+  const reachable = (): Promise<boolean> =>
     health().then(
       () => true,
       () => false,
     );
-  const post = async (path: string, body: object) =>
-    void (await call({ method: 'POST', path, body, timeoutMs: ADMIN_TIMEOUT_MS }));
 
   return {
-    complete: (body, signal) =>
-      ask({ method: 'POST', path: '/v1/chat/completions', body, timeoutMs: requestTimeoutMs, signal }),
-
-    score: (body) => ask({ method: 'POST', path: '/v1/completions', body, timeoutMs: ADMIN_TIMEOUT_MS }),
+    complete: (body, signal) => post('/v1/chat/completions', body, requestTimeoutMs, signal),
+    score: (body) => post('/v1/completions', body, ADMIN_TIMEOUT_MS),
 
     async models() {
-      const text = await call({ method: 'GET', path: '/v1/models', timeoutMs: ADMIN_TIMEOUT_MS });
-      const models = modelsAnswer.safeParse(text).data?.data ?? [];
+      const text = await get(MODELS, ADMIN_TIMEOUT_MS);
+      const models = jsonText.pipe(modelsSchema).safeParse(text).data?.data ?? [];
       const base = models.find(({ parent }) => !parent);
-      if (!base) throw noPolicyServer({ url, text });
+      if (!base) throw noPolicyServer(url, text);
       const adapters = models.flatMap(({ id, parent }) => (parent ? [id] : []));
       return { base: base.id, root: base.root ?? undefined, contextTokens: base.max_model_len ?? undefined, adapters };
     },
 
     loadAdapter: ({ name, path }) =>
-      post('/v1/load_lora_adapter', { lora_name: name, lora_path: path }).catch(async (error: unknown) => {
+      manage('/v1/load_lora_adapter', { lora_name: name, lora_path: path }).catch(async (error: unknown) => {
         throw await adapterRefusal(error, reachable);
       }),
-    unloadAdapter: (name) => post('/v1/unload_lora_adapter', { lora_name: name }),
+    unloadAdapter: (name) => manage('/v1/unload_lora_adapter', { lora_name: name }),
     losses: () => losses,
     absences: () => absences,
-
     health,
     reachable,
     close: () => void pool.destroy(),
   };
 }
 
+const MODELS = '/v1/models';
+
 /** vLLM tells it in words only; the last ones where the prompt just fills the context. */
 const CONTEXT_LENGTH = /maximum context length|context_length_exceeded|max_tokens must be at least 1, got/i;
-const MAX_TEXT = 500;
 
-const errorSchema = z.object({ error: z.object({ message: z.string(), code: z.unknown().optional() }) });
-
-/** An answer with a status other than 2xx; OpenAI's shape where it has it. */
-export function refusal(answer: { url: string; path: string; status: number; text: string }): OutsideFailure {
-  const { url, path, status, text } = answer;
-  const { message: said, code } = errorOf(text);
-  const message = `policy server ${url}: ${path} answers ${status} ${said}`;
+function failureOf(o: { url: string; path: string; error: ApiError }): OutsideFailure {
+  const { url, path, error } = o;
+  const { status, body, message: reason } = error;
+  const fail = (type: FailureType, message: string) =>
+    new OutsideFailure(type, `policy server ${url}: ${message}`, error);
+  if (status === undefined) {
+    const isLate = error.cause instanceof errors.HeadersTimeoutError || error.cause instanceof errors.BodyTimeoutError;
+    return isLate ? fail('PolicyServerTimeout', 'no answer in time') : fail('PolicyServerUnavailable', reason);
+  }
+  const message = `${path} answers ${reason}`;
+  if (status < 300) return fail('PolicyAnswerInvalid', message);
   if (status === 401 || status === 403)
-    return new OutsideFailure('PolicyServerWrong', `${message}; set POLICY_SERVER_API_KEY to its key`);
-  if (status === 404 && path === '/v1/models') return noPolicyServer({ url, text });
-  if (status >= 500) return new OutsideFailure('PolicyServerError', message);
-  if (status === 429) return new OutsideFailure('PolicyServerBusy', message);
-  if (status === 404 && path.endsWith('/completions')) return new OutsideFailure('PolicyNotLoaded', message);
-  if (code === 'context_length_exceeded' || CONTEXT_LENGTH.test(said)) {
-    return new OutsideFailure('ContextLengthExceeded', message);
-  }
-  return new OutsideFailure('PolicyRequestRejected', message);
+    return fail('PolicyServerWrong', `${message}; set POLICY_SERVER_API_KEY to its key`);
+  if (status === 404 && path === MODELS) return noPolicyServer(url, reason);
+  if (status >= 500) return fail('PolicyServerError', message);
+  if (status === 429) return fail('PolicyServerBusy', message);
+  if (status === 404 && path.endsWith('/completions')) return fail('PolicyNotLoaded', message);
+  return fail(CONTEXT_LENGTH.test(body) ? 'ContextLengthExceeded' : 'PolicyRequestRejected', message);
 }
-
-function errorOf(text: string): { message: string; code?: unknown } {
-  try {
-    return errorSchema.parse(JSON.parse(text)).error;
-  } catch {
-    return { message: text.slice(0, MAX_TEXT) };
-  }
-}
-
-/** No answer, or not all of it. */
-function failedExchange({ url, error }: { url: string; error: unknown }): OutsideFailure {
-  if (error instanceof OutsideFailure) return error;
-  if (error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError) {
-    return new OutsideFailure('PolicyServerTimeout', `policy server ${url}: no answer in time`, error);
-  }
-  return new OutsideFailure('PolicyServerUnavailable', `policy server ${url}: ${reasonOf(error)}`, error);
-}
-
-const invalidAnswer = ({ url, text }: { url: string; text: string }): OutsideFailure =>
-  new OutsideFailure('PolicyAnswerInvalid', `policy server ${url}: the answer is no JSON: ${text.slice(0, MAX_TEXT)}`);
 
 /** To /v1/models, which is asked first. */
-const noPolicyServer = ({ url, text }: { url: string; text: string }): OutsideFailure =>
+const noPolicyServer = (url: string, answer: string): OutsideFailure =>
   new OutsideFailure(
     'PolicyServerWrong',
-    `policy server ${url}: no policy server answers there: /v1/models says ${text.slice(0, MAX_TEXT)}; ` +
+    `policy server ${url}: no policy server answers there: ${MODELS} says ${answer.slice(0, 500)}; ` +
       'name the address of vLLM itself, without /v1 (policyServer.url, POLICY_SERVER_URL)',
   );
 
@@ -243,13 +182,13 @@ const OF_THE_ADAPTER = /Call to add_lora method failed(?!.*out of memory)/is;
 
 /** Of a request to load an adapter. A server that has broken down is no refusal, and `works` asks it. */
 async function adapterRefusal(error: unknown, works: () => Promise<boolean>): Promise<unknown> {
-  const { type, message } = error as OutsideFailure;
+  const { type, message, cause } = error as OutsideFailure;
+  const words = `${message} ${cause instanceof ApiError ? cause.body : ''}`;
   const refused =
-    type === 'PolicyRequestRejected' ||
-    (type === 'PolicyServerError' && OF_THE_ADAPTER.test(message) && (await works()));
+    type === 'PolicyRequestRejected' || (type === 'PolicyServerError' && OF_THE_ADAPTER.test(words) && (await works()));
   if (!refused) return error;
-  const fixes = ADAPTER_FIXES.flatMap(([words, fix]) => {
-    const found = words.exec(message);
+  const fixes = ADAPTER_FIXES.flatMap(([pattern, fix]) => {
+    const found = pattern.exec(words);
     return found ? [fix(...found.slice(1))] : [];
   });
   return new OutsideFailure('AdapterRefused', [message, ...fixes.slice(0, 1)].join('; '), error);

@@ -2,7 +2,6 @@
  * Our messages and the policy server's: docs/policy-server.md. Invariant: an assistant message that was received goes back as it
  * came, so that the rendered prompt continues the ids that were sampled.
  */
-import type { ChatCompletionMessageParam, ChatCompletionTool } from 'openai/resources/chat/completions';
 import { z } from 'zod';
 import { OutsideFailure } from '../domain/failures';
 import {
@@ -14,6 +13,7 @@ import {
   type ToolSchema,
 } from '../domain/messages';
 import type { FixedPolicy, Sampling } from '../domain/rollout';
+import { callSchema } from '../language-model/reply';
 
 /** One answer of a policy. */
 export interface Turn {
@@ -35,11 +35,9 @@ export interface TurnRequest {
   sampling: Sampling;
   seed: number;
   signal?: AbortSignal;
-  /** Whenever what makes the policy ready to serve can be seen to work: a merge takes minutes. */
-  onWork?: () => void;
 }
 
-export function toWireMessage(message: Message): ChatCompletionMessageParam {
+export function toWireMessage(message: Message): object {
   if (message.role === 'tool') return { role: 'tool', tool_call_id: message.toolCallId, content: message.content };
   if (message.role !== 'assistant' || !message.toolCalls?.length)
     return { role: message.role, content: message.content };
@@ -54,15 +52,16 @@ export function toWireMessage(message: Message): ChatCompletionMessageParam {
   };
 }
 
-const wireTools = new WeakMap<ToolSchema[], ChatCompletionTool[]>();
+const wireTools = new WeakMap<ToolSchema[], object[]>();
 
 /** Annotations and output schemas are ours: the policy sees name, description and parameters. */
-export function toWireTools(tools: ToolSchema[]): ChatCompletionTool[] {
+export function toWireTools(tools: ToolSchema[]): object[] {
   const known = wireTools.get(tools);
   if (known) return known;
-  const wire = tools.map(({ name, description, parameters }): ChatCompletionTool => {
-    return { type: 'function', function: { name, description, parameters: { ...parameters } } };
-  });
+  const wire = tools.map(({ name, description, parameters }) => ({
+    type: 'function',
+    function: { name, description, parameters },
+  }));
   wireTools.set(tools, wire);
   return wire;
 }
@@ -91,7 +90,6 @@ export function completionBody(turn: Omit<TurnRequest, 'policy' | 'signal'> & { 
   };
 }
 
-export const callSchema = z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) });
 type WireCall = z.infer<typeof callSchema>;
 
 const completionSchema = z.object({

@@ -92,8 +92,6 @@ export class LearnerProcess {
   private readonly limits: Required<LearnerLimits>;
   private broken: Error | undefined;
   private killed = false;
-  /** Called whenever it can be seen to work, though it says nothing. */
-  onWork: () => void = () => undefined;
 
   /** Runs in the project's folder; `log` collects stderr; `env` is added to the environment. */
   constructor(o: LearnerCommand & { limits: LearnerLimits }) {
@@ -146,10 +144,7 @@ export class LearnerProcess {
     return watchProcess({
       pid: this.child.pid,
       everySeconds: Math.min(LOOK_SECONDS, this.limits.heartbeatSeconds / 10),
-      onLook: (idle) => {
-        if (idle === 0) this.onWork();
-        onLook(idle);
-      },
+      onLook,
     });
   }
 

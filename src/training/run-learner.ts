@@ -46,11 +46,8 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store' | '
   steps?: number;
   /** The most rollouts that it may ask for, over all attempts; beyond that it ends with what it has. */
   maxRollouts?: number;
-  /**
-   * What a language model says; `spent`: it may be asked no more, and the learner ends with what it has. `onText` is called whenever
-   * something of the reply has come.
-   */
-  reply?: (request: ReplyRequest, onText: () => void) => Promise<{ text: string } | { problem: string } | 'spent'>;
+  /** What a language model says; `spent`: it may be asked no more, and the learner ends with what it has. */
+  reply?: (request: ReplyRequest) => Promise<{ text: string } | { problem: string } | 'spent'>;
 }
 
 interface LearnerRun {
@@ -67,13 +64,15 @@ interface LearnerRun {
   prepare: (folder: string) => Promise<{ job: object; learning: LearningOptions }>;
   /** Which checkpoints are the result's; without it, all that count. */
   select?: (checkpoints: Checkpoint[]) => Checkpoint[];
+  /** Shows how far it is. */
+  show: (details: TrainHeartbeat) => void;
   /** Whether another attempt would go further: then the result is not kept. */
   isUnfinished?: () => boolean;
 }
 
 export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Promise<TrainingSummary> {
   const { store, home, python } = deps;
-  const { name, id, program, limits, env = {} } = run;
+  const { name, id, program, limits, show, env = {} } = run;
   const { result: known, next } = await findResult(store, `training/${id}`);
   if (known) return summaryOf(store, known);
 
@@ -95,6 +94,7 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
         folder,
         journal,
         process,
+        show,
       }).run();
       const result = { ...learned, checkpoints: run.select?.(checkpoints) ?? checkpoints };
       if (!run.isUnfinished?.())
@@ -126,6 +126,7 @@ export class Learning {
         deps: Pick<LearnerDependencies, 'store' | 'home' | 'client'>;
         name: string;
         process: LearnerProcess;
+        show: LearnerRun['show'];
       },
   ) {
     const { deps, steps, journal, maxRollouts } = o;
@@ -137,7 +138,6 @@ export class Learning {
   async run(): Promise<TrainingResult> {
     const { process, folder } = this.o;
     const { cancellationSignal } = this.context;
-    process.onWork = this.heartbeat;
     cancellationSignal.addEventListener('abort', () => void process.stop(), { once: true });
     if (cancellationSignal.aborted) void process.stop(); // the event has passed
     for await (const message of process.messages()) {
@@ -223,7 +223,7 @@ export class Learning {
       tasks: request.tasks,
       attempts: request.group_size,
       store: deps.store,
-      client: withHeartbeats(deps.client, this.heartbeat),
+      client: deps.client,
       signal: this.context.cancellationSignal,
       onProgress: ({ done, total, broken, turns }) => {
         this.progress.rollouts = { done, total };
@@ -244,7 +244,7 @@ export class Learning {
       throw new OutsideFailure('TrainerDied', 'the trainer asks for a reply, and its worker has no language model');
     const answer = await this.patiently(() => {
       this.waitsFor('the language model');
-      return reply(request, this.heartbeat);
+      return reply(request);
     });
     if (answer === 'spent') return { type: 'spent' };
     return { type: 'text' in answer ? 'reply' : 'no_reply', ...answer };
@@ -278,14 +278,8 @@ export class Learning {
     this.heartbeat();
   }
 
-  private readonly heartbeat = (): void => this.context.heartbeat({ ...this.progress });
+  private readonly heartbeat = (): void => this.o.show({ ...this.progress });
 }
-
-/** A policy client that heartbeats while an adapter is merged or loaded, which may take minutes. */
-export const withHeartbeats = (client: PolicyClient, heartbeat: () => void): PolicyClient => ({
-  ...client,
-  sample: (request) => client.sample({ ...request, onWork: heartbeat }),
-});
 
 /** From the first failure on, without any more done. */
 const PATIENCE_SECONDS = 300;

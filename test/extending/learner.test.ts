@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { LearnerProcess } from '../../src/training/learner-process';
 import { Learning } from '../../src/training/run-learner';
 import { openFolderStore } from '../../src/artifacts/folder-store';
+import { progress } from '../../src/activities/context';
 import type { ArtifactStore, Journal } from '../../src/artifacts/store';
 import type { Environment } from '../../src/domain/environment';
 import type { TrainHeartbeat } from '../../src/domain/work';
@@ -33,6 +34,7 @@ const promptable = scriptedPolicy(({ messages }) => {
 function learningOf(o: { command: string[]; store: ArtifactStore; journal: Journal; environment?: Environment }) {
   const { command, store, journal, environment = countingEnvironment() } = o;
   return new Learning({
+    show: progress,
     deps: { store, client: promptable, home: folder },
     id: 'two-prompts',
     name: 'two-prompts',

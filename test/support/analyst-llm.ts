@@ -73,7 +73,6 @@ export function analystAsking(
         async ask(question, asking) {
           questions.push(question);
           askings.push(asking);
-          asking.onText?.();
           const given = answer(question.messages.at(-1)?.content ?? '', question);
           const text = typeof given === 'string' ? given : json(given);
           return { text, finish: 'stop', usage: { promptTokens: 1, cachedTokens: 0, completionTokens: 1 } };

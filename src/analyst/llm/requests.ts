@@ -85,7 +85,7 @@ export const promptTokens = (messages: readonly { content: string }[]): number =
 /** One short trajectory. */
 export const LEAST_ROOM = 1000;
 
-/** Requests at once; each piece of a reply, and each one that is done, is progress. */
+/** Requests at once; each one that is done is progress. */
 export async function askAll<Item, Answer>(o: {
   items: readonly Item[];
   step: string;
@@ -98,14 +98,12 @@ export async function askAll<Item, Answer>(o: {
 }): Promise<Answer[]> {
   const { items, step, ledger, work, before = 0, after = 0, ask } = o;
   let done = before;
-  const tell = () => work.progress(done, before + items.length + after);
-  const asking: Asking = { ledger, step, signal: work.signal, onText: tell };
+  const asking: Asking = { ledger, step, signal: work.signal };
   // The others go on where one fails: what is being paid for is kept, and found again when the step is tried again.
   const settled = await Promise.allSettled(
     items.map(async (item) => {
       const answer = await ask(item, asking);
-      done++;
-      tell();
+      work.progress(++done, before + items.length + after);
       return answer;
     }),
   );

@@ -175,7 +175,7 @@ async function run({ place, budget, ...plan }: Plan, signal: AbortSignal): Promi
     campaign: place.name,
     budget,
     role: 'analyst',
-    heard: progress.received,
+    onText: progress.received,
   });
   try {
     return await runSteps({ ...plan, ledger: progress.counting(ledger), progress, signal });

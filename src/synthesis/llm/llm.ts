@@ -95,12 +95,7 @@ async function moduleFor(
 ): Promise<SynthesizedModule> {
   const { candidate, ledger, progress, signal, seed } = input;
   const { model, prompts, repairs } = means;
-  const asking = (done: number): Asking => ({
-    ledger,
-    signal,
-    step: `environment: ${candidate.name}`,
-    onText: () => progress(done, 2),
-  });
+  const asking: Asking = { ledger, signal, step: `environment: ${candidate.name}` };
   const shown = await showable(input.rollouts, input.forbidden);
   const { messages, target } = questionOf(input, { shown, prompts, room: means, more });
   const read = async (text: string) => {
@@ -108,19 +103,14 @@ async function moduleFor(
     progress(0, 2);
     return answer;
   };
-  const written = await answerOf({ model, messages, seed, read, repairs, asking: asking(0), prompts }).catch(
-    (error: unknown) => {
-      if (isFailure(error, 'AnswerInvalid')) throw new OutsideFailure('CannotSynthesize', reasonOf(error));
-      throw error;
-    },
-  );
+  const written = await answerOf({ model, messages, seed, read, repairs, asking, prompts }).catch((error: unknown) => {
+    if (isFailure(error, 'AnswerInvalid')) throw new OutsideFailure('CannotSynthesize', reasonOf(error));
+    throw error;
+  });
   progress(1, 2);
   // None is ever dropped: where there is no room for more, no more are asked for.
   const most = Math.min(means.attacks, Math.max(0, MOST_ATTACKS - known.length));
-  const proposed = await attacksOn(
-    { source: written.source, candidate },
-    { ...means, attacks: most, seed, asking: asking(1) },
-  );
+  const proposed = await attacksOn({ source: written.source, candidate }, { ...means, attacks: most, seed, asking });
   progress(2, 2);
   const attacks = new Map([...known, ...proposed].map((attack) => [JSON.stringify(attack.messages), attack]));
   return { ...written, source: withAttacks(written.source, [...attacks.values()]) };

@@ -152,8 +152,9 @@ test('what comes of a reply is progress; an endpoint that says when to come back
   const piece = 'x'.repeat(4200);
   onDiscover = async ({ ledger, progress }) => {
     progress(1, 3);
-    await new Promise((resolve) => setTimeout(resolve, 600));
-    ledger.heard?.(piece);
+    ledger.onText?.(piece);
+    const isShown = () => heartbeats.some((beat) => (beat as { characters?: number }).characters);
+    while (!isShown()) await new Promise((resolve) => setTimeout(resolve, 50));
     throw new OutsideFailure('LanguageModelUnavailable', 'busy', undefined, 7000);
   };
   const failure = { type: 'LanguageModelUnavailable', nonRetryable: false, nextRetryDelay: 7000 };

@@ -59,13 +59,6 @@ async function rolledOut(o: { seed: number; attempt?: number; beforeTurn?: (requ
   return { summary, beats };
 }
 
-test('what makes the policy ready to serve is a heartbeat, with what is done by then', async () => {
-  const { beats } = await rolledOut({ seed: 1, beforeTurn: ({ onWork }) => onWork?.() });
-  const told = beats.map(({ done, total, turns }) => [done, total, turns]);
-  expect(told[0]).toEqual([0, 2, 0]);
-  expect(told.filter((one) => String(one) === String(told[1]))).toHaveLength(2); // a turn's own, and the next one's
-});
-
 test('rollouts that broke in a short outage are made again, and stand as broken in the end, whatever attempt of the step it is', async () => {
   const seeds = new Set<number>();
   let type: FailureType = 'PolicyServerBusy';

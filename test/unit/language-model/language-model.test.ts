@@ -64,13 +64,11 @@ describe('a question', () => {
     expect(ledger.kept.size).toBe(5);
   });
 
-  test('that several have at once is asked once, and all hear of the reply', async () => {
+  test('that several have at once is asked once', async () => {
     server.play = streamed('one reply for all of them', { pauseMs: 5 });
-    const heard = [0, 0, 0];
-    const replies = await Promise.all(heard.map((_, n) => ask({}, {}, { onText: () => heard[n]!++ })));
+    const replies = await Promise.all([1, 2, 3].map(() => ask()));
     expect(server.requests).toHaveLength(1);
     expect(new Set(replies.map(({ text }) => text))).toEqual(new Set(['one reply for all of them']));
-    for (const count of heard) expect(count).toBeGreaterThan(2);
     expect(ledger.steps).toEqual(['discovery']);
   });
 
@@ -244,7 +242,11 @@ describe('an endpoint that fails', () => {
     ['by a malformed stream', written('data: {"choices": [{"del\n\ndata: x\n\n'), /JSON/],
     ['by an empty stream', written('data: [DONE]\n\n'), /broke off after 0 characters/],
     ['by a stream without an end', written(event(chunk({ content: 'half' }))), /broke off after 4 characters/],
-    ['by a connection that breaks', written(event(chunk({ content: 'half' })), 'breaks off'), /terminated|broke off/],
+    [
+      'by a connection that breaks',
+      written(event(chunk({ content: 'half' })), 'breaks off'),
+      /other side closed|broke off/,
+    ],
     ['by an error in the stream', written(event({ error: { message: 'overloaded' } })), /overloaded/],
     ['by going on for ever', streamed('z'.repeat(150_000), { piece: 9000 }), /longer than 2 tokens can be/],
   ])('%s', async (_, play, message) => {
@@ -335,14 +337,12 @@ describe('the way to an endpoint', () => {
 
   test('lets so many requests begin within a minute', async () => {
     const stop = new AbortController();
-    let heard = 0;
-    const more = { signal: stop.signal, onText: () => heard++ };
+    const more = { signal: stop.signal };
     const ended = Promise.allSettled(
       [1, 2, 3].map((seed) => ask({ model: 'limited', requestsPerMinute: 2 }, { seed }, more)),
     );
     setTimeout(() => stop.abort(new Error('enough')), 6000);
     expect((await ended).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
     expect(server.requests).toHaveLength(2);
-    expect(heard).toBeGreaterThan(0);
   }, 15_000);
 });

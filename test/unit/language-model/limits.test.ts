@@ -1,12 +1,10 @@
-/** The limits of an endpoint: how long it is left alone after refusals, and who hears that a wait is over. */
+/** The limits of an endpoint: how long it is left alone after refusals. */
 import { RateLimiter } from '../../../src/language-model/limits';
 
-const pass = (more: { onWaiting?: () => void } = {}) => ({
+const pass = () => ({
   concurrency: 8,
   signal: new AbortController().signal,
-  onWaiting: () => undefined,
   tooLong: (ms: number) => new Error(`${ms} ms`),
-  ...more,
 });
 async function entered(limiter: RateLimiter): Promise<number> {
   const began = Date.now();
@@ -37,10 +35,4 @@ test('a longer wait that was asked for counts', async () => {
   const limiter = new RateLimiter();
   limiter.refused(90_000);
   await expect(limiter.enter(pass())).rejects.toThrow(/^(90000|8\d{4}) ms$/);
-});
-
-test('who enters hears of it', async () => {
-  let heard = 0;
-  await new RateLimiter().enter(pass({ onWaiting: () => heard++ }));
-  expect(heard).toBe(1);
 });

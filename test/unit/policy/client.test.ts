@@ -1,7 +1,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { Message, ToolSchema } from '../../../src/domain/messages';
@@ -223,7 +222,7 @@ test('an answer that is no JSON is the server’s fault, and names what came', a
   server.complete = (_, response) => void response.end('<html>proxy</html>');
   await expect(client.sample(request())).rejects.toMatchObject({
     type: 'PolicyAnswerInvalid',
-    message: expect.stringContaining('<html>proxy'),
+    message: expect.stringContaining('an HTML page'),
   });
 });
 
@@ -323,20 +322,6 @@ test('a weighted policy is served by one merged adapter, in whatever order its p
   for (const other of [mixOf({ ...x, weight: 0.6 }, parts[1]), mixOf(parts[0]), mixOf(x, y), mixOf(x)]) {
     expect(modelName(other)).not.toBe(name);
   }
-});
-
-test('all who wait for a merge hear that it works', async () => {
-  const [x, y] = [await adapter('x'), await adapter('y')];
-  const heard = new Set<number>();
-  const told: Merge = async (parts, onWork) => {
-    await sleep(50);
-    onWork?.();
-    return merge(parts);
-  };
-  const waiting = connect({ merge: told });
-  const policy = mixOf(x, y);
-  await Promise.all([0, 1, 2].map((n) => waiting.sample({ ...request({ policy }), onWork: () => heard.add(n) })));
-  expect([...heard].sort()).toEqual([0, 1, 2]);
 });
 
 test('only what weighs is served: one adapter as it is, none as the base model', async () => {

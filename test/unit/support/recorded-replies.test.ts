@@ -1,9 +1,12 @@
-/** The endpoint of recorded replies through the real OpenAI client, and the sets that ship with the project. */
+/** The endpoint of recorded replies through the client of language models, and the sets that ship with the project. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import OpenAI from 'openai';
+import { languageModelSchema } from '../../../src/domain/endpoints';
+import { openLanguageModel } from '../../../src/language-model/model';
+import type { ChatMessage } from '../../../src/language-model/types';
+import { askingBy, memoryLedger } from '../../support/memory-ledger';
 import { startRecordedReplies, type RecordedReplies } from '../../support/recorded-replies';
 import { openRecordedSet, recordedFolder, shortHash, WRITTEN_BY_US } from '../../support/recorded-set';
 
@@ -24,29 +27,24 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function start(record?: string): Promise<OpenAI> {
-  server = await startRecordedReplies({ set: join(folder, 'set'), record });
-  return new OpenAI({ baseURL: server.url, apiKey: 'none', maxRetries: 0 });
-}
+type Ask = (seed?: number, asked?: readonly ChatMessage[], parameters?: object) => Promise<string>;
 
-async function streamed(client: OpenAI, seed = 7) {
-  let [text, finish, total] = ['', '', 0];
-  const request = { model: 'any', messages, seed, stream: true, stream_options: { include_usage: true } } as const;
-  for await (const { choices, usage } of await client.chat.completions.create(request)) {
-    text += choices[0]?.delta.content ?? '';
-    finish = choices[0]?.finish_reason ?? finish;
-    total = usage?.total_tokens ?? total;
-  }
-  return { text, finish, total };
+async function start(record?: string): Promise<Ask> {
+  server = await startRecordedReplies({ set: join(folder, 'set'), record });
+  const { url } = server;
+  return async (seed = 7, asked = messages, parameters = {}) => {
+    const model = openLanguageModel('analyst', languageModelSchema.parse({ url, model: 'any', parameters }));
+    const { text, finish, usage } = await model.ask({ messages: asked, seed }, askingBy(memoryLedger()));
+    expect([finish, usage.completionTokens]).toEqual(['stop', Math.ceil(text.length / 4)]);
+    return text;
+  };
 }
 
 test('a recorded reply is served whole, streamed or not, whatever the model and its sampling', async () => {
   openRecordedSet(join(folder, 'set')).add({ messages, seed: 7 }, reply);
-  const client = await start();
-  expect(await streamed(client)).toEqual({ text: reply, finish: 'stop', total: expect.any(Number) });
-  const plain = await client.chat.completions.create({ model: 'other', temperature: 0.3, messages, seed: 7 });
-  expect(plain.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: reply } });
-  expect(plain.usage).toMatchObject({ completion_tokens: Math.ceil(reply.length / 4) });
+  const ask = await start();
+  expect(await ask()).toBe(reply);
+  expect(await ask(7, messages, { model: 'other', temperature: 0.3, stream: false, stream_options: null })).toBe(reply);
   const hash = shortHash({ messages, seed: 7 });
   expect(server!.requests).toEqual([
     { hash, found: true },
@@ -56,19 +54,18 @@ test('a recorded reply is served whole, streamed or not, whatever the model and 
 
 test('another seed or another word is another question, and one without a reply fails with how to record it', async () => {
   openRecordedSet(join(folder, 'set')).add({ messages, seed: 7 }, reply);
-  const client = await start();
-  await expect(streamed(client, 8)).rejects.toMatchObject({ status: 404, message: expect.stringContaining('RECORD') });
+  const ask = await start();
+  const refused = { type: 'LanguageModelRejected', message: expect.stringMatching(/404 .*RECORD/) };
+  await expect(ask(8)).rejects.toMatchObject(refused);
   const changed = [{ role: 'user' as const, content: 'What is 1 + 2?' }];
-  await expect(client.chat.completions.create({ model: 'any', messages: changed, seed: 7 })).rejects.toThrow(
-    `no recorded reply to ${shortHash({ messages: changed, seed: 7 })}`,
-  );
+  await expect(ask(7, changed)).rejects.toThrow(`no recorded reply to ${shortHash({ messages: changed, seed: 7 })}`);
   expect(server!.requests.map(({ found }) => found)).toEqual([false, false]);
 });
 
 test('in recording mode a question waits for its answer, which becomes part of the set', async () => {
   const record = join(folder, 'prompts');
-  const client = await start(record);
-  const asked = [streamed(client), streamed(client)];
+  const ask = await start(record);
+  const asked = [ask(), ask()];
   const hash = shortHash({ messages, seed: 7 });
   while (!existsSync(join(record, `${hash}.prompt.txt`))) await sleep(20);
   expect(readFileSync(join(record, `${hash}.prompt.txt`), 'utf8')).toBe(
@@ -76,7 +73,7 @@ test('in recording mode a question waits for its answer, which becomes part of t
   );
   writeFileSync(join(record, 'reply'), reply);
   renameSync(join(record, 'reply'), join(record, `${hash}.reply.md`));
-  for (const { text } of await Promise.all(asked)) expect(text).toBe(reply);
+  expect(await Promise.all(asked)).toEqual([reply, reply]);
   expect(readdirSync(record)).toEqual([]);
   const set = openRecordedSet(join(folder, 'set'));
   expect(set.find({ messages, seed: 7 })).toBe(reply);

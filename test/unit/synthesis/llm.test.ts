@@ -37,9 +37,8 @@ function asked(answers: readonly string[], options: Partial<Parameters<typeof sy
     {
       model: {
         id: { model: 'fake' },
-        async ask(one, { step, onText }) {
+        async ask(one, { step }) {
           steps.push(step);
-          onText?.();
           const text = answers[questions.push(one) - 1];
           if (text === undefined) throw new Error('asked more often than there are answers');
           return { text, finish: 'stop', usage: { promptTokens: 1, cachedTokens: 0, completionTokens: 1 } };
