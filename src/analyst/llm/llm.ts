@@ -10,10 +10,9 @@ import { LENGTHS } from '../../domain/transcript';
 import { openLanguageModel } from '../../language-model/model';
 import { openPrompts } from '../../language-model/prompts';
 import type { Analyst, AnalystKind } from '../analyst';
-import { discover, discoveryRoom } from './discovery';
-import { estimate, tooLong } from './estimate';
+import { discover } from './discovery';
 import { label } from './labels';
-import type { Config } from './requests';
+import { type Config, discoveryRequest, estimate, roomFor, tooLong } from './requests';
 
 const count = z.number().int().positive();
 
@@ -58,9 +57,9 @@ export function analystWith(config: Config, { kind, version }: Pick<Identity, 'k
     identity: { kind, version, options },
     selects: 'by labels',
 
-    unsuited(description, { maxCandidates }) {
+    unsuited(description, rule) {
       try {
-        discoveryRoom(config, { description, maxCandidates });
+        roomFor(config, discoveryRequest({ description, rule }));
         return undefined;
       } catch (error) {
         if (isFailure(error, 'BadInput')) return reasonOf(error);

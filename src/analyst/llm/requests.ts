@@ -1,16 +1,20 @@
 /**
- * What the analyst's requests show, and how they are asked. Invariants: what stays the same from request to request stands first, byte for byte;
- * every rollout is in exactly one chunk; attempts at one task that ended differently stand side by side, in one chunk if they fit into one;
- * failures and successes are spread over all chunks; chunks are a function of the rollouts, whatever their order.
+ * The requests of the analyst that asks a language model: what they show, the room that they have, and what they will cost. Invariants: what
+ * stays the same from request to request stands first, byte for byte; an estimate counts the prompts that are asked, and what it guesses of a
+ * reply is a constant here.
  */
+import { tokensOf } from '../../domain/endpoints';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { OutsideFailure } from '../../domain/failures';
 import type { ToolSchema } from '../../domain/messages';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
-import { byTask, compactOne, type Lengths } from '../../domain/transcript';
+import { byTask, compactOne, type Lengths, shortIds } from '../../domain/transcript';
 import type { Work } from '../../domain/work';
 import type { Prompts } from '../../language-model/prompts';
 import type { Asking, LanguageModel, Ledger } from '../../language-model/types';
+import type { DiscoverInput, LabelInput, PlannedAnalysis, PlannedRequests } from '../analyst';
+import { LONGEST_DEFINITION } from './answers';
+import { contrastChunks, partsAtTasks, sizeOf } from './chunks';
 
 /** The analyst's options, opened. */
 export interface Config {
@@ -24,8 +28,36 @@ export interface Config {
   repairs: number;
 }
 
-/** The target as prompts tell it. */
-export const targetText = ({ policy, tools }: Pick<EnvironmentDescription, 'policy' | 'tools'>) => ({
+/** Trajectories by the ids that the model knows: r1, r2, ... */
+export type Shown = ReadonlyMap<string, ScoredRollout>;
+
+/** In the order of tasks and attempts, whatever order they came in. */
+export function shownOf(rollouts: readonly ScoredRollout[]): Shown {
+  const ids = shortIds(rollouts);
+  return new Map([...rollouts].sort(byTask).map((rollout) => [ids.get(rollout.key) ?? rollout.key, rollout]));
+}
+
+export const trajectoriesText = (shown: Shown, lengths: Lengths): string =>
+  [...shown].map(([id, rollout]) => compactOne({ rollout, id, lengths })).join('\n\n');
+
+/** What a model wrote, for people, who don't know the ids: `r14.16` is message 16 of a task and attempt; in a text about `own` the number is enough. */
+export const readable = (text: string, shown: Shown, own?: string): string =>
+  text.replace(/\b(r\d+)(?:\.(\d+))?\b/g, (written, id: string, message?: string) => {
+    const rollout = shown.get(id);
+    if (!rollout) return written;
+    const trajectory = `task ${rollout.task}, attempt ${rollout.attempt}`;
+    if (message === undefined) return trajectory;
+    return id === own ? `message ${message}` : `message ${message} of ${trajectory}`;
+  });
+
+/** A request that shows trajectories: its prompt, the values that are always the same, and those that list what is shown. */
+export interface Request {
+  prompt: string;
+  values: Record<string, string>;
+  lists: (shown: Shown) => Record<string, string>;
+}
+
+const targetText = ({ policy, tools }: Pick<EnvironmentDescription, 'policy' | 'tools'>) => ({
   policy: policy.trim() || '(none is written down)',
   tools: tools.map(toolText).join('\n') || '(none)',
 });
@@ -33,44 +65,63 @@ export const targetText = ({ policy, tools }: Pick<EnvironmentDescription, 'poli
 const toolText = ({ name, description, parameters, annotations }: ToolSchema): string =>
   `${name}${annotations?.readOnlyHint ? ' (changes nothing)' : ''}: ${description}\n  parameters: ${JSON.stringify(parameters)}`;
 
-/** As the model's answers name them. */
-export const byShortId = (
-  rollouts: readonly ScoredRollout[],
-  ids: ReadonlyMap<string, string>,
-): Map<string, ScoredRollout> => new Map(rollouts.map((rollout) => [ids.get(rollout.key) ?? rollout.key, rollout]));
+export function discoveryRequest(o: {
+  description: EnvironmentDescription;
+  rule: Pick<DiscoverInput['rule'], 'maxCandidates'>;
+}): Request {
+  const idsOf = (shown: Shown, passed: boolean) =>
+    [...shown].flatMap(([id, rollout]) => (isSuccess(rollout) === passed ? [id] : [])).join(', ') || 'none';
+  return {
+    prompt: 'discover',
+    values: { ...targetText(o.description), maxCandidates: String(o.rule.maxCandidates) },
+    lists: (shown) => ({ failed: idsOf(shown, false), passed: idsOf(shown, true) }),
+  };
+}
 
-/**
- * What a model wrote, for people: `r14.16`, which only its prompt knew, is message 16 of a task and attempt; of the trajectory that the text is
- * about (`own`) the number is enough.
- */
-export const readable = (text: string, rollouts: ReadonlyMap<string, ScoredRollout>, own: string): string =>
-  text.replace(/\b(r\d+)(?:\.(\d+))?\b/g, (written, id: string, message?: string) => {
-    const rollout = rollouts.get(id);
-    if (!rollout) return written;
-    const whole = `task ${rollout.task}, attempt ${rollout.attempt}`;
-    if (message === undefined) return whole;
-    return id === own ? `message ${message}` : `message ${message} of ${whole}`;
-  });
+export function labelRequest(o: {
+  description: EnvironmentDescription;
+  candidates: readonly Pick<LabelInput['candidates'][number], 'name' | 'definition'>[];
+}): Request {
+  const capabilities = o.candidates.map(({ name, definition }) => `- ${name}: ${definition}`).join('\n');
+  return {
+    prompt: 'label',
+    values: { ...targetText(o.description), capabilities },
+    lists: (shown) => ({ ids: [...shown.keys()].join(', ') }),
+  };
+}
 
-/** Tokens that a request has left for what is not in `values`; its reply is allowed for, and a tenth for the estimate's error. */
-export function roomLeft(
-  { prompts, contextTokens, maxTokens }: Pick<Config, 'prompts' | 'contextTokens' | 'maxTokens'>,
-  name: string,
-  values: Record<string, string>,
-): number {
-  return Math.floor(0.9 * (contextTokens - maxTokens)) - promptTokens(prompts.render(name, values));
+export const promptOf = ({ prompts, lengths }: Config, { prompt, values, lists }: Request, shown: Shown) =>
+  prompts.render(prompt, { ...values, ...lists(shown), trajectories: trajectoriesText(shown, lengths) });
+
+/** What the requests of discovery show: only chunks with a failure, since there is nothing to be found in the others. */
+export const discoveryChunks = (config: Config, request: Request, shown: Shown): Shown[] =>
+  chunksOf(config, request, shown).filter((chunk) => ![...chunk.values()].every(isSuccess));
+
+export const labelChunks = (config: Config, request: Request, shown: Shown): Shown[] =>
+  chunksOf(config, request, shown).flatMap((chunk) => partsAtTasks(chunk, config.labelsPerChunk));
+
+const chunksOf = (config: Config, request: Request, shown: Shown): Shown[] =>
+  contrastChunks({ shown, tokens: config.chunkTokens, room: roomFor(config, request), lengths: config.lengths });
+
+/** One short trajectory. */
+const LEAST_ROOM = 1000;
+
+type PromptConfig = Pick<Config, 'prompts' | 'contextTokens' | 'maxTokens'>;
+
+const promptTokens = (messages: readonly { content: string }[]): number =>
+  sum(messages.map(({ content }) => tokensOf(content.length)));
+
+/** Tokens that are left for what is not in `values`; the reply is allowed for, and a tenth for the estimate's error. May be negative. */
+function roomLeft(config: PromptConfig, name: string, values: Record<string, string>) {
+  const rest = promptTokens(config.prompts.render(name, values));
+  return { rest, room: Math.floor(0.9 * (config.contextTokens - config.maxTokens)) - rest };
 }
 
 /** The same. @throws BadInput where not even one short trajectory fits. */
-export function roomIn(
-  config: Pick<Config, 'prompts' | 'contextTokens' | 'maxTokens'>,
-  name: string,
-  values: Record<string, string>,
-): number {
-  const room = roomLeft(config, name, values);
-  if (room >= LEAST_ROOM) return room;
+export function roomIn(config: PromptConfig, name: string, values: Record<string, string>): number {
   const { contextTokens, maxTokens } = config;
-  const rest = promptTokens(config.prompts.render(name, values));
+  const { rest, room } = roomLeft(config, name, values);
+  if (room >= LEAST_ROOM) return room;
   const wanted = maxTokens + Math.ceil((rest + LEAST_ROOM) / 0.9);
   throw new OutsideFailure(
     'BadInput',
@@ -79,26 +130,29 @@ export function roomIn(
   );
 }
 
-export const promptTokens = (messages: readonly { content: string }[]): number =>
-  messages.reduce((sum, { content }) => sum + tokensOf(content), 0);
+/** A request's values where it shows nothing. */
+function emptyValues({ values, lists }: Request): Record<string, string> {
+  const blank = Object.keys(lists(new Map())).map((name) => [name, ''] as const);
+  return { ...values, ...Object.fromEntries(blank), trajectories: '' };
+}
 
-/** One short trajectory. */
-export const LEAST_ROOM = 1000;
+/** For trajectories. @throws BadInput where there is none. */
+export const roomFor = (config: Config, request: Request): number =>
+  roomIn(config, request.prompt, emptyValues(request));
 
 /** Requests at once; each one that is done is progress. */
 export async function askAll<Item, Answer>(o: {
   items: readonly Item[];
   step: string;
-  ledger: Ledger;
-  work: Work;
+  work: Work & { ledger: Ledger };
   /** Requests that are done, and those that will be made, beside these. */
   before?: number;
   after?: number;
   ask: (item: Item, asking: Asking) => Promise<Answer>;
 }): Promise<Answer[]> {
-  const { items, step, ledger, work, before = 0, after = 0, ask } = o;
+  const { items, step, work, before = 0, after = 0, ask } = o;
   let done = before;
-  const asking: Asking = { ledger, step, signal: work.signal };
+  const asking: Asking = { ledger: work.ledger, step, signal: work.signal };
   // The others go on where one fails: what is being paid for is kept, and found again when the step is tried again.
   const settled = await Promise.allSettled(
     items.map(async (item) => {
@@ -113,181 +167,58 @@ export async function askAll<Item, Answer>(o: {
   return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 }
 
-/** Tokens of a text, estimated. */
-export const tokensOf = (text: string): number => Math.ceil(text.length / 4);
+/** Guesses of a reply, in tokens: thinking before the answer, what is proposed, where one failure begins, one label with its reason. */
+const THINKING = 1500;
+const PROPOSALS = 2500;
+const FAILURE = 50;
+const LABEL = 40;
 
-interface Sized {
-  rollout: ScoredRollout;
-  passed: boolean;
-  tokens: number;
-  /** Of the trajectory, and of its id in the list of those that are asked for. */
-  needed: number;
-}
-/** What a chunk's `tokens` and what it needs of a request may come to. */
-interface Limit {
-  tokens: number;
-  room: number;
-}
-/** Attempts at one task with both outcomes first. */
-class Chunk {
-  readonly groups: Sized[] = [];
-  readonly others: Sized[] = [];
-  tokens = 0;
-  needed = 0;
-  readonly counts = { passed: 0, failed: 0 };
+/** Until discovery has said how many there are, and what they are. */
+const CANDIDATES = 6;
+const TYPICAL_DEFINITION = 400;
+const LONGEST_NAME = 80;
 
-  add(units: readonly Sized[], to: 'groups' | 'others'): void {
-    this[to].push(...units);
-    for (const { passed, tokens, needed } of units) {
-      this.tokens += tokens;
-      this.needed += needed;
-      this.counts[passed ? 'passed' : 'failed']++;
-    }
-  }
-}
+const candidatesOf = (count: number, characters: number) =>
+  Array.from({ length: count }, () => ({ name: '', definition: 'x'.repeat(characters) }));
 
-/** What a request needs for a trajectory, and for its id in the list of those that are asked for. */
-export function sizeIn(o: Parameters<typeof compactOne>[0]): Pick<Sized, 'tokens' | 'needed'> {
-  const tokens = tokensOf(compactOne(o));
-  return { tokens, needed: tokens + tokensOf(`${o.id}, `) };
-}
+/** What discovery and one pass will ask. */
+export function estimate(config: Config, o: PlannedAnalysis): { discovery: PlannedRequests; pass: PlannedRequests } {
+  const { rollouts, description, rule } = o;
+  const shown = shownOf(rollouts);
+  const tokensIn = (request: Request, chunks: readonly Shown[]) =>
+    sum(chunks.map((chunk) => promptTokens(promptOf(config, request, chunk))));
 
-/** Chunks of at most `tokens`; the longest rollout may have more than that where `room`, the most that a request can hold with the ids, allows it. */
-export function contrastChunks({
-  rollouts,
-  ids,
-  tokens,
-  room,
-  lengths,
-}: {
-  rollouts: readonly ScoredRollout[];
-  ids: ReadonlyMap<string, string>;
-  tokens: number;
-  room: number;
-  lengths: Lengths;
-}): ScoredRollout[][] {
-  const sized = [...rollouts].sort(byTask).map((rollout): Sized => {
-    const id = ids.get(rollout.key) ?? rollout.key;
-    return { rollout, passed: isSuccess(rollout), ...sizeIn({ rollout, id, lengths }) };
-  });
-  const tooLong = sized.find(({ needed }) => needed > room);
-  if (tooLong) throw new OutsideFailure('BadInput', tooLongText(tooLong, room));
-  const longest = sized.reduce((most, one) => Math.max(most, one.tokens), 0);
-  const limit = { tokens: Math.max(tokens, longest), room };
-  const attempts = byTaskOf(sized);
-  const groups = attempts.filter(isMixed).flatMap((group) => pieces(group, limit));
-  const others = attempts.filter((group) => !isMixed(group)).flat();
-  for (let count = leastCount(sized, limit); ; count++) {
-    const chunks = deal({ groups, others, limit, count });
-    if (chunks)
-      return chunks.map((chunk) => [...chunk.groups, ...interleaved(chunk.others)].map(({ rollout }) => rollout));
-  }
-}
+  const discovery = discoveryRequest({ description, rule });
+  const chunks = discoveryChunks(config, discovery, shown);
+  const merges = chunks.length > 1 ? 1 : 0;
 
-function byTaskOf(sized: readonly Sized[]): Sized[][] {
-  const tasks = new Map<string, Sized[]>();
-  for (const one of sized) tasks.set(one.rollout.task, [...(tasks.get(one.rollout.task) ?? []), one]);
-  return [...tasks.values()];
-}
-
-const isMixed = (group: readonly Sized[]) => group.some(({ passed }) => passed) && group.some(({ passed }) => !passed);
-const leastCount = (sized: readonly Sized[], { tokens, room }: Limit): number => {
-  const all = sizeOf(sized);
-  return Math.max(Math.ceil(all.tokens / tokens), Math.ceil(all.needed / room));
-};
-
-type Size = Pick<Sized, 'tokens' | 'needed'>;
-const sizeOf = (sized: readonly Size[]): Size => ({
-  tokens: sized.reduce((total, { tokens }) => total + tokens, 0),
-  needed: sized.reduce((total, { needed }) => total + needed, 0),
-});
-const fits = (sized: readonly Size[], limit: Limit): boolean => {
-  const { tokens, needed } = sizeOf(sized);
-  return tokens <= limit.tokens && needed <= limit.room;
-};
-
-const tooLongText = ({ rollout: { task, key }, needed }: Sized, room: number): string =>
-  `analyst.contextTokens leaves room for trajectories of ${room} tokens, and one of task ${task} has ${needed} (${key}); ` +
-  `raise contextTokens by ${Math.ceil((needed - room) / 0.9)} or more, or lower maxTokens`;
-
-/** A group as it is, or, where it is longer than a chunk, in parts that mix its outcomes. */
-function pieces(group: Sized[], limit: Limit): Sized[][] {
-  if (fits(group, limit)) return [group];
-  const parts: Sized[][] = [[]];
-  for (const one of interleaved(group)) {
-    const last = parts.at(-1) as Sized[];
-    if (fits([...last, one], limit)) last.push(one);
-    else parts.push([one]);
-  }
-  return parts;
-}
-
-/** Over `count` chunks: each goes where its outcome is rarest, the rarer outcome first. Undefined if they don't fit. */
-function deal(o: { groups: Sized[][]; others: Sized[]; limit: Limit; count: number }): Chunk[] | undefined {
-  const chunks = Array.from({ length: o.count }, () => new Chunk());
-  const place = (units: readonly Sized[], to: 'groups' | 'others', load: (chunk: Chunk) => number): boolean => {
-    const size = sizeOf(units);
-    const lightest = chunks
-      .filter((chunk) => fits([chunk, size], o.limit))
-      .reduce<Chunk | undefined>((least, chunk) => (least && load(least) <= load(chunk) ? least : chunk), undefined);
-    lightest?.add(units, to);
-    return lightest !== undefined;
+  const candidates = o.candidates ?? candidatesOf(Math.min(CANDIDATES, rule.maxCandidates), TYPICAL_DEFINITION);
+  const labels = labelRequest({ description, candidates });
+  const parts = labelChunks(config, labels, shown);
+  const failed = rollouts.filter((rollout) => !isSuccess(rollout)).length;
+  return {
+    discovery: {
+      requests: chunks.length + merges,
+      promptTokens: tokensIn(discovery, chunks) + merges * chunks.length * PROPOSALS,
+      completionTokens: (chunks.length + merges) * (THINKING + PROPOSALS),
+    },
+    pass: {
+      requests: parts.length,
+      promptTokens: tokensIn(labels, parts),
+      completionTokens: parts.length * THINKING + failed * FAILURE + rollouts.length * candidates.length * LABEL,
+    },
   };
-  const passed = o.others.filter((one) => one.passed);
-  const failed = o.others.filter((one) => !one.passed);
-  const singles = passed.length < failed.length ? [...passed, ...failed] : [...failed, ...passed];
-  const placed =
-    o.groups.every((group) => place(group, 'groups', ({ tokens }) => tokens)) &&
-    singles.every((one) => place([one], 'others', ({ counts }) => counts[one.passed ? 'passed' : 'failed']));
-  return placed ? chunks : undefined;
 }
 
-/** Both outcomes spread evenly, each in its order. */
-export function interleaved<One extends { passed: boolean }>(sized: readonly One[]): One[] {
-  const placed = [true, false].flatMap((passed) => {
-    const own = sized.filter((one) => one.passed === passed);
-    return own.map((one, n) => ({ one, at: (n + 0.5) / own.length }));
-  });
-  return placed.sort((a, b) => a.at - b.at).map(({ one }) => one);
-}
-
-/**
- * A chunk in parts of nearly equal length, none longer than `most`, in order. Attempts at one task that stand side by side stay in one part,
- * unless they alone are more than that: then each of their parts mixes outcomes.
- */
-export function partsAtTasks(chunk: readonly ScoredRollout[], most: number): ScoredRollout[][] {
-  const runs = runsOf(chunk).flatMap((run) => (run.length > most ? split(mixed(run), most) : [run]));
-  const items = runs.flat();
-  const borders = runs.reduce<number[]>((ends, run) => [...ends, (ends.at(-1) ?? 0) + run.length], [0]);
-  for (let count = Math.ceil(items.length / most); ; count++) {
-    const cuts = Array.from({ length: count + 1 }, (_, n) => nearest(borders, (n * items.length) / count));
-    const parts = cuts.slice(1).map((end, n) => items.slice(cuts[n], end));
-    // With as many parts as items each run is a part.
-    if (parts.every(({ length }) => length <= most)) return parts.filter(({ length }) => length > 0);
-  }
-}
-
-function runsOf(chunk: readonly ScoredRollout[]): ScoredRollout[][] {
-  const runs: ScoredRollout[][] = [];
-  for (const rollout of chunk) {
-    const last = runs.at(-1);
-    if (last?.[0]?.task === rollout.task) last.push(rollout);
-    else runs.push([rollout]);
-  }
-  return runs;
-}
-
-const mixed = (run: readonly ScoredRollout[]): ScoredRollout[] =>
-  interleaved(run.map((rollout) => ({ rollout, passed: isSuccess(rollout) }))).map(({ rollout }) => rollout);
-
-/** Of two that are as near, the later. */
-const nearest = (borders: readonly number[], place: number): number =>
-  borders.reduce((best, border) => (Math.abs(border - place) <= Math.abs(best - place) ? border : best), 0);
-
-/** Parts of nearly equal length, none longer than `most`, in order. */
-export function split<Item>(items: readonly Item[], most: number): Item[][] {
-  const parts = Math.ceil(items.length / most);
-  return Array.from({ length: parts }, (_, n) =>
-    items.slice(Math.round((n * items.length) / parts), Math.round(((n + 1) * items.length) / parts)),
+/** Keys of rollouts that no request can hold, whatever discovery proposes: also beside the longest definitions that are taken. */
+export function tooLong(config: Config, { rollouts, description, rule }: PlannedAnalysis): string[] {
+  const longest = candidatesOf(rule.maxCandidates, LONGEST_DEFINITION + LONGEST_NAME);
+  const { room } = roomLeft(config, 'label', emptyValues(labelRequest({ description, candidates: longest })));
+  // Longest definitions are rare: they alone make no context too small.
+  const limit = Math.min(roomFor(config, discoveryRequest({ description, rule })), Math.max(LEAST_ROOM, room));
+  return [...shownOf(rollouts)].flatMap(([id, rollout]) =>
+    sizeOf({ rollout, id, lengths: config.lengths }).needed > limit ? [rollout.key] : [],
   );
 }
+
+const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);

@@ -1,6 +1,5 @@
 /** Discovery by a language model: what is asked, what is taken, what is sent back. */
-import { readDiscovery } from '../../../src/analyst/llm/discovery';
-import { readMerged } from '../../../src/analyst/llm/discovery';
+import { readDiscovery, readMerged } from '../../../src/analyst/llm/answers';
 import { openPrompts } from '../../../src/language-model/prompts';
 import { analystAsking, description, json, trajectory } from '../../support/analyst-llm';
 
@@ -154,7 +153,7 @@ describe('what is wrong with an answer', () => {
   const defectsOf = (answer: unknown, ids = [...shown.keys()]) => {
     const read = readDiscovery({
       text: typeof answer === 'string' ? answer : json(answer),
-      rollouts: new Map([...shown].filter(([id]) => ids.includes(id))),
+      shown: new Map([...shown].filter(([id]) => ids.includes(id))),
       shownText: { trajectories: 'the user wants seat 4b', tools: ['find_flight', 'think'] },
       maxCandidates: 2,
     });
@@ -169,106 +168,84 @@ describe('what is wrong with an answer', () => {
     expect(defectsOf(found(capability({ definition: general })))).toEqual([]);
   });
 
-  it.each<[string, unknown, string]>([
-    ['no JSON', 'none', 'there is no JSON in it; give the answer as one JSON value'],
-    ['another shape', [], 'the answer: Invalid input: expected object, received array'],
-    ['no list of faults', { capabilities: [] }, 'faults: Invalid input: expected array, received undefined'],
+  it.each<[unknown, string]>([
+    ['none', 'there is no JSON in it; give the answer as one JSON value'],
+    [[], 'the answer: Invalid input: expected object, received array'],
+    [{ capabilities: [] }, 'faults: Invalid input: expected array, received undefined'],
+    [found(capability({ definition: ' ' })), 'capabilities.0.definition: it is empty; say it in a sentence'],
     [
-      'an empty definition',
-      found(capability({ definition: ' ' })),
-      'capabilities.0.definition: it is empty; say it in a sentence',
-    ],
-    [
-      'a malformed name',
       found(capability({ name: 'Ask2' })),
       'capabilities.0.name is "Ask2": a capability name is snake_case with 2-5 words of letters a-z',
     ],
     [
-      'a name twice',
       found(capability(), capability()),
       'capabilities.1.name is "ask_before_acting", as that of entry 0; each skill is named once: merge the two, or rename one',
     ],
     [
-      'too many',
       found(capability(), capability({ name: 'do_this' }), capability({ name: 'do_that' })),
       'capabilities has 3 entries; at most 2 are wanted: merge or drop',
     ],
     [
-      'no failed citation',
       found(capability({ lacking: [] })),
       'capabilities.0.lacking is empty; cite at least one step of a trajectory that FAILED',
     ],
     [
-      'no passed citation',
       found(capability({ shown: [] })),
       'capabilities.0.shown is empty; cite at least one step of a trajectory that PASSED',
     ],
     [
-      'a passed one for a failure',
       found(capability({ lacking: [step('r2')] })),
       'capabilities.0.lacking.0: r2 is no trajectory that FAILED; cite one that did, or leave the step out',
     ],
     [
-      'a failed one for a success',
       found(capability({ shown: [step('r1')] })),
       'capabilities.0.shown.0: r1 is no trajectory that PASSED; cite one that did, or leave the step out',
     ],
     [
-      'an unknown id',
       found(capability({ lacking: [step('r7')] })),
       'capabilities.0.lacking.0: there is no trajectory "r7" here; the ids are r1, r2, r3, r4',
     ],
     [
-      'a message beyond the end',
       found(capability({ lacking: [step('r1', 5)] })),
       'capabilities.0.lacking.0: r1 has no message 5; its messages are 1 to 4',
     ],
     [
-      'a message before the beginning',
       found(capability({ lacking: [step('r1', -1)] })),
       'capabilities.0.lacking.0: r1 has no message -1; its messages are 1 to 4',
     ],
     [
-      'the system message',
       found(capability({ lacking: [step('r1', 0)] })),
       'capabilities.0.lacking.0: r1.0 is the policy, which is no part of the trajectory; its messages are 1 to 4',
     ],
     [
-      'a fault of nobody',
       { capabilities: [], faults: [{ of: 'agent', what: 'x', steps: [step('r1')] }] },
       'faults.0.of: Invalid option: expected one of "environment"|"user"',
     ],
     [
-      'a fault that is nowhere',
       { capabilities: [], faults: [{ of: 'user', what: 'x', steps: [step('r1', 9)] }] },
       'faults.0.steps.0: r1 has no message 9; its messages are 1 to 4',
     ],
     [
-      'a number',
       found(capability({ definition: 'Orders above 500 need a yes.' })),
       'capabilities.0.definition holds "500", a value of a task; say the skill without any',
     ],
     [
-      'an address',
       found(capability({ definition: 'Writes to ann@example.com first.' })),
       'capabilities.0.definition holds "ann@example.com", a value of a task; say the skill without any',
     ],
     [
-      'an identifier of a trajectory',
       found(capability({ definition: 'Takes seat 4b.' })),
       'capabilities.0.definition holds "4b", a value of a task; say the skill without any',
     ],
     [
-      'a tool',
       found(capability({ definition: 'Calls find_flight first.' })),
       'capabilities.0.definition names the tool find_flight; say the skill so that it holds where tools have other names',
     ],
     [
-      'too long a definition',
       found(capability({ definition: 'word '.repeat(200).trim() })),
       'capabilities.0.definition has 999 characters; at most 800, in 2 or 3 sentences',
     ],
-  ])('is %s', (_, answer, defect) => {
+  ])('%j: %s', (answer, defect) => {
     expect(defectsOf(answer)).toEqual([defect]);
   });
 
@@ -401,34 +378,23 @@ describe('what is wrong with a merge', () => {
     });
   });
 
-  it.each<[string, unknown, string]>([
+  it.each<[unknown, string]>([
+    [merged({ merges: [1, 3] }), 'capabilities.0.merges names proposal 3; the proposals are numbered 1 to 2'],
+    [merged({ merges: [1, 1] }), 'capabilities.0.merges names proposal 1 a second time; each goes into one entry'],
     [
-      'an unknown number',
-      merged({ merges: [1, 3] }),
-      'capabilities.0.merges names proposal 3; the proposals are numbered 1 to 2',
-    ],
-    [
-      'a number twice',
-      merged({ merges: [1, 1] }),
-      'capabilities.0.merges names proposal 1 a second time; each goes into one entry',
-    ],
-    [
-      'no number',
       merged({ merges: [] }),
       'capabilities.0.merges: it is empty; give the numbers of the proposals that it stands for',
     ],
-    ['no capability', merged(), 'capabilities: it is empty; keep at least one'],
+    [merged(), 'capabilities: it is empty; keep at least one'],
     [
-      'too many',
       merged({ merges: [1] }, { name: 'do_that', merges: [2] }),
       'capabilities has 2 entries; at most 1 are wanted: merge or drop',
     ],
     [
-      'a value',
       merged({ merges: [1], definition: 'Room 101.' }),
       'capabilities.0.definition holds "101", a value of a task; say the skill without any',
     ],
-  ])('is %s', (_, answer, defect) => {
+  ])('%j: %s', (answer, defect) => {
     expect(read(answer)).toEqual({ defects: [defect] });
   });
 });
@@ -468,7 +434,7 @@ describe('the analyst', () => {
     const [text] = openPrompts().render('discover', values).slice(-1);
     const shown = [1, 2, 5, 9].map((n) => [`r${n}`, trajectory({ task: `${n}`, passed: n === 1, turns: 12 })] as const);
     const shownText = { trajectories: '', tools: [] };
-    const read = readDiscovery({ text: text?.content ?? '', rollouts: new Map(shown), shownText, maxCandidates: 10 });
+    const read = readDiscovery({ text: text?.content ?? '', shown: new Map(shown), shownText, maxCandidates: 10 });
     expect(read).toMatchObject({
       value: { capabilities: [{ name: 'convert_units_before_comparing' }], faults: [{ of: 'user' }] },
     });

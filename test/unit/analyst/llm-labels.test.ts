@@ -1,6 +1,6 @@
 /** Labels by a language model: what is asked, what is taken, what is sent back. */
 import { readFileSync } from 'node:fs';
-import { readLabels } from '../../../src/analyst/llm/labels';
+import { readLabels } from '../../../src/analyst/llm/answers';
 import { checkPartition } from '../../../src/domain/selection';
 import { openPrompts } from '../../../src/language-model/prompts';
 import type { Question } from '../../../src/language-model/types';
@@ -167,7 +167,7 @@ describe('what is wrong with an answer', () => {
     ['r2', rollouts[1]!],
   ]);
   const read = (answer: unknown, names = candidates.map(({ name }) => name)) =>
-    readLabels({ text: typeof answer === 'string' ? answer : json(answer), rollouts: shown, names });
+    readLabels({ text: typeof answer === 'string' ? answer : json(answer), shown, names });
   /** r1 failed, r2 passed. */
   const both = (first: unknown, second: unknown = labeled()) => ({ r1: first, r2: second });
   const began = (failure: unknown) => both({ ...labeled(), failure });
@@ -207,117 +207,75 @@ describe('what is wrong with an answer', () => {
     expect(labelOf(both(failed(['LACKING', 4, 'why'])))).toMatchObject({ label: 'LACKING', message: 4 });
   });
 
-  it.each<[string, unknown, string]>([
-    ['no JSON', 'none', 'there is no JSON in it; give the answer as one JSON value'],
-    ['a list', [1], 'the answer is no JSON object; give one with a field for each trajectory'],
-    ['a trajectory left out', { r1: failed() }, 'these trajectories are not labeled: r2; label each of r1, r2'],
+  it.each<[unknown, string]>([
+    ['none', 'there is no JSON in it; give the answer as one JSON value'],
+    [[1], 'the answer is no JSON object; give one with a field for each trajectory'],
+    [{ r1: failed() }, 'these trajectories are not labeled: r2; label each of r1, r2'],
+    [{ ...both(failed()), r3: labeled() }, '"r3" is none of the trajectories to label, which are r1, r2'],
+    [both({ failure: begins }), 'r1.labels is no object; write "r1": {"failure": ..., "labels": {...}}'],
     [
-      'a trajectory too many',
-      { ...both(failed()), r3: labeled() },
-      '"r3" is none of the trajectories to label, which are r1, r2',
-    ],
-    ['no labels', both({ failure: begins }), 'r1.labels is no object; write "r1": {"failure": ..., "labels": {...}}'],
-    [
-      'a capability left out',
       both({ failure: begins, labels: { ask_first: ['NA', null, 'x'] } }),
       'r1.labels lacks read_results; label every capability, NA where it does not arise',
     ],
     [
-      'a capability too many',
       both({ failure: begins, labels: { ...labeled().labels, ask: 1 } }),
       'r1.labels has "ask", which is none of the capabilities ask_first, read_results',
     ],
     [
-      'another word',
       both(failed(['ABSENT', 1, 'x'])),
       'r1.labels.ask_first is ["ABSENT",1,"x"]; write [label, message, "reason"] with the label NA, PRESENT or LACKING',
     ],
     [
-      'a bare word',
       both(failed('NA')),
       'r1.labels.ask_first is "NA"; write [label, message, "reason"] with the label NA, PRESENT or LACKING',
     ],
     [
-      'no reason',
       both(failed(['PRESENT', 1, ' '])),
       'r1.labels.ask_first has no reason; write ["PRESENT", message, "what is to be seen there"]',
     ],
     [
-      'no message',
       both(failed(['LACKING', null, 'x'])),
       'r1.labels.ask_first hangs on the message null; give the number of a message of r1',
     ],
     [
-      'an empty message',
       both(failed(['LACKING', '', 'x'])),
       'r1.labels.ask_first hangs on the message ""; give the number of a message of r1',
     ],
     [
-      "another trajectory's message",
       both(failed(['LACKING', 'r2.1', 'x'])),
       'r1.labels.ask_first hangs on the message "r2.1"; give the number of a message of r1',
     ],
+    [both(failed(['LACKING', 5, 'x'])), 'r1.labels.ask_first: r1 has no message 5; its messages are 1 to 4'],
     [
-      'a message beyond the end',
-      both(failed(['LACKING', 5, 'x'])),
-      'r1.labels.ask_first: r1 has no message 5; its messages are 1 to 4',
-    ],
-    [
-      'the policy',
       both(failed(['LACKING', 0, 'x'])),
       'r1.labels.ask_first: r1.0 is the policy, which is no part of the trajectory; its messages are 1 to 4',
     ],
     [
-      'a failure of nobody',
       began(null),
       'r1.failure is null, but r1 FAILED; write {"of": "agent", "message": the number of the message in which the failure begins, "reason": "..."}',
     ],
     [
-      'a failed trajectory without failure',
       both({ labels: labeled().labels }),
       'r1.failure is missing, but r1 FAILED; write {"of": "agent", "message": the number of the message in which the failure begins, "reason": "..."}',
     ],
+    [both(failed(), failed()), 'r2.failure: r2 PASSED, so there is no failure; write null and label it'],
+    [began({ ...begins, of: 'policy' }), 'r1.failure.of is "policy"; write "agent", "environment" or "user"'],
+    [began({ of: 'agent', reason: 'x' }), 'r1.failure hangs on the message null; give the number of a message of r1'],
+    [began({ ...begins, message: 5 }), 'r1.failure: r1 has no message 5; its messages are 1 to 4'],
     [
-      'a failure of a success',
-      both(failed(), failed()),
-      'r2.failure: r2 PASSED, so there is no failure; write null and label it',
-    ],
-    [
-      'a failure of another',
-      began({ ...begins, of: 'policy' }),
-      'r1.failure.of is "policy"; write "agent", "environment" or "user"',
-    ],
-    [
-      'a failure without a message',
-      began({ of: 'agent', reason: 'x' }),
-      'r1.failure hangs on the message null; give the number of a message of r1',
-    ],
-    [
-      'a failure beyond the end',
-      began({ ...begins, message: 5 }),
-      'r1.failure: r1 has no message 5; its messages are 1 to 4',
-    ],
-    [
-      'a failure that begins in the policy',
       began({ ...begins, message: 0 }),
       'r1.failure: r1.0 is the policy, which is no part of the trajectory; its messages are 1 to 4',
     ],
+    [began({ ...begins, reason: ' ' }), 'r1.failure has no reason; say in one line why the failure begins there'],
     [
-      'a failure without a reason',
-      began({ ...begins, reason: ' ' }),
-      'r1.failure has no reason; say in one line why the failure begins there',
-    ],
-    [
-      "a label beside a failure that is not the agent's",
       began(blamed),
       'r1 labels ask_first beside a failure that is not the agent\'s, which says nothing of the agent: write "labels": {}, or a failure of "agent"',
     ],
     [
-      "no message of a failure that is not the agent's, which needs no labels",
       both({ failure: { ...blamed, message: 9 }, labels: {} }),
       'r1.failure: r1 has no message 9; its messages are 1 to 4',
     ],
-  ])('is %s', (_, answer, defect) => {
+  ])('%j: %s', (answer, defect) => {
     expect(read(answer)).toEqual({ defects: [defect] });
   });
 
@@ -326,7 +284,7 @@ describe('what is wrong with an answer', () => {
     const text = openPrompts().render('label', values).at(-1)?.content ?? '';
     const names = ['convert_units_before_comparing', 'report_measurement_uncertainty'];
     const long = new Map(['r1', 'r2', 'r3'].map((id) => [id, trajectory({ task: id, passed: id === 'r3', turns: 8 })]));
-    const read = readLabels({ text, rollouts: long, names });
+    const read = readLabels({ text, shown: long, names });
     expect('value' in read && read.value.get('r1')?.labels.get(names[0] as string)).toEqual({
       label: 'LACKING',
       reason: 'takes the larger number though the units differ',
