@@ -137,107 +137,40 @@ describe('the interface', () => {
   const tool = (more: string): string =>
     parts.describe.replace(/tools: \[.*\]/, `tools: [{ name: 'look', description: '', parameters: {}, ${more} }]`);
 
+  const described = (m: EnvironmentModule) => m.describe();
+  const spoken = (m: EnvironmentModule) => m.step({}, say('x'));
+  const called = (m: EnvironmentModule) => m.step({}, use);
+  const describing = (from: string | RegExp, to: string) => ({ describe: parts.describe.replace(from, to) });
+  const said = (text: string) => answer(`[{ role: 'user', content: ${text} }]`);
+  const toolAnswer = (id: string) => `{ role: 'tool', toolCallId: '${id}', content: 'x' }`;
+  const manyTools = `({ policy: 'p', maxSteps: 5, tools: Array(${MOST_TOOLS + 1}).fill({}) })`;
+  const manyShortcuts = 'Object.fromEntries(Array.from({ length: 65 }, (_, n) => [n, []]))';
+  const longSolution = `Array(${MOST_STEPS + 1}).fill({ role: 'assistant', content: 'x' })`;
+  const longKey = `({ reward: 1, breakdown: { ['z'.repeat(900000)]: 1 } })`;
+  const nullState = `({ state: null, done: true, messages: [] })`;
+  const longAbout = tool(`outputSchema: { about: ['x'.repeat(250000)] }`);
+
   it.each<[string, Partial<typeof parts>, (m: EnvironmentModule) => Promise<unknown>, RegExp]>([
-    ['a silent step', answer('[]'), (m) => m.step({}, say('x')), /^step: nothing is said and the episode goes on/],
-    [
-      'an unanswered call',
-      answer(`[{ role: 'user', content: 'x' }]`),
-      (m) => m.step({}, use),
-      /call_0" is not answered/,
-    ],
-    [
-      'an answer to nobody',
-      answer(`[{ role: 'tool', toolCallId: 'z', content: 'x' }]`),
-      (m) => m.step({}, use),
-      /"z", which is no open call/,
-    ],
-    [
-      'a second answer',
-      answer(`Array(2).fill({ role: 'tool', toolCallId: 'call_0', content: 'x' })`),
-      (m) => m.step({}, use),
-      /no open call/,
-    ],
-    [
-      'a blank text',
-      answer(`[{ role: 'user', content: ' \\n' }]`),
-      (m) => m.step({}, say('x')),
-      /messages\.0\.content: it is blank/,
-    ],
-    [
-      'control characters',
-      answer(`[{ role: 'user', content: 'a\\u001b[2J' }]`),
-      (m) => m.step({}, say('x')),
-      /control characters/,
-    ],
-    ['half a pair', answer(`[{ role: 'user', content: '\\ud800 x' }]`), (m) => m.step({}, say('x')), /surrogate/],
-    [
-      'a long text',
-      answer(`[{ role: 'user', content: 'x'.repeat(${TEXT_CHARS + 1}) }]`),
-      (m) => m.step({}, say('x')),
-      /content: Too big/,
-    ],
-    [
-      'many messages',
-      answer(`Array(17).fill({ role: 'user', content: 'x' })`),
-      (m) => m.step({}, say('x')),
-      /17 messages answer one/,
-    ],
-    [
-      'a crowd of messages',
-      answer('Array(300000).fill(0)'),
-      (m) => m.step({}, say('x')),
-      /result\.messages: more than 1000/,
-    ],
-    [
-      'a state of null',
-      { step: `({ state: null, done: true, messages: [] })` },
-      (m) => m.step({}, say('x')),
-      /result\.state: a state is needed/,
-    ],
-    ['endless steps', { describe: parts.describe.replace('200', '201') }, (m) => m.describe(), /maxSteps: Too big/],
-    [
-      'a crowd of tools',
-      { describe: `({ policy: 'p', maxSteps: 5, tools: Array(${MOST_TOOLS + 1}).fill({}) })` },
-      (m) => m.describe(),
-      /result\.tools: more than 64/,
-    ],
-    [
-      'a tool twice',
-      { describe: parts.describe.replace(/tools: \[(.*)\]/, 'tools: [$1, $1]') },
-      (m) => m.describe(),
-      /the same name/,
-    ],
-    ['a nameless tool', { describe: parts.describe.replace(`'look'`, `''`) }, (m) => m.describe(), /tools\.0\.name/],
-    [
-      'a list for a schema',
-      { describe: tool('outputSchema: []') },
-      (m) => m.describe(),
-      /outputSchema: a schema is needed/,
-    ],
-    [
-      'a long description',
-      { describe: tool(`outputSchema: { about: ['x'.repeat(250000)] }`) },
-      (m) => m.describe(),
-      /describe: \d+ characters, more than 200000/,
-    ],
-    [
-      'a long solution',
-      { solve: `Array(${MOST_STEPS + 1}).fill({ role: 'assistant', content: 'x' })` },
-      (m) => m.solve(1),
-      /more than 200/,
-    ],
-    [
-      'many shortcuts',
-      { shortcuts: 'Object.fromEntries(Array.from({ length: 65 }, (_, n) => [n, []]))' },
-      (m) => m.shortcuts(1),
-      /more than 64 entries/,
-    ],
-    [
-      'a long key',
-      { reward: `({ reward: 1, breakdown: { ['z'.repeat(900000)]: 1 } })` },
-      (m) => m.reward({}),
-      /^reward: result\.breakdown\.z+…: /,
-    ],
+    ['a silent step', answer('[]'), spoken, /^step: nothing is said and the episode goes on/],
+    ['an unanswered call', said(`'x'`), called, /call_0" is not answered/],
+    ['an answer to nobody', answer(`[${toolAnswer('z')}]`), called, /"z", which is no open call/],
+    ['a second answer', answer(`Array(2).fill(${toolAnswer('call_0')})`), called, /no open call/],
+    ['a blank text', said(`' \\n'`), spoken, /messages\.0\.content: it is blank/],
+    ['control characters', said(`'a\\u001b[2J'`), spoken, /control characters/],
+    ['half a pair', said(`'\\ud800 x'`), spoken, /surrogate/],
+    ['a long text', said(`'x'.repeat(${TEXT_CHARS + 1})`), spoken, /content: Too big/],
+    ['many messages', answer(`Array(17).fill({ role: 'user', content: 'x' })`), spoken, /17 messages answer one/],
+    ['a crowd of messages', answer('Array(300000).fill(0)'), spoken, /result\.messages: more than 1000/],
+    ['a state of null', { step: nullState }, spoken, /result\.state: a state is needed/],
+    ['endless steps', describing('200', '201'), described, /maxSteps: Too big/],
+    ['a crowd of tools', { describe: manyTools }, described, /result\.tools: more than 64/],
+    ['a tool twice', describing(/tools: \[(.*)\]/, 'tools: [$1, $1]'), described, /the same name/],
+    ['a nameless tool', describing(`'look'`, `''`), described, /tools\.0\.name/],
+    ['a list for a schema', { describe: tool('outputSchema: []') }, described, /outputSchema: a schema is needed/],
+    ['a long description', { describe: longAbout }, described, /describe: \d+ characters, more than 200000/],
+    ['a long solution', { solve: longSolution }, (m) => m.solve(1), /more than 200/],
+    ['many shortcuts', { shortcuts: manyShortcuts }, (m) => m.shortcuts(1), /more than 64 entries/],
+    ['a long key', { reward: longKey }, (m) => m.reward({}), /^reward: result\.breakdown\.z+…: /],
   ])('%s breaks the call, in few words', async (_, changes, run, message) => {
     const error = await run(moduleOf(changes)).then(
       () => undefined,

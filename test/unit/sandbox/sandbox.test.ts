@@ -29,6 +29,7 @@ describe('sandbox', () => {
     ['loop', /longer than its limit/],
     ['bomb', /out of memory/],
     ['strings', /no answer|out of memory|longer than its limit/],
+    ['builtin', /no answer|memory|longer/],
     ['stack', /stack/],
     ['boom', /Error: no such item/],
     ['big', /2000002 characters/],
@@ -48,21 +49,12 @@ describe('sandbox', () => {
     expect(reason.message).toMatch(message);
   });
 
-  it('cuts an error that quotes a long text', async () => {
-    const sandbox = sandboxOf(`export const quote = () => { throw new Error('x'.repeat(1e6)); };`);
-    await expect(sandbox.call('quote', [])).rejects.toThrow(/^quote: Error: x{293}…$/);
-  });
-
   it('kills the thread of a call that cannot be interrupted, and answers the others', async () => {
     const sandbox = sandboxOf(hostile, { callMs: 60_000, killMs: 1_000 });
     const waiting = [sandbox.call('fine', [1]), sandbox.call('loop', []), sandbox.call('fine', [2])];
     const answers = await Promise.allSettled(waiting);
     expect(answers.map((a) => a.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect((answers[1] as PromiseRejectedResult).reason.message).toMatch(/no answer within 1000 ms/);
-  });
-
-  it('ends a memory bomb made of built-ins', async () => {
-    await expect(sandboxOf(hostile).call('builtin', [])).rejects.toThrow(SandboxError);
   });
 
   it.each(['process', 'require', 'fetch', 'Date', 'setTimeout', 'XMLHttpRequest', 'std', 'os', 'console'])(
@@ -123,7 +115,7 @@ describe('sandbox', () => {
   });
 });
 
-const counter = (change = ''): string => `
+const counter = `
   export const describe = () => ({ policy: 'count .', tools: [{ name: 'add', description: '', parameters: {} }], maxSteps: 3 });
   export const make = (seed) => ({ seed, count: 0 });
   export const start = (state) => [{ role: 'system', content: 'count .' }, { role: 'user', content: 'to ' + state.seed }];
@@ -132,9 +124,8 @@ const counter = (change = ''): string => `
   });
   export const reward = (state) => ({ reward: state.count / 4, breakdown: {} });
   export const reference = () => ({ actions: [], tell: [] });
-  export const solve = () => [{ role: 'assistant', content: 'end' }];
-  ${change}`;
-const openCounter = (text = counter()): Promise<Awaited<ReturnType<typeof sandboxEnvironment>>> => {
+  export const solve = () => [{ role: 'assistant', content: 'end' }];`;
+const openCounter = (text = counter): Promise<Awaited<ReturnType<typeof sandboxEnvironment>>> => {
   const module: EnvironmentModule = openModule({ source: text });
   open.push(module);
   return sandboxEnvironment({ module, version: 'f'.repeat(64) });
@@ -170,32 +161,6 @@ describe('sandbox environment', () => {
       breakdown: {},
       reference: { actions: [], tell: [] },
     });
-  });
-
-  it('gives the hint of an instance, where the module has hints', async () => {
-    const startOf = async (text?: string) => {
-      const environment = await openCounter(text);
-      return (await environment.reset({ id: 'seed-1', seed: 0 })).start;
-    };
-    const hint = `export const hint = (state) => 'as far as ' + state.seed + ' .';`;
-    expect((await startOf(counter(hint))).hint).toBe('as far as 1 .');
-    expect('hint' in (await startOf())).toBe(false);
-  });
-
-  it.each([
-    ['NaN', 'NaN'],
-    ['1.5', '1.5'],
-    ['a string', '"1"'],
-  ])('a reward that is %s is a failure of the environment', async (_, value) => {
-    const environment = await openCounter(counter().replace('state.count / 4', value));
-    const episode = await environment.reset({ id: 'seed-1', seed: 0 });
-    await expect(episode.evaluate('user_stop')).rejects.toThrow(/^reward: result\.reward:/);
-  });
-
-  it('names the function and the field of a malformed result', async () => {
-    const environment = await openCounter(counter().replace('content: message.content', `content: ''`));
-    const episode = await environment.reset({ id: 'seed-1', seed: 0 });
-    await expect(episode.step(say('x'))).rejects.toThrow(/^step: result\.messages\.0\.content:/);
   });
 
   it('knows its tasks', async () => {

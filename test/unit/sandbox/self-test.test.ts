@@ -50,62 +50,42 @@ const rewarding = (text: string): Partial<typeof parts> => ({
 });
 
 describe('self-test', () => {
-  it.each<[string, Partial<typeof parts>, RegExp]>([
-    ['a constant text that pays', rewarding(`s.said === 'done .'`), /always saying "done \."/],
-    ['a reward for nothing', rewarding('s.said === undefined'), /doing nothing succeeds on 100%/],
-    ['a call that pays', rewarding('s.looked || s.washed >= 2'), /calling wash over and over succeeds on 100%/],
+  const changing = (name: keyof typeof parts, from: string | RegExp, to: string): Partial<typeof parts> => {
+    const changed = parts[name].replace(from, to);
+    expect(changed).not.toBe(parts[name]);
+    return { [name]: changed };
+  };
+
+  it.each<[string, () => Partial<typeof parts>, RegExp]>([
+    ['a constant text that pays', () => rewarding(`s.said === 'done .'`), /always saying "done \."/],
+    ['a reward for nothing', () => rewarding('s.said === undefined'), /doing nothing succeeds on 100%/],
+    ['a call that pays', () => rewarding('s.looked || s.washed >= 2'), /calling wash over and over succeeds on 100%/],
     [
       'a reference that fails',
-      { solve: parts.solve.replace('{ house, colour })', `{ house, colour: 'red' })`) },
+      () => changing('solve', '{ house, colour })', `{ house, colour: 'red' })`),
       /reference solutions score below 1/,
     ],
     [
       'a solution that does not end',
-      { solve: parts.solve.replace(`, { role: 'assistant', content: 'done .' }`, '') },
+      () => changing('solve', `, { role: 'assistant', content: 'done .' }`, ''),
       /seed 0 is not done after the last message/,
     ],
-    [
-      'a reward above 1',
-      { reward: parts.reward.replace('? 1 :', '? 1.5 :') },
-      /the module fails: reward: result.reward/,
-    ],
-    [
-      'a reward that is NaN',
-      { reward: parts.reward.replace('? 1 :', '? NaN :') },
-      /the module fails: reward: result.reward/,
-    ],
-    [
-      'one instance only',
-      { make: parts.make.replaceAll('seed', '1').replace('(1)', '(seed)') },
-      /make: 1 distinct instances of 102/,
-    ],
-    [
-      'unseeded randomness',
-      { make: parts.make.replace('mix(seed)', 'Math.random()') },
-      /the module fails: \w+: TypeError: not a function/,
-    ],
-    [
-      'another shape',
-      { step: parts.step.replace(`state.colour + ' '`, `state.colour + ', '`) },
-      /does not have the shape of its outputSchema/,
-    ],
-    ['an empty observation', { step: parts.step.replace(`: 'ok'`, `: ''`) }, /the module fails: step/],
+    ['a reward above 1', () => changing('reward', '? 1 :', '? 1.5 :'), /the module fails: reward: result.reward/],
+    ['a reward that is NaN', () => changing('reward', '? 1 :', '? NaN :'), /the module fails: reward: result.reward/],
+    ['one instance only', () => changing('make', '(seed) =>', '(_, seed = 1) =>'), /make: 1 distinct instances of 102/],
+    ['unseeded randomness', () => changing('make', 'mix(seed)', 'Math.random()'), /\w+: TypeError: not a function/],
+    ['another shape', () => changing('step', `state.colour + ' '`, `state.colour + ', '`), /shape of its outputSchema/],
+    ['an empty observation', () => changing('step', `: 'ok'`, `: ''`), /the module fails: step/],
     [
       'an endless loop',
-      { reward: parts.reward.replace('(s) => s', '(s) => { for (;;) {} }; const never = (s) => s') },
+      () => changing('reward', '(s) => s', '(s) => { for (;;) {} }; const never = (s) => s'),
       /longer than its limit/,
     ],
-    ['a missing function', { solve: '' }, /does not export solve/],
-    ['no module', { helpers: '{' }, /the module fails.*SyntaxError/],
-    [
-      'too few tools',
-      { helpers: parts.helpers.replace(/\{ name: 'wash'.*\n/, '\n') },
-      /describe: 2 tools: offer 3 to 5/,
-    ],
+    ['a missing function', () => ({ solve: '' }), /does not export solve/],
+    ['no module', () => ({ helpers: '{' }), /the module fails.*SyntaxError/],
+    ['too few tools', () => changing('helpers', /\{ name: 'wash'.*\n/, '\n'), /describe: 2 tools: offer 3 to 5/],
   ])('finds %s', async (_, changes, finding) => {
-    const [name] = Object.keys(changes) as [keyof typeof parts];
-    expect(changes[name]).not.toBe(parts[name]);
-    const { passed, findings } = await selfTest({ source: moduleOf(changes) });
+    const { passed, findings } = await selfTest({ source: moduleOf(changes()) });
     expect(passed).toBe(false);
     expect(findings.join('\n')).toMatch(finding);
   });
@@ -171,11 +151,9 @@ describe('self-test', () => {
     const beginnings = [/^step: seed 0: "x{300}…" of a does/, /shortcut "0x+" succeeds/];
     for (const beginning of beginnings) expect(findings).toContainEqual(expect.stringMatching(beginning));
     for (const finding of findings) expect(finding.length).toBeLessThan(650);
-  });
-
-  it('quotes no more than the beginning of a breakdown', async () => {
-    const { findings } = await selfTest({ source: verbose(0) });
-    expect(findings).toContainEqual(expect.stringMatching(/with 0 \({"x{190}":1,"x+…\): make solve and reward agree$/));
+    const lacking = await selfTest({ source: verbose(0) });
+    const breakdown = /with 0 \({"x{190}":1,"x+…\): make solve and reward agree$/;
+    expect(lacking.findings).toContainEqual(expect.stringMatching(breakdown));
   });
 });
 
@@ -304,14 +282,8 @@ describe('schemas', () => {
   });
 
   it.each([
-    [
-      `object({ colour: { pattern: '^[a-z]{999999999}$' } })`,
-      /properties\.colour\.pattern: it repeats more than 1000 times/,
-    ],
-    [
-      `object({ colour: { pattern: '^(' + 'a|'.repeat(200000) + '$' } })`,
-      /pattern: 400003 characters|describe: \d+ characters/,
-    ],
+    [`object({ colour: { pattern: '^[a-z]{999999999}$' } })`, /colour\.pattern: it repeats more than 1000 times/],
+    [`object({ colour: { pattern: '^(' + 'a|'.repeat(2e5) + '$' } })`, /pattern: 400003 char|describe: \d+ char/],
     [`object({ colour: { pattern: '^[z-a]{3}$' } })`, /pattern: no regular expression/],
     [`object({ colour: { pattern: 5 } })`, /pattern: no text/],
     [`object({ colour: { enum: 'abc' } })`, /enum: no list of values/],
@@ -321,10 +293,7 @@ describe('schemas', () => {
     [`({ type: 'object', properties: null })`, /properties: no object/],
     [`object({ colour: { type: 'integer', minimum: 'a', maximum: {} } })`, /minimum: no number/],
     [`object({ colour: { type: 'integer', minimum: 3, maximum: 2 } })`, /minimum is above maximum/],
-    [
-      `object({ colour: { type: 'integer', minimum: 0, maximum: 10, multipleOf: 0 } })`,
-      /multipleOf: give a number above 0/,
-    ],
+    [`object({ colour: { type: 'integer', minimum: 0, multipleOf: 0 } })`, /multipleOf: give a number above 0/],
   ])('%s is a finding', async (schema, finding) => {
     expect(await findingsOf(output(schema))).toMatch(finding);
   });
