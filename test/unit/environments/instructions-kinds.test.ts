@@ -13,129 +13,102 @@ import {
 import { TOPICS } from '../../../src/environments/instructions/topics';
 import { random } from '../../../src/environments/shop/random';
 
-interface Case {
-  demands?: Demands;
-  keep: string[];
-  break: string[];
-}
+type Case = [kind: string, demands: Demands, keep: string[], broken: string[]];
 
-const cases: Record<string, Case[]> = {
-  include_word: [
-    {
-      demands: { include: ['river'] },
-      keep: ['By the River.', '- a **river**', 'It is the river’s bed and the river'],
-      break: ['Rivers flow.', 'A riverbed', ''],
-    },
+const cases: Case[] = [
+  [
+    'include_word',
+    { include: ['river'] },
+    ['By the River.', '- a **river**', 'It is the river’s bed and the river'],
+    ['Rivers flow.', 'A riverbed', ''],
   ],
-  include_two_words: [
-    { demands: { include: ['river', 'money'] }, keep: ['Money, river'], break: ['River river', 'money only'] },
+  ['include_two_words', { include: ['river', 'money'] }, ['Money, river'], ['River river', 'money only']],
+  ['word_twice', { twice: 'quiet' }, ['Quiet, so quiet!', 'quiet quiet quiet'], ['quiet', 'quiet, unquiet']],
+  ['avoid_word', { avoid: 'is' }, ['This island', "It's fine", ''], ['It IS.', 'is']],
+  ['avoid_letter', { letter: 'k' }, ['A cat'], ['Kites', 'a book']],
+  [
+    'most_words',
+    { most: 4 },
+    ['One two three four.', "It's well-known, isn't it?", '- one\n- two'],
+    ['One two three four five', '<<One two>> three four five'],
   ],
-  word_twice: [
-    {
-      demands: { twice: 'quiet' },
-      keep: ['Quiet, so quiet!', 'quiet quiet quiet'],
-      break: ['quiet', 'quiet, unquiet'],
-    },
+  ['least_words', { least: 3 }, ['one, two, three', '1 2 3'], ['well-known word', '... ! - ?']],
+  [
+    'start_with',
+    { start: 'In my opinion' },
+    ['In my opinion, yes', '"In my opinion" it is', '\n**In my opinion** it is'],
+    ['Well, in my opinion', 'In my opinions', 'In my', ''],
   ],
-  avoid_word: [{ demands: { avoid: 'is' }, keep: ['This island', "It's fine", ''], break: ['It IS.', 'is'] }],
-  avoid_letter: [{ demands: { letter: 'k' }, keep: ['A cat'], break: ['Kites', 'a book'] }],
-  most_words: [
-    {
-      demands: { most: 4 },
-      keep: ['One two three four.', "It's well-known, isn't it?", '- one\n- two'],
-      break: ['One two three four five', '<<One two>> three four five'],
-    },
+  [
+    'end_with',
+    { end: 'the end' },
+    ['It was good. The end.', 'so **the end**!', 'and the end'],
+    ['The end. Really.', 'the endless', 'bathe end', ''],
   ],
-  least_words: [{ demands: { least: 3 }, keep: ['one, two, three', '1 2 3'], break: ['well-known word', '... ! - ?'] }],
-  start_with: [
-    {
-      demands: { start: 'In my opinion' },
-      keep: ['In my opinion, yes', '"In my opinion" it is', '\n**In my opinion** it is'],
-      break: ['Well, in my opinion', 'In my opinions', 'In my', ''],
-    },
+  ['no_commas', {}, ['One; two.', ''], ['One, two', '1,000']],
+  ['with_number', {}, ['In 2020 it rained', '1. of 3 things'], ['two of three', '1. one\n2. two']],
+  [
+    'sentences',
+    { sentences: 2 },
+    [
+      'Bees fly. They hum!',
+      'Mr. Smith has 3.5 bees, e.g. two. Is it so?',
+      'he came at 5 p.m. and left. it rained.',
+      '"Bees fly." They hum.',
+      'Wait... what is it? A bee.',
+      'Bees fly\n\nThey hum.',
+      'See J. Smith. He knows.',
+    ],
+    ['Bees fly.', 'Bees fly. They hum', 'One. Two. Three.', '', '. .', 'It was I. You saw. It rained.'],
   ],
-  end_with: [
-    {
-      demands: { end: 'the end' },
-      keep: ['It was good. The end.', 'so **the end**!', 'and the end'],
-      break: ['The end. Really.', 'the endless', 'bathe end', ''],
-    },
+  ['sentences', { sentences: 1 }, ['Bees, wasps and ants fly.'], ['Bees fly and', 'Oh! Bees.']],
+  [
+    'paragraphs',
+    { paragraphs: 2 },
+    ['One.\n\nTwo.', 'One.\n  \n\n\nTwo.', 'One.\r\n\r\nTwo.'],
+    ['One.\nTwo.', 'One.\n\nTwo.\n\nThree.', 'One.\n\n---'],
   ],
-  no_commas: [{ keep: ['One; two.', ''], break: ['One, two', '1,000'] }],
-  with_number: [{ keep: ['In 2020 it rained', '1. of 3 things'], break: ['two of three', '1. one\n2. two'] }],
-  sentences: [
-    {
-      demands: { sentences: 2 },
-      keep: [
-        'Bees fly. They hum!',
-        'Mr. Smith has 3.5 bees, e.g. two. Is it so?',
-        'he came at 5 p.m. and left. it rained.',
-        '"Bees fly." They hum.',
-        'Wait... what is it? A bee.',
-        'Bees fly\n\nThey hum.',
-        'See J. Smith. He knows.',
-      ],
-      break: ['Bees fly.', 'Bees fly. They hum', 'One. Two. Three.', '', '. .', 'It was I. You saw. It rained.'],
-    },
-    { demands: { sentences: 1 }, keep: ['Bees, wasps and ants fly.'], break: ['Bees fly and', 'Oh! Bees.'] },
+  [
+    'bullets',
+    { bullets: 2 },
+    ['- one\n- two', 'Look:\n* one\n\n* two\nSo.', '• a\n  • b'],
+    ['- one', '- a\n- b\n- c', '1. a\n2. b', 'a - b - c', '**a**\n**b**', '-\n-'],
   ],
-  paragraphs: [
-    {
-      demands: { paragraphs: 2 },
-      keep: ['One.\n\nTwo.', 'One.\n  \n\n\nTwo.', 'One.\r\n\r\nTwo.'],
-      break: ['One.\nTwo.', 'One.\n\nTwo.\n\nThree.', 'One.\n\n---'],
-    },
+  [
+    'numbered_list',
+    { numbered: 2 },
+    ['1. one\n2. two', 'Look:\n1) a\n\n2) b'],
+    ['1. a\n2. b\n3. c', '2. a\n1. b', '1. a', '1 and 2', '- a\n- b', '1. a\n1. b'],
   ],
-  bullets: [
-    {
-      demands: { bullets: 2 },
-      keep: ['- one\n- two', 'Look:\n* one\n\n* two\nSo.', '• a\n  • b'],
-      break: ['- one', '- a\n- b\n- c', '1. a\n2. b', 'a - b - c', '**a**\n**b**', '-\n-'],
-    },
+  ['title', {}, ['<<Bees>>\nThey hum.', ' <<The bees>> hum'], ['Bees\n<<Bees>>', '<<>> bees', '<Bees>', '<<Bees']],
+  ['heading', {}, ['# Bees\nThey hum.', '### Bees\n\nHum'], ['# Bees', 'Bees\n# Bees', '#\nBees']],
+  ['quoted', {}, ['"Bees hum."', ' “Bees” and “more”\n'], ['"Bees" hum.', 'Bees', '"', '""']],
+  [
+    'postscript',
+    {},
+    ['Bees.\nP.S. More soon.', 'Bees.\n\nP.S.: more'],
+    ['Bees. P.S. More', 'P.S. More\nBees.', 'Bees\nP.S.'],
   ],
-  numbered_list: [
-    {
-      demands: { numbered: 2 },
-      keep: ['1. one\n2. two', 'Look:\n1) a\n\n2) b'],
-      break: ['1. a\n2. b\n3. c', '2. a\n1. b', '1. a', '1 and 2', '- a\n- b', '1. a\n1. b'],
-    },
-  ],
-  title: [
-    { keep: ['<<Bees>>\nThey hum.', ' <<The bees>> hum'], break: ['Bees\n<<Bees>>', '<<>> bees', '<Bees>', '<<Bees'] },
-  ],
-  heading: [{ keep: ['# Bees\nThey hum.', '### Bees\n\nHum'], break: ['# Bees', 'Bees\n# Bees', '#\nBees'] }],
-  quoted: [{ keep: ['"Bees hum."', ' “Bees” and “more”\n'], break: ['"Bees" hum.', 'Bees', '"', '""'] }],
-  postscript: [
-    {
-      keep: ['Bees.\nP.S. More soon.', 'Bees.\n\nP.S.: more'],
-      break: ['Bees. P.S. More', 'P.S. More\nBees.', 'Bees\nP.S.'],
-    },
-  ],
-  lowercase: [{ keep: ['bees hum.', 'b2'], break: ['Bees hum.', '123', ''] }],
-  uppercase: [{ keep: ['BEES HUM!', 'A1'], break: ['BEES hum', '123', ''] }],
-  capital_words: [
-    { demands: { capitals: 2 }, keep: ['BEES and WASPS', 'THE BEES'], break: ['BEES only', 'I saw A bee', 'Bees Hum'] },
-  ],
-  question: [{ keep: ['Is it? Yes.', 'so ("why")?'], break: ['Is it.', '? yes', ''] }],
-  end_question: [{ keep: ['Bees hum. Do they?', '"Do they?"', 'Do they?**'], break: ['Do they? Yes.', ''] }],
-  exclamation: [{ keep: ['Bees! They hum.', '**Bees**!'], break: ['Bees.', '! bees', ''] }],
-  parentheses: [{ keep: ['Bees (wasps) hum', '(1)'], break: ['Bees () hum', '(bees', 'bees)', '[bees]'] }],
-  bold: [{ keep: ['The **bee** hums', '**The bee**'], break: ['*bee*', '** bees', '****', 'a ** b'] }],
-  placeholder: [{ keep: ['Dear [name],', 'on [the date]'], break: ['[]', '[1]', '(name)', '[name'] }],
-};
+  ['lowercase', {}, ['bees hum.', 'b2'], ['Bees hum.', '123', '']],
+  ['uppercase', {}, ['BEES HUM!', 'A1'], ['BEES hum', '123', '']],
+  ['capital_words', { capitals: 2 }, ['BEES and WASPS', 'THE BEES'], ['BEES only', 'I saw A bee', 'Bees Hum']],
+  ['question', {}, ['Is it? Yes.', 'so ("why")?'], ['Is it.', '? yes', '']],
+  ['end_question', {}, ['Bees hum. Do they?', '"Do they?"', 'Do they?**'], ['Do they? Yes.', '']],
+  ['exclamation', {}, ['Bees! They hum.', '**Bees**!'], ['Bees.', '! bees', '']],
+  ['parentheses', {}, ['Bees (wasps) hum', '(1)'], ['Bees () hum', '(bees', 'bees)', '[bees]']],
+  ['bold', {}, ['The **bee** hums', '**The bee**'], ['*bee*', '** bees', '****', 'a ** b']],
+  ['placeholder', {}, ['Dear [name],', 'on [the date]'], ['[]', '[1]', '(name)', '[name']],
+];
 
 test('every kind has texts that keep it and texts that break it', () => {
-  expect(Object.keys(cases).sort()).toEqual(KINDS.map(({ name }) => name).sort());
+  expect([...new Set(cases.map(([kind]) => kind))].sort()).toEqual(KINDS.map(({ name }) => name).sort());
   expect(KINDS.length).toBeGreaterThanOrEqual(16);
 });
 
-test.each(Object.entries(cases))('%s', (name, list) => {
-  const { holds } = kindNamed(name);
-  for (const { demands = {}, keep, break: broken } of list)
-    expect({
-      kept: keep.filter((text) => holds(text, demands)),
-      broken: broken.filter((text) => holds(text, demands)),
-    }).toEqual({ kept: keep, broken: [] });
+test.each(cases)('%s %j', (kind, demands, keep, broken) => {
+  const { holds } = kindNamed(kind);
+  expect(keep.filter((text) => !holds(text, demands))).toEqual([]);
+  expect(broken.filter((text) => holds(text, demands))).toEqual([]);
 });
 
 test('what is asked for is said, with its parameters, and in several ways', () => {

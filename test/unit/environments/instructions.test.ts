@@ -5,7 +5,7 @@ import type { Message } from '../../../src/domain/messages';
 import { checkEnvironment } from '../../../src/environments/conformance';
 import { createInstructions, openEpisode } from '../../../src/environments/instructions/instructions';
 import { KINDS } from '../../../src/environments/instructions/combinations';
-import { drawTasks, GROUPS, groupOf, type InstructionTask } from '../../../src/environments/instructions/tasks';
+import { drawTasks, GROUPS, type InstructionTask } from '../../../src/environments/instructions/tasks';
 import { plainWords, stem, wordsOf } from '../../../src/environments/instructions/text';
 import { TOPICS } from '../../../src/environments/instructions/topics';
 import { writtenAnswer } from '../../support/instructions-writer';
@@ -49,8 +49,6 @@ describe('tasks', () => {
       ['test', test_],
     ] as const)
       for (const { topic } of drawn) expect(TOPICS[split]).toContain(topic);
-    for (const { own, related } of [...TOPICS.train, ...TOPICS.test])
-      expect(new Set([...own, ...related].map(stem)).size).toBe(own.length + 10);
   });
 
   test('are the same ones each time, the first of more', () => {
@@ -59,20 +57,6 @@ describe('tasks', () => {
     const digest = createHash('sha256').update(JSON.stringify(tasks)).digest('hex');
     // Another one is another version of the environment.
     expect(digest.slice(0, 16)).toBe('0c0db67f51b12370');
-  });
-
-  test('no two begin alike, all rows of the report and all kinds occur in both splits', () => {
-    expect(new Set(tasks.map(({ turns }) => turns[0]!.text)).size).toBe(600);
-    for (const some of [train, test_]) {
-      const kinds = new Set(some.flatMap(({ turns }) => turns.flatMap((turn) => turn.instructions.map((i) => i.kind))));
-      expect([...kinds].sort()).toEqual(KINDS.map(({ name }) => name).sort());
-      for (const { name, share } of GROUPS) {
-        const found = some.filter((task) => groupOf(task) === name).length / some.length;
-        expect(Math.abs(found - share / 100)).toBeLessThan(0.06);
-      }
-    }
-    const second = tasks.filter(({ turns }) => turns.length > 1).map(({ turns }) => Boolean(turns[1]!.reworded));
-    expect(new Set(second)).toEqual(new Set([true, false]));
   });
 
   test('the environment lists them by how much they ask for, never by what', async () => {
@@ -136,15 +120,8 @@ describe('an answer must be an answer', () => {
     const [word] = task.turns[0]!.instructions[0]!.demands.include!;
     const good = `Some of us think of ${task.topic.name} by the ${word} and ${task.topic.related[1]} as well.`;
     const of = async (text: string) => (await played(task, () => text)).evaluation;
-    const whole = {
-      include_word: 1,
-      long_enough: 1,
-      on_topic: 1,
-      no_repetition: 1,
-      own_words: 1,
-      prose: 1,
-      answered: 1,
-    };
+    const parts = ['include_word', 'long_enough', 'on_topic', 'no_repetition', 'own_words', 'prose', 'answered'];
+    const whole = Object.fromEntries(parts.map((part) => [part, 1]));
     expect(await of(good)).toEqual({ reward: 1, breakdown: whole });
     expect(await of(good.replace(word!, 'lake'))).toEqual({ reward: 0, breakdown: { ...whole, include_word: 0 } });
     expect(await of(`${task.topic.name} ${word}`)).toMatchObject({ reward: 0, breakdown: { long_enough: 0 } });

@@ -5,20 +5,13 @@ import { bySlots, firstMessage } from '../../../src/synthesis/generators/module/
 import { drawRecord, preparedOf } from '../../../src/synthesis/generators/module/accounts';
 import { instanceOf } from '../../../src/synthesis/generators/module/instances';
 import { memberOf } from '../../../src/synthesis/generators/module/members';
-import {
-  draw,
-  drawParts,
-  pick,
-  randomOf,
-  shuffle,
-  withLastWord,
-} from '../../../src/synthesis/generators/module/random';
+import { randomOf } from '../../../src/synthesis/generators/module/random';
 import { amountOf, argumentsOf, denialOf, writeOf } from '../../../src/synthesis/generators/module/records';
 import { likeness, referenceOf, rewardOf } from '../../../src/synthesis/generators/module/reward';
 import { shortcutsOf, solutionOf } from '../../../src/synthesis/generators/module/solutions';
-import { fill, forbiddenIn, says, wordsOf } from '../../../src/synthesis/generators/module/text';
-import { firstMessages, stepOf } from '../../../src/synthesis/generators/module/transitions';
-import { fits, matches } from '../../../src/synthesis/generators/module/validation';
+import { forbiddenIn } from '../../../src/synthesis/generators/module/text';
+import { stepOf } from '../../../src/synthesis/generators/module/transitions';
+import { matches } from '../../../src/synthesis/generators/module/validation';
 import type { Instance } from '../../../src/synthesis/generators/instance';
 import type { Params } from '../../../src/synthesis/generators/params';
 import { generate } from '../../fixtures/synthesis/generate';
@@ -54,37 +47,6 @@ const call = (name: string, given: Record<string, unknown>) => ({
 const after = (of: Params, state: Instance, ...script: ReturnType<typeof say>[]): Instance =>
   script.reduce((now, message) => stepOf(of, now, message).state, state);
 
-describe('random', () => {
-  it('is a function of the text, in [0, 1)', () => {
-    const draws = (text: string) => Array.from({ length: 200 }, randomOf(text));
-    expect(draws('a')).toEqual(draws('a'));
-    expect(draws('a')).not.toEqual(draws('b'));
-    expect(Math.min(...draws('a'))).toBeGreaterThanOrEqual(0);
-    expect(Math.max(...draws('a'))).toBeLessThan(1);
-    const mean = draws('a').reduce((a, b) => a + b, 0) / 200;
-    expect(Math.abs(mean - 0.5)).toBeLessThan(0.1);
-  });
-
-  it('picks every value, and shuffles without losing any', () => {
-    const random = randomOf('x');
-    expect(new Set(seeds.map(() => pick(random, [1, 2, 3])))).toEqual(new Set([1, 2, 3]));
-    const orders = seeds.map(() => shuffle(random, [1, 2, 3]).join(''));
-    expect(new Set(orders).size).toBe(6);
-    expect([...orders[0]!].sort()).toEqual(['1', '2', '3']);
-  });
-
-  it('draws what a vocabulary allows, words that are free first', () => {
-    const vocabulary = { number: false, parts: [['red', 'blue'], [' '], ['lamp', 'rug']], words: [true, false, true] };
-    const random = randomOf('x');
-    const drawn = new Set(seeds.map(() => draw(random, vocabulary)));
-    expect(drawn).toEqual(new Set(['red lamp', 'red rug', 'blue lamp', 'blue rug']));
-    for (let n = 0; n < 20; n += 1)
-      expect(drawParts(random, vocabulary, new Set(['red', 'rug']))).toEqual(['blue', ' ', 'lamp']);
-    expect(withLastWord(vocabulary, ['red', ' ', 'lamp'], 'rug')).toEqual(['red', ' ', 'rug']);
-    expect(typeof draw(random, { number: true, parts: [['5', '10']], words: [false] })).toBe('number');
-  });
-});
-
 describe('validation', () => {
   it.each([
     [{ enum: ['a', 'b'] }, ['a'], ['c', 1]],
@@ -96,29 +58,9 @@ describe('validation', () => {
     for (const value of good) expect(matches(schema, value)).toBe(true);
     for (const value of bad) expect(matches(schema, value)).toBe(false);
   });
-
-  it('wants all arguments and no others', () => {
-    const tool = {
-      name: 't',
-      description: '',
-      parameters: { properties: { a: { type: 'string' }, b: { type: 'integer' } } },
-    };
-    expect(fits(tool, { a: 'x', b: 1 })).toBe(true);
-    expect(fits(tool, { a: 'x' })).toBe(false);
-    expect(fits(tool, { a: 'x', b: 1, c: 1 })).toBe(false);
-    expect(fits(tool, { a: 'x', c: 1 })).toBe(false);
-    expect(fits({ ...tool, parameters: {} }, {})).toBe(true);
-  });
 });
 
 describe('text', () => {
-  it('compares words', () => {
-    expect(fill('the {item} at {price}', { item: 'rug', price: 5 })).toBe('the rug at 5');
-    expect(wordsOf('It is, 5 Lamps!')).toEqual(['it', 'is', '5', 'lamps']);
-    expect(says(['That is NOT', 'allowed.'], 'not allowed')).toBe(true);
-    expect(says(['nothing allowed'], 'not allowed')).toBe(false);
-  });
-
   it('finds a forbidden message in any run of words, and only the whole of it', () => {
     const isForbidden = forbiddenIn([messageHash('My account is u12 .')]);
     expect(isForbidden('hello , my ACCOUNT is u12 please')).toBe(true);
@@ -241,14 +183,6 @@ describe('records', () => {
 });
 
 describe('transitions', () => {
-  it('begin with the policy and the message', () => {
-    const state = first(params.refuse, true);
-    expect(firstMessages(params.refuse, state)).toEqual([
-      { role: 'system', content: params.refuse.policy },
-      { role: 'user', content: state.first },
-    ]);
-  });
-
   it('list records, do writes once, and leave the state that they were given alone', () => {
     const state = first(params.refuse, false);
     const before = JSON.stringify(state);
@@ -262,16 +196,6 @@ describe('transitions', () => {
     expect(again.messages[0]?.content).toBe(params.refuse.wording.unknownRecord);
     expect(again.state.made).toEqual(state.wanted);
     expect(JSON.stringify(state)).toBe(before);
-  });
-
-  it('answer bad calls', () => {
-    const { wording } = params.refuse;
-    const state = first(params.refuse, false);
-    const observed = (name: string, given: Record<string, unknown>) =>
-      stepOf(params.refuse, state, call(name, given)).messages[0]?.content;
-    expect(observed('no_such_tool', {})).toBe(wording.unknownTool);
-    expect(observed('get_account', {})).toBe(wording.badArguments);
-    expect(observed('get_account', { user: state.key === 'u00' ? 'u01' : 'u00' })).toBe(wording.unknownKey);
   });
 
   it('give the key when asked, and end with any other text', () => {

@@ -204,90 +204,51 @@ describe('a module that was written', () => {
     }
   });
 
-  const table: [what: string, reply: string, defect: RegExp][] = [
+  const edited = (from: string, to: string): string => fenced(code.replaceAll(from, to));
+  const offering = (tools: string): string => edited('tools: Object.values(targetTools)', `tools: ${tools}`);
+  const changing = (change: string): string => offering(`Object.values(targetTools).map((t) => ({ ...t, ${change} }))`);
+  const peek = `[...Object.values(targetTools).slice(1), { ...targetTools.get_user_details, name: 'peek' }]`;
+  const early = 'const [only] = made; if (!known && agreed.length === 0) throw new Error("too early");';
+  const copied = /#W\d{7}/.exec(JSON.stringify(failed[0]!.messages))![0];
+
+  it.each<[what: string, reply: string, defect: RegExp]>([
     ['no block', 'Rationale: none', /no fenced block of ```javascript/],
     ['no rationale', `\`\`\`js\n${code}\n\`\`\``, /no line "Rationale: \.\.\."/],
-    ['broken code', fenced(code.replace('const FIRST = [', 'const FIRST = [[')), /SyntaxError/],
-    [
-      'randomness',
-      fenced(`${code}\nconst r = () => Math.random();`),
-      /line \d+ uses Math\.random: draw everything from the seed/,
-    ],
-    ['an import', fenced(`import x from 'y';\n${code}`), /line 1 uses import: a module has no imports/],
-    ['a missing function', fenced(code.replace('export function solve', 'function solve')), /does not export solve/],
-    [
-      'an unknown tool',
-      fenced(
-        code.replace(
-          'tools: Object.values(targetTools)',
-          `tools: [...Object.values(targetTools).slice(1), { ...targetTools.get_user_details, name: 'peek' }]`,
-        ),
-      ),
-      /the target has no tool peek/,
-    ],
+    ['broken code', edited('const FIRST = [', 'const FIRST = [['), /SyntaxError/],
+    ['randomness', fenced(`${code}\nconst r = () => Math.random();`), /line \d+ uses Math\.random: draw everything/],
+    ['a missing function', edited('export function solve', 'function solve'), /does not export solve/],
+    ['an unknown tool', offering(peek), /the target has no tool peek/],
     [
       'a changed schema',
-      fenced(
-        code.replace(
-          'tools: Object.values(targetTools)',
-          `tools: Object.values(targetTools).map((t) => ({ ...t, parameters: { ...t.parameters, required: [] } }))`,
-        ),
-      ),
-      /parameters of find_user_id_by_email are not the target's/,
+      changing('parameters: { ...t.parameters, required: [] }'),
+      /parameters of find_user_id_by_email/,
     ],
     [
-      'another description of a tool',
-      fenced(
-        code.replace(
-          'tools: Object.values(targetTools)',
-          `tools: Object.values(targetTools).map((t) => ({ ...t, description: 'Call this first.' }))`,
-        ),
-      ),
-      /description of find_user_id_by_email are not the target's/,
+      'another description',
+      changing(`description: 'Call this first.'`),
+      /description of find_user_id_by_email are not/,
     ],
-    [
-      'a reward that fails before anything was done',
-      fenced(
-        code.replace(
-          'const [only] = made;',
-          'const [only] = made; if (!known && agreed.length === 0) throw new Error("too early");',
-        ),
-      ),
-      /the module fails: reward: .*too early/,
-    ],
-    [
-      'too few tools',
-      fenced(code.replace('tools: Object.values(targetTools)', 'tools: [targetTools.get_order_details]')),
-      /1 tools: offer 3 to 5/,
-    ],
+    ['a reward that fails at first', edited('const [only] = made;', early), /the module fails: reward: .*too early/],
+    ['too few tools', offering('[targetTools.get_order_details]'), /1 tools: offer 3 to 5/],
     [
       'a solution that fails',
-      fenced(code.replace('script(state, special ?', 'script(state, !special ?')),
+      edited('script(state, special ?', 'script(state, !special ?'),
       /solve\(0\) gets the reward 0\.\d+ .*it must score 1/,
     ],
     [
       'a solution that does not end',
-      fenced(code.replace(`    say('The return is requested.'),\n`, '')),
+      edited(`    say('The return is requested.'),\n`, ''),
       /not done after its last message/,
     ],
     [
       'other fields',
-      fenced(code.replace('    fulfillments:', '    deliveries:')),
+      edited('    fulfillments:', '    deliveries:'),
       /get_order_details answers .* without fulfillments/,
     ],
-    ['another spacing', fenced(code.replace('}: ${json(own)}', '}:${json(own)}')), /with a space after colons/],
-    [
-      'words for JSON',
-      fenced(code.replaceAll('return json(order);', `return 'it is ' + order.status;`)),
-      /the target's answers with JSON/,
-    ],
-    [
-      'a copied identifier',
-      fenced(code.replace('`#W${digits(below, 7)}`', `'${/#W\d{7}/.exec(JSON.stringify(failed[0]!.messages))![0]}'`)),
-      /copies identifiers from the real attempts \(W\d{7}\)/,
-    ],
-  ];
-  it.each(table)('with %s is sent back, and so mended', async (_, reply, defect) => {
+    ['another spacing', edited('}: ${json(own)}', '}:${json(own)}'), /with a space after colons/],
+    ['words for JSON', edited('return json(order);', `return 'it is ' + order.status;`), /answers with JSON/],
+    ['a copied identifier', edited('`#W${digits(below, 7)}`', `'${copied}'`), /from the real attempts \(W\d{7}\)/],
+  ])('with %s is sent back, and so mended', async (_, reply, defect) => {
     expect(reply).not.toBe(fenced(code));
     const { synthesizer, questions } = asked([reply, fenced(code)]);
     const { rationale } = await synthesizer.write(input());
