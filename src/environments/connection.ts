@@ -76,73 +76,53 @@ export function connect({ command, cwd, silenceMs = SILENCE_SECONDS * 1000 }: Pr
   }
 
   /** Takes a request off the open ones. */
-  function taken(id: number | undefined): Waiting | undefined {
-    const request = id === undefined ? undefined : waiting.get(id);
-    if (request) {
-      waiting.delete(id!);
-      watch();
-    }
+  function taken(id = 0): Waiting | undefined {
+    const request = waiting.get(id);
+    if (waiting.delete(id)) watch();
     return request;
   }
 
   const bad = (method: Method, problem: string, fix: string) =>
     new EnvironmentError('BadEnvironment', { environment: name, method, problem, fix });
 
-  /** A line that answers no request in particular: the one that is open is to blame; of several, none is. */
-  function refuse(problem: string, fix: string): void {
-    const [only, ...others] = waiting.keys();
-    if (others.length === 0) {
-      const request = taken(only);
-      request?.reject(bad(request.method, problem, fix));
-    }
-    fail('EnvironmentDied', { problem, fix });
-  }
-
-  function receive(line: string): void {
+  function receive(answer: Answer): void {
     if (failure) return;
-    const answer = readAnswer(line);
     const request = taken(answer.id);
-    if ('problem' in answer) {
-      if (request) request.reject(bad(request.method, answer.problem, answer.fix));
-      else refuse(answer.problem, answer.fix);
-      return;
-    }
-    const { response } = answer;
-    if (!request) {
-      const said = 'error' in response ? ` (${quoted(response.error.message)})` : '';
-      return refuse(`answered the unknown request ${quoted(String(response.id))}${said}`, 'answer each request once');
-    }
-    if ('error' in response) return request.reject(rejection(request.method, response.error));
-    const result = methods[request.method].result.safeParse(response.result);
-    if (result.success) return request.resolve(result.data);
-    const fix = `return what docs/environments.md says of ${request.method}`;
-    request.reject(bad(request.method, quoted(firstIssue(result.error)), fix));
+    if ('response' in answer && request) return settle(request, answer.response);
+    const { problem, fix, isFatal = false } = 'response' in answer ? unexpected(answer.response) : answer;
+    // What answers no request in particular is blamed on the one that is open; of several, none is to blame.
+    const blamed = request ?? (waiting.size === 1 ? taken([...waiting.keys()][0]) : undefined);
+    blamed?.reject(bad(blamed.method, problem, fix));
+    if (!request || isFatal) fail('EnvironmentDied', { problem, fix });
   }
 
-  function tooLong(beginning: string): void {
-    if (failure) return;
-    const problem = `wrote a line of more than ${MAX_LINE / 1024 ** 2} Mi characters: ${quoted(beginning, 200)}`;
-    const fix = 'send less, and end every answer with a line break';
-    const request = taken(idIn(beginning));
-    if (!request) return refuse(problem, fix);
-    request.reject(bad(request.method, problem, fix));
-    fail('EnvironmentDied', { problem, fix });
+  function settle({ method, resolve, reject }: Waiting, response: Response): void {
+    if ('error' in response) {
+      const { code, message } = response.error;
+      const problem = quoted(message, ERROR_LENGTH) || 'an error without a message';
+      const fix = 'answer instead of failing; an error is for what the environment itself can not do';
+      const type = code === errorCodes.environment ? 'EnvironmentFailed' : 'BadEnvironment';
+      return reject(new EnvironmentError(type, { environment: name, method, problem, fix }));
+    }
+    const result = methods[method].result.safeParse(response.result);
+    if (result.success) return resolve(result.data);
+    reject(bad(method, quoted(firstIssue(result.error)), `return what docs/environments.md says of ${method}`));
   }
 
-  const rejection = (method: Method, { code, message }: { code: number; message: string }) =>
-    new EnvironmentError(code === errorCodes.environment ? 'EnvironmentFailed' : 'BadEnvironment', {
-      environment: name,
-      method,
-      problem: quoted(message, ERROR_LENGTH) || 'an error without a message',
-      fix: 'answer instead of failing; an error is for what the environment itself can not do',
-    });
-
+  const tooLong = (beginning: string): Answer => ({
+    id: idIn(beginning),
+    problem: `wrote a line of more than ${MAX_LINE / 1024 ** 2} Mi characters: ${quoted(beginning, 200)}`,
+    fix: 'send less, and end every answer with a line break',
+    isFatal: true,
+  });
   const onStartFailure = (problem: string) =>
     fail('BadEnvironment', { problem: `can't be started: ${problem}`, fix: 'check the command and its folder' });
   const onEnd = (how: string) =>
     fail('EnvironmentDied', { problem: `ended with ${how}`, fix: 'run the command by hand to see why' });
   try {
-    child = startChild({ command, cwd, onLine: receive, onTooLong: tooLong, onEnd, onStartFailure });
+    const onLine = (line: string) => receive(readAnswer(line));
+    const onTooLong = (beginning: string) => receive(tooLong(beginning));
+    child = startChild({ command, cwd, onLine, onTooLong, onEnd, onStartFailure });
   } catch (error) {
     onStartFailure(startProblem({ error, cwd }));
   }
@@ -164,8 +144,22 @@ export function connect({ command, cwd, silenceMs = SILENCE_SECONDS * 1000 }: Pr
   };
 }
 
-type Answer =
-  { id: number; response: z.infer<typeof responseSchema> } | { id: number | undefined; problem: string; fix: string };
+type Response = z.infer<typeof responseSchema>;
+
+interface WrongAnswer {
+  id: number | undefined;
+  problem: string;
+  fix: string;
+  /** Nothing that comes after it can be read. */
+  isFatal?: boolean;
+}
+type Answer = WrongAnswer | { id: number; response: Response };
+
+function unexpected(response: Response): WrongAnswer {
+  const said = 'error' in response ? ` (${quoted(response.error.message)})` : '';
+  const problem = `answered the unknown request ${quoted(String(response.id))}${said}`;
+  return { id: undefined, problem, fix: 'answer each request once' };
+}
 
 /** No schema or argument of a tool is nested so deep; what is deeper overflows the stack of whoever walks through it. */
 const MAX_DEPTH = 100;

@@ -3,7 +3,6 @@ import { builtin } from './builtin';
 import type { EnvironmentKind } from './kinds';
 import { processKind } from './process';
 import { mixture, sandbox } from './synthesized';
-import { tau2 } from './tau2';
-import { toolsandbox } from './toolsandbox';
+import { tau2, toolsandbox } from './benchmarks';
 
 export const environments: readonly EnvironmentKind[] = [builtin, processKind, tau2, toolsandbox, sandbox, mixture];

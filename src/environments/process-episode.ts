@@ -43,14 +43,11 @@ export const sharedId = ({ name }: Connection, episode: string) =>
     'give every episode an id of its own',
   );
 
-const lacking = ({ name }: Connection, lacks: 'user' | 'judge', problem: string) =>
-  new EnvironmentError('BadEnvironment', {
-    environment: name,
-    method: lacks === 'user' ? 'step' : 'evaluate',
-    problem,
-    fix: 'add it to the campaign file',
-    lacks,
-  });
+const lacking = ({ name: environment }: Connection, method: 'step' | 'evaluate', lacks: 'user' | 'judge') => {
+  const problem = `${lacks}: it asks for a ${lacks === 'user' ? 'simulated user' : lacks}, and target.${lacks} names none`;
+  const fix = 'add it to the campaign file';
+  return new EnvironmentError('BadEnvironment', { environment, method, problem, fix, lacks });
+};
 
 export async function openEpisode(opening: Opening): Promise<Episode> {
   const { run, begun, held, seed, user, judge, signal, onUsage, closed } = opening;
@@ -83,11 +80,9 @@ export async function openEpisode(opening: Opening): Promise<Episode> {
   }
 
   async function spoken(): Promise<UserMessage> {
-    if (user) {
-      const seeded = seedOf(`user ${seed}/${turn++}`);
-      return user.speak({ messages: heard, tools: userTools, seed: seeded, ...outside('user') });
-    }
-    throw lacking(run, 'user', 'user: it asks for a simulated user, and target.user names none');
+    if (!user) throw lacking(run, 'step', 'user');
+    const turnSeed = seedOf(`user ${seed}/${turn++}`);
+    return user.speak({ messages: heard, tools: userTools, seed: turnSeed, ...outside('user') });
   }
 
   /** Lets the user speak, and use its tools, until it is the agent's turn again or the episode is over. */
@@ -125,7 +120,7 @@ export async function openEpisode(opening: Opening): Promise<Episode> {
     async evaluate(reason): Promise<Evaluation> {
       const first = await request('evaluate', { reason });
       if (!('judge' in first)) return first;
-      if (!judge) throw lacking(run, 'judge', 'judge: it asks for a judge, and target.judge names none');
+      if (!judge) throw lacking(run, 'evaluate', 'judge');
       const answers = await Promise.allSettled(first.judge.map((question) => judge.answer(question, outside('judge'))));
       // All are waited for: each is paid for, also where another one fails.
       const judgements = answers.map((answer) => {

@@ -1,10 +1,9 @@
 /**
- * Any program that speaks the environment protocol, behind the Environment interface; the benchmarks' bridges are opened in the same way.
+ * Any program that speaks the environment protocol, behind the Environment interface, and the kinds of such programs.
  * Invariant: an episode lives and dies with the run of the process that it began in, and the next reset starts that process again.
  */
-import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { type ChatModel, chatModelSchema, silenceField } from '../domain/endpoints';
+import { chatModelSchema, silenceField } from '../domain/endpoints';
 import type { Environment, EnvironmentDescription, Episode, OnPartnerUsage } from '../domain/environment';
 import { defineKind, type KindSpec } from '../domain/kinds';
 import { openPartners, type Partners } from '../partners/partners';
@@ -12,68 +11,69 @@ import { connect, type Connection, type ProcessCommand, SILENCE_SECONDS } from '
 import type { EnvironmentContext, EnvironmentKind } from './kinds';
 import { type Held, openEpisode, sharedId } from './process-episode';
 
-/** How the processes of an environment are run. */
-export const processLimits = {
+/** How the processes of an environment are run, and models that play other parties of an episode: not the policy, and never trained. */
+export const processOptions = {
   processes: z.number().int().positive().default(1).describe('Processes side by side; episodes are spread over them.'),
   silenceSeconds: silenceField
     .default(SILENCE_SECONDS)
     .describe('Seconds without any answer while requests are open, after which a process counts as hung.'),
-};
-/** Models that play other parties of an episode: not the policy, and never trained. */
-export const partnerModels = {
   user: chatModelSchema.optional().describe('Model that plays the user, where the environment does not do so itself.'),
   judge: chatModelSchema
     .optional()
     .describe('Model that answers the questions which the evaluation of an environment asks.'),
 };
+const processSchema = z.object(processOptions);
+export type ProcessOptions = z.infer<typeof processSchema>;
 
-export interface ProcessOptions {
-  processes: number;
-  silenceSeconds: number;
-  user?: ChatModel | undefined;
-  judge?: ChatModel | undefined;
+/** A kind of environments that run as a program; its options are its own and those of `processOptions`. */
+export function programKind<Shape extends z.ZodRawShape>(o: {
+  kind: string;
+  options: Shape;
+  paths: readonly (keyof Shape & string)[];
+  program(options: z.infer<z.ZodObject<Shape>>): ProcessCommand;
+}) {
+  const { kind, options, paths, program } = o;
+  const definition = defineKind({
+    kind,
+    version: '1',
+    options,
+    paths,
+    // A model that plays the user or judges is asked within an episode.
+    maxSilenceSeconds: (read) => {
+      const { silenceSeconds, user, judge } = processSchema.parse(read);
+      return Math.max(silenceSeconds, user?.timeoutSeconds ?? 0, judge?.timeoutSeconds ?? 0);
+    },
+    open: (read, _identity, { partners, silenceMs }: EnvironmentContext) => {
+      const { processes, silenceSeconds, ...models } = processSchema.parse(read);
+      return openProcessEnvironment({
+        ...program(read),
+        processes,
+        silenceMs: silenceMs ?? silenceSeconds * 1000,
+        ...(partners ?? openPartners(models)),
+      });
+    },
+  });
+  return { ...definition, program: (spec: KindSpec): ProcessOptions => processSchema.parse(spec) };
 }
 
-/** `partners` and `silenceMs` of the context go before what the options say. */
-export const openProgram = (
-  program: ProcessCommand,
-  { processes, silenceSeconds, user, judge }: ProcessOptions,
-  { partners, silenceMs = silenceSeconds * 1000 }: EnvironmentContext,
-): Environment =>
-  openProcessEnvironment({
-    ...program,
-    processes,
-    silenceMs,
-    ...(partners ?? openPartners({ user, judge })),
-  });
-
-/** A model that plays the user or judges is asked within an episode. */
-export const maxSilenceOf = ({ silenceSeconds, user, judge }: ProcessOptions): number =>
-  Math.max(silenceSeconds, user?.timeoutSeconds ?? 0, judge?.timeoutSeconds ?? 0);
-
-const kind = defineKind({
+const kind = programKind({
   kind: 'process',
-  version: '1',
   options: {
     command: z
       .array(z.string())
       .min(1)
       .describe('Program and arguments; it speaks the environment protocol on stdin and stdout.'),
     cwd: z.string().default('.').describe('Working directory of the program, relative to the campaign file.'),
-    ...processLimits,
-    ...partnerModels,
+    ...processOptions,
   },
   paths: ['cwd'],
-  maxSilenceSeconds: maxSilenceOf,
-  open: ({ command, cwd, ...options }, _identity, context: EnvironmentContext) =>
-    openProgram({ command, cwd }, options, context),
+  program: ({ command, cwd }) => ({ command, cwd }),
 });
 
 const commandLine = (spec: KindSpec): string => kind.read(spec).command.join(' ');
 
 export const processKind: EnvironmentKind = {
   ...kind,
-  program: kind.read,
   label: commandLine,
   remedy: (spec) => `run it by hand, then \`campaign env check -- ${commandLine(spec)}\``,
 };
@@ -160,11 +160,3 @@ export function openProcessEnvironment({
     },
   };
 }
-
-const repository = resolve(__dirname, '..', '..');
-
-/** A Python module of the project, run by the environment that is installed for it: bridges pin versions that others don't. */
-export const bridgeProgram = (o: { environment: string; module: string; args: readonly string[] }): ProcessCommand => ({
-  command: [join(repository, o.environment, 'bin', 'python'), '-m', o.module, ...o.args],
-  cwd: repository,
-});

@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import type { Environment } from '../../src/domain/environment';
 import type { AssistantMessage } from '../../src/domain/messages';
 import type { Rollout } from '../../src/domain/rollout';
-import { toolsandboxProgram } from '../../src/environments/toolsandbox';
+import { toolsandboxProgram } from '../../src/environments/benchmarks';
 import { checkEnvironment } from '../../src/environments/conformance';
 import { openProcessEnvironment } from '../../src/environments/process';
 import type { SimulatedUser } from '../../src/partners/partners';

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import type { UserMessage } from '../../src/domain/messages';
 import type { ScoredRollout } from '../../src/domain/rollout';
-import { tau2Program } from '../../src/environments/tau2';
+import { tau2Program } from '../../src/environments/benchmarks';
 import { checkEnvironment } from '../../src/environments/conformance';
 import { connect } from '../../src/environments/connection';
 import { alteredPlan, randomPlan, rightPlan, solutionsOf, unwantedPlan, type Solution } from '../support/tau2-plans';

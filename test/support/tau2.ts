@@ -8,7 +8,7 @@ import { resolve } from 'node:path';
 import type { Environment } from '../../src/domain/environment';
 import type { AssistantMessage, Message, UserMessage } from '../../src/domain/messages';
 import type { Rollout } from '../../src/domain/rollout';
-import { type Tau2Domain, tau2Program } from '../../src/environments/tau2';
+import { type Tau2Domain, tau2Program } from '../../src/environments/benchmarks';
 import { openProcessEnvironment } from '../../src/environments/process';
 import type { Judge, SimulatedUser } from '../../src/partners/partners';
 import type { PolicyClient } from '../../src/policy/client';

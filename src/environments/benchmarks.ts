@@ -1,0 +1,113 @@
+/**
+ * The benchmarks tau2-bench (docs/tau2.md; its task ids are `domain/id`) and ToolSandbox (docs/toolsandbox.md): Python modules of the project that
+ * speak the environment protocol, each run by the environment that is installed for it, since bridges pin versions that others don't.
+ */
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { OVERALL, type PublishedArm } from '../domain/presets';
+import type { ProcessCommand } from './connection';
+import type { EnvironmentKind } from './kinds';
+import { processOptions, programKind } from './process';
+
+const repository = resolve(__dirname, '..', '..');
+const tau2Python = { environment: '.venv-bridges', command: 'make bridges' };
+const toolsandboxPython = { environment: '.venv-toolsandbox', command: 'make bridges-toolsandbox' };
+
+const bridge = ({ environment }: { environment: string }, module: string, args: readonly string[]): ProcessCommand => ({
+  command: [join(repository, environment, 'bin', 'python'), '-m', module, ...args],
+  cwd: repository,
+});
+
+const domainSchema = z.enum(['mock', 'airline', 'retail', 'telecom']);
+export type Tau2Domain = z.infer<typeof domainSchema>;
+
+export const tau2Program = (o: { domains: readonly Tau2Domain[]; checkout?: string | undefined }): ProcessCommand =>
+  bridge(tau2Python, 'bridges.tau2', [...o.domains, ...(o.checkout === undefined ? [] : ['--checkout', o.checkout])]);
+
+export const toolsandboxProgram = ({ folder, heldOut }: { folder: string; heldOut: number }): ProcessCommand =>
+  bridge(toolsandboxPython, 'bridges.toolsandbox', [folder, '--held-out', String(heldOut)]);
+
+/** Success rates in percent, as published; as fractions without the round-off of a division. */
+const tau2Arm = (arm: string, ...[airline, retail, overall]: readonly [number, number, number]): PublishedArm => {
+  const cell = (group: string, tasks: number, percent: number) => ({
+    group,
+    tasks,
+    successRate: Number((percent / 100).toFixed(4)),
+  });
+  return { arm, cells: [cell('airline', 50, airline), cell('retail', 114, retail), cell(OVERALL, 164, overall)] };
+};
+
+const toolsandboxArm = (arm: string, perfect: number, meanReward: number): PublishedArm => ({
+  arm,
+  cells: [{ group: OVERALL, tasks: 129, successRate: perfect / 129, solved: perfect, meanReward }],
+});
+
+export const tau2: EnvironmentKind = {
+  ...programKind({
+    kind: 'tau2',
+    options: {
+      domains: z.array(domainSchema).min(1).describe('Domains of the benchmark that are played.'),
+      checkout: z
+        .string()
+        .optional()
+        .describe('Folder of a newer upstream checkout, in place of the installed package.'),
+      ...processOptions,
+    },
+    paths: ['checkout'],
+    program: tau2Program,
+  }),
+  python: tau2Python,
+  folders: [{ option: 'checkout', name: 'tau2-bench checkout', holds: 'src/tau2' }],
+  needsUser: true,
+  checkArguments: { usage: 'DOMAIN...', example: 'retail', options: (domains) => ({ domains }) },
+  published: [
+    tau2Arm('base', 24.0, 36.8, 32.9),
+    tau2Arm('ADP', 28.0, 34.2, 32.3),
+    tau2Arm('grpo_target', 32.0, 40.4, 37.8),
+    tau2Arm('AWM', 32.0, 41.2, 38.4),
+    tau2Arm('GEPA', 38.0, 40.4, 39.6),
+    tau2Arm('one capability', 34.0, 43.0, 40.3),
+    tau2Arm('trace', 44.0, 48.2, 47.0),
+    tau2Arm('union_ceiling', (100 * 29) / 50, (100 * 71) / 114, (100 * 100) / 164),
+  ],
+};
+
+export const toolsandbox: EnvironmentKind = {
+  ...programKind({
+    kind: 'toolsandbox',
+    options: {
+      folder: z.string().describe('Folder of a checkout of ToolSandbox.'),
+      heldOut: z
+        .number()
+        .min(0)
+        .lt(1)
+        .default(0)
+        .describe(
+          'Fraction of the families of scenarios that only `test` has. With 0, `test` is the 129 base scenarios, as published, and `train` their variants with other tools.',
+        ),
+      processes: processOptions.processes,
+      silenceSeconds: processOptions.silenceSeconds,
+      user: processOptions.user,
+    },
+    paths: ['folder'],
+    program: toolsandboxProgram,
+  }),
+  python: toolsandboxPython,
+  folders: [{ option: 'folder', name: 'ToolSandbox', holds: 'tool_sandbox' }],
+  needsUser: true,
+  checkArguments: {
+    usage: 'FOLDER',
+    example: '../ToolSandbox',
+    variable: 'TOOLSANDBOX',
+    options: ([folder]) => ({ folder }),
+  },
+  published: [
+    toolsandboxArm('base', 19, 0.411),
+    toolsandboxArm('ADP', 19, 0.422),
+    toolsandboxArm('grpo_target', 22, 0.519),
+    toolsandboxArm('AWM', 20, 0.504),
+    toolsandboxArm('GEPA', 22, 0.52),
+    toolsandboxArm('one capability', 22, 0.514),
+    toolsandboxArm('trace', 26, 0.552),
+  ],
+};
