@@ -22,7 +22,7 @@ export const fixedPrompt: ArmKind = {
             title: `${name}: held out`,
             environment: campaign.target,
             policy,
-            tasks: part(prepared.plan, 'heldOut'),
+            tasks: part(prepared.plan, 'validation'),
             attempts: campaign.validation.trials,
           }),
         );

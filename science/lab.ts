@@ -70,7 +70,7 @@ export async function openLab(o: { home: string; base: Base; signal: AbortSignal
   return {
     async evaluate({ of, title, policy }) {
       const { name, budget, evaluation, rollouts, seed, target } = of.campaign;
-      const tasks = { kind: 'plan', plan: await planOf(store, of), part: 'evaluation' } as const;
+      const tasks = { kind: 'plan', plan: await planOf(store, of), part: 'test' } as const;
       const { ref } = await run(activities.rollOut, {
         ...({ purpose: 'test', title, environment: target, policy, tasks, seed } as const),
         attempts: 1,

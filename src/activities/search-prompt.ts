@@ -90,7 +90,7 @@ function jobOf(o: { input: SearchPromptInput; tasks: string[]; policy: string; r
   const wanted = Math.min(search.validationTasks, Math.floor(tasks.length / 2));
   const least = wanted + 2 * minibatchSize;
   if (wanted === 0 || minibatchSize > tasks.length - wanted)
-    throw fail('BadInput', `arm ${name}: ${tasks.length} discovery tasks are too few; raise rollouts.tasks`);
+    throw fail('BadInput', `arm ${name}: ${tasks.length} train tasks are too few; raise rollouts.tasks`);
   if (rollouts < least)
     throw fail(
       'BadInput',

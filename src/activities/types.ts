@@ -5,11 +5,11 @@ import type { PromptSearch } from '../domain/policies';
 import type { EnvironmentSpec, Identity } from '../domain/kinds';
 import type { Budget, LanguageModelSpec } from '../domain/endpoints';
 import type { FixedPolicy, Hints, Policy, Purpose, Sampling } from '../domain/rollout';
-import type { PlanPart } from '../domain/results';
+import type { Subset } from '../domain/results';
 
 /** Which tasks: a part of the campaign's plan, seeds of a synthesized environment, or seeds of several, as many of each. */
 export type TaskSet =
-  { kind: 'plan'; plan: ArtifactRef; part: PlanPart } | (SeedSet & { kind: 'seeds' }) | (SeedSet & { kind: 'mixed' });
+  { kind: 'plan'; plan: ArtifactRef; part: Subset } | (SeedSet & { kind: 'seeds' }) | (SeedSet & { kind: 'mixed' });
 
 interface SeedSet {
   from: number;

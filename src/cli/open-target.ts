@@ -65,10 +65,10 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
     return {
       name: label,
       tasks: {
-        discovery: rollouts.tasks,
-        heldOut: validation.targetTasks,
+        train: rollouts.tasks,
+        validation: validation.targetTasks,
         router: router.tasks,
-        evaluation: evaluation.tasks,
+        test: evaluation.tasks,
       },
       note: `the target can't be asked for its tasks (${messageOf(error)}): the counts are the file's upper limits`,
       ...(description && { description }),
@@ -78,10 +78,10 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
   const { name, version } = description!;
   const plan = planOf(campaign, ids);
   const tasks = {
-    discovery: plan.discovery.length,
-    heldOut: plan.heldOut.length,
+    train: plan.train.length,
+    validation: plan.validation.length,
     router: plan.router.length,
-    evaluation: plan.evaluation.length,
+    test: plan.test.length,
   };
   const note = `target ${name} ${version}: ${ids.train.length} train and ${ids.test.length} test tasks`;
   return { name, tasks, note, description: description!, isPublished };

@@ -70,7 +70,7 @@ export const promptSearchFields = {
     .int()
     .positive()
     .default(50)
-    .describe('Discovery tasks by which prompts are chosen; prompts are written from the others.'),
+    .describe('Train tasks by which prompts are chosen; prompts are written from the others.'),
   minibatchSize: z.int().positive().default(3).describe('Rollouts that one reflection reads.'),
   candidateSelection: z
     .enum(['pareto', 'current_best', 'epsilon_greedy', 'top_k_pareto'])

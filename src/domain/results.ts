@@ -12,6 +12,10 @@ import type { Candidate, Composite } from './capability';
 import { type FixedPolicy, fixedPolicySchema, type RolloutSummary } from './rollout';
 import { comparable, mean, meanShare } from './statistics';
 
+/** The subsets of a target's tasks. `train`, `validation` and `router` are of its train split; the router is fitted on tasks of the first two. */
+export const subsets = ['train', 'validation', 'router', 'test'] as const;
+export type Subset = (typeof subsets)[number];
+
 /** What `prepare` found out about the campaign's parts before any work started. */
 export interface Prepared {
   /** Base model id: folder name and hash of its files. */
@@ -19,11 +23,10 @@ export interface Prepared {
   /** Whose workers make its rollouts and trainings: what the campaign file names, or one of this store and this base model. */
   pool: string;
   target: { name: string; version: string; notes?: string[] };
-  /** Task ids by part: `discovery`, `heldOut`, `router` (train split), `evaluation` (test split). */
+  /** Task ids by subset: SplitTasks. */
   plan: ArtifactRef;
-  tasks: { discovery: number; heldOut: number; router: number; evaluation: number };
+  tasks: Record<Subset, number>;
 }
-export type PlanPart = keyof Prepared['tasks'];
 
 export interface SelectedCapability {
   candidate: Candidate;

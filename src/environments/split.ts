@@ -1,17 +1,18 @@
-/** Splits a target's tasks into the parts of a campaign. Invariant: a function of the ids, the counts and the seed alone. */
+/** Splits a target's tasks into the subsets of a campaign. Invariant: a function of the ids, the counts and the seed alone. */
 import { z } from 'zod';
 import { digest } from '../artifacts/hash';
 import type { Campaign, Stage } from '../domain/campaign';
 import { OutsideFailure } from '../domain/failures';
+import { subsets } from '../domain/results';
 
 const ids = z.array(z.string());
-/** Task ids by part. */
-export const planSchema = z.object({ discovery: ids, heldOut: ids, router: ids, evaluation: ids });
+/** Task ids by subset. */
+export const planSchema = z.record(z.enum(subsets), ids);
 export type Plan = z.infer<typeof planSchema>;
 
 /**
- * Parts of the plan: the held-out tasks and the discovery tasks are disjoint parts of the train split; the router's are drawn from both;
- * the evaluation's from the test split, but for its first `evaluation.skip`. Counts of the campaign file are upper limits: a small target gives what it has.
+ * The train and the validation tasks are disjoint parts of the train split; the router's are drawn from both;
+ * the test tasks from the test split, but for its first `evaluation.skip`. Counts of the campaign file are upper limits: a small target gives what it has.
  */
 export function splitTasks(o: {
   campaign: Campaign;
@@ -21,15 +22,15 @@ export function splitTasks(o: {
   train: string[];
   test: string[];
 }): Plan {
-  const { campaign, armKinds, until, train, test } = o;
+  const { campaign, armKinds, until, test } = o;
   const { validation, rollouts, router, evaluation, seed } = campaign;
-  const shuffled = shuffle(train, `${seed}/train`);
-  const heldOut = shuffled.slice(0, Math.min(validation.targetTasks, Math.floor(train.length / 2)));
-  const discovery = shuffled.slice(heldOut.length, heldOut.length + rollouts.tasks);
-  if (discovery.length === 0 || heldOut.length === 0 || test.length === 0) {
+  const shuffled = shuffle(o.train, `${seed}/train`);
+  const ofValidation = shuffled.slice(0, Math.min(validation.targetTasks, Math.floor(o.train.length / 2)));
+  const train = shuffled.slice(ofValidation.length, ofValidation.length + rollouts.tasks);
+  if (train.length === 0 || ofValidation.length === 0 || test.length === 0) {
     throw new OutsideFailure(
       'BadInput',
-      `the target has ${train.length} train and ${test.length} test tasks: it needs at least 2 and 1`,
+      `the target has ${o.train.length} train and ${test.length} test tasks: it needs at least 2 and 1`,
     );
   }
   if (evaluation.skip >= test.length && until !== 'rollouts') {
@@ -40,15 +41,15 @@ export function splitTasks(o: {
   const trainsOnTarget = campaign.arms.some((arm) =>
     armKinds.some((one) => one.kind === arm.kind && one.trainsOnTarget),
   );
-  if (groupsPerStep > discovery.length && trainsOnTarget && until !== 'rollouts') {
-    const problem = `training.groupsPerStep is ${groupsPerStep}, but the target has ${discovery.length} discovery tasks`;
-    throw new OutsideFailure('BadInput', `${problem}; lower it to ${discovery.length}`);
+  if (groupsPerStep > train.length && trainsOnTarget && until !== 'rollouts') {
+    const problem = `training.groupsPerStep is ${groupsPerStep}, but the target has ${train.length} train tasks`;
+    throw new OutsideFailure('BadInput', `${problem}; lower it to ${train.length}`);
   }
   return {
-    discovery,
-    heldOut,
-    router: shuffle([...heldOut, ...discovery], `${seed}/router`).slice(0, router.tasks),
-    evaluation: shuffle(test.slice(evaluation.skip), `${seed}/test`).slice(0, evaluation.tasks),
+    train,
+    validation: ofValidation,
+    router: shuffle([...ofValidation, ...train], `${seed}/router`).slice(0, router.tasks),
+    test: shuffle(test.slice(evaluation.skip), `${seed}/test`).slice(0, evaluation.tasks),
   };
 }
 

@@ -21,13 +21,13 @@ export async function rolloutsStage(run: Run): Promise<void> {
     sampling: config.rollouts.sampling,
     maxSteps: config.rollouts.maxSteps,
   } as const;
-  const tasks = `${prepared.tasks.discovery} train tasks, base model`;
+  const tasks = `${prepared.tasks.train} train tasks, base model`;
   status.detail('rollouts', tasks);
-  const base = batchOf(config, { ...batch, environment: config.target, tasks: part(prepared.plan, 'discovery') });
+  const base = batchOf(config, { ...batch, environment: config.target, tasks: part(prepared.plan, 'train') });
   if (run.trains) await checkAdapters(run, 1);
   const { problems, warnings } = (found.baseCheck = await checkBase(run, base));
   status.detail('rollouts', [tasks, ...(problems.length > 0 ? ['unsuited, but forced'] : []), ...warnings].join('; '));
-  found.baseRollouts = await rollOutTarget(run, { ...batch, tasks: 'discovery' });
+  found.baseRollouts = await rollOutTarget(run, { ...batch, tasks: 'train' });
 }
 
 export async function selectionStage(run: Run): Promise<void> {

@@ -113,7 +113,7 @@ async function trainAndValidate(
 ): Promise<NonNullable<CapabilityResult['trained']>> {
   const { trials } = campaign.validation;
   const { name } = candidate;
-  const onTarget = part(prepared.plan, 'heldOut');
+  const onTarget = part(prepared.plan, 'validation');
   const { training, iterations } = await train({
     campaign,
     prepared,

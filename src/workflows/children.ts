@@ -34,7 +34,7 @@ export async function capabilitiesStage(run: Run): Promise<void> {
     purpose: 'held_out',
     title: 'base on the held-out train tasks',
     policy: basePolicy(prepared.base),
-    tasks: 'heldOut',
+    tasks: 'validation',
     attempts: campaign.validation.trials,
   });
   found.baseHeldOut = baseHeldOut;

@@ -163,7 +163,7 @@ async function evaluate(
   const { trials } = run.config.evaluation;
   try {
     const title = `test: ${name}`;
-    const batch = { purpose: 'test', title, policy, tasks: 'evaluation', attempts: trials } as const;
+    const batch = { purpose: 'test', title, policy, tasks: 'test', attempts: trials } as const;
     return { name, rollouts: await rollOutTarget(run, batch) };
   } catch (error) {
     return failedOption(name, error);

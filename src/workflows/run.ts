@@ -5,7 +5,7 @@ import { type BaseCheck, unsuitedText } from '../domain/base-check';
 import type { Campaign } from '../domain/campaign';
 import type { FailureType } from '../domain/failures';
 import { policyNames, sumName, sumPolicy } from '../domain/policies';
-import type { EndedArm, EndedCapability, KeptRecord, PlanPart, Prepared } from '../domain/results';
+import type { EndedArm, EndedCapability, KeptRecord, Subset, Prepared } from '../domain/results';
 import type { FixedPolicy, RolloutSummary } from '../domain/rollout';
 import type { ArmKind } from './arms/arm';
 import type { CampaignStatus } from './status';
@@ -41,7 +41,7 @@ export async function rollOutTarget(
     tasks,
     ...input
   }: Pick<RollOutInput, 'purpose' | 'title' | 'policy' | 'attempts'> &
-    Partial<Omit<RollOutInput, 'tasks'>> & { tasks: PlanPart },
+    Partial<Omit<RollOutInput, 'tasks'>> & { tasks: Subset },
 ): Promise<RolloutSummary> {
   const batch = { environment: config.target, tasks: part(prepared.plan, tasks), ...input };
   return status.count(await status.gate.step(() => rollOut(config, batch)));

@@ -5,7 +5,7 @@ import type { RollOutInput, TaskSet } from '../activities/types';
 import { activities, type ActivityEntry, type ActivityName } from '../domain/activities';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
-import type { PlanPart } from '../domain/results';
+import type { Subset } from '../domain/results';
 import type { FixedPolicy } from '../domain/rollout';
 import { BACKOFF, ROUND, taskQueues } from '../domain/work';
 import { untilDone } from './failures';
@@ -89,7 +89,7 @@ export const seeds = ({ target }: Campaign, range: { from: number; count: number
   ...range,
   unlike: target,
 });
-export const part = (plan: ArtifactRef, name: PlanPart): TaskSet => ({ kind: 'plan', plan, part: name });
+export const part = (plan: ArtifactRef, name: Subset): TaskSet => ({ kind: 'plan', plan, part: name });
 
 type Batch = Pick<RollOutInput, 'purpose' | 'title' | 'environment' | 'policy' | 'tasks' | 'attempts'> &
   Partial<RollOutInput>;

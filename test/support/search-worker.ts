@@ -52,7 +52,7 @@ async function attempt(home: string, url: string, killAt: number, budget: Budget
   const input: SearchPromptInput = {
     ...{ name: 'gepa', campaign: 'searches', budget, base: 'base@1', seed: 1, searchSeed: 1, rollouts: ROLLOUTS },
     environment: { kind: 'builtin', name: 'shop' },
-    tasks: { kind: 'plan', plan, part: 'discovery' },
+    tasks: { kind: 'plan', plan, part: 'train' },
     search: {
       ...{ prompt: '', place: 'before', validationTasks: 3, minibatchSize: 2, merges: 0 },
       ...{ candidateSelection: 'pareto', acceptance: 'strict_improvement' },

@@ -73,7 +73,7 @@ test('its iterations are held out on the target, as those of the joint arm', asy
   for (const name of ['grpo_single', 'joint']) {
     const own = calls.rollOuts.filter(({ title }) => title.startsWith(`${name}: held out`));
     expect(own.map(({ environment, tasks }) => [environment, tasks])).toEqual(
-      Array(4).fill([target, { kind: 'plan', plan: artifact('plan'), part: 'heldOut' }]),
+      Array(4).fill([target, { kind: 'plan', plan: artifact('plan'), part: 'validation' }]),
     );
   }
 });

@@ -92,7 +92,7 @@ export function fakeActivities(replaced: Partial<Activities> = {}): {
       pool: POOL,
       target: { name: 'shop', version: '1' },
       plan: artifact('plan'),
-      tasks: { discovery: 4, heldOut: 2, router: 4, evaluation: 4 },
+      tasks: { train: 4, validation: 2, router: 4, test: 4 },
     }),
     discover: async () => ({ ref: artifact('candidates'), selects: 'by labels' }),
     label: async ({ pass }) => artifact(`labels-${pass}`),

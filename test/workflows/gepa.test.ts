@@ -33,7 +33,7 @@ test('it is given what trace may spend, and its prompts are evaluated', async ()
     { step: 2, rollouts: budget, policy: { adapters: [], prompt: { text: 'prompt 2' } } },
   ]);
   const heldOut = seen.rollOuts.filter(({ title }) => title.startsWith('gepa: held out'));
-  expect(heldOut.map(({ tasks }) => tasks)).toEqual([1, 2].map(() => expect.objectContaining({ part: 'heldOut' })));
+  expect(heldOut.map(({ tasks }) => tasks)).toEqual([1, 2].map(() => expect.objectContaining({ part: 'validation' })));
 });
 
 test('without a model to ask it is a failed row that says what to set', async () => {

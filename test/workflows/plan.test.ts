@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => env?.teardown());
 
-const tasks = { discovery: 17, heldOut: 5, router: 11, evaluation: 13 };
+const tasks = { train: 17, validation: 5, router: 11, test: 13 };
 
 const sizeOf = ({ tasks: set }: RollOutInput): number => (set.kind === 'plan' ? tasks[set.part] : set.count);
 

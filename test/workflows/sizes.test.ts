@@ -117,7 +117,7 @@ function fullSize(): ReturnType<typeof fakeActivities> {
       base: BASE,
       target: { name: 'a_target_of_some_size', version: artifact('target').sha256 },
       plan: artifact('plan', 'application/json'),
-      tasks: { discovery: 400, heldOut: 60, router: 200, evaluation: 200 },
+      tasks: { train: 400, validation: 60, router: 200, test: 200 },
     }),
     discover: async () => ({ ref: artifact('candidates', 'application/json'), selects: 'by labels' }),
     label: async ({ pass }) => {

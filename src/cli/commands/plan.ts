@@ -56,7 +56,7 @@ export function planCommand(program: Command): void {
       const disk = await plannedDisk({ campaign, plan, home: home.root });
       const languageModels = plannedQuestions({
         campaign,
-        rollouts: target.tasks.discovery * campaign.rollouts.perTask,
+        rollouts: target.tasks.train * campaign.rollouts.perTask,
         capabilities,
         purposes: plan.purposes,
         description: target.description,

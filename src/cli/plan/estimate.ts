@@ -56,21 +56,21 @@ export function plannedRollouts({
   // Base and, of each adapter, every checkpoint; on seeds of its environment and on held-out tasks of the target.
   const onSeeds = (steps: number) => (checkpoints(steps, training.checkpointEvery) + 1) * validation.seeds;
   const onTarget = (capabilities > 0 ? 1 : 0) + capabilities + sum('heldOut');
-  const heldOut = (capabilities * onSeeds(training.steps) + onTarget * tasks.heldOut) * validation.trials;
+  const heldOut = (capabilities * onSeeds(training.steps) + onTarget * tasks.validation) * validation.trials;
   const combined = compositesOf(campaign, capabilities);
   const shared = sharedSteps({ ...training, selected: capabilities, share: campaign.composites.share });
   // Of a composite on environments mixed the target's tasks choose the iteration.
   const ofComposite =
-    2 * validation.seeds + (checkpoints(shared.composite, training.checkpointEvery) + 1) * tasks.heldOut;
+    2 * validation.seeds + (checkpoints(shared.composite, training.checkpointEvery) + 1) * tasks.validation;
   const combinedHeldOut =
-    (capabilities * onSeeds(shared.each) + onTarget * tasks.heldOut + ofComposite) * validation.trials;
+    (capabilities * onSeeds(shared.each) + onTarget * tasks.validation + ofComposite) * validation.trials;
   const policies = 1 + capabilities;
   const sums = countSums(capabilities);
   const gates = capabilities > 1 && kindOf(kinds.routers, router).trainsGate ? 1 : 0;
   const routable = arms.filter((arm) => arm.routable).length;
   const tested = policies + gates + arms.length + 1;
   const planned: PlannedRollouts[] = [
-    counted('rollouts', 'base_rollouts', tasks.discovery * rollouts.perTask),
+    counted('rollouts', 'base_rollouts', tasks.train * rollouts.perTask),
     {
       ...counted('capabilities', 'calibration', 0),
       rollouts: {
@@ -86,8 +86,8 @@ export function plannedRollouts({
     ),
     // Every policy alone, every sum, every arm, and trace.
     upTo(
-      counted('evaluation', 'test', (tested + sums.options.low) * tasks.evaluation * evaluation.trials),
-      (tested + sums.options.high + combined) * tasks.evaluation * evaluation.trials,
+      counted('evaluation', 'test', (tested + sums.options.low) * tasks.test * evaluation.trials),
+      (tested + sums.options.high + combined) * tasks.test * evaluation.trials,
     ),
   ];
   return planned.filter((one) => one.rollouts.high > 0);

@@ -83,8 +83,8 @@ const rateLine = (name: string, rate: Rate): string =>
 function tasksLine({ rollouts, validation, router, evaluation }: Campaign, tasks: TargetTasks['tasks']): string {
   const of = (has: number, asked: number) => (has < asked ? `${has} of ${asked}` : `${has}`);
   return (
-    `tasks: ${of(tasks.discovery, rollouts.tasks)} for base rollouts, ${of(tasks.heldOut, validation.targetTasks)} held out, ` +
-    `${of(tasks.router, router.tasks)} for the router, ${of(tasks.evaluation, evaluation.tasks)} test`
+    `tasks: ${of(tasks.train, rollouts.tasks)} train, ${of(tasks.validation, validation.targetTasks)} validation, ` +
+    `${of(tasks.router, router.tasks)} router, ${of(tasks.test, evaluation.tasks)} test`
   );
 }
 

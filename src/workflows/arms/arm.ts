@@ -28,7 +28,7 @@ type ArmSpec = Campaign['arms'][number];
 export interface ArmKind extends Kind<Arm> {
   /** Whether the router may give conversations to it. */
   readonly routable: boolean;
-  /** A step takes `training.groupsPerStep` different tasks of the target's discovery tasks: so many there must be. */
+  /** A step takes `training.groupsPerStep` different tasks of the target's train tasks: so many there must be. */
   readonly trainsOnTarget?: true;
   /** Beside the capabilities, or after them where it builds on what they made. */
   readonly starts: 'beside' | 'after';
@@ -109,7 +109,7 @@ export async function trainOnModules(
     maker,
     environment,
     tasks,
-    heldOut: part(prepared.plan, 'heldOut'),
+    heldOut: part(prepared.plan, 'validation'),
     heldOutOn: campaign.target,
     steps,
     ...(modules.some(({ hints }) => hints) && { hints: { share: campaign.training.hintShare } }),

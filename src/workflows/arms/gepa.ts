@@ -35,7 +35,7 @@ const kind = defineKind<typeof options, Arm>({
           name,
           environment: campaign.target,
           base: prepared.base,
-          tasks: part(prepared.plan, 'discovery'),
+          tasks: part(prepared.plan, 'train'),
           rollouts: budget,
           search,
           reflection,
@@ -52,7 +52,7 @@ const kind = defineKind<typeof options, Arm>({
           budget: campaign.budget,
         }),
       );
-      const heldOut = part(prepared.plan, 'heldOut');
+      const heldOut = part(prepared.plan, 'validation');
       const evaluated = { campaign, status, name, heldOut, heldOutOn: campaign.target };
       return { training, iterations: await iterationsOf(evaluated, training) };
     },

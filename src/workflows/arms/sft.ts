@@ -62,7 +62,7 @@ const kind = defineKind<typeof options, Arm>({
           stallSeconds: campaign.workers.stallSeconds,
         }),
       );
-      const heldOut = part(prepared.plan, 'heldOut');
+      const heldOut = part(prepared.plan, 'validation');
       const evaluated = { campaign, status, name, heldOut, heldOutOn: campaign.target };
       return { training, iterations: await iterationsOf(evaluated, training), conversations: taken.count };
     },

@@ -129,8 +129,8 @@ describe('the step', () => {
     const kinds = { ...registry, environments: [createEnvironmentKind()] };
     const environments = new EnvironmentPool(store, kinds.environments);
     const activities = createRolloutActivities({ store, environments, kinds, home, python, client });
-    const discovery = Array.from({ length: 20 }, (_, n) => `n-${n + 1}`);
-    const plan = { discovery, heldOut: ['x'], router: ['y'], evaluation: ['z'] };
+    const train = Array.from({ length: 20 }, (_, n) => `n-${n + 1}`);
+    const plan = { train, validation: ['x'], router: ['y'], test: ['z'] };
     const body = JSON.stringify(plan);
     const ref = await store.put({ key: 'plan', producer: 'test', inputs: [], mediaType: 'application/json', body });
     const rollouts: RollOutInput = {
@@ -147,7 +147,7 @@ describe('the step', () => {
       },
       environment: { kind: 'counting' },
       policy: { base: 'base@1', adapters: [] },
-      tasks: { kind: 'plan', plan: ref, part: 'discovery' },
+      tasks: { kind: 'plan', plan: ref, part: 'train' },
       attempts: 2,
       sampling: { temperature: 0.7, topP: 1, maxTokens: 8 },
     };

@@ -66,7 +66,7 @@ describe('its language model', () => {
   test('and its rollouts are planned by its budget', () => {
     const training = { steps: 10, groupsPerStep: 10, groupSize: 10 };
     const read = campaign({ reflection: model, minibatchSize: 5, validationTasks: 40 }, { training });
-    const tasks = { discovery: 400, heldOut: 60, router: 10, evaluation: 10 };
+    const tasks = { train: 400, validation: 60, router: 10, test: 10 };
     const [counted] = plannedRollouts({ campaign: read, tasks, capabilities: 2 }).filter(
       ({ purpose }) => purpose === 'training',
     );
@@ -113,7 +113,7 @@ test('the cap holds over attempts: what was permitted is permitted again, and ne
 describe('the activity', () => {
   const run = async (more: Partial<SearchPromptInput>, python = 'python', policy = 'count') => {
     const store = openFolderStore(join(home, 'artifacts'));
-    const body = JSON.stringify({ discovery: ['n-1', 'n-2', 'n-3', 'n-4'], heldOut: [], router: [], evaluation: [] });
+    const body = JSON.stringify({ train: ['n-1', 'n-2', 'n-3', 'n-4'], validation: [], router: [], test: [] });
     const plan = await store.put({ key: 'plan', producer: 'test', inputs: [], mediaType: 'application/json', body });
     const environment = countingEnvironment();
     const described = { ...(await environment.describe()), policy };
@@ -125,7 +125,7 @@ describe('the activity', () => {
     const input: SearchPromptInput = {
       ...{ name: 'gepa', campaign: 'x', budget: {}, base: 'base@1', seed: 1, searchSeed: 2, rollouts: 20 },
       environment: { kind: 'builtin', name: 'shop' },
-      tasks: { kind: 'plan', plan, part: 'discovery' },
+      tasks: { kind: 'plan', plan, part: 'train' },
       search: arms[0] as unknown as SearchPromptInput['search'],
       reflection: { field: 'arms.gepa.reflection', model: languageModelSchema.parse(model) },
       sampling: { temperature: 1, topP: 1, maxTokens: 16 },
@@ -144,7 +144,7 @@ describe('the activity', () => {
       /^arm gepa: it may make 3 rollouts, and needs 4 .*lower validationTasks$/,
       'count',
     ],
-    ['too few tasks', { search: search({ minibatchSize: 3 }) }, /^arm gepa: 4 discovery tasks are too few/, 'count'],
+    ['too few tasks', { search: search({ minibatchSize: 3 }) }, /^arm gepa: 4 train tasks are too few/, 'count'],
     ['no policy', { search: search({ place: 'instead', minibatchSize: 1 }) }, /tells no policy; set prompt$/, ' '],
   ])('refuses %s', async (_, more, message, policy) => {
     await expect(run(more, 'python', policy)).rejects.toMatchObject({

@@ -79,7 +79,7 @@ async function baseRollouts({
   prices,
 }: Batch = {}): Promise<RolloutSummary> {
   const { store, environments } = worker();
-  const plan = { discovery: ['train-0'], heldOut: [], router: [], evaluation: [] };
+  const plan = { train: ['train-0'], validation: [], router: [], test: [] };
   const body = JSON.stringify(plan);
   const ref = await store.put({ key: 'plan', producer: 'test', inputs: [], mediaType: 'application/json', body });
   const client = { ...agent, reachable: async () => true } as unknown as PolicyClient;
@@ -89,7 +89,7 @@ async function baseRollouts({
     title: 'base rollouts',
     environment: target(prices),
     policy: { base: 'base', adapters: [] },
-    tasks: { kind: 'plan', plan: ref, part: 'discovery' },
+    tasks: { kind: 'plan', plan: ref, part: 'train' },
     attempts,
     sampling: { temperature: 0, topP: 1, maxTokens: 16 },
     maxSteps: 6,

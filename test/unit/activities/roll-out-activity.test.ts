@@ -25,7 +25,7 @@ async function rolledOut(o: { seed: number; attempt?: number; beforeTurn?: (requ
     producer: 'test',
     inputs: [],
     mediaType: 'application/json',
-    body: JSON.stringify({ discovery: ['n-1'], heldOut: [], router: [], evaluation: [] }),
+    body: JSON.stringify({ train: ['n-1'], validation: [], router: [], test: [] }),
   });
   const { rollOut } = createRolloutActivities({
     store,
@@ -53,7 +53,7 @@ async function rolledOut(o: { seed: number; attempt?: number; beforeTurn?: (requ
     },
     environment: { kind: 'builtin', name: 'shop' },
     policy: { base: 'base@1', adapters: [] },
-    tasks: { kind: 'plan' as const, plan, part: 'discovery' as const },
+    tasks: { kind: 'plan' as const, plan, part: 'train' as const },
     sampling: { temperature: 1, topP: 1, maxTokens: 8 },
   })) as RolloutSummary;
   return { summary, beats };

@@ -48,7 +48,7 @@ async function input(): Promise<TrainInput> {
     baseModel: { path: 'models/base' },
     training: { steps: 2, checkpointEvery: 1, groupsPerStep: 1, groupSize: 2 },
   });
-  const tasks = { discovery: ['n-2'], heldOut: [], router: [], evaluation: [] };
+  const tasks = { train: ['n-2'], validation: [], router: [], test: [] };
   const plan = await store().put({
     key: 'plan',
     producer: 'test',
@@ -62,7 +62,7 @@ async function input(): Promise<TrainInput> {
     environment: { kind: 'builtin', name: 'shop' },
     base: 'base@1',
     baseModelPath: 'models/base',
-    tasks: { kind: 'plan', plan, part: 'discovery' },
+    tasks: { kind: 'plan', plan, part: 'train' },
     training,
     seed: 1,
     maxTokens: 16,

@@ -200,7 +200,7 @@ describe('a campaign’s needs', () => {
     const arms = [{ kind: 'grpo_target' }];
     expect(await detail({ arms, training: { ...training, groupsPerStep: 10_000 } })).toMatchObject({
       ok: false,
-      detail: expect.stringMatching(/^training\.groupsPerStep is 10000, but the target has \d+ discovery tasks/),
+      detail: expect.stringMatching(/^training\.groupsPerStep is 10000, but the target has \d+ train tasks/),
     });
   });
 

@@ -26,7 +26,7 @@ const shipped = (name: string) =>
   loadCampaign({ file: join(resolve(__dirname, '../../..'), 'campaigns', `${name}.yaml`) });
 const home = homeAt(mkdtempSync(join(tmpdir(), 'plan-')));
 const trajectory = { low: 100, high: 100, basis: 'assumed', source: 'test' } as const;
-const demoTasks = { discovery: 340, heldOut: 60, router: 200, evaluation: 200 };
+const demoTasks = { train: 340, validation: 60, router: 200, test: 200 };
 const counts = (planned: ReturnType<typeof plannedRollouts>) =>
   Object.fromEntries(planned.map(({ purpose, rollouts }) => [purpose, rollouts.low]));
 
@@ -188,7 +188,7 @@ test('the text names the layout, the published budget and every rate', async () 
   const campaign = shipped('tau2-qwen3-30b');
   const target = {
     name: 'tau2-bench',
-    tasks: { discovery: 74, heldOut: 30, router: 104, evaluation: 60 },
+    tasks: { train: 74, validation: 30, router: 104, test: 60 },
     note: 'target',
     isPublished: true,
   };
@@ -275,10 +275,10 @@ test('a target that is not there leaves the file’s counts, and says so', async
   expect(tasks).toEqual(demoTasks);
   expect(note).toMatch(/can't be asked for its tasks .*upper limits/);
   expect((await targetTasks(shipped('smoke'), home)).tasks).toEqual({
-    discovery: 120,
-    heldOut: 12,
+    train: 120,
+    validation: 12,
     router: 30,
-    evaluation: 30,
+    test: 30,
   });
 });
 
@@ -331,7 +331,7 @@ test('of more tasks than the target has those that there are are taken, and both
   const shop = `target: { kind: builtin, name: shop }\nbaseModel: { path: ${resolve('models/base')} }`;
   writeFileSync(file, `name: many\npreset: demo\n${shop}\nrollouts: { tasks: 99999 }\n`);
   expect((await planned(file)).text).toMatch(
-    /^tasks: 340 of 99999 for base rollouts, 60 held out, 200 for the router, 200 test$/m,
+    /^tasks: 340 of 99999 train, 60 validation, 200 router, 200 test$/m,
   );
 });
 

@@ -20,15 +20,15 @@ const split = (o: { train: number; groupsPerStep: number; arms?: object[]; skip?
     test: ids('test', 4),
   });
 
-test('held-out and discovery tasks are disjoint parts of the train split', () => {
-  const { discovery, heldOut, evaluation } = split({ train: 30, groupsPerStep: 20 });
-  expect([discovery.length, heldOut.length, evaluation.length]).toEqual([20, 10, 4]);
-  expect(new Set([...discovery, ...heldOut]).size).toBe(30);
+test('train and validation tasks are disjoint parts of the train split', () => {
+  const { train, validation, test: tested } = split({ train: 30, groupsPerStep: 20 });
+  expect([train.length, validation.length, tested.length]).toEqual([20, 10, 4]);
+  expect(new Set([...train, ...validation]).size).toBe(30);
 });
 
 test('test tasks that were read already are left out', () => {
   const setting = { train: 30, groupsPerStep: 4 };
-  expect(split({ ...setting, skip: 2 }).evaluation.toSorted()).toEqual(['test-2', 'test-3']);
+  expect(split({ ...setting, skip: 2 }).test.toSorted()).toEqual(['test-2', 'test-3']);
   expect(() => split({ ...setting, skip: 4 })).toThrow(
     'evaluation.skip is 4, but the target has 4 test tasks; lower it to 3 or less',
   );
@@ -36,14 +36,14 @@ test('test tasks that were read already are left out', () => {
 
 test('a campaign that stops after its rollouts is not asked for what only later stages need', () => {
   const wrong = { train: 30, groupsPerStep: 32, skip: 4 };
-  expect(split({ ...wrong, until: 'rollouts' })).toMatchObject({ evaluation: [] });
+  expect(split({ ...wrong, until: 'rollouts' })).toMatchObject({ test: [] });
   expect(() => split({ ...wrong, until: 'selection' })).toThrow('evaluation.skip is 4');
 });
 
 test('a step takes no task twice: fewer tasks than groups are refused where an arm trains on the target', () => {
   expect(() => split({ train: 30, groupsPerStep: 32 })).toThrow(
-    'training.groupsPerStep is 32, but the target has 20 discovery tasks; lower it to 20',
+    'training.groupsPerStep is 32, but the target has 20 train tasks; lower it to 20',
   );
-  expect(split({ train: 30, groupsPerStep: 32, arms: [] }).discovery).toHaveLength(20);
-  expect(split({ train: 30, groupsPerStep: 32, arms: [{ kind: 'other' }] }).discovery).toHaveLength(20);
+  expect(split({ train: 30, groupsPerStep: 32, arms: [] }).train).toHaveLength(20);
+  expect(split({ train: 30, groupsPerStep: 32, arms: [{ kind: 'other' }] }).train).toHaveLength(20);
 });

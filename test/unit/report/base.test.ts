@@ -40,7 +40,7 @@ async function reportOf(rollouts: Rollout[], stoppedAfter?: Stage): Promise<Repo
     ...{ workflowId: 'mine', startedAt: 0, finishedAt: 1, stageSeconds: { rollouts: 1 } },
     prepared: {
       ...{ base: 'base@1', pool: 'p', target: { name: 'library', version: '1' }, plan: ref },
-      tasks: { discovery: 4, heldOut: 1, router: 1, evaluation: 1 },
+      tasks: { train: 4, validation: 1, router: 1, test: 1 },
     },
     baseRollouts: {
       ref,

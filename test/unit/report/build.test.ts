@@ -154,7 +154,7 @@ async function fullRecord(): Promise<CampaignRecord> {
       pool: 'pool',
       target: { name: 'shop', version: '1' },
       plan: await json('plan', {}),
-      tasks: { discovery: 7, heldOut: 5, router: 3, evaluation: 4 },
+      tasks: { train: 7, validation: 5, router: 3, test: 4 },
     },
     baseRollouts: await batch('base_rollouts', 'base rollouts', [1, 0, 0, 1, 0, 0, 0.5]),
     baseHeldOut,

@@ -126,7 +126,7 @@ async function recordOf(o: { discovery: Discovery; passes: LabelPass[]; rounds?:
       pool: 'pool',
       target: { name: 'shop', version: '1' },
       plan: await json({}),
-      tasks: { discovery: 4, heldOut: 0, router: 0, evaluation: 0 },
+      tasks: { train: 4, validation: 0, router: 0, test: 0 },
     },
     baseRollouts: await batch('base', base),
     selection: {
