@@ -41,7 +41,7 @@ async function attempt(home: string, url: string, killAt: number, budget: Budget
     return { role: 'assistant', content: 'done' };
   });
   const store = openFolderStore(join(home, 'artifacts'));
-  const body = JSON.stringify({ discovery: TASKS, heldOut: [], router: [], evaluation: [] });
+  const body = JSON.stringify({ train: TASKS, validation: [], router: [], test: [] });
   const plan = await store.put({ key: 'plan', producer: 'test', inputs: [], mediaType: 'application/json', body });
   const reward = (count: number, wanted: number) => Math.min(1, count / wanted);
   const environment = countingEnvironment({ reward, maxSteps: 12 });
