@@ -330,9 +330,7 @@ test('of more tasks than the target has those that there are are taken, and both
   const file = join(home.root, 'many.yaml');
   const shop = `target: { kind: builtin, name: shop }\nbaseModel: { path: ${resolve('models/base')} }`;
   writeFileSync(file, `name: many\npreset: demo\n${shop}\nrollouts: { tasks: 99999 }\n`);
-  expect((await planned(file)).text).toMatch(
-    /^tasks: 340 of 99999 train, 60 validation, 200 router, 200 test$/m,
-  );
+  expect((await planned(file)).text).toMatch(/^tasks: 340 of 99999 train, 60 validation, 200 router, 200 test$/m);
 });
 
 test('capabilities that are given outright are counted', async () => {
