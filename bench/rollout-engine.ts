@@ -19,7 +19,7 @@ import { createMerger } from '../src/policy/merge';
 import { completionBody } from '../src/policy/wire';
 import { rollOut, type RolloutBatch } from '../src/rollout/engine';
 import { turnSeed } from '../src/rollout/keys';
-import { forEachBounded } from '../src/rollout/attempts';
+import { forEachBounded } from '../src/domain/concurrency';
 import { type EmbeddedServer, startEmbeddedServer } from '../test/support/embedded-server';
 
 const { values } = parseArgs({

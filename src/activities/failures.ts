@@ -13,7 +13,8 @@ import { tmpdir } from 'node:os';
 import { diskFull } from '../artifacts/disk-full';
 import { workerIdentity } from '../artifacts/place';
 import { isFailure, OutsideFailure, retryOf, type FailureType } from '../domain/failures';
-import { backoffMs, taskQueues } from '../domain/work';
+import { backoffMs } from '../domain/retries';
+import { taskQueues } from '../domain/work';
 import { type Dependencies, withHeartbeats } from './context';
 
 /** Temporal tries again what is outside; the rest goes to the workflow at once, which knows what to do with it. */

@@ -1,19 +1,13 @@
 /** One batch of rollouts: the engine, with heartbeats on every finished rollout and cancellation that keeps what is done. */
 import { Context } from '@temporalio/activity';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { backoffMs } from '../domain/work';
+import { backoffMs, BATCH_ATTEMPTS } from '../domain/retries';
 import { brokenFailure, type RolloutSummary } from '../domain/rollout';
 import { rollOut as playBatch } from '../rollout/engine';
 import { createResolver, type Resolve } from '../rollout/resolve';
 import { type PolicyDependencies, progress } from './context';
 import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
 import type { RollOutInput } from './types';
-
-/**
- * A short outage (a server that is too busy for a few seconds) breaks rollouts whose absence would choose a checkpoint or shrink the test set:
- * those that may succeed are made again so many times, a quarter of a minute in all.
- */
-const TIMES_FOR_BROKEN = 5;
 
 /** One resolver a worker: it keeps the routers that it has opened. */
 const resolvers = new WeakMap<PolicyDependencies['client'], Resolve>();
@@ -48,7 +42,7 @@ export async function rollOut(deps: PolicyDependencies, input: RollOutInput): Pr
       signal,
       onProgress: ({ done, total, broken }) => progress({ kind: 'rollouts', title, done, total, broken }),
     });
-    if (time === TIMES_FOR_BROKEN || !brokenFailure(outcomes, title)?.retryable) return summary;
+    if (time === BATCH_ATTEMPTS || !brokenFailure(outcomes, title)?.retryable) return summary;
     await sleep(backoffMs(time), undefined, { signal });
   }
 }

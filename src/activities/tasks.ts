@@ -11,7 +11,7 @@ import { OutsideFailure } from '../domain/failures';
 import { type EnvironmentSpec, modulesOf } from '../domain/kinds';
 import type { Work } from '../domain/work';
 import { planSchema } from '../environments/split';
-import { forEachBounded } from '../rollout/attempts';
+import { forEachBounded } from '../domain/concurrency';
 import { leaksOf, messageHash, normalised } from '../sandbox/leakage';
 import { openModule } from '../sandbox/module';
 import { mixedTasks, seedsOfEach, seedTasks, TOGETHER } from '../sandbox/seeds';

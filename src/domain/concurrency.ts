@@ -1,6 +1,7 @@
 /**
  * Work side by side, and long work in pieces.
  */
+import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 
 export function createLimit(slots: number): <Result>(work: () => Promise<Result>) => Promise<Result> {
@@ -39,6 +40,31 @@ export function createTurns() {
   };
 }
 
+/** Work on every item, so many at once. The first failure ends the rest: the signal that work gets aborts then, as with the caller's own. */
+export async function forEachBounded<Item>(o: {
+  items: readonly Item[];
+  concurrency: number;
+  signal?: AbortSignal | undefined;
+  work: (item: Item, signal: AbortSignal) => Promise<void>;
+}): Promise<void> {
+  const { items, concurrency, signal, work } = o;
+  const stop = new AbortController();
+  const stopped = AbortSignal.any([stop.signal, ...(signal ? [signal] : [])]);
+  setMaxListeners(0, stopped); // as many as there is work at once, each taken off when its work is done
+  let next = 0;
+  async function slot(): Promise<void> {
+    while (next < items.length) {
+      stopped.throwIfAborted();
+      await work(items[next++]!, stopped);
+    }
+  }
+  const slots = Array.from({ length: Math.min(concurrency, items.length) }, () =>
+    slot().catch((error: unknown) => stop.abort(error)),
+  );
+  await Promise.all(slots);
+  stopped.throwIfAborted();
+}
+
 /** What the promise comes to, or the reason of the abort where that is first; the work behind the promise goes on. */
 export async function orAborted<Result>(promise: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
   if (!signal) return promise;
@@ -56,14 +82,13 @@ export async function orAborted<Result>(promise: Promise<Result>, signal: AbortS
 /** Some twenty milliseconds of parsing. */
 const PIECE_BYTES = 1 << 20;
 
-/** To be awaited after every bit of work, with its bytes; `onBreath` hears of every whole piece. */
-export function breathing(onBreath?: () => void): (bytes: number) => Promise<void> {
+/** To be awaited after every bit of work, with its bytes. */
+export function breathing(): (bytes: number) => Promise<void> {
   let since = 0;
   return async (bytes) => {
     since += bytes;
     if (since < PIECE_BYTES) return;
     since = 0;
-    onBreath?.();
     await setImmediate();
   };
 }

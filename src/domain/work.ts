@@ -1,5 +1,5 @@
 /**
- * How steps are dealt out, tried again, and tell how far they are.
+ * How steps are dealt out, and tell how far they are.
  * Invariant: two homes on one Temporal server never share the queue of workflows, and share workers only where both name the same pool.
  */
 
@@ -15,16 +15,6 @@ export const taskQueues = {
   rollouts: (pool: string): string => `rollouts-${pool}`,
   gpu: (pool: string): string => `gpu-${pool}`,
 } as const;
-
-export const BACKOFF = { firstMs: 1_000, factor: 2, longestMs: 300_000 } as const;
-
-/** After the attempt of this number, the first of which is 1. */
-export const backoffMs = (attempt: number): number =>
-  Math.min(BACKOFF.longestMs, BACKOFF.firstMs * BACKOFF.factor ** (attempt - 1));
-
-/** Attempts with half an hour of waiting between the first and the last: who has failed so often is not helped by one more. */
-export const ROUND = 14;
-export const ROUND_MS = Array.from({ length: ROUND - 1 }, (_, n) => backoffMs(n + 1)).reduce((sum, ms) => sum + ms, 0);
 
 /** Given to whatever may take long: to say how far it is and to hear that it should stop. */
 export interface Work {

@@ -1,21 +1,22 @@
 /**
- * Plays what a batch lacks, with fresh attempts after failures that may pass. Invariants: a rollout that was scored is durable before it counts as
- * done; a broken one has no reward; the batch stops as soon as too many are broken; the environment is called bad only for a rollout that it fails
- * every time, the last times with no other rollout of the batch running: one crash of a process that many episodes share breaks them all.
+ * Plays what a batch lacks, with fresh attempts after failures that may pass. A rollout that was scored is durable before it counts as done; a broken
+ * one has no reward; the batch stops as soon as too many are broken. The environment is called bad only for a rollout that it fails every time, the
+ * last times with no other rollout of the batch running: one crash of a process that many episodes share breaks them all.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Journal } from '../artifacts/store';
-import { type BrokenRollout, type ScoredRollout, tooManyBroken, tooManyFailure } from '../domain/rollout';
+import { forEachBounded } from '../domain/concurrency';
 import { type FailureType, isFailure, OutsideFailure } from '../domain/failures';
+import { rolloutDelayMs } from '../domain/retries';
+import { type BrokenRollout, type ScoredRollout, tooManyBroken, tooManyFailure } from '../domain/rollout';
+import type { PolicyClient } from '../policy/client';
 import type { RollOutOptions } from './engine';
 import type { BatchPlan, PlannedRollout } from './keys';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { PolicyClient } from '../policy/client';
 import { play, type PlayOptions } from './play';
-import { setMaxListeners } from 'node:events';
 
 /** More rollouts than this that died in every attempt broke in an outage, and are for the next run. */
 const MAX_ALONE = 16;
-/** Short of the silence after which a step is given to another worker. */
+/** Before a rollout is played alone, and between its attempts: the environment has time to come back. */
 const PAUSE_MS = 5_000;
 
 interface MakeMissing {
@@ -28,27 +29,24 @@ interface MakeMissing {
 
 /** Returns the rollouts that stayed broken. */
 export async function makeMissing({ options, plan, journal, held }: MakeMissing): Promise<Map<string, BrokenRollout>> {
-  const { concurrency, signal, onProgress, title, maxBrokenShare: share = 1, pauseMs = PAUSE_MS } = options;
+  const { concurrency, onProgress, title, maxBrokenShare: share = 1, pauseMs = PAUSE_MS } = options;
   const total = plan.rollouts.length;
   const before = held.size;
   const broken = new Map<string, BrokenRollout>();
   const failed: Attempted[] = [];
   const appends: Promise<void>[] = [];
   const flushing = new AbortController();
-  const stopping = signal ? AbortSignal.any([signal, flushing.signal]) : flushing.signal;
+  const signal = AbortSignal.any([flushing.signal, ...(options.signal ? [options.signal] : [])]);
   const scored = () => before + appends.length;
   let turns = 0;
   let spent: OutsideFailure | undefined;
+  let tooMany: OutsideFailure | undefined;
   const report = () => onProgress?.({ done: held.size + broken.size, total, broken: broken.size, turns });
-  const attempts = (stopped: AbortSignal): AttemptOptions => ({
-    ...options,
-    signal: stopped,
-    onRetry: report,
-    onTurn: () => {
-      turns += 1;
-      report();
-    },
-  });
+  const onTurn = () => {
+    turns += 1;
+    report();
+  };
+  const batchFailure = () => tooManyFailure([...broken.values()], { what: title, scored: scored(), total, share });
 
   function keep({ planned: { key }, rollout }: Attempted): void {
     if (rollout.status === 'broken') {
@@ -72,70 +70,52 @@ export async function makeMissing({ options, plan, journal, held }: MakeMissing)
     return tooManyBroken({ broken: counted, scored: scored(), total, share });
   }
 
-  /** Throws how many broke of what. Where it was the environment alone, it is tried once more whether that is its own doing. */
-  async function stop(last: Attempted): Promise<never> {
-    const failure = tooManyFailure([...broken.values()], { what: title, scored: scored(), total, share });
-    if (failed.every(environmentFailed)) {
-      const alone = playAlone({ tried: last, options: attempts(stopping), pauseMs });
-      keep(
-        await alone.catch((error: unknown) => {
-          if (!isFailure(error, 'BadEnvironment')) throw error;
-          throw new OutsideFailure(error.type, `${failure.message}; ${error.message}`, error);
-        }),
-      );
+  async function playOne(planned: PlannedRollout, stopped: AbortSignal): Promise<void> {
+    if (spent) return;
+    let tried: Attempted;
+    try {
+      tried = await attempt(planned, { ...options, onTurn, signal: stopped });
+    } catch (error) {
+      if (!isFailure(error, 'BudgetSpent')) throw error;
+      // Those under way are paid for already: they go on to their ends.
+      spent = error;
+      return;
     }
-    await Promise.all(appends);
-    throw failure;
+    keep(tried);
+    if (tried.rollout.status === 'scored') return;
+    failed.push(tried);
+    if (isTooMany()) throw (tooMany = batchFailure());
   }
+
+  const keepAlone = async (tried: Attempted): Promise<void> =>
+    keep(await playAlone(tried, { ...options, onTurn, signal }, pauseMs));
 
   if (before > 0) report();
   try {
-    await forEachBounded({
-      items: plan.rollouts.filter(({ key }) => !held.has(key)),
-      concurrency,
-      signal: stopping,
-      work: async (planned, stopped) => {
-        if (spent) return;
-        const tried = await attempt(planned, attempts(stopped)).catch((error: unknown) => {
-          if (!isFailure(error, 'BudgetSpent')) throw error;
-          // Those under way are paid for already: they go on to their ends.
-          spent = error;
-        });
-        if (!tried) return;
-        keep(tried);
-        if (tried.rollout.status === 'scored') return;
-        failed.push(tried);
-        if (isTooMany()) throw new TooMany(tried);
-      },
-    });
+    const items = plan.rollouts.filter(({ key }) => !held.has(key));
+    await forEachBounded({ items, concurrency, signal, work: playOne });
   } catch (error) {
-    if (error instanceof TooMany) await stop(error.last);
-    throw error;
+    if (error !== tooMany) throw error;
+    // Where it was the environment alone, it is tried once more whether that is its own doing.
+    if (failed.every(environmentFailed))
+      await keepAlone(failed.at(-1)!).catch((bad: unknown) => {
+        if (!isFailure(bad, 'BadEnvironment')) throw bad;
+        throw new OutsideFailure(bad.type, `${tooMany!.message}; ${bad.message}`, bad);
+      });
+    await Promise.all(appends);
+    throw tooMany;
   }
   await Promise.all(appends);
   if (spent) throw spent;
-  const suspects = failed.filter(died).slice(0, MAX_ALONE);
-  for (const tried of suspects) keep(await playAlone({ tried, options: attempts(stopping), pauseMs }));
+  for (const tried of failed.filter(died).slice(0, MAX_ALONE)) await keepAlone(tried);
   await Promise.all(appends);
-  if (tooManyBroken({ broken: broken.size, scored: scored(), total, share }))
-    throw tooManyFailure([...broken.values()], { what: title, scored: scored(), total, share });
+  if (tooManyBroken({ broken: broken.size, scored: scored(), total, share })) throw batchFailure();
   return broken;
 }
-
-/** Ends the others. */
-class TooMany extends Error {
-  constructor(readonly last: Attempted) {
-    super('too many rollouts broke');
-  }
-}
-
-const RETRY_DELAY_MS = 250;
 
 interface AttemptOptions extends PlayOptions {
   maxAttempts: number;
   client: Pick<PolicyClient, 'sample' | 'reachable'>;
-  /** After every attempt that failed and is not the last. */
-  onRetry: () => void;
 }
 
 interface Attempted {
@@ -158,99 +138,53 @@ const OF_THE_BATCH: readonly FailureType[] = [
 ];
 
 /** Plays one rollout, beginning afresh after failures that may pass. Throws what would break all the rest too. */
-export async function attempt(
-  planned: PlannedRollout,
-  options: AttemptOptions,
-  delayMs = (failed: number) => RETRY_DELAY_MS * failed,
-): Promise<Attempted> {
-  const { maxAttempts, client, signal, onRetry } = options;
+async function attempt(planned: PlannedRollout, options: AttemptOptions, delayMs = rolloutDelayMs): Promise<Attempted> {
+  const { maxAttempts, client, signal } = options;
   const failures: OutsideFailure[] = [];
   for (;;) {
     try {
       return { planned, rollout: await play(planned, options), failures };
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof OutsideFailure)) throw error;
-      if (OF_THE_BATCH.includes(error.type)) throw error;
+      if (!(error instanceof OutsideFailure) || OF_THE_BATCH.includes(error.type)) throw error;
       failures.push(error);
       // What is gone, or answers nobody, would break all the rest one by one: the batch stops, and whoever asked for it tries again later.
       if (isFailure(error, 'PolicyServerUnavailable', 'PolicyServerError') && !(await client.reachable())) throw error;
-      const last = !error.retryable || failures.length >= maxAttempts;
-      if (last && isFailure(error, 'PartnerUnavailable')) throw error;
-      if (last) return { planned, rollout: brokenRollout(planned, error), failures };
-      onRetry();
+      if (!error.retryable || failures.length >= maxAttempts) {
+        if (error.type === 'PartnerUnavailable') throw error;
+        const { type, message } = error;
+        const { key, task, attempt } = planned;
+        return { planned, rollout: { status: 'broken', key, task, attempt, error: { type, message } }, failures };
+      }
       await sleep(delayMs(failures.length), undefined, { signal });
     }
   }
 }
 
-const brokenRollout = ({ key, task, attempt: n }: PlannedRollout, { type, message }: OutsideFailure): BrokenRollout => {
-  return { status: 'broken', key, task, attempt: n, error: { type, message } };
-};
-
 const everyOne = ({ rollout, failures }: Attempted, ...types: FailureType[]): boolean =>
   rollout.status === 'broken' && failures.every((failure) => isFailure(failure, ...types));
 
 /** The environment's process ended in every attempt. */
-export const died = (tried: Attempted): boolean => everyOne(tried, 'EnvironmentDied');
+const died = (tried: Attempted): boolean => everyOne(tried, 'EnvironmentDied');
 /** The environment's process ended, or it reported an error of its own, in every attempt. */
 const environmentFailed = (tried: Attempted): boolean => everyOne(tried, 'EnvironmentDied', 'EnvironmentFailed');
 
 /**
- * Plays a rollout that the environment failed in every attempt once more, as often, while nothing else of its batch runs; `pauseMs` before each
- * attempt gives the environment time to come back. Throws BadEnvironment if it fails again every time.
+ * Plays a rollout that the environment failed in every attempt once more, as often, while nothing else of its batch runs. Throws BadEnvironment if
+ * it fails again every time.
  */
-async function playAlone({
-  tried,
-  options,
-  pauseMs,
-}: {
-  tried: Attempted;
-  options: AttemptOptions;
-  pauseMs: number;
-}): Promise<Attempted> {
+async function playAlone(tried: Attempted, options: AttemptOptions, pauseMs: number): Promise<Attempted> {
   await sleep(pauseMs, undefined, { signal: options.signal });
   const again = await attempt(tried.planned, options, () => pauseMs);
   if (!environmentFailed(again)) return again;
   const { task, attempt: n } = tried.planned;
-  const times = tried.failures.length + again.failures.length;
+  const last = again.failures.at(-1);
+  const [times, alone] = [tried.failures.length + again.failures.length, again.failures.length];
   throw new OutsideFailure(
     'BadEnvironment',
-    `the environment fails every time at task ${task} (attempt ${n} of the policy at it): in ${times} fresh starts, the last ` +
-      `${again.failures.length} of them with no other rollout of the batch beside it; mend the environment, then run the campaign again, ` +
-      `which keeps all finished rollouts; the last failure: ${again.failures.at(-1)?.message}`,
-    again.failures.at(-1),
+    `the environment fails every time at task ${task} (attempt ${n} of the policy at it): in ${times} fresh starts, the last ${alone} of them with ` +
+      'no other rollout of the batch beside it; mend the environment, then run the campaign again, which keeps all finished rollouts; ' +
+      `the last failure: ${last?.message}`,
+    last,
   );
-}
-
-export async function forEachBounded<Item>({ items, concurrency, signal, work }: ForEachBounded<Item>): Promise<void> {
-  const stop = new AbortController();
-  const stopped = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal;
-  setMaxListeners(0, stopped); // as many as there is work at once, each taken off when its work is done
-  let next = 0;
-
-  async function slot(): Promise<void> {
-    while (next < items.length) {
-      stopped.throwIfAborted();
-      try {
-        await work(items[next++]!, stopped);
-      } catch (error) {
-        stop.abort(error);
-        throw stopped.reason;
-      }
-    }
-  }
-
-  const slots = Array.from({ length: Math.min(concurrency, items.length) }, slot);
-  for (const result of await Promise.allSettled(slots)) {
-    if (result.status === 'rejected') throw stopped.reason;
-  }
-}
-
-interface ForEachBounded<Item> {
-  items: Item[];
-  concurrency: number;
-  signal?: AbortSignal | undefined;
-  /** The signal aborts when other work has failed or the caller's signal has aborted. */
-  work: (item: Item, signal: AbortSignal) => Promise<void>;
 }

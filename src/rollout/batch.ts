@@ -1,30 +1,16 @@
 /**
- * Batches as artifacts. Invariants: what is under a batch's key is complete; a batch with broken rollouts is stored under a key of its own, and its
- * journal stays, so that the next run tries only the broken ones again. A setting's index names every stored batch, complete or not, and is
- * never taken back; scored rollouts alone are taken from it.
+ * Batches as artifacts. What is under a batch's key is complete; a batch with broken rollouts is stored under a key of its own, and its journal stays,
+ * so that the next run tries only the broken ones again. A setting's index names every stored batch, complete or not, and is never taken back.
  */
 import { sha256 } from '../artifacts/hash';
 import type { ArtifactStore, Journal } from '../artifacts/store';
 import { artifactRefSchema, type ArtifactRef } from '../domain/artifacts';
 import { breathing } from '../domain/concurrency';
 import { isFailure } from '../domain/failures';
-import { outcomeOf, type Outcome } from '../domain/outcomes';
+import type { Outcome } from '../domain/outcomes';
 import type { BrokenRollout, Policy, Rollout, ScoredRollout } from '../domain/rollout';
 import type { BatchPlan } from './keys';
-import { keepOutcomes, readOutcomes, readRollouts, ROLLOUTS_MEDIA_TYPE, type ReadRollouts } from './read';
-
-interface StoreBatch {
-  store: ArtifactStore;
-  title: string;
-  policy: Policy;
-  /** What the batch derives from besides the policy's adapters or its router. */
-  inputs: ArtifactRef[];
-  plan: BatchPlan;
-  /** The scored ones by key. */
-  held: ReadonlyMap<string, ScoredRollout>;
-  journal: Journal;
-  broken: Map<string, BrokenRollout>;
-}
+import { keepOutcomes, readOutcomes, readRecords, readRollouts, ROLLOUTS_MEDIA_TYPE } from './read';
 
 export interface StoredBatch {
   ref: ArtifactRef;
@@ -33,52 +19,49 @@ export interface StoredBatch {
   records: () => Promise<Rollout[]>;
 }
 
-interface FindBatch {
-  store: ArtifactStore;
-  plan: BatchPlan;
-  /** Now and then, where a batch takes long to read: how many rollouts were read, or taken. */
-  onRead?: (rollouts: number) => void;
-}
-
 /** What is stored already. Noted once more and without its journal, since a run may have ended before it did either. */
-export async function findBatch({ store, plan, onRead }: FindBatch): Promise<StoredBatch | undefined> {
+export async function findBatch(store: ArtifactStore, plan: BatchPlan): Promise<StoredBatch | undefined> {
   const ref = await store.find(plan.key);
   if (!ref) return undefined;
-  await noteStored({ store, plan, ref });
+  await noteStored(store, plan, ref);
   await store.removeJournal(plan.key);
-  return openBatch({ store, ref, ...(onRead && { onRead }) });
+  return openBatch(store, ref);
 }
 
-async function openBatch({ store, ref, onRead }: Omit<FindBatch, 'plan'> & { ref: ArtifactRef }): Promise<StoredBatch> {
-  let read = 0;
-  const outcomes = await keepOutcomes({ store, ref, onRead: () => onRead?.((read += 1)) });
-  return { ref, outcomes, records: () => recordsIn({ store, ref }) };
-}
-
-async function recordsIn(batch: ReadRollouts): Promise<Rollout[]> {
-  const records: Rollout[] = [];
-  for await (const record of readRollouts(batch)) records.push(record);
-  return records;
-}
+const openBatch = async (store: ArtifactStore, ref: ArtifactRef): Promise<StoredBatch> => ({
+  ref,
+  outcomes: await keepOutcomes({ store, ref }),
+  records: () => readRecords({ store, ref }),
+});
 
 /** Stores all records as JSON lines in the plan's order. If another run has finished the batch meanwhile, its artifact stands. */
-export async function storeBatch(batch: StoreBatch): Promise<StoredBatch> {
-  const { store, title, policy, inputs, plan, held, journal, broken } = batch;
+export async function storeBatch(o: {
+  store: ArtifactStore;
+  title: string;
+  policy: Policy;
+  /** What the batch derives from besides the policy's adapters or its router. */
+  inputs: ArtifactRef[];
+  plan: BatchPlan;
+  /** The scored ones by key. */
+  held: ReadonlyMap<string, ScoredRollout>;
+  broken: ReadonlyMap<string, BrokenRollout>;
+  journal: Journal;
+}): Promise<StoredBatch> {
+  const { store, title, policy, inputs, plan, held, broken, journal } = o;
   const records = plan.rollouts.map(({ key }): Rollout => (held.get(key) ?? broken.get(key))!);
   const body = await jsonLines(records);
   const sha = sha256(body);
   const ref = await store.put({
     key: broken.size === 0 ? plan.key : `${plan.key}/incomplete/${sha}`,
     producer: `rollouts: ${title}`,
-    inputs: [...inputs, ...artifactsOf(policy)],
+    inputs: [...inputs, ...('router' in policy ? [policy.router] : policy.adapters.map((adapter) => adapter.ref))],
     mediaType: ROLLOUTS_MEDIA_TYPE,
     body,
   });
-  await noteStored({ store, plan, ref });
+  await noteStored(store, plan, ref);
   if (broken.size === 0) await journal.remove();
-  if (ref.sha256 !== sha) return openBatch({ store, ref });
-  const outcomes = await keepOutcomes({ store, ref, outcomes: records.map(outcomeOf) });
-  return { ref, outcomes, records: async () => records };
+  if (ref.sha256 !== sha) return openBatch(store, ref);
+  return { ref, outcomes: await keepOutcomes({ store, ref }, records), records: async () => records };
 }
 
 async function jsonLines(records: readonly Rollout[]): Promise<Buffer> {
@@ -89,13 +72,10 @@ async function jsonLines(records: readonly Rollout[]): Promise<Buffer> {
   return Buffer.concat(lines);
 }
 
-const artifactsOf = (policy: Policy): ArtifactRef[] =>
-  'router' in policy ? [policy.router] : policy.adapters.map(({ ref }) => ref);
-
 /** Stored batches by setting, for whoever asks for some of the same rollouts. */
 const indexOf = (store: ArtifactStore, { setting }: BatchPlan) => store.journal(`batches/${setting}`);
 
-async function noteStored({ store, plan, ref }: { store: ArtifactStore; plan: BatchPlan; ref: ArtifactRef }) {
+async function noteStored(store: ArtifactStore, plan: BatchPlan, ref: ArtifactRef): Promise<void> {
   const index = await indexOf(store, plan);
   try {
     // By content: a batch that was damaged and made anew is another entry.
@@ -113,7 +93,7 @@ interface Taken {
 }
 
 /** What stored batches hold of the plan; where several hold a rollout, the first that was stored. */
-export async function takeStored({ store, plan, onRead }: FindBatch): Promise<Taken> {
+export async function takeStored(store: ArtifactStore, plan: BatchPlan): Promise<Taken> {
   const index = await indexOf(store, plan);
   await index.close();
   const wanted = new Set(plan.rollouts.map(({ key }) => key));
@@ -121,7 +101,7 @@ export async function takeStored({ store, plan, onRead }: FindBatch): Promise<Ta
   for (const entry of index.records().values()) {
     if (wanted.size === 0) break;
     const ref = artifactRefSchema.parse(entry);
-    const held = await heldBy({ store, ref, wanted, onRead: () => onRead?.(taken.rollouts.size) });
+    const held = await heldBy(store, ref, wanted);
     if (held.length > 0) taken.from.push(ref);
     for (const rollout of held) {
       taken.rollouts.set(rollout.key, rollout);
@@ -132,17 +112,16 @@ export async function takeStored({ store, plan, onRead }: FindBatch): Promise<Ta
 }
 
 /** A batch that is damaged or gone is passed over: what it held is played again by whoever wants it. */
-async function heldBy({ wanted, ...batch }: ReadRollouts & { wanted: ReadonlySet<string> }): Promise<ScoredRollout[]> {
-  const isWanted = ({ status, key }: Pick<Outcome, 'status' | 'key'>): boolean =>
-    status === 'scored' && wanted.has(key);
-  const held: ScoredRollout[] = [];
+async function heldBy(store: ArtifactStore, ref: ArtifactRef, wanted: ReadonlySet<string>): Promise<ScoredRollout[]> {
   try {
-    if (!(await readOutcomes(batch)).some(isWanted)) return [];
-    for await (const rollout of readRollouts(batch))
-      if (rollout.status === 'scored' && isWanted(rollout)) held.push(rollout);
+    const outcomes = await readOutcomes({ store, ref });
+    if (!outcomes.some(({ status, key }) => status === 'scored' && wanted.has(key))) return [];
+    const held: ScoredRollout[] = [];
+    for await (const record of readRollouts({ store, ref }))
+      if (record.status === 'scored' && wanted.has(record.key)) held.push(record);
+    return held;
   } catch (error) {
     if (isFailure(error, 'ArtifactDamaged')) return [];
     throw error;
   }
-  return held;
 }

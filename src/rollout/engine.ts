@@ -1,11 +1,10 @@
 /**
- * The rollout engine: makes every rollout there is. Invariants: a rollout that was scored is never made again, whatever batch asks for it
- * (batches are found by key, take what stored ones of their setting hold, and go on from their journal); a broken rollout has no reward
- * and is tried again by the next run.
+ * The rollout engine: makes every rollout there is. A rollout that was scored is never made again, whatever batch asks for it: batches are found by key,
+ * take what stored ones of their setting hold, and go on from their journal. A broken one has no reward and is tried again by the next run.
  */
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import { orAborted } from '../domain/concurrency';
+import { createTurns } from '../domain/concurrency';
 import type { Environment } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import { summarise } from '../domain/outcomes';
@@ -15,7 +14,6 @@ import { findBatch, storeBatch, type StoredBatch, takeStored } from './batch';
 import { type BatchPlan, planBatch } from './keys';
 import { makeMissing } from './attempts';
 import type { Resolve } from './resolve';
-import { AsyncResource } from 'node:async_hooks';
 
 export interface RollOutOptions {
   /** Stays open. */
@@ -50,7 +48,7 @@ export interface RollOutOptions {
   client: Pick<PolicyClient, 'sample' | 'reachable'>;
   /** What the batch derives from besides the policy's adapters or its router. */
   inputs?: ArtifactRef[];
-  /** After every turn, every attempt, and every rollout that is durable or broken; while it waits for its turn, after those of the batch before. */
+  /** After every turn, and every rollout that is durable or broken. */
   onProgress?: (progress: RollOutProgress) => void;
   signal?: AbortSignal;
 }
@@ -71,16 +69,24 @@ export interface RolloutBatch extends Pick<StoredBatch, 'outcomes' | 'records'> 
 
 type Made = StoredBatch & Pick<RolloutBatch, 'reused'>;
 
+/** One batch of a setting at a time, so that two that overlap do not play the same rollout at once. */
+const inTurn = createTurns();
+
 /** Makes a batch of rollouts, or finds it. Throws an OutsideFailure if the batch can't go on. */
 export async function rollOut(options: RollOutOptions): Promise<RolloutBatch> {
   const started = performance.now();
   checkOptions(options);
-  const { environment, purpose, title } = options;
+  const { environment, purpose, title, store, signal } = options;
   const plan = planBatch({ ...options, environment: await environment.describe() });
-  const { ref, outcomes, records, reused } = (await findStored(options, plan)) ?? (await makeInTurn(options, plan));
+  const find = async (): Promise<Made | undefined> => {
+    const found = await findBatch(store, plan);
+    return found && { ...found, reused: plan.rollouts.length };
+  };
+  const make = async () => (await find()) ?? makeBatch(options, plan);
+  const { ref, outcomes, records, reused } = (await find()) ?? (await inTurn(plan.setting, make, signal));
   const seconds = (performance.now() - started) / 1000;
-  const found = reused > 0 ? { reused } : {};
-  return { summary: { ref, purpose, title, ...summarise(outcomes), ...found, seconds }, outcomes, records, reused };
+  const taken = reused > 0 ? { reused } : {};
+  return { summary: { ref, purpose, title, ...summarise(outcomes), ...taken, seconds }, outcomes, records, reused };
 }
 
 function checkOptions({ tasks, attempts, hints, concurrency, maxAttempts }: RollOutOptions): void {
@@ -95,84 +101,20 @@ function checkOptions({ tasks, attempts, hints, concurrency, maxAttempts }: Roll
     throw problem(`hints.share is ${hints.share}; give a share from 0 to 1`);
 }
 
-/** One batch of a setting at a time, so that two that overlap do not play the same rollout at once. */
-function makeInTurn(options: RollOutOptions, plan: BatchPlan): Promise<Made> {
-  const { signal, onProgress } = options;
-  return inTurn({
-    key: plan.setting,
-    signal,
-    onWaiting: () => onProgress?.({ done: 0, total: plan.rollouts.length, broken: 0, turns: 0 }),
-    work: async (progressed) => {
-      const heard = (progress: RollOutProgress): void => {
-        progressed();
-        onProgress?.(progress);
-      };
-      return (await findStored(options, plan)) ?? makeBatch({ ...options, onProgress: heard }, plan);
-    },
-  });
-}
-
-async function findStored(options: RollOutOptions, plan: BatchPlan): Promise<Made | undefined> {
-  const found = await findBatch({ store: options.store, plan, onRead: reading(options, plan) });
-  return found && { ...found, reused: plan.rollouts.length };
-}
-
-const reading =
-  ({ onProgress }: RollOutOptions, { rollouts }: BatchPlan) =>
-  (done: number): void =>
-    onProgress?.({ done, total: rollouts.length, broken: 0, turns: 0 });
-
 async function makeBatch(options: RollOutOptions, plan: BatchPlan): Promise<Made> {
-  const { store, inputs = [] } = options;
-  const taken = await takeStored({ store, plan, onRead: reading(options, plan) });
+  const { store, title, policy, inputs = [] } = options;
+  const taken = await takeStored(store, plan);
   const journal = await store.journal(plan.key);
   try {
     const held = new Map([...(journal.records() as Map<string, ScoredRollout>), ...taken.rollouts]);
     const reused = held.size;
     const broken = await makeMissing({ options, plan, journal, held });
-    const stored = await storeBatch({ ...options, inputs: [...inputs, ...taken.from], plan, held, journal, broken });
-    return { ...stored, reused };
+    const derivedFrom = [...inputs, ...taken.from];
+    return {
+      ...(await storeBatch({ store, title, policy, inputs: derivedFrom, plan, held, broken, journal })),
+      reused,
+    };
   } finally {
     await journal.close();
-  }
-}
-
-interface Line {
-  /** Resolves when the last in line has left. */
-  last: Promise<void>;
-  waiting: Set<() => void>;
-}
-
-const lines = new Map<string, Line>();
-
-interface InTurn<Result> {
-  key: string;
-  signal?: AbortSignal | undefined;
-  /** Called while it waits, whenever the work before makes progress. */
-  onWaiting: () => void;
-  /** Calls `progressed` for those who wait. */
-  work: (progressed: () => void) => Promise<Result>;
-}
-
-export async function inTurn<Result>({ key, signal, onWaiting, work }: InTurn<Result>): Promise<Result> {
-  const line = lines.get(key) ?? { last: Promise.resolve(), waiting: new Set() };
-  lines.set(key, line);
-  const before = line.last;
-  let leave = (): void => undefined;
-  const left = new Promise<void>((resolve) => (leave = resolve));
-  // Who gives up waiting lets the next one wait for those before.
-  const mine = before.then(() => left);
-  line.last = mine;
-  void mine.then(() => line.last === mine && lines.delete(key));
-
-  const heard = AsyncResource.bind(onWaiting);
-  line.waiting.add(heard);
-  try {
-    await orAborted(before, signal);
-    line.waiting.delete(heard);
-    return await work(() => line.waiting.forEach((hear) => hear()));
-  } finally {
-    line.waiting.delete(heard);
-    leave();
   }
 }

@@ -1,8 +1,7 @@
 /**
- * The agent loop: one attempt of a policy at a task. Invariants: it ends with a reward from the environment, or throws an
- * OutsideFailure (or the reason of the abort), there is no third way; a rollout's `messages` are what the environment and the policy
- * said to each other, without the policy's own prompt, which stands in the policy and so in the rollout's key, and without a hint, which is
- * shown to the policy while it samples and is nowhere else.
+ * The agent loop: one attempt of a policy at a task. It ends with a reward from the environment, or throws an OutsideFailure (or the reason of the
+ * abort). A rollout's `messages` are what the environment and the policy said to each other, without the policy's own prompt, which is in the
+ * rollout's key, and without a hint, which is shown to the policy while it samples and is nowhere else.
  */
 import { type Environment, type Episode, evaluationSchema, type StopReason } from '../domain/environment';
 import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
@@ -32,10 +31,9 @@ export interface PlayOptions {
 
 export async function play(planned: PlannedRollout, options: PlayOptions): Promise<ScoredRollout> {
   const { key, task, attempt, hinted } = planned;
+  const { environment, seed, signal } = options;
   const started = performance.now();
-  const episode = await fromEnvironment(() =>
-    options.environment.reset({ id: task, seed: options.seed }, options.signal),
-  );
+  const episode = await fromEnvironment(() => environment.reset({ id: task, seed }, signal));
   try {
     const { policy, ...routed } = await resolved(key, episode, options);
     const hint = hinted ? episode.start.hint : undefined;
@@ -58,41 +56,38 @@ async function resolved(key: string, { start }: Episode, { policy, resolve, sign
 
 type Conversation = Pick<ScoredRollout, 'messages' | 'stopReason' | 'rows' | 'steps' | 'usage'>;
 
-async function converse({
-  key,
-  episode,
-  hint,
-  policy,
-  options,
-}: {
+async function converse(o: {
   key: string;
   episode: Episode;
   hint: string | undefined;
   policy: FixedPolicy;
   options: PlayOptions;
 }): Promise<Conversation> {
+  const { key, episode, hint, policy, options } = o;
   const { client, sampling, signal } = options;
   const { start } = episode;
+  const { tools } = start;
   const maxSteps = Math.min(options.maxSteps ?? Infinity, start.maxSteps);
   const opening = withPrompt(agentView(start.messages), policy.prompt);
   const shown = hint === undefined ? opening : withHint(opening, hint);
-  const readOnly = readOnlyTools(start.tools);
   const messages = [...start.messages];
   const rows = createRowBuilder();
   const usage = { promptTokens: 0, completionTokens: 0 };
   const ended = (stopReason: StopReason, steps: number) => ({ messages, stopReason, rows: rows.rows(), steps, usage });
 
   for (let step = 0; step < maxSteps; step++) {
-    const said = agentView(messages.slice(start.messages.length));
-    const asked = { policy, tools: start.tools, sampling, signal, seed: turnSeed({ key, turn: step }) };
-    const turn = await sampleWithinContext(client, { ...asked, messages: [...shown, ...said] });
+    const since = agentView(messages.slice(start.messages.length));
+    const request = { policy, tools, sampling, signal, seed: turnSeed({ key, turn: step }) };
+    const turn = await sampleWithinContext(client, { ...request, messages: [...shown, ...since] });
     if (!turn) return ended('context_length', step);
     usage.promptTokens += turn.promptIds.length;
     usage.completionTokens += turn.tokenIds.length;
-    const promptIds =
-      hint === undefined ? turn.promptIds : await promptIdsOf(client, { ...asked, messages: [...opening, ...said] });
-    if (hint !== undefined) usage.promptTokens += promptIds.length;
-    rows.add({ ...turn, promptIds }, onlyReads(turn.message, readOnly));
+    let { promptIds } = turn;
+    if (hint !== undefined) {
+      promptIds = await promptIdsOf(client, { ...request, messages: [...opening, ...since] });
+      usage.promptTokens += promptIds.length;
+    }
+    rows.add({ ...turn, promptIds }, onlyReads(turn.message, tools));
     const message = withUniqueIds(turn.message, messages);
     messages.push(message);
     const result = await fromEnvironment(() => episode.step(message));
@@ -124,17 +119,10 @@ async function sampleWithinContext(
   }
 }
 
-const readOnlySets = new WeakMap<ToolSchema[], Set<string>>();
-
-function readOnlyTools(tools: ToolSchema[]): Set<string> {
-  const known = readOnlySets.get(tools) ?? new Set(tools.filter((t) => t.annotations?.readOnlyHint).map((t) => t.name));
-  readOnlySets.set(tools, known);
-  return known;
-}
-
-function onlyReads({ toolCalls = [] }: AssistantMessage, readOnly: Set<string>): boolean {
-  return toolCalls.length > 0 && toolCalls.every(({ name }) => readOnly.has(name));
-}
+/** Whether a turn does nothing but call tools that change nothing. */
+const onlyReads = ({ toolCalls = [] }: AssistantMessage, tools: readonly ToolSchema[]): boolean =>
+  toolCalls.length > 0 &&
+  toolCalls.every((call) => tools.find(({ name }) => name === call.name)?.annotations?.readOnlyHint);
 
 /** Whatever an environment throws is its failure; some say themselves that trying again is of no use. */
 async function fromEnvironment<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -14,17 +14,15 @@ import { rolloutSchema, type Rollout, type ScoredRollout } from '../domain/rollo
 export const ROLLOUTS_MEDIA_TYPE = 'application/jsonl';
 const lineSchema = jsonText.pipe(rolloutSchema);
 
-export interface ReadRollouts {
+interface StoredRollouts {
   store: ArtifactStore;
   ref: ArtifactRef;
-  /** Now and then, in a batch that takes long to read. */
-  onRead?: () => void;
 }
 
 /** The records of a batch, one after the other, sorted by task and then by attempt. */
-export async function* readRollouts({ store, ref, onRead }: ReadRollouts): AsyncGenerator<Rollout> {
+export async function* readRollouts({ store, ref }: StoredRollouts): AsyncGenerator<Rollout> {
   const body = await store.read(ref);
-  const breathe = breathing(onRead);
+  const breathe = breathing();
   for (let start = 0, line = 1; start < body.length; line++) {
     const lineBreak = body.indexOf(10, start);
     const end = lineBreak < 0 ? body.length : lineBreak;
@@ -40,12 +38,14 @@ export async function* readRollouts({ store, ref, onRead }: ReadRollouts): Async
   }
 }
 
-/** The scored rollouts of a batch. */
-export async function readScored(batch: ReadRollouts): Promise<ScoredRollout[]> {
-  const scored: ScoredRollout[] = [];
-  for await (const rollout of readRollouts(batch)) if (rollout.status === 'scored') scored.push(rollout);
-  return scored;
+export async function readRecords(batch: StoredRollouts): Promise<Rollout[]> {
+  const records: Rollout[] = [];
+  for await (const record of readRollouts(batch)) records.push(record);
+  return records;
 }
+
+export const readScored = async (batch: StoredRollouts): Promise<ScoredRollout[]> =>
+  (await readRecords(batch)).filter((record) => record.status === 'scored');
 
 /** Changes whenever other outcomes would be written for the same batch: outcomes of another form are made anew. */
 const OUTCOMES_FORM = 1;
@@ -53,20 +53,16 @@ const OUTCOMES_FORM = 1;
 /** A batch's outcomes lie under its own hash, so that whoever has its reference has them, and the batch stays what everything refers to. */
 const outcomesKey = ({ sha256 }: ArtifactRef): string => `outcomes/${OUTCOMES_FORM}/${sha256}`;
 
-/**
- * The outcomes of a batch, in its order. Where they are not stored (the batch is older than they are, or they were damaged), they are read from
- * its rollouts.
- */
-export async function readOutcomes(batch: ReadRollouts): Promise<Outcome[]> {
-  return (await storedOutcomes(batch)) ?? outcomesIn(batch);
-}
+/** In the batch's order. Where they are not stored, or were damaged, they are read from its rollouts. */
+export const readOutcomes = async (batch: StoredRollouts): Promise<Outcome[]> =>
+  (await storedOutcomes(batch)) ?? (await readRecords(batch)).map(outcomeOf);
 
 /** Stores the outcomes of a batch, unless they are there. */
-export async function keepOutcomes(batch: ReadRollouts & { outcomes?: readonly Outcome[] }): Promise<Outcome[]> {
+export async function keepOutcomes(batch: StoredRollouts, records?: readonly Rollout[]): Promise<Outcome[]> {
   const { store, ref } = batch;
   const known = await storedOutcomes(batch);
   if (known) return known;
-  const outcomes = [...(batch.outcomes ?? (await outcomesIn(batch)))];
+  const outcomes = (records ?? (await readRecords(batch))).map(outcomeOf);
   await store.put({
     key: outcomesKey(ref),
     producer: 'outcomes',
@@ -77,7 +73,7 @@ export async function keepOutcomes(batch: ReadRollouts & { outcomes?: readonly O
   return outcomes;
 }
 
-async function storedOutcomes({ store, ref }: ReadRollouts): Promise<Outcome[] | undefined> {
+async function storedOutcomes({ store, ref }: StoredRollouts): Promise<Outcome[] | undefined> {
   const stored = await store.find(outcomesKey(ref));
   if (!stored) return undefined;
   try {
@@ -86,12 +82,6 @@ async function storedOutcomes({ store, ref }: ReadRollouts): Promise<Outcome[] |
     if (isFailure(error, 'ArtifactDamaged')) return undefined;
     throw error;
   }
-}
-
-async function outcomesIn(batch: ReadRollouts): Promise<Outcome[]> {
-  const outcomes: Outcome[] = [];
-  for await (const rollout of readRollouts(batch)) outcomes.push(outcomeOf(rollout));
-  return outcomes;
 }
 
 /** Means by task of one batch. */

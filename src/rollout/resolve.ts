@@ -1,10 +1,10 @@
 /**
- * Which fixed policy plays a conversation. Invariant: a router's choice is one of the policies that it was fitted for, or made of
- * their adapters; anything else breaks the rollout and is never replaced by a choice of ours. A router that is damaged in the store has not failed:
- * it is to be fitted again.
+ * Which fixed policy plays a conversation. A router's choice is one of the policies that it was fitted for, or made of their adapters; anything else
+ * breaks the rollout and is never replaced by a choice of ours.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import { readJson } from '../artifacts/json';
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
@@ -14,7 +14,7 @@ import { choiceSchema, type Choice, type FixedPolicy, type Policy } from '../dom
 import { fittedRouterSchema, type FittedRouter, type RouterContext, type RouterKind } from '../routing/router';
 
 /** What a router chooses by. */
-export interface Opening {
+interface Opening {
   /** As the agent sees them. */
   messages: readonly Message[];
   tools: readonly ToolSchema[];
@@ -36,29 +36,21 @@ interface OpenedRouter {
 }
 
 /** Reads and opens every router once. */
-export function createResolver({
-  store,
-  routers,
-  context,
-}: {
+export function createResolver(o: {
   store: ArtifactStore;
   routers: readonly RouterKind[];
   context: RouterContext;
 }): Resolve {
+  const { store, routers, context } = o;
   const opened = new Map<string, Promise<OpenedRouter>>();
 
   function open(ref: ArtifactRef): Promise<OpenedRouter> {
     const known = opened.get(ref.sha256);
     if (known) return known;
-    const opening = read(ref).then((fitted) => ({ fitted, choose: chooser(fitted) }));
+    const opening = readJson(store, ref, fittedRouterSchema).then((fitted) => ({ fitted, choose: chooser(fitted) }));
     opening.catch(() => opened.delete(ref.sha256));
     opened.set(ref.sha256, opening);
     return opening;
-  }
-
-  async function read(ref: ArtifactRef): Promise<FittedRouter> {
-    const value: unknown = JSON.parse((await store.read(ref)).toString('utf8'));
-    return parsed(fittedRouterSchema, value, 'it is no fitted router');
   }
 
   function chooser(fitted: FittedRouter): OpenedRouter['choose'] {
@@ -88,9 +80,8 @@ export function createResolver({
       return { policy: routed.policy, routed };
     } catch (error) {
       opening.signal.throwIfAborted();
-      if (isFailure(error, 'ArtifactDamaged')) throw error;
-      // A policy server that a router asks may come back: the engine waits for it as it does in any turn.
-      if (error instanceof OutsideFailure && error.retryable) throw error;
+      // One that is damaged in the store has not failed: it is to be fitted again. And a policy server that a router asks may come back.
+      if (isFailure(error, 'ArtifactDamaged') || (error instanceof OutsideFailure && error.retryable)) throw error;
       throw new OutsideFailure('RouterFailed', `router ${policy.router.uri}: ${reasonOf(error)}`, error);
     }
   };
@@ -98,24 +89,17 @@ export function createResolver({
 
 /** Throws unless what was chosen is made of what the router was fitted for. */
 function checked(value: unknown, { options }: FittedRouter): Choice {
-  const choice = parsed(choiceSchema, value, 'a router answers with chosen, policy and probabilities');
-  const policies = options.map(({ policy }) => policy);
-  if (!policies.some(({ base }) => base === choice.policy.base)) {
-    throw new Error(`chosen "${choice.chosen}": base model ${choice.policy.base} is none of its options'`);
-  }
-  const known = new Set(policies.flatMap(({ adapters }) => adapters.map(({ ref }) => ref.sha256)));
-  const unknown = choice.policy.adapters.find(({ ref }) => !known.has(ref.sha256));
-  if (unknown) throw new Error(`chosen "${choice.chosen}": adapter ${unknown.ref.uri} is none of its options'`);
-  const { prompt } = choice.policy;
-  if (prompt && !policies.some((policy) => isDeepStrictEqual(policy.prompt, prompt))) {
-    throw new Error(`chosen "${choice.chosen}": its prompt is none of its options'; give one of theirs, or none`);
-  }
-  return choice;
-}
-
-function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown, hint: string): z.infer<Schema> {
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  throw new Error(`${issue?.path.join('.')}: ${issue?.message}; ${hint}`);
+  const parsed = choiceSchema.safeParse(value);
+  if (!parsed.success)
+    throw new Error(`${z.prettifyError(parsed.error)}; a router answers with chosen, policy and probabilities`);
+  const { chosen, policy } = parsed.data;
+  const known = options.map((option) => option.policy);
+  const wrong = (what: string) => new Error(`chosen "${chosen}": ${what} is none of its options'`);
+  if (!known.some(({ base }) => base === policy.base)) throw wrong(`base model ${policy.base}`);
+  const adapters = new Set(known.flatMap((one) => one.adapters.map(({ ref }) => ref.sha256)));
+  const unknown = policy.adapters.find(({ ref }) => !adapters.has(ref.sha256));
+  if (unknown) throw wrong(`adapter ${unknown.ref.uri}`);
+  const { prompt } = policy;
+  if (prompt && !known.some((one) => isDeepStrictEqual(one.prompt, prompt))) throw wrong('its prompt');
+  return parsed.data;
 }

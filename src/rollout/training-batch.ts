@@ -1,7 +1,7 @@
 /**
- * A learner's batch.json (docs/learner-protocol.md) from the rollouts of a finished batch, and the training rows of a rollout. Invariants: a group is
- * whole or the batch is refused, since an advantage over part of a group would be wrong without being noticed; every sampled id is in exactly one turn
- * of one row, with the log-prob it was sampled with; ids that were not sampled are in no turn and have log-prob 0; a row ends with a sampled id.
+ * A learner's batch.json (docs/learner-protocol.md) from the rollouts of a finished batch, and the training rows of a rollout. A group is complete or the
+ * batch is refused, since an advantage over part of a group would be wrong without being noticed. Every sampled id is in exactly one turn of one row,
+ * with the log-prob it was sampled with; other ids have log-prob 0; a row ends with a sampled id.
  */
 import { replaceFile } from '../artifacts/durable-file';
 import type { Told } from '../domain/transcript';
@@ -20,10 +20,6 @@ interface TrainingBatchOptions {
   maskReadOnlyTurns: boolean;
 }
 
-interface TrainingBatch {
-  groups: { task: string; rollouts: (RowsRollout | MessagesRollout)[] }[];
-}
-
 export interface RowsRollout {
   /** `logprobs` is null in a rollout that was hinted: they were sampled under the hint, and the prompt is without it. */
   rows: { prompt_ids: number[]; completion_ids: number[]; logprobs: number[] | null; mask: (0 | 1)[] }[];
@@ -33,7 +29,9 @@ export interface RowsRollout {
 /** What analysts are told, and no more: the names in a reward's breakdown may say what only the checker is to know. */
 type MessagesRollout = Omit<Told, 'key' | 'task' | 'attempt'>;
 
-export function trainingBatch(options: TrainingBatchOptions): TrainingBatch {
+export function trainingBatch(options: TrainingBatchOptions): {
+  groups: { task: string; rollouts: (RowsRollout | MessagesRollout)[] }[];
+} {
   const { records, tasks, groupSize, content, maskReadOnlyTurns } = options;
   const byTask = new Map<string, ScoredRollout[]>(tasks.map((task) => [task, []]));
   for (const rollout of records) if (rollout.status === 'scored') byTask.get(rollout.task)?.push(rollout);
@@ -45,7 +43,7 @@ export function trainingBatch(options: TrainingBatchOptions): TrainingBatch {
     }
     return {
       task,
-      rollouts: rollouts.map((one) => (content === 'rows' ? inRows(one, maskReadOnlyTurns) : whole(one))),
+      rollouts: rollouts.map((one) => (content === 'rows' ? inRows(one, maskReadOnlyTurns) : conversation(one))),
     };
   });
   return { groups };
@@ -74,7 +72,7 @@ function maskOf({ completionIds, turns }: TrainingRow, maskReadOnlyTurns: boolea
   return mask;
 }
 
-const whole = ({ messages, reward, stopReason, reference }: ScoredRollout): MessagesRollout => {
+const conversation = ({ messages, reward, stopReason, reference }: ScoredRollout): MessagesRollout => {
   return { messages, reward, stopReason, ...(reference && { reference }) };
 };
 
@@ -87,50 +85,35 @@ export async function writeTrainingBatch({
   await replaceFile({ path: file, body: JSON.stringify(trainingBatch(options)), aside });
 }
 
-interface RowBuilder {
-  /** Adds a turn; `readOnly`: it only calls tools that change nothing. */
-  add(turn: Pick<Turn, 'promptIds' | 'tokenIds' | 'logprobs'>, readOnly: boolean): void;
-  rows(): TrainingRow[];
-}
-
 /**
- * A turn whose prompt starts with all the ids so far continues the row, and the surplus is what the environment said; any other
- * prompt (a history that renders differently) starts a new row.
+ * Builds the rows of a rollout, turn by turn. A turn whose prompt starts with all the ids so far continues the row, and the surplus is what the
+ * environment said; any other prompt (a history that renders differently) starts a new row.
  */
-export function createRowBuilder(): RowBuilder {
+export function createRowBuilder() {
   const rows: TrainingRow[] = [];
-
-  function openRow(promptIds: number[]): TrainingRow {
-    const last = rows.at(-1);
-    const seen = last && last.promptIds.length + last.completionIds.length;
-    if (last && seen !== undefined && continues(promptIds, last)) {
-      for (const id of promptIds.slice(seen)) push(last, id, 0);
-      return last;
-    }
-    const row: TrainingRow = { promptIds, completionIds: [], logprobs: [], turns: [] };
-    rows.push(row);
-    return row;
-  }
-
+  const push = (row: TrainingRow, id: number, logprob: number): void => {
+    row.completionIds.push(id);
+    row.logprobs.push(logprob);
+  };
   return {
-    add({ promptIds, tokenIds, logprobs }, readOnly) {
+    /** `readOnly`: the turn only calls tools that change nothing. */
+    add({ promptIds, tokenIds, logprobs }: Pick<Turn, 'promptIds' | 'tokenIds' | 'logprobs'>, readOnly: boolean): void {
       if (tokenIds.length === 0) return;
-      const row = openRow(promptIds);
+      let row = rows.at(-1);
+      if (row && continues(promptIds, row)) {
+        const seen = row.promptIds.length + row.completionIds.length;
+        for (const id of promptIds.slice(seen)) push(row, id, 0);
+      } else rows.push((row = { promptIds, completionIds: [], logprobs: [], turns: [] }));
       const start = row.completionIds.length;
-      tokenIds.forEach((id, n) => push(row, id, roundLogprob(logprobs[n]!)));
+      for (const [n, id] of tokenIds.entries()) push(row, id, roundLogprob(logprobs[n]!));
       row.turns.push({ start, end: row.completionIds.length, readOnly });
     },
-    rows: () => rows,
+    rows: (): TrainingRow[] => rows,
   };
 }
 
 /** 1e-6 is finer than single precision gives, and a third of the bytes. */
 const roundLogprob = (logprob: number): number => Math.round(logprob * 1e6) / 1e6 + 0;
-
-function push(row: TrainingRow, id: number, logprob: number): void {
-  row.completionIds.push(id);
-  row.logprobs.push(logprob);
-}
 
 function continues(promptIds: number[], { promptIds: first, completionIds: rest }: TrainingRow): boolean {
   return (

@@ -11,6 +11,7 @@ import { replaceFile } from '../artifacts/durable-file';
 import { keptJson } from '../artifacts/json';
 import type { ArtifactStore } from '../artifacts/store';
 import { type FailureType, isFailure, OutsideFailure } from '../domain/failures';
+import { LEARNER } from '../domain/retries';
 import type { Checkpoint, TrainingResult, TrainingSummary } from '../domain/results';
 import { brokenFailure, type FixedPolicy } from '../domain/rollout';
 import type { TrainHeartbeat } from '../domain/work';
@@ -260,12 +261,12 @@ export class Learning {
 
   /** Waits for what is away for a while, room on the disk too: the learner keeps its slot, if it has done anything in it. */
   private async patiently<Result>(work: (onMore: (done: number) => void) => Promise<Result>): Promise<Result> {
-    const patienceSeconds = this.context.info.attempt > 1 && !this.hasPlace ? 0 : PATIENCE_SECONDS;
+    const patienceMs = this.context.info.attempt > 1 && !this.hasPlace ? 0 : LEARNER.patienceMs;
     const result = await patiently({
       work,
       onWait: (what) => this.waitsFor(what),
       signal: this.context.cancellationSignal,
-      patienceSeconds,
+      patienceMs,
     });
     this.hasPlace = true;
     this.waitsFor(undefined);
@@ -281,11 +282,6 @@ export class Learning {
   private readonly heartbeat = (): void => this.o.show({ ...this.progress });
 }
 
-/** From the first failure on, without any more done. */
-const PATIENCE_SECONDS = 300;
-const FIRST_WAIT_SECONDS = 1;
-const LONGEST_WAIT_SECONDS = 15;
-
 /** What a learner waits for, by the failure's type. */
 const awaited: [name: string, types: FailureType[]][] = [
   [
@@ -298,39 +294,35 @@ const awaited: [name: string, types: FailureType[]][] = [
   ['room on the disk', ['DiskFull']],
 ];
 
-/**
- * The result of the first attempt that has one; each goes on from what those before have done. This is not a second owner of retries: a
- * training that Temporal started anew would load its model again for every hiccup of the policy server.
- */
+/** The result of the first attempt that has one; each goes on from what those before have done. */
 async function patiently<Result>(o: {
   /** One attempt; it tells how much there is by now. */
   work: (onMore: (done: number) => void) => Promise<Result>;
   /** After every attempt that failed: what it waits for. */
   onWait: (what: string) => void;
   signal: AbortSignal;
-  patienceSeconds: number;
+  patienceMs: number;
 }): Promise<Result> {
-  const { work, onWait, signal, patienceSeconds } = o;
+  const { work, onWait, signal, patienceMs } = o;
   let most = 0;
-  let since: number | undefined;
-  let wait = FIRST_WAIT_SECONDS;
+  let failures: { since: number; count: number } | undefined;
   for (;;) {
     try {
       return await work((done) => {
-        if (done <= most) return;
-        [most, since, wait] = [done, undefined, FIRST_WAIT_SECONDS];
+        if (done > most) failures = undefined;
+        most = Math.max(most, done);
       });
     } catch (error) {
       signal.throwIfAborted();
-      since ??= performance.now();
-      const away = (performance.now() - since) / 1000;
-      if (!(error instanceof OutsideFailure) || !error.retryable || away + wait > patienceSeconds) throw error;
+      failures ??= { since: performance.now(), count: 0 };
+      const waitMs = LEARNER.delayMs((failures.count += 1));
+      const awayMs = performance.now() - failures.since;
+      if (!(error instanceof OutsideFailure) || !error.retryable || awayMs + waitMs > patienceMs) throw error;
       // Another worker's server may have it.
       if (error.type === 'WrongBaseModel') throw error;
       const [name] = awaited.find(([, types]) => isFailure(error, ...types)) ?? ['another attempt'];
       onWait(`${name}: ${error.message}`);
-      await sleep(wait * 1000, undefined, { signal });
-      wait = Math.min(2 * wait, LONGEST_WAIT_SECONDS);
+      await sleep(waitMs, undefined, { signal });
     }
   }
 }

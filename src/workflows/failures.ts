@@ -9,7 +9,7 @@ import {
 } from '@temporalio/workflow';
 import { type FailureType, type Retry, retryOf as retryOfType } from '../domain/failures';
 import type { EndedArm, EndedCapability } from '../domain/results';
-import { backoffMs, ROUND, ROUND_MS } from '../domain/work';
+import { backoffMs, ROUND, ROUND_MS } from '../domain/retries';
 import { CHILD_FAILED, childFailureIn, type Trouble } from './messages';
 import type { PauseGate } from './pause';
 

@@ -7,7 +7,8 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { Subset } from '../domain/results';
 import type { FixedPolicy } from '../domain/rollout';
-import { BACKOFF, ROUND, taskQueues } from '../domain/work';
+import { BACKOFF, ROUND } from '../domain/retries';
+import { taskQueues } from '../domain/work';
 import { untilDone } from './failures';
 
 /**

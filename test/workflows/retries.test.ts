@@ -3,7 +3,7 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import { mapped } from '../../src/activities/failures';
-import { ROUND } from '../../src/domain/work';
+import { ROUND } from '../../src/domain/retries';
 import { OutsideFailure, type FailureType } from '../../src/domain/failures';
 import { searchAttributeNames } from '../../src/workflows/messages';
 import { quiet, start, STORE, timeSkipping, withWorkers } from './environment';

@@ -30,7 +30,7 @@ import {
 } from '../../domain/capability';
 import { isFailure, OF_A_PASS, OutsideFailure, retryOf } from '../../domain/failures';
 import type { ScoredRollout } from '../../domain/rollout';
-import { backoffMs, ROUND } from '../../domain/work';
+import { backoffMs, ROUND } from '../../domain/retries';
 import type { Ledger } from '../../language-model/types';
 import type { Conversations } from './conversations';
 import type { Progress } from './progress';

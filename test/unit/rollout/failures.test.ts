@@ -65,16 +65,6 @@ test('a crash that takes others with it is not theirs: played alone they are sco
   expect(summary).toMatchObject({ scored: 8, broken: 0, meanReward: 1 });
 });
 
-test('where nothing is scored an environment that dies at everything fails the batch for good, soon', async () => {
-  const environment = sharedProcess(() => true);
-  const progress: RollOutProgress[] = [];
-  const error = await reasonFor({ environment, attempts: 100, onProgress: (p) => progress.push(p) });
-  expect(error).toMatchObject({ type: 'BadEnvironment', retryable: false });
-  expect(environment.episodes.opened).toBeLessThan(80);
-  // It is not silent meanwhile.
-  expect(progress.length).toBeGreaterThan(30);
-});
-
 test('where nothing is scored, and one is when it is played alone, the batch stays to be tried again', async () => {
   let crashes = 0;
   const environment = sharedProcess(() => crashes++ < 6);
@@ -99,13 +89,6 @@ test('an environment that reports an error in all of the first rollouts is bad; 
   expect((error as Error).message).toMatch(/at task n-\d .*no such row/);
   const { summary } = await rollOut(options({ environment: failing(['n-2']) }));
   expect(summary).toMatchObject({ scored: 4, broken: 2, errors: { EnvironmentFailed: 2 } });
-});
-
-test('failures of others than the environment leave the batch to be tried again', async () => {
-  const client = countingPolicy(() => {
-    throw new OutsideFailure('PolicyServerError', '500');
-  });
-  expect(await reasonFor({ client })).toMatchObject({ type: 'PolicyServerError', retryable: true });
 });
 
 test.each<FailureType>([
@@ -171,24 +154,6 @@ describe('more broken rollouts than the campaign allows', () => {
     expect(await scored(batch(3, 6, { seed: 8 }))).toMatchObject({ scored: 3, broken: 3 });
     expect(await reasonFor(batch(4, 7, { seed: 9 }))).toMatchObject({ type: 'BadEnvironment' });
     expect(await scored(batch(4, 7, { seed: 9, maxBrokenShare: 0.6 }))).toMatchObject({ scored: 3, broken: 4 });
-  });
-
-  test('several causes are told by how many they broke; what may pass is tried again', async () => {
-    const { environment, ...rest } = batch(5, 20);
-    let asked = 0;
-    const client = countingPolicy(() => {
-      if (asked++ % 4 === 0) throw new OutsideFailure('UserSimulatorFailed', 'an empty answer');
-    });
-    const error = (await reasonFor({ ...rest, environment, client, maxAttempts: 1 })) as OutsideFailure;
-    expect(error).toMatchObject({ type: 'RolloutsBroken', retryable: true });
-    expect(error.message).toMatch(/: \d [BU]\w+, as at task n-\d+: .*; \d [BU]\w+, as at task n-\d+: /);
-  });
-
-  test('those that died with others are played alone before they count', async () => {
-    const environment = sharedProcess((_, open) => open > 1);
-    const changes = { environment, maxAttempts: 1, tasks: ['n-0', ...tasks(12)], attempts: 1, maxBrokenShare: 0 };
-    await rollOut(options({ tasks: ['n-0'], attempts: 1 }));
-    expect((await rollOut(options(changes))).summary).toMatchObject({ scored: 13, broken: 0 });
   });
 });
 

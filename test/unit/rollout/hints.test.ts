@@ -103,14 +103,6 @@ test('a hinted rollout trains on the very rows that its answers would have had w
   expect(hinted[0]!.usage.promptTokens).toBeGreaterThan(plain[0]!.usage.promptTokens);
 });
 
-test('a policy’s own prompt stays in what is trained on', async () => {
-  const prompt = { text: 'be exact', place: 'before' } as const;
-  const policy = { base: 'base', adapters: [], prompt };
-  const plain = await made({ environment: hinting(undefined, () => false), policy });
-  const hinted = await made({ policy, hints: { share: 1 } });
-  expect(hinted.map(({ rows }) => rows)).toEqual(plain.map(({ rows }) => rows));
-});
-
 test('a task without a hint is played as it is', async () => {
   const rollouts = await made({ environment: hinting(undefined, (task) => task === 'n-1'), hints: { share: 1 } });
   expect(rollouts.map(({ task, hinted = false }) => hinted === (task === 'n-1'))).toEqual(rollouts.map(() => true));
@@ -124,8 +116,4 @@ test('in the learner’s batch, rows that were sampled under a hint are without 
   const rollouts = groups[0]!.rollouts as RowsRollout[];
   expect(rollouts.map(({ rows: [row] }) => row!.logprobs === null)).toEqual([true, true, false, false]);
   expect(rollouts.map(({ rows: [row] }) => row!.mask)).toEqual(rollouts.map(() => rollouts[3]!.rows[0]!.mask));
-});
-
-test('a share that is none is refused', async () => {
-  await expect(made({ hints: { share: 1.5 } })).rejects.toThrow('hints.share is 1.5; give a share from 0 to 1');
 });

@@ -162,8 +162,8 @@ const withBrief = {
 };
 const stranger = { ...adds, adapters: [{ ref: adapter('stranger'), weight: 1 }] };
 test.each<[string, () => unknown, Partial<FittedRouter>]>([
-  ['no choice', () => undefined, {}],
-  ['policy: Invalid input', () => ({ chosen: 'adds', probabilities: {} }), {}],
+  ['a router answers with chosen, policy and probabilities', () => undefined, {}],
+  ['at policy', () => ({ chosen: 'adds', probabilities: {} }), {}],
   ['stranger is none of its options', () => ({ chosen: 'adds', policy: stranger, probabilities: {} }), {}],
   ['base model c is none', () => ({ chosen: 'base', policy: { ...base, base: 'c' }, probabilities: {} }), {}],
   ['its prompt is none of', () => ({ chosen: 'adds', policy: brief, probabilities: {} }), {}],
@@ -173,12 +173,11 @@ test.each<[string, () => unknown, Partial<FittedRouter>]>([
   ['kind "other" is not known', () => undefined, { maker: { kind: 'other', version: '1', options: {} } }],
   ['fitted by by-task 2', () => undefined, { maker: { kind: 'by-task', version: '2', options: { letter: 'n' } } }],
   ['letter', () => undefined, { maker: { kind: 'by-task', version: '1', options: {} } }],
-  ['it is no fitted router', () => undefined, { options: [] }],
+  ['has another form than expected', () => undefined, { options: [] }],
 ])('a router is refused by name: %s', async (problem, choose, changes) => {
   const { resolve } = byTask(choose);
   const run = played(options({ policy: await stored(fitted(changes)), resolve }));
-  const text = problem === 'no choice' ? 'a router answers with chosen, policy and probabilities' : problem;
-  await expect(run).rejects.toMatchObject({ type: 'RouterFailed', message: expect.stringContaining(text) });
+  await expect(run).rejects.toMatchObject({ type: 'RouterFailed', message: expect.stringContaining(problem) });
   expect(asked).toEqual([]);
 });
 
@@ -194,17 +193,6 @@ test('a policy server that a router waits for is not the router’s failure', as
   expect(summary).toMatchObject({ scored: 3, broken: 0 });
 });
 
-test('a router artifact that could not be read is read again', async () => {
-  const policy = await stored(fitted());
-  const { read } = store;
-  let failures = 1;
-  store = { ...store, read: (ref) => (failures-- > 0 ? Promise.reject(new Error('disk')) : read(ref)) };
-  const { seen, resolve } = byTask(choiceOf);
-  const { summary } = await played(options({ policy, resolve, concurrency: 1 }));
-  expect(summary).toMatchObject({ scored: 2, errors: { RouterFailed: 1 } });
-  expect(seen.opened).toHaveLength(1);
-});
-
 test('a router that is damaged in the store fails the batch and breaks no rollout, also where some are scored', async () => {
   const policy = await stored(fitted());
   await played(options({ policy, resolve: byTask(choiceOf).resolve, tasks: ['n-0'] }));
@@ -216,10 +204,6 @@ test('a router that is damaged in the store fails the batch and breaks no rollou
   await expect(played(options({ policy, resolve }))).rejects.toBe(damaged);
 });
 
-test('a routed policy without a resolver is our mistake', async () => {
-  await expect(played(options({ policy: await stored(fitted()) }))).rejects.toThrow(TypeError);
-});
-
 const prompt = (place: Prompt['place']): Prompt => ({ text: 'be brief', place });
 const [rules, more, user] = [
   { role: 'system', content: 'the rules' },
@@ -228,12 +212,9 @@ const [rules, more, user] = [
 ] as const;
 test.each([
   ['before', [rules, user], [{ role: 'system', content: 'be brief\n\nthe rules' }, user]],
-  ['before', [rules, more, user], [{ role: 'system', content: 'be brief\n\nthe rules' }, more, user]],
   ['before', [user], [{ role: 'system', content: 'be brief' }, user]],
-  ['instead', [rules, user], [{ role: 'system', content: 'be brief' }, user]],
   ['instead', [rules, more, user], [{ role: 'system', content: 'be brief' }, user]],
   ['instead', [user, more], [user, { role: 'system', content: 'be brief' }]],
-  ['instead', [user], [{ role: 'system', content: 'be brief' }, user]],
 ] as const)('a prompt %s of %j', (place, opening, seen) => {
   expect(withPrompt(opening, prompt(place))).toEqual(seen);
 });
@@ -258,10 +239,4 @@ test('the prompt of a chosen policy is used', async () => {
   const { resolve } = byTask(() => ({ chosen: 'adds', policy: brief, probabilities: {} }));
   await played(options({ policy: await stored(fitted(withBrief)), resolve }));
   expect(new Set(asked.map(({ messages }) => messages[0]!.content))).toEqual(new Set(['be brief']));
-});
-
-test('a policy may be chosen without the prompt of its option', async () => {
-  const { resolve } = byTask(() => ({ chosen: 'adds', policy: adds, probabilities: {} }));
-  await played(options({ policy: await stored(fitted(withBrief)), resolve }));
-  expect(new Set(asked.map(({ messages }) => messages[0]!.content))).toEqual(new Set(['the rules']));
 });

@@ -1,5 +1,4 @@
 /** Batches of one setting that ask for some of the same rollouts: each is played once, whoever asks. */
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import { OutsideFailure } from '../../../src/domain/failures';
-import type { RollOutOptions, RollOutProgress } from '../../../src/rollout/engine';
+import type { RollOutOptions } from '../../../src/rollout/engine';
 import { played } from '../../support/played';
 import { countingBatch } from '../../support/counting-batch';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
@@ -41,13 +40,6 @@ test('a batch takes what finished ones of its setting hold, plays the rest, and 
   const apart = await played(options({ tasks: ['n-0'], client: again }));
   expect([apart.reused, again.turns]).toEqual([2, 0]);
   expect((await store.provenance(apart.summary.ref)).inputs).toEqual([first.summary.ref]);
-});
-
-test('another setting shares nothing', async () => {
-  await played(options());
-  const client = countingPolicy();
-  const { reused } = await played(options({ seed: 8, tasks: ['n-1'], client }));
-  expect([reused, client.turns]).toEqual([0, turnsOf(2, 1)]);
 });
 
 test('of a batch that is not complete what is scored is taken, and it takes the rest from others', async () => {
@@ -97,31 +89,14 @@ test('a batch that is damaged is passed over, and one that was cut off before it
   expect((await played(options({ tasks: ['n-5', 'n-6'] }))).reused).toBe(2);
 });
 
-test('two that overlap run one after the other; who waits hears of the progress of the one before', async () => {
+test('two that overlap run one after the other', async () => {
   const client = countingPolicy(() => sleep(1));
-  const heard: RollOutProgress[] = [];
   const [first, second] = await Promise.all([
     played(options({ tasks: ['n-1', 'n-4'], client })),
-    played(options({ tasks: ['n-2', 'n-4'], client, onProgress: (progress) => heard.push(progress) })),
+    played(options({ tasks: ['n-2', 'n-4'], client })),
   ]);
   expect(client.turns).toBe(turnsOf(2, 1, 2, 4));
   expect([first.reused, second.reused]).toEqual([0, 2]);
-  const waited = heard.filter(({ turns, done }) => turns === 0 && done === 0);
-  expect(waited.length).toBeGreaterThanOrEqual(turnsOf(2, 1, 4));
-  expect(waited[0]).toEqual({ done: 0, total: 4, broken: 0, turns: 0 });
-});
-
-test('what who waits is told comes in its own context, as an activity needs it for its heartbeat', async () => {
-  const context = new AsyncLocalStorage<string>();
-  const heard = new Set<string | undefined>();
-  const client = countingPolicy(() => sleep(1));
-  const batch = (name: string, changes: Partial<RollOutOptions>) =>
-    context.run(name, () => played(options({ client, ...changes })));
-  await Promise.all([
-    batch('first', { tasks: ['n-4'] }),
-    batch('second', { tasks: ['n-0'], onProgress: () => heard.add(context.getStore()) }),
-  ]);
-  expect([...heard]).toEqual(['second']);
 });
 
 test('who waits can be stopped, and the next in line still waits for the one that plays', async () => {
@@ -139,15 +114,4 @@ test('who waits can be stopped, and the next in line still waits for the one tha
   release();
   expect([(await first).reused, (await third).reused]).toEqual([0, 2]);
   expect(client.turns).toBe(turnsOf(2, 4, 6));
-});
-
-test('a batch that fails leaves the turn to the next', async () => {
-  const broken = countingPolicy(() => {
-    throw new TypeError('undefined is not a function');
-  });
-  const [first, second] = await Promise.allSettled([
-    played(options({ client: broken })),
-    played(options({ tasks: ['n-2'] })),
-  ]);
-  expect([first.status, second.status]).toEqual(['rejected', 'fulfilled']);
 });

@@ -1,11 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
 import { played } from '../../support/played';
-import { namesIn } from '../../support/names-in';
-import { type RowsRollout, trainingBatch, writeTrainingBatch } from '../../../src/rollout/training-batch';
+import { type RowsRollout, trainingBatch } from '../../../src/rollout/training-batch';
 import { countingBatch } from '../../support/counting-batch';
 
 let root: string;
@@ -83,20 +82,4 @@ test('a learner of its own gets whole conversations with what they were worth, a
       })),
     },
   ]);
-});
-
-test('and what a right solution does, where the environment tells it', () => {
-  const reference = { actions: [{ name: 'add', arguments: {} }], tell: ['1'] };
-  const told = records.map((one) => ({ ...one, reference }) as ScoredRollout);
-  const { groups } = trainingBatch({ ...options, records: told, tasks: ['n-1'], content: 'messages' });
-  expect(groups[0]!.rollouts.map((one) => 'reference' in one && one.reference)).toEqual([reference, reference]);
-});
-
-test('batch.json holds it, and nothing else is left behind', async () => {
-  const file = join(root, 'out.json');
-  const [beside, aside] = [namesIn(root), join(root, 'store', 'aside')];
-  await writeTrainingBatch({ ...options, records, tasks: ['n-1'], file, aside });
-  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(trainingBatch({ ...options, records, tasks: ['n-1'] }));
-  expect(readdirSync(root).sort()).toEqual(['out.json', 'store']);
-  expect(await beside()).toEqual(['out.json']);
 });
