@@ -70,13 +70,7 @@ export async function examine({ home, ports, campaign }: DoctorOptions): Promise
 async function tryPolicyServer(spec: ServiceSpec, home: Home): Promise<Check> {
   const name = 'policy server start';
   const started = Date.now();
-  const ignore = () => undefined;
-  const service = new Service(spec, home.logs, {
-    onChange: ignore,
-    onRestart: ignore,
-    onFailure: ignore,
-    diskIsFull: () => false,
-  });
+  const service = new Service(spec, home.logs);
   try {
     await service.start();
     return passed(name, `ready after ${((Date.now() - started) / 1000).toFixed(1)} s`);

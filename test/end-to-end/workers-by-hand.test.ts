@@ -47,7 +47,7 @@ interface Worker {
 
 /** A worker as somebody starts it on another machine. */
 async function worker(kind: string, home: Home, settings: Record<string, string>): Promise<Worker> {
-  const child = spawn(process.execPath, [join(repository, 'dist', 'workers', `${kind}.js`)], {
+  const child = spawn(process.execPath, [join(repository, 'dist/workers/worker.js'), kind], {
     cwd: repository,
     env: {
       ...process.env,

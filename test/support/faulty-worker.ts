@@ -2,7 +2,7 @@
 import type { Dependencies } from '../../src/activities/context';
 import { fail } from '../../src/activities/failures';
 import { stoppingWhenFaulty } from '../../src/activities/failures';
-import { main, runWorker } from '../../src/workers/runtime';
+import { main, runWorker } from '../../src/workers/worker';
 
 const nothing = {
   environments: { close: () => Promise.resolve() },

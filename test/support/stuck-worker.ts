@@ -1,7 +1,7 @@
 /** A worker of the project's own making whose step never ends: `TEMPORAL_ADDRESS` says where. It says so when it has the step. */
 import { heartbeat } from '@temporalio/activity';
 import type { Dependencies } from '../../src/activities/context';
-import { main, runWorker } from '../../src/workers/runtime';
+import { main, runWorker } from '../../src/workers/worker';
 
 const nothing = {
   environments: { close: () => Promise.resolve() },

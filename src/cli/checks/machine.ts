@@ -11,7 +11,7 @@ import type { Campaign } from '../../domain/campaign';
 import { messageOf } from '../errors';
 import { type NamedPort, portProblem } from '../ports';
 import { type Home, projectRoot, pythonPath, temporalPath } from '../project';
-import { workerNames, workerProgram } from '../run/services';
+import { workerProgram } from '../run/services';
 import { type Check, failed, passed, warned } from '../../checks/check';
 
 const GiB = 1024 ** 3;
@@ -32,10 +32,10 @@ export function checkNode(version = process.versions.node): Check {
 }
 
 export function checkBuild(root = projectRoot): Check {
-  const missing = workerNames.map((name) => workerProgram(name, root)).find((file) => !existsSync(file));
-  return missing
-    ? failed('build', `${relative(root, missing)} is missing`, 'run `make build`')
-    : passed('build', 'dist/');
+  const program = workerProgram(root);
+  return existsSync(program)
+    ? passed('build', 'dist/')
+    : failed('build', `${relative(root, program)} is missing`, 'run `make build`');
 }
 
 export async function checkTemporal(): Promise<Check> {

@@ -1,8 +1,7 @@
 /** `campaign run` and `campaign serve`: everything on this machine. */
 import type { Command } from 'commander';
 import { allOptions, campaignOptions, examples, portOptions, seedList, type CommonOptions } from '../options';
-import type { RunOptions } from '../run/command';
-import type { SeedsOptions } from '../run/seeds';
+import type { RunOptions, SeedsOptions } from '../run/command';
 import type { ServeOptions } from '../run/supervisor';
 
 const RECOVER = "move Temporal's damaged database aside and begin with a new one; finished work is kept";
@@ -31,13 +30,10 @@ export function runCommands(program: Command): void {
     .action(async (file: string, _options: unknown, command: Command) => {
       const options = allOptions<RunOptions & Partial<SeedsOptions>>(command);
       const { trainingSeeds } = options;
-      if (trainingSeeds) {
-        const { runSeeds } = await import('../run/seeds.js');
-        process.exitCode = await runSeeds(file, { ...options, trainingSeeds });
-      } else {
-        const { runCampaign } = await import('../run/command.js');
-        process.exitCode = await runCampaign(file, options);
-      }
+      const { runCampaign, runSeeds } = await import('../run/command.js');
+      process.exitCode = trainingSeeds
+        ? await runSeeds(file, { ...options, trainingSeeds })
+        : await runCampaign(file, options);
     });
 
   portOptions(program.command('serve'))

@@ -1,17 +1,9 @@
 /** `campaign start`: starts a campaign on a cluster that is up already. It decides about a known name as `campaign run` does. */
 import type { Command } from 'commander';
-import { join } from 'node:path';
-import type { Stage } from '../../domain/campaign';
-import type { CampaignOverrides } from '../campaign-file';
 import { allOptions, campaignOptions, examples, homeOf, type CommonOptions } from '../options';
 import type { Home } from '../project';
-import type { Decision } from '../run/campaign';
+import type { Decision, StartOptions } from '../run/campaign';
 import type { TemporalAddress } from '../temporal';
-
-interface StartOptions extends CampaignOverrides {
-  until?: Stage;
-  force?: boolean;
-}
 
 const decisions: Record<Decision, string> = {
   start: 'started',
@@ -45,30 +37,27 @@ export async function startFile(o: {
   home: Home;
   options: StartOptions;
 }): Promise<{ campaign: string; decision: Decision; waitsFor?: string | undefined }> {
-  const { file, at, home, options } = o;
-  const { until, force } = options;
-  const { openFolderStore } = await import('../../artifacts/folder-store.js');
+  const { at, home } = o;
+  const { until, force } = o.options;
   const { taskQueues } = await import('../../domain/work.js');
-  const { refuseNameOfAnalysis } = await import('../analyse/folder.js');
-  const { configDigests, loadCampaign, termsDigest } = await import('../campaign-file.js');
-  const { decide } = await import('../run/campaign.js');
+  const { decide, readStart } = await import('../run/campaign.js');
   const { campaignState, connect, hasWorkers, registerSearchAttributes, startCampaign } =
     await import('../temporal.js');
-  const campaign = loadCampaign({ file, overrides: options });
-  const { name } = campaign;
-  refuseNameOfAnalysis({ home, name });
-  const digests = { configDigests: await configDigests({ campaign, file, until }), terms: termsDigest(campaign) };
-  const store = await openFolderStore(join(home.root, 'artifacts')).id();
+  const read = await readStart(o);
+  const { name } = read.campaign;
+  const start = { ...read, store: await read.store(), until, force };
   const temporal = await connect(at);
   try {
     await registerSearchAttributes(temporal, at);
-    const state = await campaignState(temporal, name);
-    const decision = decide({ name, store, state, ...digests, until });
-    if (decision === 'start') await startCampaign(temporal, { campaign, store, ...digests, until, force });
-    const queue = taskQueues.control(store);
+    const decision = decide(await campaignState(temporal, name), { ...start, name });
+    if (decision === 'start') await startCampaign(temporal, start);
+    const queue = taskQueues.control(start.store);
     const isWaiting = decision !== 'show' && !(await hasWorkers(temporal, queue));
-    const waitsFor = isWaiting ? `control workers of ${home.root} (${queue})` : undefined;
-    return { campaign: name, decision, waitsFor };
+    return {
+      campaign: name,
+      decision,
+      waitsFor: isWaiting ? `control workers of ${home.root} (${queue})` : undefined,
+    };
   } finally {
     await temporal.close();
   }

@@ -3,9 +3,24 @@
  * What a new start of the workflow mends (a damaged artifact, a lost report) is mended by itself, a few times; anything else that ends the
  * campaign is an error that says why.
  */
+import { join } from 'node:path';
+import {
+  ActivityCompletionError,
+  ActivityNotFoundError,
+  ServiceError,
+  WorkflowNotFoundError,
+} from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+import { openFolderStore } from '../../artifacts/folder-store';
+import { pidHere } from '../../artifacts/place';
 import type { Campaign, Stage } from '../../domain/campaign';
+import type { FailureType } from '../../domain/failures';
 import { LAST_STAGE, taskQueues } from '../../domain/work';
+import { refuseNameOfAnalysis } from '../analyse/folder';
+import { type CampaignOverrides, configDigests, loadCampaign, termsDigest } from '../campaign-file';
 import { UserError } from '../errors';
+import type { Home } from '../project';
+import { lostReport } from '../reports';
 import {
   campaignFailure,
   type CampaignState,
@@ -16,22 +31,29 @@ import {
   startCampaign,
   type Temporal,
 } from '../temporal';
-import {
-  ActivityCompletionError,
-  ActivityNotFoundError,
-  ServiceError,
-  WorkflowNotFoundError,
-} from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
-import { pidHere } from '../../artifacts/place';
-import type { FailureType } from '../../domain/failures';
+import { follow } from '../watch/follow';
+import type { ProgressOutput } from '../watch/output';
 import { activitiesOf, type ActivitySnapshot, readStatus, type Snapshot, writeStatus } from '../watch/snapshot';
 import { lives } from './processes';
-import type { ProgressOutput } from '../watch/output';
 import type { ServeOptions, SupervisedRun } from './supervisor';
-import { follow } from '../watch/follow';
-import { lostReport } from '../reports';
-import type { TemporalServer } from './temporal-server';
+
+export interface StartOptions extends CampaignOverrides {
+  until?: Stage;
+  /** Go on with a base model that can't work on the target. */
+  force?: boolean;
+}
+
+/** What a campaign is started with, from its file. `store` is the id of the home's store, made if there is none. */
+export async function readStart({ file, home, options }: { file: string; home: Home; options: StartOptions }) {
+  const campaign = loadCampaign({ file, overrides: options });
+  refuseNameOfAnalysis({ home, name: campaign.name });
+  return {
+    campaign,
+    configDigests: await configDigests({ campaign, file, until: options.until }),
+    terms: termsDigest(campaign),
+    store: () => openFolderStore(join(home.root, 'artifacts')).id(),
+  };
+}
 
 export type Decision = 'start' | 'attach' | 'show';
 
@@ -40,19 +62,10 @@ export type Decision = 'start' | 'attach' | 'show';
  * starts again, and finds its artifacts. All that only under the same configuration, as far as it came, and from the home that it is of.
  * @throws UserError if the name belongs to another configuration or another home.
  */
-export function decide({
-  name,
-  store,
-  state,
-  configDigests,
-  terms,
-  until,
-}: Digests & {
-  name: string;
-  store: string;
-  state: CampaignState | undefined;
-  until?: Stage | undefined;
-}): Decision {
+export function decide(
+  state: CampaignState | undefined,
+  { name, store, configDigests, terms, until }: Digests & { name: string; store: string; until?: Stage | undefined },
+): Decision {
   if (!state) return 'start';
   if (state.taskQueue !== taskQueues.control(store)) throw ofAnotherHome(name, state);
   if (state.configDigest !== configDigests[state.until ?? LAST_STAGE])
@@ -65,52 +78,45 @@ export function decide({
 
 const WORKER_DIED: FailureType = 'WorkerDied';
 const ANSWER_MS = 4000;
-/** The step has ended meanwhile, or the server is away. */
+/** The step has ended meanwhile, or the server is away: the next look decides. */
 const harmless = [ActivityNotFoundError, ActivityCompletionError, WorkflowNotFoundError, ServiceError];
 
 type Step = Pick<ActivitySnapshot, 'id' | 'workflowId' | 'state' | 'worker' | 'attempt'>;
+
+/** Whether the process that has the step is gone. Of processes of another machine or container nothing is known. */
+export function isLost({ state, worker }: Pick<Step, 'state' | 'worker'>): boolean {
+  const pid = pidHere(worker ?? '');
+  return state !== 'scheduled' && pid !== undefined && !lives(pid);
+}
 
 /**
  * Gives steps whose worker was killed back to the server, which otherwise waits for their heartbeat timeout: only those of processes of this
  * place that are gone, and only the attempt that the dead one had. Everything is read from the snapshot and from the server, so that it holds
  * after a crash of this process as well. @returns how many steps begin again now.
  */
-export async function giveBackLostWork({
-  temporal,
-  snapshot,
-}: {
-  temporal: Temporal;
-  snapshot: Pick<Snapshot, 'activities' | 'children'>;
-}): Promise<number> {
-  const steps: Step[] = [snapshot, ...snapshot.children].flatMap(({ activities }) => activities);
-  const givenBack = await Promise.all(steps.filter(isLost).map((step) => giveBack(temporal, step)));
+export async function giveBackLostWork(
+  temporal: Temporal,
+  { activities, children }: { activities: Step[]; children: { activities: Step[] }[] },
+): Promise<number> {
+  const steps = [...activities, ...children.flatMap((child) => child.activities)].filter(isLost);
+  const givenBack = await Promise.all(steps.map((step) => giveBack(temporal, step)));
   return givenBack.filter(Boolean).length;
 }
 
-/** Whether the process that has the step is gone. Of another place's processes nothing is known. */
-export function isLost({ state, worker }: Pick<Step, 'state' | 'worker'>): boolean {
-  const pid = pidHere(worker ?? '');
-  return state !== 'scheduled' && pid !== undefined && !lives(pid);
-}
-
-async function giveBack({ client }: Temporal, step: Step): Promise<boolean> {
-  const { id, workflowId, worker } = step;
+async function giveBack({ client }: Temporal, { id, workflowId, worker, attempt }: Step): Promise<boolean> {
   const at = { workflowId, activityId: id };
-  const message = `the worker ${worker} was killed`;
   try {
     return await client.withDeadline(Date.now() + ANSWER_MS, async () => {
       // The snapshot may be old: somebody who lives may have the step by now.
       const now = activitiesOf(await client.workflow.getHandle(workflowId).describe()).find((one) => one.id === id);
-      if (now?.worker !== worker || now?.attempt !== step.attempt || !isLost(now)) return false;
-      await (now.state === 'cancelling'
-        ? // Whoever cancelled it (a pause) waits for its end.
-          client.activity.reportCancellation(at)
-        : // The workflow begins it again.
-          client.activity.fail(at, ApplicationFailure.nonRetryable(message, WORKER_DIED)));
+      if (now?.worker !== worker || now?.attempt !== attempt || !isLost(now)) return false;
+      // Whoever cancelled it (a pause) waits for its end; else the workflow begins it again.
+      if (now.state === 'cancelling') await client.activity.reportCancellation(at);
+      else
+        await client.activity.fail(at, ApplicationFailure.nonRetryable(`the worker ${worker} was killed`, WORKER_DIED));
       return true;
     });
   } catch (error) {
-    // The next look decides.
     if (harmless.some((type) => error instanceof type)) return false;
     throw error;
   }
@@ -120,39 +126,23 @@ async function giveBack({ client }: Temporal, step: Step): Promise<boolean> {
 export function approvalNotes(output: Pick<ProgressOutput, 'note'>): (snapshot: Snapshot) => void {
   const noted = new Set<string>();
   return ({ name, progress, children }) => {
-    const waits = [progress?.waiting, ...children.map((child) => child.progress?.waiting)].flatMap((one) => one ?? []);
-    for (const { what, of, names } of waits) {
-      if (noted.has(of)) continue;
-      noted.add(of);
+    for (const { waiting } of [progress, ...children.map((child) => child.progress)].flatMap((one) => one ?? [])) {
+      if (!waiting || noted.has(waiting.of)) continue;
+      noted.add(waiting.of);
+      const { what, names } = waiting;
       const [subject, argument] =
         what === 'capabilities' ? [names.join(', '), ''] : [`the environment of ${names[0]}`, ` ${names[0]}`];
-      const decide = `\`campaign approve ${name}${argument}\` or \`campaign reject ${name}${argument || ' NAME...'} --reason TEXT\``;
       output.note(
         'campaign',
-        `${subject}: waits for approval. In another terminal: \`campaign approvals ${name}\`, then ${decide}. Ctrl-C loses nothing: the same command waits on`,
+        `${subject}: waits for approval. In another terminal: \`campaign approvals ${name}\`, then \`campaign approve ${name}${argument}\` ` +
+          `or \`campaign reject ${name}${argument || ' NAME...'} --reason TEXT\`. Ctrl-C loses nothing: the same command waits on`,
       );
     }
   };
 }
 
-/**
- * What a run does at every look at its campaign: it notes a full disk, writes down where the campaign stands, and gives back what killed workers
- * had.
- */
-async function attend(
-  { home, output, disk, temporal }: Pick<CampaignRun, 'home' | 'output' | 'disk' | 'temporal'>,
-  snapshot: Snapshot,
-): Promise<void> {
-  disk.isFull();
-  await writeStatus({ home: home.root, snapshot });
-  if (snapshot.status !== 'RUNNING') return;
-  const steps = await giveBackLostWork({ temporal, snapshot });
-  if (steps === 1) output.note('campaign', '1 step of a killed worker begins again');
-  if (steps > 1) output.note('campaign', `${steps} steps of killed workers begin again`);
-}
-
 /** What is damaged again after so many starts is not the past's doing. */
-const MAX_ANEW = 3;
+const MAX_RESTARTS = 3;
 /** Code that fails so often in a row is not mended by another worker. */
 const MAX_CODE_FAILURES = 6;
 
@@ -163,9 +153,9 @@ const OTHER_POOL =
   'it runs for the pool of workers and the base model that it was started with, and workers.pool or the files of the base model have changed since: ' +
   '`campaign cancel` ends it, then the same command starts it with what there is now';
 
-export interface CampaignRun
-  extends Digests, Pick<SupervisedRun, 'home' | 'output' | 'disk' | 'interruption'>, Pick<TemporalServer, 'temporal'> {
-  options: ServeOptions & { until?: Stage; force?: boolean; retry?: string | true };
+export interface CampaignRun extends Digests, Pick<SupervisedRun, 'home' | 'output' | 'disk' | 'interruption'> {
+  temporal: Temporal;
+  options: ServeOptions & StartOptions & { retry?: string | true };
   campaign: Campaign;
   /** The id of the home's store. */
   store: string;
@@ -177,35 +167,44 @@ export interface CampaignRun
 export async function campaignToEnd(
   run: CampaignRun & { startWorkers: (pool: string) => Promise<void> },
 ): Promise<boolean> {
-  const { home, options, campaign, store, configDigests, terms, temporal, output, interruption } = run;
+  const { home, options, campaign, store, configDigests, terms, temporal, output, disk, interruption } = run;
   const { name } = campaign;
-  const { until, force } = options;
+  const { until, force, retry } = options;
   const { signal } = interruption;
-  const noteWaits = approvalNotes(output);
-  let timesAnew = 0;
+  const note = (text: string) => output.note('campaign', text);
+  let restarts = 0;
   let { pool } = run;
   const look = async (): Promise<Decision> => {
     const state = await campaignState(temporal, name);
-    const decision = decide({ name, store, state, configDigests, terms, until });
-    if (decision === 'attach' && state?.terms !== terms) output.note('campaign', OTHER_TERMS);
+    const decision = decide(state, { name, store, configDigests, terms, until });
+    if (decision === 'attach' && state?.terms !== terms) note(OTHER_TERMS);
     // Its workers come before it goes on: what it waits for now is what they have to be.
     if (decision === 'attach' && state?.pool) pool = state.pool;
-    const lost = decision === 'show' ? lostReport({ home, name }) : undefined;
+    const lost = decision === 'show' ? lostReport({ home: home.root, name }) : undefined;
     // That of a cluster's campaign may be in another home.
-    const elsewhere = lost?.problem === 'missing' && options.temporalAddress;
-    if (!lost || elsewhere || timesAnew++ >= MAX_ANEW) return decision;
-    output.note('campaign', `the report ${lost.file} is ${lost.problem}: it is written anew`);
+    if (!lost || (lost.isMissing && options.temporalAddress) || restarts++ >= MAX_RESTARTS) return decision;
+    note(`the report ${lost.file} ${lost.problem}: it is written anew`);
     return 'start';
   };
   let decision = await look();
-  if (decision === 'show' && options.retry !== undefined) {
-    const only = options.retry === true ? undefined : options.retry;
+  if (decision === 'show' && retry !== undefined) {
+    const only = retry === true ? undefined : retry;
     const again = await retryCampaign(temporal, { name, only });
-    output.note('campaign', again.length > 0 ? `does again: ${again.join(', ')}` : `nothing failed in ${only ?? name}`);
+    note(again.length > 0 ? `does again: ${again.join(', ')}` : `nothing failed in ${only ?? name}`);
     decision = await look();
   }
   if (decision !== 'show') await run.startWorkers(pool);
-  if (pool !== run.pool) output.note('campaign', OTHER_POOL);
+  if (pool !== run.pool) note(OTHER_POOL);
+
+  const noteWaits = approvalNotes(output);
+  const onSnapshot = async (snapshot: Snapshot) => {
+    noteWaits(snapshot);
+    disk.isFull();
+    await writeStatus({ home: home.root, snapshot });
+    if (snapshot.status !== 'RUNNING') return;
+    const steps = await giveBackLostWork(temporal, snapshot);
+    if (steps > 0) note(`steps of killed workers that begin again: ${steps}`);
+  };
   // One that was attached to may stop at an earlier stage than the one asked for: then it starts again and goes on from there.
   for (; decision !== 'show'; decision = await look()) {
     if (decision === 'start' && pool !== run.pool)
@@ -213,12 +212,8 @@ export async function campaignToEnd(
         `campaign ${name} has ended for pool ${pool}; the same command starts it again for ${run.pool}`,
       );
     if (decision === 'start') await startCampaign(temporal, { campaign, store, configDigests, terms, until, force });
-    output.note('campaign', `campaign ${name} ${decision === 'start' ? 'started' : 'goes on'}`);
+    note(`campaign ${name} ${decision === 'start' ? 'started' : 'goes on'}`);
     const known = readStatus({ home: home.root, name });
-    const onSnapshot = (seen: Snapshot) => {
-      noteWaits(seen);
-      return attend(run, seen);
-    };
     const end = await follow({ temporal, name, output, signal, onSnapshot, known, maxFailures: MAX_CODE_FAILURES });
     if (signal.aborted) {
       if (end) await writeStatus({ home: home.root, snapshot: end });
@@ -226,11 +221,11 @@ export async function campaignToEnd(
     }
     if (end?.status === 'COMPLETED') continue;
     const { reason, damaged } = await campaignFailure(temporal, name);
-    if (damaged === undefined || timesAnew++ >= MAX_ANEW)
+    if (damaged === undefined || restarts++ >= MAX_RESTARTS)
       throw new UserError(
         `campaign ${name} ended as ${end?.status.toLowerCase() ?? 'unknown'}: ${reason}; the same command tries again from what is done`,
       );
-    output.note('campaign', `campaign ${name} starts again and makes anew what is damaged: ${damaged}`);
+    note(`campaign ${name} starts again and makes anew what is damaged: ${damaged}`);
   }
   return true;
 }

@@ -1,33 +1,29 @@
-/**
- * `campaign run` and `campaign serve`: everything on this machine. Invariant: nothing is started before the checks have passed and the
- * home is ours; whatever was started is stopped before the command returns, however it ends.
- */
+/** `campaign run` and `campaign serve`: everything on this machine. Nothing is started before the checks have passed and the home is ours. */
 import { join } from 'node:path';
-import { openFolderStore } from '../../artifacts/folder-store';
-import type { Campaign, Stage } from '../../domain/campaign';
-import { baseModelId, poolOf, servedBase } from '../../policy/base-model';
-import { refuseNameOfAnalysis } from '../analyse/folder';
-import { configDigests, loadCampaign, termsDigest, type CampaignOverrides } from '../campaign-file';
-import { checkBridge, checkTarget } from '../checks/target';
-import { checkModel, checkPolicyServer } from '../checks/base-model';
 import { afterRollouts, warningsOf } from '../../checks/check';
-import { checkBuild, checkHome, checkPython, checkTemporal } from '../checks/machine';
+import type { Campaign } from '../../domain/campaign';
+import { LAST_STAGE } from '../../domain/work';
+import { baseModelId, poolOf, servedBase } from '../../policy/base-model';
+import { comparisonText } from '../../report/compare/render';
+import { shortEpisode, terminalTable } from '../../report/page/table';
+import { loadCampaign } from '../campaign-file';
+import { checkModel, checkPolicyServer } from '../checks/base-model';
 import { checkKeys, checkPartners } from '../checks/language-models';
+import { checkBuild, checkHome, checkPython, checkTemporal } from '../checks/machine';
+import { checkBridge, checkTarget } from '../checks/target';
+import { compareReports, writeComparison } from '../commands/compare';
 import { requireAll, UserError } from '../errors';
-import { homeOf, namespace } from '../options';
+import { homeOf } from '../options';
 import { pythonPath } from '../project';
+import { readReport } from '../reports';
 import { isTerminal } from '../watch/output';
-import { policyServerService, workerNames, workerService } from './services';
-import { readSummary } from '../reports';
+import { campaignToEnd, readStart, type CampaignRun, type StartOptions } from './campaign';
+import { policyServerService, workerServices } from './services';
 import { INTERRUPTED, supervised, type ServeOptions, type SupervisedRun } from './supervisor';
 import { startTemporal, type TemporalServer } from './temporal-server';
-import { campaignToEnd, type CampaignRun } from './campaign';
 
 export type RunOptions = ServeOptions &
-  CampaignOverrides & {
-    until?: Stage;
-    /** Go on with a base model that can't work on the target. */
-    force?: boolean;
+  StartOptions & {
     /** Do again what failed in a campaign that has completed, or this capability or arm alone. */
     retry?: string | true;
     /** Leave as soon as the campaign has ended, on a terminal as well. */
@@ -39,9 +35,8 @@ const HASHING_MS = 5000;
 
 /** @returns the exit code. */
 export async function runCampaign(file: string, options: RunOptions): Promise<number> {
-  const campaign = loadCampaign({ file, overrides: options });
   const home = homeOf(options);
-  refuseNameOfAnalysis({ home, name: campaign.name });
+  const { campaign, ...start } = await readStart({ file, home, options });
   const { until } = options;
   const python = await checkPython();
   const checks = [
@@ -57,22 +52,13 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
     ...afterRollouts(checkKeys(campaign), until),
   ];
   requireAll(checks);
-  const work = async (run: SupervisedRun) => {
-    for (const warning of warningsOf(checks)) run.output.note('campaign', `warning: ${warning}`);
-    const store = await openFolderStore(join(home.root, 'artifacts')).id();
-    const pool = campaign.workers.pool ?? (await ownPool(run, campaign, store));
-    const server = await startTemporal(run, campaign.name);
+  const work = async (supervisedRun: SupervisedRun) => {
+    for (const warning of warningsOf(checks)) supervisedRun.output.note('campaign', `warning: ${warning}`);
+    const store = await start.store();
+    const pool = campaign.workers.pool ?? (await ownPool(supervisedRun, campaign, store));
+    const server = await startTemporal(supervisedRun, campaign.name);
     try {
-      return await runToEnd({
-        ...run,
-        ...server,
-        options,
-        campaign,
-        store,
-        pool,
-        configDigests: await configDigests({ campaign, file, until }),
-        terms: termsDigest(campaign),
-      });
+      return await runToEnd({ ...supervisedRun, ...server, ...start, options, campaign, store, pool });
     } finally {
       await server.temporal.close();
     }
@@ -80,24 +66,68 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
   return supervised({ options, campaign: campaign.name, work });
 }
 
-/** Of a campaign whose file names none. */
+/** The pool of a campaign whose file names none. */
 async function ownPool({ home, output, interruption }: SupervisedRun, campaign: Campaign, store: string) {
-  const { path: folder } = campaign.baseModel;
-  const long = setTimeout(
-    () => output.note('services', `hashing ${folder}, once as long as its files stay`),
-    HASHING_MS,
-  );
+  const { path: model } = campaign.baseModel;
+  const hashing = `hashing ${model}, once as long as its files stay`;
+  const long = setTimeout(() => output.note('services', hashing), HASHING_MS);
   try {
-    const model = await baseModelId({
-      python: pythonPath(),
-      home: home.root,
-      model: folder,
-      signal: interruption.signal,
-    });
-    return poolOf({ store, base: servedBase(model, campaign) });
+    const { signal } = interruption;
+    const id = await baseModelId({ python: pythonPath(), home: home.root, model, signal });
+    return poolOf({ store, base: servedBase(id, campaign) });
   } finally {
     clearTimeout(long);
   }
+}
+
+type Run = CampaignRun & SupervisedRun & TemporalServer & { options: RunOptions };
+
+async function runToEnd(run: Run): Promise<number> {
+  const { options, link, output, supervisor, interruption } = run;
+  const ended = await campaignToEnd({ ...run, startWorkers: (pool) => startWorkers(run, pool) });
+  if (!ended) return INTERRUPTED;
+  // The services have nothing to do any more; Temporal stays as long as somebody looks at its UI.
+  await supervisor.stop({ keep: options.temporalAddress ? 0 : 1 });
+  printSummary(run);
+  if (isTerminal() && !options.json && !options.exit && link) {
+    output.note('services', 'Temporal and its UI stay up until Ctrl-C; `campaign serve` brings them back later');
+    await interruption.first;
+  }
+  return 0;
+}
+
+async function startWorkers({ home, campaign, output, supervisor, address }: Run, pool: string): Promise<void> {
+  const { workers, policyServer, baseModel } = campaign;
+  let policyServerUrl: string;
+  if (policyServer.kind === 'vllm') policyServerUrl = policyServer.url;
+  else {
+    output.note('services', 'starting the policy server and the workers');
+    const { spec, url } = policyServerService({ ...policyServer, home, model: baseModel.path });
+    await supervisor.start([spec]);
+    policyServerUrl = url();
+  }
+  await supervisor.start(workerServices({ home, workers, temporalAddress: address, policyServerUrl, pool }));
+}
+
+/** Table, page and link. Where stdout is JSON lines, the table goes to stderr, unless --json says that nobody reads it. */
+function printSummary({ home, options, campaign: { name }, output, link }: Run): void {
+  const report = readReport({ home: home.root, name });
+  const table = terminalTable(report, process.stdout.columns);
+  const page = join(home.root, name, 'report.html');
+  if (isTerminal() && !options.json) {
+    const places = [`report   ${page}`, ...(link ? [`workflow ${link}`] : [])];
+    return output.note('report', ['', table, '', ...places].join('\n'));
+  }
+  const { campaign, rollouts, base } = report;
+  const result = {
+    status: campaign.status,
+    stage: campaign.stage,
+    ...(rollouts && { rollouts }),
+    ...(base && { base: { ...base, conversations: base.conversations.map(shortEpisode) } }),
+  };
+  output.note('report', `report ${page}${link ? `, workflow ${link}` : ''}`, { result });
+  if (link) output.note('services', "`campaign serve` brings Temporal's UI back");
+  if (!options.json) process.stderr.write(`${table}\n`);
 }
 
 /** The Temporal server and UI of a home, until Ctrl-C. @returns the exit code. */
@@ -117,42 +147,36 @@ export async function serveHome(options: ServeOptions): Promise<number> {
   return supervised({ options, work });
 }
 
-type Prepared = CampaignRun & SupervisedRun & TemporalServer & { options: RunOptions };
+export type SeedsOptions = RunOptions & { trainingSeeds: number[] };
 
-async function runToEnd(run: Prepared): Promise<number> {
-  const { options, link, output, supervisor, interruption } = run;
-  const ended = await campaignToEnd({ ...run, startWorkers: (pool) => startWorkers(run, pool) });
-  if (!ended) return INTERRUPTED;
-  // The services have nothing to do any more; Temporal stays as long as somebody looks at its UI.
-  await supervisor.stop({ keep: options.temporalAddress ? 0 : 1 });
-  printSummary(run);
-  if (isTerminal() && !options.json && !options.exit && link) {
-    output.note('services', 'Temporal and its UI stay up until Ctrl-C; `campaign serve` brings them back later');
-    await interruption.first;
+/**
+ * One campaign with several training seeds, one run after another, and their comparison. All runs have the file's `seed`, so that base rollouts,
+ * labels, selection and environments are made once and found by the others.
+ * @returns the exit code: that of the first run that did not end well, or 0.
+ */
+export async function runSeeds(file: string, options: SeedsOptions, run = runCampaign): Promise<number> {
+  const { trainingSeeds, recover, ...others } = options;
+  const { trainingSeed: one, name, until, json } = others;
+  if (one !== undefined)
+    throw new UserError(`--training-seed is ${one} and --training-seeds names several; give one of the two options`);
+  if (name !== undefined)
+    throw new UserError(
+      `--name is "${name}", and each of the runs has a name of its own; set \`name\` in the file instead`,
+    );
+  const named = trainingSeeds.map(
+    (trainingSeed) => loadCampaign({ file, overrides: { ...options, trainingSeed } }).name,
+  );
+  for (const [n, trainingSeed] of trainingSeeds.entries()) {
+    // The runs share a database: after the first it is the new one.
+    const code = await run(file, { ...others, trainingSeed, exit: true, ...(n === 0 && recover && { recover }) });
+    if (code !== 0) return code;
   }
+  if (until !== undefined && until !== LAST_STAGE) return 0;
+  const home = homeOf(options).root;
+  const comparison = await compareReports({ home, named });
+  const folder = join(home, named[0] as string);
+  await writeComparison(comparison, folder);
+  if (!json) process.stderr.write(`\n${comparisonText(comparison, process.stderr.columns)}\n\n`);
+  process.stderr.write(`${join(folder, 'comparison.html')}\n`);
   return 0;
-}
-
-/** Table, page and link. Where stdout is JSON lines, the table goes to stderr, unless --json says that nobody reads it. */
-function printSummary({ home, options, campaign, output, link }: Prepared): void {
-  const { table, report, result } = readSummary({ home, name: campaign.name });
-  const places = [`report   ${report}`, ...(link ? [`workflow ${link}`] : [])];
-  if (isTerminal() && !options.json) return output.note('report', ['', table, '', ...places].join('\n'));
-  output.note('report', places.map((place) => place.replace(/ +/, ' ')).join(', '), { result });
-  if (link) output.note('services', '`campaign serve` brings Temporal’s UI back');
-  if (!options.json) process.stderr.write(`${table}\n`);
-}
-
-async function startWorkers({ home, campaign, output, supervisor, address }: Prepared, pool: string): Promise<void> {
-  const { workers, policyServer, baseModel } = campaign;
-  let policyServerUrl: string;
-  if (policyServer.kind === 'vllm') policyServerUrl = policyServer.url;
-  else {
-    output.note('services', 'starting the policy server and the workers');
-    const { spec, url } = policyServerService({ ...policyServer, home, model: baseModel.path });
-    await supervisor.start([spec]);
-    policyServerUrl = url();
-  }
-  const addresses = { temporalAddress: address, namespace: namespace(), policyServerUrl, pool };
-  await supervisor.start(workerNames.map((name) => workerService({ name, home, addresses, workers })));
 }

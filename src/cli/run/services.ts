@@ -1,7 +1,8 @@
-/** The services of a campaign on one machine: how each is started, when it is ready, how long it may take to end. */
+/** The policy server and the workers of a campaign on one machine: how each is started, when it is ready, how long it may take to end. */
 import { join } from 'node:path';
 import type { Campaign } from '../../domain/campaign';
 import { taskQueues } from '../../domain/work';
+import { namespace } from '../options';
 import { projectRoot, pythonPath, type Home } from '../project';
 import type { ServiceSpec } from './service';
 
@@ -12,21 +13,11 @@ const WORKER_READY_SECONDS = 90;
 const WORKER_GRACE_SECONDS = 60;
 export const SERVER_GRACE_SECONDS = 10;
 
-/** One worker a kind of task queue. */
-type WorkerName = keyof typeof taskQueues;
-export const workerNames = Object.keys(taskQueues) as WorkerName[];
-export const workerProgram = (name: WorkerName, root = projectRoot): string => join(root, 'dist/workers', `${name}.js`);
-
-interface Addresses {
-  temporalAddress: string;
-  namespace: string;
-  policyServerUrl: string;
-  pool: string;
-}
+export const workerProgram = (root = projectRoot): string => join(root, 'dist/workers/worker.js');
 
 /**
- * The embedded policy server. It chooses its port when it is started first and keeps it, so that workers find it again after a restart.
- * `url` is where it listens, once it is ready.
+ * The embedded policy server. It chooses its port when it is started first and keeps it, so that workers find it again after a restart. `url` is
+ * where it listens, once it is ready. `home` keeps what was found of the model.
  */
 export function policyServerService({
   model,
@@ -35,27 +26,21 @@ export function policyServerService({
   threads,
 }: {
   model: string;
-  /** It keeps what was found of the model; without it nothing is kept. */
   home?: Home;
   maxBatch: number;
   threads: number;
-}): {
-  spec: ServiceSpec;
-  url: () => string;
-} {
+}): { spec: ServiceSpec; url: () => string } {
   let url = new URL('http://127.0.0.1:0');
   const spec: ServiceSpec = {
     name: 'policy-server',
     command: pythonPath(),
-    args: () =>
-      Promise.resolve([
-        ...['-m', 'trainer', 'serve', '--model', model, '--port', url.port],
-        ...['--threads', String(threads), '--max-batch', String(maxBatch), '--exit-with-parent'],
-      ]),
-    cwd: projectRoot,
+    args: async () => [
+      ...['-m', 'trainer', 'serve', '--model', model, '--port', url.port],
+      ...['--threads', String(threads), '--max-batch', String(maxBatch), '--exit-with-parent'],
+    ],
     env: { ...process.env, ...(home && { CAMPAIGN_HOME: home.root }) },
     isReady: async (output) => {
-      const listening = output.map(listeningUrl).find((found) => found !== undefined);
+      const listening = output.flatMap((line) => listeningLine.exec(line)?.[1] ?? [])[0];
       if (listening !== undefined) url = new URL(listening);
       return listening !== undefined && (await answersOk(new URL('/health', url).href));
     },
@@ -65,39 +50,45 @@ export function policyServerService({
   return { spec, url: () => url.origin };
 }
 
-export function workerService(worker: {
-  name: WorkerName;
+/** The one JSON line that the policy server writes when it listens. */
+const listeningLine = /^\{.*"type"\s*:\s*"listening".*"url"\s*:\s*"([^"]+)"/;
+
+/** One worker for each kind of task queue. */
+export function workerServices({
+  home,
+  workers: { gpuSlots, gpusPerTrainer },
+  temporalAddress,
+  policyServerUrl,
+  pool,
+}: {
   home: Home;
-  addresses: Addresses;
   workers: Campaign['workers'];
-}): ServiceSpec {
-  const { temporalAddress, namespace, policyServerUrl, pool } = worker.addresses;
-  return {
-    name: `${worker.name}-worker`,
+  temporalAddress: string;
+  policyServerUrl: string;
+  pool: string;
+}): ServiceSpec[] {
+  const env = {
+    ...process.env,
+    TEMPORAL_ADDRESS: temporalAddress,
+    TEMPORAL_NAMESPACE: namespace(),
+    CAMPAIGN_HOME: home.root,
+    POLICY_SERVER_URL: policyServerUrl,
+    CAMPAIGN_POOL: pool,
+    CAMPAIGN_PYTHON: pythonPath(),
+    CAMPAIGN_GPU_SLOTS: String(gpuSlots),
+    CAMPAIGN_GPUS_PER_TRAINER: String(gpusPerTrainer),
+  };
+  return Object.keys(taskQueues).map((queue) => ({
+    name: `${queue}-worker`,
     command: process.execPath,
-    args: ['--enable-source-maps', workerProgram(worker.name)],
-    cwd: projectRoot,
-    env: {
-      ...process.env,
-      TEMPORAL_ADDRESS: temporalAddress,
-      TEMPORAL_NAMESPACE: namespace,
-      CAMPAIGN_HOME: worker.home.root,
-      POLICY_SERVER_URL: policyServerUrl,
-      CAMPAIGN_POOL: pool,
-      CAMPAIGN_PYTHON: pythonPath(),
-      CAMPAIGN_GPU_SLOTS: String(worker.workers.gpuSlots),
-      CAMPAIGN_GPUS_PER_TRAINER: String(worker.workers.gpusPerTrainer),
-    },
+    args: ['--enable-source-maps', workerProgram(), queue],
+    env,
     isReady: (output) => output.some((line) => line.startsWith('{') && /"type"\s*:\s*"ready"/.test(line)),
     readySeconds: WORKER_READY_SECONDS,
     graceSeconds: WORKER_GRACE_SECONDS,
     stopsWhenFaulty: true,
-  };
+  }));
 }
-
-/** The address in the one JSON line that the policy server writes when it listens. */
-const listeningUrl = (line: string): string | undefined =>
-  /^\{.*"type"\s*:\s*"listening".*"url"\s*:\s*"([^"]+)"/.exec(line)?.[1];
 
 export async function answersOk(url: string): Promise<boolean> {
   try {

@@ -1,20 +1,21 @@
 /**
- * The supervisor of a home: its lock, its services, Ctrl-C and a full disk.
- * Invariants: whatever runs is written down before anything else is started, so that the next supervisor can end it; services end in the reverse
- * of the order in which they were started; whatever was started is stopped and the home is given back before a command returns, however it ends.
+ * The supervisor of a home: its lock, its services, Ctrl-C and a full disk. Whatever runs is recorded before anything else is started, so that
+ * the next supervisor can end it. Services end in the reverse of the order in which they were started, and whatever was started is stopped and
+ * the home is given back before a command returns, however it ends.
  */
+import { once } from 'node:events';
 import { statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isCode } from '../../artifacts/durable-file';
-import { UserError } from '../errors';
-import { type Home, makeHome } from '../project';
-import { acquireLock, endOrphans, readRunState, type RunState, startedWith, writeRunState } from './processes';
-import { restartPolicy, type RestartPolicy, Service, type ServiceHooks, type ServiceSpec } from './service';
-import type { PortOptions } from '../ports';
-import { databaseOption, TEMPORAL } from './temporal-server';
 import { removeLeftovers } from '../../artifacts/folder-store';
+import { UserError } from '../errors';
 import { type CommonOptions, homeOf } from '../options';
+import type { PortOptions } from '../ports';
+import { type Home, makeHome } from '../project';
 import { createProgressOutput, type ProgressOutput } from '../watch/output';
+import { acquireLock, endOrphans, readRunState, type RunState, startedWith, writeRunState } from './processes';
+import { restartPolicy, Service, type ServiceHooks, type ServiceSpec } from './service';
+import { databaseOption, TEMPORAL } from './temporal-server';
 
 /** Exit code of a command that Ctrl-C ended. */
 export const INTERRUPTED = 130;
@@ -23,7 +24,7 @@ export const INTERRUPTED = 130;
 const NEEDED_BYTES = 4 * 1024 ** 2;
 const REPORT_AGAIN_MS = 10 * 60_000;
 
-/** The disk of a home. */
+/** The disk of a home; says that it is full, not too often. */
 export class HomeDisk {
   private reportedAt = -Infinity;
 
@@ -32,7 +33,6 @@ export class HomeDisk {
     private readonly note: (text: string) => void,
   ) {}
 
-  /** Whether there is no room now; notes it. */
   isFull(): boolean {
     try {
       const { bavail, bsize } = statfsSync(this.folder);
@@ -44,19 +44,7 @@ export class HomeDisk {
     return true;
   }
 
-  /** Does something that writes. @returns false if there was no room for it. */
-  attempt(write: () => void): boolean {
-    try {
-      write();
-      return true;
-    } catch (error) {
-      if (!isCode(error, 'ENOSPC', 'EDQUOT')) throw error;
-      this.report();
-      return false;
-    }
-  }
-
-  private report(): void {
+  report(): void {
     const now = performance.now();
     if (now - this.reportedAt < REPORT_AGAIN_MS) return;
     this.reportedAt = now;
@@ -64,16 +52,11 @@ export class HomeDisk {
   }
 }
 
-/**
- * Ctrl-C, and being asked to end by the system. Once nobody can read stdout any more the run ends in order as well; a signal that comes after
- * this, as when a terminal is closed, is still the first.
- */
-interface Interruption {
+export interface Interruption {
   /** Raised by the first signal, by the end of stdout, and by `abort`. */
   signal: AbortSignal;
-  /** Resolves with the first signal, or the end of stdout. */
-  first: Promise<void>;
-  /** Ends what waits for `signal`: the run is over. */
+  /** Resolves with it. */
+  first: Promise<unknown>;
   abort(): void;
   /** Forgets the signals again. */
   dispose(): void;
@@ -81,32 +64,31 @@ interface Interruption {
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** The first signal ends the run in order, the second one at once: `onSecond` ends everything, and the process exits. */
+/**
+ * Ctrl-C, and being asked to end by the system. The first signal ends the run in order, and so does a stdout that nobody reads any more; a
+ * second signal ends everything at once, and the process exits.
+ */
 export function onInterrupt({ onFirst, onSecond }: { onFirst: () => void; onSecond: () => void }): Interruption {
   const controller = new AbortController();
-  let resolveFirst: () => void = () => undefined;
-  const first = new Promise<void>((resolve) => (resolveFirst = resolve));
+  const { signal } = controller;
   const end = () => {
-    if (controller.signal.aborted) return;
-    onFirst();
+    if (!signal.aborted) onFirst();
     controller.abort();
-    resolveFirst();
   };
   let signals = 0;
   const handle = () => {
-    signals += 1;
-    if (signals === 1) return end();
+    if (++signals === 1) return end();
     onSecond();
     process.exit(INTERRUPTED);
   };
   for (const name of SIGNALS) process.on(name, handle);
   process.stdout.on('error', end);
   return {
-    signal: controller.signal,
-    first,
+    signal,
+    first: once(signal, 'abort'),
     abort: () => controller.abort(),
     dispose: () => {
-      SIGNALS.forEach((name) => process.off(name, handle));
+      for (const name of SIGNALS) process.off(name, handle);
       process.stdout.off('error', end);
     },
   };
@@ -119,41 +101,35 @@ export class Supervisor {
   /** In the order of starting; each entry is started and stopped together. */
   private groups: Service[][] = [];
   private stopping = false;
-  private recordAgain: NodeJS.Timeout | undefined;
   private stopped: Promise<void> = Promise.resolve();
   private state: RunState = { processes: [] };
-  private failWith: (error: UserError) => void = () => undefined;
-  /** Rejects when a service dies too often to go on, or when going on is of no use. */
-  readonly failure: Promise<never> = new Promise((_, reject) => (this.failWith = reject));
-
-  private readonly home: Home;
-  private readonly disk: HomeDisk;
-  private readonly policy: RestartPolicy;
+  private recordAgain: NodeJS.Timeout | undefined;
   private readonly hooks: ServiceHooks;
+  /** Ends the run with this error: a service died too often, or going on is of no use. */
+  fail: (error: UserError) => void = () => undefined;
+  /** Rejects with it. */
+  readonly failure: Promise<never> = new Promise((_, reject) => (this.fail = reject));
 
-  constructor(o: { home: Home; disk: HomeDisk; onRestart: ServiceHooks['onRestart']; policy?: RestartPolicy }) {
-    this.home = o.home;
-    this.disk = o.disk;
-    this.policy = o.policy ?? restartPolicy;
+  constructor(
+    private readonly home: Home,
+    private readonly disk: HomeDisk,
+    onRestart: ServiceHooks['onRestart'],
+    private readonly policy = restartPolicy,
+  ) {
     this.hooks = {
       onChange: () => this.record(),
-      onRestart: o.onRestart,
-      onFailure: (error) => this.fail(error),
-      diskIsFull: () => this.disk.isFull(),
+      onRestart,
+      onFailure: this.fail,
+      diskIsFull: () => disk.isFull(),
     };
     this.failure.catch(() => undefined);
-  }
-
-  /** Ends the run with this error. */
-  fail(error: UserError): void {
-    this.failWith(error);
   }
 
   /** Ends what a killed supervisor of this home left running; returns the names. */
   async endOrphans(): Promise<string[]> {
     const { processes } = readRunState(this.home);
     // Two servers on one database disturb each other: this one is found without a record as well.
-    const servers = startedWith({ name: TEMPORAL, option: [databaseOption, this.home.temporalDatabase] });
+    const servers = startedWith(TEMPORAL, [databaseOption, this.home.temporalDatabase]);
     const unrecorded = servers.filter(({ pid }) => !processes.some((known) => known.pid === pid));
     const ended = await endOrphans([...processes, ...unrecorded], ORPHAN_GRACE_SECONDS);
     this.record();
@@ -183,14 +159,12 @@ export class Supervisor {
   stop({ keep = 0 }: { keep?: number } = {}): Promise<void> {
     if (keep === 0) this.stopping = true;
     // One stop after the other, whoever asks: a Ctrl-C can come while the end of a campaign stops its workers.
-    this.stopped = this.stopped.then(() => this.stopDownTo(keep));
+    this.stopped = this.stopped.then(async () => {
+      while (this.groups.length > keep) await this.stopGroup(this.groups.at(-1) ?? []);
+      if (keep === 0) this.state = { processes: [] };
+      this.record();
+    });
     return this.stopped;
-  }
-
-  private async stopDownTo(keep: number): Promise<void> {
-    while (this.groups.length > keep) await this.stopGroup(this.groups.at(-1) ?? []);
-    if (keep === 0) this.state = { processes: [] };
-    this.record();
   }
 
   private async stopGroup(services: Service[]): Promise<void> {
@@ -205,24 +179,28 @@ export class Supervisor {
     for (const service of this.groups.flat()) service.kill();
   }
 
-  /** Names and pids of what runs now. */
-  processes(): { name: string; pid: number }[] {
-    return this.state.processes.map(({ name, pid }) => ({ name, pid }));
+  /** What runs now. */
+  get processes(): RunState['processes'] {
+    return this.state.processes;
   }
 
   private record(): void {
-    const processes = this.groups.flat().flatMap((service) => service.process ?? []);
-    this.state = { ...this.state, processes };
+    this.state = { ...this.state, processes: this.groups.flat().flatMap((service) => service.process ?? []) };
     clearTimeout(this.recordAgain);
-    const written = this.disk.attempt(() => writeRunState(this.home, this.state));
-    // What has ended meanwhile may stay written down: a process is known by its start time.
-    if (!written && !this.stopping) this.recordAgain = setTimeout(() => this.record(), RECORD_AGAIN_MS).unref();
+    try {
+      writeRunState(this.home, this.state);
+    } catch (error) {
+      if (!isCode(error, 'ENOSPC', 'EDQUOT')) throw error;
+      this.disk.report();
+      // What has ended meanwhile may stay recorded: a process is known by its start time.
+      if (!this.stopping) this.recordAgain = setTimeout(() => this.record(), RECORD_AGAIN_MS).unref();
+    }
   }
 }
 
 export type ServeOptions = CommonOptions &
   PortOptions & {
-    /** Begin with a new Temporal database; the old one is moved aside. */
+    /** Begin with a new Temporal database; the old one is moved away. */
     recover?: boolean;
   };
 
@@ -247,24 +225,26 @@ export async function supervised({
 }): Promise<number> {
   const home = homeOf(options);
   const output = createProgressOutput({ json: options.json, campaign });
+  const note = (text: string) => output.note('services', text);
   await makeHome(home.root);
   const release = acquireLock(home);
-  const disk = new HomeDisk(home.root, (text) => output.note('services', text));
-  const onRestart: ServiceHooks['onRestart'] = ({ name, cause, log, delayMs }) =>
-    output.note('services', `${name} died (${cause}); starting it again in ${delayMs / 1000} s; its log is ${log}`);
-  const supervisor = new Supervisor({ home, disk, onRestart });
+  const disk = new HomeDisk(home.root, note);
+  const supervisor = new Supervisor(home, disk, ({ name, cause, log, delayMs }) =>
+    note(`${name} died (${cause}); starting it again in ${delayMs / 1000} s; its log is ${log}`),
+  );
   const interruption = onInterrupt({
-    onFirst: () =>
-      output.note('services', 'stopping: workers finish or save what they do; once more Ctrl-C ends all at once'),
+    onFirst: () => {
+      note('stopping: workers finish or save what they do; once more Ctrl-C ends all at once');
+      // Whatever the work waits for ends with its services, in order or with an error.
+      void supervisor.stop();
+    },
     onSecond: () => supervisor.kill(),
   });
   try {
     const ended = await supervisor.endOrphans();
-    if (ended.length > 0) output.note('services', `ended what an earlier run had left: ${ended.join(', ')}`);
+    if (ended.length > 0) note(`ended what an earlier run had left: ${ended.join(', ')}`);
     const removed = await removeLeftovers(join(home.root, 'artifacts'));
-    if (removed > 0) output.note('services', `removed ${removed} unfinished files of killed processes`);
-    // An interruption stops the services: whatever the work waits for ends then, in order or with an error.
-    void interruption.first.then(() => supervisor.stop());
+    if (removed > 0) note(`removed ${removed} unfinished files of killed processes`);
     const working = work({ home, options, output, supervisor, disk, interruption });
     working.catch(() => undefined);
     const code = await Promise.race([working, supervisor.failure]).catch((error: unknown) => {

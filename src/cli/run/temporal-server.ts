@@ -1,25 +1,27 @@
 /**
- * The Temporal server of a home and its database.
- * Invariants: a port that somebody takes before the server binds it costs another start, not the run; a database whose first start was cut short
- * holds nothing and is made anew; a damaged one ends the run with the remedy, and is moved aside only because somebody asked for it.
+ * The Temporal server of a home and its database. A port that somebody takes before the server binds it costs another start, not the run. A
+ * database whose first start was cut short holds nothing and is made anew; a damaged one ends the run with the remedy, and is moved away only
+ * because somebody asked for it.
  */
-import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { UserError } from '../errors';
-import { projectRoot, temporalPath, type Home } from '../project';
 import { searchAttributeNames } from '../../workflows/messages';
-import { logPath, logSize, logTail, ServiceError, type ServiceSpec } from './service';
+import { UserError } from '../errors';
 import { namespace } from '../options';
 import { chooseTemporalPorts, freePorts } from '../ports';
-import { answersOk, SERVER_GRACE_SECONDS } from './services';
+import { temporalPath, type Home } from '../project';
 import { connect, keepFinished, registerSearchAttributes, type Temporal } from '../temporal';
+import { fileSize, logPath, logTail, ServiceError, type ServiceSpec } from './service';
+import { answersOk, SERVER_GRACE_SECONDS } from './services';
 import type { SupervisedRun } from './supervisor';
 
-/** Temporal's option that names the file. */
+export const TEMPORAL = 'temporal';
 export const databaseOption = '--db-filename';
-
+const READY_SECONDS = 60;
+const MAX_STARTS = 5;
 const LOOK_MS = 2000;
 const LOOK_LINES = 200;
+
 /** SQLite's files beside the database itself: the log of writes, its index, the journal of a first start. */
 const suffixes = ['', '-wal', '-shm', '-journal'];
 /** What SQLite says of a file of something else, of a flipped page, of missing pages, of an empty file. */
@@ -29,91 +31,75 @@ const damage =
 /** There while the server makes its tables: killed before their end, it could never start with them again. */
 const marker = ({ temporalDatabase }: Home): string => `${temporalDatabase}.new`;
 
-/** To be called before every start of the server. */
+/** Called before every start of the server. */
 export function prepareDatabase(home: Home): void {
   if (existsSync(marker(home))) for (const suffix of suffixes) rmSync(home.temporalDatabase + suffix, { force: true });
-  if (existsSync(home.temporalDatabase)) return;
-  mkdirSync(home.root, { recursive: true });
-  writeFileSync(marker(home), '');
+  if (!existsSync(home.temporalDatabase)) writeFileSync(marker(home), '');
 }
 
-/** To be called when the server answers: its tables are there. */
+/** Called when the server answers: its tables are there. */
 export const databaseIsMade = (home: Home): void => rmSync(marker(home), { force: true });
 
-/** What a server's log says of damage; undefined if it says nothing of it. */
-export function damageIn(lines: readonly string[]): string | undefined {
-  for (const line of lines) {
-    const found = damage.exec(line);
-    if (found) return found[0];
-  }
-  return undefined;
-}
+/** What a server's log says of damage. */
+export const damageIn = (lines: readonly string[]): string | undefined =>
+  lines.flatMap((line) => damage.exec(line)?.[0] ?? [])[0];
 
-const damagedDatabase = ({ temporalDatabase, root }: Home, what: string, evidence: readonly string[] = []) =>
+const damagedDatabase = ({ temporalDatabase, root }: Home, what: string, evidence: readonly string[]) =>
   new UserError(
     `Temporal's database ${temporalDatabase} is damaged (${what}); the same command with --recover moves it aside to ${temporalDatabase}.damaged-<time> and starts with a new one: what is finished is found again in ${join(root, 'artifacts')}, only the history in Temporal's UI begins anew`,
     evidence,
   );
 
-/** Moves the database aside. @returns its new path; undefined if there was none. */
-function moveAside({ temporalDatabase }: Home, now = new Date()): string | undefined {
-  const aside = `${temporalDatabase}.damaged-${now.toISOString().replace(/[-:]|\.\d+/g, '')}`;
-  const there = suffixes.filter((suffix) => existsSync(temporalDatabase + suffix));
-  for (const suffix of there) renameSync(temporalDatabase + suffix, aside + suffix);
-  return there.length > 0 ? aside : undefined;
+/** Moves the database away, for --recover. */
+function moveAway({ home, output }: SupervisedRun): void {
+  const { temporalDatabase, root } = home;
+  const files = suffixes.filter((suffix) => existsSync(temporalDatabase + suffix));
+  const moved = `${temporalDatabase}.damaged-${new Date().toISOString().replace(/[-:]|\.\d+/g, '')}`;
+  for (const suffix of files) renameSync(temporalDatabase + suffix, moved + suffix);
+  output.note(
+    'services',
+    files.length > 0
+      ? `Temporal's old database is now ${moved}; what is finished is found again in ${join(root, 'artifacts')}`
+      : `${temporalDatabase} is not there: there is nothing to move aside`,
+  );
 }
 
 /**
- * Looks at the server's log until `signal`: with a damaged page it starts and runs, but whoever needs that page waits without end.
- * `onDamage` is called once.
+ * Looks at the server's log, from byte `start` on, until `signal`: with a damaged page it starts and runs, but whoever needs that page waits
+ * without end. `onDamage` is called once.
  */
 export function watchDatabase({
   home,
-  log,
+  start,
   signal,
   onDamage,
 }: {
   home: Home;
-  log: { path: string; start: number };
+  start: number;
   signal: AbortSignal;
   onDamage: (error: UserError) => void;
 }): void {
+  const path = logPath(home.logs, TEMPORAL);
   const look = () => {
     // A log that has been rotated begins again.
-    const size = statSync(log.path, { throwIfNoEntry: false })?.size ?? 0;
-    const what = damageIn(logTail({ ...log, start: size < log.start ? 0 : log.start, lines: LOOK_LINES }));
+    const what = damageIn(logTail({ path, start: fileSize(path) < start ? 0 : start, lines: LOOK_LINES }));
     if (what === undefined) return;
     clearInterval(timer);
-    onDamage(damagedDatabase(home, what, logTail({ path: log.path, lines: 3 })));
+    onDamage(damagedDatabase(home, what, logTail({ path, lines: 3 })));
   };
   const timer = setInterval(look, LOOK_MS).unref();
   signal.addEventListener('abort', () => clearInterval(timer));
 }
 
-/** Its service's name. */
-export const TEMPORAL = 'temporal';
-const TEMPORAL_READY_SECONDS = 60;
-const MAX_STARTS = 5;
-
-/** Temporal's dev server with a database in the home. Write-ahead logging makes it four times as fast on activities. */
-function temporalService({
-  home,
-  namespace,
-  port,
-  uiPort,
-}: {
-  home: Home;
-  namespace: string;
-  port: number;
-  uiPort: number;
-}): ServiceSpec {
-  const attributes = Object.values(searchAttributeNames).flatMap((name) => ['--search-attribute', `${name}=Keyword`]);
-  const pragmas = ['journal_mode=WAL', 'synchronous=1'].flatMap((pragma) => ['--sqlite-pragma', pragma]);
-  // With its four partitions a queue of few slots can leave a task lying for minutes (10 were seen) while its worker polls another one.
-  const partitions = ['Read', 'Write'].flatMap((kind) => [
-    '--dynamic-config-value',
-    `matching.numTaskqueue${kind}Partitions=1`,
-  ]);
+/** Temporal's dev server with a database in the home. */
+function temporalService(home: Home, { port, uiPort }: { port: number; uiPort: number }): ServiceSpec {
+  const settings = [
+    ...Object.values(searchAttributeNames).flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
+    // Write-ahead logging makes it four times as fast on activities.
+    ...['journal_mode=WAL', 'synchronous=1'].flatMap((pragma) => ['--sqlite-pragma', pragma]),
+    // With its four partitions a queue of few slots can leave a task lying for minutes (10 were seen) while its worker polls another one.
+    ...['Read', 'Write'].flatMap((kind) => ['--dynamic-config-value', `matching.numTaskqueue${kind}Partitions=1`]),
+  ];
   let httpPort = 0;
   return {
     name: TEMPORAL,
@@ -124,24 +110,21 @@ function temporalService({
       const [http = 0, metrics = 0] = await freePorts({ count: 2, except: [port, uiPort] });
       httpPort = http;
       return [
-        ...['server', 'start-dev', '--ip', '127.0.0.1', '--log-level', 'warn', '--namespace', namespace],
+        ...['server', 'start-dev', '--ip', '127.0.0.1', '--log-level', 'warn', '--namespace', namespace()],
         ...['--port', String(port), '--ui-port', String(uiPort), '--http-port', String(http)],
         ...['--metrics-port', String(metrics), databaseOption, home.temporalDatabase],
-        ...pragmas,
-        ...attributes,
-        ...partitions,
+        ...settings,
       ];
     },
-    cwd: projectRoot,
     env: process.env,
     // Asked by a port that is this process's own: on the other one somebody else's server may answer.
     isReady: async () => {
-      const url = `http://127.0.0.1:${httpPort}/api/v1/namespaces/${encodeURIComponent(namespace)}`;
+      const url = `http://127.0.0.1:${httpPort}/api/v1/namespaces/${encodeURIComponent(namespace())}`;
       const ready = await answersOk(url);
       if (ready) databaseIsMade(home);
       return ready;
     },
-    readySeconds: TEMPORAL_READY_SECONDS,
+    readySeconds: READY_SECONDS,
     graceSeconds: SERVER_GRACE_SECONDS,
   };
 }
@@ -167,30 +150,19 @@ export async function startTemporal(run: SupervisedRun, campaign?: string): Prom
     await registerSearchAttributes(temporal, at);
     return { temporal, address: at.address, link: undefined };
   }
-  if (options.recover) recover(run);
-  const log = { path: logPath(home.logs, TEMPORAL), start: logSize(home.logs, TEMPORAL) };
+  if (options.recover) moveAway(run);
+  const start = fileSize(logPath(home.logs, TEMPORAL));
   const { port, uiPort } = await startOnFreePorts(run);
-  watchDatabase({ home, log, signal: interruption.signal, onDamage: (error) => supervisor.fail(error) });
+  watchDatabase({ home, start, signal: interruption.signal, onDamage: supervisor.fail });
   const at = { address: `127.0.0.1:${port}`, namespace: namespace() };
   const uiUrl = `http://localhost:${uiPort}`;
   supervisor.announce({ temporalAddress: at.address, uiUrl });
   const temporal = await connect(at);
   await keepFinished(temporal, at.namespace);
-  const path = campaign ? `/${encodeURIComponent(campaign)}` : '';
-  const link = `${uiUrl}/namespaces/${at.namespace}/workflows${path}`;
+  const link = `${uiUrl}/namespaces/${at.namespace}/workflows${campaign ? `/${encodeURIComponent(campaign)}` : ''}`;
   output.link = link;
   output.note('services', `Temporal is up at ${at.address}: ${link}`);
   return { temporal, address: at.address, link };
-}
-
-function recover({ home, output }: SupervisedRun): void {
-  const aside = moveAside(home);
-  output.note(
-    'services',
-    aside
-      ? `Temporal's old database is now ${aside}; what is finished is found again in ${join(home.root, 'artifacts')}`
-      : `${home.temporalDatabase} is not there: there is nothing to move aside`,
-  );
 }
 
 /** @throws UserError if a port that the user named is in use, or if the database is damaged. */
@@ -203,12 +175,13 @@ export async function startOnFreePorts({
   for (let starts = 1; ; starts++) {
     const ports = await chooseTemporalPorts({ options, note: (text) => output.note('services', text) });
     try {
-      await supervisor.start([temporalService({ home, namespace: namespace(), ...ports })]);
+      await supervisor.start([temporalService(home, ports)]);
       return ports;
     } catch (error) {
-      const damaged = error instanceof ServiceError ? damageIn(error.evidence) : undefined;
-      if (damaged !== undefined) throw damagedDatabase(home, damaged, (error as ServiceError).evidence);
-      if (!(error instanceof ServiceError && error.portTaken) || starts === MAX_STARTS) throw error;
+      if (!(error instanceof ServiceError)) throw error;
+      const damaged = damageIn(error.evidence);
+      if (damaged !== undefined) throw damagedDatabase(home, damaged, error.evidence);
+      if (!error.portTaken || starts === MAX_STARTS) throw error;
       output.note('services', "one of Temporal's ports was taken before it could listen; starting it again");
     }
   }

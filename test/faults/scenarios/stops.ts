@@ -31,7 +31,7 @@ const held: Scenario = {
 async function secondWorker(session: Session, kind: 'rollouts' | 'gpu' | 'control'): Promise<void> {
   const first = await session.pidOf(`${kind}-worker`);
   if (first === undefined) throw new Error(`there is no ${kind}-worker`);
-  const worker = spawn(process.execPath, ['--enable-source-maps', `${repository}/dist/workers/${kind}.js`], {
+  const worker = spawn(process.execPath, ['--enable-source-maps', `${repository}/dist/workers/worker.js`, kind], {
     cwd: repository,
     env: environmentOf(first),
     stdio: ['pipe', 'pipe', 'ignore'],

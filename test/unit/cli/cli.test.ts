@@ -48,7 +48,7 @@ const file = (name: string, text: string | Buffer): string => {
 const asks = (...files: string[]) => ['analyse', ...files, '--model', 'm', '--url', 'http://127.0.0.1:8000/v1'];
 
 it('says its version', async () => {
-  expect(await campaign(['--version'])).toEqual({ status: 0, stdout: '0.1.0\n', stderr: '' });
+  expect(await campaign(['--version'])).toEqual({ status: 0, stdout: '0.2.0\n', stderr: '' });
 });
 
 it('shows the report of a home that can only be read, and says that the page is not written', async () => {

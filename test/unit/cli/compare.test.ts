@@ -3,8 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { compareReports, writeComparison } from '../../../src/cli/commands/compare';
-import { runSeeds } from '../../../src/cli/run/seeds';
-import type { RunOptions } from '../../../src/cli/run/command';
+import { runSeeds, type RunOptions } from '../../../src/cli/run/command';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { Arm, ReportDraft, SolverMatrix } from '../../../src/report/model';
 import { completeReport } from '../../../src/report/render';

@@ -3,7 +3,6 @@ import {
   appendFileSync,
   closeSync,
   existsSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -13,9 +12,8 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { homeAt, type Home } from '../../../src/cli/project';
+import type { Home } from '../../../src/cli/project';
 import {
   damageIn,
   databaseIsMade,
@@ -23,44 +21,33 @@ import {
   startTemporal,
   watchDatabase,
 } from '../../../src/cli/run/temporal-server';
-import { HomeDisk, onInterrupt, type SupervisedRun, Supervisor } from '../../../src/cli/run/supervisor';
+import { onInterrupt, type SupervisedRun } from '../../../src/cli/run/supervisor';
 import { waitUntil } from '../../../src/cli/run/processes';
 
+import { atEnd, newHome, supervise } from '../../support/supervised';
+import { restartPolicy } from '../../../src/cli/run/service';
+
 jest.setTimeout(120_000);
-const ends: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
 
-function newHome(): Home {
-  const home = homeAt(mkdtempSync(join(tmpdir(), 'database-')));
-  ends.push(() => rmSync(home.root, { recursive: true }));
-  return home;
-}
-
-interface Started {
-  run: SupervisedRun;
-  notes: string[];
-  restarts: string[];
-  stop: () => Promise<void>;
-}
-
-function runIn(home: Home, options: { recover?: boolean; temporalAddress?: string } = {}): Started {
-  const notes: string[] = [];
-  const restarts: string[] = [];
+function runIn(home: Home, options: { recover?: boolean; temporalAddress?: string } = {}) {
+  const supervised = supervise(home, restartPolicy);
+  const { supervisor, notes } = supervised;
   const output = { note: (_stage: string, text: string) => void notes.push(text), show: () => undefined };
-  const disk = new HomeDisk(home.root, () => undefined);
-  const supervisor = new Supervisor({ home, disk, onRestart: ({ cause }) => restarts.push(cause) });
   const interruption = onInterrupt({ onFirst: () => undefined, onSecond: () => undefined });
   const stop = async () => {
     interruption.abort();
     interruption.dispose();
     await supervisor.stop();
   };
-  ends.push(stop);
+  atEnd(stop);
   const ports = { temporalPort: 0, uiPort: 0 };
-  const run = { home, output, disk, supervisor, interruption, options: { home: home.root, ...ports, ...options } };
-  return { run, notes, restarts, stop };
+  const run: SupervisedRun = {
+    ...supervised,
+    output,
+    interruption,
+    options: { home: home.root, ...ports, ...options },
+  };
+  return { ...supervised, run, stop };
 }
 
 /** A home whose server has run. */
@@ -116,8 +103,7 @@ it('damaged pages end the run with the remedy, also if the server starts with th
   appendFileSync(log, 'error="of an earlier run: database disk image is malformed (11)"\n');
   const damages: string[] = [];
   const { signal } = new AbortController();
-  const look = { home, log: { path: log, start: statSync(log).size }, signal };
-  watchDatabase({ ...look, onDamage: ({ message }) => damages.push(message) });
+  watchDatabase({ home, start: statSync(log).size, signal, onDamage: ({ message }) => damages.push(message) });
   await new Promise((resolve) => setTimeout(resolve, 2500));
   expect(damages).toEqual([]);
   appendFileSync(
@@ -135,11 +121,10 @@ it('damaged pages end the run with the remedy, also if the server starts with th
 
 it('a server that is killed while it makes its database makes it anew', async () => {
   const home = newHome();
-  const { run, restarts } = runIn(home);
+  const { run, restarts, pid } = runIn(home);
   const starting = startTemporal(run);
   // Its tables are made in the first tenths of a second.
   expect(await waitUntil(() => existsSync(home.temporalDatabase), 20)).toBe(true);
-  const pid = () => run.supervisor.processes()[0]?.pid;
   process.kill(pid() ?? 0, 'SIGKILL');
   await (await starting).temporal.close();
   expect(restarts).toEqual(['ended by SIGKILL']);

@@ -564,11 +564,11 @@ it('what is missing is one line, first in the error', () => {
   expect(doctorLines(checks)).toEqual([
     'ok       Node   20.19.0',
     'missing  Node   version 18.1.0; install Node 20.19 or newer',
-    'missing  build  dist/workers/control.js is missing; run `make build`',
+    'missing  build  dist/workers/worker.js is missing; run `make build`',
   ]);
   expect(doctorLines(checks, 48).slice(1)).toEqual([
     'missing  Node   version 18.1.0; install Node\n                20.19 or newer',
-    'missing  build  dist/workers/control.js is\n                missing; run `make build`',
+    'missing  build  dist/workers/worker.js is\n                missing; run `make build`',
   ]);
   expect(doctorLines(checks, 30)[1]).toBe('missing  Node   version\n  18.1.0; install Node 20.19\n  or newer');
 });

@@ -1,11 +1,10 @@
-/** A worker that fails all that it takes stops taking, and its supervisor does not start it in a tight loop. */
+/** A worker that fails all that it takes stops taking. */
 import { ApplicationFailure } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { stoppingWhenFaulty } from '../../../src/activities/failures';
-import { Deaths, endingOf, restartPolicy } from '../../../src/cli/run/service';
 
 jest.setTimeout(120_000);
 Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR' } } });
@@ -68,13 +67,4 @@ test('three own faults in a row, soon after their beginning, say why', async () 
   // An outage, a preemption and a bad job are not the worker's doing.
   for (const type of ['PolicyServerUnavailable', 'WorkerShutdown', 'BadJob'])
     expect(await after([fault(type), 1], [fault(type), 1], [fault(type), 1])).toEqual([]);
-});
-
-test('a worker that ends so is started again after a minute, then later and later, and never given up', () => {
-  expect(endingOf(3, null).faulty).toBeUndefined();
-  const ending = endingOf(3, null, true);
-  expect(ending).toMatchObject({ killed: false, faulty: true });
-  const deaths = new Deaths(restartPolicy);
-  const delays = Array.from({ length: 8 }, () => deaths.next({ ...ending, uptimeMs: 30_000, diskIsFull: false }));
-  expect(delays.map((one) => 'delayMs' in one && one.delayMs / 60_000)).toEqual([1, 2, 4, 8, 16, 30, 30, 30]);
 });

@@ -52,8 +52,7 @@ const withWorkflows = async <T>(body: () => Promise<T>): Promise<T> => {
   return worker.runUntil(body);
 };
 const temporal = () => ({ client: env.client, close: () => Promise.resolve() });
-const give = async (name: string) =>
-  giveBackLostWork({ temporal: temporal(), snapshot: await takeSnapshot(temporal(), name) });
+const give = async (name: string) => giveBackLostWork(temporal(), await takeSnapshot(temporal(), name));
 const begin = (name: string) => env.client.workflow.start('campaign', { workflowId: name, taskQueue: 'workflows' });
 
 it('a step of a killed worker begins again within seconds', async () => {
@@ -97,7 +96,7 @@ it('a step that somebody else has since the look is not taken from them', async 
     expect(await give('retried')).toBe(1);
     const second = await stuck();
     try {
-      expect(await giveBackLostWork({ temporal: temporal(), snapshot: before })).toBe(0);
+      expect(await giveBackLostWork(temporal(), before)).toBe(0);
       const [step] = (await takeSnapshot(temporal(), 'retried')).activities;
       expect(step).toMatchObject({ attempt: 1, state: 'started', worker: workerIdentity(second.pid) });
     } finally {
@@ -110,7 +109,7 @@ it('a step that somebody else has since the look is not taken from them', async 
 it('a step that has ended meanwhile is none of the lost ones', async () => {
   const ended = { id: '1', workflowId: 'killed', state: 'started', worker: workerIdentity(dead) } as const;
   const activities = [{ ...ended, type: 'work', attempt: 1 }];
-  expect(await giveBackLostWork({ temporal: temporal(), snapshot: { activities, children: [] } })).toBe(0);
+  expect(await giveBackLostWork(temporal(), { activities, children: [] })).toBe(0);
 });
 
 /** No system gives out such a number. */

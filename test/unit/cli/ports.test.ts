@@ -1,37 +1,23 @@
 /** Ports of the services: chosen, named, and taken by somebody between the choice and the start. */
 import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo, type Server } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { checkPort } from '../../../src/cli/checks/machine';
 import { chooseTemporalPorts, freePort, freePorts, type PortOptions, uiPort } from '../../../src/cli/ports';
-import { policyServerService } from '../../../src/cli/run/services';
-import { homeAt, projectRoot } from '../../../src/cli/project';
+import { projectRoot } from '../../../src/cli/project';
 import { waitUntil } from '../../../src/cli/run/processes';
-import { HomeDisk, Supervisor } from '../../../src/cli/run/supervisor';
-import type { RestartPolicy } from '../../../src/cli/run/service';
+import { answersOk, policyServerService } from '../../../src/cli/run/services';
 import { startOnFreePorts } from '../../../src/cli/run/temporal-server';
+import { atEnd, supervise } from '../../support/supervised';
 
 jest.setTimeout(60_000);
-const quick: RestartPolicy = {
-  minUptimeSeconds: 20,
-  maxCrashes: 3,
-  maxKills: 6,
-  initialDelayMs: 10,
-  maxDelayMs: 20,
-  killDelayMs: 10,
-};
-
-const ends: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
 
 /** A port that somebody else listens on until the end of the test. */
 async function takenPort(): Promise<number> {
-  const server: Server = createServer();
+  const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  ends.push(() => new Promise((resolve) => server.close(resolve)));
+  atEnd(() => new Promise((resolve) => server.close(resolve)));
   return (server.address() as AddressInfo).port;
 }
 
@@ -39,7 +25,7 @@ async function takenPort(): Promise<number> {
 function setEnv(name: string, value: string): void {
   const before = process.env[name];
   process.env[name] = value;
-  ends.push(() => (before === undefined ? delete process.env[name] : (process.env[name] = before)));
+  atEnd(() => (before === undefined ? delete process.env[name] : (process.env[name] = before)));
 }
 
 /** A program of this text, in a folder of its own. */
@@ -49,14 +35,6 @@ function program(name: string, text: string): { folder: string; file: string } {
   writeFileSync(file, text);
   chmodSync(file, 0o755);
   return { folder, file };
-}
-
-function supervise(): { home: ReturnType<typeof homeAt>; supervisor: Supervisor } {
-  const home = homeAt(mkdtempSync(join(tmpdir(), 'ports-')));
-  const disk = new HomeDisk(home.root, () => undefined);
-  const supervisor = new Supervisor({ home, disk, onRestart: () => undefined, policy: quick });
-  ends.push(() => supervisor.stop());
-  return { home, supervisor };
 }
 
 describe('a port', () => {
@@ -77,7 +55,7 @@ describe('a port', () => {
 
   it('that is not named is a free one when the usual one is taken, and this is said', async () => {
     const { preferred } = uiPort;
-    ends.push(() => (uiPort.preferred = preferred));
+    atEnd(() => (uiPort.preferred = preferred));
     uiPort.preferred = await takenPort();
     const chosen = await choose({ temporalPort: 0 });
     expect(new Set([0, chosen.port, chosen.uiPort, uiPort.preferred]).size).toBe(4);
@@ -128,7 +106,7 @@ describe('the Temporal server', () => {
     const output = { note: (_stage: string, detail: string) => void notes.push(detail), show: () => undefined };
     const run = supervise();
     const ports = await startOnFreePorts({ ...run, output, options: { home: run.home.root, ...options } });
-    return { ports, notes, running: run.supervisor.processes().map(({ name }) => name) };
+    return { ports, notes, running: run.supervisor.processes.map(({ name }) => name) };
   };
 
   it.each(['--port', '--ui-port', '--http-port', '--metrics-port'])(
@@ -164,21 +142,14 @@ it('the policy server says where it listens, and listens there again after a kil
     server.listen(port, '127.0.0.1', () =>
       console.log(JSON.stringify({ type: 'listening', url: 'http://127.0.0.1:' + server.address().port })));`;
   setEnv('CAMPAIGN_PYTHON', program('python', text).file);
-  const { supervisor } = supervise();
+  const { supervisor, pid, isReplaced } = supervise();
   const { spec, url } = policyServerService({ model: 'none', maxBatch: 1, threads: 1 });
   await supervisor.start([spec]);
   const first = url();
   expect(first).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/);
-  const pid = () => supervisor.processes()[0]?.pid;
   const victim = pid() ?? 0;
   process.kill(victim, 'SIGKILL');
-  const answers = () =>
-    fetch(first).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  expect(await waitUntil(() => ![undefined, victim].includes(pid()), 20)).toBe(true);
-  for (let tries = 0; tries < 100 && !(await answers()); tries++) await new Promise((done) => setTimeout(done, 50));
-  expect(await answers()).toBe(true);
+  expect(await isReplaced(victim)).toBe(true);
+  expect(await waitUntil(() => answersOk(first), 20)).toBe(true);
   expect(url()).toBe(first);
 });

@@ -13,8 +13,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { homeAt } from '../../../src/cli/project';
 import { HomeDisk } from '../../../src/cli/run/supervisor';
-import { campaignToEnd } from '../../../src/cli/run/campaign';
-import { registerSearchAttributes } from '../../../src/cli/temporal';
+import { campaignToEnd, decide } from '../../../src/cli/run/campaign';
+import { failureIn, registerSearchAttributes } from '../../../src/cli/temporal';
 import { readStatus } from '../../../src/cli/watch/snapshot';
 import type { Campaign } from '../../../src/domain/campaign';
 import { taskQueues } from '../../../src/domain/work';
@@ -132,7 +132,9 @@ it('a damaged report is written anew', async () => {
   expect(await run('reported', (start) => (start === 1 ? '{"campaign":' : undefined))).toMatchObject({
     ended: true,
     starts: 2,
-    notes: expect.arrayContaining([expect.stringMatching(/report\.json is damaged \(.+\): it is written anew/)]),
+    notes: expect.arrayContaining([
+      expect.stringMatching(/report\.json is no JSON, or cut off \(.+\): it is written anew/),
+    ]),
   });
 });
 
@@ -145,5 +147,49 @@ it('one that has completed is started again where what failed in it is to be don
   expect(await run('retried', done, { retry: true })).toMatchObject({
     starts: 0,
     notes: ['nothing failed in retried'],
+  });
+});
+
+it('why one failed is its innermost cause; a damaged artifact is told apart', () => {
+  const chain = (cause: Error) =>
+    new Error('child workflow failed', { cause: new Error('activity failed', { cause }) });
+  const type = 'ArtifactDamaged';
+  const lost = ApplicationFailure.create({ message: 'the adapter is damaged', type, cause: new Error('EIO') });
+  expect(failureIn(chain(new Error('no model')))).toEqual({ reason: 'no model' });
+  expect(failureIn(chain(lost))).toEqual({ reason: 'EIO', damaged: 'the adapter is damaged' });
+});
+
+describe('a name that Temporal knows', () => {
+  const state = { status: 'COMPLETED', runId: 'r', taskQueue: 'control-s', configDigest: 'a', terms: 't' } as const;
+  const stopped = { ...state, until: 'rollouts', configDigest: 'r' } as const;
+  const about = { name: 'demo', store: 's', configDigests: { rollouts: 'r', evaluation: 'a' }, terms: 't' };
+  it.each([
+    ['is new', undefined, undefined, 'start'],
+    ['is running', { ...state, status: 'RUNNING' }, undefined, 'attach'],
+    ['has completed', state, undefined, 'show'],
+    ['has stopped at a stage, and more is wanted', stopped, undefined, 'start'],
+    ['has stopped at the stage that is wanted', stopped, 'rollouts', 'show'],
+    ['has failed', { ...state, status: 'FAILED' }, undefined, 'start'],
+    ['was terminated', { ...state, status: 'TERMINATED' }, undefined, 'start'],
+    ['has completed, and may spend more now', { ...state, terms: 's' }, undefined, 'start'],
+    ['is running, and may spend more later', { ...state, status: 'RUNNING', terms: 's' }, undefined, 'attach'],
+  ] as const)('%s', (_what, known, until, decision) => {
+    expect(decide(known, { ...about, until })).toBe(decision);
+  });
+
+  it.each([
+    [
+      'another configuration',
+      { ...stopped, configDigest: 'q' },
+      /was run with another configuration; .* --name demo-2$/,
+    ],
+    ['another configuration', { ...state, status: 'RUNNING', configDigest: 'b' }, /is running with another config/],
+    [
+      'another home',
+      { ...state, taskQueue: 'control-other' },
+      /was run on this Temporal server from another home \(task queue control-other\); .* --name demo-2, name that home with --home, or/,
+    ],
+  ] as const)('of %s is refused with the fixes', (_what, known, message) => {
+    expect(() => decide(known, about)).toThrow(message);
   });
 });

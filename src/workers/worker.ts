@@ -1,0 +1,166 @@
+/**
+ * A worker of one task queue: `node dist/workers/worker.js control|rollouts|gpu`. Asked to stop (SIGTERM, SIGINT, or the end of stdin, by which
+ * it notices that its parent is gone) it cancels its activities, which save what they have, before it leaves.
+ */
+import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { resolve } from 'node:path';
+import { createControlActivities, createGpuActivities, createRolloutActivities } from '../activities';
+import type { Dependencies, PolicyDependencies } from '../activities/context';
+import { EnvironmentPool } from '../activities/environments';
+import { stoppingWhenFaulty } from '../activities/failures';
+import { openFolderStore } from '../artifacts/folder-store';
+import { workerIdentity } from '../artifacts/place';
+import { taskQueues } from '../domain/work';
+import { createPolicyClient } from '../policy/client';
+import { createMerger, type Merge } from '../policy/merge';
+import { registry } from '../registry';
+import { dealGpus } from '../training/gpu-groups';
+import { bundlePath } from './bundle';
+
+/** Connections to the policy server that are kept; a batch's own concurrency is the campaign's. */
+const MAX_CONNECTIONS = 256;
+/** Exit code of a worker that stopped by itself, since it failed all that it took. */
+const FAULTY = 3;
+
+const { env } = process;
+const baseId = env['CAMPAIGN_BASE_ID'] || undefined;
+
+function dependencies(): Dependencies {
+  const home = resolve(env['CAMPAIGN_HOME'] ?? '.campaigns');
+  const store = openFolderStore(resolve(home, 'artifacts'));
+  const python = env['CAMPAIGN_PYTHON'] ?? resolve('.venv/bin/python');
+  return {
+    store,
+    home,
+    python,
+    baseId,
+    kinds: registry,
+    environments: new EnvironmentPool(store, registry.environments),
+  };
+}
+
+/** The policy server's key, if it wants one, comes from the environment. */
+function policyDependencies(): PolicyDependencies & { merge: Merge } {
+  const deps = dependencies();
+  const merge = createMerger(deps);
+  const apiKey = env['POLICY_SERVER_API_KEY'];
+  const client = createPolicyClient({
+    store: deps.store,
+    merge,
+    url: env['POLICY_SERVER_URL'] ?? 'http://127.0.0.1:8000',
+    baseId,
+    concurrency: MAX_CONNECTIONS,
+    ...(apiKey && { apiKey }),
+  });
+  return { ...deps, client, merge };
+}
+
+/** Whose steps this worker takes. */
+function pool(): string {
+  if (env['CAMPAIGN_POOL']) return env['CAMPAIGN_POOL'];
+  throw new Error(
+    'CAMPAIGN_POOL is not set: give the campaign file a workers.pool and name it here (docs/machines.md)',
+  );
+}
+
+type Options = Omit<WorkerOptions, 'connection'>;
+
+const queues: Record<keyof typeof taskQueues, () => Promise<void>> = {
+  /** Workflows, and the short steps between the long ones. */
+  control: async () => {
+    const deps = dependencies();
+    return runWorker(deps, {
+      taskQueue: taskQueues.control(await deps.store.id()),
+      workflowBundle: { codePath: bundlePath },
+      activities: createControlActivities(deps),
+      // Label passes read all rollouts at once: a few at a time keep memory bounded.
+      maxConcurrentActivityTaskExecutions: 4,
+    });
+  },
+  /** Batches of rollouts against the policy server: as many workers as it can feed. */
+  rollouts: () => {
+    const deps = policyDependencies();
+    return runWorker(deps, {
+      taskQueue: taskQueues.rollouts(pool()),
+      activities: createRolloutActivities(deps),
+      // Each batch brings its own concurrency: two keep the policy server full while one of them drains. A search for a prompt has the
+      // third slot: it takes long, and waits for its language model much of the time.
+      maxConcurrentActivityTaskExecutions: 3,
+    });
+  },
+  /** One trainer at a time per slot. Start one worker per group of GPUs. */
+  gpu: () => {
+    const slots = Number(env['CAMPAIGN_GPU_SLOTS'] ?? 1);
+    const perTrainer = Number(env['CAMPAIGN_GPUS_PER_TRAINER'] ?? 0);
+    const gpus = dealGpus({ slots, perTrainer, visible: env['CUDA_VISIBLE_DEVICES'] });
+    const deps = { ...policyDependencies(), gpus };
+    let onFaulty: (why: string) => void = () => undefined;
+    const faulty = new Promise<string>((done) => (onFaulty = done));
+    const options = {
+      taskQueue: taskQueues.gpu(pool()),
+      activities: stoppingWhenFaulty(createGpuActivities(deps), { onFaulty: (why) => onFaulty(why) }),
+      maxConcurrentActivityTaskExecutions: slots,
+    };
+    return runWorker(deps, options, faulty);
+  },
+};
+
+/** Runs until it is asked to stop, or `faulty` says why it should. */
+export async function runWorker(
+  deps: Pick<Dependencies, 'store' | 'environments'>,
+  options: Options,
+  faulty?: Promise<string>,
+): Promise<void> {
+  const connection = await NativeConnection.connect({ address: env['TEMPORAL_ADDRESS'] ?? '127.0.0.1:7233' });
+  const worker = await Worker.create({
+    connection,
+    namespace: env['TEMPORAL_NAMESPACE'] ?? 'default',
+    // By which `campaign run` knows whether its process lives.
+    identity: workerIdentity(),
+    // Cancel activities soon, then wait for them: a trainer's checkpoint takes seconds.
+    shutdownGraceTime: '100ms',
+    shutdownForceTime: '90s',
+    // Progress is seen in the UI within seconds, whatever the heartbeat timeout.
+    maxHeartbeatThrottleInterval: '2s',
+    // After a crash the server waits this long for the dead worker's cache before it gives its workflows to another.
+    stickyQueueScheduleToStartTimeout: '500ms',
+    ...options,
+  });
+  const stop = (): void => {
+    if (worker.getState() === 'RUNNING') worker.shutdown();
+  };
+  process.stdin.once('end', stop);
+  process.stdin.resume();
+  void faulty?.then((why) => {
+    process.stderr.write(`this worker takes no more, and ends with exit code ${FAULTY}: ${why}\n`);
+    process.exitCode = FAULTY;
+    stop();
+  });
+  const running = worker.run();
+  const { taskQueue } = options;
+  const store = await deps.store.id();
+  process.stdout.write(`${JSON.stringify({ type: 'ready', taskQueue, store, ...(baseId && { baseId }) })}\n`);
+  try {
+    await running;
+  } finally {
+    await deps.environments.close();
+    await connection.close();
+    process.stdin.destroy();
+  }
+}
+
+/** Ends the process with its error when the worker can't start or breaks. */
+export function main(run: () => Promise<void>): void {
+  run().catch((error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    process.exit(1);
+  });
+}
+
+if (require.main === module) {
+  const [queue = ''] = process.argv.slice(2);
+  main(async () => {
+    if (!(queue in queues)) throw new Error(`no task queue "${queue}": name one of ${Object.keys(queues).join(', ')}`);
+    await queues[queue as keyof typeof queues]();
+  });
+}

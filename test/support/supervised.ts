@@ -1,0 +1,63 @@
+/** Supervisors of homes of their own, which a test file ends, and services that are one line of JavaScript. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { homeAt, type Home } from '../../src/cli/project';
+import { waitUntil } from '../../src/cli/run/processes';
+import type { RestartPolicy, ServiceSpec } from '../../src/cli/run/service';
+import { HomeDisk, Supervisor } from '../../src/cli/run/supervisor';
+
+const ends: (() => unknown)[] = [];
+/** Registers what is to be done after each test, in reverse order. */
+export const atEnd = (end: () => unknown): unknown => ends.push(end);
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+export function newHome(): Home {
+  const home = homeAt(mkdtempSync(join(tmpdir(), 'supervised-')));
+  atEnd(() => rmSync(home.root, { recursive: true, force: true }));
+  return home;
+}
+
+const rule = { firstMs: 10, longestMs: 20, forgottenMs: 20_000 };
+export const quick: RestartPolicy = {
+  crash: { ...rule, limit: 3 },
+  kill: { ...rule, limit: 6 },
+  fault: { ...rule, limit: 3 },
+};
+
+export interface Supervised {
+  home: Home;
+  supervisor: Supervisor;
+  disk: HomeDisk;
+  /** Causes of deaths after which something was started again. */
+  restarts: string[];
+  notes: string[];
+  pid: (name?: string) => number | undefined;
+  /** Waits until another process than `pid` runs. */
+  isReplaced: (pid: number | undefined) => Promise<boolean>;
+}
+
+export function supervise(home = newHome(), policy = quick): Supervised {
+  const restarts: string[] = [];
+  const notes: string[] = [];
+  const disk = new HomeDisk(home.root, (text) => notes.push(text));
+  const supervisor = new Supervisor(home, disk, ({ cause }) => restarts.push(cause), policy);
+  atEnd(() => supervisor.stop());
+  const pid = (name?: string) => supervisor.processes.find((one) => name === undefined || one.name === name)?.pid;
+  const isReplaced = (old: number | undefined) => waitUntil(() => ![undefined, old].includes(pid()), 20);
+  return { home, supervisor, disk, restarts, notes, pid, isReplaced };
+}
+
+/** Ready when it prints so. */
+export const service = (name: string, script: string): ServiceSpec => ({
+  name,
+  command: process.execPath,
+  args: ['-e', script],
+  env: process.env,
+  isReady: (output) => output.includes('ready'),
+  readySeconds: 20,
+  graceSeconds: 5,
+});
+export const steady = "console.log('ready'); process.stdin.resume(); process.stdin.on('end', () => process.exit());";
