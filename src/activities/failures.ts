@@ -10,7 +10,7 @@ import {
   type ApplicationFailureOptions,
 } from '@temporalio/common';
 import { tmpdir } from 'node:os';
-import { diskFull } from '../artifacts/disk-full';
+import { diskFull } from '../artifacts/durable-file';
 import { workerIdentity } from '../artifacts/place';
 import { isFailure, OutsideFailure, retryOf, type FailureType } from '../domain/failures';
 import { backoffMs } from '../domain/retries';

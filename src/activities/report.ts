@@ -11,7 +11,7 @@ import { spentOf } from '../language-model/ledger';
 import { batchesByPurpose, buildReport } from '../report/build/report';
 import { renderReport } from '../report/render';
 import { type Dependencies, working } from './context';
-import { asideIn } from '../artifacts/aside';
+import { asideIn } from '../artifacts/durable-file';
 import { readRecord } from './results';
 import { checkLeakage } from './leakage';
 import { TEST_TEXTS } from './tasks';

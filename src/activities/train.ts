@@ -1,6 +1,6 @@
 /** Trains one LoRA: with GRPO on rollouts, or supervised on conversations. A training that has ended is found by its key. */
 import { join } from 'node:path';
-import { replaceFile } from '../artifacts/durable-file';
+import { asideIn, replaceFile } from '../artifacts/durable-file';
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Message, ToolSchema } from '../domain/messages';
@@ -10,7 +10,6 @@ import { toWireMessage, toWireTools } from '../policy/wire';
 import { runLearner } from '../training/run-learner';
 import { conversationsSchema } from './arm-inputs';
 import { type GpuDependencies, progress } from './context';
-import { asideIn } from '../artifacts/aside';
 import { readJson } from '../artifacts/json';
 import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
 import type { LoraTraining, TrainInput, FineTuneInput } from './types';

@@ -1,15 +1,23 @@
 /**
- * Durable files. Invariants: a path either holds nothing or the whole content: data is written aside, flushed to the disk, and only
- * then given its name. A write that fails leaves nothing behind, and one without room is a DiskFull.
+ * Durable files. A path holds nothing or the whole content: data is written to a temporary file, flushed, and only then given its name. A
+ * temporary file's name says which process of which host writes it, so that what a dead one left can be removed.
  */
-import { link, mkdir, open, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { asidePath } from './aside';
-import { withRoom } from './disk-full';
+import { randomBytes } from 'node:crypto';
+import { link, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { dirname, join } from 'node:path';
+import { OutsideFailure } from '../domain/failures';
 
 /** True for a system error with one of these codes (ENOENT, EEXIST, ...). */
 export const isCode = (error: unknown, ...codes: string[]): boolean =>
   codes.includes(String((error as { code?: unknown } | undefined)?.code));
+
+/** What `work` gives; undefined if there is no such file. */
+export const ifThere = <Result>(work: Promise<Result>): Promise<Result | undefined> =>
+  work.catch((error: unknown) => {
+    if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
+    throw error;
+  });
 
 /** Flushes a file's bytes or a folder's entries: content and names are durable only then. */
 export async function flush(path: string): Promise<void> {
@@ -21,37 +29,69 @@ export async function flush(path: string): Promise<void> {
   }
 }
 
-/** Makes a folder and those above it. (With `recursive`, Node tells a full disk as ENOENT.) */
+/** Makes a folder and those above it. (With `recursive`, Node reports a full disk as ENOENT.) */
 export async function makeFolder(path: string): Promise<void> {
-  if (await tryFolder(path)) return;
-  await makeFolder(dirname(path));
-  if (!(await tryFolder(path))) throw new Error(`no folder can be made at ${path}`);
-}
-
-/** False where the folder above is missing. */
-async function tryFolder(path: string): Promise<boolean> {
   try {
     await mkdir(path);
-    return true;
   } catch (error) {
-    if (isCode(error, 'ENOENT') && dirname(path) !== path) return false;
-    if (isCode(error, 'EEXIST')) return true;
-    throw error;
+    if (isCode(error, 'EEXIST')) return;
+    if (!isCode(error, 'ENOENT') || dirname(path) === path) throw error;
+    await makeFolder(dirname(path));
+    await mkdir(path).catch((again: unknown) => {
+      if (!isCode(again, 'EEXIST')) throw again;
+    });
   }
 }
 
-async function writeAside(path: string, body: Uint8Array | string, mode: number): Promise<void> {
-  const handle = await open(path, 'wx', mode);
+/** Where a home's temporary files lie: in the store's folder, since its leftovers are removed. */
+export const asideIn = (home: string): string => join(home, 'artifacts', 'aside');
+
+/** A fresh path in `folder`, different in every process. */
+export const asidePath = (folder: string): string =>
+  join(folder, `${hostname()}-${process.pid}-${randomBytes(8).toString('hex')}`);
+
+/** No write takes that long: what is older was left by a process whose end can't be seen from here. */
+const DAY_MS = 24 * 3600 * 1000;
+
+/** Temporary files in `folder` of this host's dead processes, and whatever is older than a day. */
+export async function leftoversIn(folder: string): Promise<string[]> {
+  const left: string[] = [];
+  for (const name of await readdir(folder).catch(() => [])) {
+    const path = join(folder, name);
+    const age = Date.now() - ((await stat(path).catch(() => undefined))?.mtimeMs ?? Infinity);
+    if (isOfDeadProcess(name) || age > DAY_MS) left.push(path);
+  }
+  return left;
+}
+
+function isOfDeadProcess(name: string): boolean {
+  const { host, pid } = /^(?<host>.+)-(?<pid>\d+)-[0-9a-f]{16}$/.exec(name)?.groups ?? {};
+  if (host !== hostname()) return false;
   try {
-    await handle.writeFile(body);
-    await handle.sync();
-  } finally {
-    await handle.close();
+    process.kill(Number(pid), 0);
+    return false;
+  } catch (error) {
+    return isCode(error, 'ESRCH'); // EPERM: it lives, and is another user's.
   }
 }
 
-/** Makes a file under a name of its own with `make`, and gives it the name `path` with `name`; whatever fails, the first name goes. */
-export async function viaAside({ path, aside, bytes, make, name }: ViaAside): Promise<void> {
+export interface DurableWrite {
+  path: string;
+  /** A folder on the same file system, for the temporary file; created if it is not there. */
+  aside: string;
+  body: Uint8Array | string;
+  mode?: number;
+}
+
+/** Makes a temporary file with `make` and gives it the name `path` with `name`. Whatever fails, the temporary file goes. */
+export async function viaAside(o: {
+  path: string;
+  aside: string;
+  bytes: number;
+  make: (temporary: string) => Promise<void>;
+  name?: (temporary: string, path: string) => Promise<void>;
+}): Promise<void> {
+  const { path, aside, bytes, make, name = rename } = o;
   await withRoom({ path, bytes }, async () => {
     await makeFolder(aside);
     const temporary = asidePath(aside);
@@ -67,49 +107,79 @@ export async function viaAside({ path, aside, bytes, make, name }: ViaAside): Pr
   });
 }
 
-interface ViaAside {
-  path: string;
-  /** A folder on the same file system; created if it is not there. */
-  aside: string;
-  bytes: number;
-  make: (temporary: string) => Promise<void>;
-  name: (temporary: string, path: string) => Promise<void>;
-}
-
-/** Puts `body` at `path`; several writers of the same bytes may do so at once. */
-export const replaceFile = ({ path, body, aside, mode = 0o644 }: DurableWrite): Promise<void> =>
-  viaAside({
-    path,
-    aside,
-    bytes: Buffer.byteLength(body),
-    make: (temporary) => writeAside(temporary, body, mode),
-    name: rename,
-  });
-
-/** Puts `body` at `path` unless something is there; true if it was put. Of several writers exactly one succeeds. */
-export async function createFile({ path, body, aside, mode = 0o644 }: DurableWrite): Promise<boolean> {
-  let created = true;
-  await viaAside({
-    path,
-    aside,
-    bytes: Buffer.byteLength(body),
-    make: (temporary) => writeAside(temporary, body, mode),
-    name: async (temporary) => {
-      created = await linked(temporary, path);
-    },
-  });
-  return created;
-}
-
-/** A second name for a file; false where something has that name already. */
-export async function linked(from: string, to: string): Promise<boolean> {
+async function writeFlushed(path: string, { body, mode = 0o644 }: Pick<DurableWrite, 'body' | 'mode'>): Promise<void> {
+  const handle = await open(path, 'wx', mode);
   try {
-    await link(from, to);
-    return true;
-  } catch (error) {
-    if (isCode(error, 'EEXIST')) return false;
-    throw error;
+    await handle.writeFile(body);
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }
 
-type DurableWrite = Pick<ViaAside, 'path' | 'aside'> & { body: Uint8Array | string; mode?: number };
+const written = (write: DurableWrite) => ({
+  path: write.path,
+  aside: write.aside,
+  bytes: Buffer.byteLength(write.body),
+  make: (temporary: string) => writeFlushed(temporary, write),
+});
+
+/** Puts `body` at `path`; several writers of the same bytes may do so at once. */
+export const replaceFile = (write: DurableWrite): Promise<void> => viaAside(written(write));
+
+/** Puts `body` at `path` unless something is there; true if it was put. Of several writers exactly one succeeds. */
+export async function createFile(write: DurableWrite): Promise<boolean> {
+  let created = true;
+  const name = async (temporary: string, path: string) => {
+    await link(temporary, path).catch((error: unknown) => {
+      if (!isCode(error, 'EEXIST')) throw error;
+      created = false;
+    });
+  };
+  await viaAside({ ...written(write), name });
+  return created;
+}
+
+/** What could not be written: its path and how many bytes it has, where that is known. */
+interface Wanted {
+  path: string;
+  bytes?: number;
+}
+
+/** Does `work`, which writes what is named; without room it fails with DiskFull. */
+export async function withRoom<Result>(wanted: Wanted, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw await diskFull(error, wanted);
+  }
+}
+
+/** The failure DiskFull for an error that says so (no room, or the quota is used up); any other error as it is. */
+export async function diskFull(error: unknown, { path, bytes = 0 }: Wanted): Promise<unknown> {
+  if (!isCode(error, 'ENOSPC', 'EDQUOT')) return error;
+  const { bsize, bavail, files, ffree } = await roomAt(dirname(path));
+  const free = bavail * bsize;
+  const needed = Math.max(1, Math.ceil(bytes / bsize)) * bsize;
+  const isQuota = isCode(error, 'EDQUOT');
+  const why = isQuota ? 'the quota of the disk is used up' : 'the disk is full';
+  // Some file systems make inodes as they need them, and tell of none.
+  const inodes = files > 0 ? ` and ${ffree.toLocaleString('en-US')} inodes` : '';
+  // With bytes enough it is files that there are too many of.
+  const fix = !isQuota && free >= needed ? 'remove files there' : `free at least ${size(needed)}`;
+  const what = bytes > 0 ? `${path} (${size(bytes)})` : path;
+  return new OutsideFailure(
+    'DiskFull',
+    `${why}: no room for ${what}, ${size(free)}${inodes} are free there; ${fix}: work goes on by itself`,
+    error,
+  );
+}
+
+const size = (bytes: number): string => `${bytes.toLocaleString('en-US')} bytes`;
+
+/** Of the nearest folder that exists. */
+async function roomAt(folder: string): Promise<{ bsize: number; bavail: number; files: number; ffree: number }> {
+  const room = await statfs(folder).catch(() => undefined);
+  if (room) return room;
+  return dirname(folder) === folder ? { bsize: 4096, bavail: 0, files: 0, ffree: 0 } : roomAt(dirname(folder));
+}

@@ -1,14 +1,13 @@
 /**
- * An append-only log of finished records as JSON lines `["<checksum>","<key>",<record>]`. Invariants: a record is either whole or
- * not there; the first record under a key stays; any number of processes may append at once (each flush is one O_APPEND write
- * that begins with a line break, so a line torn by a crash never swallows its neighbour).
+ * An append-only log of finished records as JSON lines `["<checksum>","<key>",<record>]`. A record is either whole or not there; the first
+ * record under a key stays; any number of processes may append at once (each flush is one O_APPEND write that begins with a line break, so
+ * a line torn by a crash never swallows its neighbour).
  */
-import { open, readFile, rm, type FileHandle } from 'node:fs/promises';
+import { open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { breathing } from '../domain/concurrency';
-import { withRoom } from './disk-full';
-import { flush as flushPath, isCode, makeFolder } from './durable-file';
+import { flush as flushPath, ifThere, makeFolder, withRoom } from './durable-file';
 import { sha256 } from './hash';
 import type { Journal } from './store';
 
@@ -16,6 +15,7 @@ import type { Journal } from './store';
 const GROUP_COMMIT_MS = 4;
 const CHECKSUM_LENGTH = 16;
 const HEAD = CHECKSUM_LENGTH + '["",'.length;
+const READ_BYTES = 4 * 1024 ** 2;
 
 const checksum = (text: string): string => sha256(text).slice(0, CHECKSUM_LENGTH);
 
@@ -32,30 +32,55 @@ function parseLine(line: string): [key: string, record: unknown] | undefined {
   return [key, record];
 }
 
-/** Adds what is whole in the bytes of a journal, without what is there already. Returns the place after the last line that ended. */
-export async function addRecords(bytes: Buffer, records: Map<string, unknown>): Promise<number> {
-  const breathe = breathing();
-  let start = 0;
-  for (;;) {
-    const lineBreak = bytes.indexOf(10, start);
-    const end = lineBreak < 0 ? bytes.length : lineBreak;
-    const entry = parseLine(bytes.toString('utf8', start, end));
-    if (entry && !records.has(entry[0])) records.set(...entry);
-    if (lineBreak < 0) return start;
-    await breathe(end - start);
-    start = end + 1;
+/**
+ * Reads a journal that grows: each call gives the records that are whole by then, and reads what came since the last; none where there is no
+ * journal. The map is the same one as long as the file is.
+ */
+export function journalReader(path: string): () => Promise<Map<string, unknown>> {
+  const nothing = (file = '') => ({ file, records: new Map<string, unknown>(), size: 0, ended: 0 });
+  let seen = nothing();
+
+  async function readOn(handle: FileHandle): Promise<void> {
+    const { size, dev, ino, birthtimeMs } = await handle.stat();
+    const file = [dev, ino, birthtimeMs].join();
+    if (file !== seen.file || size < seen.size) seen = nothing(file);
+    if (size === seen.size) return;
+    const breathe = breathing();
+    // A line that had not ended is read once more.
+    let rest = Buffer.alloc(0);
+    for (let at = seen.ended; at < size;) {
+      const { bytesRead, buffer } = await handle.read(Buffer.alloc(Math.min(READ_BYTES, size - at)), { position: at });
+      if (bytesRead === 0) break;
+      at += bytesRead;
+      rest = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
+      for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
+        add(rest.toString('utf8', 0, end));
+        rest = rest.subarray(end + 1);
+        await breathe(end);
+      }
+      [seen.size, seen.ended] = [at, at - rest.length];
+    }
+    add(rest.toString('utf8'));
   }
+
+  function add(line: string): void {
+    const [key, record] = parseLine(line) ?? [];
+    if (key !== undefined && !seen.records.has(key)) seen.records.set(key, record);
+  }
+
+  return async () => {
+    const handle = await ifThere(open(path, 'r'));
+    if (!handle) seen = nothing();
+    else await readOn(handle).finally(() => handle.close());
+    return seen.records;
+  };
 }
 
-/** What is whole in the journal at `path`; nothing where there is none. */
-async function readRecords(path: string): Promise<Map<string, unknown>> {
-  const records = new Map<string, unknown>();
-  const bytes = await readFile(path).catch((error: unknown) => {
-    if (isCode(error, 'ENOENT')) return Buffer.alloc(0);
-    throw error;
-  });
-  await addRecords(bytes, records);
-  return records;
+async function openToAppend(path: string): Promise<FileHandle> {
+  await makeFolder(dirname(path));
+  const file = await open(path, 'a');
+  await flushPath(dirname(path));
+  return file;
 }
 
 /**
@@ -67,26 +92,11 @@ async function appendWhole(file: FileHandle, bytes: Buffer): Promise<void> {
   await file.datasync();
 }
 
-interface Opened {
-  file: FileHandle;
-  records: Map<string, unknown>;
-}
-
-async function openWhole(path: string): Promise<Opened> {
-  await makeFolder(dirname(path));
-  const file = await open(path, 'a');
-  try {
-    await flushPath(dirname(path));
-    return { file, records: await readRecords(path) };
-  } catch (error) {
-    await file.close();
-    throw error;
-  }
-}
-
 /** Opens (or creates) the journal at `path`. Torn lines are passed over, never repaired: another process may be appending. */
 export async function openJournal(path: string): Promise<Journal> {
-  const { file, records } = await withRoom({ path, bytes: 0 }, () => openWhole(path));
+  const read = journalReader(path);
+  const records = await withRoom({ path }, read);
+  const file = await withRoom({ path }, () => openToAppend(path));
   const pending = new Map<string, Promise<void>>();
   let group: { lines: string[]; done: Promise<void> } | undefined;
   let lastFlush = Promise.resolve();
@@ -100,15 +110,14 @@ export async function openJournal(path: string): Promise<Journal> {
     try {
       await withRoom({ path, bytes: bytes.length }, () => appendWhole(file, bytes));
     } catch (error) {
-      await keepWhole().catch(() => undefined); // the next opening finds them
+      // Lines that came to the disk whole count now, as they will when the journal is opened again.
+      const kept = await file
+        .datasync()
+        .then(journalReader(path))
+        .catch(() => new Map<string, unknown>());
+      for (const [key, record] of kept) add(key, record);
       throw error;
     }
-  }
-
-  /** Of a group that failed, the lines that came to the disk whole count now, as they will when the journal is opened again. */
-  async function keepWhole(): Promise<void> {
-    await file.datasync();
-    for (const [key, record] of await readRecords(path)) add(key, record);
   }
 
   function append(key: string, record: unknown): Promise<void> {
@@ -137,10 +146,7 @@ export async function openJournal(path: string): Promise<Journal> {
     close,
     remove: async () => {
       await close();
-      await removeJournal(path);
+      await rm(path, { force: true });
     },
   };
 }
-
-/** Also where there is none. */
-export const removeJournal = (path: string): Promise<void> => rm(path, { force: true });

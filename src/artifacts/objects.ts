@@ -1,134 +1,134 @@
 /**
- * Objects: content named by its sha256. Invariants: what is given out has the bytes of its name; an object that is damaged or missing is
- * mended from a materialised folder that holds the same bytes, if there is one. A damaged object is never removed, only replaced by
- * whole bytes at once: another process may be replacing it at the same moment.
+ * Content named by its sha256, in files. What is given out has the bytes of its name; a damaged object is never removed, only replaced by whole
+ * bytes at once. A file that is taken over, or given out in a folder, is a hard link to the object: its bytes are on disk once.
  */
-import { chmod, copyFile, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { hashFile, markOf, type Checks } from './checks';
-import { flush, isCode, replaceFile, viaAside } from './durable-file';
-import { listFiles, listingOf, parseListing } from './folder-tree';
+import { createHash } from 'node:crypto';
+import { chmod, constants, copyFile, link, lstat, readdir, readFile, stat } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { flush, ifThere, replaceFile, viaAside } from './durable-file';
 import { sha256 } from './hash';
 
 const READ_ONLY = 0o444;
 
-interface Objects {
-  path(sha: string): string;
-  /** Stores bytes, unless they are there already; their sha256. */
-  put(body: Uint8Array | string): Promise<string>;
-  /** Whether the object is whole, perhaps after mending. */
-  has(sha: string): Promise<boolean>;
-  /** Its bytes; undefined if it is damaged or missing, beyond mending. */
-  read(sha: string): Promise<Buffer | undefined>;
-  /** Puts a copy at a fresh path, read-only and flushed; false if the object is damaged or missing, beyond mending. */
-  copy(object: { sha256: string; to: string }): Promise<boolean>;
+/** The sha256 of files. Each is read once a process, under whatever name, and again once it has changed. */
+class FileHashes {
+  private readonly known = new Map<string, Promise<string>>();
+
+  /** Undefined if there is no such file. */
+  async of(path: string): Promise<string | undefined> {
+    const mark = await markOf(path);
+    if (mark === undefined) return undefined;
+    const hash = this.known.get(mark) ?? hashFile(path);
+    this.known.set(mark, hash);
+    hash.catch(() => this.known.delete(mark));
+    return ifThere(hash);
+  }
+
+  /** What the file is known to hold now; `hash` undefined: it is to be read again. */
+  async note(path: string, hash: string | undefined): Promise<void> {
+    const mark = await markOf(path);
+    if (mark !== undefined && hash !== undefined) this.known.set(mark, Promise.resolve(hash));
+    else if (mark !== undefined) this.known.delete(mark);
+  }
 }
 
-/** `folders`: where folder artifacts are materialised, each under the sha256 of its listing. */
-export function openObjects({ root, folders, aside, checks }: OpenObjects): Objects {
-  const pathOf = (sha: string) => join(root, sha.slice(0, 2), sha);
+/** Another one whenever the file was written or replaced, and the same for every name of one file. */
+async function markOf(path: string): Promise<string | undefined> {
+  const file = await ifThere(stat(path, { bigint: true }));
+  return file && [file.dev, file.ino, file.size, file.mtimeNs].join(':');
+}
 
-  async function put(body: Uint8Array | string): Promise<string> {
+async function hashFile(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
+}
+
+export class Objects {
+  private readonly hashes = new FileHashes();
+
+  constructor(
+    private readonly root: string,
+    private readonly aside: string,
+  ) {}
+
+  path(sha: string): string {
+    return join(this.root, sha.slice(0, 2), sha);
+  }
+
+  /** Whether the object is there and whole. */
+  async has(sha: string): Promise<boolean> {
+    return (await this.hashes.of(this.path(sha))) === sha;
+  }
+
+  /** Stores bytes, unless they are there already; their sha256. */
+  async put(body: Uint8Array | string): Promise<string> {
     const sha = sha256(body);
-    const path = pathOf(sha);
-    if (await checks.hasHash(path, sha)) return sha;
-    await replaceFile({ path, body, aside, mode: READ_ONLY });
-    await checks.pass(path);
+    if (await this.has(sha)) return sha;
+    await replaceFile({ path: this.path(sha), body, aside: this.aside, mode: READ_ONLY });
+    await this.hashes.note(this.path(sha), sha);
     return sha;
   }
 
-  const has = async (sha: string) => (await checks.hasHash(pathOf(sha), sha)) || mend(sha);
-
-  async function readWhole(sha: string): Promise<Buffer | undefined> {
-    const path = pathOf(sha);
-    const mark = await markOf(path);
-    if (mark === undefined) return undefined;
-    const body = await readFile(path);
-    const whole = sha256(body) === sha;
-    await (whole ? checks.pass(path, mark) : checks.fail(path));
-    return whole ? body : undefined;
+  /** Stores a file's bytes by a link to it, which makes it read-only: nobody may write into it any more. */
+  async takeOver(file: string): Promise<string> {
+    const sha = await this.hashes.of(file);
+    if (sha === undefined) throw new Error(`${file} went away while it was stored`);
+    if (!(await this.has(sha))) await this.place(file, this.path(sha));
+    return sha;
   }
 
-  const read = async (sha: string) => (await readWhole(sha)) ?? ((await mend(sha)) ? readWhole(sha) : undefined);
-
-  async function copy({ sha256: sha, to }: { sha256: string; to: string }): Promise<boolean> {
-    if (await copied({ sha, from: pathOf(sha), to })) return true;
-    await checks.fail(pathOf(sha));
-    return (await mend(sha)) && copied({ sha, from: pathOf(sha), to });
+  /** Its bytes; undefined if it is damaged or missing. */
+  async read(sha: string): Promise<Buffer | undefined> {
+    const body = await ifThere(readFile(this.path(sha)));
+    const isWhole = body !== undefined && sha256(body) === sha;
+    await this.hashes.note(this.path(sha), isWhole ? sha : undefined);
+    return isWhole ? body : undefined;
   }
 
-  /** Looks for the bytes in the materialised folders. It reads listings, so it is for when something is damaged only. */
-  async function mend(sha: string): Promise<boolean> {
-    for (const name of await readdir(folders).catch(() => [])) {
-      const listing = await listingAt(name);
-      if (!listing) continue;
-      if (name === sha) {
-        await put(listing);
-        return true;
-      }
-      const { files } = parseListing({ body: listing, file: pathOf(name) });
-      const file = files.find((candidate) => candidate.sha256 === sha);
-      if (file && (await putCopy({ sha, from: join(folders, name, file.path), bytes: file.bytes }))) return true;
-    }
-    return false;
+  /** Makes `to` hold the object, which is whole. */
+  async giveOut(sha: string, to: string): Promise<void> {
+    if ((await this.hashes.of(to)) !== sha) await this.place(this.path(sha), to);
   }
 
-  /** The listing of a materialised folder: the stored one, or else the folder's own, if that has the folder's name. */
-  async function listingAt(name: string): Promise<Buffer | undefined> {
-    const stored = await readWhole(name);
-    if (stored) return stored;
-    try {
-      const files = await listFiles({ folder: join(folders, name) });
-      const listing = Buffer.from(await listingOf({ files, store: lookUp }));
-      return sha256(listing) === name ? listing : undefined;
-    } catch {
-      return undefined; // no folder, or links in it: it is not what was materialised
-    }
+  /** Gives `from` the name `to` as well. */
+  private async place(from: string, to: string): Promise<void> {
+    const { size: bytes } = await stat(from);
+    await viaAside({ path: to, aside: this.aside, bytes, make: (temporary) => linkOrCopy(from, temporary) });
   }
-
-  async function putCopy({ sha, from, bytes }: { sha: string; from: string; bytes: number }): Promise<boolean> {
-    const path = pathOf(sha);
-    let whole = false;
-    await viaAside({
-      path,
-      aside,
-      bytes,
-      make: async (to) => void (whole = await copied({ sha, from, to })),
-      name: async (temporary) => {
-        if (whole) await rename(temporary, path);
-      },
-    });
-    if (whole) await checks.pass(path);
-    return whole;
-  }
-
-  return { path: pathOf, put, has, read, copy };
 }
 
-interface OpenObjects {
-  root: string;
-  folders: string;
-  aside: string;
-  checks: Checks;
-}
-
-/** Whether there were such bytes to be copied. The copy is what is checked. */
-async function copied({ sha, from, to }: { sha: string; from: string; to: string }): Promise<boolean> {
-  try {
-    await copyFile(from, to);
-  } catch (error) {
-    if (isCode(error, 'ENOENT')) return false;
-    throw error;
-  }
+async function linkOrCopy(from: string, to: string): Promise<void> {
+  // Where there are no links, none more, or another file system.
+  await link(from, to).catch(() => copyFile(from, to, constants.COPYFILE_FICLONE));
   await chmod(to, READ_ONLY);
   await flush(to);
-  if ((await hashFile(to)) === sha) return true;
-  await rm(to, { force: true });
-  return false;
 }
 
-async function lookUp(absolute: string): Promise<{ sha256: string; bytes: number }> {
-  const sha = await hashFile(absolute);
-  if (sha === undefined) throw new Error(`${absolute} went away while it was read`);
-  return { sha256: sha, bytes: (await stat(absolute)).size };
+/** Relative, with forward slashes, inside the folder. */
+export const isInside = (path: string): boolean =>
+  !path.split('/').some((part) => part === '' || part === '.' || part === '..');
+
+/** The files of a folder, or of it the named ones alone, sorted by path. Links and devices are refused: what they lead to is not the folder's. */
+export async function filesIn(folder: string, names?: readonly string[]): Promise<string[]> {
+  const paths = names ?? (await pathsBelow(folder));
+  for (const path of paths) {
+    if (!isInside(path))
+      throw new Error(`folder artifact: '${path}' is not inside ${folder}; name it relative to that`);
+    const file = await ifThere(lstat(join(folder, path)));
+    if (!file) throw new Error(`folder artifact: ${folder} has no file '${path}'`);
+    if (!file.isFile())
+      throw new Error(`folder artifact: ${join(folder, path)} is not a plain file; copy what it refers to`);
+  }
+  return [...new Set(paths)].sort();
+}
+
+/** All that is no folder. */
+async function pathsBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'));
 }

@@ -16,10 +16,15 @@ export interface ArtifactStore {
   id(): Promise<string>;
   /** Stores bytes under a key derived from the inputs. If the key is taken, the artifact there is returned and `body` is dropped. */
   put(artifact: Provenance & { body: Uint8Array | string; mediaType: string }): Promise<ArtifactRef>;
-  /** Stores a folder (an adapter) file by file, or of it the named files alone; the reference is to its listing. */
+  /**
+   * Stores a folder (an adapter) file by file, or of it the named files alone; the reference is to its listing. The files may be linked instead
+   * of copied, and are read-only from then on: whoever made them must not write into them.
+   */
   putFolder(artifact: Provenance & { folder: string; files?: readonly string[] }): Promise<ArtifactRef>;
-  /** What is under the key. What is damaged beyond mending is forgotten, and so made again by whoever asks. */
+  /** What is under the key. What is damaged is forgotten, and so made again by whoever asks. */
   find(key: string): Promise<ArtifactRef | undefined>;
+  /** Takes the key's entry away: whoever asks next makes it anew. */
+  forget(key: string): Promise<void>;
   /** The bytes, checked against the reference's sha256. Throws ArtifactDamaged. */
   read(ref: ArtifactRef): Promise<Buffer>;
   /** A read-only local folder that holds what putFolder stored, checked once a process. Throws ArtifactDamaged. */

@@ -6,7 +6,7 @@
 import { Context } from '@temporalio/activity';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { asideIn } from '../artifacts/aside';
+import { asideIn } from '../artifacts/durable-file';
 import { replaceFile } from '../artifacts/durable-file';
 import { keptJson } from '../artifacts/json';
 import type { ArtifactStore } from '../artifacts/store';
@@ -74,7 +74,8 @@ interface LearnerRun {
 export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Promise<TrainingSummary> {
   const { store, home, python } = deps;
   const { name, id, program, limits, show, env = {} } = run;
-  const { result: known, next } = await findResult(store, `training/${id}`);
+  const key = `training/${id}`;
+  const known = await findResult(store, key);
   if (known) return summaryOf(store, known);
 
   const folder = resolve(home, 'trainings', `${name}-${id.slice(0, 12)}`);
@@ -82,24 +83,15 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
   const jobFile = join(folder, 'job.json');
   await replaceFile({ path: jobFile, body: JSON.stringify(job, null, 1), aside: asideIn(home) });
   const command = [python, '-m', 'trainer', program, '--job', jobFile];
-  const journal = await store.journal(`training/${id}`);
+  const journal = await store.journal(key);
   try {
     Context.current().cancellationSignal.throwIfAborted();
     const process = new LearnerProcess({ command, log: join(folder, 'trainer.log'), env, limits });
     try {
-      const { checkpoints, ...learned } = await new Learning({
-        ...learning,
-        deps,
-        name,
-        id,
-        folder,
-        journal,
-        process,
-        show,
-      }).run();
-      const result = { ...learned, checkpoints: run.select?.(checkpoints) ?? checkpoints };
+      const learned = await new Learning({ ...learning, deps, name, id, folder, journal, process, show }).run();
+      const result = { ...learned, checkpoints: run.select?.(learned.checkpoints) ?? learned.checkpoints };
       if (!run.isUnfinished?.())
-        await keptJson(store, { key: next, producer: 'train', inputs: refsOf(result) }, () => result);
+        await keptJson(store, { key, producer: 'train', inputs: refsOf(result) }, () => result);
       return await summaryOf(store, result);
     } finally {
       await process.stop();
@@ -190,7 +182,7 @@ export class Learning {
     const file = join(folder, 'batch.json');
     await this.patiently(async (onScored) => {
       const policy = await this.record.policy(request);
-      const { summary, records } = await this.rollOut({ batch, request, policy, onScored });
+      const { summary, records } = await this.rollOut(batch, request, policy, onScored);
       // With the base model as it is, on tasks and under keys of the base rollouts, these are the same rollouts.
       const shared = !batch.everyStepAnew && policy.adapters.length === 0 && policy.prompt === undefined;
       await this.record.addBatch(request.step, summary, { shared });
@@ -207,13 +199,12 @@ export class Learning {
     return { type: 'rollouts', file };
   }
 
-  private async rollOut(o: {
-    batch: NonNullable<LearningOptions['batch']>;
-    request: RolloutsRequest;
-    policy: FixedPolicy;
-    onScored: (scored: number) => void;
-  }): Promise<RolloutBatch> {
-    const { batch, request, policy, onScored } = o;
+  private async rollOut(
+    batch: NonNullable<LearningOptions['batch']>,
+    request: RolloutsRequest,
+    policy: FixedPolicy,
+    onScored: (scored: number) => void,
+  ): Promise<RolloutBatch> {
     const { deps, name } = this.o;
     const made = await rollOut({
       ...batch,
@@ -259,18 +250,37 @@ export class Learning {
     return { ...result, checkpoints };
   }
 
-  /** Waits for what is away for a while, room on the disk too: the learner keeps its slot, if it has done anything in it. */
-  private async patiently<Result>(work: (onMore: (done: number) => void) => Promise<Result>): Promise<Result> {
+  /**
+   * The result of the first attempt that has one; each goes on from what those before have done. The learner keeps its slot while it waits, if it
+   * has done anything in it. This is not a second owner of retries: a training that Temporal started anew would load its model again for
+   * every hiccup of the policy server.
+   */
+  private async patiently<Result>(attempt: (onMore: (done: number) => void) => Promise<Result>): Promise<Result> {
     const patienceMs = this.context.info.attempt > 1 && !this.hasPlace ? 0 : LEARNER.patienceMs;
-    const result = await patiently({
-      work,
-      onWait: (what) => this.waitsFor(what),
-      signal: this.context.cancellationSignal,
-      patienceMs,
-    });
-    this.hasPlace = true;
-    this.waitsFor(undefined);
-    return result;
+    const signal = this.context.cancellationSignal;
+    let most = 0;
+    let failures: { since: number; count: number } | undefined;
+    for (;;) {
+      try {
+        const result = await attempt((done) => {
+          if (done > most) failures = undefined;
+          most = Math.max(most, done);
+        });
+        this.hasPlace = true;
+        this.waitsFor(undefined);
+        return result;
+      } catch (error) {
+        signal.throwIfAborted();
+        failures ??= { since: performance.now(), count: 0 };
+        const waitMs = LEARNER.delayMs((failures.count += 1));
+        const isLate = performance.now() - failures.since + waitMs > patienceMs;
+        if (isLate || !(error instanceof OutsideFailure) || !error.retryable) throw error;
+        if (forAnotherAttempt.includes(error.type)) throw error;
+        const [what] = awaited.find(([, types]) => isFailure(error, ...types)) ?? ['another attempt'];
+        this.waitsFor(`${what}: ${error.message}`);
+        await sleep(waitMs, undefined, { signal });
+      }
+    }
   }
 
   private waitsFor(what: string | undefined): void {
@@ -294,35 +304,5 @@ const awaited: [name: string, types: FailureType[]][] = [
   ['room on the disk', ['DiskFull']],
 ];
 
-/** The result of the first attempt that has one; each goes on from what those before have done. */
-async function patiently<Result>(o: {
-  /** One attempt; it tells how much there is by now. */
-  work: (onMore: (done: number) => void) => Promise<Result>;
-  /** After every attempt that failed: what it waits for. */
-  onWait: (what: string) => void;
-  signal: AbortSignal;
-  patienceMs: number;
-}): Promise<Result> {
-  const { work, onWait, signal, patienceMs } = o;
-  let most = 0;
-  let failures: { since: number; count: number } | undefined;
-  for (;;) {
-    try {
-      return await work((done) => {
-        if (done > most) failures = undefined;
-        most = Math.max(most, done);
-      });
-    } catch (error) {
-      signal.throwIfAborted();
-      failures ??= { since: performance.now(), count: 0 };
-      const waitMs = LEARNER.delayMs((failures.count += 1));
-      const awayMs = performance.now() - failures.since;
-      if (!(error instanceof OutsideFailure) || !error.retryable || awayMs + waitMs > patienceMs) throw error;
-      // Another worker's server may have it.
-      if (error.type === 'WrongBaseModel') throw error;
-      const [name] = awaited.find(([, types]) => isFailure(error, ...types)) ?? ['another attempt'];
-      onWait(`${name}: ${error.message}`);
-      await sleep(waitMs, undefined, { signal });
-    }
-  }
-}
+/** Another worker's server may have the right base model; a step that was lost is done again by another learner. */
+const forAnotherAttempt: FailureType[] = ['WrongBaseModel', 'TrainerDied'];

@@ -11,7 +11,6 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { sha256 } from '../../src/artifacts/hash';
 import { CAMPAIGN } from './faults-checks';
 import { artifacts, filesBelow, namesIn, objectFile, provenanceFile, trainingsOf, type StoredKey } from './faults-home';
 import type { Random } from './faults-random';
@@ -69,7 +68,6 @@ function checkpointFile(training: string): string | undefined {
 
 const BATCH = /^rollouts\/[0-9a-f]{64}$/;
 const ADAPTER = /^adapter\//;
-const RECORD = /^(training\/[0-9a-f]+)\/record\/\d+$/;
 
 export const places = {
   batch: object(BATCH),
@@ -103,12 +101,11 @@ export const places = {
     const files = filesBelow(artifacts(home, 'journals')).filter((file) => statSync(file).size > 0);
     return files.length > 0 ? random.pick(files) : undefined;
   },
-  'training journal': ({ home, keys, random }) => {
-    const trainings = keys.matching(RECORD).map(({ key }) => key.replace(RECORD, '$1'));
-    const files = [...new Set(trainings)].map((key) => artifacts(home, 'journals', `${sha256(key)}.jsonl`));
-    return files.length > 0 ? random.pick(files) : undefined;
+  'training journal': ({ home, random }) => {
+    const files = filesBelow(artifacts(home, 'journals'));
+    const records = files.filter((file) => readFileSync(file, 'utf8').includes('{"kind":"batch"'));
+    return records.length > 0 ? random.pick(records) : undefined;
   },
-  'training record': object(RECORD),
   checkpoint: inTraining(checkpointFile),
   'metrics.jsonl': inTraining((training) => join(training, 'metrics.jsonl')),
   'batch.json': inTraining((training) => join(training, 'batch.json')),

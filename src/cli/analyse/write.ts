@@ -5,7 +5,7 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { asidePath } from '../../artifacts/aside';
+import { asidePath } from '../../artifacts/durable-file';
 import { isCode, makeFolder, replaceFile } from '../../artifacts/durable-file';
 import type { Candidate, LabelPass } from '../../domain/capability';
 import { compare } from './comparison';

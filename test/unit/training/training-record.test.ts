@@ -1,5 +1,5 @@
-/** What a training keeps of itself: in its order, twice, and without a gap. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+/** What a training keeps of itself: in its order, and without a gap. */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TrainingRecord } from '../../../src/training/result';
@@ -29,17 +29,13 @@ const store = () => openFolderStore(join(root, 'artifacts'));
 const checkpoint = (step: number) => join(root, `checkpoint-${step}`);
 const journalFile = () => join(root, 'artifacts', 'journals', `${sha256('training/t')}.jsonl`);
 const lines = () => readFileSync(journalFile(), 'utf8').split('\n').filter(Boolean);
-const forget = (number: number) => {
-  const key = sha256(`training/t/record/${number}`);
-  rmSync(join(root, 'artifacts', 'keys', key.slice(0, 2), `${key}.json`));
-};
 const tear = (number: number) => writeFileSync(journalFile(), lines().with(number, '["torn').join('\n'));
 
 /** As another attempt opens it. */
-async function record(): Promise<TrainingRecord> {
+async function record({ checkpointEvery = 1 } = {}): Promise<TrainingRecord> {
   const journal = await store().journal('training/t');
   opened.push(journal);
-  return new TrainingRecord({ store: store(), journal, id: 't', folder: root, base: 'base@1', checkpointEvery: 1 });
+  return new TrainingRecord({ store: store(), journal, id: 't', folder: root, base: 'base@1', checkpointEvery });
 }
 async function batch(name: string, scored: number): Promise<RolloutSummary> {
   const body = JSON.stringify(name);
@@ -78,29 +74,33 @@ test('batches that are the base rollouts are counted, and counted apart', async 
   expect(await made.result(2)).toMatchObject({ rollouts: 5, promptTokens: 5, shared });
 });
 
-test.each([0, 1, 2, 3])('a torn line %i of the journal changes nothing, and is whole again', async (number) => {
-  const before = await trained();
-  tear(number);
-  expect(await (await record()).result(2)).toEqual(before);
-  forget(number);
-  expect(await (await record()).result(2)).toEqual(before);
+const lost = (what: string, step: number) => ({
+  type: 'TrainerDied',
+  message: expect.stringMatching(`${what} of step ${step} is lost or damaged; the step is done again`) as string,
 });
 
-test('a checkpoint that is told of nowhere any more is taken again from its folder', async () => {
-  const before = await trained();
-  tear(1);
-  forget(1);
-  expect(await (await record()).result(2)).toEqual(before);
-  rmSync(checkpoint(1), { recursive: true });
-  await expect((await record()).result(2)).rejects.toMatchObject({ type: 'ArtifactDamaged' });
+test.each([1, 3])(
+  'a checkpoint whose line %i of the journal is torn is taken again from its folder',
+  async (number) => {
+    const before = await trained();
+    tear(number);
+    expect(await (await record()).result(2)).toEqual(before);
+  },
+);
+
+test('one that is not there either is done again, from the checkpoint before', async () => {
+  await trained();
+  tear(3);
+  rmSync(join(checkpoint(2), 'adapter_model.safetensors'));
+  await expect((await record()).result(2)).rejects.toMatchObject(lost('the adapter', 2));
+  expect([1, 2].map((step) => existsSync(checkpoint(step)))).toEqual([true, false]);
 });
 
-test('rollouts of a step that are told of nowhere are no step without rollouts; told again, all is well', async () => {
+test('a step whose rollouts are recorded nowhere is done again; recorded again, all is well', async () => {
   const before = await trained();
   tear(2);
-  forget(2);
-  const message = expect.stringMatching(/rolled out for step 2 .* lost .*remove .*record-.*made anew/) as string;
-  await expect((await record()).result(2)).rejects.toMatchObject({ type: 'ArtifactDamaged', message });
+  await expect((await record()).result(2)).rejects.toMatchObject(lost('what was rolled out', 2));
+  expect([1, 2].map((step) => existsSync(checkpoint(step)))).toEqual([true, false]);
   await (await record()).addBatch(1, await batch('batch 2', 2));
   expect(await (await record()).result(2)).toEqual(before);
 });
@@ -109,6 +109,20 @@ test('weights that are others than those that the store has lost do not take the
   const { checkpoints } = await trained();
   const { sha256: listing } = checkpoints[0]!.policy.adapters[0]!.ref;
   rmSync(join(root, 'artifacts', 'objects', listing.slice(0, 2), listing));
+  rmSync(join(checkpoint(1), 'adapter_model.safetensors'));
   writeFileSync(join(checkpoint(1), 'adapter_model.safetensors'), 'torn');
-  await expect((await record()).result(2)).rejects.toMatchObject({ type: 'ArtifactDamaged' });
+  await expect((await record()).result(2)).rejects.toMatchObject(lost('the adapter', 1));
+});
+
+test('an adapter that no batch was sampled from and that is no candidate is not stored', async () => {
+  const made = await record({ checkpointEvery: 3 });
+  await made.addBatch(0, await batch('batch 1', 1));
+  await made.addCheckpoint({ step: 1, policy: { adapter: checkpoint(1) } });
+  await made.addBatch(1, await batch('batch 2', 2));
+  await made.addCheckpoint({ step: 2, policy: { adapter: checkpoint(2) } });
+  expect((await made.result(2)).checkpoints.map(({ step }) => step)).toEqual([2]);
+  const stored = (step: number) => sha256(`adapter/t/step-${step}/${sha256(`weights ${step}`)}`);
+  const keys = join(root, 'artifacts', 'keys');
+  const isStored = (key: string) => existsSync(join(keys, key.slice(0, 2), `${key}.json`));
+  expect([1, 2].map((step) => isStored(stored(step)))).toEqual([false, true]);
 });
