@@ -85,18 +85,13 @@ test('parts are merged once, in whatever order and by however many they are aske
   expect(await merge([{ ...x, weight: 0.25 }, y])).not.toEqual(first);
 });
 
-test('a merge that is damaged in the store is merged again, one that has a whole copy is not', async () => {
+test('a merge that is damaged in the store is merged again', async () => {
   const merge = createMerger({ store, python: program(adding) });
   const first = await merge([x, y]);
   const folder = await store.folder(first);
   const text = readFileSync(join(folder, 'adapter_config.json'));
   const sha = createHash('sha256').update(text).digest('hex');
   const object = join(root, 'store', 'objects', sha.slice(0, 2), sha);
-
-  rmSync(object);
-  expect(await merge([x, y])).toEqual(first);
-  expect(readFileSync(object)).toEqual(text);
-  expect(runs()).toHaveLength(1);
 
   rmSync(object);
   rmSync(folder, { recursive: true });
