@@ -5,7 +5,8 @@ import { environments } from '../environments';
 import { builtin, builtinNames } from '../environments/builtin';
 import type { EnvironmentKind } from '../environments/kinds';
 import { processKind } from '../environments/process';
-import { nearest, UserError } from './errors';
+import { UserError } from './errors';
+import { nearest } from './nearest';
 import { changePaths } from './campaign-file';
 
 export const argumentsUsage = (kinds = environments): string =>

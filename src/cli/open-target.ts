@@ -1,46 +1,37 @@
 /** A campaign's target, opened before anything is started, and how many of its tasks the campaign will take. */
 import { join } from 'node:path';
-import { openFolderStore } from '../artifacts/folder-store';
+import { splitTasks, type Plan } from '../environments/split';
 import type { Campaign } from '../domain/campaign';
-import type { EnvironmentDescription } from '../domain/environment';
+import type { Environment, EnvironmentDescription } from '../domain/environment';
 import { isFailure } from '../domain/failures';
 import type { Prepared } from '../domain/results';
-import { describeSpec, openEnvironment, openingsOf } from '../environments/open';
-import { splitTasks } from '../environments/split';
+import type { EnvironmentSpec } from '../domain/kinds';
 import { registry, type Registry } from '../registry';
 import { messageOf, UserError } from './errors';
+import { openFolderStore } from '../artifacts/folder-store';
+import { describeSpec, openEnvironment } from '../environments/open';
 import type { Home } from './project';
 
-interface OpenedTarget {
-  description: EnvironmentDescription;
-  /** Ids of its tasks. */
+interface TaskIds {
   train: string[];
   test: string[];
-  /** What it shows a policy before the first answer; absent unless it was asked for, and where it can't be had. */
-  texts?: readonly string[] | undefined;
 }
 
-/** Opens the target, asks it, and closes it. The models that play its other parties are not asked. */
-export async function askTarget(o: {
-  campaign: Pick<Campaign, 'target' | 'seed'>;
-  home: Home;
-  kinds?: Registry['environments'];
-  withTexts?: boolean;
-}): Promise<OpenedTarget> {
-  const { campaign, home, kinds = registry.environments, withTexts = false } = o;
-  const { target, seed } = campaign;
+export async function taskIds(environment: Environment): Promise<TaskIds> {
+  const [train, test] = await Promise.all([environment.tasks('train'), environment.tasks('test')]);
+  return { train: train.map(({ id }) => id), test: test.map(({ id }) => id) };
+}
+
+/** Opens a target before any campaign is started, and closes it when the work has ended. The models that play its other parties are not asked. */
+export async function withTarget<Result>(
+  o: { target: EnvironmentSpec; home: Home; kinds?: Registry['environments'] },
+  work: (environment: Environment) => Promise<Result>,
+): Promise<Result> {
+  const { target, home, kinds = registry.environments } = o;
   const store = openFolderStore(join(home.root, 'artifacts'));
   const environment = await openEnvironment(target, { store, partners: {}, kinds });
   try {
-    const description = await environment.describe();
-    const idsOf = async (split: 'train' | 'test') => (await environment.tasks(split)).map(({ id }) => id);
-    const [train, test] = await Promise.all([idsOf('train'), idsOf('test')]);
-    if (!withTexts) return { description, train, test };
-    // Where a model plays the user there is nobody here to say its first words: the written policy has to do.
-    const openings = await openingsOf({ environment, tasks: train, seed })
-      .catch(() => openingsOf({ environment, tasks: [], seed }))
-      .catch(() => undefined);
-    return { description, train, test, texts: openings?.texts };
+    return await work(environment);
   } finally {
     await environment.close().catch(() => undefined);
   }
@@ -60,44 +51,47 @@ export interface TargetTasks {
 
 /** Asks the target; one that can't be opened gives the file's own counts, which are upper limits. @throws UserError if the file asks for more than it has. */
 export async function targetTasks(campaign: Campaign, home: Home): Promise<TargetTasks> {
-  const { label, isPublished } = describeSpec(campaign.target);
-  let opened: OpenedTarget;
+  const { target } = campaign;
+  const { label, isPublished } = describeSpec(target);
+  let description: EnvironmentDescription | undefined;
+  let ids: TaskIds;
   try {
-    opened = await askTarget({ campaign, home });
+    ids = await withTarget({ target, home }, async (environment) => {
+      description = await environment.describe();
+      return taskIds(environment);
+    });
   } catch (error) {
     const { rollouts, validation, router, evaluation } = campaign;
-    const tasks = {
-      train: rollouts.tasks,
-      validation: validation.targetTasks,
-      router: router.tasks,
-      test: evaluation.tasks,
+    return {
+      name: label,
+      tasks: {
+        train: rollouts.tasks,
+        validation: validation.targetTasks,
+        router: router.tasks,
+        test: evaluation.tasks,
+      },
+      note: `the target can't be asked for its tasks (${messageOf(error)}): the counts are the file's upper limits`,
+      ...(description && { description }),
+      isPublished,
     };
-    const note = `the target can't be asked for its tasks (${messageOf(error)}): the counts are the file's upper limits`;
-    return { name: label, tasks, note, isPublished };
   }
-  const { description, train, test } = opened;
-  const { name, version } = description;
-  try {
-    const split = splitTasks({ campaign, armKinds: registry.arms, train, test });
-    const tasks = {
-      train: split.train.length,
-      validation: split.validation.length,
-      router: split.router.length,
-      test: split.test.length,
-    };
-    const note = `target ${name} ${version}: ${train.length} train and ${test.length} test tasks`;
-    return { name, tasks, note, description, isPublished };
-  } catch (error) {
-    throw isFailure(error, 'BadInput') ? new UserError(error.message) : error;
-  }
+  const { name, version } = description!;
+  const plan = planOf(campaign, ids);
+  const tasks = {
+    train: plan.train.length,
+    validation: plan.validation.length,
+    router: plan.router.length,
+    test: plan.test.length,
+  };
+  const note = `target ${name} ${version}: ${ids.train.length} train and ${ids.test.length} test tasks`;
+  return { name, tasks, note, description: description!, isPublished };
 }
 
-/** What a target tells of itself that analysts and synthesizers may need. */
-export function describedText({ tools, hasReference, rules = [] }: EnvironmentDescription): string {
-  const schemas = tools.filter(({ outputSchema }) => outputSchema).length;
-  return [
-    `${hasReference ? 'reference actions' : 'no reference actions'}`,
-    `${rules.length || 'no'} rules`,
-    tools.length === 0 ? 'no tools' : `output schemas of ${schemas} of ${tools.length} tools`,
-  ].join(', ');
+function planOf(campaign: Campaign, ids: TaskIds): Plan {
+  try {
+    return splitTasks({ campaign, armKinds: registry.arms, ...ids });
+  } catch (error) {
+    if (isFailure(error, 'BadInput')) throw new UserError(error.message);
+    throw error;
+  }
 }

@@ -7,16 +7,14 @@ import type { taskQueues } from './work';
 export interface ActivityEntry {
   queue: keyof typeof taskQueues;
   doing: string;
-  /** It may ask the campaign's analyst or synthesizer: silent for as long as their language model may be. */
-  asksLanguageModel?: true;
 }
 
 export const activities = {
   prepare: { queue: 'control', doing: 'checking the parts and splitting the tasks' },
-  discover: { queue: 'control', doing: 'looking for capabilities', asksLanguageModel: true },
-  label: { queue: 'control', doing: 'labeling trajectories', asksLanguageModel: true },
+  discover: { queue: 'control', doing: 'looking for capabilities' },
+  label: { queue: 'control', doing: 'labeling trajectories' },
   select: { queue: 'control', doing: 'selecting capabilities' },
-  synthesize: { queue: 'control', doing: 'writing the environment', asksLanguageModel: true },
+  synthesize: { queue: 'control', doing: 'writing the environment' },
   selfTest: { queue: 'control', doing: 'testing the environment' },
   calibrate: { queue: 'control', doing: 'holding the rewards against the bands' },
   takeModules: { queue: 'control', doing: 'taking over the environments' },

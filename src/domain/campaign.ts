@@ -367,8 +367,6 @@ export const campaignSchema = campaignFields.superRefine(checkFields);
 export interface PartFacts {
   /** The language model that the analyst asks, where it asks one. */
   analystModel?: LanguageModelSpec;
-  /** Seconds for which analysis and synthesis, and rollouts, may show no progress since they wait for others; 0 where they wait for nobody. */
-  maxSilenceSeconds: { analysis: number; rollouts: number };
   /** The router wants all adapters behind a gate as one more option. */
   trainsGate?: true;
 }

@@ -28,8 +28,6 @@ export interface Kind<Made, Context = unknown, Options = unknown> {
   /** The options of a spec of this kind, with their types. */
   read(spec: KindSpec): Options;
   open(spec: KindSpec, context: Context): Made;
-  /** For how long what is opened may show no progress, since it waits for others; absent of what never does. */
-  readonly maxSilenceSeconds?: (spec: KindSpec) => number;
 }
 
 /** Describes one way: `open` is given the options as the schema parses them, and who it is for keys. */
@@ -38,10 +36,9 @@ export function defineKind<Shape extends z.ZodRawShape, Made, Context = unknown>
   version: string;
   options: Shape;
   paths?: readonly (keyof Shape & string)[];
-  maxSilenceSeconds?(options: z.infer<z.ZodObject<Shape>>): number;
   open(options: z.infer<z.ZodObject<Shape>>, identity: Identity, context: Context): Made;
 }): Kind<Made, Context, z.infer<z.ZodObject<Shape>>> {
-  const { kind, version, options, paths = [], maxSilenceSeconds, open } = definition;
+  const { kind, version, options, paths = [], open } = definition;
   const schema = z.object(options);
   return {
     kind,
@@ -49,7 +46,6 @@ export function defineKind<Shape extends z.ZodRawShape, Made, Context = unknown>
     options,
     paths,
     read: (spec) => schema.parse(spec),
-    ...(maxSilenceSeconds && { maxSilenceSeconds: (spec) => maxSilenceSeconds(schema.parse(spec)) }),
     open(spec, context) {
       const parsed = schema.parse(spec);
       return open(parsed, { kind, version, options: parsed }, context);

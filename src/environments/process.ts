@@ -38,11 +38,6 @@ export function programKind<Shape extends z.ZodRawShape>(o: {
     version: '1',
     options,
     paths,
-    // A model that plays the user or judges is asked within an episode.
-    maxSilenceSeconds: (read) => {
-      const { silenceSeconds, user, judge } = processSchema.parse(read);
-      return Math.max(silenceSeconds, user?.timeoutSeconds ?? 0, judge?.timeoutSeconds ?? 0);
-    },
     open: (read, _identity, { partners, silenceMs }: EnvironmentContext) => {
       const { processes, silenceSeconds, ...models } = processSchema.parse(read);
       return openProcessEnvironment({

@@ -1,7 +1,6 @@
 /**
- * An answer that can be used: what can't be is sent back with what is wrong with it. Invariants: nobody fills in what a model left out or
- * guesses what it meant; it mends its answer, or there is none; whatever a model writes is a value or a defect in words that a model can act on,
- * in time that grows with the text.
+ * An answer that can be used: what can't be is sent back with what is wrong with it. Nobody fills in what a model left out or guesses what it meant;
+ * whatever it writes is a value or a defect in words that a model can act on, in time that grows with the text.
  */
 import { CHARACTERS_A_TOKEN, tokensOf } from '../domain/endpoints';
 import { OutsideFailure } from '../domain/failures';
@@ -22,17 +21,33 @@ export async function answerOf<T>(o: {
   /** Of the user, where there are some: `repair` is asked by. */
   prompts?: Prompts;
 }): Promise<T> {
-  const { model, seed, read, repairs, asking, prompts = openPrompts() } = o;
-  let messages = [...o.messages];
+  const { model, messages: question, seed, read, repairs, asking, prompts = openPrompts() } = o;
+  const { promptTokens: room = Infinity } = model;
+  let messages = [...question];
   for (let repair = 0; ; repair++) {
     const reply = await model.ask({ messages, seed }, asking);
     const unusable = defectOf(reply);
     const result = unusable === undefined ? await read(reply.text) : { defects: [unusable] };
     if ('value' in result) return result.value;
     const defects = result.defects.map((defect) => `- ${defect}`).join('\n');
-    if (repair === repairs) throw invalid({ step: asking.step, repairs, defects });
-    const told = prompts.render('repair', { defects });
-    messages = fitting({ question: o.messages, before: messages, said: saidIn(reply), told, room: model.promptTokens });
+    if (repair === repairs) {
+      const asked = repairs === 1 ? 'one repair' : `${repairs} repairs`;
+      const fix = 'raise repairs or maxTokens, or take a stronger model';
+      const shown = defects.length > 2000 ? `${defects.slice(0, 2000)} ...` : defects;
+      const problem = `no answer that can be used, after ${asked}; ${fix}`;
+      throw new OutsideFailure('AnswerInvalid', `${asking.step}: ${problem}:\n${shown}`);
+    }
+    const request = prompts.render('repair', { defects });
+    const quoting = (before: readonly ChatMessage[], content: string): ChatMessage[] => [
+      ...before,
+      { role: 'assistant', content },
+      ...request,
+    ];
+    const quote = quotable(reply);
+    // All that was said; or else, where a request can't hold that, the question and the last answer, or as much of it as there is room for.
+    const fits = [quoting(messages, quote), quoting(question, quote)].find((all) => tokensOf(sizeOf(all)) <= room);
+    const left = room * CHARACTERS_A_TOKEN - sizeOf(quoting(question, '')) - MARK_CHARACTERS;
+    messages = fits ?? quoting(question, beginning(quote, Math.max(LEAST_QUOTED, left)));
   }
 }
 
@@ -42,33 +57,13 @@ const QUOTED_OF_CUT_OFF = 4000;
 const LEAST_QUOTED = 1000;
 const MARK_CHARACTERS = 60;
 
-function saidIn({ text, finish }: ModelReply): string {
+function quotable({ text, finish }: ModelReply): string {
   // Endpoints refuse a message without words.
   if (text.trim() === '') return '(nothing)';
   return finish === 'length' ? beginning(text, QUOTED_OF_CUT_OFF) : text;
 }
 
-/** All that was said; or else, where a request can't hold that, the question and the last answer, or as much of it as there is room for. */
-function fitting(o: {
-  question: readonly ChatMessage[];
-  before: readonly ChatMessage[];
-  said: string;
-  told: readonly ChatMessage[];
-  room: number | undefined;
-}): ChatMessage[] {
-  const { question, before, said, told, room = Infinity } = o;
-  const after = (messages: readonly ChatMessage[], content: string): ChatMessage[] => [
-    ...messages,
-    { role: 'assistant', content },
-    ...told,
-  ];
-  const fits = [after(before, said), after(question, said)].find((all) => tokensOf(charactersOf(all)) <= room);
-  if (fits) return fits;
-  const left = room * CHARACTERS_A_TOKEN - charactersOf(after(question, '')) - MARK_CHARACTERS;
-  return after(question, beginning(said, Math.max(LEAST_QUOTED, left)));
-}
-
-const charactersOf = (messages: readonly ChatMessage[]): number =>
+const sizeOf = (messages: readonly ChatMessage[]): number =>
   messages.reduce((sum, { content }) => sum + content.length, 0);
 
 function beginning(text: string, characters: number): string {
@@ -85,13 +80,6 @@ function defectOf({ text, finish }: ModelReply): string | undefined {
   if (finish === 'content_filter')
     return 'it was withheld, as a refusal or by a content filter; give the answer that was asked for in other words, and nothing beside it';
   return text.trim() === '' ? 'it is empty; write the answer itself, in the form that was asked for' : undefined;
-}
-
-function invalid({ step, repairs, defects }: { step: string; repairs: number; defects: string }): OutsideFailure {
-  const shown = defects.length > 2000 ? `${defects.slice(0, 2000)} ...` : defects;
-  const asked = repairs === 1 ? 'one repair' : `${repairs} repairs`;
-  const fix = 'raise repairs or maxTokens, or take a stronger model';
-  return new OutsideFailure('AnswerInvalid', `${step}: no answer that can be used, after ${asked}; ${fix}:\n${shown}`);
 }
 
 /** Reasoning that a server left in the reply. */
@@ -161,10 +149,13 @@ function valuesIn(text: string): Found[] {
   for (let followed = 0, match = opening.exec(text); match && followed < FOLLOWED; match = opening.exec(text)) {
     const end = endOf(text, match.index);
     followed += (end ?? text.length) - match.index;
-    const value = end === undefined ? undefined : parsed(text.slice(match.index, end));
-    if (end === undefined || value === undefined) continue;
-    found.push({ value, length: end - match.index });
-    opening.lastIndex = end;
+    if (end === undefined) continue;
+    try {
+      found.push({ value: JSON.parse(text.slice(match.index, end)), length: end - match.index });
+      opening.lastIndex = end;
+    } catch {
+      // Something in it may be.
+    }
   }
   return found;
 }
@@ -183,14 +174,6 @@ function endOf(text: string, start: number): number | undefined {
     if (depth === 0) return at + 1;
   }
   return undefined;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function problemOf(text: string): string {

@@ -2,7 +2,7 @@
 import { ActivityCancellationType, type ActivityOptions, proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { Activities } from '../activities';
 import type { RollOutInput, TaskSet } from '../activities/types';
-import { activities, type ActivityEntry, type ActivityName } from '../domain/activities';
+import { activities, type ActivityName } from '../domain/activities';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { Subset } from '../domain/results';
@@ -24,7 +24,7 @@ const retry = {
   nonRetryableErrorTypes: ['TemporalTimeout:Heartbeat', 'TemporalTimeout:StartToClose'],
 };
 
-/** Temporal's options by queue. Every step tells of its progress, so that one that is silent was lost with its worker; other limits are backstops. */
+/** Temporal's options by queue. Every step heartbeats, so that one that is silent was lost with its worker; other limits are backstops. */
 const optionsOf: Record<keyof typeof taskQueues, ActivityOptions> = {
   /**
    * Seconds over a small campaign's artifacts; hours where a language model is asked about every trajectory or the base model is large.
@@ -46,35 +46,19 @@ function queueOf(queue: keyof typeof taskQueues, { pool }: Campaign['workers']):
   return { taskQueue: taskQueues[queue](pool) };
 }
 
-/** A part may be silent for so long as it says, and then it fails first, with a better message. */
-const AFTER_SILENCE_SECONDS = 60;
-
-function heartbeatSeconds(
-  name: ActivityName,
-  { workers, parts }: Campaign,
-  silenceSeconds: number | undefined,
-): number {
-  const { queue, asksLanguageModel }: ActivityEntry = activities[name];
-  const silence = parts?.maxSilenceSeconds;
-  const own = silenceSeconds ?? (asksLanguageModel ? silence?.analysis : queue === 'rollouts' ? silence?.rollouts : 0);
-  return own ? Math.max(workers.heartbeatSeconds, own + AFTER_SILENCE_SECONDS) : workers.heartbeatSeconds;
-}
-
 type Steps = { [Name in ActivityName]: (input: Parameters<Activities[Name]>[0]) => ReturnType<Activities[Name]> };
 
 /**
  * The activities, each tried until it has a result; `summary` is what Temporal's UI and messages call the step. With every step goes the
- * workflow's own queue, which is that of its store: a worker with another store does not begin it. `silenceSeconds`: how long a model that this step
- * asks may say nothing.
+ * workflow's own queue, which is that of its store: a worker with another store does not begin it.
  */
-export function activity(campaign: Campaign, summary: string, o: { silenceSeconds?: number } = {}): Steps {
+export function activity(campaign: Campaign, summary: string): Steps {
   const get = (_: object, key: string) => (input: unknown) => {
     const name = key as ActivityName;
-    const silence = heartbeatSeconds(name, campaign, o.silenceSeconds);
     const proxies = proxyActivities({
       ...optionsOf[isLearner(name) ? 'gpu' : activities[name].queue],
       ...queueOf(activities[name].queue, campaign.workers),
-      heartbeatTimeout: `${silence} seconds`,
+      heartbeatTimeout: `${campaign.workers.heartbeatSeconds} seconds`,
       retry,
       summary,
     });

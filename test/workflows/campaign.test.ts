@@ -25,7 +25,7 @@ afterAll(() => env?.teardown());
 /** As the reader of campaign files says it of a router that wants one. */
 const wantsGate = <C extends object>(campaign: C) => ({
   ...campaign,
-  parts: { maxSilenceSeconds: { analysis: 0, rollouts: 0 }, trainsGate: true as const },
+  parts: { trainsGate: true as const },
 });
 
 describe('a vLLM server is tried with adapters', () => {
@@ -606,23 +606,6 @@ test('every step has a limit on its silence', async () => {
   const scheduled = (history.events ?? []).flatMap(({ activityTaskScheduledEventAttributes: one }) => one ?? []);
   expect(scheduled.map(({ activityType }) => activityType?.name)).toContain('writeReport');
   expect(new Set(scheduled.map(({ heartbeatTimeout }) => Number(heartbeatTimeout?.seconds)))).toEqual(new Set([600]));
-});
-
-test('a step that waits for others may be silent for as long as its part says, and a minute', async () => {
-  const { activities } = fakeActivities();
-  const campaign = { ...named(), parts: { maxSilenceSeconds: { analysis: 900, rollouts: 1200 } } };
-  const history = await withWorkers(env, activities, async () => {
-    const handle = await start(env, { campaign, until: 'selection' });
-    await handle.result();
-    return handle.fetchHistory();
-  });
-  const silenceOf = (name: string) =>
-    (history.events ?? []).flatMap(({ activityTaskScheduledEventAttributes: one }) =>
-      one?.activityType?.name === name ? [Number(one.heartbeatTimeout?.seconds)] : [],
-    );
-  expect(silenceOf('prepare')).toEqual([600]);
-  expect(silenceOf('discover')).toEqual([960]);
-  expect(new Set(silenceOf('rollOut'))).toEqual(new Set([1260]));
 });
 
 test('a capability that fails for good is a row of the report', async () => {

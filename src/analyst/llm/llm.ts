@@ -30,7 +30,6 @@ const kind = defineKind({
     argumentChars: count.default(LENGTHS.arguments).describe("Characters of a call's arguments that are shown."),
   },
   paths: ['prompts'],
-  maxSilenceSeconds: ({ timeoutSeconds }) => timeoutSeconds,
   open({ chunkTokens, labelsPerChunk, messageChars, argumentChars, ...spec }, identity) {
     const { contextTokens, maxTokens, repairs } = spec;
     const model = openLanguageModel('analyst', spec);
@@ -40,7 +39,7 @@ const kind = defineKind({
     return analystWith({ model, prompts, ...limits }, identity);
   },
 });
-export const llm: AnalystKind = { ...kind, languageModel: languageModelOf, planned: kind.read };
+export const llm: AnalystKind = { ...kind, languageModel: languageModelOf };
 
 export function analystWith(config: Config, { kind, version }: Pick<Identity, 'kind' | 'version'>): Analyst {
   const { model, prompts, chunkTokens, labelsPerChunk, lengths, contextTokens } = config;

@@ -45,7 +45,6 @@ const kind = defineKind({
       ),
   },
   paths: ['prompts'],
-  maxSilenceSeconds: ({ timeoutSeconds }) => timeoutSeconds,
   open({ attacks, ...spec }, identity) {
     const { contextTokens, maxTokens, repairs } = spec;
     const model = openLanguageModel('synthesizer', spec);
@@ -53,7 +52,7 @@ const kind = defineKind({
     return synthesizerWith({ model, prompts, contextTokens, maxTokens, repairs, attacks }, identity);
   },
 });
-export const llm: SynthesizerKind = { ...kind, languageModel: languageModelOf, planned: kind.read };
+export const llm: SynthesizerKind = { ...kind, languageModel: languageModelOf };
 
 export function synthesizerWith(means: Means, { kind, version }: Pick<Identity, 'kind' | 'version'>): Synthesizer {
   const { model, prompts, contextTokens, attacks } = means;

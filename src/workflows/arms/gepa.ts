@@ -29,9 +29,7 @@ const kind = defineKind<typeof options, Arm>({
       const reflection = reflectionOf(name, own, campaign);
       status.set('train', `a prompt, within ${budget} rollouts`);
       const training = await status.gate.interruptible(() =>
-        activity(campaign, `search for a prompt: ${name}`, {
-          silenceSeconds: reflection.model.timeoutSeconds,
-        }).searchPrompt({
+        activity(campaign, `search for a prompt: ${name}`).searchPrompt({
           name,
           environment: campaign.target,
           base: prepared.base,
@@ -62,7 +60,7 @@ export const gepa: ArmKind = {
   ...kind,
   routable: false,
   starts: 'beside',
-  planned: (spec, { budget }) => ({ training: budget, heldOut: EXPECTED_BEST, reflection: kind.read(spec) }),
+  planned: (_spec, { budget }) => ({ training: budget, heldOut: EXPECTED_BEST }),
   languageModel: (spec, campaign) => reflectionOf(armName(spec), kind.read(spec).reflection, campaign),
 };
 
