@@ -1,11 +1,10 @@
 /** Checks the campaign's parts before any work starts, and splits the target's tasks by seed. */
 import { digest } from '../artifacts/hash';
-import { textOf } from '../checks/check';
+import { runChecks, textOf } from '../checks/check';
 import { partChecks } from '../checks/parts';
 import type { Campaign } from '../domain/campaign';
 import type { EnvironmentDescription } from '../domain/environment';
 import { isFailure, OutsideFailure } from '../domain/failures';
-import { kindOf } from '../domain/kinds';
 import type { Prepared } from '../domain/results';
 import { baseModelId, keepFingerprint, poolOf, servedBase } from '../policy/base-model';
 import type { Registry } from '../registry';
@@ -77,16 +76,8 @@ async function fingerprinted(
 
 /** Every part that the campaign picks is known to this worker and can do its work, as far as that shows before any. */
 async function checkParts(kinds: Registry, campaign: Campaign, description: EnvironmentDescription): Promise<void> {
-  for (const arm of campaign.arms) kindOf(kinds.arms, arm).languageModel?.(arm, campaign);
-  kindOf(kinds.routers, campaign.router);
-  const problems: string[] = [];
-  for (const { field, run } of partChecks({ campaign, description, registry: kinds }))
-    try {
-      const check = await run();
-      if (!check.ok) problems.push(textOf(check));
-    } catch (error) {
-      if (!isFailure(error, 'BadInput')) throw error;
-      problems.push(`${field}: ${error.message}`);
-    }
+  const items = partChecks({ campaign, describe: async () => description, registry: kinds });
+  const checks = await runChecks(items, { isLack: (error) => isFailure(error, 'BadInput') });
+  const problems = checks.filter(({ ok }) => !ok).map((check) => `${check.name}: ${textOf(check)}`);
   if (problems.length > 0) throw fail('BadInput', problems.join('; '));
 }

@@ -65,6 +65,8 @@ export interface Analyst {
 export interface AnalystKind extends Kind<Analyst | Promise<Analyst>> {
   /** The language model that it asks; absent of a kind that asks none. */
   readonly languageModel?: (spec: KindSpec) => LanguageModelSpec;
+  /** What one request of it holds, for `campaign plan`. */
+  readonly planned?: (spec: KindSpec) => { chunkTokens: number; labelsPerChunk: number };
 }
 
 /** A pass from one label of each trajectory for each capability; where there is no label, the lists are no partition, and the pass is refused. */

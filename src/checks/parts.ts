@@ -1,86 +1,83 @@
 /**
- * What has to hold of the parts that a campaign picks before any work starts: analyst and synthesizer can be opened and can work on the target, and
- * arms find what they read. Invariant: `campaign doctor`, `campaign run` and the step `prepare` go through the same list.
+ * What has to hold of the parts that a campaign picks before any work starts: each is known, can be opened and can work on the target, and arms
+ * find what they read and whom they ask. `campaign doctor`, `run`, `plan` and the step `prepare` go through this list.
  */
 import { takeConversations } from '../conversations/read';
-import type { Campaign, SelectionRule } from '../domain/campaign';
+import { armName, type Campaign, type SelectionRule } from '../domain/campaign';
 import type { EnvironmentDescription } from '../domain/environment';
 import { kindOf } from '../domain/kinds';
 import type { Registry } from '../registry';
 import { moduleFiles } from '../sandbox/source';
-import { failed, passed, warned, type Check } from './check';
-
-/** A check that may also throw: a part that can't be opened, a file that can't be read. */
-interface PartCheck {
-  /** Of the campaign file. */
-  field: string;
-  /** What mends it where it throws. */
-  fix: string;
-  run(): Promise<Check>;
-}
+import { type CheckItem, Lack } from './check';
 
 interface CheckedParts {
   campaign: Campaign;
-  /** Without it analyst and synthesizer are opened only. */
-  description: EnvironmentDescription | undefined;
+  /** Of the target; without it analyst and synthesizer are opened only. */
+  describe: () => Promise<EnvironmentDescription | undefined>;
   registry: Registry;
 }
 
-export function partChecks({ campaign, description, registry }: CheckedParts): PartCheck[] {
-  const { analyst, synthesizer, selection } = campaign;
+interface Part {
+  unsuited?(description: EnvironmentDescription, rule: SelectionRule): string | undefined;
+}
+
+export function partChecks({ campaign, describe, registry }: CheckedParts): CheckItem[] {
+  const { analyst, synthesizer, selection, router, arms } = campaign;
+  const opened = (
+    name: 'analyst' | 'synthesizer',
+    o: { kind: string; open: () => Part | Promise<Part>; lacks: (reason: string) => { warning: string } },
+  ): CheckItem => ({
+    name,
+    afterRollouts: true,
+    fix: `correct the field ${name} of the campaign file`,
+    async run() {
+      const part = await o.open();
+      const description = await describe();
+      if (!description) return `${o.kind}, not held against the target`;
+      const reason = part.unsuited?.(description, selection);
+      return reason === undefined ? o.kind : o.lacks(reason);
+    },
+  });
   return [
-    {
-      field: 'analyst',
-      fix: 'correct the field analyst of the campaign file',
-      async run() {
-        const part = await kindOf(registry.analysts, analyst).open(analyst, undefined);
-        const reason = unsuited(part, description, selection);
-        return reason === undefined
-          ? passed('analyst', openedText(analyst, description))
-          : failed('analyst', reason, 'change the field analyst of the campaign file');
+    opened('analyst', {
+      kind: analyst.kind,
+      open: () => kindOf(registry.analysts, analyst).open(analyst, undefined),
+      lacks(reason) {
+        throw new Lack(reason, 'change the field analyst of the campaign file');
       },
-    },
-    {
-      field: 'synthesizer',
-      fix: 'correct the field synthesizer of the campaign file',
-      async run() {
-        const part = await kindOf(registry.synthesizers, synthesizer).open(synthesizer, undefined);
-        const reason = unsuited(part, description, selection);
-        // The arms still train.
-        return reason === undefined
-          ? passed('synthesizer', openedText(synthesizer, description))
-          : warned(
-              'synthesizer',
-              `capabilities will end not_synthesized and get no adapter; ${synthesizer.kind}: ${reason}`,
-            );
-      },
-    },
-    ...campaign.arms.flatMap((spec) => {
-      const file = kindOf(registry.arms, spec).reads?.(spec);
-      return file ? [fileCheck(file)] : [];
     }),
+    opened('synthesizer', {
+      kind: synthesizer.kind,
+      open: () => kindOf(registry.synthesizers, synthesizer).open(synthesizer, undefined),
+      // The arms still train.
+      lacks: (reason) => ({
+        warning: `capabilities will end not_synthesized and get no adapter; ${synthesizer.kind}: ${reason}`,
+      }),
+    }),
+    { name: 'router', afterRollouts: true, run: () => void kindOf(registry.routers, router) },
+    ...arms.flatMap((spec) => armChecks(spec, campaign, registry)),
   ];
 }
 
-const openedText = ({ kind }: { kind: string }, description: EnvironmentDescription | undefined): string =>
-  description ? kind : `${kind}, not held against the target`;
-
-const unsuited = (
-  part: { unsuited?(description: EnvironmentDescription, rule: SelectionRule): string | undefined },
-  description: EnvironmentDescription | undefined,
-  rule: SelectionRule,
-): string | undefined => description && part.unsuited?.(description, rule);
-
-type FileToRead = ReturnType<NonNullable<Registry['arms'][number]['reads']>>;
-
-const fileCheck = (file: FileToRead): PartCheck => ({
-  field: file.field,
-  fix: `correct ${file.field} in the campaign file, or what it names`,
-  async run() {
-    const count =
-      file.holds === 'modules'
-        ? `${(await moduleFiles(file.path)).length} modules`
-        : `${(await takeConversations({ file: file.path, minReward: file.minReward })).length} conversations`;
-    return passed(file.field, `${count} in ${file.path}`);
-  },
-});
+function armChecks(spec: Campaign['arms'][number], campaign: Campaign, registry: Registry): CheckItem[] {
+  const asks: CheckItem = {
+    name: `arm ${armName(spec)}`,
+    afterRollouts: true,
+    fix: 'correct it in the campaign file',
+    run: () => void kindOf(registry.arms, spec).languageModel?.(spec, campaign),
+  };
+  const file = registry.arms.find(({ kind }) => kind === spec.kind)?.reads?.(spec);
+  if (!file) return [asks];
+  const { field, path } = file;
+  const reads: CheckItem = {
+    name: field,
+    afterRollouts: true,
+    fix: `correct ${field} in the campaign file, or what it names`,
+    async run() {
+      if (file.holds === 'modules') return `${(await moduleFiles(path)).length} modules in ${path}`;
+      const conversations = await takeConversations({ file: path, minReward: file.minReward });
+      return `${conversations.length} conversations in ${path}`;
+    },
+  };
+  return [asks, reads];
+}

@@ -11,8 +11,8 @@ import { type Identity, type Kind, kindOf, type KindSpec } from '../domain/kinds
 import { type PresetName, presetNames, presets } from '../domain/presets';
 import { LAST_STAGE, type Stage, stages } from '../domain/work';
 import { type Registry, registry as allKinds } from '../registry';
-import { describeIssue, findRemoved } from './campaign-issues';
-import { campaignFileSchema, campaignJsonSchema } from './campaign-schema';
+import { findRemoved, parseFields } from './campaign-issues';
+import { campaignFileSchema } from './campaign-schema';
 import { messageOf, UserError } from './errors';
 import { isReservedName } from './project';
 
@@ -34,28 +34,25 @@ export function loadCampaign(o: { file: string; overrides?: CampaignOverrides; r
   const { file, overrides = {}, registry = allKinds } = o;
   const { fields, lineOf } = readYaml(file);
   const { preset = 'paper', ...own } = fields;
-  if (!presetNames.includes(preset as PresetName))
-    throw new UserError(
-      `${file}:${lineOf(['preset'])} preset is ${JSON.stringify(preset)}; allowed: ${presetNames.join(', ')}`,
-    );
   const refuse = (problems: { path: PropertyKey[]; text: string }[]): never => {
     const [first, ...others] = problems.map(({ path, text }) => `${file}:${lineOf(path)} ${text}`);
     throw new UserError(first ?? `${file}: not a campaign file`, others);
   };
+  if (!presetNames.includes(preset as PresetName)) {
+    const text = `preset is ${JSON.stringify(preset)}; allowed: ${presetNames.join(', ')}`;
+    refuse([{ path: ['preset'], text }]);
+  }
   const gone = findRemoved(own);
   if (gone.length > 0) refuse(gone);
   const merged = merge(merge(presets[preset as PresetName], own), renamed(own, overrides)) as Fields;
-  const parsed = campaignFileSchema(registry).safeParse(merged);
-  if (!parsed.success) {
-    const schema = campaignJsonSchema(registry);
-    return refuse(parsed.error.issues.flatMap((issue) => describeIssue({ issue, file: merged, schema })));
+  const { data: campaign, problems } = parseFields(campaignFileSchema(registry), merged);
+  if (problems) return refuse(problems);
+  if (isReservedName(campaign.name)) {
+    const text = `name is "${campaign.name}"; the home keeps files of its own under that name, choose another`;
+    return refuse([{ path: ['name'], text }]);
   }
-  if (isReservedName(parsed.data.name))
-    throw new UserError(
-      `${file}:${lineOf(['name'])} name is "${parsed.data.name}"; the home keeps files of its own under that name, choose another`,
-    );
   const folder = dirname(resolve(file));
-  return withPaths({ campaign: parsed.data, registry, change: (path) => resolve(folder, path) });
+  return withPaths({ campaign, registry, change: (path) => resolve(folder, path) });
 }
 
 /** The first stage whose results depend on a field; null of what no result depends on. */

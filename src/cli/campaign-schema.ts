@@ -1,7 +1,4 @@
-/**
- * What a campaign file may say: the campaign's fields, with those of the kinds that there are for each part. Invariant: the JSON schema,
- * for editors and for naming the nearest field when one is mistyped, is made of the schema that reads the file.
- */
+/** What a campaign file may say: the campaign's fields, with those of the kinds that there are for each part; and its JSON schema, for editors. */
 import { z } from 'zod';
 import {
   armNameSchema,
@@ -95,29 +92,4 @@ export function campaignJsonSchema(registry: Registry = allKinds): JsonSchemaNod
       ...schema.properties,
     },
   };
-}
-
-/** The nodes of a schema at a path of a file; where there are alternatives, the one whose constants (`kind`) the file has, else all. */
-export function nodesAt(schema: JsonSchemaNode, path: readonly PropertyKey[], file: unknown): JsonSchemaNode[] {
-  let [nodes, value] = [alternatives(schema, file), file];
-  for (const key of path) {
-    value = (value as Record<PropertyKey, unknown> | undefined)?.[key];
-    nodes = nodes.flatMap((node) => {
-      const next = typeof key === 'number' ? node.items : node.properties?.[String(key)];
-      return next ? alternatives(next, value) : [];
-    });
-  }
-  return nodes;
-}
-
-function alternatives(node: JsonSchemaNode, value: unknown): JsonSchemaNode[] {
-  const nested = node.oneOf ?? node.anyOf;
-  if (!nested) return [node];
-  const all = nested.flatMap((one) => alternatives(one, value));
-  const given = (value ?? {}) as Record<string, unknown>;
-  const chosen = all.filter(({ properties = {} }) => {
-    const constants = Object.entries(properties).filter((entry) => entry[1].const !== undefined);
-    return constants.length > 0 && constants.every(([name, schema]) => schema.const === given[name]);
-  });
-  return chosen.length > 0 ? chosen : all;
 }

@@ -1,92 +1,74 @@
-/** `campaign doctor`: what this machine has and lacks, and how to get it. Invariant: nothing stays running, and nothing is changed but that a home gets what a vLLM is tried with. */
-import type { Campaign } from '../domain/campaign';
-import { checkBridge, checkTarget } from './checks/target';
-import { checkAdapters, checkModel, checkPolicyServer, checkTokens } from './checks/base-model';
-import { failed, passed, type Check } from '../checks/check';
-import {
-  checkBuild,
-  checkGpus,
-  checkHome,
-  checkMemory,
-  checkNode,
-  checkPort,
-  checkPython,
-  checkTemporal,
-} from './checks/machine';
-import { checkLanguageModels, checkPartners } from './checks/language-models';
-import { UserError } from './errors';
+/** What a machine needs, and what a campaign does: the list that `campaign doctor` and `campaign run` go through. Nothing stays running. */
+import type { Check, CheckItem } from '../checks/check';
+import type { Campaign, Stage } from '../domain/campaign';
 import { wrap } from '../terminal';
+import { languageModelChecks } from './checks/language-models';
+import {
+  buildCheck,
+  gpuCheck,
+  homeCheck,
+  memoryCheck,
+  nodeCheck,
+  portCheck,
+  pythonChecks,
+  temporalCheck,
+} from './checks/machine';
+import { modelChecks, serverTrials } from './checks/model';
+import { bridgeChecks, targetChecks } from './checks/target';
 import { type PortOptions, temporalPort, uiPort } from './ports';
-import { policyServerService } from './run/services';
-import { pythonPath, type Home } from './project';
-import { Service, type ServiceSpec } from './run/service';
+import type { Home } from './project';
 
-interface DoctorOptions {
+/** What has to be there for `campaign run`. */
+export function runRequirements(o: {
   home: Home;
-  ports: PortOptions;
-  /** What this campaign needs is looked at as well; its embedded policy server is started once. */
-  campaign?: Campaign;
+  campaign: Campaign;
+  until: Stage | undefined;
+  /** Whether the home's own Temporal server is started. */
+  temporal: boolean;
+}): CheckItem[] {
+  const { home, campaign, until, temporal } = o;
+  return [
+    homeCheck(home, campaign),
+    buildCheck(),
+    ...pythonChecks(),
+    ...(temporal ? [temporalCheck()] : []),
+    ...modelChecks(campaign),
+    ...bridgeChecks(campaign),
+    ...targetChecks({ campaign, home, until }),
+    ...languageModelChecks(campaign, { asks: false }),
+  ];
 }
 
-/** All checks, in the order of a campaign's needs. */
-export async function examine({ home, ports, campaign }: DoctorOptions): Promise<Check[]> {
-  const python = await checkPython();
+/** The machine; with a campaign, also what that needs: language models and the policy server are tried, and an embedded one is started once. */
+export function doctorChecks(o: { home: Home; ports: PortOptions; campaign?: Campaign | undefined }): CheckItem[] {
+  const { home, ports, campaign } = o;
   const machine = [
-    checkNode(),
-    checkMemory(),
-    checkHome(home, campaign),
-    checkBuild(),
-    ...python,
-    await checkTemporal(),
-    await checkPort({ port: temporalPort, asked: ports.temporalPort }),
-    await checkPort({ port: uiPort, asked: ports.uiPort }),
+    nodeCheck(),
+    memoryCheck(),
+    homeCheck(home, campaign),
+    buildCheck(),
+    ...pythonChecks(),
+    temporalCheck(),
+    portCheck(temporalPort, ports.temporalPort),
+    portCheck(uiPort, ports.uiPort),
   ];
   if (!campaign) return machine;
-  const pythonRuns = python.every(({ ok }) => ok);
-  const model = await checkModel(campaign, pythonRuns ? pythonPath() : undefined);
-  const tokens = model.ok && pythonRuns ? await checkTokens({ campaign, home }) : undefined;
-  const gpus = await checkGpus(campaign);
-  const server = await checkPolicyServer(campaign);
-  const adapters =
-    server.ok && model.ok && pythonRuns ? await checkAdapters({ campaign, home, python: pythonPath() }) : undefined;
-  const parts = [
+  return [
     ...machine,
-    model,
-    ...checkBridge(campaign),
-    ...(await checkTarget(campaign, home)),
-    ...(tokens ? [tokens] : []),
-    ...(await checkPartners(campaign)),
-    ...(await checkLanguageModels(campaign)),
-    server,
-    ...(adapters ? [adapters] : []),
-    ...(gpus ? [gpus] : []),
+    ...modelChecks(campaign),
+    ...bridgeChecks(campaign),
+    ...targetChecks({ campaign, home, asksTokenizer: true }),
+    ...languageModelChecks(campaign, { asks: true }),
+    gpuCheck(campaign),
+    ...serverTrials(campaign, home),
   ];
-  const { policyServer, baseModel } = campaign;
-  if (policyServer.kind !== 'embedded' || !model.ok || !pythonRuns) return parts;
-  return [...parts, await tryPolicyServer(policyServerService({ ...policyServer, model: baseModel.path }).spec, home)];
-}
-
-/** Starts the embedded policy server with the campaign's model and stops it again. */
-async function tryPolicyServer(spec: ServiceSpec, home: Home): Promise<Check> {
-  const name = 'policy server start';
-  const started = Date.now();
-  const service = new Service(spec, home.logs);
-  try {
-    await service.start();
-    return passed(name, `ready after ${((Date.now() - started) / 1000).toFixed(1)} s`);
-  } catch (error) {
-    if (!(error instanceof UserError)) throw error;
-    return failed(name, error.evidence.at(-1) ?? error.message, `read ${home.logs}/policy-server.log`);
-  } finally {
-    await service.stop();
-  }
 }
 
 /** Columns that what is said of a check has at least. */
 const NARROWEST = 30;
 
 /** One line per check; what is missing says how to get it. Longer than the terminal is wide (`columns`), it goes on under itself. */
-export const doctorLines = (checks: Check[], columns?: number): string[] => {
+export const doctorLines = (checks: readonly Check[], columns?: number): string[] => {
   const width = Math.max(...checks.map(({ name }) => name.length));
   return checks.map(({ name, ok, warning, detail, fix }) => {
     const head = `${warning ? 'warning' : ok ? 'ok     ' : 'missing'}  ${name.padEnd(width)}  `;

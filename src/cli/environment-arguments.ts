@@ -5,8 +5,7 @@ import { environments } from '../environments';
 import { builtin, builtinNames } from '../environments/builtin';
 import type { EnvironmentKind } from '../environments/kinds';
 import { processKind } from '../environments/process';
-import { UserError } from './errors';
-import { nearest } from './nearest';
+import { nearest, UserError } from './errors';
 import { changePaths } from './campaign-file';
 
 export const argumentsUsage = (kinds = environments): string =>

@@ -1,5 +1,6 @@
-/** Errors that a user can act on. Invariant: the first line names the cause and the fix; further lines are evidence (a log's tail). */
-import { textOf, type Check } from '../checks/check';
+/** Errors that a user can act on: the first line names the cause and the fix, further lines are evidence (a log's tail). */
+import { distance } from 'fastest-levenshtein';
+import { type Check, textOf } from '../checks/check';
 import { plain } from '../terminal';
 
 export class UserError extends Error {
@@ -30,7 +31,18 @@ export function renderError(error: unknown, debug: boolean): string {
 }
 
 /** @throws UserError naming the first thing that is missing, with the others as its evidence. */
-export function requireAll(checks: Check[]): void {
+export function requireAll(checks: readonly Check[]): void {
   const lines = checks.filter(({ ok }) => !ok).map((check) => `${check.name}: ${textOf(check)}`);
   if (lines[0]) throw new UserError(lines[0], lines.slice(1));
+}
+
+/** The known word that begins with a mistyped one, else the one within a third of its length (at least 2 edits), or undefined. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  const lower = word.toLowerCase();
+  const longer = known.find((candidate) => word.length > 2 && candidate.startsWith(lower));
+  if (longer !== undefined) return longer;
+  const ranked = known
+    .map((candidate) => ({ candidate, edits: distance(lower, candidate.toLowerCase()) }))
+    .sort((a, b) => a.edits - b.edits || a.candidate.localeCompare(b.candidate));
+  return ranked[0] && ranked[0].edits <= Math.max(2, Math.floor(word.length / 3)) ? ranked[0].candidate : undefined;
 }

@@ -1,37 +1,46 @@
 /** A campaign's target, opened before anything is started, and how many of its tasks the campaign will take. */
 import { join } from 'node:path';
-import { splitTasks, type Plan } from '../environments/split';
+import { openFolderStore } from '../artifacts/folder-store';
 import type { Campaign } from '../domain/campaign';
-import type { Environment, EnvironmentDescription } from '../domain/environment';
+import type { EnvironmentDescription } from '../domain/environment';
 import { isFailure } from '../domain/failures';
 import type { Prepared } from '../domain/results';
-import type { EnvironmentSpec } from '../domain/kinds';
+import { describeSpec, openEnvironment, openingsOf } from '../environments/open';
+import { splitTasks } from '../environments/split';
 import { registry, type Registry } from '../registry';
 import { messageOf, UserError } from './errors';
-import { openFolderStore } from '../artifacts/folder-store';
-import { describeSpec, openEnvironment } from '../environments/open';
 import type { Home } from './project';
 
-interface TaskIds {
+interface OpenedTarget {
+  description: EnvironmentDescription;
+  /** Ids of its tasks. */
   train: string[];
   test: string[];
+  /** What it shows a policy before the first answer; absent unless it was asked for, and where it can't be had. */
+  texts?: readonly string[] | undefined;
 }
 
-export async function taskIds(environment: Environment): Promise<TaskIds> {
-  const [train, test] = await Promise.all([environment.tasks('train'), environment.tasks('test')]);
-  return { train: train.map(({ id }) => id), test: test.map(({ id }) => id) };
-}
-
-/** Opens a target before any campaign is started, and closes it when the work has ended. The models that play its other parties are not asked. */
-export async function withTarget<Result>(
-  o: { target: EnvironmentSpec; home: Home; kinds?: Registry['environments'] },
-  work: (environment: Environment) => Promise<Result>,
-): Promise<Result> {
-  const { target, home, kinds = registry.environments } = o;
+/** Opens the target, asks it, and closes it. The models that play its other parties are not asked. */
+export async function askTarget(o: {
+  campaign: Pick<Campaign, 'target' | 'seed'>;
+  home: Home;
+  kinds?: Registry['environments'];
+  withTexts?: boolean;
+}): Promise<OpenedTarget> {
+  const { campaign, home, kinds = registry.environments, withTexts = false } = o;
+  const { target, seed } = campaign;
   const store = openFolderStore(join(home.root, 'artifacts'));
   const environment = await openEnvironment(target, { store, partners: {}, kinds });
   try {
-    return await work(environment);
+    const description = await environment.describe();
+    const idsOf = async (split: 'train' | 'test') => (await environment.tasks(split)).map(({ id }) => id);
+    const [train, test] = await Promise.all([idsOf('train'), idsOf('test')]);
+    if (!withTexts) return { description, train, test };
+    // Where a model plays the user there is nobody here to say its first words: the written policy has to do.
+    const openings = await openingsOf({ environment, tasks: train, seed })
+      .catch(() => openingsOf({ environment, tasks: [], seed }))
+      .catch(() => undefined);
+    return { description, train, test, texts: openings?.texts };
   } finally {
     await environment.close().catch(() => undefined);
   }
@@ -51,47 +60,44 @@ export interface TargetTasks {
 
 /** Asks the target; one that can't be opened gives the file's own counts, which are upper limits. @throws UserError if the file asks for more than it has. */
 export async function targetTasks(campaign: Campaign, home: Home): Promise<TargetTasks> {
-  const { target } = campaign;
-  const { label, isPublished } = describeSpec(target);
-  let description: EnvironmentDescription | undefined;
-  let ids: TaskIds;
+  const { label, isPublished } = describeSpec(campaign.target);
+  let opened: OpenedTarget;
   try {
-    ids = await withTarget({ target, home }, async (environment) => {
-      description = await environment.describe();
-      return taskIds(environment);
-    });
+    opened = await askTarget({ campaign, home });
   } catch (error) {
     const { rollouts, validation, router, evaluation } = campaign;
-    return {
-      name: label,
-      tasks: {
-        train: rollouts.tasks,
-        validation: validation.targetTasks,
-        router: router.tasks,
-        test: evaluation.tasks,
-      },
-      note: `the target can't be asked for its tasks (${messageOf(error)}): the counts are the file's upper limits`,
-      ...(description && { description }),
-      isPublished,
+    const tasks = {
+      train: rollouts.tasks,
+      validation: validation.targetTasks,
+      router: router.tasks,
+      test: evaluation.tasks,
     };
+    const note = `the target can't be asked for its tasks (${messageOf(error)}): the counts are the file's upper limits`;
+    return { name: label, tasks, note, isPublished };
   }
-  const { name, version } = description!;
-  const plan = planOf(campaign, ids);
-  const tasks = {
-    train: plan.train.length,
-    validation: plan.validation.length,
-    router: plan.router.length,
-    test: plan.test.length,
-  };
-  const note = `target ${name} ${version}: ${ids.train.length} train and ${ids.test.length} test tasks`;
-  return { name, tasks, note, description: description!, isPublished };
+  const { description, train, test } = opened;
+  const { name, version } = description;
+  try {
+    const split = splitTasks({ campaign, armKinds: registry.arms, train, test });
+    const tasks = {
+      train: split.train.length,
+      validation: split.validation.length,
+      router: split.router.length,
+      test: split.test.length,
+    };
+    const note = `target ${name} ${version}: ${train.length} train and ${test.length} test tasks`;
+    return { name, tasks, note, description, isPublished };
+  } catch (error) {
+    throw isFailure(error, 'BadInput') ? new UserError(error.message) : error;
+  }
 }
 
-function planOf(campaign: Campaign, ids: TaskIds): Plan {
-  try {
-    return splitTasks({ campaign, armKinds: registry.arms, ...ids });
-  } catch (error) {
-    if (isFailure(error, 'BadInput')) throw new UserError(error.message);
-    throw error;
-  }
+/** What a target tells of itself that analysts and synthesizers may need. */
+export function describedText({ tools, hasReference, rules = [] }: EnvironmentDescription): string {
+  const schemas = tools.filter(({ outputSchema }) => outputSchema).length;
+  return [
+    `${hasReference ? 'reference actions' : 'no reference actions'}`,
+    `${rules.length || 'no'} rules`,
+    tools.length === 0 ? 'no tools' : `output schemas of ${schemas} of ${tools.length} tools`,
+  ].join(', ');
 }

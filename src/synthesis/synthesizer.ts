@@ -51,4 +51,6 @@ export interface Synthesizer {
 export interface SynthesizerKind extends Kind<Synthesizer | Promise<Synthesizer>> {
   /** The language model that it asks; absent of a kind that asks none. */
   readonly languageModel?: (spec: KindSpec) => LanguageModelSpec;
+  /** Whether it attacks each module, for `campaign plan`. */
+  readonly planned?: (spec: KindSpec) => { attacks: number };
 }

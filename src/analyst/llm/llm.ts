@@ -39,7 +39,7 @@ const kind = defineKind({
     return analystWith({ model, prompts, ...limits }, identity);
   },
 });
-export const llm: AnalystKind = { ...kind, languageModel: languageModelOf };
+export const llm: AnalystKind = { ...kind, languageModel: languageModelOf, planned: kind.read };
 
 export function analystWith(config: Config, { kind, version }: Pick<Identity, 'kind' | 'version'>): Analyst {
   const { model, prompts, chunkTokens, labelsPerChunk, lengths, contextTokens } = config;

@@ -7,8 +7,7 @@ import { CsvError, parse as parseCsv } from 'csv-parse/sync';
 import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { LabelPass } from '../../domain/capability';
-import { messageOf, UserError } from '../errors';
-import { nearest } from '../nearest';
+import { messageOf, nearest, UserError } from '../errors';
 import type { Place } from './folder';
 import { beginningsIn, type CapabilityVotes, labelNames, votesOf } from './votes';
 

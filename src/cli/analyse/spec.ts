@@ -5,13 +5,11 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { z } from 'zod';
 import type { AnalystKind } from '../../analyst/analyst';
 import { languageModelSchema, type LanguageModelSpec } from '../../domain/endpoints';
 import { type KindSpec, specSchemaOf } from '../../domain/kinds';
 import { changePaths } from '../campaign-file';
-import { describeIssue } from '../campaign-issues';
-import type { JsonSchemaNode } from '../campaign-schema';
+import { parseFields } from '../campaign-issues';
 import { messageOf, UserError } from '../errors';
 
 export interface SpecOptions {
@@ -42,18 +40,15 @@ export function analystSpec(options: SpecOptions, kind: AnalystKind): AnalystSpe
   for (const [field, flag] of Object.entries(flags))
     if (merged[field] === undefined)
       throw new UserError(`no ${field} of a language model; give ${flag}, or ${field} in a file with --config`);
-  const schema = specSchemaOf([kind]);
-  const parsed = schema.safeParse(merged);
-  if (!parsed.success) {
-    const node = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchemaNode;
-    const problems = parsed.error.issues.flatMap((issue) => describeIssue({ issue, file: merged, schema: node }));
+  const { data, problems } = parseFields(specSchemaOf([kind]), merged);
+  if (problems) {
     const where = options.config === undefined ? '' : `${options.config}: `;
     const lines = problems.map(({ text }) => `${where}${text}`);
     throw new UserError(lines[0] ?? `${where}no fields of an analyst`, lines.slice(1));
   }
   // Those of the language model, complete; the kind may have more.
-  const model = languageModelSchema.strip().parse(parsed.data);
-  return { ...parsed.data, ...model } as AnalystSpec;
+  const model = languageModelSchema.strip().parse(data);
+  return { ...data, ...model } as AnalystSpec;
 }
 
 function fromFlags({ url, model, apiKeyEnv, prompts, priceInput, priceOutput }: SpecOptions): Fields {

@@ -1,23 +1,17 @@
 /**
- * The language models that a campaign asks: those of analyst, synthesizer and arms, and those that play the target's other parties. Invariant: each is
- * asked once in the way in which it will be asked, with its own key; nothing of it is kept.
+ * The language models that a campaign asks: those of analyst, synthesizer and arms, and those that play the target's other parties. Each is asked
+ * once in the way in which it will be asked, with its own key; nothing of it is kept.
  */
-import { armName, type Campaign } from '../../domain/campaign';
+import { type CheckItem, Lack } from '../../checks/check';
+import type { Campaign } from '../../domain/campaign';
+import type { ChatModel, LanguageModelSpec } from '../../domain/endpoints';
 import type { PartnerRole } from '../../domain/environment';
-import type { Budget, ChatModel, LanguageModelSpec } from '../../domain/endpoints';
 import { kindOf } from '../../domain/kinds';
-import { environments } from '../../environments';
 import { describeSpec } from '../../environments/open';
 import { keyOf } from '../../language-model/endpoint';
 import { openLanguageModel } from '../../language-model/model';
 import { openPartners } from '../../partners/partners';
 import { type Registry, registry as allKinds } from '../../registry';
-import { messageOf } from '../errors';
-import { type Check, failed, passed, withoutPrice } from '../../checks/check';
-
-const fields = ['analyst', 'synthesizer'] as const;
-type ModelField = (typeof fields)[number];
-type Parts = Pick<Campaign, ModelField>;
 
 interface AskedModel {
   /** Of the campaign file. */
@@ -25,65 +19,76 @@ interface AskedModel {
   model: LanguageModelSpec;
 }
 
-/** Those of analyst and synthesizer. */
-export function languageModelsOf(
-  { analyst, synthesizer }: Parts,
-  { analysts, synthesizers }: Pick<Registry, 'analysts' | 'synthesizers'> = allKinds,
-): { field: ModelField; model: LanguageModelSpec }[] {
-  const models = {
-    analyst: kindOf(analysts, analyst).languageModel?.(analyst),
-    synthesizer: kindOf(synthesizers, synthesizer).languageModel?.(synthesizer),
+/** Each once. That an arm has none to ask, a check of its own says. */
+function languageModelsOf(campaign: Campaign, kinds: Registry): AskedModel[] {
+  const { analyst, synthesizer, arms } = campaign;
+  const ofParts = {
+    analyst: kindOf(kinds.analysts, analyst).languageModel?.(analyst),
+    synthesizer: kindOf(kinds.synthesizers, synthesizer).languageModel?.(synthesizer),
   };
-  return fields.flatMap((field) => (models[field] ? [{ field, model: models[field] }] : []));
-}
-
-/** All of them, each once; and the arms that lack one. */
-function allOf(campaign: Campaign, kinds: Registry = allKinds): { models: AskedModel[]; lacking: Check[] } {
-  const models: AskedModel[] = [...languageModelsOf(campaign, kinds)];
-  const lacking: Check[] = [];
-  for (const spec of campaign.arms) {
+  const models: AskedModel[] = Object.entries(ofParts).flatMap(([field, model]) => (model ? [{ field, model }] : []));
+  for (const spec of arms)
     try {
       const asked = kindOf(kinds.arms, spec).languageModel?.(spec, campaign);
       if (asked && !models.some(({ field }) => field === asked.field)) models.push(asked);
-    } catch (error) {
-      lacking.push(failed(`arm ${armName(spec)}`, messageOf(error), 'correct it in the campaign file'));
+    } catch {
+      continue;
     }
-  }
-  return { models, lacking };
+  return models;
 }
 
-/** Doctor's: costs a few tokens. */
-export async function checkLanguageModels(campaign: Campaign, kinds?: Registry): Promise<Check[]> {
-  const { models, lacking } = allOf(campaign, kinds);
-  const checks = await Promise.all(
-    models.map(async ({ field, model }) => {
-      const name = `language model of the ${field}`;
-      const fix = `correct ${field} in the campaign file (docs/language-models.md)`;
-      const { dollars } = campaign.budget;
-      if (dollars !== undefined && model.price === undefined) return withoutPrice(name, field, dollars);
-      try {
-        await ask(field, model);
-        return passed(name, `${model.model} at ${model.url} answers`);
-      } catch (error) {
-        return failed(name, messageOf(error), fix);
-      }
-    }),
-  );
-  return [...checks, ...lacking];
+interface ModelChecks {
+  /** Those of analyst, synthesizer and arms are asked, which costs a few tokens; else it is seen alone whether their keys are set. */
+  asks: boolean;
+  kinds?: Registry;
 }
 
-/** What can be known for nothing: whether there is a model for whoever asks one, and the variables that keys are in are set. */
-export function checkKeys(campaign: Campaign, kinds?: Registry): Check[] {
-  const { models, lacking } = allOf(campaign, kinds);
-  const keyless = models.flatMap(({ field, model }) => {
-    try {
-      keyOf(`${field}.apiKeyEnv`, model.apiKeyEnv);
-      return [];
-    } catch (error) {
-      return [failed(`language model of the ${field}`, messageOf(error), 'workers take it from there')];
-    }
+export function languageModelChecks(campaign: Campaign, { asks, kinds = allKinds }: ModelChecks): CheckItem[] {
+  const { target, budget } = campaign;
+  const requirePrice = (field: string, { price }: Pick<ChatModel, 'price'>) => {
+    if (budget.dollars === undefined || price !== undefined) return;
+    throw new Lack(
+      `budget.dollars is ${budget.dollars}, and ${field}.price is missing`,
+      'set it, or budget.tokens instead',
+    );
+  };
+  const { user, judge } = describeSpec(target, kinds.environments);
+  const partner = (name: string, role: PartnerRole, model: ChatModel): CheckItem => ({
+    name,
+    fix: `start it, or correct target.${role} in the campaign file`,
+    async run() {
+      requirePrice(`target.${role}`, model);
+      const question = [{ role: 'user', content: 'Say OK.' } as const];
+      const partners = openPartners({ [role]: model });
+      await partners.user?.speak({ messages: question, tools: [], seed: 0 });
+      await partners.judge?.answer(question);
+      return `${model.model} at ${model.url} answers`;
+    },
   });
-  return [...keyless, ...lacking];
+  const missing: CheckItem = {
+    name: 'simulated user',
+    fix: 'name its url and model there',
+    run() {
+      throw new Lack('target.user is missing');
+    },
+  };
+  return [
+    ...(!user && kindOf(kinds.environments, target).needsUser ? [missing] : []),
+    ...(user ? [partner('simulated user', 'user', user)] : []),
+    ...(judge ? [partner('judge', 'judge', judge)] : []),
+    ...languageModelsOf(campaign, kinds).map(({ field, model }): CheckItem => ({
+      name: `language model of the ${field}`,
+      afterRollouts: true,
+      fix: `correct ${field} in the campaign file (docs/language-models.md)`,
+      async run() {
+        requirePrice(field, model);
+        keyOf(`${field}.apiKeyEnv`, model.apiKeyEnv);
+        if (!asks) return undefined;
+        await ask(field, model);
+        return `${model.model} at ${model.url} answers`;
+      },
+    })),
+  ];
 }
 
 /** An endpoint that is up answers a short question sooner. */
@@ -100,35 +105,4 @@ async function ask(field: string, model: LanguageModelSpec): Promise<void> {
       signal: new AbortController().signal,
     },
   );
-}
-
-export async function checkPartners(
-  { target, budget }: Pick<Campaign, 'target' | 'budget'>,
-  kinds = environments,
-): Promise<Check[]> {
-  const { user, judge } = describeSpec(target, kinds);
-  const missing = !user && kindOf(kinds, target).needsUser;
-  return [
-    ...(missing ? [failed('simulated user', 'target.user is missing', 'name its url and model there')] : []),
-    ...(user ? [await check('simulated user', user, { role: 'user', budget })] : []),
-    ...(judge ? [await check('judge', judge, { role: 'judge', budget })] : []),
-  ];
-}
-
-async function check(
-  name: string,
-  model: ChatModel,
-  { role, budget }: { role: PartnerRole; budget: Budget },
-): Promise<Check> {
-  if (budget.dollars !== undefined && model.price === undefined)
-    return withoutPrice(name, `target.${role}`, budget.dollars);
-  const question = [{ role: 'user', content: 'Say OK.' } as const];
-  try {
-    const partners = openPartners({ [role]: model });
-    await partners.user?.speak({ messages: question, tools: [], seed: 0 });
-    await partners.judge?.answer(question);
-    return passed(name, `${model.model} at ${model.url} answers`);
-  } catch (error) {
-    return failed(name, messageOf(error), `start it, or correct target.${role} in the campaign file`);
-  }
 }

@@ -10,10 +10,11 @@ export function doctorCommands(program: Command): void {
     .addHelpText('after', examples(['campaign doctor campaigns/mine.yaml', 'missing parts, each with its fix']))
     .action(async (file: string | undefined, _options: unknown, command: Command) => {
       const options = allOptions<PortOptions>(command);
-      const { examine, doctorLines } = await import('../doctor.js');
+      const { doctorChecks, doctorLines } = await import('../doctor.js');
+      const { runChecks } = await import('../../checks/check.js');
       const { loadCampaign } = await import('../campaign-file.js');
       const campaign = file ? loadCampaign({ file }) : undefined;
-      const checks = await examine({ home: homeOf(options), ports: options, ...(campaign ? { campaign } : {}) });
+      const checks = await runChecks(doctorChecks({ home: homeOf(options), ports: options, campaign }));
       console.log(options.json ? JSON.stringify(checks) : doctorLines(checks, process.stdout.columns).join('\n'));
       if (checks.some(({ ok }) => !ok)) process.exitCode = 1;
     });

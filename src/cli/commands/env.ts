@@ -31,7 +31,8 @@ export function environmentCommands(program: Command): void {
     )
     .action(async (target: string[], _options: unknown, command: Command) => {
       const options = allOptions<{ silence: number }>(command);
-      const { checkBridge } = await import('../checks/target.js');
+      const { bridgeChecks } = await import('../checks/target.js');
+      const { runChecks } = await import('../../checks/check.js');
       const { requireAll } = await import('../errors.js');
       const { checkAloud, createUser } = await import('../checks/environment.js');
       const { checkModule, isModuleFile, rendered } = await import('../checks/environment.js');
@@ -49,7 +50,7 @@ export function environmentCommands(program: Command): void {
         return;
       }
       const spec = specOfArguments({ args: target, separated });
-      requireAll(checkBridge({ target: spec }, { named: 'the arguments' }));
+      requireAll(await runChecks(bridgeChecks({ target: spec }, { named: 'the arguments' })));
       const { user, hasSpoken } = createUser();
       const findings = await checkAloud({
         open: () => open(spec, options, { partners: { user }, silenceMs: options.silence * 1000 }),

@@ -1,83 +1,105 @@
-/**
- * The plan as text: what is made and spent, stage by stage, and on what each rate rests.
- */
-import { alignColumns } from '../../terminal';
+/** The plan as text: what is made and spent, stage by stage, and on what each rate rests. */
+import type { Check } from '../../checks/check';
 import { armName, type Campaign } from '../../domain/campaign';
 import { publishedRun } from '../../domain/presets';
 import { purposeNames } from '../../domain/rollout';
 import { duration, MISSING, shortPercent, wholeNumber } from '../../report/format';
-import type { Check } from '../../checks/check';
-import { toldBy } from '../checks/target';
-import { type CampaignPlan, compositesOf, type DiskPlan, type Range, type StageCost } from './estimate';
+import { alignColumns } from '../../terminal';
+import { describedText, type TargetTasks } from '../open-target';
+import { compositesOf, type CampaignPlan, type StageCost } from './estimate';
 import type { LanguageModelPlan } from './language-models';
-import { kinds, quantities, type Quantity, type Rate } from './rates';
-import type { TargetTasks } from '../open-target';
+import { quantities, type Range, range, type Rate, rolloutKinds } from './rates';
 
-export const between = (range: Range, text: (value: number) => string): string => {
-  const [low, high] = [text(range.low), text(range.high)];
-  return low === high ? low : `${low} - ${high}`;
-};
-export const short = (value: number): string => {
-  for (const [size, unit] of [
-    [1e9, 'G'],
-    [1e6, 'M'],
-    [1e3, 'k'],
-  ] as const)
-    if (value >= size) return `${(value / size).toPrecision(3)} ${unit}`;
-  return wholeNumber(value);
-};
-export const rounded = (value: number): string => String(Number(value.toPrecision(2)));
+export interface DiskPlan {
+  adapterBytes: number;
+  /** Of all that are made. */
+  bytes: number;
+  /** Where the home is, or will be. */
+  freeBytes: number;
+}
 
-const table = (rows: string[][]): string[] => alignColumns(rows, { numbers: true });
+type Format = (value: number) => string;
+const between = ({ low, high }: Range, text: Format): string =>
+  text(low) === text(high) ? text(low) : `${text(low)} - ${text(high)}`;
+const rounded: Format = (value) => String(Number(value.toPrecision(2)));
+const units = [
+  [1e9, 'G'],
+  [1e6, 'M'],
+  [1e3, 'k'],
+] as const;
+const short: Format = (value) => {
+  const [size, unit] = units.find(([least]) => value >= least) ?? [];
+  return size ? `${(value / size).toPrecision(3)} ${unit}` : wholeNumber(value);
+};
+const gigabytes: Format = (bytes) => `${(bytes / 1e9).toFixed(1)} GB`;
+
+interface Column<Row> {
+  title: string;
+  range: (row: Row) => Range | undefined;
+  text: Format;
+  /** In the place of a range that there is not. */
+  without?: string;
+}
+
+const tableOf = <Row>(title: string, columns: readonly Column<Row>[], rows: readonly [string, Row][]): string[] =>
+  alignColumns(
+    [
+      [title, ...columns.map((column) => column.title)],
+      ...rows.map(([name, row]) => [
+        name,
+        ...columns.map(({ range, text, without = MISSING }) => {
+          const value = range(row);
+          return value ? between(value, text) : without;
+        }),
+      ]),
+    ],
+    { numbers: true },
+  );
+
+const rollouts = { title: 'rollouts', range: (row: { rollouts: Range }) => row.rollouts, text: wholeNumber };
+const spent = (title: string, quantity: keyof StageCost, text: Format): Column<StageCost> => ({
+  title,
+  range: (cost) => (cost.rollouts.high > 0 ? cost[quantity] : undefined),
+  text,
+});
+const stageColumns = [
+  spent('rollouts', 'rollouts', wholeNumber),
+  spent('prompt tokens', 'promptTokens', short),
+  spent('completion tokens', 'completionTokens', short),
+  spent('wall time', 'wallSeconds', duration),
+];
+const gpuColumn = spent('GPU-hours', 'gpuHours', rounded);
+
+type Questions = Pick<LanguageModelPlan['questions'][number], 'requests' | 'promptTokens' | 'completionTokens'> & {
+  dollars?: Range;
+};
+const questionColumns: Column<Questions>[] = [
+  { title: 'requests', range: ({ requests }) => requests, text: wholeNumber },
+  { title: 'prompt tokens', range: ({ promptTokens }) => promptTokens, text: short },
+  { title: 'reply tokens', range: ({ completionTokens }) => completionTokens, text: short },
+  { title: 'dollars', range: ({ dollars }) => dollars, text: rounded, without: 'no price' },
+];
 
 export function languageModelLines({ questions, total, trajectory, budget }: LanguageModelPlan): string[] {
   if (questions.length === 0) return [];
-  const money = (dollars: (typeof total)['dollars']) => (dollars ? between(dollars, rounded) : 'no price');
-  const prompts = { low: 0, high: 0 };
-  const replies = { low: 0, high: 0 };
-  const rows = questions.map(({ field, step, requests, promptTokens, completionTokens, dollars }) => {
-    for (const end of ['low', 'high'] as const) {
-      prompts[end] += promptTokens[end];
-      replies[end] += completionTokens[end];
-    }
-    const counts = [between(requests, wholeNumber), between(promptTokens, short), between(completionTokens, short)];
-    return [`${field}: ${step}`, ...counts, money(dollars)];
-  });
-  const all = [between(total.requests, wholeNumber), between(prompts, short), between(replies, short)];
+  const sum = (of: 'promptTokens' | 'completionTokens') =>
+    range((end) => questions.reduce((all, one) => all + one[of][end], 0));
+  const all = { ...total, promptTokens: sum('promptTokens'), completionTokens: sum('completionTokens') };
+  const rows = questions.map((one): [string, Questions] => [`${one.field}: ${one.step}`, one]);
   return [
     '',
-    ...table([
-      ['language models', 'requests', 'prompt tokens', 'reply tokens', 'dollars'],
-      ...rows,
-      ['all', ...all, money(total.dollars)],
-    ]),
-    ...(questions.every(({ step }) => step === 'rollouts') ? [] : [shownText(trajectory)]),
+    ...tableOf('language models', questionColumns, [...rows, ['all', all]]),
+    ...(questions.every(({ step }) => step === 'rollouts')
+      ? []
+      : [rateLine('tokens of a base rollout shown to them', trajectory)]),
     ...(budget === undefined ? [] : [budget]),
   ];
 }
 
-const shownText = (trajectory: LanguageModelPlan['trajectory']): string =>
-  `a base rollout shown to them: ${between(trajectory, rounded)} tokens; ${trajectory.basis}${trajectory.basis === 'measured' ? ' in' : ','} ${trajectory.source}`;
-
-const row = (name: string, cost: StageCost, withGpus: boolean): string[] => {
-  const cells = [
-    between(cost.rollouts, wholeNumber),
-    between(cost.promptTokens, short),
-    between(cost.completionTokens, short),
-    between(cost.wallSeconds, duration),
-    ...(withGpus ? [between(cost.gpuHours, rounded)] : []),
-  ];
-  return [name, ...(cost.rollouts.high === 0 ? cells.map(() => MISSING) : cells)];
-};
-
-const words: Record<Quantity, string> = {
-  seconds: 'seconds',
-  promptTokens: 'prompt tokens',
-  completionTokens: 'completion tokens',
-};
-
+const quantityNames = { seconds: 'seconds', promptTokens: 'prompt tokens', completionTokens: 'completion tokens' };
+const basisNames = { measured: 'measured in', file: 'from', assumed: 'assumed,' };
 const rateLine = (name: string, rate: Rate): string =>
-  `  ${name}: ${between(rate, rounded)}; ${rate.basis === 'file' ? 'from' : rate.basis}${rate.basis === 'assumed' ? ',' : rate.basis === 'measured' ? ' in' : ''} ${rate.source}`;
+  `${name}: ${between(rate, rounded)}; ${basisNames[rate.basis]} ${rate.source}`;
 
 /** The file's counts are upper limits: where the target has fewer, both are said. */
 function tasksLine({ rollouts, validation, router, evaluation }: Campaign, tasks: TargetTasks['tasks']): string {
@@ -88,27 +110,10 @@ function tasksLine({ rollouts, validation, router, evaluation }: Campaign, tasks
   );
 }
 
-/** What the counts take arms for. */
-function arms(campaign: Campaign): string[] {
-  if (campaign.arms.length === 0) return [];
-  const names = campaign.arms.map(armName).join(', ');
-  return [`arms (${names}): each is planned with the budget of trace, all capabilities trained to their last step`];
-}
-
-/** What the upper ends have it for. */
-const composites = (campaign: Campaign, capabilities: number): string[] =>
-  compositesOf(campaign, capabilities) === 0
-    ? []
-    : [
-        'composite: one more adapter, on the environments mixed, in the upper ends; it takes ' +
-          `about ${shortPercent(campaign.composites.share)} of their training rollouts (composites.share, to whole checkpoints)`,
-      ];
-
 /** How the budget compares with the published one, where the target is one of its benchmarks. */
-function published(campaign: Campaign, target: TargetTasks, capabilities: number): string[] {
+function publishedLines({ training }: Campaign, target: TargetTasks, capabilities: number): string[] {
   if (!target.isPublished) return [];
-  const { steps, groupsPerStep, groupSize } = campaign.training;
-  const each = steps * groupsPerStep * groupSize;
+  const each = training.steps * training.groupsPerStep * training.groupSize;
   const { source, trainingRollouts, capabilities: n, hoursPerAdapter, gpus, gpu } = publishedRun;
   return [
     '',
@@ -118,7 +123,7 @@ function published(campaign: Campaign, target: TargetTasks, capabilities: number
 }
 
 /** What of the target analyst and synthesizer lack, and what comes of it. */
-const lacks = (parts: readonly Check[]): string[] =>
+const checkLines = (parts: readonly Check[]): string[] =>
   parts.flatMap(({ name, ok, warning, detail, fix }) =>
     ok ? (warning ? [`warning: ${name}: ${detail}`] : []) : [`error: ${name}: ${detail}; ${fix}`],
   );
@@ -127,13 +132,27 @@ const lacks = (parts: readonly Check[]): string[] =>
 function diskLines(disk: DiskPlan | undefined): string[] {
   if (!disk) return [];
   const { adapterBytes, bytes, freeBytes } = disk;
-  const text =
-    `disk: ${gigabytes(bytes)} for adapters (${(adapterBytes / 1e6).toFixed(1)} MB; every step's is kept), ` +
-    `${gigabytes(freeBytes)} are free`;
+  const size = `${gigabytes(bytes)} for adapters (${(adapterBytes / 1e6).toFixed(1)} MB; every step's is kept)`;
+  const text = `disk: ${size}, ${gigabytes(freeBytes)} are free`;
   return [bytes > freeBytes ? `warning: ${text}; free some, or choose another folder with --home` : text];
 }
 
-const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;
+function notes(campaign: Campaign, capabilities: number): string[] {
+  const { arms, calibration, composites } = campaign;
+  return [
+    `calibration takes 1 to ${calibration.maxRounds} rounds a capability, with hints too where it is too hard; what is not calibrated is not trained`,
+    ...(compositesOf(campaign, capabilities) > 0
+      ? [
+          `composite: one more adapter, on the environments mixed, in the upper ends; it takes about ${shortPercent(composites.share)} of their training rollouts (composites.share, to whole checkpoints)`,
+        ]
+      : []),
+    ...(arms.length > 0
+      ? [
+          `arms (${arms.map(armName).join(', ')}): each is planned with the budget of trace, all capabilities trained to their last step`,
+        ]
+      : []),
+  ];
+}
 
 export function planText(o: {
   campaign: Campaign;
@@ -147,41 +166,33 @@ export function planText(o: {
   languageModels: LanguageModelPlan;
 }): string {
   const { campaign, target, parts, plan, languageModels } = o;
-  const { gpus, tasks, rates, purposes, stages, total } = plan;
+  const { gpus, tasks, rates, purposes, stages, total, capabilities } = plan;
   const withGpus = gpus.policyServer + gpus.trainers > 0;
-  const head = [
-    'stage',
-    'rollouts',
-    'prompt tokens',
-    'completion tokens',
-    'wall time',
-    ...(withGpus ? ['GPU-hours'] : []),
-  ];
+  const stageRows = stages.map(({ stage, ...cost }): [string, StageCost] => [stage, cost]);
   return [
-    plan.capabilities === o.given
+    capabilities === o.given
       ? `${campaign.name}: planned for the ${o.given} capabilities that it is given (--capabilities N for another number)`
-      : `${campaign.name}: planned for ${plan.capabilities} capabilities; how many are selected is known after the stage selection (--capabilities N)`,
-    target.note + (target.description ? `, ${toldBy(target.description)}` : ''),
-    ...lacks(parts),
+      : `${campaign.name}: planned for ${capabilities} capabilities; how many are selected is known after the stage selection (--capabilities N)`,
+    [target.note, ...(target.description ? [describedText(target.description)] : [])].join(', '),
+    ...checkLines(parts),
     tasksLine(campaign, tasks),
     ...(withGpus ? [`GPUs: ${gpus.policyServer} policy server, ${gpus.trainers} trainers, held all the time`] : []),
     '',
-    ...table([head, ...stages.map(({ stage, ...cost }) => row(stage, cost, withGpus)), row('all', total, withGpus)]),
+    ...tableOf('stage', withGpus ? [...stageColumns, gpuColumn] : stageColumns, [...stageRows, ['all', total]]),
     '',
-    ...table([
-      ['purpose', 'rollouts'],
-      ...purposes.map(({ purpose, rollouts }) => [purposeNames[purpose], between(rollouts, wholeNumber)]),
-    ]),
-    `calibration takes 1 to ${campaign.calibration.maxRounds} rounds a capability, with hints too where it is too hard; what is not calibrated is not trained`,
-    ...composites(campaign, plan.capabilities),
-    ...arms(campaign),
-    ...published(campaign, target, plan.capabilities),
+    ...tableOf(
+      'purpose',
+      [rollouts],
+      purposes.map((one) => [purposeNames[one.purpose], one]),
+    ),
+    ...notes(campaign, capabilities),
+    ...publishedLines(campaign, target, capabilities),
     ...diskLines(o.disk),
     ...languageModelLines(languageModels),
     '',
     'rates, of one rollout:',
-    ...kinds.flatMap((kind) =>
-      quantities.map((quantity) => rateLine(`${kind}, ${words[quantity]}`, rates[kind][quantity])),
+    ...rolloutKinds.flatMap((kind) =>
+      quantities.map((quantity) => rateLine(`  ${kind}, ${quantityNames[quantity]}`, rates[kind][quantity])),
     ),
     'Measured rates come by themselves after `campaign run FILE --until rollouts`. The wall time of analysis, synthesis and report is not counted.',
   ].join('\n');

@@ -1,17 +1,15 @@
 /** `campaign run` and `campaign serve`: everything on this machine. Nothing is started before the checks have passed and the home is ours. */
 import { join } from 'node:path';
-import { afterRollouts, warningsOf } from '../../checks/check';
+import { runChecks, warningsOf } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import { LAST_STAGE } from '../../domain/work';
 import { baseModelId, poolOf, servedBase } from '../../policy/base-model';
 import { comparisonText } from '../../report/compare/render';
 import { shortEpisode, terminalTable } from '../../report/page/table';
 import { loadCampaign } from '../campaign-file';
-import { checkModel, checkPolicyServer } from '../checks/base-model';
-import { checkKeys, checkPartners } from '../checks/language-models';
-import { checkBuild, checkHome, checkPython, checkTemporal } from '../checks/machine';
-import { checkBridge, checkTarget } from '../checks/target';
+import { homeCheck, temporalCheck } from '../checks/machine';
 import { compareReports, writeComparison } from '../commands/compare';
+import { runRequirements } from '../doctor';
 import { requireAll, UserError } from '../errors';
 import { homeOf } from '../options';
 import { pythonPath } from '../project';
@@ -38,19 +36,8 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
   const home = homeOf(options);
   const { campaign, ...start } = await readStart({ file, home, options });
   const { until } = options;
-  const python = await checkPython();
-  const checks = [
-    checkHome(home, campaign),
-    checkBuild(),
-    ...python,
-    ...(options.temporalAddress ? [] : [await checkTemporal()]),
-    await checkModel(campaign, python.every(({ ok }) => ok) ? pythonPath() : undefined),
-    await checkPolicyServer(campaign),
-    ...checkBridge(campaign),
-    ...(await checkTarget(campaign, home, { until })),
-    ...(await checkPartners(campaign)),
-    ...afterRollouts(checkKeys(campaign), until),
-  ];
+  const temporal = !options.temporalAddress;
+  const checks = await runChecks(runRequirements({ home, campaign, until, temporal }), { until });
   requireAll(checks);
   const work = async (supervisedRun: SupervisedRun) => {
     for (const warning of warningsOf(checks)) supervisedRun.output.note('campaign', `warning: ${warning}`);
@@ -136,7 +123,7 @@ export async function serveHome(options: ServeOptions): Promise<number> {
     throw new UserError(
       `\`campaign serve\` starts the home's own Temporal; leave out --temporal-address ${options.temporalAddress}, whose server has a UI of its own`,
     );
-  requireAll([checkHome(homeOf(options)), await checkTemporal()]);
+  requireAll(await runChecks([homeCheck(homeOf(options)), temporalCheck()]));
   const work = async (run: SupervisedRun) => {
     const { temporal, link } = await startTemporal(run);
     await temporal.close();

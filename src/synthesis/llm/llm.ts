@@ -52,7 +52,7 @@ const kind = defineKind({
     return synthesizerWith({ model, prompts, contextTokens, maxTokens, repairs, attacks }, identity);
   },
 });
-export const llm: SynthesizerKind = { ...kind, languageModel: languageModelOf };
+export const llm: SynthesizerKind = { ...kind, languageModel: languageModelOf, planned: kind.read };
 
 export function synthesizerWith(means: Means, { kind, version }: Pick<Identity, 'kind' | 'version'>): Synthesizer {
   const { model, prompts, contextTokens, attacks } = means;

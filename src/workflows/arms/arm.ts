@@ -61,6 +61,8 @@ export interface PlannedArm {
   training: number;
   /** Policies that are evaluated on the held-out tasks. */
   heldOut: number;
+  /** Of one that has prompts written: what a try costs in rollouts. */
+  reflection?: { minibatchSize: number; validationTasks: number };
 }
 
 /** Of one training step. */

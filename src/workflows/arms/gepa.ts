@@ -60,7 +60,7 @@ export const gepa: ArmKind = {
   ...kind,
   routable: false,
   starts: 'beside',
-  planned: (_spec, { budget }) => ({ training: budget, heldOut: EXPECTED_BEST }),
+  planned: (spec, { budget }) => ({ training: budget, heldOut: EXPECTED_BEST, reflection: kind.read(spec) }),
   languageModel: (spec, campaign) => reflectionOf(armName(spec), kind.read(spec).reflection, campaign),
 };
 

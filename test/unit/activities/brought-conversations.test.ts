@@ -7,7 +7,8 @@ import { createControlActivities, createGpuActivities } from '../../../src/activ
 import { dealGpus } from '../../../src/training/gpu-groups';
 import type { FineTuneInput } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
-import { checkTarget } from '../../../src/cli/checks/target';
+import { runChecks } from '../../../src/checks/check';
+import { targetChecks } from '../../../src/cli/checks/target';
 import { homeAt } from '../../../src/cli/project';
 import { takeConversations } from '../../../src/conversations/read';
 import { campaignSchema } from '../../../src/domain/campaign';
@@ -83,7 +84,7 @@ describe('a file', () => {
         { kind: 'environments', modules: join(home, 'gone') },
       ],
     });
-    const checks = await checkTarget(campaign, homeAt(home));
+    const checks = await runChecks(targetChecks({ campaign, home: homeAt(home) }));
     expect(checks.filter(({ ok }) => !ok)).toMatchObject([
       {
         name: 'arms.sft.conversations',

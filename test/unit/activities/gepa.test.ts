@@ -7,7 +7,8 @@ import { createRolloutActivities } from '../../../src/activities';
 import type { SearchPromptInput } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
-import { checkKeys, checkLanguageModels } from '../../../src/cli/checks/language-models';
+import { runChecks } from '../../../src/checks/check';
+import { languageModelChecks } from '../../../src/cli/checks/language-models';
 import { plannedRollouts } from '../../../src/cli/plan/estimate';
 import { plannedQuestions } from '../../../src/cli/plan/language-models';
 import { languageModelSchema } from '../../../src/domain/endpoints';
@@ -51,14 +52,14 @@ describe('its language model', () => {
     const server = await startChatServer(streamed('OK'));
     const reflection = { ...model, url: server.url };
     const names = async (read: ReturnType<typeof campaign>) =>
-      (await checkLanguageModels(read)).map(({ name, ok }) => [name, ok]);
+      (await runChecks(languageModelChecks(read, { asks: true }))).map(({ name, ok }) => [name, ok]);
     expect(await names(campaign({ reflection }))).toEqual([['language model of the arms.gepa.reflection', true]]);
     const analyst = { kind: 'llm', ...reflection };
     expect(await names(campaign({}, { analyst }))).toEqual([['language model of the analyst', true]]);
     await server.close();
     expect(server.requests).toHaveLength(2);
-    expect(checkKeys(campaign({}))).toMatchObject([{ name: 'arm gepa', ok: false }]);
-    expect(checkKeys(campaign({ reflection: { ...model, apiKeyEnv: 'NOT_SET' } }))).toMatchObject([
+    const keyless = campaign({ reflection: { ...model, apiKeyEnv: 'NOT_SET' } });
+    expect(await runChecks(languageModelChecks(keyless, { asks: false }))).toMatchObject([
       { ok: false, detail: expect.stringMatching(/^arms\.gepa\.reflection\.apiKeyEnv is NOT_SET/) as string },
     ]);
   });

@@ -308,13 +308,13 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
       `${base}training:\n  steps: 3\n  learningrate: 1\n`,
       "mine.yaml:9 unknown field 'training.learningrate'; did you mean 'learningRate'?",
     ],
-    ['a type', `${base}training:\n  steps: many\n`, 'mine.yaml:8 training.steps is "many"; it must be a number'],
-    ['a fraction', `${base}training:\n  steps: 2.5\n`, 'mine.yaml:8 training.steps is 2.5; it must be a whole number'],
-    ['a bound', `${base}selection: { rho: 1.5 }\n`, 'mine.yaml:7 selection.rho is 1.5; it must be at most 1'],
+    ['a type', `${base}training:\n  steps: many\n`, 'mine.yaml:8 training.steps is "many"; expected number'],
+    ['a fraction', `${base}training:\n  steps: 2.5\n`, 'mine.yaml:8 training.steps is 2.5; expected int'],
+    ['a bound', `${base}selection: { rho: 1.5 }\n`, 'mine.yaml:7 selection.rho is 1.5; expected number to be <=1'],
     [
       'more steps than anybody trains',
       `${base}training: { steps: 1000000000 }\n`,
-      'mine.yaml:7 training.steps is 1000000000; it must be at most 1000000',
+      'mine.yaml:7 training.steps is 1000000000; expected number to be <=1000000',
     ],
     [
       'more rollouts than anybody has',
@@ -339,7 +339,7 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
     [
       'a limit on silence that a busy machine breaks',
       `${base}workers: { heartbeatSeconds: 5 }\n`,
-      'mine.yaml:7 workers.heartbeatSeconds is 5; it must be at least 20',
+      'mine.yaml:7 workers.heartbeatSeconds is 5; expected number to be >=20',
     ],
     [
       'a trainer that may say nothing for less time than its worker',
@@ -359,7 +359,7 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
     [
       'a band with one end',
       `${base}calibration:\n  meanReward: [0.2]\n`,
-      'mine.yaml:8 calibration.meanReward is [0.2]; it must be a list with at least 2',
+      'mine.yaml:8 calibration.meanReward is [0.2]; expected array to have >=2 items',
     ],
     [
       'a name',
@@ -384,22 +384,22 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
     [
       'more requests than the shop has',
       base.replace('name: shop', 'name: shop\n  requests: 4'),
-      'mine.yaml:5 target.requests is 4; it must be at most 3',
+      'mine.yaml:5 target.requests is 4; expected number to be <=3',
     ],
     [
       'half a request',
       base.replace('name: shop', 'name: shop\n  requests: 1.5'),
-      'mine.yaml:5 target.requests is 1.5; it must be a whole number',
+      'mine.yaml:5 target.requests is 1.5; expected int',
     ],
     [
       'a share above the whole',
       base.replace('name: shop', 'name: shop\n  several: 1.2'),
-      'mine.yaml:5 target.several is 1.2; it must be at most 1',
+      'mine.yaml:5 target.several is 1.2; expected number to be <=1',
     ],
     [
       'no test tasks',
       base.replace('name: shop', 'name: shop\n  testTasks: 0'),
-      'mine.yaml:5 target.testTasks is 0; it must be at least 1',
+      'mine.yaml:5 target.testTasks is 0; expected number to be >=1',
     ],
     [
       'a parameter that the shop does not have',
@@ -416,7 +416,7 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
       base.replace('mine', 'artifacts'),
       'mine.yaml:1 name is "artifacts"; the home keeps files of its own under that name, choose another',
     ],
-    ['a missing field', base.replace(/baseModel[^]*/, ''), 'mine.yaml:1 baseModel is missing; it must be an object'],
+    ['a missing field', base.replace(/baseModel[^]*/, ''), 'mine.yaml:1 baseModel is missing; expected object'],
     [
       'a preset',
       `preset: dmeo\n${base}`,
@@ -465,7 +465,7 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
     [
       'an option that is missing',
       `${base}analyst: { kind: given }\n`,
-      'mine.yaml:7 analyst.capabilities is missing; it must be a string',
+      'mine.yaml:7 analyst.capabilities is missing; expected string',
     ],
     [
       'a target that only campaigns make',
@@ -486,8 +486,8 @@ describe('a mistake in a campaign file is one line with place, value and fix:', 
     const model = "url: 'http://h/v1', model: m, timeoutSeconds: 2147484";
     const target = `target: { kind: process, command: [x], user: { ${model} } }\nbaseModel: { path: b }\n`;
     expect(problems(`name: mine\n${target}analyst: { kind: llm, ${model} }\n`)).toEqual([
-      expect.stringContaining('target.user.timeoutSeconds is 2147484; it must be at most 86400'),
-      expect.stringContaining('analyst.timeoutSeconds is 2147484; it must be at most 86400'),
+      expect.stringContaining('target.user.timeoutSeconds is 2147484; expected number to be <=86400'),
+      expect.stringContaining('analyst.timeoutSeconds is 2147484; expected number to be <=86400'),
     ]);
   });
 

@@ -1,224 +1,263 @@
 /** What is missing is named with the way to get it. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { type CheckItem, runChecks, warningsOf } from '../../../src/checks/check';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
-import { checkBridge, checkTarget } from '../../../src/cli/checks/target';
-import {
-  checkAdapters,
-  checkModel,
-  checkPolicyServer,
-  checkTemplate,
-  checkTokens,
-} from '../../../src/cli/checks/base-model';
-import { passed, warningsOf } from '../../../src/checks/check';
-import { requireAll } from '../../../src/cli/errors';
-import { checkBuild, checkGpus, checkHome, checkMemory, checkNode, checkPython } from '../../../src/cli/checks/machine';
+import { languageModelChecks } from '../../../src/cli/checks/language-models';
+import { buildCheck, gpuCheck, homeCheck, memoryCheck, nodeCheck, pythonChecks } from '../../../src/cli/checks/machine';
+import { modelChecks, serverTrials, shownChecks } from '../../../src/cli/checks/model';
+import { bridgeChecks, targetChecks } from '../../../src/cli/checks/target';
 import { doctorLines } from '../../../src/cli/doctor';
+import { requireAll } from '../../../src/cli/errors';
 import { freePort } from '../../../src/cli/ports';
 import { homeAt, pythonPath } from '../../../src/cli/project';
-import type { Campaign, Stage } from '../../../src/domain/campaign';
+import type { Campaign } from '../../../src/domain/campaign';
 import type { EnvironmentDescription } from '../../../src/domain/environment';
 import { defineKind } from '../../../src/domain/kinds';
+import type { Stage } from '../../../src/domain/work';
 import { registry } from '../../../src/registry';
+import { startChatServer } from '../../support/chat-server';
 import { refuse, startDialectServer } from '../../support/dialect-server';
+import { answered, streamed } from '../../support/model-endpoint';
 
 // Some of them start the trainer's Python several times, and torch in it: seconds each, and more on busy cores.
 jest.setTimeout(180_000);
 
 const temporary = () => mkdtempSync(join(tmpdir(), 'doctor-'));
-const campaign = (over: Partial<Campaign> & { model?: string; url?: string } = {}) => {
-  const { model = temporary(), url, ...fields } = over;
-  return campaignFileSchema(registry).parse({
+const home = homeAt(temporary());
+const campaign = (over: object = {}, model = temporary()): Campaign =>
+  campaignFileSchema(registry).parse({
     name: 'x',
     target: { kind: 'builtin', name: 'shop' },
     baseModel: { path: model },
-    ...(url && { policyServer: { kind: 'vllm', url } }),
-    ...fields,
+    ...over,
   });
-};
+const vllm = (url: string, more: object = {}) => ({ policyServer: { kind: 'vllm', url, ...more } });
+/** The check of each name. */
+const look = async (items: CheckItem[], until?: Stage) =>
+  Object.fromEntries((await runChecks(items, { until })).map(({ name, ...check }) => [name, check]));
+const lookAt = (over: object = {}, until?: Stage) =>
+  look(targetChecks({ campaign: campaign(over), home, until }), until);
 
-/** An executable that stands for a Python and answers the probe as one would. */
-function pythonThatSays(text: string): string {
-  const file = join(temporary(), 'python');
+/** An executable that prints a text. */
+function programThatSays(text: string): string {
+  const file = join(temporary(), 'program');
   writeFileSync(file, `#!/bin/sh\necho '${text}'\n`);
   chmodSync(file, 0o755);
   return file;
 }
 
-describe('Python', () => {
-  it('that is missing', async () => {
-    const [check] = await checkPython('/no/python');
-    expect(check).toMatchObject({ ok: false, detail: 'there is no /no/python' });
-    expect(check?.fix).toContain('make install');
+describe('the loop', () => {
+  const item = (name: string, run: CheckItem['run'], needs: string[] = []): CheckItem => ({ name, run, needs });
+  const gone = () => {
+    throw new Error('gone\n  away');
+  };
+
+  test('leaves out what needs something that failed, and what has nothing to say', async () => {
+    const items = [
+      item('a', gone),
+      item('b', () => 'b', ['a']),
+      item('c', () => 'c', ['b']),
+      item('d', () => undefined),
+    ];
+    expect(await runChecks([...items, item('e', () => ({ warning: 'w' }), ['d'])])).toEqual([
+      { name: 'a', ok: false, detail: 'gone away' },
+      { name: 'e', ok: true, warning: true, detail: 'w' },
+    ]);
   });
 
-  it('that is too old', async () => {
-    const [check] = await checkPython(pythonThatSays('{"python": [3, 9, 1], "packages": {}}'));
-    expect(check).toMatchObject({ ok: false, fix: 'run `make install`, which finds or fetches Python 3.11 or newer' });
-    expect(check?.detail).toMatch(/is version 3\.9\.1$/);
-  });
-
-  it('that does not run', async () => {
-    const [check] = await checkPython(pythonThatSays('not JSON'));
-    expect(check).toMatchObject({ ok: false });
-    expect(check?.detail).toContain('does not run');
-  });
-
-  it('that lacks packages or has others', async () => {
-    const packages = '{"python": [3, 11, 1], "packages": {"torch": "2.13.0+cpu", "trl": "0.1"}}';
-    const [interpreter, check] = await checkPython(pythonThatSays(packages));
-    expect(interpreter?.ok).toBe(true);
-    expect(check?.ok).toBe(false);
-    expect(check?.detail).toContain('trl is 0.1, not 1.16.0');
-    expect(check?.detail).toContain('peft is missing');
-    expect(check?.detail).not.toContain('torch');
+  test('throws on what says nothing of a lack', async () => {
+    await expect(runChecks([item('a', gone)], { isLack: () => false })).rejects.toThrow('gone');
   });
 });
 
-describe('a campaign’s needs', () => {
-  it('a model folder that is not there', async () => {
-    expect(await checkModel(campaign({ model: '/no/such/model' }))).toMatchObject({
+test.each<[string, string, RegExp, RegExp]>([
+  ['is missing', '/no/python', /^there is no \/no\/python$/, /make install/],
+  [
+    'is too old',
+    programThatSays('{"python": [3, 9, 1], "packages": {}}'),
+    /is version 3\.9\.1$/,
+    /^run `make install`, which finds or fetches Python 3\.11 or newer$/,
+  ],
+  ['does not run', programThatSays('not JSON'), /does not run/, /make install/],
+])('Python that %s', async (_what, python, detail, fix) => {
+  const [check, ...others] = await runChecks(pythonChecks(python));
+  expect(check).toMatchObject({ ok: false, detail: expect.stringMatching(detail), fix: expect.stringMatching(fix) });
+  expect(others).toEqual([]);
+});
+
+test('Python that lacks packages or has others', async () => {
+  const packages = '{"python": [3, 11, 1], "packages": {"torch": "2.13.0+cpu", "trl": "0.1"}}';
+  const { Python, 'Python packages': check } = await look(pythonChecks(programThatSays(packages)));
+  expect([Python?.ok, check?.ok]).toEqual([true, false]);
+  expect(check?.detail).toMatch(/trl is 0\.1, not 1\.16\.0/);
+  expect(check?.detail).toContain('peft is missing');
+  expect(check?.detail).not.toContain('torch');
+});
+
+describe('a base model', () => {
+  const base = resolve('models/base');
+  const at = (path: string, modules?: string[], python = pythonPath()) =>
+    look(modelChecks(campaign(modules && { training: { lora: { targetModules: modules } } }, path), python));
+
+  test('whose folder is not there, or is not whole', async () => {
+    expect((await at('/no/such/model'))['base model']).toEqual({
       ok: false,
       detail: 'there is no folder /no/such/model',
       fix: 'make one with `make base-model` or `make real-model`, or correct baseModel.path in the campaign file',
     });
-  });
-
-  it('a name on the Hugging Face hub in place of a folder', async () => {
-    const model = join(temporary(), 'Qwen/Qwen2.5-0.5B-Instruct');
-    expect(await checkModel(campaign({ model }))).toMatchObject({
-      ok: false,
-      detail: `there is no folder ${model}`,
-      fix: 'if Qwen/Qwen2.5-0.5B-Instruct is its name on the Hugging Face hub, download it with `.venv/bin/hf download Qwen/Qwen2.5-0.5B-Instruct --local-dir models/Qwen2.5-0.5B-Instruct` and name that folder in baseModel.path',
-    });
-    const missing = join(temporary(), 'models/Qwen2.5-0.5B-Instruct');
-    expect((await checkModel(campaign({ model: missing }))).fix).toMatch(/^make one with/);
-  });
-
-  it('a model folder that is not whole', async () => {
     const model = temporary();
     writeFileSync(join(model, 'config.json'), '{}');
-    expect((await checkModel(campaign({ model }))).detail).toBe(`${model} lacks weights (*.safetensors), a tokenizer`);
+    expect((await at(model))['base model']?.detail).toBe(`${model} lacks weights (*.safetensors), a tokenizer`);
     for (const file of ['model.safetensors', 'tokenizer.json']) writeFileSync(join(model, file), '');
-    expect((await checkModel(campaign({ model }))).ok).toBe(true);
+    expect((await at(model))['base model']?.ok).toBe(true);
   });
 
-  const lora = (targetModules: string[]) => ({ training: { lora: { targetModules } } }) as unknown as Partial<Campaign>;
+  test('that is a name on the Hugging Face hub', async () => {
+    const fixOf = async (path: string) => (await at(path))['base model']?.fix;
+    expect(await fixOf(join(temporary(), 'Qwen/Qwen2.5-0.5B-Instruct'))).toBe(
+      'if Qwen/Qwen2.5-0.5B-Instruct is its name on the Hugging Face hub, download it with `.venv/bin/hf download Qwen/Qwen2.5-0.5B-Instruct --local-dir models/Qwen2.5-0.5B-Instruct` and name that folder in baseModel.path',
+    );
+    expect(await fixOf(join(temporary(), 'models/Qwen2.5-0.5B-Instruct'))).toMatch(/^make one with/);
+  });
 
-  it('a LoRA on modules that the base has', async () => {
-    const model = resolve('models/base');
-    const check = (modules: string[]) => checkModel(campaign({ model, ...lora(modules) }), pythonPath());
-    expect(await check(['q_proj', 'conv.in_proj'])).toEqual(passed('base model', model));
-    expect(await check(['q_proj', 'gate_proj', 'conv'])).toEqual({
-      name: 'base model',
+  test('a LoRA trains modules that the base has', async () => {
+    expect((await at(base, ['q_proj', 'conv.in_proj']))['LoRA modules']?.ok).toBe(true);
+    expect((await at(base, ['q_proj', 'gate_proj', 'conv']))['LoRA modules']).toEqual({
       ok: false,
-      detail: `training.lora.targetModules: ${model} has no module gate_proj, conv that a LoRA can train`,
+      detail: `training.lora.targetModules: ${base} has no module gate_proj, conv that a LoRA can train`,
       fix: 'name modules of this base: in_proj, k_proj, out_proj, q_proj, v_proj, w1, w2, w3',
     });
   });
 
-  it('a mixture of experts, whose checkpoint has a gate_proj for each expert and whose model has none', async () => {
+  test('of a mixture of experts the checkpoint has a gate_proj for each expert, and the model none', async () => {
     const model = temporary();
     const make =
       'import sys, pathlib; from trainer.tests.conftest import save_tiny_moe; save_tiny_moe(pathlib.Path(sys.argv[1]))';
     execFileSync(pythonPath(), ['-c', make, model]);
     expect(readFileSync(join(model, 'model.safetensors')).includes('experts.0.gate_proj.weight')).toBe(true);
-    const { lora: paper } = campaign().training;
-    expect(await checkModel(campaign({ model }), pythonPath())).toMatchObject({
+    expect((await at(model))['LoRA modules']).toMatchObject({
       ok: false,
-      detail: `training.lora.targetModules: ${model} has no module gate_proj, up_proj, down_proj that a LoRA can train`,
+      detail: expect.stringMatching(/has no module gate_proj, up_proj, down_proj that/),
       fix: 'name modules of this base: k_proj, o_proj, q_proj, v_proj',
     });
-    const attention = paper.targetModules.slice(0, 4);
-    expect(await checkModel(campaign({ model, ...lora(attention) }), pythonPath())).toEqual(
-      passed('base model', model),
-    );
+    const attention = campaign().training.lora.targetModules.slice(0, 4);
+    expect((await at(model, attention))['LoRA modules']?.ok).toBe(true);
   });
 
-  it('weights that were not downloaded, or not to their end', async () => {
+  test('whose weights were not downloaded, or not to their end', async () => {
     const model = temporary();
-    cpSync(resolve('models/base'), model, { recursive: true });
+    cpSync(base, model, { recursive: true });
     const weights = join(model, 'model.safetensors');
+    const detail = async () => (await at(model))['LoRA modules']?.detail;
     truncateSync(weights, 1000);
-    expect(await checkModel(campaign({ model }), pythonPath())).toMatchObject({
-      ok: false,
-      detail: expect.stringMatching(`^trainer check-model: ${weights} is not whole: .*; download it anew$`),
-    });
+    expect(await detail()).toMatch(new RegExp(`^trainer check-model: ${weights} is not whole: .*; download it anew$`));
     writeFileSync(weights, 'version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 4\n');
-    expect((await checkModel(campaign({ model }), pythonPath())).detail).toContain(
+    expect(await detail()).toContain(
       `${weights} is a git-lfs pointer and not the file itself; run \`git lfs pull\` in ${model}`,
     );
   });
 
-  it('a chat template that shows the target’s tools', async () => {
+  test('its chat template shows the target’s tools', async () => {
     const model = temporary();
-    const tools = [{ name: 'find', description: '', parameters: { type: 'object' as const } }];
-    const described = (offered: typeof tools) => ({ tools: offered }) as unknown as EnvironmentDescription;
+    const tool = { name: 'find', description: '', parameters: { type: 'object' as const } };
+    const template = async (tools: object[], over: object = {}) => {
+      const describe = async () => ({ tools }) as EnvironmentDescription;
+      return (await look(shownChecks({ campaign: campaign(over, model), describe })))['chat template'];
+    };
     const file = join(model, 'chat_template.jinja');
-    expect(checkTemplate(campaign({ model }), described(tools))).toBeUndefined();
+    expect(await template([tool])).toBeUndefined();
     writeFileSync(join(model, 'config.json'), '{}');
-    expect(checkTemplate(campaign({ model }), described([]))).toMatchObject({ ok: false, detail: `${model} has none` });
+    expect(await template([])).toMatchObject({ ok: false, detail: `${model} has none` });
     writeFileSync(join(model, 'tokenizer_config.json'), '{"chat_template": "{{ messages }} {{ tools }}"}');
-    expect(checkTemplate(campaign({ model }), described(tools))).toMatchObject({ ok: true, detail: 'shows tools' });
+    expect(await template([tool])).toMatchObject({ ok: true, detail: 'shows tools' });
     writeFileSync(file, '{{ messages[0].content }} my tools_of_trade');
-    expect(checkTemplate(campaign({ model }), described([]))).toMatchObject({ ok: true });
-    expect(checkTemplate(campaign({ model }), described(tools))).toMatchObject({
+    expect(await template([])).toMatchObject({ ok: true });
+    expect(await template([tool])).toMatchObject({
       ok: false,
       detail: `that of ${model} does not show tools, and the target has 1: no rollout could call one`,
       fix: expect.stringContaining(`let ${file} show them`),
     });
-    expect(checkTemplate(campaign({ model, url: 'http://127.0.0.1:2' }), described(tools))).toBeUndefined();
-    expect((await checkTarget(campaign({ model }), homeAt(temporary())))[1]).toMatchObject({
-      name: 'chat template',
-      ok: false,
-    });
+    expect(await template([tool], vllm('http://127.0.0.1:2'))).toBeUndefined();
   });
 
-  it('a target that describes itself, and parts that can work on it', async () => {
-    expect(await checkTarget(campaign(), homeAt(temporary()))).toEqual([
-      {
-        name: 'target environment',
+  describe('its tokenizer', () => {
+    const tokenizer = async (model: string, target: object = { kind: 'builtin', name: 'shop' }) =>
+      (await look(targetChecks({ campaign: campaign({ target }, model), home, asksTokenizer: true })))[
+        'base tokenizer'
+      ];
+    const program = (file: string) => ({ kind: 'process', command: [process.execPath, resolve('test/support', file)] });
+
+    test('knows the target that its base was made for', async () => {
+      expect(await tokenizer(base)).toEqual({
+        ok: true,
+        detail: expect.stringMatching(/^0% of the target's text \(0 of \d+ tokens\) is unknown/),
+      });
+    });
+
+    test('does not know plain English, of which the written policy is enough where the user has no model here', async () => {
+      expect(await tokenizer(base, program('library.mjs'))).toEqual({
+        ok: false,
+        detail: expect.stringMatching(/^\d\d% of the target's text .* most often .*"book"/),
+        fix: "take a base whose vocabulary has the target's words (baseModel.path), or run with --force",
+      });
+      expect((await tokenizer(base, program('two-party.mjs')))?.detail).toContain('(2 of 2 tokens)');
+    });
+
+    test('that is missing or broken, and a target that is not there', async () => {
+      const model = temporary();
+      expect(await tokenizer(model)).toMatchObject({ ok: true, detail: expect.stringContaining('no tokenizer.json') });
+      writeFileSync(join(model, 'tokenizer.json'), '{');
+      expect(await tokenizer(model)).toMatchObject({
+        ok: false,
+        detail: expect.stringMatching(/check-tokens: .*tokenizer\.json/),
+      });
+      expect(await tokenizer(model, { kind: 'process', command: ['/no/target'] })).toBeUndefined();
+    });
+  });
+});
+
+describe('the target and the parts that work on it', () => {
+  const noEnvironments = { kind: 'process', command: [process.execPath, resolve('test/support/two-party.mjs')] };
+
+  test('describe themselves', async () => {
+    expect(await lookAt()).toEqual({
+      'target environment': {
         ok: true,
         detail: expect.stringMatching(/^shop 1: reference actions, \d+ rules, output schemas of 2 of 7 tools$/),
       },
-      { name: 'analyst', ok: true, detail: 'rules' },
-      { name: 'synthesizer', ok: true, detail: 'generators' },
-    ]);
-  });
-
-  it('a target that has fewer tasks than the file asks for', async () => {
-    const { evaluation, training } = campaign();
-    const detail = async (over: Partial<Campaign>) => (await checkTarget(campaign(over), homeAt(temporary())))[0];
-    expect(await detail({ evaluation: { ...evaluation, skip: 100_000 } })).toMatchObject({
-      ok: false,
-      detail: expect.stringMatching(/^evaluation\.skip is 100000, but the target has \d+ test tasks; lower it to/),
-    });
-    const arms = [{ kind: 'grpo_target' }];
-    expect(await detail({ arms, training: { ...training, groupsPerStep: 10_000 } })).toMatchObject({
-      ok: false,
-      detail: expect.stringMatching(/^training\.groupsPerStep is 10000, but the target has \d+ train tasks/),
+      analyst: { ok: true, detail: 'rules' },
+      synthesizer: { ok: true, detail: 'generators' },
     });
   });
 
-  it('a target that its analyst can not work on is a lack, one that no environment can be synthesized for is none', async () => {
-    const command = [process.execPath, resolve('test/support/two-party.mjs')];
-    const [target, analyst, synthesizer] = await checkTarget(
-      campaign({ target: { kind: 'process', command }, arms: [] }),
-      homeAt(temporary()),
-    );
-    expect(target).toMatchObject({
+  test.each<[object, RegExp]>([
+    [{ evaluation: { skip: 100_000 } }, /^evaluation\.skip is 100000, but the target has \d+ test tasks; lower it to/],
+    [
+      { arms: [{ kind: 'grpo_target' }], training: { groupsPerStep: 10_000 } },
+      /^training\.groupsPerStep is 10000, but the target has \d+ train tasks/,
+    ],
+  ])('fewer tasks than %j asks for', async (over, detail) => {
+    expect((await lookAt(over))['target environment']).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(detail),
+    });
+  });
+
+  test('a target that its analyst can not work on is a lack, one that no environment can be synthesized for is none', async () => {
+    const items = targetChecks({ campaign: campaign({ target: noEnvironments, arms: [] }), home });
+    const { analyst, synthesizer, ...others } = await look(items);
+    expect(others['target environment']).toMatchObject({
       ok: true,
       detail: 'phone 1: no reference actions, no rules, output schemas of 0 of 1 tools',
     });
-    expect(analyst).toMatchObject({
+    expect(analyst).toEqual({
       ok: false,
-      detail: expect.stringMatching(
-        /reference actions.*analyst: \{kind: llm, .* or \{kind: given, capabilities: FILE\}/,
-      ),
+      detail: expect.stringMatching(/analyst: \{kind: llm, .* or \{kind: given, capabilities: FILE\}/),
       fix: 'change the field analyst of the campaign file',
     });
     expect(synthesizer).toMatchObject({
@@ -228,49 +267,33 @@ describe('a campaign’s needs', () => {
         /^capabilities will end not_synthesized and get no adapter; generators: .*give one an outputSchema/,
       ),
     });
-    expect(warningsOf([target!, synthesizer!])).toEqual([`synthesizer: ${synthesizer?.detail}`]);
+    expect(warningsOf(await runChecks(items))).toEqual([`synthesizer: ${synthesizer?.detail}`]);
   });
 
-  it('parts that can not be opened', async () => {
-    const checks = await checkTarget(
-      campaign({
-        analyst: { kind: 'given', capabilities: '/no/file.json' },
-        synthesizer: { kind: 'given', modules: '/no/modules' },
-      }),
-      homeAt(temporary()),
-    );
-    expect(checks.map(({ name, ok }) => [name, ok])).toEqual([
-      ['target environment', true],
-      ['analyst', false],
-      ['synthesizer', false],
-    ]);
-    expect(checks[1]).toMatchObject({
+  test('parts that can not be opened; what works on the rollouts is no lack of a run that stops after these', async () => {
+    const given = {
+      analyst: { kind: 'given', capabilities: '/no/file.json' },
+      synthesizer: { kind: 'given', modules: '/no/modules' },
+      arms: [{ kind: 'gepa' }],
+    };
+    const checks = await lookAt(given, 'selection');
+    expect(checks['analyst']).toEqual({
+      ok: false,
       detail: expect.stringContaining('/no/file.json'),
       fix: 'correct the field analyst of the campaign file',
     });
-    expect(checks[2]?.detail).toMatch(/^synthesizer\.modules: \/no\/modules cannot be read/);
-  });
-
-  it('parts that work on the rollouts are no lack of a run that stops after these', async () => {
-    const over = {
-      synthesizer: { kind: 'given', modules: '/no/modules' },
-      evaluation: { ...campaign().evaluation, skip: 100_000 },
-    };
-    const checks = (until: Stage) => checkTarget(campaign(over), homeAt(temporary()), { until });
-    expect((await checks('selection')).filter(({ ok }) => !ok).map(({ name }) => name)).toEqual([
-      'target environment',
-      'synthesizer',
-    ]);
-    const all = await checks('rollouts');
-    expect(all.filter(({ ok }) => !ok)).toEqual([]);
-    expect(warningsOf(all)).toEqual([
-      expect.stringMatching(
-        /^synthesizer: needed after the rollouts: .*\/no\/modules.*; correct the field synthesizer/,
-      ),
+    expect(checks['synthesizer']?.detail).toMatch(/^synthesizer\.modules: \/no\/modules cannot be read/);
+    expect(checks['arm gepa']).toMatchObject({ ok: false, detail: expect.stringContaining('reflection is missing') });
+    const untilRollouts = await runChecks(targetChecks({ campaign: campaign(given), home }), { until: 'rollouts' });
+    expect(untilRollouts.every(({ ok }) => ok)).toBe(true);
+    expect(warningsOf(untilRollouts).map((text) => text.split(': ').slice(0, 2))).toEqual([
+      ['analyst', 'needed after the rollouts'],
+      ['synthesizer', 'needed after the rollouts'],
+      ['arm gepa', 'needed after the rollouts'],
     ]);
   });
 
-  it('kinds of somebody else are asked like the project’s own', async () => {
+  test('kinds of somebody else are asked like the project’s own', async () => {
     const analyst = defineKind({
       kind: 'mine',
       version: '1',
@@ -283,102 +306,56 @@ describe('a campaign’s needs', () => {
         label: async () => Promise.reject(new Error('not asked')),
       }),
     });
-    const checks = await checkTarget({ ...campaign(), analyst: { kind: 'mine' } }, homeAt(temporary()), {
-      registry: { ...registry, analysts: [analyst] },
-    });
-    expect(checks[1]).toMatchObject({ ok: false, detail: 'shop is not for me' });
+    const kinds = { ...registry, analysts: [analyst] };
+    const items = targetChecks({ campaign: { ...campaign(), analyst: { kind: 'mine' } }, home, registry: kinds });
+    expect((await look(items))['analyst']).toMatchObject({ ok: false, detail: 'shop is not for me' });
   });
 
-  it('a target has as long to answer as the campaign gives it', async () => {
+  test('a target has as long to answer as the campaign gives it', async () => {
     const command = ['/bin/sh', '-c', `sleep 2; exec ${process.execPath} test/support/two-party.mjs`];
     const check = async (silenceSeconds: number) =>
-      (
-        await checkTarget(
-          campaign({ target: { kind: 'process', command, silenceSeconds }, arms: [] }),
-          homeAt(temporary()),
-        )
-      )[0];
+      (await lookAt({ target: { kind: 'process', command, silenceSeconds }, arms: [] }))['target environment'];
     expect(await check(1)).toMatchObject({
       ok: false,
       detail: expect.stringMatching(/has not answered describe for 1 s and was killed; .* set silenceSeconds higher/),
     });
     expect(await check(30)).toMatchObject({ ok: true });
-  }, 20_000);
+  });
 
-  it('a target command that dies', async () => {
+  test('a target command that dies', async () => {
     const command = [process.execPath, '-e', "console.error('no database'); process.exit(7)"];
-    const [check, ...parts] = await checkTarget(
-      campaign({ target: { kind: 'process', command } }),
-      homeAt(temporary()),
-    );
-    expect(check?.ok).toBe(false);
-    expect(check?.detail).toMatch(/does not describe itself: .*(exit code 7|no database)/);
-    expect(check?.fix).toContain('campaign env check --');
-    expect(parts.map(({ detail }) => detail)).toEqual([
+    const { analyst, synthesizer, ...others } = await lookAt({ target: { kind: 'process', command } });
+    expect(others['target environment']).toEqual({
+      ok: false,
+      detail: expect.stringMatching(/does not describe itself: .*(exit code 7|no database)/),
+      fix: expect.stringContaining('campaign env check --'),
+    });
+    expect([analyst?.detail, synthesizer?.detail]).toEqual([
       'rules, not held against the target',
       'generators, not held against the target',
     ]);
   });
 
-  it('a policy server that does not answer', async () => {
-    const url = `http://127.0.0.1:${await freePort()}`;
-    expect(await checkPolicyServer(campaign({ url }))).toMatchObject({
-      ok: false,
-      detail: expect.stringContaining(`${url}: `),
-      fix: 'start it, or correct policyServer.url in the campaign file',
-    });
-  });
-});
-
-describe('the base’s tokenizer', () => {
-  const home = homeAt(temporary());
-  const base = resolve('models/base');
-
-  it('knows the target that its base was made for', async () => {
-    expect(await checkTokens({ campaign: campaign({ model: base }), home })).toMatchObject({
-      name: 'base tokenizer',
-      ok: true,
-      detail: expect.stringMatching(/^0% of the target's text \(0 of \d+ tokens\) is unknown/),
-    });
-  });
-
-  it('does not know plain English, of which the written policy is enough where the user has no model here', async () => {
-    const command = [process.execPath, resolve('test/support/library.mjs')];
-    const plain = campaign({ model: base, target: { kind: 'process', command } });
-    expect(await checkTokens({ campaign: plain, home })).toMatchObject({
-      ok: false,
-      detail: expect.stringMatching(/^\d\d% of the target's text .* most often .*"book"/),
-      fix: "take a base whose vocabulary has the target's words (baseModel.path), or run with --force",
-    });
-    const twoParties = [process.execPath, resolve('test/support/two-party.mjs')];
-    const phone = campaign({ model: base, target: { kind: 'process', command: twoParties } });
-    expect((await checkTokens({ campaign: phone, home }))?.detail).toContain('(2 of 2 tokens)');
-  });
-
-  it('that is missing or broken', async () => {
-    const model = temporary();
-    expect(await checkTokens({ campaign: campaign({ model }), home })).toMatchObject({
-      ok: true,
-      detail: expect.stringContaining('no tokenizer.json'),
-    });
-    writeFileSync(join(model, 'tokenizer.json'), '{');
-    expect(await checkTokens({ campaign: campaign({ model }), home })).toMatchObject({
-      ok: false,
-      detail: expect.stringMatching(/^trainer check-tokens: .*tokenizer\.json/),
-    });
-    expect(
-      await checkTokens({ campaign: campaign({ target: { kind: 'process', command: ['/no/target'] } }), home }),
-    ).toBe(undefined);
+  const root = temporary();
+  const tau2 = (checkout: string) => campaign({ target: { kind: 'tau2', domains: ['mock'], checkout } });
+  test('a benchmark’s bridge is installed, and its folder is a checkout', async () => {
+    const checks = () => runChecks(bridgeChecks(tau2(join(root, 'checkout')), { root }));
+    expect(await checks()).toMatchObject([
+      { name: 'bridge', ok: false, detail: '.venv-bridges is not installed', fix: 'run `make bridges`' },
+      { ok: false, fix: 'name a checkout in target.checkout' },
+    ]);
+    for (const folder of ['.venv-bridges', 'checkout/src/tau2']) mkdirSync(join(root, folder), { recursive: true });
+    writeFileSync(join(root, '.venv-bridges/.installed'), '');
+    expect((await checks()).map(({ ok }) => ok)).toEqual([true, true]);
+    expect((await runChecks(bridgeChecks(tau2(root), { root })))[1]?.detail).toBe(`${root} holds no src/tau2`);
+    expect(await runChecks(bridgeChecks(campaign(), { root }))).toEqual([]);
   });
 });
 
 describe('a vLLM server', () => {
   const model = { id: 'qwen', max_model_len: 32_768 };
-  /** Answers as vLLM does. */
-  async function serving(
-    o: { models?: object[]; status?: number; page?: string },
-    check: (url: string) => Promise<void>,
-  ) {
+  /** What the check says of one that answers so, and what it was asked. */
+  async function serving(o: { models?: object[]; status?: number; page?: string }) {
     const seen: IncomingMessage[] = [];
     const server = createServer((request, response) => {
       seen.push(request);
@@ -387,22 +364,19 @@ describe('a vLLM server', () => {
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     try {
-      await check(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const checks = await look(modelChecks(campaign(vllm(url, { model: 'qwen' }))));
+      return { check: checks['policy server']!, calls: seen.map(({ method, url }) => `${method} ${url}`) };
     } finally {
       server.close();
     }
-    return seen.map(({ method, url }) => `${method} ${url}`);
   }
-  const named = (url: string) =>
-    campaign({ policyServer: { kind: 'vllm', url, model: 'qwen', contextTokens: 32_768, gpus: 1 } });
 
-  it('is tried with adapters of the campaign’s rank and with their sum', async () => {
+  test('is tried with adapters of the campaign’s rank and with their sum', async () => {
     const server = await startDialectServer();
-    const asked = campaign({ model: resolve('models/base'), url: server.url });
+    const asked = campaign(vllm(server.url), resolve('models/base'));
     asked.training.lora.targetModules = ['q_proj'];
-    const home = homeAt(temporary());
-    const check = () => checkAdapters({ campaign: asked, home, python: pythonPath() });
-    const upTo = (most: number): void => {
+    const check = async (most: number) => {
       server.load = ({ lora_name: name, lora_path: path }, response) => {
         const { r } = JSON.parse(readFileSync(join(String(path), 'adapter_config.json'), 'utf8')) as { r: number };
         const message = `Call to add_lora method failed: LoRA rank ${r} is greater than max_lora_rank ${most}.`;
@@ -410,33 +384,27 @@ describe('a vLLM server', () => {
         server.adapters.set(String(name), String(path));
         response.end('ok');
       };
+      return (await look(serverTrials(asked, home)))['adapters'];
     };
     try {
       server.root = '/models/mine';
-      upTo(64);
-      expect(await check()).toMatchObject({ ok: true, detail: 'of rank 16, and sums of 4 of them, are taken' });
+      expect(await check(64)).toEqual({ ok: true, detail: 'of rank 16, and sums of 4 of them, are taken' });
       expect([...server.adapters.keys()]).toEqual([]);
-      upTo(32);
-      expect(await check()).toMatchObject({
-        ok: true,
-        warning: true,
-        detail: expect.stringMatching(/--max-lora-rank 64$/),
-      });
-      upTo(8);
-      expect(await check()).toMatchObject({ ok: false, detail: expect.stringMatching(/--max-lora-rank 16$/) });
+      const tooHigh = (rank: number) => expect.stringMatching(new RegExp(`--max-lora-rank ${rank}$`)) as string;
+      expect(await check(32)).toEqual({ ok: true, warning: true, detail: tooHigh(64) });
+      expect(await check(8)).toEqual({ ok: false, detail: tooHigh(16) });
     } finally {
       await server.close();
     }
   }, 240_000);
 
-  it('that has all that is needed is asked without a change', async () => {
-    const calls = await serving({ models: [{ id: 'a-1', parent: 'qwen' }, model] }, async (url) =>
-      expect(await checkPolicyServer(named(url))).toMatchObject({ ok: true }),
-    );
+  test('that has all that is needed is asked without a change', async () => {
+    const { check, calls } = await serving({ models: [{ id: 'a-1', parent: 'qwen' }, model] });
+    expect(check.ok).toBe(true);
     expect(calls).toEqual(['GET /health', 'GET /v1/models']);
   });
 
-  const cases: [string, Parameters<typeof serving>[0], RegExp][] = [
+  test.each<[string, Parameters<typeof serving>[0], RegExp]>([
     ['of another model', { models: [{ id: 'llama' }] }, /serves llama, not qwen; .*policyServer\.model/],
     [
       'with another context',
@@ -453,71 +421,76 @@ describe('a vLLM server', () => {
       { page: '<html><body>It works!</body></html>' },
       /no policy server answers there: \/v1\/models says <html><body>It works!.*; name the address of vLLM itself/,
     ],
-    [
-      'that is not at this address',
-      { status: 404, page: 'Not Found' },
-      /\/v1\/models says Not Found; name the address/,
-    ],
-  ];
-  it.each(cases)('%s', async (_what, answers, said) => {
-    await serving(answers, async (url) => {
-      const { ok, detail, fix } = await checkPolicyServer(named(url));
-      expect(ok).toBe(false);
-      expect([detail, ...(fix ? [fix] : [])].join('; ')).toMatch(said);
+    ['that is elsewhere', { status: 404, page: 'Not Found' }, /\/v1\/models says Not Found; name the address/],
+  ])('%s', async (_what, answers, text) => {
+    const { ok, detail, fix } = (await serving(answers)).check;
+    expect(ok).toBe(false);
+    expect([detail, ...(fix ? [fix] : [])].join('; ')).toMatch(text);
+  });
+
+  test('that does not answer', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`;
+    expect((await look(modelChecks(campaign(vllm(url)))))['policy server']).toEqual({
+      ok: false,
+      detail: expect.stringContaining(`${url}: `),
+      fix: 'start it, or correct policyServer.url in the campaign file',
     });
   });
 });
 
-describe('a benchmark', () => {
-  const tau2 = (checkout?: string) =>
-    campaign({ target: { kind: 'tau2', domains: ['mock'], ...(checkout && { checkout }) } });
-  const toolsandbox = (folder: string) => campaign({ target: { kind: 'toolsandbox', folder } });
+describe('language models', () => {
+  let server: Awaited<ReturnType<typeof startChatServer>>;
+  beforeEach(async () => (server = await startChatServer(streamed('OK'))));
+  afterEach(() => server.close());
+  const model = (more: object = {}) => ({ kind: 'llm', url: server.url, model: 'm', ...more });
+  const ask = (over: object, asks = true) => look(languageModelChecks(campaign(over), { asks }));
 
-  it('whose bridge is not installed', () => {
-    expect(checkBridge(tau2(), { root: temporary() })).toEqual([
-      { name: 'bridge', ok: false, detail: '.venv-bridges is not installed', fix: 'run `make bridges`' },
+  test('each is asked once, as a campaign will', async () => {
+    expect(await ask({ analyst: model({ temperature: 0.5 }), synthesizer: model({ model: 'n' }) })).toEqual({
+      'language model of the analyst': { ok: true, detail: `m at ${server.url} answers` },
+      'language model of the synthesizer': { ok: true, detail: `n at ${server.url} answers` },
+    });
+    expect(server.requests.map(({ body }) => [body['model'], body['temperature'], body['stream']]).sort()).toEqual([
+      ['m', 0.5, true],
+      ['n', 1, true],
     ]);
-    expect(checkBridge(toolsandbox('/none'), { root: temporary() }).map(({ fix }) => fix)).toEqual([
-      'run `make bridges-toolsandbox`',
-      'name a checkout in target.folder',
-    ]);
-    expect(checkBridge(campaign(), { root: temporary() })).toEqual([]);
+    expect(await ask({})).toEqual({});
   });
 
-  it('with what it needs, and a folder that is none', () => {
-    const root = temporary();
-    for (const folder of ['.venv-bridges', 'checkout/src/tau2']) mkdirSync(join(root, folder), { recursive: true });
-    writeFileSync(join(root, '.venv-bridges/.installed'), '');
-    expect(checkBridge(tau2(join(root, 'checkout')), { root }).map(({ ok }) => ok)).toEqual([true, true]);
-    expect(checkBridge(tau2(root), { root })[1]).toMatchObject({ ok: false, detail: `${root} holds no src/tau2` });
+  test('what is wrong names the field that mends it', async () => {
+    const detail = async (over: object, asks?: boolean) =>
+      Object.values(await ask(over, asks)).map((one) => one.detail);
+    const keyless = { analyst: model({ apiKeyEnv: 'NOT_SET' }) };
+    for (const asks of [true, false])
+      expect(await detail(keyless, asks)).toEqual([expect.stringMatching(/^analyst\.apiKeyEnv is NOT_SET, and this/)]);
+    expect(await detail({ analyst: model() }, false)).toEqual([]);
+    expect(server.requests).toEqual([]);
+    server.play = answered(404, '{"error":{"message":"no such model"}}');
+    expect(await detail({ synthesizer: model() })).toEqual([expect.stringMatching(/correct synthesizer\.model or/)]);
+    expect(await detail({ analyst: model(), budget: { dollars: 3 } })).toEqual([
+      'budget.dollars is 3, and analyst.price is missing',
+    ]);
   });
 });
 
 describe('GPUs', () => {
-  const asking = (gpuSlots: number, gpusPerTrainer: number) =>
-    campaign({ workers: { gpuSlots, gpusPerTrainer, heartbeatSeconds: 600, stallSeconds: 1800 } });
-  const program = join(temporary(), 'nvidia-smi');
-  beforeAll(() => {
-    writeFileSync(program, '#!/bin/sh\nfor i in 0 1 2 3; do echo "$i, A100, 81920 MiB"; done\n');
-    chmodSync(program, 0o755);
-  });
+  const asking = (gpuSlots: number, gpusPerTrainer: number) => campaign({ workers: { gpuSlots, gpusPerTrainer } });
+  const program = programThatSays('0, A100, 81920 MiB\n1, A100, 81920 MiB\n2, A100, 81920 MiB\n3, A100, 81920 MiB');
+  const gpus = async (...o: Parameters<typeof gpuCheck>) => (await look([gpuCheck(...o)]))['GPUs'];
 
-  it('are counted against the layout', async () => {
-    expect(await checkGpus(asking(2, 0))).toBeUndefined();
-    expect(await checkGpus(asking(1, 4), { program, visible: '0,1,2,3' })).toMatchObject({ ok: true });
-    expect(await checkGpus(asking(1, 2), { program, visible: '2,3' })).toMatchObject({
+  test('are counted against the layout', async () => {
+    expect(await gpus(asking(2, 0))).toBeUndefined();
+    expect(await gpus(asking(1, 4), { program, visible: '0,1,2,3' })).toMatchObject({ ok: true });
+    expect(await gpus(asking(1, 2), { program, visible: '2,3' })).toMatchObject({
       ok: true,
       detail: expect.stringContaining('2 of 4'),
     });
-    expect(await checkGpus(asking(2, 2), { program, visible: '2,3' })).toMatchObject({
+    expect(await gpus(asking(2, 2), { program, visible: '2,3' })).toEqual({
       ok: false,
       detail: expect.stringMatching(/4 needed$/),
       fix: 'use a machine with 4 for the trainers, or lower workers.gpuSlots 2 x workers.gpusPerTrainer 2',
     });
-  });
-
-  it('of a machine without nvidia-smi', async () => {
-    expect(await checkGpus(asking(1, 1), { program: '/none/nvidia-smi' })).toMatchObject({
+    expect(await gpus(asking(1, 1), { program: '/none/nvidia-smi' })).toMatchObject({
       ok: false,
       detail: expect.stringContaining('nvidia-smi'),
     });
@@ -525,50 +498,41 @@ describe('GPUs', () => {
 });
 
 describe('the machine', () => {
-  it('versions and sizes', () => {
-    expect(checkNode('20.19.0').ok).toBe(true);
-    expect(checkNode('22.1.0').ok).toBe(true);
-    expect(checkNode('20.18.3')).toMatchObject({ ok: false, fix: 'install Node 20.19 or newer' });
-    expect(checkMemory(4 * 1024 ** 3).ok).toBe(false);
-    expect(checkMemory(6 * 1024 ** 3).ok).toBe(true);
+  const folder = temporary();
+  writeFileSync(join(folder, 'file'), '');
+  const room = 1024 ** 3;
+
+  test.each<[CheckItem, object]>([
+    [nodeCheck('20.19.0'), { ok: true }],
+    [nodeCheck('22.1.0'), { ok: true }],
+    [nodeCheck('20.18.3'), { ok: false, fix: 'install Node 20.19 or newer' }],
+    [memoryCheck(4 * room), { ok: false }],
+    [memoryCheck(6 * room), { ok: true }],
+    [buildCheck(folder), { ok: false, fix: 'run `make build`' }],
+    [homeCheck(homeAt(join(folder, 'file/home'))), { ok: false }],
+    [homeCheck(homeAt(join(folder, 'there/later'))), { ok: true }],
+    [homeCheck(home, campaign(), () => 1.5 * room), { ok: false, fix: expect.stringMatching(/^free 2 GiB/) }],
+    [
+      homeCheck(home, campaign(vllm('http://gpu:8000')), () => 44 * room),
+      { warning: true, detail: `${home.root}, 44.0 GiB free; a campaign of the paper's size takes 50 GiB` },
+    ],
+  ])('%# $name', async (item, found) => {
+    expect(await runChecks([item])).toMatchObject([found]);
   });
 
-  it('a project that is not built', () => {
-    expect(checkBuild(temporary())).toMatchObject({ ok: false, fix: 'run `make build`' });
+  test('what is missing is one line, first in the error', async () => {
+    const items = [nodeCheck('20.19.0'), { ...nodeCheck('18.1.0'), name: 'node' }, buildCheck(temporary())];
+    const checks = await runChecks(items);
+    expect(() => requireAll(checks)).toThrow('node: version 18.1.0; install Node 20.19 or newer');
+    expect(doctorLines(checks)).toEqual([
+      'ok       Node   20.19.0',
+      'missing  node   version 18.1.0; install Node 20.19 or newer',
+      'missing  build  dist/workers/worker.js is missing; run `make build`',
+    ]);
+    expect(doctorLines(checks, 48).slice(1)).toEqual([
+      'missing  node   version 18.1.0; install Node\n                20.19 or newer',
+      'missing  build  dist/workers/worker.js is\n                missing; run `make build`',
+    ]);
+    expect(doctorLines(checks, 30)[1]).toBe('missing  node   version\n  18.1.0; install Node 20.19\n  or newer');
   });
-
-  it('a home that cannot be a folder', () => {
-    const folder = temporary();
-    writeFileSync(join(folder, 'file'), '');
-    expect(checkHome(homeAt(join(folder, 'file/home')))).toMatchObject({ ok: false });
-    mkdirSync(join(folder, 'there'));
-    expect(checkHome(homeAt(join(folder, 'there/later'))).ok).toBe(true);
-  });
-
-  it('a home with too little room, and one with too little for the size of the paper', () => {
-    const home = homeAt(temporary());
-    expect(checkHome(home, campaign(), () => 1.5)).toMatchObject({
-      ok: false,
-      fix: expect.stringMatching(/^free 2 GiB/),
-    });
-    expect(checkHome(home, campaign({ url: 'http://gpu:8000' }), () => 44)).toEqual({
-      ...{ name: 'home folder', ok: true, warning: true },
-      detail: `${home.root}, 44.0 GiB free; a campaign of the paper's size takes 50 GiB`,
-    });
-  });
-});
-
-it('what is missing is one line, first in the error', () => {
-  const checks = [checkNode('20.19.0'), checkNode('18.1.0'), checkBuild(temporary())];
-  expect(() => requireAll(checks)).toThrow('Node: version 18.1.0; install Node 20.19 or newer');
-  expect(doctorLines(checks)).toEqual([
-    'ok       Node   20.19.0',
-    'missing  Node   version 18.1.0; install Node 20.19 or newer',
-    'missing  build  dist/workers/worker.js is missing; run `make build`',
-  ]);
-  expect(doctorLines(checks, 48).slice(1)).toEqual([
-    'missing  Node   version 18.1.0; install Node\n                20.19 or newer',
-    'missing  build  dist/workers/worker.js is\n                missing; run `make build`',
-  ]);
-  expect(doctorLines(checks, 30)[1]).toBe('missing  Node   version\n  18.1.0; install Node 20.19\n  or newer');
 });

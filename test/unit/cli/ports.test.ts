@@ -3,7 +3,8 @@ import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { checkPort } from '../../../src/cli/checks/machine';
+import { runChecks } from '../../../src/checks/check';
+import { portCheck } from '../../../src/cli/checks/machine';
 import { chooseTemporalPorts, freePort, freePorts, type PortOptions, uiPort } from '../../../src/cli/ports';
 import { projectRoot } from '../../../src/cli/project';
 import { waitUntil } from '../../../src/cli/run/processes';
@@ -66,16 +67,17 @@ describe('a port', () => {
 
   it('is checked as it will be chosen', async () => {
     const asked = await takenPort();
-    expect(await checkPort({ port: uiPort, asked })).toMatchObject({
+    const check = async (...o: Parameters<typeof portCheck>) => (await runChecks([portCheck(...o)]))[0];
+    expect(await check(uiPort, asked)).toMatchObject({
       ok: false,
       detail: `port ${asked} is in use`,
       fix: 'choose another one with --ui-port PORT, or 0 for a free one',
     });
-    expect(await checkPort({ port: { ...uiPort, preferred: asked } })).toMatchObject({
+    expect(await check({ ...uiPort, preferred: asked })).toMatchObject({
       ok: true,
       detail: `port ${asked} is in use, a free one is taken instead`,
     });
-    expect(await checkPort({ port: uiPort, asked: await freePort() })).toMatchObject({ ok: true });
+    expect(await check(uiPort, await freePort())).toMatchObject({ ok: true });
   });
 });
 

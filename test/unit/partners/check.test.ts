@@ -1,6 +1,7 @@
 import { freePort } from '../../../src/cli/ports';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
-import { checkPartners } from '../../../src/cli/checks/language-models';
+import { runChecks } from '../../../src/checks/check';
+import { languageModelChecks } from '../../../src/cli/checks/language-models';
 import { registry } from '../../../src/registry';
 import { recorded, refuse, say, startChatServer, type ChatServer } from '../../support/chat-server';
 
@@ -11,6 +12,7 @@ afterEach(() => server.close());
 const campaign = (target: object) =>
   campaignFileSchema(registry).parse({ name: 'x', target, baseModel: { path: '/base' } });
 const tau2 = (models: object) => campaign({ kind: 'tau2', domains: ['mock'], ...models });
+const checkPartners = (read: ReturnType<typeof campaign>) => runChecks(languageModelChecks(read, { asks: false }));
 const model = (over: object = {}) => ({ url: server.url, model: 'm', ...over });
 
 test('each model is asked once', async () => {

@@ -1,0 +1,217 @@
+/** The base model's folder, its tokenizer and chat template on the target's texts, and the policy server that serves it. No weights are read. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { z } from 'zod';
+import { openFolderStore } from '../../artifacts/folder-store';
+import { type CheckItem, Lack } from '../../checks/check';
+import { isUnknown, TOKENS_FIX, tokensText } from '../../domain/base-check';
+import type { Campaign } from '../../domain/campaign';
+import type { EnvironmentDescription } from '../../domain/environment';
+import { isFailure } from '../../domain/failures';
+import { baseModelId, checkTokens, loraModules, servedBase } from '../../policy/base-model';
+import { createPolicyClient, tryAdapter } from '../../policy/client';
+import { openPolicyServer } from '../../policy/server';
+import { messageOf, UserError } from '../errors';
+import { type Home, pythonPath } from '../project';
+import { Service } from '../run/service';
+import { policyServerService } from '../run/services';
+
+const CORRECT = 'correct baseModel.path in the campaign file';
+/** Of what asks the trainer's Python about the base model. */
+const askable = ['base model', 'Python', 'Python packages'];
+
+export function modelChecks({ baseModel, policyServer, training }: Campaign, python = pythonPath()): CheckItem[] {
+  const { path } = baseModel;
+  const isVllm = policyServer.kind === 'vllm';
+  const get = isVllm
+    ? 'put the folder of the model that vLLM serves there'
+    : 'make one with `make base-model` or `make real-model`';
+  const { targetModules } = training.lora;
+  return [
+    {
+      name: 'base model',
+      fix: `${get}, or ${CORRECT}`,
+      run() {
+        if (!existsSync(path)) throw new Lack(`there is no folder ${path}`, hubFix(path));
+        const files = readdirSync(path);
+        const missing = [
+          ...(files.includes('config.json') ? [] : ['config.json']),
+          ...(files.some((file) => /\.(safetensors|bin)$/.test(file)) ? [] : ['weights (*.safetensors)']),
+          ...(files.some((file) => /^tokenizer/.test(file)) ? [] : ['a tokenizer']),
+        ];
+        if (missing.length > 0) throw new Lack(`${path} lacks ${missing.join(', ')}`);
+        return path;
+      },
+    },
+    {
+      // A LoRA on modules that a base does not have would be refused by the trainer, once the base rollouts are spent.
+      name: 'LoRA modules',
+      needs: askable,
+      fix: `or ${CORRECT}`,
+      async run() {
+        const { unknown, choices } = await loraModules({ python, model: path, targetModules });
+        if (unknown.length === 0) return targetModules.join(', ');
+        const has = `${path} has no module ${unknown.join(', ')} that a LoRA can train`;
+        throw new Lack(`training.lora.targetModules: ${has}`, `name modules of this base: ${choices.join(', ')}`);
+      },
+    },
+    {
+      name: 'policy server',
+      run: () => (isVllm ? servedText(policyServer) : 'embedded, started with the campaign'),
+    },
+  ];
+}
+
+/** What is no path, but a model's name on the Hugging Face hub: its first part would be a folder beside the campaign file. */
+function hubFix(path: string): string | undefined {
+  const [owner, model] = [basename(dirname(path)), basename(path)];
+  if (existsSync(dirname(path)) || !existsSync(dirname(dirname(path))) || owner === 'models') return undefined;
+  return (
+    `if ${owner}/${model} is its name on the Hugging Face hub, download it with ` +
+    `\`.venv/bin/hf download ${owner}/${model} --local-dir models/${model}\` and name that folder in baseModel.path`
+  );
+}
+
+/** What the target shows, held against the base's chat template and tokenizer. */
+export function shownChecks(o: {
+  campaign: Campaign;
+  describe: () => Promise<EnvironmentDescription | undefined>;
+  /** Without it the tokenizer is not asked. */
+  texts?: () => Promise<readonly string[] | undefined>;
+  python?: string;
+}): CheckItem[] {
+  const { describe, texts, python = pythonPath() } = o;
+  const { baseModel, policyServer } = o.campaign;
+  const { path } = baseModel;
+  const template: CheckItem = {
+    name: 'chat template',
+    async run() {
+      const description = await describe();
+      // vLLM may have been given a chat template that is not the folder's.
+      if (!description || policyServer.kind !== 'embedded' || !existsSync(join(path, 'config.json'))) return undefined;
+      return templateText(path, description.tools.length);
+    },
+  };
+  const tokenizer = (ask: () => Promise<readonly string[] | undefined>): CheckItem => ({
+    name: 'base tokenizer',
+    needs: [...askable, 'LoRA modules'],
+    fix: CORRECT,
+    async run() {
+      const shown = await ask();
+      if (!shown) return undefined;
+      const tokens = await checkTokens({ python, model: path, texts: shown });
+      if (isUnknown(tokens)) throw new Lack(tokensText(tokens), `${TOKENS_FIX}, or run with --force`);
+      return tokensText(tokens);
+    },
+  });
+  return [template, ...(texts ? [tokenizer(texts)] : [])];
+}
+
+function templateText(path: string, tools: number): string {
+  const file = join(path, 'chat_template.jinja');
+  const template = templateOf(path, file);
+  if (template === undefined) throw new Lack(`${path} has none`, `write ${file} (docs/models.md)`);
+  if (tools === 0) return 'the target has no tools to show';
+  // A template can use nothing but what it names.
+  if (/\btools\b/.test(template)) return 'shows tools';
+  throw new Lack(
+    `that of ${path} does not show tools, and the target has ${tools}: no rollout could call one`,
+    `let ${file} show them in a format that the base was trained with, or name another base (docs/models.md)`,
+  );
+}
+
+const templatesSchema = z.object({
+  chat_template: z.union([z.string(), z.array(z.object({ template: z.string() }))]).optional(),
+});
+
+function templateOf(path: string, file: string): string | undefined {
+  if (existsSync(file)) return readFileSync(file, 'utf8');
+  try {
+    const config: unknown = JSON.parse(readFileSync(join(path, 'tokenizer_config.json'), 'utf8'));
+    const { chat_template: found } = templatesSchema.parse(config);
+    return Array.isArray(found) ? found.map(({ template }) => template).join('\n') : found;
+  } catch {
+    return undefined;
+  }
+}
+
+type Vllm = Extract<Campaign['policyServer'], { kind: 'vllm' }>;
+
+const connection = (url: string, concurrency: number) => {
+  const apiKey = process.env['POLICY_SERVER_API_KEY'];
+  return { url, concurrency, ...(apiKey && { apiKey }) };
+};
+
+async function servedText({ url, model, contextTokens }: Vllm): Promise<string> {
+  const server = openPolicyServer(connection(url, 1));
+  try {
+    await server.health();
+    const served = await server.models();
+    if (model !== undefined && served.base !== model)
+      throw new Lack(
+        `${url}: it serves ${served.base}, not ${model}`,
+        'serve the base model, or correct policyServer.model',
+      );
+    if (served.contextTokens && served.contextTokens !== contextTokens)
+      throw new Lack(
+        `${url}: its context is ${served.contextTokens} tokens, not ${contextTokens}`,
+        `start it with --max-model-len ${contextTokens}, or correct policyServer.contextTokens`,
+      );
+    return `${url} serves ${served.base}`;
+  } catch (error) {
+    if (!isFailure(error, 'PolicyServerUnavailable', 'PolicyServerTimeout')) throw error;
+    throw new Lack(messageOf(error), 'start it, or correct policyServer.url in the campaign file');
+  } finally {
+    server.close();
+  }
+}
+
+/** The sum of all adapters is tried; how many there are is known after the selection. So many had the published runs. */
+const LIKELY_SUMMED = 4;
+
+/** What starts or loads something: a vLLM is asked the campaign's own way to take adapters, and an embedded server is started once. */
+export function serverTrials(campaign: Campaign, home: Home, python = pythonPath()): CheckItem[] {
+  const needs = [...askable, 'LoRA modules', 'policy server'];
+  if (campaign.policyServer.kind === 'vllm') {
+    const { url } = campaign.policyServer;
+    return [{ name: 'adapters', needs, run: () => adaptersText({ campaign, home, python, url }) }];
+  }
+  const { spec } = policyServerService({ ...campaign.policyServer, model: campaign.baseModel.path });
+  return [{ name: 'policy server start', needs, run: () => startText(new Service(spec, home.logs), home) }];
+}
+
+async function adaptersText(o: { campaign: Campaign; home: Home; python: string; url: string }) {
+  const { campaign, home, python, url } = o;
+  const { baseModel, training } = campaign;
+  const { r, targetModules } = training.lora;
+  const store = openFolderStore(join(home.root, 'artifacts'));
+  // That it serves the base is held against the weights once a campaign has begun.
+  const baseId = await baseModelId({ python, model: baseModel.path, home: home.root });
+  const merge = () => Promise.reject(new Error('nothing is merged here'));
+  const client = createPolicyClient({ ...connection(url, 32), store, merge, baseId });
+  const trial = { store, client, python, base: servedBase(baseId, campaign), model: baseModel.path, targetModules };
+  try {
+    await tryAdapter({ ...trial, rank: r });
+    return await tryAdapter({ ...trial, rank: LIKELY_SUMMED * r }).then(
+      () => `of rank ${r}, and sums of ${LIKELY_SUMMED} of them, are taken`,
+      (error: unknown) => ({
+        warning: `of rank ${r} are taken, sums of ${LIKELY_SUMMED} of them are not: ${messageOf(error)}`,
+      }),
+    );
+  } finally {
+    client.close();
+  }
+}
+
+async function startText(service: Service, home: Home): Promise<string> {
+  const started = Date.now();
+  try {
+    await service.start();
+    return `ready after ${((Date.now() - started) / 1000).toFixed(1)} s`;
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    throw new Lack(error.evidence.at(-1) ?? error.message, `read ${home.logs}/policy-server.log`);
+  } finally {
+    await service.stop();
+  }
+}
