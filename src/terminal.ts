@@ -1,8 +1,11 @@
 /**
- * Text on a terminal, in one way for the whole program: without control characters, cut, wrapped and in columns. Pages spell out control
- * characters instead (`visible`), so that a reader sees what a model wrote.
+ * Text on a terminal, in one way for the whole program: without control characters, cut, wrapped and in columns, as wide as a terminal shows
+ * it. Pages spell out control characters instead (`visible`), so that a reader sees what a model wrote.
  */
 import { stripVTControlCharacters } from 'node:util';
+import width from 'string-width';
+
+export { width };
 
 /** Control characters other than line breaks, and what turns the direction of writing. */
 const MOVING = /[^\P{Cc}\n]|[\u2028-\u202e\u2066-\u2069]/gu;
@@ -11,8 +14,19 @@ const MOVING = /[^\P{Cc}\n]|[\u2028-\u202e\u2066-\u2069]/gu;
 export const plain = (text: string): string => stripVTControlCharacters(text).replaceAll('\t', ' ').replace(MOVING, '');
 
 /** At most so many columns; what is cut ends with an ellipsis. */
-export const cut = (text: string, columns: number): string =>
-  text.length > columns ? `${text.slice(0, Math.max(0, columns - 1))}…` : text;
+export function cut(text: string, columns: number): string {
+  if (width(text) <= columns) return text;
+  let kept = '';
+  let room = columns - 1;
+  for (const character of text) {
+    room -= width(character);
+    if (room < 0) break;
+    kept += character;
+  }
+  return `${kept}…`;
+}
+
+export const pad = (text: string, columns: number): string => text + ' '.repeat(Math.max(0, columns - width(text)));
 
 interface WrapOptions {
   /** Of every line but the first. */
@@ -26,7 +40,7 @@ export function wrap(line: string, columns = Infinity, { indent = 0, cutsWords =
   const lines: string[] = [];
   for (const word of line.split(/(?<=\S) (?=\S)/)) {
     const last = lines.at(-1);
-    if (last !== undefined && last.length + 1 + word.length <= columns) lines[lines.length - 1] = `${last} ${word}`;
+    if (last !== undefined && width(last) + 1 + width(word) <= columns) lines[lines.length - 1] = `${last} ${word}`;
     else {
       const next = last === undefined ? word : ' '.repeat(indent) + word;
       lines.push(cutsWords ? cut(next, columns) : next);
@@ -49,14 +63,10 @@ export const wrapText = (text: string, columns: number | undefined): string =>
 
 /** Rows in columns as wide as their widest cell; all but the first are aligned to the right where `numbers`. */
 export function alignColumns(rows: readonly string[][], { numbers = false } = {}): string[] {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) => {
-        const width = widths[column] ?? 0;
-        return numbers && column > 0 ? cell.padStart(width) : cell.padEnd(width);
-      })
-      .join('  ')
-      .trimEnd(),
-  );
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => width(row[column] ?? ''))));
+  const aligned = (cell: string, column: number) => {
+    const room = widths[column] ?? 0;
+    return numbers && column > 0 ? ' '.repeat(room - width(cell)) + cell : pad(cell, room);
+  };
+  return rows.map((row) => row.map(aligned).join('  ').trimEnd());
 }

@@ -4,12 +4,12 @@
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { UserError } from './errors';
-import { homeOf, namespace, type CommonOptions } from './options';
 import { alignColumns, plain } from '../terminal';
+import { UserError } from './errors';
+import { homeOf, type CommonOptions } from './options';
 import { readReport, reported } from './reports';
 import { liveHolder, serverOf } from './run/processes';
-import { connect, isServerAway, listCampaigns, type ListedCampaign, type Temporal } from './temporal';
+import { isServerAway, listCampaigns, type ListedCampaign, type Temporal, withServer } from './temporal';
 import { follow } from './watch/follow';
 import { createProgressOutput, frameLines, timeText, type ProgressOutput } from './watch/output';
 import {
@@ -27,29 +27,6 @@ export interface CampaignStatus {
   server: boolean;
   /** Path of its report.json. */
   report?: string;
-}
-
-/** `work` with a connection to the cluster that is named or to the home's own server; with none if that does not run. */
-export async function withServer<T>(
-  options: CommonOptions,
-  work: (temporal: Temporal | undefined) => Promise<T>,
-): Promise<T> {
-  const temporal = await connectIfRunning(options);
-  try {
-    return await work(temporal);
-  } finally {
-    await temporal?.close();
-  }
-}
-
-async function connectIfRunning(options: CommonOptions): Promise<Temporal | undefined> {
-  if (options.temporalAddress) return connect({ address: options.temporalAddress, namespace: namespace() });
-  const address = serverOf(homeOf(options));
-  if (!address) return undefined;
-  return connect({ address, namespace: namespace() }).catch((error: unknown) => {
-    if (error instanceof UserError) return undefined;
-    throw error;
-  });
 }
 
 /** @throws UserError that lists the known campaigns, if neither server nor home knows this one. */
@@ -79,10 +56,8 @@ export async function readStatus(
 const reportFile = (home: string, name: string): Pick<CampaignStatus, 'report'> =>
   reported(home).includes(name) ? { report: join(home, name, 'report.json') } : {};
 
-type StoredSnapshot = Snapshot & { asOf: number };
-
 /** What the files of a home tell of a campaign. @throws UserError if its report is all there is, and damaged. */
-function readFromFiles({ home, name }: { home: string; name: string }): StoredSnapshot | undefined {
+function readFromFiles({ home, name }: { home: string; name: string }): (Snapshot & { asOf: number }) | undefined {
   const last = readStatusFile({ home, name });
   if (last) return { ...last.snapshot, asOf: last.at };
   if (!reported(home).includes(name)) return undefined;
@@ -111,23 +86,19 @@ interface CampaignRow extends ListedCampaign {
 /** The campaigns that the server knows, and those that only the home's files know; newest first. */
 export async function campaignsOf(temporal: Temporal | undefined, options: CommonOptions): Promise<CampaignRow[]> {
   const home = homeOf(options).root;
-  const online: CampaignRow[] = temporal ? await listCampaigns(temporal) : [];
+  const rows: CampaignRow[] = temporal ? await listCampaigns(temporal) : [];
+  const known = new Set(rows.map(({ name }) => name));
   // A cluster has campaigns of other homes, and this home may have none of it.
   const folders = options.temporalAddress || !existsSync(home) ? [] : readdirSync(home);
-  const offline = folders
-    .filter((name) => online.every((one) => one.name !== name))
-    .flatMap((name): CampaignRow[] => {
-      try {
-        const snapshot = readFromFiles({ home, name });
-        if (!snapshot) return [];
-        return [{ name, status: stateOf(snapshot), startedAt: snapshot.startedAt, asOf: snapshot.asOf }];
-      } catch (error) {
-        // A damaged report hides no other campaign; it is told when it is asked for.
-        if (error instanceof UserError) return [];
-        throw error;
-      }
-    });
-  return [...online, ...offline].sort((a, b) => b.startedAt - a.startedAt);
+  for (const name of folders.filter((one) => !known.has(one)))
+    try {
+      const snapshot = readFromFiles({ home, name });
+      if (snapshot) rows.push({ name, status: stateOf(snapshot), startedAt: snapshot.startedAt, asOf: snapshot.asOf });
+    } catch (error) {
+      // A damaged report hides no other campaign; it is named when it is asked for.
+      if (!(error instanceof UserError)) throw error;
+    }
+  return rows.sort((a, b) => b.startedAt - a.startedAt);
 }
 
 /** The list of campaigns, as `status` without a name prints it. */
@@ -136,19 +107,15 @@ export async function listLines(temporal: Temporal | undefined, options: CommonO
   if (options.json) return [JSON.stringify({ server: temporal !== undefined, campaigns })];
   if (campaigns.length === 0) return [noCampaigns(options)];
   const rows = alignColumns(
-    campaigns.map(({ name, status, startedAt, attention, asOf }) => [
-      plain(name),
-      status,
-      [
-        `started ${timeText(startedAt)}`,
-        ...(asOf === undefined ? [] : [`as of ${timeText(asOf)}`]),
-        ...(attention === undefined ? [] : [`needs attention: ${attention}`]),
-      ].join('  '),
-    ]),
+    campaigns.map(({ name, status, startedAt, attention, asOf }) => {
+      const facts = [`started ${timeText(startedAt)}`];
+      if (asOf !== undefined) facts.push(`as of ${timeText(asOf)}`);
+      if (attention !== undefined) facts.push(`needs attention: ${attention}`);
+      return [plain(name), status, facts.join('  ')];
+    }),
   );
-  return temporal
-    ? rows
-    : [...rows, 'no Temporal server of this home is running: `campaign run FILE` goes on with one'];
+  if (!temporal) rows.push('no Temporal server of this home is running: `campaign run FILE` goes on with one');
+  return rows;
 }
 
 const noCampaigns = (options: CommonOptions): string =>
@@ -166,17 +133,18 @@ export async function onlyCampaign(temporal: Temporal | undefined, options: Comm
 }
 
 /** What to do next, and how fresh this is. */
-function footerLines({ snapshot, server, report }: CampaignStatus): string[] {
-  const { name, status, asOf } = snapshot;
+function footerLines({ snapshot: { name, status, asOf }, server, report }: CampaignStatus): string[] {
+  const lines = report ? [`report ${report}`] : [];
   const next =
     status === 'COMPLETED'
       ? `\`campaign report ${name}\` shows its report`
       : '`campaign run FILE` goes on from what is done';
-  const lines = report ? [`report ${report}`] : [];
-  if (asOf === undefined) return status === 'RUNNING' || status === 'COMPLETED' ? lines : [...lines, next];
-  const why = server ? 'the Temporal server does not know it' : 'no Temporal server of this home is running';
-  const ui = server ? '' : ', `campaign serve` brings the UI back';
-  return [...lines, `as of ${timeText(asOf)}; ${why}: ${next}${ui}`];
+  if (asOf !== undefined) {
+    const why = server ? 'the Temporal server does not know it' : 'no Temporal server of this home is running';
+    const ui = server ? '' : ', `campaign serve` brings the UI back';
+    lines.push(`as of ${timeText(asOf)}; ${why}: ${next}${ui}`);
+  } else if (status !== 'RUNNING' && status !== 'COMPLETED') lines.push(next);
+  return lines;
 }
 
 /** Frame and footer, as `status` and `report` print them. */
@@ -205,6 +173,7 @@ function watchOnServer(
   output: ProgressOutput,
 ): Promise<CampaignStatus | undefined> {
   const home = homeOf(options);
+  const { root } = home;
   const address = serverOf(home);
   // A server that its supervisor starts again is waited for.
   const isGone = () => serverOf(home) !== address && (serverOf(home) !== undefined || !liveHolder(home));
@@ -214,20 +183,14 @@ function watchOnServer(
       output.show(status.snapshot);
       return status;
     }
-    const followed = await follow({
-      temporal,
-      name,
-      output,
-      signal: new AbortController().signal,
-      known: readStatusFile({ home: home.root, name }),
-      ...(options.temporalAddress ? {} : { isGone }),
-    });
-    const last = followed ?? status.snapshot;
-    const report = reportFile(home.root, name);
-    if (last.status !== 'RUNNING') return { snapshot: last, server: true, ...report };
+    const known = readStatusFile({ home: root, name });
+    const { signal } = new AbortController();
+    const at = options.temporalAddress ? {} : { isGone };
+    const last = (await follow({ temporal, name, output, signal, known, ...at })) ?? status.snapshot;
+    if (last.status !== 'RUNNING') return { snapshot: last, server: true, ...reportFile(root, name) };
     if (serverOf(home)) return undefined;
-    const snapshot = readFromFiles({ home: home.root, name }) ?? { ...last, asOf: Date.now() };
+    const snapshot = readFromFiles({ home: root, name }) ?? { ...last, asOf: Date.now() };
     output.show(snapshot);
-    return { snapshot, server: false, ...report };
+    return { snapshot, server: false, ...reportFile(root, name) };
   });
 }

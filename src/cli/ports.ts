@@ -2,7 +2,8 @@
  * Ports of the services on this machine. Invariant: a port that the user named is that one or an error; every other one is free when it is
  * chosen. It can be taken before a service binds it: whoever starts a service on it starts it again then, on another one.
  */
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { UserError } from './errors';
 
 /** A port that the user may name. */
@@ -34,24 +35,23 @@ export async function portProblem(port: number): Promise<string | undefined> {
 }
 
 /** A port that nobody uses now. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject);
-    server.listen({ port: 0, host: '127.0.0.1' }, () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
+export async function freePort(): Promise<number> {
+  const server = createServer().listen({ port: 0, host: '127.0.0.1' });
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
 }
 
 /** Free ports, all different and none of `except`. */
 export async function freePorts({ count, except }: { count: number; except: number[] }): Promise<number[]> {
-  const chosen: number[] = [];
-  while (chosen.length < count) {
+  const chosen = new Set<number>();
+  while (chosen.size < count) {
     const port = await freePort();
-    if (![...except, ...chosen].includes(port)) chosen.push(port);
+    if (!except.includes(port)) chosen.add(port);
   }
-  return chosen;
+  return [...chosen];
 }
 
 type Note = (text: string) => void;

@@ -5,6 +5,7 @@ import {
   isGrpcServiceError,
   WorkflowFailedError,
   WorkflowNotFoundError,
+  type WorkflowExecutionDescription,
   type WorkflowStartOptions,
 } from '@temporalio/client';
 import {
@@ -17,7 +18,7 @@ import {
 import type { Campaign } from '../domain/campaign';
 import type { FailureType } from '../domain/failures';
 import type { EndedArm, EndedCapability } from '../domain/results';
-import { LAST_STAGE, stages, taskQueues, type Stage } from '../domain/work';
+import { LAST_STAGE, taskQueues, type Stage } from '../domain/work';
 import {
   childFailureIn,
   searchAttributeNames,
@@ -50,15 +51,14 @@ export interface Temporal {
 
 /** @throws UserError if nothing answers there. */
 export async function connect({ address, namespace }: TemporalAddress): Promise<Temporal> {
-  let connection: Connection;
   try {
-    connection = await Connection.connect({ address, connectTimeout: CONNECT_TIMEOUT });
+    const connection = await Connection.connect({ address, connectTimeout: CONNECT_TIMEOUT });
+    return { client: new Client({ connection, namespace }), close: () => connection.close() };
   } catch (error) {
     throw new UserError(
       `no Temporal server answers at ${address} (${messageOf(error)}); start one with \`campaign serve\` or \`campaign run\`, or name another with --temporal-address`,
     );
   }
-  return { client: new Client({ connection, namespace }), close: () => connection.close() };
 }
 
 /** Address of the server to talk to: the named cluster, else the one that runs for this home. */
@@ -71,14 +71,30 @@ export function addressOf(options: CommonOptions): TemporalAddress {
   return { address, namespace: namespace() };
 }
 
-/** `work` with a connection to that server. */
-export async function withTemporal<T>(options: CommonOptions, work: (temporal: Temporal) => Promise<T>): Promise<T> {
-  const temporal = await connect(addressOf(options));
+async function using<T, C extends Temporal | undefined>(temporal: C, work: (temporal: C) => Promise<T>): Promise<T> {
   try {
     return await work(temporal);
   } finally {
-    await temporal.close();
+    await temporal?.close();
   }
+}
+
+/** `work` with a connection to that server. */
+export const withTemporal = async <T>(options: CommonOptions, work: (temporal: Temporal) => Promise<T>): Promise<T> =>
+  using(await connect(addressOf(options)), work);
+
+/** The same for a command that files of the home can answer: without a connection if the home's own server does not run. */
+export async function withServer<T>(
+  options: CommonOptions,
+  work: (temporal: Temporal | undefined) => Promise<T>,
+): Promise<T> {
+  if (options.temporalAddress) return withTemporal(options, work);
+  const address = serverOf(homeOf(options));
+  const isAway = (error: unknown) => {
+    if (!(error instanceof UserError)) throw error;
+    return undefined;
+  };
+  return using(address ? await connect({ address, namespace: namespace() }).catch(isAway) : undefined, work);
 }
 
 /** What gRPC's codes say of a server that is away, that starts or that has too much to do: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE. */
@@ -102,17 +118,15 @@ export async function registerSearchAttributes(
   { address, namespace }: TemporalAddress,
 ): Promise<void> {
   const { operatorService } = client.connection as Connection;
+  const names = Object.values(searchAttributeNames);
   try {
     const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
-    const missing = Object.values(searchAttributeNames).filter((name) => !(name in (customAttributes ?? {})));
-    if (missing.length > 0)
-      await operatorService.addSearchAttributes({
-        namespace,
-        searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])),
-      });
+    const missing = names.filter((name) => !(name in (customAttributes ?? {})));
+    const searchAttributes = Object.fromEntries(missing.map((name) => [name, KEYWORD]));
+    if (missing.length > 0) await operatorService.addSearchAttributes({ namespace, searchAttributes });
   } catch (error) {
     throw new UserError(
-      `cannot register search attributes at ${address} (${messageOf(error)}); have an operator add ${Object.values(searchAttributeNames).join(', ')} (Keyword) to namespace ${namespace}`,
+      `cannot register search attributes at ${address} (${messageOf(error)}); have an operator add ${names.join(', ')} (Keyword) to namespace ${namespace}`,
     );
   }
 }
@@ -130,22 +144,24 @@ export interface Digests {
   configDigests: ConfigDigests;
   terms: string;
 }
-/** `configDigest`: of the stage after which it stops. */
+
+/** What the memo holds of a start, for a later command to compare with what its file says. */
 interface StartMemo {
+  /** Of the stage after which it stops. */
   configDigest?: string;
   terms?: string;
   until?: Stage | null;
 }
 
 export interface CampaignState {
-  status: 'RUNNING' | 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'TERMINATED' | 'TIMED_OUT' | 'OTHER';
+  status: WorkflowExecutionDescription['status']['name'];
   runId: string;
   /** That of its store. */
   taskQueue: string;
   /** Whose workers it waits for, once it is prepared. */
   pool?: string | undefined;
   configDigest?: string | undefined;
-  /** Digest of its terms: those that it was started with. */
+  /** Digest of the terms that it was started with. */
   terms?: string | undefined;
   until?: Stage | undefined;
   paused?: boolean | undefined;
@@ -154,20 +170,9 @@ export interface CampaignState {
 /** The latest run of a campaign; undefined if there was none. */
 export async function campaignState({ client }: Temporal, name: string): Promise<CampaignState | undefined> {
   try {
-    const execution = await client.workflow.getHandle(workflowIds.campaign(name)).describe();
-    const { status, runId, taskQueue, memo = {} } = execution;
-    const known = ['RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED', 'TERMINATED', 'TIMED_OUT'] as const;
-    const { configDigest, terms, until, paused, pool } = memo as Memo & StartMemo;
-    return {
-      status: known.find((one) => one === status.name) ?? 'OTHER',
-      runId,
-      taskQueue,
-      pool,
-      configDigest,
-      terms,
-      until: until ?? undefined,
-      paused,
-    };
+    const { status, runId, taskQueue, memo } = await client.workflow.getHandle(workflowIds.campaign(name)).describe();
+    const { until, ...started }: Memo & StartMemo = memo ?? {};
+    return { ...started, until: until ?? undefined, status: status.name, runId, taskQueue };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return undefined;
     throw error;
@@ -184,11 +189,11 @@ export async function startCampaign(
   start: Digests & { campaign: Campaign; store: string; until?: Stage | undefined; force?: boolean | undefined },
 ): Promise<void> {
   const { campaign, store, configDigests, terms, until, force } = start;
-  const configDigest = configDigests[until ?? LAST_STAGE];
-  const input: CampaignInput = { campaign, ...(until ? { until } : {}), ...(force ? { force } : {}) };
   const { workflow } = temporal.client;
-  const before = await campaignState(temporal, campaign.name);
+  const input: CampaignInput = { campaign, ...(until && { until }), ...(force && { force }) };
+  const configDigest = configDigests[until ?? LAST_STAGE];
   const options = startOptions(input, { taskQueue: taskQueues.control(store), configDigest, terms, until });
+  const before = await campaignState(temporal, campaign.name);
   if (before?.status === 'FAILED' && before.paused)
     await workflow.signalWithStart('campaign', { ...options, signal: signalNames.pause });
   else await workflow.start('campaign', { ...options, workflowIdConflictPolicy: 'USE_EXISTING' });
@@ -196,7 +201,6 @@ export async function startCampaign(
   if (now && now.taskQueue !== options.taskQueue) throw ofAnotherHome(campaign.name, now);
 }
 
-/** `memo` holds what a later command compares with what its file says. */
 function startOptions(
   input: CampaignInput,
   { taskQueue, configDigest, terms, until }: Pick<CampaignState, 'taskQueue' | 'configDigest' | 'terms' | 'until'>,
@@ -214,35 +218,35 @@ function startOptions(
   };
 }
 
-type EndedChild = EndedCapability | EndedArm;
-
 /**
  * Starts a campaign that has ended once more, to do again what failed in it; everything else is found in the store by its key. `only`: a capability
  * or an arm, if not all.
  * @returns what is done again; empty if nothing failed.
  * @throws UserError if it can't be.
  */
-export async function retryCampaign(temporal: Temporal, { name, only }: { name: string; only?: string | undefined }) {
+export async function retryCampaign(
+  temporal: Temporal,
+  { name, only }: { name: string; only?: string | undefined },
+): Promise<string[]> {
   const state = await campaignState(temporal, name);
   if (!state) throw new UserError(`there is no campaign ${name} here; \`campaign status\` lists those that there are`);
   if (state.status === 'RUNNING')
     throw new UserError(`campaign ${name} is running; what fails in it can be done again when it has ended`);
   const { campaign, until, force } = await inputOf(temporal, name, state);
-  const input: CampaignInput = { campaign, ...(until && { until }), ...(force && { force }) };
-  const restart = (again: CampaignInput) => temporal.client.workflow.start('campaign', startOptions(again, state));
+  const restart = async (kept: CampaignInput['kept'], again: string[]) => {
+    const input = { campaign, ...(until && { until }), ...(force && { force }), ...(kept && { kept }) };
+    const options = startOptions(input, state);
+    if (again.length > 0) await temporal.client.workflow.start('campaign', options);
+    return again;
+  };
   if (state.status !== 'COMPLETED') {
-    if (only !== undefined)
-      throw new UserError(
-        `campaign ${name} has ended as ${state.status.toLowerCase()} as a whole: \`campaign retry ${name}\` starts it again`,
-      );
-    await restart(input);
-    return [name];
+    if (only === undefined) return restart(undefined, [name]);
+    throw new UserError(
+      `campaign ${name} has ended as ${state.status.toLowerCase()} as a whole: \`campaign retry ${name}\` starts it again`,
+    );
   }
   const { failed, children } = (await temporal.client.workflow.getHandle(name).result()) as CampaignResult;
-  if (only === undefined) {
-    if (failed.length > 0) await restart(input);
-    return failed;
-  }
+  if (only === undefined) return restart(undefined, failed);
   const child = children.find((one) => one.name === only);
   if (!child)
     throw new UserError(
@@ -250,11 +254,11 @@ export async function retryCampaign(temporal: Temporal, { name, only }: { name: 
     );
   if (child.status !== 'failed') return [];
   const others = children.filter((one) => one !== child);
-  const kept = (await Promise.all(others.map(({ workflowId }) => resultOfChild(temporal, workflowId)))).flatMap(
-    (one) => one ?? [],
+  const kept = await Promise.all(others.map(({ workflowId }) => resultOfChild(temporal, workflowId)));
+  return restart(
+    kept.flatMap((one) => one ?? []),
+    [only],
   );
-  await restart({ ...input, kept });
-  return [only];
 }
 
 async function inputOf({ client }: Temporal, name: string, { runId }: CampaignState): Promise<CampaignInput> {
@@ -267,20 +271,22 @@ async function inputOf({ client }: Temporal, name: string, { runId }: CampaignSt
   return defaultPayloadConverter.fromPayload<CampaignInput>(payload as Payload);
 }
 
+type EndedChild = EndedCapability | EndedArm;
+
 /** What a child came to, whether it failed or not; undefined of one that was never started. */
-async function resultOfChild({ client }: Temporal, workflowId: string): Promise<EndedChild | undefined> {
-  try {
-    return (await client.workflow.getHandle(workflowId).result()) as EndedChild;
-  } catch (error) {
-    return childFailureIn<EndedChild>((error as Error).cause);
-  }
-}
+const resultOfChild = ({ client }: Temporal, workflowId: string): Promise<EndedChild | undefined> =>
+  client.workflow
+    .getHandle(workflowId)
+    .result()
+    .then(
+      (result) => result as EndedChild,
+      (error: Error) => childFailureIn<EndedChild>(error.cause),
+    );
 
 /** Whether somebody takes up workflows there. */
 export async function hasWorkers({ client }: Temporal, queue: string): Promise<boolean> {
-  const { namespace } = client.options;
   const { pollers } = await client.workflowService.describeTaskQueue({
-    namespace,
+    namespace: client.options.namespace,
     taskQueue: { name: queue },
     taskQueueType: WORKFLOW_QUEUE,
   });
@@ -296,19 +302,20 @@ export const ofAnotherHome = (name: string, { status, taskQueue }: CampaignState
 
 /** The stage that it was started to stop after, if that is not the last one. */
 export function stoppedAfter(memo: Record<string, unknown> | undefined): Stage | undefined {
-  const { until } = (memo ?? {}) as StartMemo;
-  return until && until !== stages.at(-1) ? until : undefined;
+  const { until }: StartMemo = memo ?? {};
+  return until && until !== LAST_STAGE ? until : undefined;
 }
 
 export const stoppedText = (stage: Stage): string => `stopped after ${stage}`;
 
 const statusText = (name: string): string => name.toLowerCase().replaceAll('_', ' ');
 
-/** What can be done to a campaign that runs; through it, its children hear of it. */
-type CampaignCommand = keyof typeof signalNames | 'cancel';
-
-/** @throws UserError if no campaign of this name is running. */
-export async function commandCampaign({ client }: Temporal, name: string, command: CampaignCommand): Promise<void> {
+/** What can be done to a campaign that runs; through it, its children hear of it. @throws UserError if none of this name is running. */
+export async function commandCampaign(
+  { client }: Temporal,
+  name: string,
+  command: keyof typeof signalNames | 'cancel',
+): Promise<void> {
   const handle = client.workflow.getHandle(workflowIds.campaign(name));
   try {
     if (command !== 'cancel') return await handle.signal(signalNames[command]);
@@ -332,26 +339,24 @@ export interface ListedCampaign {
   attention?: string | undefined;
 }
 
-/** Campaigns that this server knows, newest first. */
+/** Campaigns that this server knows, each with its newest run. */
 export async function listCampaigns({ client }: Temporal): Promise<ListedCampaign[]> {
-  const found: ListedCampaign[] = [];
+  const listed = new Map<string, ListedCampaign>();
   const attention = defineSearchAttributeKey(searchAttributeNames.attention, 'KEYWORD');
-  for await (const { workflowId, status, startTime, memo, typedSearchAttributes } of client.workflow.list({
-    query: "WorkflowType = 'campaign'",
-  })) {
-    if (found.some(({ name }) => name === workflowId)) continue;
+  const query = "WorkflowType = 'campaign'";
+  for await (const { workflowId, status, startTime, memo, typedSearchAttributes } of client.workflow.list({ query })) {
+    if (listed.has(workflowId)) continue;
     const runs = status.name === 'RUNNING';
-    const paused = runs && (memo as Memo | undefined)?.paused;
-    const stopped = status.name === 'COMPLETED' && stoppedAfter(memo);
-    const state = paused ? 'paused' : stopped ? stoppedText(stopped) : statusText(status.name);
-    found.push({
+    const isPaused = runs && (memo as Memo | undefined)?.paused;
+    const stopped = status.name === 'COMPLETED' ? stoppedAfter(memo) : undefined;
+    listed.set(workflowId, {
       name: workflowId,
-      status: state,
+      status: isPaused ? 'paused' : stopped ? stoppedText(stopped) : statusText(status.name),
       startedAt: startTime.getTime(),
       attention: runs ? typedSearchAttributes.get(attention) : undefined,
     });
   }
-  return found;
+  return [...listed.values()];
 }
 
 /** Why a closed campaign did not complete. */
@@ -371,14 +376,12 @@ export async function campaignFailure({ client }: Temporal, name: string): Promi
   }
 }
 
+const DAMAGED: FailureType = 'ArtifactDamaged';
+
 export function failureIn(error: unknown): CampaignFailure {
-  const type: FailureType = 'ArtifactDamaged';
   let damaged: string | undefined;
-  let cause: unknown = error;
-  for (;;) {
-    if (cause instanceof ApplicationFailure && cause.type === type) damaged ??= messageOf(cause);
-    if (!(cause instanceof Error && cause.cause instanceof Error)) break;
-    cause = cause.cause;
+  for (let cause = error; ; cause = cause.cause) {
+    if (cause instanceof ApplicationFailure && cause.type === DAMAGED) damaged ??= messageOf(cause);
+    if (!(cause instanceof Error && cause.cause instanceof Error)) return { reason: messageOf(cause), damaged };
   }
-  return { reason: messageOf(cause), damaged };
 }

@@ -52,7 +52,8 @@ async function show({ folder: own, report }: FoundReport, options: ReportOptions
 
 /** Where a campaign without a report stands, by default the newest; why there is no report, and where to look. */
 async function withoutReport(options: CommonOptions & ReportOptions, name: string | undefined): Promise<string> {
-  const { campaignsOf, readStatus, statusJson, statusLines, withServer } = await import('../campaign-status.js');
+  const { campaignsOf, readStatus, statusJson, statusLines } = await import('../campaign-status.js');
+  const { withServer } = await import('../temporal.js');
   return withServer(options, async (temporal) => {
     const campaign = name ?? (await campaignsOf(temporal, options))[0]?.name;
     if (campaign === undefined)

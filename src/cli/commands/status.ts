@@ -10,7 +10,8 @@ export function statusCommands(program: Command): void {
     .addHelpText('after', examples(['campaign status'], ['campaign status demo --json', 'for programs']))
     .action(async (name: string | undefined, _options: unknown, command: Command) => {
       const options = allOptions(command);
-      const { listLines, readStatus, statusJson, statusLines, withServer } = await import('../campaign-status.js');
+      const { listLines, readStatus, statusJson, statusLines } = await import('../campaign-status.js');
+      const { withServer } = await import('../temporal.js');
       await withServer(options, async (temporal) => {
         if (!name) return console.log((await listLines(temporal, options)).join('\n'));
         const status = await readStatus(temporal, options, name);
@@ -25,7 +26,8 @@ export function statusCommands(program: Command): void {
     .addHelpText('after', examples(['campaign watch demo'], ['campaign watch demo --json', 'one change a line']))
     .action(async (name: string | undefined, _options: unknown, command: Command) => {
       const options = allOptions(command);
-      const { onlyCampaign, watchCampaign, withServer } = await import('../campaign-status.js');
+      const { onlyCampaign, watchCampaign } = await import('../campaign-status.js');
+      const { withServer } = await import('../temporal.js');
       // Without a reader it would go on for nobody, and it holds nothing.
       const leave = (): never => process.exit();
       process.stdout.once('error', leave);

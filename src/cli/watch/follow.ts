@@ -2,27 +2,12 @@
  * Follows a campaign until it ends. A server or worker that is away for a while is waited for; workflow code that can't go on, since it was
  * changed or since it throws, is an error.
  */
-import { messageOf, UserError } from '../errors';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { workflowIds } from '../../workflows/messages';
-import { type LastStatus, type Snapshot, takeSnapshot, withKnown } from './snapshot';
+import { messageOf, UserError } from '../errors';
 import { isServerAway, type Temporal } from '../temporal';
 import type { ProgressOutput } from './output';
-
-interface Failing {
-  workflowId: string;
-  failures: number;
-}
-
-/** The workflows of a running campaign whose code fails; its own first. */
-export function failuresIn({ name, status, failures, children }: Snapshot): Failing[] {
-  if (status !== 'RUNNING') return [];
-  return [{ workflowId: workflowIds.campaign(name), failures }, ...children].flatMap((one) =>
-    one.failures === undefined ? [] : [{ workflowId: one.workflowId, failures: one.failures }],
-  );
-}
-
-export const failureText = ({ workflowId, failures }: Failing): string =>
-  `the code of workflow ${workflowId} failed ${failures} times in a row: logs/control-worker.log says why`;
+import { failuresIn, failureText, type LastStatus, type Snapshot, takeSnapshot, withKnown } from './snapshot';
 
 /** Counts the failures that happen while somebody looks: those from before may have been mended. */
 export class FailureCount {
@@ -53,8 +38,8 @@ interface Following {
   name: string;
   output: ProgressOutput;
   signal: AbortSignal;
-  /** Told of every snapshot, and waited for. What it throws is noted once and ends nothing. */
-  onSnapshot?: ((snapshot: Snapshot) => void | Promise<void>) | undefined;
+  /** Called with every snapshot, and waited for. What it throws is noted once and ends nothing. */
+  onSnapshot?: (snapshot: Snapshot) => void | Promise<void>;
   /** What is shown of the campaign while no worker answers. */
   known?: LastStatus | undefined;
   /** Asked before every look: whether the server is not this campaign's any more. */
@@ -72,65 +57,48 @@ interface Following {
 export async function follow(following: Following): Promise<Snapshot | undefined> {
   const { temporal, name, output, signal, onSnapshot, isGone, maxFailures = Infinity } = following;
   const { pollMs = POLL_MS, workerMs = WORKER_MS } = following;
-  const noteOnce = { server: once(output), worker: once(output), code: once(output), hook: once(output) };
   const failures = new FailureCount();
+  const noted = new Set<string>();
+  /** Notes a problem once, until it is over (no text). */
+  const note = (problem: string, text: string | false | undefined) => {
+    if (!text) return noted.delete(problem);
+    if (!noted.has(problem)) output.note('services', text);
+    return noted.add(problem);
+  };
   let { known } = following;
   let last: Snapshot | undefined;
   let answered = Date.now();
   while (!signal.aborted && !isGone?.()) {
     try {
       const seen = await takeSnapshot(temporal, name);
-      noteOnce.server.reset();
+      note('server', undefined);
       last = withKnown(seen, known);
       if (last.progress) known = { snapshot: last, at: Date.now() };
       if (signal.aborted) break;
       const [failing] = failuresIn(seen);
-      if (failing) noteOnce.code.note(failureText(failing));
-      else noteOnce.code.reset();
+      note('code', failing && failureText(failing));
       failures.check(seen, maxFailures);
-      if (seen.progress) {
-        answered = Date.now();
-        noteOnce.worker.reset();
-      } else if (!failing && seen.status === 'RUNNING' && Date.now() - answered >= workerMs)
-        noteOnce.worker.note('the Temporal server answers, but no worker does: nothing goes on until one is back');
+      if (seen.progress) answered = Date.now();
+      const isSilent = !failing && seen.status === 'RUNNING' && !seen.progress && Date.now() - answered >= workerMs;
+      if (isSilent || seen.progress)
+        note(
+          'worker',
+          isSilent && 'the Temporal server answers, but no worker does: nothing goes on until one is back',
+        );
       output.show(last);
       try {
         await onSnapshot?.(last);
       } catch (error) {
-        noteOnce.hook.note(`${messageOf(error)}; the campaign goes on`);
+        note('hook', `${messageOf(error)}; the campaign goes on`);
       }
       if (last.status !== 'RUNNING') break;
     } catch (error) {
       if (signal.aborted) break;
       if (!isServerAway(error)) throw error;
       answered = Date.now();
-      noteOnce.server.note('the Temporal server does not answer; waiting for it');
+      note('server', 'the Temporal server does not answer; waiting for it');
     }
-    await pause(pollMs, signal);
+    await sleep(pollMs, undefined, { signal }).catch(() => undefined);
   }
   return last;
-}
-
-/** A note that is not given again until it is reset. */
-function once(output: ProgressOutput): { note(text: string): void; reset(): void } {
-  let given = false;
-  return {
-    note: (text) => {
-      if (!given) output.note('services', text);
-      given = true;
-    },
-    reset: () => (given = false),
-  };
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end);
-  });
 }

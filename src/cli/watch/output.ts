@@ -1,17 +1,16 @@
 /** Progress on stdout: a live tree on a terminal, elsewhere one JSON object for each change. */
-import type { CampaignProgress, StepStatus } from '../../workflows/messages';
 import { shortName } from '../../report/format';
-import { cut, plain, wrap } from '../../terminal';
-import { failuresIn, failureText } from './follow';
-import { attentionText, brokenText, Rates, stateOf, type TreeLine, treeLines } from './tree';
-import type { Snapshot } from './snapshot';
+import { cut, pad, plain, width, wrap } from '../../terminal';
+import type { StepStatus } from '../../workflows/messages';
+import { failuresIn, failureText, type Snapshot } from './snapshot';
+import { attentionText, BETWEEN, brokenText, Rates, stateOf, type TreeLine, treeLines } from './tree';
 
 /** Seconds as `45s`, `3m12s` or `2h05m`. */
 export function durationText(seconds: number): string {
   const total = Math.max(0, Math.round(seconds));
-  const [hours, minutes, rest] = [Math.floor(total / 3600), Math.floor(total / 60) % 60, total % 60];
-  if (hours > 0) return `${hours}h${String(minutes).padStart(2, '0')}m`;
-  return minutes > 0 ? `${minutes}m${String(rest).padStart(2, '0')}s` : `${rest}s`;
+  const two = (number: number) => String(number).padStart(2, '0');
+  if (total >= 3600) return `${Math.floor(total / 3600)}h${two(Math.floor(total / 60) % 60)}m`;
+  return total >= 60 ? `${Math.floor(total / 60)}m${two(total % 60)}s` : `${total}s`;
 }
 
 /** A time, in ms since the epoch, as `2025-03-01 12:30:59 UTC`. */
@@ -36,35 +35,34 @@ export interface Frame {
 
 /** The lines of one frame; none is wider than the terminal but the link, which is of no use when it is cut. */
 export function frameLines({ snapshot, rates, now, columns, link, colour = true }: Frame): string[] {
-  const { progress, failure } = snapshot;
-  const until = snapshot.closedAt ?? snapshot.asOf ?? now;
-  const elapsed = durationText((until - snapshot.startedAt) / 1000);
-  const head = [snapshot.name, progress ? `seed ${progress.seed}` : '', `${stateOf(snapshot)} ${elapsed}`]
-    .filter(Boolean)
-    .join(' · ');
+  const { name, startedAt, closedAt, asOf, progress, failure } = snapshot;
+  const seed = progress ? [`seed ${progress.seed}`] : [];
+  const elapsed = durationText(((closedAt ?? asOf ?? now) - startedAt) / 1000);
+  const head = [name, ...seed, `${stateOf(snapshot)} ${elapsed}`].join(BETWEEN);
   const tree = treeLines({ snapshot, rates, now }).map((line) => ({
     ...line,
     label: plain(line.label),
     detail: plain(line.detail),
   }));
-  const width = labelWidth(tree, columns);
+  const room = labelWidth(tree, columns);
   const lines = tree.map(({ depth, status, label, detail }) => {
     const { mark, code } = marks[status];
-    const name = `${'  '.repeat(depth)}${shortName(label, width - 2 * depth)}`.padEnd(width);
-    const text = cut(`${mark} ${name}  ${fitted(detail, columns - width - GAPS)}`.trimEnd(), columns);
+    const indented = pad('  '.repeat(depth) + shortName(label, room - 2 * depth), room);
+    const text = cut(`${mark} ${indented}  ${fitted(detail, columns - room - GAPS)}`.trimEnd(), columns);
     if (!colour) return text;
-    return paint(text, code, status === 'waiting' ? text.length : mark.length);
+    const painted = status === 'waiting' ? text.length : mark.length;
+    return `\x1b[${code}m${text.slice(0, painted)}\x1b[0m${text.slice(painted)}`;
   });
+  const notes = [attentionText(snapshot, asOf ?? now), brokenText(snapshot), failure ? `why: ${failure}` : ''];
+  const wrapped = notes
+    .filter(Boolean)
+    .flatMap((note) => wrap(plain(note).replace(/\s+/g, ' '), columns - 2, { cutsWords: true }));
+  const below = [
+    ...wrapped.map((line) => `  ${line}`),
+    ...awayLines(snapshot).map((line) => cut(`  ${line}`, columns)),
+  ];
   const counts = progress ? [cut(`  ${countsText(progress)}`, columns)] : [];
-  const needs = attentionText(snapshot, snapshot.asOf ?? now);
-  const notes = [needs, brokenText(snapshot), failure ? `why: ${failure}` : ''].filter(Boolean);
-  const why = notes.flatMap((note) =>
-    wrap(plain(note).replace(/\s+/g, ' '), columns - 2, { cutsWords: true }).map((line) => `  ${line}`),
-  );
-  const away = awayLines(snapshot).map((line) => cut(line, columns));
-  return [cut(head, columns), ...lines, ...counts, ...why, ...away, ...(link ? [link] : [])].map((line) =>
-    line.trimEnd(),
-  );
+  return [cut(head, columns), ...lines, ...counts, ...below, ...(link ? [link] : [])].map((line) => line.trimEnd());
 }
 
 /** Around a label: its mark, and what parts it from the detail. */
@@ -74,49 +72,45 @@ const LEAST_LABEL = 12;
 /** What is left of a title at least, and of what stands after the counts. */
 const LEAST_WORDS = 4;
 
+/** Counts, rates and rewards: what somebody who watches looks for. */
+const isCount = (part: string): boolean => /\d\/(\d+|s)$|^reward /.test(part);
+
 /** As wide as the longest label, but for what the counts beside them need. */
 function labelWidth(tree: readonly TreeLine[], columns: number): number {
-  const longest = Math.max(0, ...tree.map(({ label, depth }) => label.length + 2 * depth));
-  const counts = Math.max(0, ...tree.map(({ detail }) => moving(partsOf(detail)).join(BETWEEN).length));
-  return Math.min(longest, Math.max(LEAST_LABEL, columns - GAPS - counts));
+  const longest = Math.max(0, ...tree.map(({ label, depth }) => width(label) + 2 * depth));
+  const counts = tree.map(({ detail }) => width(detail.split(BETWEEN).filter(isCount).join(BETWEEN)));
+  return Math.min(longest, Math.max(LEAST_LABEL, columns - GAPS - Math.max(0, ...counts)));
 }
 
-const BETWEEN = ' · ';
-const partsOf = (detail: string): string[] => detail.split(BETWEEN);
-/** Counts, rates and rewards: what somebody who watches looks for. */
-const moving = (parts: readonly string[]): string[] => parts.filter((part) => /\d\/(\d+|s)$|^reward /.test(part));
-
-/** Where there is little room, what moves goes first, and of it names are cut before counts. */
+/** Where there is little room, counts go first, and of them names are cut before numbers. */
 function fitted(detail: string, room: number): string {
-  if (detail.length <= room) return detail;
-  const parts = partsOf(detail);
-  const first = moving(parts);
-  if (first.length === 0) return detail;
-  const others = parts.filter((part) => !first.includes(part));
-  const excess = first.join(BETWEEN).length - room;
-  const counts = first.map((part) => {
-    const [, title = '', count] = /^(.+)( \d+\/\d+)$/.exec(part) ?? [];
-    return count && excess > 0 ? shortName(title, Math.max(LEAST_WORDS, title.length - excess)) + count : part;
+  const parts = detail.split(BETWEEN);
+  const counts = parts.filter(isCount);
+  const excess = width(counts.join(BETWEEN)) - room;
+  if (width(detail) <= room || counts.length === 0) return detail;
+  const short = counts.map((part) => {
+    const [, title = '', count = ''] = /^(.+)( \d+\/\d+)$/.exec(part) ?? [];
+    return title && excess > 0 ? shortName(title, Math.max(LEAST_WORDS, title.length - excess)) + count : part;
   });
-  const text = counts.join(BETWEEN);
-  const left = room - text.length - BETWEEN.length;
-  return left < LEAST_WORDS || others.length === 0 ? text : text + BETWEEN + cut(others.join(BETWEEN), left);
+  const text = short.join(BETWEEN);
+  const rest = parts.filter((part) => !isCount(part)).join(BETWEEN);
+  const left = room - width(text) - BETWEEN.length;
+  return left < LEAST_WORDS || !rest ? text : text + BETWEEN + cut(rest, left);
 }
+
 /** Capabilities and arms play rollouts of their own, which only the report counts. */
-function countsText({ rollouts: { scored, broken }, children }: CampaignProgress): string {
-  const without = children.length > 0 ? ' (children not counted)' : '';
-  return `${scored} rollouts scored, ${broken} broken${without}`;
-}
+const countsText = ({ rollouts: { scored, broken }, children }: NonNullable<Snapshot['progress']>): string =>
+  `${scored} rollouts scored, ${broken} broken${children.length > 0 ? ' (children not counted)' : ''}`;
 
 /** What is missing in the tree while no worker answers, or while workers can't go on. */
 function awayLines(snapshot: Snapshot): string[] {
   const failing = failuresIn(snapshot);
-  if (failing.length > 0) return failing.map((one) => `  ${failureText(one)}`);
+  if (failing.length > 0) return failing.map(failureText);
   const { status, progress, progressAt, asOf } = snapshot;
   if (asOf !== undefined || (progress && progressAt === undefined)) return [];
   const since = progressAt === undefined ? '' : `; finished steps as of ${timeText(progressAt)}`;
-  if (status === 'RUNNING') return [`  no worker answers: \`campaign run FILE\` starts them${since}`];
-  return progress ? [] : ['  no worker answers to tell what its stages found'];
+  if (status === 'RUNNING') return [`no worker answers: \`campaign run FILE\` starts them${since}`];
+  return progress ? [] : ['no worker answers to tell what its stages found'];
 }
 
 /** Draws frames in place; what is printed between them stays above. */
@@ -152,13 +146,8 @@ export class LiveTree {
   /** A terminal that has become narrower has wrapped what was drawn. */
   private rowsOf(lines: readonly string[]): number {
     const columns = this.out.columns || Infinity;
-    return lines.reduce((rows, line) => rows + Math.max(1, Math.ceil(plain(line).length / columns)), 0);
+    return lines.reduce((rows, line) => rows + Math.max(1, Math.ceil(width(line) / columns)), 0);
   }
-}
-
-/** Colours the first `length` characters. */
-function paint(text: string, code: number, length = text.length): string {
-  return `\x1b[${code}m${text.slice(0, length)}\x1b[0m${text.slice(length)}`;
 }
 
 interface ChangeLine {
@@ -177,30 +166,21 @@ const DETAIL_MS = 5000;
 
 export class Changes {
   private readonly reported = new Map<string, { status: string; detail: string; at: number }>();
-  constructor(private readonly rates: Rates) {}
+  private readonly rates = new Rates();
 
   /** Lines for what is new in this snapshot. */
   since(snapshot: Snapshot, now: number): ChangeLine[] {
-    const detail = snapshot.failure ?? [attentionText(snapshot, now), brokenText(snapshot)].filter(Boolean).join('; ');
-    const campaignLine = { key: 'campaign', status: stateOf(snapshot), detail };
-    return [campaignLine, ...treeLines({ snapshot, rates: this.rates, now })].flatMap((line) => {
-      const before = this.reported.get(line.key);
+    const notes = snapshot.failure ?? [attentionText(snapshot, now), brokenText(snapshot)].filter(Boolean).join('; ');
+    const whole = { key: 'campaign', depth: 0, status: stateOf(snapshot), label: 'campaign', detail: notes };
+    const lines = [whole, ...treeLines({ snapshot, rates: this.rates, now })];
+    return lines.flatMap(({ key, depth, status, label, detail }) => {
+      const before = this.reported.get(key);
       // What has not begun has not changed.
-      if (!before && line.status === 'waiting') return [];
-      const changed = before?.status !== line.status || (before.detail !== line.detail && now - before.at >= DETAIL_MS);
-      if (!changed) return [];
-      this.reported.set(line.key, { status: line.status, detail: line.detail, at: now });
-      const [kind, child] = line.key.split('/');
-      return [
-        {
-          time: new Date(now).toISOString(),
-          campaign: snapshot.name,
-          stage: child === undefined ? line.key : 'capabilities',
-          ...(child === undefined ? {} : { child: kind === 'arm' ? `${child} (arm)` : child }),
-          status: line.status,
-          detail: line.detail,
-        },
-      ];
+      if (!before && status === 'waiting') return [];
+      if (before?.status === status && (before.detail === detail || now - before.at < DETAIL_MS)) return [];
+      this.reported.set(key, { status, detail, at: now });
+      const about = depth === 0 ? { stage: key } : { stage: 'capabilities', child: label };
+      return [{ time: new Date(now).toISOString(), campaign: snapshot.name, ...about, status, detail }];
     });
   }
 }
@@ -216,15 +196,18 @@ export interface ProgressOutput {
 export const isTerminal = (out: NodeJS.WriteStream = process.stdout): boolean => out.isTTY === true;
 
 /** `campaign` is named in every JSON line. */
-export function createProgressOutput(options: {
+export function createProgressOutput({
+  json,
+  campaign,
+  out = process.stdout,
+}: {
   json?: boolean | undefined;
   campaign?: string | undefined;
   out?: NodeJS.WriteStream;
 }): ProgressOutput {
-  const { json, campaign, out = process.stdout } = options;
-  const rates = new Rates();
   if (isTerminal(out) && !json) {
     const tree = new LiveTree(out);
+    const rates = new Rates();
     const output: ProgressOutput = {
       note: (_stage, detail) => tree.print(detail),
       show: (snapshot) => {
@@ -234,11 +217,11 @@ export function createProgressOutput(options: {
     };
     return output;
   }
-  const changes = new Changes(rates);
+  const changes = new Changes();
   const write = (line: object) => void out.write(`${JSON.stringify(line)}\n`);
   return {
     note: (stage, detail, facts) =>
-      write({ time: new Date().toISOString(), ...(campaign ? { campaign } : {}), stage, detail, ...facts }),
+      write({ time: new Date().toISOString(), ...(campaign && { campaign }), stage, detail, ...facts }),
     show: (snapshot) => changes.since(snapshot, Date.now()).forEach(write),
   };
 }

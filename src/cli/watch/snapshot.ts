@@ -2,8 +2,8 @@
  * Where a campaign stands, gathered from Temporal: what the server itself knows, the workflows' answers (queries) and the activities' heartbeats;
  * and HOME/<campaign>/status.json, where it stood at the last look, for when no server runs.
  */
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { readFileSync } from 'node:fs';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { QueryNotRegisteredError, type WorkflowHandle, WorkflowNotFoundError } from '@temporalio/client';
 import {
@@ -14,8 +14,11 @@ import {
   TimeoutFailure,
 } from '@temporalio/common';
 import { optionalTsToMs } from '@temporalio/common/lib/time';
-import type { AnalysisHeartbeat, RolloutHeartbeat, TrainHeartbeat } from '../../domain/work';
+import { isCode } from '../../artifacts/durable-file';
+import { sha256 as sha256Of } from '../../artifacts/hash';
 import { type Stage, stages } from '../../domain/campaign';
+import { failureTypes } from '../../domain/failures';
+import type { AnalysisHeartbeat, RolloutHeartbeat, TrainHeartbeat } from '../../domain/work';
 import {
   type CampaignProgress,
   childOf,
@@ -26,23 +29,17 @@ import {
   searchAttributeNames,
   workflowIds,
 } from '../../workflows/messages';
-import { isCode } from '../../artifacts/durable-file';
-import { sha256 as sha256Of } from '../../artifacts/hash';
 import { messageOf, UserError } from '../errors';
 import { isNoAnswer, isServerAway, stoppedAfter, type Temporal } from '../temporal';
-import { failureTypes } from '../../domain/failures';
 
 /** A query waits for a worker; a campaign whose workers are away is shown by what the server knows. */
 const QUERY_MS = 4000;
 
-export type Heartbeat = RolloutHeartbeat | TrainHeartbeat | AnalysisHeartbeat;
-
 /** An activity that has not ended. Times are ms since the epoch. */
 export interface ActivitySnapshot {
-  /** The activity's id within its workflow. */
+  /** Within its workflow. */
   id: string;
   workflowId: string;
-  /** Name of the activity's type. */
   type: string;
   /** Where a worker takes it from; an old server does not tell. */
   queue?: string | undefined;
@@ -56,27 +53,20 @@ export interface ActivitySnapshot {
   startedAt?: number | undefined;
   /** When the next attempt is due after one that failed. */
   nextAttemptAt?: number | undefined;
-  heartbeat?: Heartbeat | undefined;
-  /** When it last reported. */
+  heartbeat?: RolloutHeartbeat | TrainHeartbeat | AnalysisHeartbeat | undefined;
   heartbeatAt?: number | undefined;
-  /** Why the attempt before this one failed, in words. */
+  /** Why the attempt before this one failed, in words; and the type, where the project knows it. */
   lastFailure?: string | undefined;
-  /** Its type, where the project knows it. */
   lastFailureType?: string | undefined;
 }
 
-/** What is known of a workflow's code, of the campaign's and of its children's. */
-interface CodeState {
-  /** How often in a row it failed to go on when a worker took it up; undefined for what the loss of a worker can do. */
-  failures?: number | undefined;
-}
-
-interface ChildSnapshot extends ChildRef, CodeState {
+interface ChildSnapshot extends ChildRef {
   progress?: ChildProgress | undefined;
+  failures?: number | undefined;
   activities: ActivitySnapshot[];
 }
 
-export interface Snapshot extends CodeState {
+export interface Snapshot {
   name: string;
   /** Temporal's id of this run of the workflow: a name that is started again has another one. */
   runId: string;
@@ -99,6 +89,8 @@ export interface Snapshot extends CodeState {
   progressAt?: number | undefined;
   /** When all this was so, if there is no server to ask. */
   asOf?: number | undefined;
+  /** How often in a row the workflow's code failed when a worker took it up; undefined for what the loss of a worker can do. */
+  failures?: number | undefined;
   activities: ActivitySnapshot[];
   /** Children that have not ended. */
   children: ChildSnapshot[];
@@ -115,21 +107,16 @@ const attentionAttribute = defineSearchAttributeKey(searchAttributeNames.attenti
 export async function takeSnapshot(temporal: Temporal, name: string): Promise<Snapshot> {
   const { workflow } = temporal.client;
   const handle = workflow.getHandle(workflowIds.campaign(name));
-  let execution: Execution;
-  try {
-    execution = await handle.describe();
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError)
-      throw new UnknownCampaign(`there is no campaign ${name} here; \`campaign status\` lists those that there are`);
-    throw error;
-  }
+  const execution = await handle.describe().catch((error: unknown) => {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+    throw new UnknownCampaign(`there is no campaign ${name} here; \`campaign status\` lists those that there are`);
+  });
   const { runId, status, startTime, closeTime, memo, typedSearchAttributes } = execution;
   const pending = status.name === 'RUNNING' ? (execution.raw.pendingChildren ?? []) : [];
+  const hasFailed = !['RUNNING', 'COMPLETED'].includes(status.name);
   const [progress, failure, ...children] = await Promise.all([
     ask<CampaignProgress>(temporal, handle),
-    ['RUNNING', 'COMPLETED'].includes(status.name)
-      ? undefined
-      : failureOf(temporal, workflow.getHandle(handle.workflowId, runId)),
+    hasFailed ? failureOf(temporal, workflow.getHandle(handle.workflowId, runId)) : undefined,
     ...pending.map(({ workflowId }) => childSnapshot(temporal, childOf(workflowId ?? ''))),
   ]);
   const stage = typedSearchAttributes.get(stageAttribute);
@@ -149,13 +136,6 @@ export async function takeSnapshot(temporal: Temporal, name: string): Promise<Sn
     activities: activitiesOf(execution),
     children,
   };
-}
-
-/** A snapshot without an answer of a worker, with what an earlier one of the same run knew. */
-export function withKnown(snapshot: Snapshot, before: { snapshot: Snapshot; at: number } | undefined): Snapshot {
-  const { progress, progressAt } = before?.snapshot ?? {};
-  if (snapshot.progress || !before || !progress || before.snapshot.runId !== snapshot.runId) return snapshot;
-  return { ...snapshot, progress, progressAt: progressAt ?? before.at };
 }
 
 async function childSnapshot(temporal: Temporal, child: ChildRef): Promise<ChildSnapshot> {
@@ -185,7 +165,7 @@ async function failureOf({ client }: Temporal, closed: WorkflowHandle): Promise<
     await client.withDeadline(Date.now() + QUERY_MS, () => closed.result());
     return undefined;
   } catch (error) {
-    return isServerAway(error) ? undefined : reasonInWords(error);
+    return isServerAway(error) ? undefined : reasonOf(error).reason;
   }
 }
 
@@ -197,66 +177,69 @@ function failuresOf({ raw }: Execution): number | undefined {
   return failures > LOST_WORKERS ? failures : undefined;
 }
 
+interface Failing {
+  workflowId: string;
+  failures: number;
+}
+
+/** The workflows of a running campaign whose code fails; its own first. */
+export function failuresIn({ name, status, failures, children }: Snapshot): Failing[] {
+  if (status !== 'RUNNING') return [];
+  const all = [{ workflowId: workflowIds.campaign(name), failures }, ...children];
+  return all.flatMap((one) => (one.failures ? [{ workflowId: one.workflowId, failures: one.failures }] : []));
+}
+
+export const failureText = ({ workflowId, failures }: Failing): string =>
+  `the code of workflow ${workflowId} failed ${failures} times in a row: logs/control-worker.log says why`;
+
 const converter = new DefaultFailureConverter();
 /** Temporal's PendingActivityState, whose enum is in no package that this one depends on. */
-const [STARTED, CANCEL_REQUESTED] = [2, 3];
+const states: Record<number, ActivitySnapshot['state']> = { 2: 'started', 3: 'cancelling' };
 
 /** What a workflow waits for. */
 export function activitiesOf({ raw, workflowId }: Execution): ActivitySnapshot[] {
   return (raw.pendingActivities ?? []).map((pending) => {
-    const { state, attempt, lastWorkerIdentity, lastFailure } = pending;
     const payload = pending.heartbeatDetails?.payloads?.[0];
-    const failure = lastFailure ? converter.failureToError(lastFailure, defaultPayloadConverter) : undefined;
+    const failure = pending.lastFailure && converter.failureToError(pending.lastFailure, defaultPayloadConverter);
+    const { reason, type } = failure ? reasonOf(failure) : {};
     return {
       id: pending.activityId ?? '',
       workflowId,
       type: pending.activityType?.name ?? 'activity',
       queue: pending.activityOptions?.taskQueue?.name || undefined,
-      state: state === STARTED ? 'started' : state === CANCEL_REQUESTED ? 'cancelling' : 'scheduled',
-      worker: lastWorkerIdentity || undefined,
-      attempt: attempt ?? 1,
+      state: states[pending.state ?? 0] ?? 'scheduled',
+      worker: pending.lastWorkerIdentity || undefined,
+      attempt: pending.attempt ?? 1,
       startedAt: optionalTsToMs(pending.lastStartedTime),
       nextAttemptAt: optionalTsToMs(pending.nextAttemptScheduleTime),
-      heartbeat: payload ? defaultPayloadConverter.fromPayload<Heartbeat>(payload) : undefined,
+      heartbeat: payload ? defaultPayloadConverter.fromPayload(payload) : undefined,
       heartbeatAt: optionalTsToMs(pending.lastHeartbeatTime),
-      lastFailure: failure && reasonInWords(failure),
-      lastFailureType: failure && failureTypeOf(failure),
+      lastFailure: reason,
+      lastFailureType: type,
     };
   });
 }
 
 const LOST = 'its worker was lost';
-const timeouts: Record<string, string> = {
-  // A worker that hangs is given up like one that is gone.
+/** Failures and timeouts whose message says less than these words. A worker that hangs is given up like one that is gone. */
+const words: Record<string, string> = {
+  WorkerDied: LOST,
+  WorkerShutdown: 'its worker was stopped',
   HEARTBEAT: LOST,
   START_TO_CLOSE: 'it took longer than its limit',
 };
-/** Those whose message says less than these words. */
-const types: Record<string, string> = { WorkerDied: LOST, WorkerShutdown: 'its worker was stopped' };
+export const inWords = (type: string, message: string): string => words[type] ?? message;
 
-/** Of the chain of causes the first that the project knows by its type, else the innermost. */
-function causeOf(error: unknown): unknown {
-  let at = error;
-  while (!isKnown(at) && at instanceof Error && at.cause instanceof Error) at = at.cause;
-  return at;
+/** Of the chain of causes the first that the project knows by its type, else the innermost; in words, with that type. */
+export function reasonOf(error: unknown): { reason: string; type?: string } {
+  for (let at = error; ;) {
+    if (at instanceof TimeoutFailure) return { reason: inWords(at.timeoutType ?? '', messageOf(at)) };
+    const type = (at instanceof ApplicationFailure && at.type) || '';
+    if (type in failureTypes) return { reason: inWords(type, messageOf(at)), type };
+    if (!(at instanceof Error && at.cause instanceof Error)) return { reason: inWords(type, messageOf(at)) };
+    at = at.cause;
+  }
 }
-
-export function reasonInWords(error: unknown): string {
-  const at = causeOf(error);
-  if (at instanceof TimeoutFailure) return timeouts[at.timeoutType ?? ''] ?? messageOf(at);
-  return at instanceof ApplicationFailure ? inWords(at.type ?? '', messageOf(at)) : messageOf(at);
-}
-
-export const inWords = (type: string, message: string): string => types[type] ?? message;
-
-/** The type of that cause, where the project knows it. */
-export function failureTypeOf(error: unknown): string | undefined {
-  const at = causeOf(error);
-  return at instanceof ApplicationFailure && isKnown(at) ? (at.type ?? undefined) : undefined;
-}
-
-const isKnown = (error: unknown): boolean =>
-  error instanceof TimeoutFailure || (error instanceof ApplicationFailure && (error.type ?? '') in failureTypes);
 
 /** Raised when a snapshot of an earlier program can't be shown any more; a file of another form counts as none. */
 const STATUS_FORM = 2;
@@ -267,29 +250,32 @@ export interface LastStatus {
   at: number;
 }
 
-type StatusRecord = LastStatus & { form: number };
-
-const digestOf = (record: StatusRecord): string => sha256Of(JSON.stringify(record));
+/** A snapshot without an answer of a worker, with what an earlier one of the same run knew. */
+export function withKnown(snapshot: Snapshot, before: LastStatus | undefined): Snapshot {
+  const { progress, progressAt, runId } = before?.snapshot ?? {};
+  if (snapshot.progress || !before || !progress || runId !== snapshot.runId) return snapshot;
+  return { ...snapshot, progress, progressAt: progressAt ?? before.at };
+}
 
 const statusFile = (home: string, name: string): string => join(home, name, 'status.json');
+const digestOf = (record: object): string => sha256Of(JSON.stringify(record));
 
 /**
- * Replaces the file whole, so that a kill at any moment leaves the one before. `home` is the home's folder. What no worker tells any more is kept
- * from before. A full disk costs the file, not the campaign.
+ * Replaces status.json as a whole, so that a kill at any moment leaves the one before; a full disk costs the file, not the campaign. What no
+ * worker tells any more is kept from before.
  */
 export async function writeStatus({ home, snapshot }: { home: string; snapshot: Snapshot }): Promise<void> {
   const { name } = snapshot;
-  const complete = snapshot.progress ? snapshot : withKnown(snapshot, readStatus({ home, name }));
   const file = statusFile(home, name);
-  // The home has one supervisor, so the name beside it is nobody else's.
-  const temporary = `${file}.part`;
+  // The home has one supervisor, so this name is nobody else's.
+  const part = `${file}.part`;
+  const record = { form: STATUS_FORM, at: Date.now(), snapshot: withKnown(snapshot, readStatus({ home, name })) };
   try {
     await mkdir(join(home, name), { recursive: true });
-    const record: StatusRecord = { form: STATUS_FORM, at: Date.now(), snapshot: complete };
-    await writeFile(temporary, JSON.stringify({ sha256: digestOf(record), ...record }));
-    await rename(temporary, file);
+    await writeFile(part, JSON.stringify({ sha256: digestOf(record), ...record }));
+    await rename(part, file);
   } catch (error) {
-    await rm(temporary, { force: true });
+    await rm(part, { force: true });
     if (!isCode(error, 'ENOSPC', 'EDQUOT')) throw error;
   }
 }
@@ -297,10 +283,9 @@ export async function writeStatus({ home, snapshot }: { home: string; snapshot: 
 /** Undefined where there is no such file, or a damaged one. */
 export function readStatus({ home, name }: { home: string; name: string }): LastStatus | undefined {
   try {
-    const file = JSON.parse(readFileSync(statusFile(home, name), 'utf8')) as StatusRecord & { sha256: string };
-    const { sha256, ...record } = file;
-    if (sha256 !== digestOf(record) || record.form !== STATUS_FORM || record.snapshot.name !== name) return undefined;
-    return { at: record.at, snapshot: record.snapshot };
+    const { sha256, ...record } = JSON.parse(readFileSync(statusFile(home, name), 'utf8'));
+    const { form, at, snapshot } = record;
+    return sha256 === digestOf(record) && form === STATUS_FORM && snapshot.name === name ? { at, snapshot } : undefined;
   } catch {
     return undefined;
   }

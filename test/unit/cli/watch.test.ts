@@ -1,8 +1,8 @@
 import { ApplicationFailure, TimeoutFailure } from '@temporalio/common';
-import { activityTexts, Rates } from '../../../src/cli/watch/tree';
-import { Changes, durationText, frameLines, LiveTree } from '../../../src/cli/watch/output';
 import { FailureCount } from '../../../src/cli/watch/follow';
-import { type ActivitySnapshot, reasonInWords, type Snapshot, withKnown } from '../../../src/cli/watch/snapshot';
+import { Changes, durationText, frameLines, LiveTree } from '../../../src/cli/watch/output';
+import { type ActivitySnapshot, reasonOf, type Snapshot, withKnown } from '../../../src/cli/watch/snapshot';
+import { activityTexts, Rates } from '../../../src/cli/watch/tree';
 import { Screen } from '../../support/screen';
 
 const now = 1_000_000;
@@ -14,14 +14,20 @@ const activity = (over: Partial<ActivitySnapshot>): ActivitySnapshot => ({
   attempt: 1,
   ...over,
 });
-const snapshot: Snapshot = {
+const ask = { workflowId: 'demo/capability/ask', kind: 'capability', name: 'ask' } as const;
+const tell = { workflowId: 'demo/capability/tell', kind: 'capability', name: 'tell' } as const;
+const grpo = { workflowId: 'demo/arm/grpo_target', kind: 'arm', name: 'grpo_target' } as const;
+const heartbeat = { kind: 'train', step: 12, steps: 24, reward: 0.6123, rollouts: { done: 20, total: 64 } } as const;
+
+/** A new one each time, for tests that change it. */
+const campaign = () => ({
   name: 'demo',
   runId: 'run',
   status: 'RUNNING',
   paused: false,
-  stage: 'capabilities',
+  stage: 'capabilities' as Snapshot['stage'],
   startedAt: now - 192_000,
-  activities: [],
+  activities: [] as ActivitySnapshot[],
   progress: {
     campaign: 'demo',
     seed: 1,
@@ -34,53 +40,45 @@ const snapshot: Snapshot = {
       { name: 'evaluation', status: 'waiting', detail: '' },
     ],
     children: [
-      { workflowId: 'demo/capability/ask', kind: 'capability', name: 'ask', status: 'running', detail: '' },
-      {
-        workflowId: 'demo/capability/tell',
-        kind: 'capability',
-        name: 'tell',
-        status: 'failed',
-        detail: 'not calibrated',
-      },
-      { workflowId: 'demo/arm/grpo_target', kind: 'arm', name: 'grpo_target', status: 'running', detail: '' },
+      { ...ask, status: 'running', detail: '' },
+      { ...tell, status: 'failed', detail: 'not calibrated' },
+      { ...grpo, status: 'running', detail: '' },
     ],
     rollouts: { scored: 2000, broken: 1 },
-  },
+  } as NonNullable<Snapshot['progress']>,
   children: [
     {
-      workflowId: 'demo/capability/ask',
-      kind: 'capability',
-      name: 'ask',
+      ...ask,
       progress: { name: 'ask', phase: 'train', round: 1, detail: 'waiting for a gpu slot', paused: false },
-      activities: [
-        activity({
-          heartbeat: { kind: 'train', step: 12, steps: 24, reward: 0.6123, rollouts: { done: 20, total: 64 } },
-          heartbeatAt: now - 1000,
-        }),
-      ],
+      activities: [activity({ heartbeat, heartbeatAt: now - 1000 })],
     },
     {
-      workflowId: 'demo/arm/grpo_target',
-      kind: 'arm',
-      name: 'grpo_target',
+      ...grpo,
       progress: { name: 'grpo_target', phase: 'train', round: 1, detail: '', paused: false },
       activities: [activity({ attempt: 2, lastFailure: 'the trainer is gone', heartbeatAt: now - 65_000 })],
     },
-  ],
-};
-const frame = (over: Partial<Parameters<typeof frameLines>[0]> = {}) =>
+  ] as [Snapshot['children'][number], Snapshot['children'][number]],
+});
+const silent = (over: Partial<Snapshot> = {}): Snapshot => ({ ...campaign(), progress: undefined, ...over });
+
+const frame = (snapshot: Snapshot = campaign(), over: Partial<Parameters<typeof frameLines>[0]> = {}) =>
   frameLines({ snapshot, rates: new Rates(), now, columns: 120, colour: false, ...over });
+/** The detail of the first JSON line, about the campaign as a whole. */
+const wholeOf = (snapshot: Snapshot) => new Changes().since(snapshot, now)[0]?.detail;
 
 describe('the tree on a terminal', () => {
+  const stages = ['✓ rollouts             340 train tasks, base model'];
+  const away = '▸   grpo_target (arm)  beginning to train · silent for 1 min · attempt 2 after: the trainer is gone';
+
   it('shows stages, children with phase, step and reward, and what is wrong', () => {
-    expect(frame({ link: 'http://localhost:8233/x' })).toEqual([
+    expect(frame(campaign(), { link: 'http://localhost:8233/x' })).toEqual([
       'demo · seed 1 · running 3m12s',
-      '✓ rollouts             340 train tasks, base model',
+      ...stages,
       '✓ selection            ask_for_missing_identifier',
       '▸ capabilities',
       '▸   ask                train · step 12/24 · reward 0.61 · rollouts 20/64',
       '✗   tell               not calibrated',
-      '▸   grpo_target (arm)  train · beginning to train · silent for 1 min · attempt 2 after: the trainer is gone',
+      away.replace('beginning', 'train · beginning'),
       '· router',
       '· evaluation',
       '  2000 rollouts scored, 1 broken (children not counted)',
@@ -88,113 +86,16 @@ describe('the tree on a terminal', () => {
     ]);
   });
 
-  it('shows how far rollouts and the analysis are', () => {
-    const early = structuredClone(snapshot);
-    const stage = early.progress?.stages[1];
-    if (stage) Object.assign(stage, { status: 'running', detail: '' });
-    const analysis = { kind: 'analysis' as const, title: 'pass 2', done: 30, total: 400 };
-    const rollouts = { kind: 'rollouts' as const, title: 'base rollouts', done: 10, total: 340, broken: 1 };
-    early.activities = [analysis, rollouts].map((heartbeat) => activity({ heartbeat }));
-    const rates = new Rates();
-    frame({ snapshot: early, rates });
-    early.activities[0] = activity({ heartbeat: { ...analysis, done: 50, characters: 4210 } });
-    expect(frame({ snapshot: early, rates, now: now + 2000 })).toContain(
-      '▸ selection            pass 2 50/400 · 10.0/s · 4.2 kB of replies · base rollouts 10/340 · 1 broken',
-    );
-  });
-
-  it('shows what the calibration of a child came to', () => {
-    const trained = structuredClone(snapshot);
-    const [child] = trained.children;
-    if (child?.progress) child.progress.calibration = '18%, with hints 21%';
-    expect(frame({ snapshot: trained, columns: 140 })[4]).toMatch(
-      /^▸ {3}ask +train · step 12\/24 .* · calibration 18%, with hints 21%$/,
-    );
-  });
-
-  it('shows what needs a person, and attempts that the workflow counts', () => {
-    const troubled = structuredClone(snapshot);
-    const trouble = { title: 'ask: held out at step 4', since: now - 2_400_000, nextAt: now };
-    const away = { type: 'PolicyServerUnavailable', reason: 'connect ECONNREFUSED' };
-    troubled.attention = away.type;
-    troubled.progress!.need = { what: away.type, since: trouble.since, text: `ask: ${trouble.title}: ${away.reason}` };
-    const [ask, grpo] = troubled.children;
-    ask!.progress!.troubles = [{ ...trouble, ...away, retry: 'outside', needsPerson: true }];
-    const died = { retry: 'own', type: 'TrainerDied', reason: 'out of memory' } as const;
-    grpo!.progress!.troubles = [
-      { ...trouble, ...died, nextAt: now + 3500, attempt: { number: 3, of: 14 } },
-      { ...trouble, retry: 'preempted', type: 'WorkerDied', reason: 'killed' },
-    ];
-    grpo!.activities = [];
-    const lines = frame({ snapshot: troubled, columns: 140 });
-    expect(lines).toContain(
-      '  needs attention since 40 min: PolicyServerUnavailable: ask: ask: held out at step 4: connect ECONNREFUSED',
-    );
-    expect(lines.join('\n')).toMatch(
-      /grpo_target \(arm\) +train · attempt 3 of 14 in 4 s: out of memory · again after: its worker was lost/,
-    );
-    expect(lines.filter((line) => line.includes('ECONNREFUSED'))).toHaveLength(1);
-    const [line] = new Changes(new Rates()).since(troubled, now);
-    expect(line).toMatchObject({ stage: 'campaign', detail: expect.stringMatching(/^needs attention since 40 min: /) });
-    // Without a worker the server's word is all there is.
-    delete troubled.progress;
-    expect(frame({ snapshot: troubled })).toContain('  needs attention: PolicyServerUnavailable');
-  });
-
-  it('shows what waits for approval, since when and how to approve it', () => {
-    const waiting = { of: 'a', since: now - 2.5 * 3_600_000, reminded: false };
-    const asked = structuredClone(snapshot);
-    const stage = asked.progress?.stages[1];
-    if (stage && asked.progress) {
-      stage.status = 'running';
-      asked.progress.waiting = { what: 'capabilities', names: ['ask_a', 'tell_b', 'find_c'], ...waiting };
-    }
-    expect(frame({ snapshot: asked, columns: 140 })[2]).toBe(
-      '▸ selection            waits for approval of 3 capabilities since 2 h: campaign approve demo · ask_for_missing_identifier',
-    );
-    const child = asked.children[0]?.progress;
-    if (child)
-      Object.assign(child, {
-        phase: 'approval',
-        waiting: { what: 'environment', names: ['ask'], round: 2, ...waiting, reminded: true },
-      });
-    expect(frame({ snapshot: asked, columns: 140 })[4]).toBe(
-      '▸   ask                reminder: waits for approval of its environment, round 2, since 2 h: campaign approve demo ask',
-    );
-  });
-
-  it('says of what rollouts broke, within the width', () => {
-    const broken = structuredClone(snapshot);
-    const message =
-      'environment process "python3 library.py": reset: episode: "31" is the id of an episode that is still open';
-    const causes = [{ type: 'BadEnvironment', message, count: 20, task: 'train-5' }];
-    broken.progress!.rollouts = { scored: 300, broken: 22, causes };
-    const lines = frame({ snapshot: broken, columns: 60 });
-    expect(lines.filter((line) => line.length > 60)).toEqual([]);
-    const text = lines.map((line) => line.trim()).join(' ');
-    expect(text).toContain(`22 rollouts broke: 20 BadEnvironment, as at task train-5: ${message}; 2 of other causes`);
-    const [whole] = new Changes(new Rates()).since(broken, now);
-    expect(whole).toMatchObject({
-      stage: 'campaign',
-      detail: expect.stringContaining('as at task train-5: environment'),
-    });
-  });
-
-  it('is never wider than the terminal', () => {
-    for (const line of frame({ columns: 40 })) expect(line.length).toBeLessThanOrEqual(40);
-  });
-
   it('shows stage and children of a campaign whose workers are away, from what the server knows', () => {
-    const silent = structuredClone(snapshot);
-    delete silent.progress;
-    for (const child of silent.children) delete child.progress;
-    expect(frame({ snapshot: silent })).toEqual([
+    const snapshot = silent();
+    for (const child of snapshot.children) delete child.progress;
+    expect(frame(snapshot)).toEqual([
       'demo · running 3m12s',
       '✓ rollouts',
       '✓ selection',
       '▸ capabilities',
       '▸   ask                step 12/24 · reward 0.61 · rollouts 20/64',
-      '▸   grpo_target (arm)  beginning to train · silent for 1 min · attempt 2 after: the trainer is gone',
+      away,
       '· router',
       '· evaluation',
       '  no worker answers: `campaign run FILE` starts them',
@@ -202,107 +103,153 @@ describe('the tree on a terminal', () => {
   });
 
   it('shows what an earlier look knew while the workers are away, and since when', () => {
-    const silent = structuredClone(snapshot);
-    delete silent.progress;
-    silent.stage = 'router';
-    const known = withKnown(silent, { snapshot, at: now - 60_000 });
-    expect(frame({ snapshot: known })).toEqual([
-      'demo · seed 1 · running 3m12s',
-      '✓ rollouts             340 train tasks, base model',
-      '✓ selection            ask_for_missing_identifier',
-      '✓ capabilities',
-      ...frame().slice(4, 7),
-      '▸ router',
-      '· evaluation',
-      '  2000 rollouts scored, 1 broken (children not counted)',
+    const snapshot = silent({ stage: 'router' });
+    const known = { snapshot: campaign(), at: now - 60_000 };
+    const lines = frame(withKnown(snapshot, known));
+    expect(lines).toEqual(expect.arrayContaining([...stages, '✓ capabilities', ...frame().slice(4, 7), '▸ router']));
+    expect(lines.at(-1)).toBe(
       '  no worker answers: `campaign run FILE` starts them; finished steps as of 1970-01-01 00:15:40 UTC',
-    ]);
-    expect(withKnown({ ...silent, runId: 'another' }, { snapshot, at: now }).progress).toBeUndefined();
+    );
+    expect(withKnown({ ...snapshot, runId: 'another' }, known).progress).toBeUndefined();
+  });
+
+  it('shows how far rollouts and the analysis are, and how fast', () => {
+    const early = campaign();
+    Object.assign(early.progress.stages[1]!, { status: 'running', detail: '' });
+    const analysis = { kind: 'analysis' as const, title: 'pass 2', done: 30, total: 400 };
+    const rollouts = { kind: 'rollouts' as const, title: 'base rollouts', done: 10, total: 340, broken: 1 };
+    const rates = new Rates();
+    early.activities = [analysis, rollouts].map((one) => activity({ heartbeat: one }));
+    frame(early, { rates });
+    early.activities[0] = activity({ heartbeat: { ...analysis, done: 50, characters: 4210 } });
+    expect(frame(early, { rates, now: now + 2000 })).toContain(
+      '▸ selection            pass 2 50/400 · 10.0/s · 4.2 kB of replies · base rollouts 10/340 · 1 broken',
+    );
+  });
+
+  it('shows what the calibration of a child came to', () => {
+    const trained = campaign();
+    trained.children[0].progress!.calibration = '18%, with hints 21%';
+    expect(frame(trained)[4]).toMatch(/ask +train · step 12\/24 .* · calibration 18%, with hints 21%$/);
+  });
+
+  it('shows what needs a person, and attempts that the workflow counts', () => {
+    const troubled = campaign();
+    const away = { type: 'PolicyServerUnavailable', reason: 'connect ECONNREFUSED' };
+    const trouble = { title: 'ask: held out at step 4', since: now - 2_400_000, nextAt: now };
+    const need = { what: away.type, since: trouble.since, text: `ask: ${trouble.title}: ${away.reason}` };
+    Object.assign(troubled, { attention: away.type });
+    troubled.progress.need = need;
+    troubled.children[0].progress!.troubles = [{ ...trouble, ...away, retry: 'outside', needsPerson: true }];
+    const died = { retry: 'own', type: 'TrainerDied', reason: 'out of memory' } as const;
+    troubled.children[1].progress!.troubles = [
+      { ...trouble, ...died, nextAt: now + 3500, attempt: { number: 3, of: 14 } },
+      { ...trouble, retry: 'preempted', type: 'WorkerDied', reason: 'killed' },
+    ];
+    troubled.children[1].activities = [];
+    const lines = frame(troubled, { columns: 140 });
+    const text =
+      'needs attention since 40 min: PolicyServerUnavailable: ask: ask: held out at step 4: connect ECONNREFUSED';
+    expect(lines.filter((line) => line.includes('ECONNREFUSED'))).toEqual([`  ${text}`]);
+    expect(lines[6]).toMatch(/ train · attempt 3 of 14 in 4 s: out of memory · again after: its worker was lost$/);
+    expect(wholeOf(troubled)).toBe(text);
+    // Without a worker the server's word is all there is.
+    expect(frame({ ...troubled, progress: undefined })).toContain('  needs attention: PolicyServerUnavailable');
+  });
+
+  it('shows what waits for approval, since when and how to approve it', () => {
+    const waiting = { of: 'a', since: now - 2.5 * 3_600_000, reminded: false };
+    const asking = campaign();
+    Object.assign(asking.progress.stages[1]!, { status: 'running' });
+    asking.progress.waiting = { what: 'capabilities', names: ['ask_a', 'tell_b', 'find_c'], ...waiting };
+    const environment = { what: 'environment', names: ['ask'], round: 2, ...waiting, reminded: true };
+    Object.assign(asking.children[0].progress!, { phase: 'approval', waiting: environment });
+    const lines = frame(asking, { columns: 140 });
+    expect(lines[2]).toMatch(
+      / waits for approval of 3 capabilities since 2 h: campaign approve demo · ask_for_missing_identifier$/,
+    );
+    expect(lines[4]).toMatch(
+      / reminder: waits for approval of its environment, round 2, since 2 h: campaign approve demo ask$/,
+    );
   });
 
   it('tells code that fails from workers that are away', () => {
-    const failing = structuredClone(snapshot);
-    delete failing.progress;
-    failing.failures = 4;
-    Object.assign(failing.children[0] ?? {}, { failures: 2 });
-    expect(frame({ snapshot: failing }).slice(-2)).toEqual([
+    const failing = silent({ failures: 4 });
+    Object.assign(failing.children[0]!, { failures: 2 });
+    expect(frame(failing).slice(-2)).toEqual([
       '  the code of workflow demo failed 4 times in a row: logs/control-worker.log says why',
       '  the code of workflow demo/capability/ask failed 2 times in a row: logs/control-worker.log says why',
     ]);
-    expect(frame({ snapshot: { ...failing, status: 'TERMINATED' } }).join()).not.toContain('the code of');
+    expect(frame({ ...failing, status: 'TERMINATED' }).join()).not.toContain('the code of');
   });
 
-  it('shows no control characters of what others say', () => {
-    const words = 'died:\u001b[2J\u001b[31m Traceback\u001b]0;owned\u0007\u009b2J\r\u202e';
-    const rude = structuredClone({ ...snapshot, status: 'FAILED', failure: words });
-    Object.assign(rude.progress?.stages[0] ?? {}, { detail: words });
-    Object.assign(rude.children[1]?.activities[0] ?? {}, { lastFailure: words });
-    const text = frame({ snapshot: rude }).join('\n');
-    expect(text.match(/died: Traceback/g)).toHaveLength(3);
-    expect(text.match(/[^\P{Cc}\n]|\u202e/gu)).toBeNull();
-  });
-
-  it('says paused, also when no worker answers', () => {
-    const paused: Snapshot = { ...snapshot, paused: true };
-    expect(frame({ snapshot: paused })[0]).toBe('demo · seed 1 · paused 3m12s');
-    delete paused.progress;
-    expect(frame({ snapshot: paused })[0]).toBe('demo · paused 3m12s');
-    expect(frame({ snapshot: { ...paused, asOf: now - 12_000 } })[0]).toBe('demo · was paused 3m00s');
+  it.each<[string, Snapshot]>([
+    ['demo · seed 1 · paused 3m12s', { ...campaign(), paused: true }],
+    ['demo · paused 3m12s', silent({ paused: true })],
+    ['demo · was paused 3m00s', silent({ paused: true, asOf: now - 12_000 })],
     // One that was ended while it was paused is not paused any more.
-    expect(frame({ snapshot: { ...paused, status: 'TERMINATED', closedAt: now } })[0]).toBe('demo · terminated 3m12s');
-  });
+    ['demo · terminated 3m12s', silent({ paused: true, status: 'TERMINATED', closedAt: now })],
+  ])('begins with how it stands: %s', (head, snapshot) => expect(frame(snapshot)[0]).toBe(head));
 
-  it('says how a campaign ended and why, within the width; nothing of it runs any more', () => {
+  it('says how a campaign ended and why, and of what rollouts broke, within the width; nothing of it runs any more', () => {
     const failure = 'the model folder models/base has no config.json; ' + 'name another one '.repeat(4);
-    const failed: Snapshot = { ...snapshot, status: 'FAILED', closedAt: now - 72_000, failure };
-    const lines = frame({ snapshot: failed, columns: 60 });
+    const message = 'environment process "python3 library.py": reset: episode: "31" is the id of one that is open';
+    const causes = [{ type: 'BadEnvironment', message, count: 20, task: 'train-5' }];
+    const failed: Snapshot = { ...campaign(), status: 'FAILED', closedAt: now - 72_000, failure };
+    failed.progress!.rollouts = { scored: 300, broken: 22, causes };
+    const lines = frame(failed, { columns: 60 });
     expect(lines[0]).toBe('demo · seed 1 · failed 2m00s');
     expect(lines.filter((line) => line.startsWith('▸'))).toEqual([]);
     expect(lines.find((line) => line.includes(' capabilities'))).toMatch(/^✗ capabilities +not finished$/);
-    const why = lines.slice(lines.findIndex((line) => line.startsWith('  why: ')));
-    expect(why.join(' ').replace(/\s+/g, ' ').trim()).toBe(`why: ${failure.trim()}`);
-    expect(why.length).toBeGreaterThan(1);
-    for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
+    const text = lines.map((line) => line.trim()).join(' ');
+    expect(text).toContain(`22 rollouts broke: 20 BadEnvironment, as at task train-5: ${message}; 2 of other causes`);
+    expect(text).toContain(`why: ${failure.trim()}`);
+    expect(lines.filter((line) => line.length > 60)).toEqual([]);
+    expect(wholeOf({ ...failed, status: 'RUNNING', failure: undefined })).toContain('as at task train-5: environment');
   });
 
   it.each([
     ['prepare', '▸ preparation   checking the parts and splitting the tasks', 1],
     ['writeReport', '▸ report        writing the report', 6],
   ])('shows what is done outside the stages: %s', (type, line, at) => {
-    const outside = structuredClone(snapshot);
-    for (const stage of outside.progress?.stages ?? [])
+    const outside = campaign();
+    for (const stage of outside.progress.stages)
       Object.assign(stage, { status: type === 'prepare' ? 'waiting' : 'done', detail: '' });
-    Object.assign(outside.progress ?? {}, { children: [] });
-    Object.assign(outside, { children: [], activities: [activity({ type, startedAt: now })] });
-    expect(frame({ snapshot: outside })[at]).toBe(line);
+    outside.progress.children = [];
+    const activities = [activity({ type, startedAt: now })];
+    expect(frame({ ...outside, children: [], activities })[at]).toBe(line);
   });
 
-  it('is drawn over what was drawn before, and not over what was printed', () => {
-    let text = '';
-    const out = { rows: 24, write: (chunk: string) => (text += chunk) } as unknown as NodeJS.WriteStream;
-    const tree = new LiveTree(out);
-    tree.draw(['one', 'two']);
-    tree.draw(['three', 'four']);
-    tree.print('a \x1b[2Jnote\r');
-    tree.draw(['five']);
-    expect(text.replaceAll('\r', '').replaceAll('\x1b[0J', '|')).toBe(
-      '|one\ntwo\n\x1b[2A|three\nfour\n\x1b[2A|a note\n|five\n',
-    );
+  it('shows no control characters of what others say', () => {
+    const words = 'died:\u001b[2J\u001b[31m Traceback\u001b]0;owned\u0007\u009b2J\r\u202e';
+    const rude = { ...campaign(), status: 'FAILED', failure: words };
+    rude.progress.stages[0]!.detail = words;
+    rude.children[1].activities[0]!.lastFailure = words;
+    const text = frame(rude).join('\n');
+    expect(text.match(/died: Traceback/g)).toHaveLength(3);
+    expect(text.match(/[^\P{Cc}\n]|\u202e/gu)).toBeNull();
+  });
+
+  it('measures wide scripts as the terminal shows them', () => {
+    const wide = campaign();
+    Object.assign(wide.progress.children[1]!, { name: '確認する', detail: '校正に失敗しました'.repeat(8) });
+    const line = frame(wide, { columns: 40 })[5]!;
+    expect(line).toMatch(/^✗ {3}確認する +校正.*…$/);
+    expect([...line].reduce((columns, one) => columns + (one > '\u3000' ? 2 : 1), 0)).toBeLessThanOrEqual(40);
   });
 });
 
-describe('on a narrow terminal', () => {
+describe('drawing in place', () => {
   const long = 'complete_all_requested_actions';
-  const narrow = structuredClone(snapshot);
-  const [trains, calibrates] = narrow.children;
-  Object.assign(trains!, { name: long });
-  Object.assign(narrow.progress!.children[0]!, { name: long });
-  Object.assign(calibrates!, { kind: 'capability', name: `tell_${long}` });
-  Object.assign(narrow.progress!.children[2]!, { kind: 'capability', name: `tell_${long}` });
-  Object.assign(calibrates!.progress!, { phase: 'calibrate' });
-  const title = `tell_${long}: calibration, round 1`;
-  const calibration = { kind: 'rollouts' as const, title, done: 223, total: 384, broken: 0 };
-  calibrates!.activities = [activity({ type: 'rollOut', heartbeat: calibration, heartbeatAt: now })];
+  const narrow = campaign();
+  const calibrates = { kind: 'capability', name: `tell_${long}` };
+  const heartbeat = { kind: 'rollouts', title: `tell_${long}: calibration, round 1`, done: 223, total: 384, broken: 0 };
+  Object.assign(narrow.children[0], { name: long });
+  Object.assign(narrow.progress.children[0]!, { name: long });
+  Object.assign(narrow.progress.children[2]!, calibrates);
+  Object.assign(narrow.children[1].progress!, { phase: 'calibrate' });
+  const activities = [activity({ type: 'rollOut', heartbeat: heartbeat as never, heartbeatAt: now })];
+  Object.assign(narrow.children[1], { ...calibrates, activities });
   const link = `http://127.0.0.1:8233/namespaces/default/workflows/${long}-seed-7`;
 
   it.each([
@@ -320,62 +267,61 @@ describe('on a narrow terminal', () => {
     [44, /^▸ {3}comple…ons {2}step 12\/24 · reward 0\.61 · …$/, / 223\/384$/],
     [30, /^▸ {3}comple…ons {2}step 12\/24 · …$/, / cali…1 223\/384$/],
   ] as const)('of %i columns names are cut before counts, and no line is too wide', (columns, trained, calibrated) => {
-    const lines = frame({ snapshot: narrow, columns });
+    const lines = frame(narrow, { columns });
     expect(lines[4]).toMatch(trained);
     expect(lines[6]).toMatch(calibrated);
-    for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
+    expect(lines.filter((line) => line.length > columns)).toEqual([]);
   });
+
+  const on = (columns: number, rows: number) => {
+    const screen = new Screen(columns, rows);
+    return { screen, tree: new LiveTree(screen as unknown as NodeJS.WriteStream) };
+  };
 
   it.each([
     [60, 24],
-    [80, 24],
     [60, 8],
     [200, 24],
   ])('of %i columns and %i rows there is one headline after many redraws, and the link is whole', (columns, rows) => {
-    const screen = new Screen(columns, rows);
-    const tree = new LiveTree(screen as unknown as NodeJS.WriteStream);
+    const { screen, tree } = on(columns, rows);
     for (let second = 0; second < 40; second++)
-      tree.draw(frameLines({ snapshot: narrow, rates: new Rates(), now: now + 1000 * second, columns, link }));
+      tree.draw(frame(narrow, { now: now + 1000 * second, columns, link, colour: true }));
     const headlines = screen.text().filter((line) => line.startsWith('demo · seed 1 · running'));
     expect(headlines).toEqual(rows === 8 ? [] : ['demo · seed 1 · running 3m51s']);
     expect(screen.text().join('').split(link)).toHaveLength(2);
   });
 
-  it('of which a key was pressed, as Ctrl-C is, nothing of the tree is left in what is said then', () => {
-    const screen = new Screen(60, 24);
-    const tree = new LiveTree(screen as unknown as NodeJS.WriteStream);
-    tree.draw(frame({ snapshot: narrow, columns: 60 }));
+  it('leaves what is printed, and nothing of the tree in it, also where a key was pressed', () => {
+    const { screen, tree } = on(60, 24);
+    tree.draw(['one', 'two']);
     screen.write('^C');
-    tree.print('stopping: workers finish what they do');
-    screen.write('^C');
-    tree.print('stopped');
-    expect(screen.text()).toEqual(['stopping: workers finish what they do', 'stopped', '']);
+    tree.print('stopping: \x1b[2Jworkers finish\r');
+    tree.draw(['three']);
+    tree.draw(['four']);
+    expect(screen.text()).toEqual(['stopping: workers finish', 'four', '']);
   });
 });
 
 describe('code that fails', () => {
-  it('counts from the first look, and from a success on', () => {
+  it.each(['campaign', 'child'])('counts from the first look, and from a success on: of a %s', (whose) => {
     const count = new FailureCount();
     const look = (failures?: number) => () =>
-      count.check({ ...snapshot, children: [], ...(failures === undefined ? {} : { failures }) }, 3);
+      count.check(
+        whose === 'child'
+          ? { ...campaign(), children: [{ ...grpo, failures, activities: [] }] }
+          : { ...campaign(), children: [], failures },
+        3,
+      );
     for (const failures of [12, 14, undefined, 2]) expect(look(failures)).not.toThrow();
-    expect(look(3)).toThrow(/^the code of workflow demo failed 3 times in a row: .* the same command starts it anew/);
-  });
-
-  it('may be that of a child', () => {
-    const count = new FailureCount();
-    const look = (failures: number) => () =>
-      count.check({ ...snapshot, children: [{ ...childRef, failures, activities: [] }] }, 3);
-    const childRef = { workflowId: 'demo/arm/a', kind: 'arm' as const, name: 'a' };
-    expect(look(5)).not.toThrow();
-    expect(look(8)).toThrow('the code of workflow demo/arm/a failed 8 times');
+    const workflow = whose === 'child' ? 'demo/arm/grpo_target' : 'demo';
+    expect(look(3)).toThrow(`the code of workflow ${workflow} failed 3 times in a row: logs/control-worker.log says`);
   });
 });
 
 describe('JSON lines', () => {
-  it('tell what changes, once', () => {
-    const changes = new Changes(new Rates());
-    const first = changes.since(snapshot, now);
+  it('tell what changes, once: a new status at once, a growing detail now and then', () => {
+    const changes = new Changes();
+    const first = changes.since(campaign(), now);
     expect(first.map(({ stage, child, status }) => [stage, child, status].filter(Boolean).join(' '))).toEqual([
       'campaign running',
       'rollouts done',
@@ -385,103 +331,57 @@ describe('JSON lines', () => {
       'capabilities tell failed',
       'capabilities grpo_target (arm) running',
     ]);
-    expect(first[4]).toMatchObject({ campaign: 'demo', detail: 'train · step 12/24 · reward 0.61 · rollouts 20/64' });
-    expect(changes.since(snapshot, now + 1000)).toEqual([]);
-  });
-
-  it('tell a new status at once and a growing detail now and then', () => {
-    const changes = new Changes(new Rates());
-    changes.since(snapshot, now);
-    const later = structuredClone(snapshot);
-    const heartbeat = later.children[0]?.activities[0]?.heartbeat;
-    if (heartbeat?.kind === 'train') heartbeat.step = 13;
+    const detail = 'train · step 12/24 · reward 0.61 · rollouts 20/64';
+    const time = new Date(now).toISOString();
+    expect(first[4]).toEqual({
+      time,
+      campaign: 'demo',
+      stage: 'capabilities',
+      child: 'ask',
+      status: 'running',
+      detail,
+    });
+    expect(changes.since(campaign(), now + 1000)).toEqual([]);
+    const later = campaign();
+    later.children[0].activities[0]!.heartbeat = { ...heartbeat, step: 13 };
     expect(changes.since(later, now + 1000)).toEqual([]);
-    const router = later.progress?.stages[3];
-    if (router) router.status = 'running';
+    later.progress.stages[3]!.status = 'running';
     expect(changes.since(later, now + 2000).map(({ stage }) => stage)).toEqual(['router']);
     expect(changes.since(later, now + 6000).map(({ child }) => child)).toContain('ask');
   });
 });
 
-describe('an activity says what it does or waits for:', () => {
-  const text = (over: Partial<ActivitySnapshot>, more: Partial<ActivitySnapshot>[] = []) =>
-    activityTexts({
-      activities: [over, ...more].map((one) => activity(one)),
-      owner: 'demo',
-      rates: new Rates(),
-      now,
-    });
-  const scheduled = { state: 'scheduled' as const };
-  const heartbeat = { kind: 'train' as const, step: 3, steps: 24, reward: 0.5, rollouts: { done: 2, total: 64 } };
-  const lost = 'its worker was lost';
+describe('an activity says what it does or waits for', () => {
+  const heartbeat = { kind: 'train', step: 3, steps: 24, reward: 0.5, rollouts: { done: 2, total: 64 } } as const;
+  const waits = { state: 'scheduled', queue: 'gpu-p1' } as const;
+  const tried = { ...waits, attempt: 2, heartbeat, heartbeatAt: now - 900_000, lastFailure: 'its worker was lost' };
+  const later = { ...waits, attempt: 3, nextAttemptAt: now + 39_500, lastFailure: '429' };
+  const again = { attempt: 2, heartbeat, heartbeatAt: now - 900_000 };
+  const label = { type: 'label', startedAt: now };
 
-  it.each([
-    ['gpu-p1', 'waits for a gpu slot (gpu-p1)'],
-    ['rollouts-my-pool', 'waits for a rollouts worker (rollouts-my-pool)'],
-    ['control-a1', 'waits for a control worker (control-a1)'],
-    [undefined, 'waits for a worker'],
-  ])('one that no worker has taken from %s', (queue, expected) => {
-    expect(text({ ...scheduled, type: 'trainGate', ...(queue !== undefined && { queue }) })).toEqual([expected]);
-  });
-
-  it('each in words: a table that the activities themselves demand', () => {
-    expect(text({ type: 'fineTune' })).toEqual(['beginning to train on conversations']);
-    expect(text({ type: 'recallDecision' })).toEqual(['looking for an earlier decision']);
-  });
-
-  it('one that waits is never silent, and shows no rollouts of the attempt before', () => {
-    const waits = {
-      ...scheduled,
-      queue: 'gpu-p1',
-      attempt: 2,
-      heartbeat,
-      heartbeatAt: now - 900_000,
-      lastFailure: lost,
-    };
-    expect(text(waits)).toEqual([`step 3/24 · reward 0.50 · waits for a gpu slot (gpu-p1) · attempt 2 after: ${lost}`]);
-  });
-
-  it('one that is tried again later', () => {
-    const later = { ...scheduled, queue: 'gpu-p1', attempt: 3, nextAttemptAt: now + 12_000, lastFailure: 'no room' };
-    expect(text(later)).toEqual(['attempt 3 in 12 s: no room']);
-    expect(text({ ...later, nextAttemptAt: now - 1 })).toEqual([
-      'waits for a gpu slot (gpu-p1) · attempt 3 after: no room',
-    ]);
-  });
-
-  it('one that has begun is silent from its own beginning', () => {
-    const begun = { attempt: 2, heartbeat, heartbeatAt: now - 900_000, startedAt: now - 30_000 };
-    expect(text(begun)).toEqual(['step 3/24 · reward 0.50 · rollouts 2/64 · attempt 2']);
-    expect(text({ ...begun, startedAt: now - 180_000 })[0]).toContain('silent for 3 min');
-  });
-
-  it('one without a heartbeat shows its step; equal ones are counted', () => {
-    const label = { type: 'label', startedAt: now };
-    expect(text(label, [label, { type: 'rollOut', startedAt: now }])).toEqual([
-      '2 times: labeling trajectories',
-      'beginning rollouts',
-    ]);
-  });
-
-  it('a language model that has no capacity, and when it is asked again', () => {
-    const one = {
-      type: 'label',
-      state: 'scheduled',
-      attempt: 2,
-      nextAttemptAt: now + 39_500,
-      lastFailure: '429',
-    } as const;
-    expect(text({ ...one, lastFailureType: 'LanguageModelUnavailable' })).toEqual([
-      'waits for the language model: 429, again in 40 s',
-    ]);
-    expect(text({ ...one, lastFailureType: 'LanguageModelFailed' })).toEqual(['attempt 2 in 40 s: 429']);
-  });
-
-  it('a learner that waits, and one that is stopping', () => {
-    expect(text({ heartbeat: { ...heartbeat, waitsFor: 'the trainer to start' } })[0]).toMatch(
-      /waits for the trainer to start$/,
-    );
-    expect(text({ state: 'cancelling', heartbeat })[0]).toMatch(/stopping$/);
+  it.each<[string, ...Partial<ActivitySnapshot>[]]>([
+    ['waits for a gpu slot (gpu-p1)', waits],
+    ['waits for a rollouts worker (rollouts-my-pool)', { ...waits, queue: 'rollouts-my-pool' }],
+    ['waits for a control worker (control-a1)', { ...waits, queue: 'control-a1' }],
+    ['waits for a worker', { ...waits, queue: undefined }],
+    ['beginning to train on conversations', { type: 'fineTune' }],
+    // One that waits is never silent, and shows no rollouts of the attempt before.
+    ['step 3/24 · reward 0.50 · waits for a gpu slot (gpu-p1) · attempt 2 after: its worker was lost', tried],
+    ['attempt 3 in 40 s: 429', later],
+    ['waits for a gpu slot (gpu-p1) · attempt 3 after: 429', { ...later, nextAttemptAt: now - 1 }],
+    ['waits for the language model: 429, again in 40 s', { ...later, lastFailureType: 'LanguageModelUnavailable' }],
+    // One that has begun is silent from its own beginning.
+    ['step 3/24 · reward 0.50 · rollouts 2/64 · attempt 2', { ...again, startedAt: now - 30_000 }],
+    ['step 3/24 · reward 0.50 · rollouts 2/64 · silent for 3 min · attempt 2', { ...again, startedAt: now - 180_000 }],
+    [
+      'step 3/24 · reward 0.50 · rollouts 2/64 · waits for the trainer to start',
+      { heartbeat: { ...heartbeat, waitsFor: 'the trainer to start' } },
+    ],
+    ['step 3/24 · reward 0.50 · rollouts 2/64 · stopping', { state: 'cancelling', heartbeat }],
+    ['2 times: labeling trajectories, beginning rollouts', label, label, { type: 'rollOut', startedAt: now }],
+  ])('%s', (text, ...activities) => {
+    const of = { activities: activities.map(activity), owner: 'demo', rates: new Rates(), now };
+    expect(activityTexts(of).join(', ')).toBe(text);
   });
 });
 
@@ -489,15 +389,18 @@ describe('reasons are in words:', () => {
   const create = (options: Parameters<typeof ApplicationFailure.create>[0]) => ApplicationFailure.create(options);
   const cause = new Error('ECONNREFUSED');
   it.each([
-    ['its worker was lost', new TimeoutFailure('activity Heartbeat timeout', undefined, 'HEARTBEAT')],
-    ['its worker was lost', create({ type: 'WorkerDied', message: 'worker 12 died' })],
-    ['its worker was stopped', create({ type: 'WorkerShutdown', message: 'x' })],
-    ['it took longer than its limit', new TimeoutFailure('x', undefined, 'START_TO_CLOSE')],
-    ['no answer at :1', create({ type: 'PolicyServerUnavailable', message: 'no answer at :1', cause })],
-    ['no tasks', new Error('child failed', { cause: create({ type: 'BadInput', message: 'no tasks', cause }) })],
-    ['ECONNREFUSED', new Error('outer', { cause })],
-  ])('%s', (words, error) => {
-    expect(reasonInWords(error)).toBe(words);
+    ['its worker was lost', undefined, new TimeoutFailure('activity Heartbeat timeout', undefined, 'HEARTBEAT')],
+    ['its worker was lost', 'WorkerDied', create({ type: 'WorkerDied', message: 'worker 12 died' })],
+    ['its worker was stopped', 'WorkerShutdown', create({ type: 'WorkerShutdown', message: 'x' })],
+    ['it took longer than its limit', undefined, new TimeoutFailure('x', undefined, 'START_TO_CLOSE')],
+    [
+      'no tasks',
+      'BadInput',
+      new Error('child failed', { cause: create({ type: 'BadInput', message: 'no tasks', cause }) }),
+    ],
+    ['ECONNREFUSED', undefined, new Error('outer', { cause })],
+  ])('%s', (reason, type, error) => {
+    expect(reasonOf(error)).toEqual({ reason, ...(type && { type }) });
   });
 });
 
