@@ -83,11 +83,17 @@ real: build real-model ## The method on a real model of 135 M parameters: hours,
 	bin/campaign run campaigns/$(if $(SMALL),real-small,real).yaml $(if $(SEED),--training-seed $(SEED))
 
 .PHONY: test
-test: lint typecheck test-node test-python ## All tests: lint, types, Node, Python
+test: install build bridges ## All tests: lint, types, Node, Python
+	@begun=$$(date +%s); $(MAKE) lint typecheck test-node test-python && seconds=$$(($$(date +%s) - begun)) \
+	  && echo "make test: $$((seconds / 60)) min $$((seconds % 60)) s (the budget is 12 min on two quiet cores)"
 
 .PHONY: test-node
 test-node: install build bridges ## Tests of the TypeScript code
 	npx jest --ci --maxWorkers=2
+
+.PHONY: test-nodes
+test-nodes: install build bridges ## The tests of the TypeScript code on the newer Nodes too (NODES='22.23.3 24.21.0')
+	for node in $(or $(NODES),22.23.3 24.21.0); do npx --yes --package node@$$node -- npx jest --ci --maxWorkers=2 || exit 1; done
 
 .PHONY: test-python
 test-python: install build bridges ## Tests of the Python packages
