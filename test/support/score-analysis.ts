@@ -2,7 +2,7 @@
  * How good an analysis is, where it is known what was planted. Invariants: a capability counts as found by the hand-made mapping alone; a
  * candidate that is not selected counts neither for nor against.
  */
-import { majority, votesOf } from '../../src/cli/analyse/votes';
+import { majority, votesOf } from '../../src/cli/analyse/result';
 import { agreementOf, cohensKappa, labelsOf, passStatistics } from '../../src/domain/selection';
 import type { Label, LabelPass, Selection } from '../../src/domain/capability';
 

@@ -1,81 +1,61 @@
 /**
  * The folder of an analysis: HOME/NAME, beside campaigns. Invariants: no campaign's folder is taken, nor an analysis's by a campaign; result, labels
- * by people and spending of a name are of the same conversations, and the name is taken before anything is asked.
+ * by people and spending of a name are of the same conversations, and the name is taken before anything is asked; analysis.json stands beside what
+ * it was made with, or it is not there: it goes first and comes last, so that after a kill the same command writes all of it anew.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { stringify } from 'yaml';
 import { z } from 'zod';
 import { readLabelFiles } from '../../analyst/label-files';
-import { createFile } from '../../artifacts/durable-file';
+import { asideIn, createFile, makeFolder, replaceFile } from '../../artifacts/durable-file';
 import { openFolderStore } from '../../artifacts/folder-store';
 import { digest } from '../../artifacts/hash';
 import { readJson } from '../../artifacts/json';
 import type { ArtifactStore } from '../../artifacts/store';
 import { campaignSchema } from '../../domain/campaign';
-import { type LabelPass, labelPassSchema } from '../../domain/capability';
+import { type Candidate, type LabelPass, labelPassSchema } from '../../domain/capability';
 import { spentOf } from '../../language-model/ledger';
 import { messageOf, UserError } from '../errors';
 import { type Home, isReservedName } from '../project';
 import { findReport } from '../reports';
 import type { Conversations } from './conversations';
+import { analysisHtml } from './page';
+import { compare, type HumanLabel, humanLabelsSchema } from './people';
 import { type Analysis, analysisSchema } from './result';
 
-/** Folder of the label files, beside the capabilities' file that names it. */
-export const LABELS = 'labels';
+const LABELS = 'labels';
 
-export interface Place {
-  name: string;
-  /** The home's folder. */
-  root: string;
-  folder: string;
-  json: string;
-  html: string;
-  /** Candidates and passes, as the analyst `given` reads them. */
-  capabilities: string;
-  labels: string;
-  /** Which conversations the name stands for. */
-  conversations: string;
-  humanLabels: string;
-  /** The store's folder for what is not finished yet. */
-  aside: string;
-}
+export type Place = ReturnType<typeof placeOf>;
 
-export function placeOf({ home, name }: { home: Pick<Home, 'root'>; name: string }): Place {
-  const folder = join(home.root, name);
-  const at = (file: string) => join(folder, file);
+export function placeOf({ root }: Pick<Home, 'root'>, name: string) {
+  const folder = join(root, name);
   return {
     name,
-    root: home.root,
+    root,
     folder,
-    json: at('analysis.json'),
-    html: at('analysis.html'),
-    capabilities: at('capabilities.yaml'),
-    labels: at(LABELS),
-    conversations: at('conversations.json'),
-    humanLabels: at('human-labels.json'),
-    aside: join(home.root, 'artifacts', 'aside'),
+    json: join(folder, 'analysis.json'),
+    html: join(folder, 'analysis.html'),
+    /** Candidates and passes, as the analyst `given` reads them. */
+    capabilities: join(folder, 'capabilities.yaml'),
+    labels: join(folder, LABELS),
+    /** Which conversations the name stands for. */
+    conversations: join(folder, 'conversations.json'),
+    humanLabels: join(folder, 'human-labels.json'),
+    /** The store's folder for what is not finished yet. */
+    aside: asideIn(root),
   };
 }
 
 /** The name that was given, else the first file's. @throws UserError where it can't be used. */
-export function nameOf(o: { home: Pick<Home, 'root'>; files: readonly string[]; name?: string | undefined }): string {
-  const name = o.name ?? fromFile(o.files[0] ?? '');
+export function nameOf(home: Pick<Home, 'root'>, files: readonly string[], given?: string): string {
+  const name = given ?? fromFile(files[0] ?? '');
   const parsed = campaignSchema.shape.name.safeParse(name);
   if (!parsed.success) throw new UserError(`--name is "${name}"; it must be ${parsed.error.issues[0]?.message}`);
-  const taken = isReservedName(name) || existsSync(join(o.home.root, name, 'report.json'));
-  if (taken)
-    throw new UserError(`${o.home.root} has a campaign or files of its own under "${name}"; give another --name`);
+  if (isReservedName(name) || existsSync(join(home.root, name, 'report.json')))
+    throw new UserError(`${home.root} has a campaign or files of its own under "${name}"; give another --name`);
   return name;
-}
-
-/** Before a campaign starts. @throws UserError where an analysis has its name: they would share a folder, and what they spent. */
-export function refuseNameOfAnalysis({ home, name }: { home: Pick<Home, 'root'>; name: string }): void {
-  const { conversations, folder } = placeOf({ home, name });
-  if (existsSync(conversations))
-    throw new UserError(
-      `name is "${name}", and ${folder} is an analysis of conversations (campaign analyse); give the campaign another name, ` +
-        'in its file or with --name',
-    );
 }
 
 const fromFile = (file: string): string =>
@@ -86,11 +66,21 @@ const fromFile = (file: string): string =>
     .replace(/^-+|-+$/g, '')
     .slice(0, 63) || 'analysis';
 
+/** Before a campaign starts. @throws UserError where an analysis has its name: they would share a folder, and what they spent. */
+export function refuseNameOfAnalysis({ home, name }: { home: Pick<Home, 'root'>; name: string }): void {
+  const { conversations, folder } = placeOf(home, name);
+  if (existsSync(conversations))
+    throw new UserError(
+      `name is "${name}", and ${folder} is an analysis of conversations (campaign analyse); give the campaign another name, ` +
+        'in its file or with --name',
+    );
+}
+
 const claimSchema = z.strictObject({ digest: z.string(), files: z.array(z.string()) });
 export type Claim = z.infer<typeof claimSchema>;
 
 /** By what the conversations hold and how they are called, in any order. */
-export const claimOf = ({ ids, files }: Pick<Conversations, 'ids'> & { files: readonly string[] }): Claim => ({
+export const claimOf = ({ ids }: Pick<Conversations, 'ids'>, files: readonly string[]): Claim => ({
   digest: digest([...ids].sort(([a], [b]) => (a < b ? -1 : 1))),
   files: [...files],
 });
@@ -98,7 +88,7 @@ export const claimOf = ({ ids, files }: Pick<Conversations, 'ids'> & { files: re
 /** @throws UserError where the name is another's. */
 export async function checkClaim(o: { place: Place; claim: Claim; store: ArtifactStore }): Promise<void> {
   const { place, claim, store } = o;
-  const before = readClaim(place);
+  const before = readKept(place.conversations, claimSchema, 'give another --name');
   if (!before) {
     const used = existsSync(place.folder) && readdirSync(place.folder).length > 0;
     if (used || (await spentOf({ store, campaign: place.name })).length > 0)
@@ -114,50 +104,51 @@ export async function checkClaim(o: { place: Place; claim: Claim; store: Artifac
 
 export async function takeName(o: { place: Place; claim: Claim; store: ArtifactStore }): Promise<void> {
   const { place, claim } = o;
-  const body = `${JSON.stringify(claim, null, 2)}\n`;
-  const taken = await createFile({ path: place.conversations, body, aside: place.aside });
+  const taken = await createFile({ path: place.conversations, body: jsonText(claim), aside: place.aside });
   // Somebody was first: with the same conversations?
   if (!taken) await checkClaim(o);
 }
 
-function readClaim({ conversations }: Pick<Place, 'conversations'>): Claim | undefined {
-  if (!existsSync(conversations)) return undefined;
+const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+
+/** A file of the folder; undefined where it is not there. @throws UserError where it is damaged. */
+function readKept<Schema extends z.ZodType>(file: string, schema: Schema, fix: string): z.infer<Schema> | undefined {
+  if (!existsSync(file)) return undefined;
   try {
-    return claimSchema.parse(JSON.parse(readFileSync(conversations, 'utf8')));
+    return schema.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch (error) {
-    throw new UserError(`${conversations} is damaged (${messageOf(error)}); give another --name`);
+    throw new UserError(`${file} is damaged or of another version (${messageOf(error)}); ${fix}`);
   }
+}
+
+const readAnalysis = ({ json }: Place): Analysis | undefined =>
+  readKept(json, analysisSchema, 'the same `campaign analyse FILE` writes it anew');
+
+/** What people labeled, as it was imported. */
+export const readImported = ({ humanLabels }: Place): HumanLabel[] | undefined =>
+  readKept(humanLabels, humanLabelsSchema, 'import the labels again');
+
+/** Kept beside an analysis or a campaign; the page of an analysis shows them. */
+export async function keepImported(place: Place, labels: readonly HumanLabel[]): Promise<void> {
+  await replaceFile({ path: place.humanLabels, body: jsonText(labels), aside: place.aside });
+  if (existsSync(place.json)) await writePage(place);
 }
 
 /**
  * The labeling passes of an analysis or a campaign of the home, by default of the newest analysis. Trajectories are called as people call them:
  * conversations as in the user's files, rollouts by their keys. @throws UserError
  */
-export async function passesOf({
-  home,
-  name,
-}: {
-  home: Pick<Home, 'root'>;
-  name?: string | undefined;
-}): Promise<{ place: Place; passes: LabelPass[] }> {
-  const known = name ?? newestAnalysis(home.root);
-  if (known === undefined)
+export async function passesOf(
+  home: Pick<Home, 'root'>,
+  name = newestAnalysis(home.root),
+): Promise<{ place: Place; passes: LabelPass[] }> {
+  if (name === undefined)
     throw new UserError(`no analysis in ${home.root}; make one with \`campaign analyse FILE\`, or give --name`);
-  const place = placeOf({ home, name: known });
-  const passes = existsSync(place.json) ? await ofAnalysis(place) : await ofCampaign(home.root, known);
-  if (passes.length === 0) throw new UserError(`${known} has no labeling pass to compare with: nothing was labeled`);
+  const place = placeOf(home, name);
+  const analysis = readAnalysis(place);
+  const passes = analysis ? await passesIn(place, analysis) : await passesOfCampaign(place);
+  if (passes.length === 0) throw new UserError(`${name} has no labeling pass to compare with: nothing was labeled`);
   return { place, passes };
-}
-
-/** @throws UserError if it is damaged or of another version. */
-export function readAnalysis({ json }: Pick<Place, 'json'>): Analysis {
-  try {
-    return analysisSchema.parse(JSON.parse(readFileSync(json, 'utf8')));
-  } catch (error) {
-    throw new UserError(
-      `${json} is damaged or of another version (${messageOf(error)}); the same \`campaign analyse FILE\` writes it anew`,
-    );
-  }
 }
 
 function newestAnalysis(root: string): string | undefined {
@@ -168,21 +159,67 @@ function newestAnalysis(root: string): string | undefined {
   return newest;
 }
 
-async function ofAnalysis(place: Place): Promise<LabelPass[]> {
-  if (readAnalysis(place).passes === 0) return [];
-  const files = await readLabelFiles({ folder: place.labels, field: place.name });
-  return files.map(({ pass }) => pass);
+async function passesIn({ labels, name }: Place, { passes }: Analysis): Promise<LabelPass[]> {
+  if (passes === 0) return [];
+  return (await readLabelFiles({ folder: labels, field: name })).map(({ pass }) => pass);
 }
 
 /** A selection is made of rollouts, candidates and the passes. */
-async function ofCampaign(root: string, name: string): Promise<LabelPass[]> {
-  const { report } = findReport({ home: root, name }) ?? {};
-  const [selection] = report?.selection?.from ?? [];
+async function passesOfCampaign({ root, name, folder }: Place): Promise<LabelPass[]> {
+  const [selection] = findReport({ home: root, name })?.report.selection?.from ?? [];
   if (!selection)
-    throw new UserError(
-      `${join(root, name)} holds neither an analysis nor a report with a selection; give another --name`,
-    );
+    throw new UserError(`${folder} holds neither an analysis nor a report with a selection; give another --name`);
   const store = openFolderStore(join(root, 'artifacts'));
   const { inputs } = await store.provenance(selection);
   return Promise.all(inputs.slice(2).map((ref) => readJson(store, ref, labelPassSchema)));
+}
+
+/** @returns the file that `analyst.capabilities` names, if there are any. */
+export async function writeResult(o: {
+  place: Place;
+  analysis: Analysis;
+  candidates: readonly Candidate[];
+  passes: readonly LabelPass[];
+  ids: ReadonlyMap<string, string>;
+}): Promise<string | undefined> {
+  const { place, analysis, candidates, passes, ids } = o;
+  const { aside, json, html, capabilities, labels } = place;
+  await makeFolder(aside);
+  for (const old of [json, html, capabilities, labels]) await rm(old, { force: true, recursive: old === labels });
+  if (candidates.length > 0) {
+    await mkdir(labels);
+    for (const [n, pass] of passes.entries()) {
+      const file = join(labels, `run_${String(n).padStart(2, '0')}.json`);
+      await writeFile(file, jsonText(withNames(pass, ids)), { flush: true });
+    }
+    const body = stringify({
+      capabilities: candidates.map(({ name, definition }) => ({ name, definition })),
+      ...(passes.length > 0 && { labels: LABELS }),
+    });
+    await replaceFile({ path: capabilities, body, aside });
+  }
+  await replaceFile({ path: json, body: jsonText(analysis), aside });
+  await writePage(place);
+  return candidates.length === 0 ? undefined : capabilities;
+}
+
+/** The pass with the files' names of the conversations, which stand as ids in lists and as keys of records. */
+function withNames(pass: LabelPass, ids: ReadonlyMap<string, string>): LabelPass {
+  const named = (value: unknown): unknown => {
+    if (typeof value === 'string') return ids.get(value) ?? value;
+    if (Array.isArray(value)) return value.map(named);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [ids.get(key) ?? key, named(inner)]));
+  };
+  return named(pass) as LabelPass;
+}
+
+/** analysis.html, made anew from analysis.json, the labels and what people labeled. */
+async function writePage(place: Place): Promise<void> {
+  const analysis = readAnalysis(place);
+  if (!analysis) return;
+  const labels = readImported(place);
+  const passes = labels ? await passesIn(place, analysis) : [];
+  const comparison = labels && passes.length > 0 ? compare({ labels, passes }) : undefined;
+  await replaceFile({ path: place.html, body: analysisHtml(analysis, comparison), aside: place.aside });
 }

@@ -1,170 +1,210 @@
-/** analysis.html. Invariant: one self-contained file: no script, nothing fetched; every text of a conversation or a model is escaped and made visible. */
+/** What an analysis found, as sections: in short on the terminal, with the conversations on the page. */
 import { languageModelCost } from '../../report/build/report';
-import { markup, messagesView, pageOf, table, type Markup } from '../../report/page/blocks';
 import { wholeNumber } from '../../report/format';
+import { pageHtml } from '../../report/html';
+import { type Block, fold, note, paragraph, type Section, table } from '../../report/section';
+import { terminalText } from '../../report/terminal';
 import { languageModelRows, spentText } from '../../report/words';
-import {
-  beginsText,
-  type Comparison,
-  comparisonHead,
-  comparisonIntro,
-  comparisonRow,
-  confusionHead,
-  confusionRows,
-} from './comparison';
-import {
-  type AnalysedCapability,
-  type AnalysedFailure,
-  type Analysis,
-  type Cited,
-  explanationsOf,
-  FAULT,
-  type LackedCapability,
-  NOT_EXPLAINED,
-} from './result';
-import { capabilityCells, capabilityHead } from './text';
+import { type Comparison, comparisonSection } from './people';
+import type { AnalysedCapability, AnalysedFailure, Analysis, Cited } from './result';
 
-export const analysisHtml = (o: { analysis: Analysis; comparison?: Comparison | undefined }): string => {
-  const { analysis, comparison } = o;
-  const { name, capabilities } = analysis;
-  return pageOf({
-    title: `${name}: analysis`,
-    style: ownStyle,
-    body: markup`${header(analysis)}
-<h2>Capabilities</h2>
-${summary(analysis)}
-${capabilities.map((capability) => capabilityView(capability, analysis))}
-${comparison && comparisonView(comparison)}
-<h2>Failed conversations</h2>
-${failureViews(analysis)}
-${faults(analysis)}
-${costs(analysis)}`,
-  });
-};
+export const analysisText = (analysis: Analysis): string => terminalText(sectionsOf(analysis), process.stdout.columns);
 
-const ownStyle = `
-a { color:var(--adapter) } dd { grid-column:2 }
-details > summary { cursor:pointer } details.block { margin:8px 0 } .says { max-width:90ch }
-`;
+export const analysisHtml = (analysis: Analysis, comparison?: Comparison): string =>
+  pageHtml({ title: `${analysis.name}: analysis`, sections: sectionsOf(analysis, comparison) });
 
-const header = ({ name, files, analyst, conversations, notes, madeAt }: Analysis): Markup => {
+const sectionsOf = (analysis: Analysis, comparison?: Comparison): Section[] => [
+  headSection(analysis),
+  capabilitiesSection(analysis),
+  ...analysis.capabilities.map((capability) => capabilitySection(capability, analysis)),
+  ...(comparison ? [comparisonSection(comparison)] : []),
+  failuresSection(analysis),
+  faultsSection(analysis),
+  costSection(analysis),
+];
+
+function headSection({ files, analyst, conversations, notes, madeAt }: Analysis): Section {
   const { total, failed, passed, tokens } = conversations;
-  return markup`<h1>${name}</h1>
-<p class="quiet">Capabilities that an agent lacks, found in conversations that it had.</p>
-<dl><dt>Conversations</dt><dd>${wholeNumber(total)}: ${wholeNumber(failed)} failed, ${wholeNumber(passed)} passed; about ${wholeNumber(tokens)} tokens</dd>
-<dt>Files</dt>${files.map((file) => markup`<dd>${file}</dd>`)}
-<dt>Analyst</dt><dd>${analyst.model} (analyst ${analyst.kind}, version ${analyst.version})</dd>
-<dt>Made</dt><dd>${madeAt}</dd>
-${notes.length > 0 && markup`<dt>Notes</dt>${notes.map((note) => markup`<dd>${note}</dd>`)}`}</dl>`;
-};
+  const counts = `${wholeNumber(total)}: ${wholeNumber(failed)} failed, ${wholeNumber(passed)} passed; about ${wholeNumber(tokens)} tokens`;
+  const rows = [
+    ['Conversations', counts],
+    ['Files', ...files],
+    ['Analyst', `${analyst.model} (analyst ${analyst.kind}, version ${analyst.version})`],
+    ['Made', madeAt],
+    ['Notes', ...notes],
+  ] as const;
+  const intro = paragraph('Capabilities that an agent lacks, found in conversations that it had.', 'quiet');
+  return { on: 'page', blocks: [intro, { kind: 'facts', rows: rows.filter(({ length }) => length > 1) }] };
+}
 
-const summary = ({
-  capabilities,
-  rule,
-  passes,
-  failedPasses,
-  reason,
-}: Analysis): Markup => markup`<p>Each of ${passes} passes labels every
-conversation for every candidate. Cov is the share of the failures that lack it; Delta, how much more often failures lack it than passed
-conversations do. A pass votes for a candidate if Cov ≥ ${rule.rho.toFixed(2)} and Delta ≥ ${rule.delta.toFixed(2)}; ${rule.votes} votes select it. Agreement is
-Krippendorff's alpha of the passes: 1 is perfect, 0 is chance.</p>
-${failedPasses.map(({ pass, reason: why }) => markup`<p class="bad">Pass ${pass + 1} failed and is left out: ${why}</p>`)}
-${reason !== undefined && markup`<p class="bad">Nothing is selected: ${reason}.</p>`}
-${
-  capabilities.length > 0 &&
-  table({
-    head: [...capabilityHead, 'definition'],
-    rows: capabilities.map((capability) => {
-      const [name = '', ...figures] = capabilityCells(capability);
-      return [markup`<a href="#${name}">${name}</a>`, ...figures, capability.definition];
-    }),
-  })
-}`;
+const meanStd = ({ mean, std }: { mean: number; std: number }) => `${mean.toFixed(2)} ± ${std.toFixed(2)}`;
 
-/** What most passes call lacking, each at the step that they cite. */
-function capabilityView(
-  { name, definition, citations, lacking, selected }: AnalysedCapability,
-  { failures }: Analysis,
-): Markup {
-  const views = failures
+function capabilitiesSection({ capabilities, rule, passes, failedPasses, reason, conversations }: Analysis): Section {
+  const heads = ['capability', 'selected', 'votes', 'Cov', 'Delta', 'agreement', 'failures'];
+  const rows = capabilities.map((one) => [
+    { link: one.name, to: one.name },
+    one.selected ? 'yes' : 'no',
+    `${one.votes}/${one.passes}`,
+    meanStd(one.coverage),
+    meanStd(one.delta),
+    one.agreement?.toFixed(2) ?? '–',
+    String(one.lacking.length),
+    one.definition,
+  ]);
+  const selected = capabilities.filter((one) => one.selected).length;
+  const outcome = `${selected} of ${capabilities.length} capabilities selected, from ${passes} passes over ${wholeNumber(conversations.total)} conversations`;
+  return {
+    title: 'Capabilities',
+    blocks: [
+      note(
+        `Each pass labels every conversation for every candidate. Cov is the share of the failures that lack it; Delta, how much more often failures lack it than passed conversations do. A pass votes for a candidate if Cov ≥ ${rule.rho.toFixed(2)} and Delta ≥ ${rule.delta.toFixed(2)}; ${rule.votes} votes select it. Agreement is Krippendorff's alpha of the passes: 1 is perfect, 0 is chance.`,
+      ),
+      table([...heads, { head: 'definition', on: 'page' }], rows),
+      paragraph(reason === undefined ? outcome : `${outcome}: ${reason}`),
+      ...failedPasses.map(({ pass, reason: why }) =>
+        paragraph(`pass ${pass + 1} failed and is left out: ${why.split('\n')[0]}`, 'bad'),
+      ),
+    ],
+  };
+}
+
+const failureId = (conversation: string) => `failure-${conversation}`;
+
+function capabilitySection(capability: AnalysedCapability, { failures }: Analysis): Section {
+  const { name, definition, citations, lacking, selected } = capability;
+  const items = failures
     .filter(({ conversation }) => lacking.includes(conversation))
-    .map((failure) => {
-      const own = failure.lacking.find(({ capability }) => capability === name);
+    .map(({ conversation, lacking: lacked }) => {
+      const own = lacked.find((one) => one.capability === name);
       const at = own?.message === undefined ? '' : `, message ${own.message}`;
       const says = own?.reasons.find(({ message }) => message === own.message) ?? own?.reasons[0];
-      return markup`<li><a href="#failure-${failure.conversation}">${failure.conversation}</a> (${own?.votes ?? 0} of ${own?.passes ?? 0} passes${at}): ${says?.reason ?? ''}</li>`;
+      const votes = `(${own?.votes ?? 0} of ${own?.passes ?? 0} passes${at}): ${says?.reason ?? ''}`;
+      return [{ link: conversation, to: failureId(conversation) }, votes];
     });
-  return markup`<h3 id="${name}">${name}${!selected && ' (not selected)'}</h3>
-<p>${definition}</p>
-${citations.map((cited) => citedView(cited))}
-${views.length > 0 && markup`<details class="block"><summary>Failed conversations that lack it, as most passes say (${views.length})</summary><ul>${views}</ul></details>`}`;
+  const summary = `Failed conversations that lack it, as most passes say (${items.length})`;
+  return {
+    on: 'page',
+    level: 3,
+    id: name,
+    title: selected ? name : `${name} (not selected)`,
+    blocks: [
+      paragraph(definition),
+      ...citations.map(citedBlock),
+      items.length > 0 && fold(summary, [{ kind: 'list', items }]),
+    ],
+  };
 }
 
-const faults = ({ faults: found }: Analysis): Markup | undefined =>
-  found.length === 0
-    ? undefined
-    : markup`<h2>Faults of the environment and of users</h2>
-<p class="small quiet">What failed here for no fault of the agent's: it becomes no capability.</p>
-${found.map(({ of, what, citations }) => markup`<h3>${of === 'user' ? 'the user' : 'the environment'}</h3><p>${what}</p>${citations.map((cited) => citedView(cited))}`)}`;
+const citedBlock = ({ conversation, outcome, message, says, context }: Cited): Block =>
+  fold(`${conversation} (${outcome}), message ${message}: ${says}`, [
+    { kind: 'quote', messages: context, cited: message },
+  ]);
 
-function costs({ spent, budget, analyst }: Analysis): Markup {
-  const { languageModel } = languageModelCost(spent, { budget });
-  if (!languageModel) return markup`<h2>Cost</h2><p>Nothing was paid for under this name.</p>`;
-  return markup`<h2>Cost</h2>
-<p>Asked of ${analyst.model} under this name so far: ${spentText(languageModel)}.</p>${table(languageModelRows(languageModel))}`;
+const NOT_EXPLAINED = 'not explained by a capability';
+const FAULTS = { environment: 'fault of the environment', user: 'fault of the user' };
+
+/** Selected capabilities that most passes call LACKING, a fault that is not the agent's, or neither; undefined where no pass looked at it. */
+function explanationOf({ conversation, begins }: AnalysedFailure, { capabilities }: Analysis): string | undefined {
+  if (!begins) return undefined;
+  if (begins.of !== 'agent') return FAULTS[begins.of];
+  const names = capabilities.filter(({ selected, lacking }) => selected && lacking.includes(conversation));
+  return names.map(({ name }) => name).join(', ') || NOT_EXPLAINED;
 }
 
-/** Each failed conversation: where its failure begins, what it lacks and what the passes say of it. */
-function failureViews(analysis: Analysis): Markup {
+/** Failures on the terminal; the page has all. */
+const SHOWN = 20;
+
+function failuresSection(analysis: Analysis): Section {
   const { failures, passes } = analysis;
-  const explained = explanationsOf(analysis);
-  const unexplained = failures.filter(({ conversation }) => explained(conversation) === NOT_EXPLAINED);
-  return markup`<p class="small quiet">Message numbers count from 0, as in the file. A failure begins at the message that most passes name: the first
-after which the attempt could no longer pass unless the agent had noticed and undone it.</p>
-${unexplained.length > 0 && unexplainedView(unexplained, failures.length)}
-${failures.map((failure) => failureView({ failure, passes, explained: explained(failure.conversation) }))}`;
+  const explained = failures.map((failure) => ({ failure, by: explanationOf(failure, analysis) }));
+  const rows = explained.flatMap(({ failure: { conversation, messages, begins }, by }) =>
+    begins
+      ? [
+          [
+            { link: conversation, to: failureId(conversation) },
+            `${begins.message} of ${messages}`,
+            `${begins.votes}/${passes}`,
+            by,
+          ],
+        ]
+      : [],
+  );
+  const counts = [NOT_EXPLAINED, FAULTS.environment, FAULTS.user].flatMap((what) => {
+    const { length } = explained.filter(({ by }) => by === what);
+    return length > 0 ? [`${length} ${what}`] : [];
+  });
+  const columns = ['conversation', 'message', 'votes', 'explained by'];
+  const begun = `where each failure begins: ${[`${rows.length} of ${failures.length} failed conversations`, ...counts].join(', ')}`;
+  return {
+    title: 'Failed conversations',
+    blocks: [
+      note(
+        'Message numbers count from 0, as in the file. A failure begins at the message that most passes name: the first after which the attempt could no longer pass unless the agent had noticed and undone it.',
+      ),
+      rows.length > 0 && paragraph(begun),
+      { ...table(columns, rows.slice(0, SHOWN)), on: 'terminal' },
+      rows.length > SHOWN && { ...paragraph(`and ${rows.length - SHOWN} more: see the page`), on: 'terminal' },
+      { ...table(columns, rows), on: 'page' },
+      ...failures.map((failure): Block => ({ ...failureBlock(failure, passes), on: 'page' })),
+    ],
+  };
 }
 
-const unexplainedView = (unexplained: readonly AnalysedFailure[], of: number): Markup =>
-  markup`<details class="block"><summary>Not explained by a capability that is selected: ${unexplained.length} of ${of}</summary><ul>${unexplained.map(
-    ({ conversation, begins }) =>
-      markup`<li><a href="#failure-${conversation}">${conversation}</a>${begins && markup`, message ${begins.message}: ${begins.reason}`}</li>`,
-  )}</ul></details>`;
-
-function failureView(o: { failure: AnalysedFailure; passes: number; explained: string | undefined }): Markup {
-  const { conversation, task, reward, messages, lacking, begins } = o.failure;
-  const most = lacking.slice(0, 3).map(({ capability, votes, passes: of }) => `${capability} ${votes}/${of}`);
-  const line = [
-    ...(task === conversation ? [] : [`task ${task}`]),
+function failureBlock(failure: AnalysedFailure, of: number): Block {
+  const { conversation, task, reward, messages, lacking, begins } = failure;
+  const parts = [
+    task !== conversation && `task ${task}`,
     `reward ${Number(reward.toFixed(3))}`,
-    ...(begins ? [`begins at message ${begins.message} of ${messages} (${begins.votes} of ${o.passes} passes)`] : []),
-    ...(begins && begins.of !== 'agent' ? [FAULT[begins.of]] : []),
-    ...most,
-    ...(o.explained === NOT_EXPLAINED ? [NOT_EXPLAINED] : []),
+    begins && `begins at message ${begins.message} of ${messages} (${begins.votes} of ${of} passes)`,
+    begins && begins.of !== 'agent' && FAULTS[begins.of],
+    ...lacking.slice(0, 3).map(({ capability, votes, passes }) => `${capability} ${votes}/${passes}`),
   ];
-  const head = markup`<b>${conversation}</b> <span class="quiet">${line.join(' · ')}</span>`;
-  if (lacking.length === 0 && !begins) return markup`<p id="failure-${conversation}">${head}</p>`;
-  return markup`<details class="block" id="failure-${conversation}"><summary>${head}</summary>
-${begins && markup`<p class="says">${begins.reason}</p>${messagesView(begins.context, begins.message)}`}
-${lacking.map(lackedView)}</details>`;
+  const line = parts.filter(Boolean).join(' · ');
+  return fold(
+    [
+      { tone: 'strong', text: conversation },
+      { tone: 'quiet', text: line },
+    ],
+    [
+      begins && paragraph(begins.reason),
+      begins && { kind: 'quote', messages: begins.context, cited: begins.message },
+      ...lacking.flatMap(({ capability, votes, passes, reasons }): Block[] => [
+        paragraph([{ link: capability, to: capability }, `${votes} of ${passes} passes`]),
+        {
+          kind: 'list',
+          items: reasons.map(({ pass, reason, message }) =>
+            message === undefined ? `pass ${pass + 1}: ${reason}` : `pass ${pass + 1}, message ${message}: ${reason}`,
+          ),
+        },
+      ]),
+    ],
+    { id: failureId(conversation) },
+  );
 }
 
-const lackedView = ({ capability, votes, passes, reasons }: LackedCapability): Markup =>
-  markup`<p><a href="#${capability}">${capability}</a>: ${votes} of ${passes} passes</p>
-<ul class="small">${reasons.map(
-    ({ pass, reason, message }) =>
-      markup`<li>pass ${pass + 1}${message !== undefined && markup`, message ${message}`}: ${reason}</li>`,
-  )}</ul>`;
+const faultsSection = ({ faults }: Analysis): Section => ({
+  title: 'Faults of the environment and of users',
+  blocks:
+    faults.length === 0
+      ? []
+      : [
+          note("What failed here for no fault of the agent's: it becomes no capability."),
+          ...faults.flatMap(({ of, what, citations }): Block[] => [
+            paragraph(`${of === 'user' ? 'the user' : 'the environment'}: ${what}`),
+            ...citations.map((cited): Block => ({ ...citedBlock(cited), on: 'page' })),
+          ]),
+        ],
+});
 
-const citedView = ({ conversation, outcome, message, says, context }: Cited): Markup =>
-  markup`<details class="block"><summary class="says">${conversation} (${outcome}), message ${message}: ${says}</summary>${messagesView(context, message)}</details>`;
-
-/** People's labels against the passes. */
-const comparisonView = (comparison: Comparison): Markup => markup`<h2>Labels by people</h2>
-<p>${comparisonIntro(comparison)}</p>
-${comparison.begins && markup`<p>${beginsText(comparison.begins)}</p>`}
-${comparison.rows.length > 0 && table({ head: comparisonHead, rows: comparison.rows.map(comparisonRow) })}
-${comparison.rows.map(
-  (row) =>
-    markup`<details class="block"><summary>${row.capability}: label by label</summary>${table({ head: confusionHead, rows: confusionRows(row) })}</details>`,
-)}`;
+function costSection({ spent, budget, analyst, name }: Analysis): Section {
+  const { languageModel } = languageModelCost(spent, { budget });
+  if (!languageModel) return { title: 'Cost', blocks: [note('Nothing was paid for under this name.')] };
+  const { head, rows } = languageModelRows(languageModel);
+  return {
+    title: 'Cost',
+    blocks: [
+      paragraph(`asked so far of ${analyst.model} for ${name}: ${spentText(languageModel)}`),
+      { ...table(head, rows), on: 'page' },
+    ],
+  };
+}

@@ -7,113 +7,117 @@ import type { Ledger } from '../../language-model/types';
 import { duration, wholeNumber } from '../../report/format';
 import { plain } from '../../terminal';
 
-export interface Progress {
-  discovering(done: number, total: number): void;
-  labeling(pass: number, done: number, total: number): void;
-  /** `reason`: why it failed and is left out. */
-  passEnded(pass: number, reason?: string): void;
-  /** A step is tried again after so long. */
-  waits(reason: string, waitMs: number): void;
-  /** A piece of some reply has come. */
-  received(piece: string): void;
-  /** Whether the endpoint has said anything yet. */
-  hasAnswer(): boolean;
-  /** The ledger, which tells here what is paid for while it is. */
-  counting(ledger: Ledger): Ledger;
-  /** Nothing more will come. */
-  close(): void;
-}
-
 interface Output {
   write(text: string): unknown;
   isTTY?: boolean;
   columns?: number;
 }
 
-/** Pieces come by the hundred a second. */
+/** Pieces of replies come by the hundred a second. */
 const DRAW_EVERY_MS = 200;
 
-export function createProgress({ passes, out }: { passes: number; out: Output }): Progress {
-  const live = out.isTTY === true;
-  const fractions = new Map<number, number>();
-  const paid = { requests: 0, dollars: undefined as number | undefined };
-  let step = 'discovery';
-  let endedPasses = 0;
-  let characters = 0;
-  let drawnAt = 0;
-  let drawn = '';
-  let lastLine = '';
-  let lastStep = '';
+export class Progress {
+  private readonly live: boolean;
+  private readonly fractions: number[];
+  private endedPasses = 0;
+  private step = 'discovery';
+  private loggedStep = '';
+  private characters = 0;
+  private requests = 0;
+  private dollars: number | undefined;
+  private drawn = '';
+  private drawnAt = 0;
+  private lastLine = '';
 
-  const clear = () => {
-    if (drawn !== '') out.write('\r\u001b[K');
-    drawn = '';
-  };
-  const line = (text: string) => {
-    // Passes that run side by side meet the same trouble.
-    if (text === lastLine) return;
-    lastLine = text;
-    clear();
-    out.write(`${plain(text)}\n`);
-  };
-  const draw = () => {
-    if (!live) {
-      if (step !== lastStep) line((lastStep = step));
-      return;
-    }
-    const parts = [
-      step,
-      ...(characters > 0 ? [`${wholeNumber(characters)} characters received`] : []),
-      ...(paid.requests > 0 ? [`${wholeNumber(paid.requests)} requests`] : []),
-      ...(paid.dollars === undefined ? [] : [`$${paid.dollars.toFixed(2)}`]),
-    ];
-    const text = plain(parts.join(' · ')).slice(0, Math.max(1, (out.columns || 80) - 1));
-    if (text === drawn) return;
-    clear();
-    out.write((drawn = text));
-    drawnAt = Date.now();
-  };
-  const drawLabels = () => {
-    const done = [...fractions.values()].reduce((sum, fraction) => sum + fraction, 0);
-    // A log would be full of percents.
-    step = `labels: ${endedPasses} of ${passes} passes done${live ? `, ${Math.floor((100 * done) / passes)}%` : ''}`;
-    draw();
+  constructor(
+    private readonly passes: number,
+    private readonly out: Output,
+  ) {
+    this.live = out.isTTY === true;
+    this.fractions = Array<number>(passes).fill(0);
+  }
+
+  /** A log would be full of counts and percents. */
+  discovering(done: number, total: number): void {
+    this.toStep(this.live ? `discovery: ${done} of ${total}` : 'discovery');
+  }
+
+  labeling(pass: number, done: number, total: number): void {
+    this.fractions[pass] = total > 0 ? done / total : 0;
+    const share = this.fractions.reduce((sum, fraction) => sum + fraction, 0) / this.passes;
+    const percent = this.live ? `, ${Math.floor(100 * share)}%` : '';
+    this.toStep(`labels: ${this.endedPasses} of ${this.passes} passes done${percent}`);
+  }
+
+  /** `reason`: why it failed and is left out. */
+  passEnded(pass: number, reason?: string): void {
+    this.endedPasses++;
+    if (reason !== undefined) this.line(`pass ${pass + 1} failed and is left out: ${reason.split('\n')[0]}`);
+    this.labeling(pass, 1, 1);
+  }
+
+  /** A step is tried again after so long. */
+  waits(reason: string, waitMs: number): void {
+    this.line(`${reason.split('\n')[0]}; trying again in ${duration(waitMs / 1000)}`);
+    if (this.live) this.draw();
+  }
+
+  /** A piece of some reply has come. */
+  readonly received = (piece: string): void => {
+    this.characters += piece.length;
+    if (this.live && Date.now() - this.drawnAt >= DRAW_EVERY_MS) this.draw();
   };
 
-  return {
-    discovering(done, total) {
-      step = live ? `discovery: ${done} of ${total}` : 'discovery';
-      draw();
-    },
-    labeling(pass, done, total) {
-      fractions.set(pass, total > 0 ? done / total : 0);
-      drawLabels();
-    },
-    passEnded(pass, reason) {
-      endedPasses++;
-      fractions.set(pass, 1);
-      if (reason !== undefined) line(`pass ${pass + 1} failed and is left out: ${reason.split('\n')[0]}`);
-      drawLabels();
-    },
-    waits(reason, waitMs) {
-      line(`${reason.split('\n')[0]}; trying again in ${duration(waitMs / 1000)}`);
-      if (live) draw();
-    },
-    received(piece) {
-      characters += piece.length;
-      if (live && Date.now() - drawnAt >= DRAW_EVERY_MS) draw();
-    },
-    hasAnswer: () => characters > 0,
-    counting: (ledger) => ({
+  /** Whether the endpoint has said anything yet. */
+  hasAnswer(): boolean {
+    return this.characters > 0;
+  }
+
+  /** The ledger, of which what is paid for is shown. */
+  counting(ledger: Ledger): Ledger {
+    return {
       ...ledger,
-      async keep(key, kept) {
+      keep: async (key, kept) => {
         await ledger.keep(key, kept);
         const { dollars } = costOf(kept.reply.usage, kept.price);
-        paid.requests++;
-        if (dollars !== undefined) paid.dollars = (paid.dollars ?? 0) + dollars;
-        if (live) draw();
+        this.requests++;
+        if (dollars !== undefined) this.dollars = (this.dollars ?? 0) + dollars;
+        if (this.live) this.draw();
       },
-    }),
-    close: clear,
-  };
+    };
+  }
+
+  /** Nothing more will come. */
+  close(): void {
+    if (this.drawn !== '') this.out.write('\r\u001b[K');
+    this.drawn = '';
+  }
+
+  private toStep(step: string): void {
+    this.step = step;
+    if (this.live) this.draw();
+    else if (step !== this.loggedStep) this.line((this.loggedStep = step));
+  }
+
+  private line(text: string): void {
+    // Passes that run side by side meet the same trouble.
+    if (text === this.lastLine) return;
+    this.lastLine = text;
+    this.close();
+    this.out.write(`${plain(text)}\n`);
+  }
+
+  private draw(): void {
+    const parts = [
+      this.step,
+      ...(this.characters > 0 ? [`${wholeNumber(this.characters)} characters received`] : []),
+      ...(this.requests > 0 ? [`${wholeNumber(this.requests)} requests`] : []),
+      ...(this.dollars === undefined ? [] : [`$${this.dollars.toFixed(2)}`]),
+    ];
+    const text = plain(parts.join(' · ')).slice(0, Math.max(1, (this.out.columns || 80) - 1));
+    if (text === this.drawn) return;
+    this.close();
+    this.out.write((this.drawn = text));
+    this.drawnAt = Date.now();
+  }
 }

@@ -1,23 +1,34 @@
 /**
- * analysis.json: what was found in conversations from elsewhere (docs/conversations.md). Invariant: it is complete: page, table and comparison
- * with people's labels are made of it and the label files alone.
+ * analysis.json: what was found in conversations from elsewhere (docs/conversations.md). Invariants: it is complete, so that page and terminal are
+ * made of it and of people's labels alone; conversations are called as in the user's files, and message numbers are indexes into their messages.
  */
 import { z } from 'zod';
-import { selectionRuleSchema } from '../../domain/campaign';
-import { failureOriginSchema } from '../../domain/capability';
-import { budgetSchema, spentSchema } from '../../domain/endpoints';
-import { reportedCitationSchema } from '../../report/capability-model';
+import { type SelectionRule, selectionRuleSchema } from '../../domain/campaign';
+import {
+  beginningOf,
+  type Citation,
+  commonest,
+  failureOriginSchema,
+  type Label,
+  type LabelPass,
+} from '../../domain/capability';
+import { type Budget, budgetSchema, type Spent, spentSchema } from '../../domain/endpoints';
+import type { Message } from '../../domain/messages';
+import { isSuccess, type ScoredRollout } from '../../domain/rollout';
+import { agreementOf, labelsOf } from '../../domain/selection';
+import { quotedMessage } from '../../report/build/quotes';
+import { type ReportedMessage, reportedCitationSchema } from '../../report/capability-model';
+import type { Conversations } from './conversations';
+import type { AnalysisResult } from './steps';
 
 const count = z.number().int().nonnegative();
 const meanStd = z.strictObject({ mean: z.number(), std: z.number() });
-
-/** The message that is cited, and its neighbours; its number is the index in the conversation's messages, as in the file. */
+/** The message that is meant, and its neighbours. */
 const contextSchema = reportedCitationSchema.shape.context;
 
 const citedSchema = z.strictObject({
   conversation: z.string(),
   outcome: z.enum(['failed', 'passed']),
-  /** Index into its messages, as in the file. */
   message: count,
   says: z.string(),
   context: contextSchema,
@@ -32,7 +43,6 @@ const lackedSchema = z.strictObject({
   message: count.optional(),
   reasons: z.array(z.strictObject({ pass: count, reason: z.string(), message: count.optional() })),
 });
-export type LackedCapability = z.infer<typeof lackedSchema>;
 
 const failureSchema = z.strictObject({
   conversation: z.string(),
@@ -42,22 +52,13 @@ const failureSchema = z.strictObject({
   messages: count,
   /** Most votes first. */
   lacking: z.array(lackedSchema),
-  /** Where the failure begins: the message that most passes name, of those that blame whom (`of`) most blame; of several the earliest. */
+  /** The message that most passes name, of those that blame whom (`of`) most blame; of several the earliest. */
   begins: z
-    .strictObject({
-      message: count,
-      /** Passes that name it. */
-      votes: count,
-      /** Of the first of them. */
-      reason: z.string(),
-      of: failureOriginSchema.shape.of,
-      context: contextSchema,
-    })
+    .strictObject({ ...failureOriginSchema.shape, message: count, votes: count, context: contextSchema })
     .optional(),
 });
-export type AnalysedFailure = z.infer<typeof failureSchema>;
 
-const analysedCapabilitySchema = z.strictObject({
+const capabilitySchema = z.strictObject({
   name: z.string(),
   definition: z.string(),
   selected: z.boolean(),
@@ -71,7 +72,6 @@ const analysedCapabilitySchema = z.strictObject({
   lacking: z.array(z.string()),
   citations: z.array(citedSchema),
 });
-export type AnalysedCapability = z.infer<typeof analysedCapabilitySchema>;
 
 export const analysisSchema = z.strictObject({
   name: z.string(),
@@ -87,7 +87,8 @@ export const analysisSchema = z.strictObject({
   failedPasses: z.array(z.strictObject({ pass: count, reason: z.string() })),
   /** Why nothing is selected, where nothing is. */
   reason: z.string().optional(),
-  capabilities: z.array(analysedCapabilitySchema),
+  /** In the selection's order. */
+  capabilities: z.array(capabilitySchema),
   failures: z.array(failureSchema),
   /** What failed for no fault of the agent's. */
   faults: z.array(
@@ -98,28 +99,147 @@ export const analysisSchema = z.strictObject({
   spent: z.array(spentSchema),
 });
 export type Analysis = z.infer<typeof analysisSchema>;
+export type AnalysedCapability = Analysis['capabilities'][number];
+export type AnalysedFailure = Analysis['failures'][number];
 export type Cited = z.infer<typeof citedSchema>;
 
-export const NOT_EXPLAINED = 'not explained by a capability';
-export const FAULT = { environment: 'fault of the environment', user: 'fault of the user' } as const;
+export const labelNames = ['LACKING', 'PRESENT', 'NA'] as const satisfies readonly Label[];
+type Votes = Record<Label, number>;
 
-/**
- * What explains each failure, by conversation: the selected capabilities that most passes call LACKING in it, a fault that is not the agent's, or
- * neither. What no pass looked at has nothing.
- */
-export function explanationsOf({
-  capabilities,
-  failures,
-}: Pick<Analysis, 'capabilities' | 'failures'>): (conversation: string) => string | undefined {
-  const explanations = new Map(
-    failures.flatMap(({ conversation, begins }) => {
-      if (!begins) return [];
-      if (begins.of !== 'agent') return [[conversation, FAULT[begins.of]]];
-      const names = capabilities.flatMap(({ name, selected, lacking }) =>
-        selected && lacking.includes(conversation) ? [name] : [],
-      );
-      return [[conversation, names.join(', ') || NOT_EXPLAINED]];
+/** What the passes say of each trajectory, by capability; passes that did not look at it count neither way. */
+export function votesOf(passes: readonly LabelPass[]): Map<string, Map<string, Votes>> {
+  const all = new Map<string, Map<string, Votes>>();
+  for (const pass of passes)
+    for (const [capability, labels] of labelsOf(pass)) {
+      const own = all.get(capability) ?? new Map<string, Votes>();
+      all.set(capability, own);
+      for (const [id, label] of labels) {
+        const votes = own.get(id) ?? { LACKING: 0, PRESENT: 0, NA: 0 };
+        own.set(id, { ...votes, [label]: votes[label] + 1 });
+      }
+    }
+  return all;
+}
+
+/** The label with most votes; in a tie PRESENT comes first, as within a pass, and LACKING last. */
+export const majority = (votes: Votes): Label =>
+  (['PRESENT', 'NA', 'LACKING'] as const).reduce((most, label) => (votes[label] > votes[most] ? label : most));
+
+interface BuildInput {
+  name: string;
+  files: readonly string[];
+  analyst: Analysis['analyst'];
+  conversations: Conversations;
+  rule: SelectionRule;
+  result: AnalysisResult;
+  budget: Budget;
+  spent: readonly Spent[];
+}
+
+export function buildAnalysis(o: BuildInput): Analysis {
+  const { conversations, result } = o;
+  const { rollouts, ids } = conversations;
+  const { passes, failedPasses, selection, discovery } = result;
+  const nameOf = (key: string) => ids.get(key) ?? key;
+  const byKey = new Map(rollouts.map((rollout) => [rollout.key, rollout]));
+  // A step that no conversation has is left out.
+  const cite = ({ rollout: key, message, says }: Citation): Cited[] => {
+    const rollout = byKey.get(key);
+    if (!rollout || message >= rollout.messages.length) return [];
+    const outcome = isSuccess(rollout) ? 'passed' : 'failed';
+    return [{ conversation: nameOf(key), outcome, message, says, context: excerpt(rollout.messages, message) }];
+  };
+  const failed = rollouts.filter((rollout) => !isSuccess(rollout));
+  const votes = votesOf(passes);
+  const agreement = agreementOf(passes);
+  return {
+    name: o.name,
+    madeAt: new Date().toISOString(),
+    files: [...o.files],
+    analyst: o.analyst,
+    conversations: conversations.counts,
+    notes: conversations.notes,
+    rule: o.rule,
+    passes: passes.length,
+    failedPasses,
+    ...(selection.reason !== undefined && { reason: selection.reason }),
+    capabilities: selection.capabilities.map(({ name, selected, votes: count, passes: looked, coverage, delta }) => {
+      const candidate = discovery.candidates.find((one) => one.name === name);
+      const alpha = agreement[name]?.alpha;
+      const lacks = ({ key }: ScoredRollout) => {
+        const own = votes.get(name)?.get(key);
+        return own !== undefined && majority(own) === 'LACKING';
+      };
+      return {
+        name,
+        definition: candidate?.definition ?? '',
+        selected,
+        votes: count,
+        passes: looked,
+        coverage,
+        delta,
+        ...(alpha !== undefined && { agreement: alpha }),
+        lacking: failed.filter(lacks).map(({ key }) => nameOf(key)),
+        citations: (candidate?.citations ?? []).flatMap(cite),
+      };
     }),
-  );
-  return (conversation) => explanations.get(conversation);
+    failures: failed.map((rollout) => failureOf({ rollout, conversation: nameOf(rollout.key), passes, votes })),
+    faults: discovery.faults.map((fault) => ({ ...fault, citations: fault.citations.flatMap(cite) })),
+    budget: o.budget,
+    spent: [...o.spent],
+  };
+}
+
+/** What a failed conversation lacks, and where its failure begins. */
+function failureOf(o: {
+  rollout: ScoredRollout;
+  conversation: string;
+  passes: readonly LabelPass[];
+  votes: ReturnType<typeof votesOf>;
+}): AnalysedFailure {
+  const { rollout, conversation, passes } = o;
+  const { key, task, reward, messages } = rollout;
+  const has = (message: number | undefined) => message !== undefined && message < messages.length;
+  const lacking = [...o.votes].flatMap(([capability, all]) => {
+    const votes = all.get(key);
+    if (!votes || votes.LACKING === 0) return [];
+    const reasons = passes.flatMap((pass) => {
+      const given = pass.reasons?.[capability]?.[key];
+      if (!given || !pass.labels[capability]?.lacking_failed.includes(key)) return [];
+      const { reason, message } = given;
+      // Numbered as it was asked for: passes that failed leave gaps.
+      return [{ pass: Number(pass.attempt), reason, ...(has(message) && { message }) }];
+    });
+    const step = commonest(reasons.flatMap(({ message }) => message ?? []));
+    const looked = votes.LACKING + votes.PRESENT + votes.NA;
+    return [{ capability, votes: votes.LACKING, passes: looked, ...(step && { message: step.message }), reasons }];
+  });
+  const origins = passes.flatMap(({ failures }) => failures?.[key] ?? []);
+  const begins = beginningOf(origins.filter(({ message }) => has(message)));
+  return {
+    conversation,
+    task,
+    reward,
+    messages: messages.length,
+    lacking: lacking.sort((a, b) => b.votes - a.votes || (a.capability < b.capability ? -1 : 1)),
+    ...(begins && { begins: beginsOf(begins, messages) }),
+  };
+}
+
+const beginsOf = (
+  { of, message, reason, votes }: NonNullable<ReturnType<typeof beginningOf>>,
+  messages: readonly Message[],
+) => ({ of, message, votes, reason, context: excerpt(messages, message) });
+
+const NEIGHBOURS = 2;
+/** Characters of a message: there are as many excerpts as failures. */
+const LONGEST = 1500;
+
+/** A message and its neighbours, without the policy, which is long and the same everywhere. */
+function excerpt(messages: readonly Message[], around: number): ReportedMessage[] {
+  const from = Math.max(0, around - NEIGHBOURS);
+  return messages
+    .slice(from, around + NEIGHBOURS + 1)
+    .map((message, n) => quotedMessage(message, from + n, LONGEST))
+    .filter(({ role, message }) => role !== 'system' || message === around);
 }

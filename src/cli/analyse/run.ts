@@ -3,30 +3,28 @@
  * asked; nothing is asked without a yes; what was paid for is kept, so that the same command goes on; a result is written whole or not at all.
  */
 import { join } from 'node:path';
-import { createInterface } from 'node:readline/promises';
-import type { Analyst, AnalystKind } from '../../analyst/analyst';
+import type { AnalystKind } from '../../analyst/analyst';
 import { openFolderStore } from '../../artifacts/folder-store';
-import type { ArtifactStore } from '../../artifacts/store';
 import { type SelectionRule, selectionRuleSchema } from '../../domain/campaign';
-import { type Budget, languageModelFields } from '../../domain/endpoints';
+import { type Budget, costOf, languageModelFields } from '../../domain/endpoints';
 import { OutsideFailure } from '../../domain/failures';
 import { keyOf } from '../../language-model/endpoint';
 import { openLedger, spentOf } from '../../language-model/ledger';
 import { registry } from '../../registry';
 import { wholeNumber } from '../../report/format';
+import { dollarsText } from '../../report/words';
+import { plain } from '../../terminal';
+import { confirmed } from '../confirm';
 import { UserError } from '../errors';
 import { type CommonOptions, homeOf } from '../options';
-import { plain } from '../../terminal';
 import { onInterrupt } from '../run/supervisor';
-import { buildAnalysis } from './build';
-import { type Conversations, loadConversations, withoutTooLong } from './conversations';
-import { estimateLines } from './estimate';
-import { checkClaim, type Claim, claimOf, nameOf, type Place, placeOf, takeName } from './folder';
-import { createProgress } from './progress';
-import { analystSpec, type AnalystSpec, type SpecOptions } from './spec';
-import { type AnalysisResult, type Finished, finishedSteps, reasonHere, runSteps } from './steps';
-import { resultText } from './text';
-import { writeResult } from './write';
+import { loadConversations } from './conversations';
+import { checkClaim, claimOf, nameOf, placeOf, takeName, writeResult } from './folder';
+import { analysisText } from './page';
+import { Progress } from './progress';
+import { type Analysis, buildAnalysis } from './result';
+import { analystSpec, type SpecOptions } from './spec';
+import { type AnalysisResult, type Finished, finishedSteps, openAnalysis, reasonHere, runSteps } from './steps';
 
 export interface AnalyseOptions extends SpecOptions, CommonOptions {
   passes?: number;
@@ -37,52 +35,40 @@ export interface AnalyseOptions extends SpecOptions, CommonOptions {
   yes?: boolean;
 }
 
-/** All that is known before anything is asked. */
-interface Plan {
-  files: readonly string[];
-  place: Place;
-  conversations: Conversations;
-  spec: AnalystSpec;
-  analyst: Analyst;
-  rule: SelectionRule;
-  budget: Budget;
-  store: ArtifactStore;
-  claim: Claim;
-}
-
 /** Everything but the result goes to stderr. */
 const tell = (line: string): void => void process.stderr.write(`${plain(line)}\n`);
 
 /** @returns the exit code. */
 export async function analyse(files: readonly string[], options: AnalyseOptions): Promise<number> {
-  const plan = await prepare(files, options);
-  const finished = await finishedSteps(plan);
-  const isFinished = nothingToAsk(finished, plan.rule);
-  if (!isFinished) requireKey(plan.spec);
-  for (const line of estimateLines({ ...plan, finished })) tell(line);
   const interruption = onInterrupt({ onFirst: () => undefined, onSecond: () => undefined });
   const { signal } = interruption;
   try {
-    if (!isFinished && !(await allowed(options, signal))) {
+    const plan = await prepare(files, options);
+    const finished = await finishedSteps(plan.analysis, plan.rule);
+    const left = finished.candidates?.length === 0 ? 0 : plan.rule.passes - finished.passes;
+    const isFinished = finished.candidates !== undefined && left === 0;
+    if (!isFinished) keyOf('--api-key-env', plan.spec.apiKeyEnv);
+    for (const line of estimateLines(plan, finished, left)) tell(line);
+    if (!isFinished && !options.yes && !(await confirmed('go on', signal))) {
       tell('nothing was asked, and nothing is spent');
       return 1;
     }
     await takeName(plan);
-    const result = await run(plan, signal);
-    console.log(await write(plan, result, options));
+    console.log(await write(plan, await run(plan, signal), options));
     return 0;
   } catch (error) {
-    if (signal.aborted) {
-      tell('stopped; every reply that came is kept: the same command goes on from there');
-      return 130;
-    }
-    throw inCommandsWords(error);
+    if (!signal.aborted) throw inCommandsWords(error);
+    tell('stopped; every reply that came is kept: the same command goes on from there');
+    return 130;
   } finally {
     interruption.dispose();
   }
 }
 
-async function prepare(files: readonly string[], options: AnalyseOptions): Promise<Plan> {
+type Plan = Awaited<ReturnType<typeof prepare>>;
+
+/** All that is known before anything is asked. */
+async function prepare(files: readonly string[], options: AnalyseOptions) {
   const home = homeOf(options);
   const rule = ruleOf(options);
   const kind = askingKind();
@@ -90,22 +76,20 @@ async function prepare(files: readonly string[], options: AnalyseOptions): Promi
   const budget: Budget = options.maxDollars === undefined ? {} : { dollars: options.maxDollars };
   if (budget.dollars !== undefined && !spec.price)
     throw new UserError('--max-dollars needs prices to count by; give --price-input and --price-output');
-  const name = nameOf({ home, files, name: options.name });
-  const all = await loadConversations({ files, scorer: options.scorer, name });
-  const place = placeOf({ home, name });
-  const analyst = await opened(() => kind.open(spec, undefined));
-  const unsuited = analyst.unsuited?.(all.description, rule);
-  if (unsuited !== undefined) throw new UserError(unsuited);
-  const conversations = withoutTooLong({ conversations: all, analyst, rule });
+  const name = nameOf(home, files, options.name);
+  const analyst = await kind.open(spec, undefined);
+  const conversations = await loadConversations({ files, scorer: options.scorer, name, analyst, rule });
   const { total, failed, passed, tokens } = conversations.counts;
   tell(
     `${wholeNumber(total)} conversations: ${wholeNumber(failed)} failed, ${wholeNumber(passed)} passed; about ${wholeNumber(tokens)} tokens`,
   );
   for (const note of conversations.notes) tell(`note: ${note}`);
+  const place = placeOf(home, name);
   const store = openFolderStore(join(home.root, 'artifacts'));
-  const claim = claimOf({ ids: all.ids, files });
+  const claim = claimOf(conversations, files);
   await checkClaim({ place, claim, store });
-  return { files, place, conversations, spec, analyst, rule, budget, store, claim };
+  const analysis = await openAnalysis({ store, analyst, conversations });
+  return { files, place, conversations, spec, analyst, rule, budget, store, claim, analysis };
 }
 
 /** The kind of analyst that asks a language model, whatever it is called. */
@@ -117,68 +101,52 @@ function askingKind(): AnalystKind {
   return kind;
 }
 
-async function opened<T>(open: () => T | Promise<T>): Promise<T> {
-  try {
-    return await open();
-  } catch (error) {
-    throw inCommandsWords(error);
-  }
-}
-
-/** Before anything is asked, or a yes is asked for. */
-function requireKey({ apiKeyEnv }: AnalystSpec): void {
-  try {
-    keyOf('--api-key-env', apiKeyEnv);
-  } catch (error) {
-    throw inCommandsWords(error);
-  }
-}
-
 /** Votes that are not given are as many of the passes as the method asks for, 8 of 10. */
-function ruleOf({ passes, votes }: Pick<AnalyseOptions, 'passes' | 'votes'>): SelectionRule {
+function ruleOf(given: Pick<AnalyseOptions, 'passes' | 'votes'>): SelectionRule {
   const usual = selectionRuleSchema.parse({});
-  const of = passes ?? usual.passes;
-  const needed = votes ?? Math.ceil((usual.votes * of) / usual.passes);
-  if (needed > of)
-    throw new UserError(`--votes is ${needed} and --passes is ${of}; no capability can have more votes than passes`);
-  return { ...usual, passes: of, votes: needed };
+  const { passes = usual.passes } = given;
+  const { votes = Math.ceil((usual.votes * passes) / usual.passes) } = given;
+  if (votes > passes)
+    throw new UserError(`--votes is ${votes} and --passes is ${passes}; no capability can have more votes than passes`);
+  return { ...usual, passes, votes };
 }
 
-const nothingToAsk = ({ candidates, passes }: Finished, rule: SelectionRule): boolean =>
-  candidates?.length === 0 || (candidates !== undefined && passes === rule.passes);
-
-async function allowed({ yes }: AnalyseOptions, signal: AbortSignal): Promise<boolean> {
-  if (yes) return true;
-  if (!process.stdin.isTTY || !process.stderr.isTTY)
-    throw new UserError('there is no terminal to ask on whether to go on; give --yes');
-  return confirmed('Go on?', signal);
+/** How much it will take, what that depends on, and what leaves the machine; `left`: passes. */
+function estimateLines(plan: Plan, finished: Finished, left: number): string[] {
+  const { analyst, conversations, rule, spec } = plan;
+  const { candidates, passes } = finished;
+  const planned = analyst.estimate?.({ ...conversations, rule, candidates });
+  const sum = (field: 'requests' | 'promptTokens' | 'completionTokens') =>
+    planned ? (candidates ? 0 : planned.discovery[field]) + left * planned.pass[field] : 0;
+  const [requests, promptTokens, completionTokens] = [sum('requests'), sum('promptTokens'), sum('completionTokens')];
+  const { dollars } = costOf({ promptTokens, completionTokens, cachedTokens: 0 }, spec.price);
+  // To two digits: more would pretend.
+  const rounded = (count: number) => wholeNumber(Number(count.toPrecision(2)));
+  const done = [
+    ...(candidates ? [`discovery (${candidates.length} candidates)`] : []),
+    ...(passes > 0 ? [`${passes} passes`] : []),
+  ];
+  return [
+    `estimate: about ${wholeNumber(requests)} requests to ${spec.model}, ${rounded(promptTokens)} tokens in, ${rounded(completionTokens)} out` +
+      (dollars === undefined ? '' : `, ${dollarsText(dollars)}`),
+    '  More if the model reasons at length or answers have to be repaired; less where the endpoint caches prompts.' +
+      (spec.price ? '' : ' Dollars with --price-input and --price-output.'),
+    ...(requests > 0
+      ? [
+          `  Sent to ${spec.url}: policy, tools and conversations, of each message its first ${wholeNumber(spec.messageChars)} ` +
+            `characters and of a call's arguments ${wholeNumber(spec.argumentChars)}.`,
+        ]
+      : []),
+    ...(done.length > 0 ? [`  Finished already and not asked for again: ${done.join(', ')}.`] : []),
+  ];
 }
 
-/** Without an answer, or a terminal to ask on, it is no. */
-async function confirmed(question: string, signal: AbortSignal): Promise<boolean> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
+async function run({ place, budget, store, analysis, rule }: Plan, signal: AbortSignal): Promise<AnalysisResult> {
+  const progress = new Progress(rule.passes, process.stderr);
+  const { name: campaign } = place;
+  const ledger = openLedger({ store, campaign, budget, role: 'analyst', onText: progress.received });
   try {
-    // The end of the input is no answer, and neither is Ctrl-C.
-    lines.once('SIGINT', () => lines.close());
-    const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
-    const answer = await Promise.race([lines.question(`${question} [y/N] `, { signal }), closed]);
-    return /^\s*y(es)?\s*$/i.test(answer);
-  } finally {
-    lines.close();
-  }
-}
-
-async function run({ place, budget, ...plan }: Plan, signal: AbortSignal): Promise<AnalysisResult> {
-  const progress = createProgress({ passes: plan.rule.passes, out: process.stderr });
-  const ledger = openLedger({
-    store: plan.store,
-    campaign: place.name,
-    budget,
-    role: 'analyst',
-    onText: progress.received,
-  });
-  try {
-    return await runSteps({ ...plan, ledger: progress.counting(ledger), progress, signal });
+    return await runSteps({ analysis, rule, ledger: progress.counting(ledger), progress, signal });
   } finally {
     progress.close();
   }
@@ -187,25 +155,42 @@ async function run({ place, budget, ...plan }: Plan, signal: AbortSignal): Promi
 /** @returns what is printed. */
 async function write(plan: Plan, result: AnalysisResult, { json }: AnalyseOptions): Promise<string> {
   const { place, conversations, spec, store } = plan;
-  const { name, html } = place;
+  const { name } = place;
+  const { kind, version } = plan.analyst.identity;
   const spent = await spentOf({ store, campaign: name });
-  const analyst = { ...plan.analyst.identity, model: spec.model };
-  const analysis = buildAnalysis({ ...plan, name, analyst, result, spent });
-  const { candidates } = result.discovery;
-  const given = await writeResult({ place, analysis, candidates, passes: result.passes, ids: conversations.ids });
-  return json ? JSON.stringify(analysis, null, 2) : resultText({ analysis, html, given });
+  const analysis = buildAnalysis({ ...plan, name, analyst: { kind, version, model: spec.model }, result, spent });
+  const { discovery, passes } = result;
+  const given = await writeResult({
+    place,
+    analysis,
+    candidates: discovery.candidates,
+    passes,
+    ids: conversations.ids,
+  });
+  if (json) return JSON.stringify(analysis, null, 2);
+  return plain([analysisText(analysis), '', place.html, ...goOn(analysis, given)].join('\n'));
+}
+
+/** Lines of a campaign file that goes on from here. */
+function goOn({ passes, rule }: Analysis, given: string | undefined): string[] {
+  if (given === undefined) return [];
+  const usual = selectionRuleSchema.parse({});
+  const isUsual = passes === usual.passes && rule.votes === usual.votes;
+  return [
+    '',
+    'a campaign goes on from here with',
+    `  analyst: { kind: given, capabilities: ${JSON.stringify(given)} }`,
+    ...(isUsual ? [] : [`  selection: { passes: ${passes}, votes: ${rule.votes} }`]),
+  ];
 }
 
 /** Failures speak of a campaign file's fields; here they are flags. */
 function inCommandsWords(error: unknown): unknown {
   if (!(error instanceof OutsideFailure)) return error;
   const [first = '', ...others] = reasonHere(error).split('\n');
-  const fields = first.includes('analyst.')
-    ? ['analyst.* here: --url, --model, --api-key-env, or fields of --config']
-    : [];
   return new UserError(first, [
     ...others,
-    ...fields,
+    ...(first.includes('analyst.') ? ['analyst.* here: --url, --model, --api-key-env, or fields of --config'] : []),
     ...(error.retryable ? ['the same command goes on: every reply that came is kept'] : []),
   ]);
 }

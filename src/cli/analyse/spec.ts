@@ -29,46 +29,55 @@ type Fields = Record<string, unknown>;
 /** More than a campaign shows: the conversations are few, and a label hangs on the step where a failure begins. */
 const SHOWN: Fields = { messageChars: 1000, argumentChars: 400 };
 
-const flags: Record<string, string> = {
+const flags = {
   url: '--url URL (of any OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1)',
   model: '--model NAME',
 };
 
 /** @throws UserError */
-export function analystSpec(options: SpecOptions, kind: AnalystKind): AnalystSpec {
-  const merged: Fields = { ...SHOWN, ...fromFile(options.config, kind), ...fromFlags(options), kind: kind.kind };
+export function analystSpec({ config, ...options }: SpecOptions, kind: AnalystKind): AnalystSpec {
+  const fields: Fields = {
+    kind: kind.kind,
+    ...SHOWN,
+    ...(config !== undefined && fromFile(config, kind)),
+    ...fromFlags(options),
+  };
   for (const [field, flag] of Object.entries(flags))
-    if (merged[field] === undefined)
+    if (fields[field] === undefined)
       throw new UserError(`no ${field} of a language model; give ${flag}, or ${field} in a file with --config`);
-  const { data, problems } = parseFields(specSchemaOf([kind]), merged);
+  const { data, problems } = parseFields(specSchemaOf([kind]), fields);
   if (problems) {
-    const where = options.config === undefined ? '' : `${options.config}: `;
-    const lines = problems.map(({ text }) => `${where}${text}`);
-    throw new UserError(lines[0] ?? `${where}no fields of an analyst`, lines.slice(1));
+    const where = config === undefined ? '' : `${config}: `;
+    const [first = `${where}no fields of an analyst`, ...others] = problems.map(({ text }) => `${where}${text}`);
+    throw new UserError(first, others);
   }
   // Those of the language model, complete; the kind may have more.
-  const model = languageModelSchema.strip().parse(data);
-  return { ...data, ...model } as AnalystSpec;
+  return { ...data, ...languageModelSchema.strip().parse(data) } as AnalystSpec;
 }
 
-function fromFlags({ url, model, apiKeyEnv, prompts, priceInput, priceOutput }: SpecOptions): Fields {
-  if ((priceInput === undefined) !== (priceOutput === undefined))
+function fromFlags({ url, model, apiKeyEnv, prompts, priceInput: input, priceOutput: output }: SpecOptions): Fields {
+  if ((input === undefined) !== (output === undefined))
     throw new UserError(
-      `--price-${priceInput === undefined ? 'input' : 'output'} is missing; give both prices, in dollars for a million tokens`,
+      `--price-${input === undefined ? 'input' : 'output'} is missing; give both prices, in dollars for a million tokens`,
     );
-  return {
-    ...(url !== undefined && { url }),
-    ...(model !== undefined && { model }),
-    ...(apiKeyEnv !== undefined && { apiKeyEnv }),
-    ...(prompts !== undefined && { prompts: resolve(prompts) }),
-    ...(priceInput !== undefined && { price: { input: priceInput, output: priceOutput } }),
+  const fields = {
+    url,
+    model,
+    apiKeyEnv,
+    prompts: prompts && resolve(prompts),
+    price: input === undefined ? undefined : { input, output },
   };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 /** A file with the analyst's fields, or a campaign file, of which `analyst` counts. Its paths are relative to it. */
-function fromFile(file: string | undefined, kind: AnalystKind): Fields {
-  if (file === undefined) return {};
-  const value = readYaml(file);
+function fromFile(file: string, kind: AnalystKind): Fields {
+  let value: unknown;
+  try {
+    value = parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw new UserError(`--config ${file}: ${messageOf(error)}; name a YAML file with the analyst's fields`);
+  }
   const fields = isFields(value) && 'analyst' in value ? value['analyst'] : value;
   if (!isFields(fields)) throw new UserError(`${file} must be a map of the analyst's fields (url, model, ...)`);
   const named = fields['kind'] ?? kind.kind;
@@ -81,17 +90,3 @@ function fromFile(file: string | undefined, kind: AnalystKind): Fields {
 
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-
-function readYaml(file: string): unknown {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new UserError(`--config ${file} can't be read (${messageOf(error)}); name a file with the analyst's fields`);
-  }
-  try {
-    return parse(text);
-  } catch (error) {
-    throw new UserError(`${file} is not YAML: ${messageOf(error)}`);
-  }
-}

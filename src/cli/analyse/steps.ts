@@ -20,14 +20,7 @@ import { readJson } from '../../artifacts/json';
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { SelectionRule } from '../../domain/campaign';
-import {
-  type Candidate,
-  type Discovery,
-  discoverySchema,
-  type LabelPass,
-  labelPassSchema,
-  type Selection,
-} from '../../domain/capability';
+import { type Candidate, discoverySchema, labelPassSchema } from '../../domain/capability';
 import { isFailure, OF_A_PASS, OutsideFailure, retryOf } from '../../domain/failures';
 import type { ScoredRollout } from '../../domain/rollout';
 import { backoffMs, ROUND } from '../../domain/retries';
@@ -38,13 +31,6 @@ import type { Progress } from './progress';
 /** Of discovery and passes: conversations have no campaign to take it from. */
 export const SEED = 1;
 
-interface Inputs {
-  conversations: Pick<Conversations, 'rollouts' | 'description'>;
-  analyst: Analyst;
-  rule: SelectionRule;
-  store: ArtifactStore;
-}
-
 /** Puts the conversations into the store, one line each, as a campaign keeps its base rollouts. */
 export async function storeRollouts(store: ArtifactStore, rollouts: readonly ScoredRollout[]): Promise<ArtifactRef> {
   const key = `conversations/${digest(rollouts.map((rollout) => rollout.key))}`;
@@ -53,22 +39,25 @@ export async function storeRollouts(store: ArtifactStore, rollouts: readonly Sco
   return store.put({ key, producer: 'analyse', inputs: [], mediaType: 'application/jsonl', body });
 }
 
-async function analysisOf({ conversations, analyst, store }: Inputs): Promise<Analysis> {
+export async function openAnalysis(o: {
+  store: ArtifactStore;
+  analyst: Analyst;
+  conversations: Pick<Conversations, 'rollouts' | 'description'>;
+}): Promise<Analysis> {
+  const { store, analyst, conversations } = o;
   const { rollouts, description } = conversations;
   const ref = await storeRollouts(store, rollouts);
   return { store, analyst, description, seed: SEED, rollouts: ref, readRollouts: () => Promise.resolve(rollouts) };
 }
 
-/** What an earlier run finished: it is not asked for again. */
+/** What an earlier run finished: it is not asked for again. Without `candidates` discovery is to be done. */
 export interface Finished {
-  /** Absent where discovery is to be done. */
   candidates?: readonly Candidate[];
   passes: number;
 }
 
-export async function finishedSteps(inputs: Inputs): Promise<Finished> {
-  const { rule, store } = inputs;
-  const analysis = await analysisOf(inputs);
+export async function finishedSteps(analysis: Analysis, rule: SelectionRule): Promise<Finished> {
+  const { store } = analysis;
   const candidates = await store.find(candidatesKey({ ...analysis, rule }));
   if (!candidates) return { passes: 0 };
   const keys = Array.from({ length: rule.passes }, (_, pass) => labelsKey({ ...analysis, candidates, pass }));
@@ -76,42 +65,39 @@ export async function finishedSteps(inputs: Inputs): Promise<Finished> {
   return { candidates: await readCandidates(store, candidates), passes: passes.filter(Boolean).length };
 }
 
-export interface AnalysisResult {
-  discovery: Discovery;
-  passes: LabelPass[];
-  failedPasses: { pass: number; reason: string }[];
-  selection: Selection;
-}
-
-interface Running extends Inputs {
+interface Running {
+  analysis: Analysis;
+  rule: SelectionRule;
   ledger: Ledger;
   progress: Progress;
   signal: AbortSignal;
 }
 
-export async function runSteps(run: Running): Promise<AnalysisResult> {
-  const { store, rule, conversations, ledger, progress, signal } = run;
-  const analysis = await analysisOf(run);
+export type AnalysisResult = Awaited<ReturnType<typeof runSteps>>;
+
+export async function runSteps(run: Running) {
+  const { analysis, rule, ledger, progress, signal } = run;
+  const { store } = analysis;
   const candidates = await retried(run, () =>
     discoverCandidates(analysis, {
       rule,
-      quotable: () => Promise.resolve(new Set(conversations.rollouts.map(({ key }) => key))),
-      work: () => ({ ledger, signal, progress: progress.discovering }),
+      quotable: async (rollouts) => new Set(rollouts.map(({ key }) => key)),
+      work: () => ({ ledger, signal, progress: (done, total) => progress.discovering(done, total) }),
     }),
   );
   const discovery = await readJson(store, candidates, discoverySchema);
-  const ended = discovery.candidates.length === 0 ? [] : await labelPasses(run, analysis, candidates);
-  const labels = ended.flatMap((one) => ('ref' in one ? [one.ref] : []));
-  const failures = ended.flatMap((one) => ('failure' in one ? [one] : []));
+  const ended = discovery.candidates.length === 0 ? [] : await labelPasses(run, candidates);
+  const labels = ended.flatMap(({ ref }) => ref ?? []);
+  const failures = ended.flatMap(({ pass, failure }) => (failure ? [{ pass, failure }] : []));
   // Without any pass there is nothing to show: whoever asked is there to see why, and to ask again.
   if (labels.length === 0 && failures[0]) {
     const { type, message } = failures[0].failure;
     throw new OutsideFailure(type, `all ${failures.length} labeling passes failed, the first: ${message}`);
   }
-  const selected = await selectCandidates(analysis, { rule, candidates, labels, progress: () => undefined });
+  const { selection } = await selectCandidates(analysis, { rule, candidates, labels, progress: () => undefined });
   const passes = await Promise.all(labels.map((ref) => readJson(store, ref, labelPassSchema)));
   const failedPasses = failures.map(({ pass, failure }) => ({ pass, reason: reasonHere(failure) }));
-  return { discovery, passes, failedPasses, selection: selected.selection };
+  return { discovery, passes, failedPasses, selection };
 }
 
 /** Of a failure that speaks of a campaign file's budget: here it is a flag. */
@@ -120,33 +106,41 @@ export const reasonHere = ({ type, message }: OutsideFailure): string =>
     ? message.replace(/; raise .*/, '; give the same command with a higher --max-dollars: what was paid for is kept')
     : message;
 
-type EndedPass = { ref: ArtifactRef } | { pass: number; failure: OutsideFailure };
+/** A pass has either. */
+interface EndedPass {
+  pass: number;
+  ref?: ArtifactRef;
+  failure?: OutsideFailure;
+}
 
 /** All passes side by side. */
-async function labelPasses(run: Running, analysis: Analysis, candidates: ArtifactRef): Promise<EndedPass[]> {
-  const { rule, ledger, progress } = run;
+async function labelPasses(run: Running, candidates: ArtifactRef): Promise<EndedPass[]> {
+  const { analysis, rule, ledger, progress } = run;
   const stop = new AbortController();
   const signal = AbortSignal.any([run.signal, stop.signal]);
   // Each request listens, and there are many.
   setMaxListeners(0, signal);
-  const ended = await Promise.allSettled(
-    Array.from({ length: rule.passes }, async (_, pass): Promise<EndedPass> => {
-      const labeling = (done: number, total: number) => progress.labeling(pass, done, total);
-      const work = () => ({ ledger, signal, progress: labeling });
-      try {
-        const ref = await retried({ progress, signal }, () => labelPass(analysis, { candidates, pass, work }));
-        progress.passEnded(pass);
-        return { ref };
-      } catch (failure) {
-        if (!isFailure(failure, ...OF_A_PASS)) {
-          stop.abort(failure);
-          throw failure;
-        }
-        progress.passEnded(pass, reasonHere(failure));
-        return { pass, failure };
+  const endOf = async (pass: number): Promise<EndedPass> => {
+    const work = () => ({
+      ledger,
+      signal,
+      progress: (done: number, total: number) => progress.labeling(pass, done, total),
+    });
+    try {
+      const ref = await retried({ progress, signal }, () => labelPass(analysis, { candidates, pass, work }));
+      progress.passEnded(pass);
+      return { pass, ref };
+    } catch (failure) {
+      if (!isFailure(failure, ...OF_A_PASS)) {
+        stop.abort(failure);
+        throw failure;
       }
-    }),
-  );
+      progress.passEnded(pass, reasonHere(failure));
+      return { pass, failure };
+    }
+  };
+  // Replies that are coming are kept: none is left behind.
+  const ended = await Promise.allSettled(Array.from({ length: rule.passes }, (_, pass) => endOf(pass)));
   if (stop.signal.aborted) throw stop.signal.reason;
   return ended.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 }

@@ -122,17 +122,8 @@ const printDecision = (what: string, { kind }: Decision): void =>
 
 /** @throws UserError where the answer is no, or there is no terminal to ask on. */
 async function confirm(what: string, yes = false): Promise<void> {
-  if (yes) return;
-  if (!process.stdin.isTTY || !process.stdout.isTTY)
-    throw new UserError(`no terminal to confirm on; pass --yes to ${what}`);
-  const { createInterface } = await import('node:readline/promises');
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  try {
-    const answer = await terminal.question(plain(`${what}? [y/N] `));
-    if (!/^y(es)?$/i.test(answer.trim())) throw new UserError('nothing was decided');
-  } finally {
-    terminal.close();
-  }
+  const { confirmed } = await import('../confirm.js');
+  if (!yes && !(await confirmed(what))) throw new UserError('nothing was decided');
 }
 
 const print = (text: string): void => console.log(plain(text));

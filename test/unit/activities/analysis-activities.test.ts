@@ -9,8 +9,8 @@ import { createControlActivities } from '../../../src/activities';
 import type { Dependencies } from '../../../src/activities/context';
 import { EnvironmentPool } from '../../../src/activities/environments';
 import type { Analyst, AnalystKind, DiscoverInput } from '../../../src/analyst/analyst';
-import { createProgress } from '../../../src/cli/analyse/progress';
-import { runSteps, SEED, storeRollouts } from '../../../src/cli/analyse/steps';
+import { Progress } from '../../../src/cli/analyse/progress';
+import { openAnalysis, runSteps, SEED, storeRollouts } from '../../../src/cli/analyse/steps';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
@@ -269,13 +269,14 @@ test('a kind that the worker does not know is told', async () => {
 describe('a campaign and `campaign analyse` over the same rollouts', () => {
   const analyst = { kind: 'counting', word: 'shared' };
   const open = () => kindOf([analystKind('1')], analyst).open(analyst, undefined) as Analyst;
-  const progress = createProgress({ passes: rule.passes, out: { write: () => true } });
+  const progress = new Progress(rule.passes, { write: () => true });
   const analysed = async (name: string, own = open()) => {
     const description = await (await environments.get(target)).describe();
     const conversations = { rollouts: scored(name), description };
     const { signal } = new AbortController();
-    await runSteps({ conversations, analyst: own, rule, store, ledger: noLedger, progress, signal });
-    return storeRollouts(store, conversations.rollouts);
+    const analysis = await openAnalysis({ store, analyst: own, conversations });
+    await runSteps({ analysis, rule, ledger: noLedger, progress, signal });
+    return analysis.rollouts;
   };
   const inCampaign = async (ref: ArtifactRef) => {
     const input = { ...payer, target, analyst, rollouts: ref, seed: SEED };

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { compareLabels, importLabels } from '../../../src/cli/analyse/labels';
-import { compare, type Comparison } from '../../../src/cli/analyse/comparison';
+import { compare, type Comparison } from '../../../src/cli/analyse/people';
 import { analyse } from '../../../src/cli/analyse/run';
-import { majority, votesOf } from '../../../src/cli/analyse/votes';
+import { majority, votesOf } from '../../../src/cli/analyse/result';
 import { UserError } from '../../../src/cli/errors';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
-import type { LabelPass } from '../../../src/domain/capability';
+import { type LabelPass, labelPassSchema } from '../../../src/domain/capability';
 import { completeReport } from '../../../src/report/render';
 import { conversations, fileOf, OTHER, SKILL, startAnalyst } from '../../support/analyse-endpoint';
 import { reportFixture } from '../../support/report-fixture';
@@ -47,10 +47,6 @@ const CSV = [
   `p1,${OTHER},NA,`,
 ];
 
-it('needs labels to compare', async () => {
-  await expect(compareLabels(undefined, { home })).rejects.toThrow('no labels by people are kept for library');
-});
-
 it('compares by capability: agreement, confusion, steps', async () => {
   const { rows, labels } = JSON.parse(
     await compareLabels(fileOf(CSV, 'people.csv'), { home, json: true }),
@@ -77,6 +73,7 @@ it('compares by capability: agreement, confusion, steps', async () => {
 });
 
 it('keeps what was imported, for compare and the page', async () => {
+  await expect(compareLabels(undefined, { home })).rejects.toThrow('no labels by people are kept for library');
   const before = await compareLabels(fileOf(CSV, 'people.csv'), { home });
   expect(page()).not.toContain('Labels by people');
   expect(await importLabels(fileOf(CSV, 'people.csv'), { home })).toMatch(/^5 labels by people kept: /);
@@ -113,18 +110,9 @@ it('compares marks of where a failure begins, alone or among labels', async () =
   expect(await compared(json)).toMatchObject({ rows: [], begins });
   const alone = ['conversation,message', ...marks.map((line) => line.replace(',,', ''))];
   expect(await importLabels(fileOf(alone, 'people.csv'), { home })).toMatch(/^4 labels by people kept: /);
-  const line = 'where failures begin: the same message in 25% of 4 failures, within 1 in 50%, within 2 in 100%';
+  const line = 'the same message in 25% of 4 failures, within 1 in 50%, within 2 in 100%';
   expect(await compareLabels(undefined, { home })).toContain(line);
   expect(page()).toContain(line);
-});
-
-it('names every bad mark', async () => {
-  expect(await failure(CSV[0]!, 'p0,,,2', 'f0,,,', 'f1,,,2', 'f1,,,3', 'f2,,LACKING,2')).toEqual([
-    expect.stringMatching(/^FILE:2 conversation is "p0", of which no pass says where it begins to fail; /),
-    'FILE:3 message is ""; without a capability it must be the number of the message where the failure begins, counted from 0',
-    'FILE:5 marks where f1 begins to fail again, after line 4; leave one of them out',
-    expect.stringMatching(/^FILE:6 capability is ""; /),
-  ]);
 });
 
 it('names every bad line', async () => {
@@ -137,6 +125,7 @@ it('names every bad line', async () => {
       `f0,${SKILL},LACKING,two`,
       `f3,${SKILL},LACKING,`,
       `f3,${SKILL},PRESENT,`,
+      ...['p0,,,2', 'f0,,,', 'f1,,,2', 'f1,,,3', 'f2,,LACKING,2'],
     ),
   ).toEqual([
     expect.stringMatching(/^FILE:2 conversation is "f9", which no pass labels for \w+; did you mean "f0"\?$/),
@@ -144,6 +133,10 @@ it('names every bad line', async () => {
     'FILE:4 label is "MAYBE"; it must be one of LACKING, PRESENT, NA',
     'FILE:5 message is "two"; it must be a message\'s number, counted from 0, or be left out',
     `FILE:7 labels f3 for ${SKILL} again, after line 6; leave one of them out`,
+    expect.stringMatching(/^FILE:8 conversation is "p0", of which no pass says where it begins to fail; /),
+    'FILE:9 message is ""; without a capability it must be the number of the message where the failure begins, counted from 0',
+    'FILE:11 marks where f1 begins to fail again, after line 10; leave one of them out',
+    expect.stringMatching(/^FILE:12 capability is ""; /),
   ]);
   expect(await failure('conversation,label', 'f0,NA')).toEqual([
     'FILE:1 has no column capability; begin with a line such as conversation,capability,label,message',
@@ -180,24 +173,16 @@ it('compares with the passes of a campaign, whose rollouts it knows by the begin
 });
 
 describe('what passes say together', () => {
-  const pass = (label: 'lacking' | 'present' | 'na', message?: number): LabelPass => ({
-    attempt: 0,
-    totals: { total_failed: 1, total_passed: 0 },
-    labels: {
-      a_b: {
-        ...{
-          lacking_failed: [],
-          present_failed: [],
-          na_failed: [],
-          lacking_passed: [],
-          present_passed: [],
-          na_passed: [],
-        },
-        [`${label}_failed`]: ['x'],
-      },
-    },
-    ...(message !== undefined && { reasons: { a_b: { x: { reason: 'r', message } } } }),
-  });
+  const none = Object.fromEntries(
+    ['lacking', 'present', 'na'].flatMap((label) => [`${label}_failed`, `${label}_passed`].map((list) => [list, []])),
+  );
+  const pass = (label: 'lacking' | 'present' | 'na', message?: number): LabelPass =>
+    labelPassSchema.parse({
+      attempt: 0,
+      totals: { total_failed: 1, total_passed: 0 },
+      labels: { a_b: { ...none, [`${label}_failed`]: ['x'] } },
+      ...(message !== undefined && { reasons: { a_b: { x: { reason: 'r', message } } } }),
+    });
   const of = (...passes: LabelPass[]) => majority(votesOf(passes).get('a_b')!.get('x')!);
 
   it('is the label of most, in doubt PRESENT', () => {
