@@ -188,8 +188,10 @@ export function openLedger({ store, campaign, budget, role, onText }: LedgerOpti
 
     async permit({ ended, ...request }) {
       if (budget.tokens !== undefined || budget.dollars !== undefined) {
+        const payments = await allPayments();
+        // Looked at last: nobody may be permitted between this and what is written below.
         const others = [...spending.underWay].flatMap(([other, roles]) => (other === ended ? [] : [roles]));
-        holdTo({ budget, payments: await allPayments(), underWay: others, campaign, ...request });
+        holdTo({ budget, payments, underWay: others, campaign, ...request });
       }
       const known = spending.underWay.get(ended);
       if (known) return void known.push(role);
