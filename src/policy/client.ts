@@ -1,20 +1,18 @@
-/**
- * The policy client: turns of a policy, whatever adapters it is made of. Invariant: a turn holds the very ids and log-probs that
- * were sampled; nothing is re-tokenized.
- */
+/** Turns of a policy, whatever adapters it is made of. A turn holds the very ids and log-probs that were sampled; nothing is re-tokenized. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { digest } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
+import { isFailure } from '../domain/failures';
 import type { Message } from '../domain/messages';
 import type { FixedPolicy } from '../domain/rollout';
 import { createAdapters } from './adapters';
 import { hashOf, modelOf, writeBlankAdapter } from './base-model';
 import type { Merge } from './merge';
 import { openPolicyServer, type PolicyServerOptions } from './server';
-import { createProof, proven } from './server-proof';
+import { createProof } from './server-proof';
 import {
   completionBody,
   likeliestBody,
@@ -25,19 +23,13 @@ import {
   type TurnRequest,
 } from './wire';
 
-interface LikeliestRequest {
-  policy: FixedPolicy;
-  messages: Message[];
-  signal: AbortSignal;
-}
-
 export interface PolicyClient {
   /** Makes the policy servable (loads its adapters); the model name that serves it. */
   ensurePolicy(policy: FixedPolicy): Promise<string>;
   /** The policy's next message. Throws an OutsideFailure. */
   sample(request: TurnRequest): Promise<Turn>;
   /** The tokens that the policy's next message most likely begins with, the likeliest first, at most 20. Throws an OutsideFailure. */
-  likeliest(request: LikeliestRequest): Promise<LikelyToken[]>;
+  likeliest(request: { policy: FixedPolicy; messages: Message[]; signal: AbortSignal }): Promise<LikelyToken[]>;
   /** Takes its adapters off the server, as far as that can be done. */
   unload(policy: FixedPolicy): Promise<void>;
   /** Whether the server answers at all. */
@@ -45,33 +37,46 @@ export interface PolicyClient {
   close(): void;
 }
 
-/** A client of one policy server, which proves that it serves a policy's base before it is asked; adapters come from the store's folders, which the server must be able to read. */
-export function createPolicyClient({
-  store,
-  merge,
-  maxLoadedAdapters,
-  baseId,
-  ...options
-}: PolicyServerOptions & {
-  store: ArtifactStore;
-  merge: Merge;
-  maxLoadedAdapters?: number;
-  /** What the operator says that the server serves. */
-  baseId?: string | undefined;
-}): PolicyClient {
-  const server = openPolicyServer(options);
-  const capacity = maxLoadedAdapters && { capacity: maxLoadedAdapters };
-  const prove = createProof({ url: options.url, server, store, baseId });
-  const adapters = proven(createAdapters({ server, store, merge, ...capacity }), prove);
+/**
+ * A client of one policy server. It proves, before and after each answer, that the server serves the policy's base. Adapters come from the store's
+ * folders, which the server must be able to read.
+ */
+export function createPolicyClient(
+  o: PolicyServerOptions & {
+    store: ArtifactStore;
+    merge: Merge;
+    maxLoadedAdapters?: number;
+    /** What the operator says that the server serves. */
+    baseId?: string | undefined;
+  },
+): PolicyClient {
+  const { store, merge, maxLoadedAdapters: capacity, url, baseId } = o;
+  const server = openPolicyServer(o);
+  const prove = createProof({ url, server, store, baseId });
+  const adapters = createAdapters({ server, store, merge, ...(capacity && { capacity }) });
+
+  async function answered<Answer>(policy: FixedPolicy, work: (model: string) => Promise<Answer>): Promise<Answer> {
+    await prove(policy.base);
+    try {
+      const answer = await adapters.withModel(policy, work);
+      await prove(policy.base);
+      return answer;
+    } catch (error) {
+      // The end of the context ends a rollout well.
+      if (isFailure(error, 'ContextLengthExceeded')) await prove(policy.base);
+      throw error;
+    }
+  }
 
   return {
-    ensurePolicy: adapters.ensurePolicy,
+    async ensurePolicy(policy) {
+      await prove(policy.base);
+      return adapters.ensurePolicy(policy);
+    },
     sample: ({ policy, signal, ...asked }) =>
-      adapters.withModel(policy, async (model) =>
-        parseTurn(await server.complete(completionBody({ model, ...asked }), signal)),
-      ),
+      answered(policy, async (model) => parseTurn(await server.complete(completionBody({ model, ...asked }), signal))),
     likeliest: ({ policy, messages, signal }) =>
-      adapters.withModel(policy, async (model) => {
+      answered(policy, async (model) => {
         const [first] = parseLikeliest(await server.complete(likeliestBody({ model, messages }), signal));
         return first!.likeliest;
       }),
@@ -81,7 +86,8 @@ export function createPolicyClient({
   };
 }
 
-interface Trial {
+/** Loads an adapter that changes nothing from the store, samples a token from it and unloads it. Throws AdapterRefused. */
+export async function tryAdapter(o: {
   store: ArtifactStore;
   client: Pick<PolicyClient, 'sample' | 'unload'>;
   python: string;
@@ -91,35 +97,27 @@ interface Trial {
   targetModules: readonly string[];
   rank: number;
   signal?: AbortSignal;
-}
-
-/** Loads one from the store, samples a token from it and unloads it. Throws AdapterRefused. */
-export async function tryAdapter({ client, signal, ...trial }: Trial): Promise<void> {
-  const policy = {
-    base: trial.base,
-    adapters: [{ ref: await blankAdapter({ ...trial, ...(signal && { signal }) }), weight: 1 }],
+}): Promise<void> {
+  const { store, client, base, targetModules, rank, ...asked } = o;
+  const key = `blank-adapter/${digest({ base: hashOf(modelOf(base)), targetModules, rank })}`;
+  const make = async (): Promise<ArtifactRef> => {
+    const work = await mkdtemp(join(tmpdir(), 'adapter-'));
+    try {
+      const folder = join(work, 'blank');
+      await writeBlankAdapter({ ...asked, targetModules, rank, folder });
+      return await store.putFolder({ key, producer: 'try-adapter', inputs: [], folder });
+    } finally {
+      await rm(work, { recursive: true, force: true });
+    }
   };
+  // Kept, since the server has to see it where it sees all others.
+  const ref = (await store.find(key)) ?? (await make());
+  const policy = { base, adapters: [{ ref, weight: 1 }] };
   const messages = [{ role: 'user' as const, content: 'hello' }];
   const sampling = { temperature: 0, topP: 1, maxTokens: 1 };
   try {
-    await client.sample({ policy, messages, tools: [], sampling, seed: 0, ...(signal && { signal }) });
+    await client.sample({ policy, messages, tools: [], sampling, seed: 0, ...(o.signal && { signal: o.signal }) });
   } finally {
     await client.unload(policy);
-  }
-}
-
-/** Kept, since the server has to see it where it sees all others. */
-async function blankAdapter(o: Omit<Trial, 'client'>): Promise<ArtifactRef> {
-  const { store, base, targetModules, rank, ...asked } = o;
-  const key = `blank-adapter/${digest({ base: hashOf(modelOf(base)), targetModules, rank })}`;
-  const known = await store.find(key);
-  if (known) return known;
-  const work = await mkdtemp(join(tmpdir(), 'adapter-'));
-  try {
-    const folder = join(work, 'blank');
-    await writeBlankAdapter({ ...asked, targetModules, rank, folder });
-    return await store.putFolder({ key, producer: 'try-adapter', inputs: [], folder });
-  } finally {
-    await rm(work, { recursive: true, force: true });
   }
 }

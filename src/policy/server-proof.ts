@@ -1,12 +1,10 @@
 /**
  * Whether a policy server serves the base model that a policy is of, and samples from all of the distribution whose log-probs it reports: vLLM takes
  * what a request does not set from the model's generation_config.json (top_k 20), proxies leave out what they do not know, and log-probs show neither.
- * Invariants: nothing that another base has answered leaves the client: the server is asked before the first request, and again, before an answer is
- * handed on, where another one may have taken its place; a server that does sample from all of it is refused once in a million.
+ * The server is asked again wherever another one may have taken its place; one that samples from all of it is refused once in a million.
  */
 import type { ArtifactStore } from '../artifacts/store';
 import { isFailure, OutsideFailure } from '../domain/failures';
-import type { Adapters } from './adapters';
 import { hashOf, modelOf, readFingerprint } from './base-model';
 import type { PolicyServer } from './server';
 import { likeliestBody, type LikelyToken, parseLikeliest, parseScores, parseTurn, scoreBody } from './wire';
@@ -42,12 +40,11 @@ export function createProof({ url, server, store, baseId }: ServedBase): (base: 
 
   async function proveBase(wanted: string, { base, root }: Awaited<ReturnType<PolicyServer['models']>>): Promise<void> {
     const model = modelOf(wanted);
-    const wrong = (serves: string) =>
-      new OutsideFailure(
-        'WrongBaseModel',
-        `policy server ${url} serves ${serves}, and the campaign wants ${model}: start the server with that model, or the worker with the ` +
-          'POLICY_SERVER_URL of a server that has it',
-      );
+    const wrong = (serves: string) => {
+      const fix = 'start the server with that model, or the worker with the POLICY_SERVER_URL of a server that has it';
+      const problem = `policy server ${url} serves ${serves}, and the campaign wants ${model}: ${fix}`;
+      return new OutsideFailure('WrongBaseModel', problem);
+    };
     const told = isId(root) ? root : baseId;
     if (told !== undefined) {
       if (hashOf(told) !== hashOf(model)) throw wrong(isId(root) ? told : `${told} (CAMPAIGN_BASE_ID)`);
@@ -86,27 +83,6 @@ export function createProof({ url, server, store, baseId }: ServedBase): (base: 
 const isId = (root: string | undefined): root is string => root !== undefined && /@[0-9a-f]{12}$/.test(root);
 
 const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[values.length >> 1] ?? NaN;
-
-/** Adapters of a server that has proven, before and after each work, that it serves the policy's base. */
-export const proven = (adapters: Adapters, prove: (base: string) => Promise<void>): Adapters => ({
-  unload: adapters.unload,
-  async ensurePolicy(policy) {
-    await prove(policy.base);
-    return adapters.ensurePolicy(policy);
-  },
-  async withModel(policy, work) {
-    await prove(policy.base);
-    try {
-      const answer = await adapters.withModel(policy, work);
-      await prove(policy.base);
-      return answer;
-    } catch (error) {
-      // The end of the context ends a rollout well.
-      if (isFailure(error, 'ContextLengthExceeded')) await prove(policy.base);
-      throw error;
-    }
-  },
-});
 
 /** Where a model has hundreds of tokens to choose from. */
 const PROMPT = 'Write random letters and digits, as a password generator would, and nothing else.';

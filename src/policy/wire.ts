@@ -1,6 +1,6 @@
 /**
- * Our messages and the policy server's: docs/policy-server.md. Invariant: an assistant message that was received goes back as it
- * came, so that the rendered prompt continues the ids that were sampled.
+ * Our messages and those of the dialect (docs/policy-server.md). An assistant message that was received goes back as it came, so that the rendered
+ * prompt continues the ids that were sampled.
  */
 import { z } from 'zod';
 import { OutsideFailure } from '../domain/failures';
@@ -123,6 +123,29 @@ export function parseTurn(body: unknown): Turn {
   };
 }
 
+/** Calls whose arguments are not a JSON object are the policy's mistake: they stay in the text, where the environment sees them. */
+export function toAssistantMessage(content: string, calls: WireCall[]): AssistantMessage {
+  const toolCalls: ToolCall[] = [];
+  const malformed: string[] = [];
+  for (const { id, function: called } of calls) {
+    const given = readArguments(called.arguments);
+    if (given) toolCalls.push({ id, name: called.name, ...given });
+    else malformed.push(`${called.name}(${called.arguments})`);
+  }
+  const text = [content, ...malformed].filter(Boolean).join('\n');
+  return toolCalls.length > 0 ? { role: 'assistant', content: text, toolCalls } : { role: 'assistant', content: text };
+}
+
+/** `honours`: fields of the request without which a server leaves out what the schema asks for. */
+function parseAnswer<Schema extends z.ZodType>(schema: Schema, body: unknown, honours: string): z.output<Schema> {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw invalid(`${issue?.path.join('.')}: ${issue?.message}; it must honour ${honours}`);
+}
+
+const invalid = (problem: string) => new OutsideFailure('PolicyAnswerInvalid', `policy server's answer: ${problem}`);
+
 /** The body of a completion that samples one token, which nobody wants, and tells the log-probs of its prompt. */
 export const scoreBody = ({ model, ids }: { model: string; ids: readonly number[] }) => ({
   model,
@@ -151,57 +174,26 @@ export function parseScores(body: unknown, ids: readonly number[]): number[] {
   });
 }
 
-/** Calls whose arguments are not a JSON object are the policy's mistake: they stay in the text, where the environment sees them. */
-export function toAssistantMessage(content: string, calls: WireCall[]): AssistantMessage {
-  const toolCalls: ToolCall[] = [];
-  const malformed: string[] = [];
-  for (const { id, function: called } of calls) {
-    const given = readArguments(called.arguments);
-    if (given) toolCalls.push({ id, name: called.name, ...given });
-    else malformed.push(`${called.name}(${called.arguments})`);
-  }
-  const text = [content, ...malformed].filter(Boolean).join('\n');
-  return toolCalls.length > 0 ? { role: 'assistant', content: text, toolCalls } : { role: 'assistant', content: text };
-}
-
-/** `honours`: fields of the request without which a server leaves out what the schema asks for. */
-function parseAnswer<Schema extends z.ZodType>(schema: Schema, body: unknown, honours: string): z.output<Schema> {
-  const parsed = schema.safeParse(body);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw invalid(`${issue?.path.join('.')}: ${issue?.message}; it must honour ${honours}`);
-}
-
-const invalid = (problem: string) => new OutsideFailure('PolicyAnswerInvalid', `policy server's answer: ${problem}`);
-
-export interface LikelyToken {
-  token: string;
-  /** In nats. */
-  logprob: number;
-}
-
 /** The most that vLLM tells unless it is started with --max-logprobs. */
 const MOST = 20;
+/** Samples one token, which nobody wants. */
+const ONE_TOKEN: Sampling = { temperature: 0, topP: 1, maxTokens: 1 };
 
-/** Without `sampling` one token, which nobody wants, and what it might have been. */
-export const likeliestBody = ({
-  sampling = { temperature: 0, topP: 1, maxTokens: 1 },
-  seed = 0,
-  ...asked
-}: { model: string; messages: Message[] } & Partial<Pick<TurnRequest, 'sampling' | 'seed'>>) => ({
-  ...completionBody({ ...asked, tools: [], sampling, seed }),
-  top_logprobs: MOST,
+/** The body of a chat completion that tells what each sampled token might have been. */
+export function likeliestBody(o: { model: string; messages: Message[]; sampling?: Sampling; seed?: number }) {
+  const { model, messages, sampling = ONE_TOKEN, seed = 0 } = o;
+  return { ...completionBody({ model, messages, tools: [], sampling, seed }), top_logprobs: MOST };
+}
+
+const likelySchema = z.object({
+  token: z.string(),
+  /** In nats. */
+  logprob: z.number(),
 });
-
-const likelySchema = z.object({ token: z.string(), logprob: z.number() });
+export type LikelyToken = z.infer<typeof likelySchema>;
+const sampledSchema = likelySchema.extend({ top_logprobs: z.array(likelySchema).min(1) });
 const likeliestSchema = z.object({
-  choices: z.tuple([
-    z.object({
-      logprobs: z.object({
-        content: z.array(likelySchema.extend({ top_logprobs: z.array(likelySchema).min(1) })).min(1),
-      }),
-    }),
-  ]),
+  choices: z.tuple([z.object({ logprobs: z.object({ content: z.array(sampledSchema).min(1) }) })]),
 });
 
 /** Of each token that was sampled, in order: itself, and what was likeliest there. */

@@ -3,6 +3,7 @@ import { answerOf, type Read } from '../../../src/language-model/answer';
 import { openPrompts } from '../../../src/language-model/prompts';
 import type { LanguageModel, ModelReply, Question } from '../../../src/language-model/types';
 import { askingBy, memoryLedger } from '../../support/memory-ledger';
+import { codeIn, jsonIn } from '../../../src/language-model/answer';
 
 const usage = { promptTokens: 1, cachedTokens: 0, completionTokens: 1 };
 const reply = (text: string, finish = 'stop'): ModelReply => ({ text, finish, usage });
@@ -25,12 +26,6 @@ function modelOf(...replies: ModelReply[]): { model: LanguageModel; asked: Quest
 const ask = (model: LanguageModel, more: Partial<Parameters<typeof answerOf<number>>[0]> = {}) =>
   answerOf({ model, messages, seed: 3, read: number, repairs: 2, asking: askingBy(memoryLedger()), ...more });
 const repair = (...defects: string[]) => openPrompts().render('repair', { defects: defects.join('\n') });
-
-test('an answer that can be used is asked for once', async () => {
-  const { model, asked } = modelOf(reply('7'));
-  expect(await ask(model)).toBe(7);
-  expect(asked).toEqual([{ messages: [...messages], seed: 3 }]);
-});
 
 test('one that can not is quoted with its defects after all that was said before', async () => {
   const { model, asked } = modelOf(reply('many'), reply('a few'), reply('3'));
@@ -96,26 +91,6 @@ describe('where a request holds few tokens', () => {
     ];
     expect(asked.map(content).slice(1)).toEqual([said('ab '), said('cd ')]);
   });
-
-  test('an answer that is too long for it is quoted by its beginning', async () => {
-    const { model, asked } = modelOf(long('abcdefgh'), reply('3'));
-    const read = (text: string) => (text.length > 9 ? { defects: ['too long'] } : number(text));
-    expect(await ask({ ...model, promptTokens: 700 }, { read })).toBe(3);
-    expect(size(asked[1]!)).toBeLessThanOrEqual(700);
-    expect(asked[1]!.messages[messages.length]!.content).toMatch(
-      /^abcdefgh[^]{1000,}\[cut here: \d+ more characters\]$/,
-    );
-  });
-});
-
-test('what reads an answer may take its time, and may give up', async () => {
-  const { model, asked } = modelOf(reply('1'), reply('2'));
-  const slowly = async (text: string): Promise<Read<number>> =>
-    text === '2' ? { value: 2 } : { defects: ['not that'] };
-  expect(await ask(model, { read: slowly })).toBe(2);
-  const giveUp = () => Promise.reject(new Error('stop'));
-  await expect(ask(model, { read: giveUp })).rejects.toThrow('stop');
-  expect(asked).toHaveLength(3);
 });
 
 test('the user’s own words ask for the repair', async () => {
@@ -123,4 +98,73 @@ test('the user’s own words ask for the repair', async () => {
   const own = { digest: () => '', render: () => [{ role: 'user' as const, content: 'again!' }] };
   await ask(model, { prompts: own });
   expect(asked[1]!.messages.at(-1)).toEqual({ role: 'user', content: 'again!' });
+});
+
+const fence = '```';
+
+test.each<[string, string, unknown]>([
+  ['alone', '{"a": [1, "b"]}', { a: [1, 'b'] }],
+  ['an array', '[{"a": 1}, {"b": 2}]', [{ a: 1 }, { b: 2 }]],
+  ['after prose', 'Here is [the] answer {as asked}:\n\n{"a": 1}\nThat is all.', { a: 1 }],
+  ['in a fence', `Sure!\n${fence}json\n{"a": 1}\n${fence}\nDone.`, { a: 1 }],
+  ['in a fence without a language', `${fence}\n[1, 2]\n${fence}`, [1, 2]],
+  ['in a fence whose language stands apart', `${fence}  json \n{"a": 1}\n${fence}`, { a: 1 }],
+  ['in a fence that is not closed', `${fence}json\n{"a": 1}`, { a: 1 }],
+  ['in a fence, with Windows line breaks', `${fence}JSON\r\n{"a": 1}\r\n${fence}\r\n`, { a: 1 }],
+  ['with brackets and quotes in texts', '{"a": "x } ] \\" {", "b": "[[["}', { a: 'x } ] " {', b: '[[[' }],
+  [
+    'with a fence in a text',
+    `${fence}json\n{"a": "${fence}js\\ncode\\n${fence}"}\n${fence}`,
+    {
+      a: `${fence}js\ncode\n${fence}`,
+    },
+  ],
+  ['the longest where there are several', 'As [1] and [2] say: {"a": {"b": 1}} [3]', { a: { b: 1 } }],
+  ['a fenced one rather than a longer bare one', `[1, 2, 3, 4, 5, 6, 7]\n${fence}json\n{"a": 1}\n${fence}`, { a: 1 }],
+  ['after what was thought', '<think>maybe {"a": [1, 2, 3, 4]}?</think>\n{"a": 2}', { a: 2 }],
+])('JSON %s', (_, text, value) => {
+  expect(jsonIn(text)).toEqual({ value });
+});
+
+test.each<[string, string, RegExp]>([
+  ['nothing', '', /^there is no JSON in it; give/],
+  ['words', 'I can not do that { really }.', /^there is no JSON in it/],
+  ['a bare value', '42', /^there is no JSON in it/],
+  [
+    'what breaks off',
+    'So:\n{"a": [1, 2',
+    /^its JSON can't be parsed: it breaks off before it is closed.*; give the whole/,
+  ],
+  ['what breaks off after blank lines', ' \n\n  {"a": 1', /^its JSON can't be parsed: it breaks off/],
+  ['a missing comma', '{"a": 1 "b": 2}', /^its JSON can't be parsed: Expected ',' or '}'.*position/],
+  ['a comma too many', `${fence}json\n{"a": 1,}\n${fence}`, /^its JSON can't be parsed: .*position 8/],
+])('a defect for %s', (_, text, defect) => {
+  expect(jsonIn(text)).toEqual({ defect: expect.stringMatching(defect) });
+});
+
+test.each([
+  ['brackets', '[{'.repeat(200_000)],
+  ['blank lines', '\n'.repeat(300_000)],
+  ['spaces after a fence', `${fence}${' '.repeat(300_000)}\``],
+])('a reply of %s alone takes no time', (_, text) => {
+  const before = process.cpuUsage();
+  expect(jsonIn(text)).toHaveProperty('defect');
+  expect(process.cpuUsage(before).user).toBeLessThan(5e6);
+});
+
+test('the last block of one of the languages is the code', () => {
+  const text = [
+    `First:\n${fence}js\nconst draft = 1;\n${fence}`,
+    `Then:\n${fence}javascript\nconst a = \`x\`;\n\nexport { a };\n${fence}`,
+    `And a shell line:\n${fence}sh\nnode a.js\n${fence}`,
+  ].join('\n');
+  expect(codeIn(text, ['js', 'javascript'])).toBe('const a = `x`;\n\nexport { a };');
+  expect(codeIn(text, ['python'])).toBeUndefined();
+  expect(codeIn(`<think>${fence}js\nno\n${fence}</think>none`, ['js'])).toBeUndefined();
+});
+
+test('a longer fence holds shorter ones, and the end of the reply closes one', () => {
+  const inner = `/*\n${fence}js\nexample\n${fence}\n*/\nexport {};`;
+  expect(codeIn(`\`${fence}js title="x"\n${inner}\n\`${fence}`, ['js'])).toBe(inner);
+  expect(codeIn(`${fence}js\nexport const cut = [`, ['js'])).toBe('export const cut = [');
 });

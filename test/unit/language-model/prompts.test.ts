@@ -48,12 +48,6 @@ test.each<[string, string, Record<string, string>, RegExp]>([
   expect(thrown(() => openPrompts({ folder }).render('b', values))).toMatchObject(badInput(message));
 });
 
-test('a prompt that is nowhere is named, with where it was looked for', () => {
-  expect(thrown(() => openPrompts({ folder }).render('nowhere', {}))).toMatchObject(
-    badInput(/^there is no prompt nowhere\.md in .*prompts-\w+ or .*prompts$/),
-  );
-});
-
 test('the user’s own take the place of the project’s, and their text is part of the digest', () => {
   const own = openPrompts({ folder: join(folder, 'none') });
   expect(own.render('repair', { defects: '- x' })).toEqual(openPrompts().render('repair', { defects: '- x' }));

@@ -15,28 +15,10 @@ const tau2 = (models: object) => campaign({ kind: 'tau2', domains: ['mock'], ...
 const checkPartners = (read: ReturnType<typeof campaign>) => runChecks(languageModelChecks(read, { asks: false }));
 const model = (over: object = {}) => ({ url: server.url, model: 'm', ...over });
 
-test('each model is asked once', async () => {
-  const checks = await checkPartners(tau2({ user: model(), judge: model({ model: 'n' }) }));
-  expect(checks).toEqual([
-    { name: 'simulated user', ok: true, detail: `m at ${server.url} answers` },
-    { name: 'judge', ok: true, detail: `n at ${server.url} answers` },
-  ]);
-  expect(server.requests).toHaveLength(2);
-});
-
 test('a target that plays its user itself needs no model; a benchmark does', async () => {
   expect(await checkPartners(campaign({ kind: 'builtin', name: 'shop' }))).toEqual([]);
   expect(await checkPartners(campaign({ kind: 'process', command: ['x'] }))).toEqual([]);
   expect(await checkPartners(tau2({}))).toMatchObject([{ ok: false, detail: 'target.user is missing' }]);
-});
-
-test('a budget in dollars needs a price', async () => {
-  const price = { input: 1, output: 2 };
-  const priced = { ...tau2({ user: model({ price }), judge: model() }), budget: { dollars: 3 } };
-  expect(await checkPartners(priced)).toMatchObject([
-    { name: 'simulated user', ok: true },
-    { name: 'judge', ok: false, detail: 'budget.dollars is 3, and target.judge.price is missing' },
-  ]);
 });
 
 test('a missing variable, a wrong key, an endpoint that is gone', async () => {

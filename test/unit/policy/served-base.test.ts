@@ -69,26 +69,6 @@ test('another base is refused by what it serves, what is wanted and the fix, bef
   expect((await ask(client, OTHER)).message.content).toBe('hello');
 });
 
-test('of one model, also in a folder of another name and with a context that is told', async () => {
-  server.root = 'renamed@0123456789ab';
-  expect((await ask(connect(), `${BASE}, 4096 tokens`)).message.content).toBe('hello');
-});
-
-test('a server that was started again with another base is noticed', async () => {
-  const client = connect();
-  await ask(client);
-  const { port } = new URL(server.url);
-  await server.close();
-  server = await startDialectServer({ port: Number(port) });
-  server.root = OTHER;
-  // The first one may find that its connection has ended.
-  await expect(ask(client)).rejects.toMatchObject({ retryable: true });
-  await expect(ask(client)).rejects.toMatchObject(wrong(OTHER));
-  expect(asked('/chat/completions')).toBe(0);
-  server.root = BASE;
-  expect((await ask(client)).message.content).toBe('hello');
-});
-
 test.each([
   ['an answer', () => completion({ content: 'of another model' })],
   ['the end of the context', refuse(400, { message: 'prompt', code: 'context_length_exceeded' })],
@@ -170,10 +150,5 @@ describe('a server that does not say which base it serves', () => {
       ),
     });
     expect(server.requests.filter(({ body }) => 'max_tokens' in body && !('top_logprobs' in body))).toEqual([]);
-  });
-
-  test('but not where it says something else', async () => {
-    server.root = OTHER;
-    await expect(ask(connect(BASE))).rejects.toMatchObject(wrong(OTHER));
   });
 });

@@ -177,18 +177,6 @@ test('whatever determines a rollout is in its key', () => {
   expect(grown.map(({ key }) => key)).toContain(keys[0]);
 });
 
-test('a rollout that breaks is begun afresh, and the failure is nobody’s reward', async () => {
-  let failures = 0;
-  const environment = countingEnvironment({
-    beforeStep: (task) => {
-      if (task === 'n-1' && failures++ < 2) throw failed();
-    },
-  });
-  const { summary } = await played(options({ environment, concurrency: 1 }));
-  expect(summary).toMatchObject({ scored: 6, broken: 0, meanReward: 1 });
-  expect(environment.episodes).toMatchObject({ opened: 8, closed: 8 });
-});
-
 test('broken rollouts are recorded by type; the next run makes only them', async () => {
   let down = true;
   const environment = countingEnvironment({
@@ -317,23 +305,6 @@ test('at most `concurrency` episodes at once, and a slow one holds nobody up', a
   );
   expect((await batch).summary.scored).toBe(6);
   expect(environment.episodes.atOnce).toBe(2);
-});
-
-test('two processes that run one batch at the same time end with one artifact', async () => {
-  // What modules hold is a process's own.
-  jest.resetModules();
-  const there = jest.requireActual<typeof import('../../../src/rollout/engine')>('../../../src/rollout/engine').rollOut;
-  const clients = [countingPolicy(), countingPolicy()];
-  const [a, b] = await Promise.all([
-    played(options({ attempts: 20, client: clients[0]! })),
-    there(options({ attempts: 20, client: clients[1]!, store: openFolderStore(root) })),
-  ]);
-  // One that comes late finds what the other has stored.
-  const turns = clients.map((client) => client.turns);
-  expect([Math.max(...turns), turns.every((each) => each <= 180)]).toEqual([180, true]);
-  expect(a.summary.ref).toEqual(b.summary.ref);
-  expect(a.records).toEqual(await b.records());
-  expect(a.summary.scored).toBe(60);
 });
 
 test('what is stored and is no batch of rollouts is named with its line', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import { type FailureType, OutsideFailure } from '../../../src/domain/failures';
-import { rollOut, type RollOutOptions, type RollOutProgress } from '../../../src/rollout/engine';
+import { rollOut, type RollOutOptions } from '../../../src/rollout/engine';
 import { countingBatch } from '../../support/counting-batch';
 import { countingEnvironment, type CountingEnvironment, countingPolicy } from '../../support/counting-environment';
 
@@ -155,13 +155,4 @@ describe('more broken rollouts than the campaign allows', () => {
     expect(await reasonFor(batch(4, 7, { seed: 9 }))).toMatchObject({ type: 'BadEnvironment' });
     expect(await scored(batch(4, 7, { seed: 9, maxBrokenShare: 0.6 }))).toMatchObject({ scored: 3, broken: 4 });
   });
-});
-
-test('progress counts turns, long before a rollout is done', async () => {
-  const heard: RollOutProgress[] = [];
-  await rollOut(options({ tasks: ['n-5'], attempts: 1, onProgress: (progress) => heard.push(progress) }));
-  expect(heard.map(({ done, turns }) => [done, turns])).toEqual([
-    ...[1, 2, 3, 4, 5, 6, 7].map((turns) => [0, turns]),
-    [1, 7],
-  ]);
 });

@@ -103,11 +103,6 @@ test('a hinted rollout trains on the very rows that its answers would have had w
   expect(hinted[0]!.usage.promptTokens).toBeGreaterThan(plain[0]!.usage.promptTokens);
 });
 
-test('a task without a hint is played as it is', async () => {
-  const rollouts = await made({ environment: hinting(undefined, (task) => task === 'n-1'), hints: { share: 1 } });
-  expect(rollouts.map(({ task, hinted = false }) => hinted === (task === 'n-1'))).toEqual(rollouts.map(() => true));
-});
-
 test('in the learner’s batch, rows that were sampled under a hint are without log-probs', async () => {
   const records = await made({ hints: { share: 0.5 } });
   const { groups } = trainingBatch({

@@ -234,9 +234,3 @@ test('the policy sees its prompt in every turn; the record holds what the enviro
   // Training sees what was sampled from.
   expect(prompted.summary.promptTokens).toBeGreaterThan(plain.summary.promptTokens);
 });
-
-test('the prompt of a chosen policy is used', async () => {
-  const { resolve } = byTask(() => ({ chosen: 'adds', policy: brief, probabilities: {} }));
-  await played(options({ policy: await stored(fitted(withBrief)), resolve }));
-  expect(new Set(asked.map(({ messages }) => messages[0]!.content))).toEqual(new Set(['be brief']));
-});

@@ -19,17 +19,6 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 const options = { content: 'rows', maskReadOnlyTurns: true, groupSize: 2 } as const;
 const characters = (value: object) => `${JSON.stringify(value)}\n`.length;
 
-test('the batch holds the groups in the order asked for, in the trainer’s words', () => {
-  const { groups } = trainingBatch({ ...options, records, tasks: ['n-2', 'n-0'] });
-  expect(groups.map(({ task, rollouts }) => [task, rollouts.length])).toEqual([
-    ['n-2', 2],
-    ['n-0', 2],
-  ]);
-  const [rollout] = groups[0]!.rollouts as RowsRollout[];
-  expect(rollout!.reward).toBe(1);
-  expect(Object.keys(rollout!.rows[0]!)).toEqual(['prompt_ids', 'completion_ids', 'logprobs', 'mask']);
-});
-
 test('a group in part is refused, and so is a rollout without a sampled token', () => {
   const groupOf =
     (tasks: string[], groupSize: number, from = records) =>
