@@ -85,23 +85,25 @@ async function withoutRoom(error: Error, home: string): Promise<OutsideFailure |
   return new OutsideFailure('DiskFull', `${cause.message}; ${fix}`, error);
 }
 
+type Activity = (...input: unknown[]) => Promise<unknown>;
+
+const wrapped = <A extends object>(activities: A, wrap: (run: Activity) => Activity): A =>
+  Object.fromEntries(Object.entries(activities).map(([name, run]) => [name, wrap(run as Activity)])) as A;
+
 /**
- * Wraps activities so that whatever they throw goes through `toFailure`, and a step of another store than this worker's is not begun. `home`: of
- * the campaigns; `queue`: of the step's workflow, which is that of its store.
+ * Wraps activities so that they heartbeat, whatever they throw goes through `toFailure`, and a step of another store than this worker's is not begun.
+ * `home`: of the campaigns.
  */
-export function mapped<A extends object>(activities: A, { home, store }: Pick<Dependencies, 'home' | 'store'>): A {
-  const wrap =
-    (run: (input: unknown) => Promise<unknown>) =>
-    async (input: unknown, queue?: string): Promise<unknown> => {
-      try {
-        if (queue !== undefined) await checkStore(queue, { home, store });
-        return await withHeartbeats(() => run(input));
-      } catch (error) {
-        throw await toFailure(error, home);
-      }
-    };
-  return Object.fromEntries(Object.entries(activities).map(([name, run]) => [name, wrap(run)])) as A;
-}
+export const mapped = <A extends object>(activities: A, { home, store }: Pick<Dependencies, 'home' | 'store'>): A =>
+  // `queue`: of the step's workflow, which is that of its store.
+  wrapped(activities, (run) => async (input, queue) => {
+    try {
+      if (queue !== undefined) await checkStore(String(queue), { home, store });
+      return await withHeartbeats(() => run(input));
+    } catch (error) {
+      throw await toFailure(error, home);
+    }
+  });
 
 async function checkStore(queue: string, { home, store }: Pick<Dependencies, 'home' | 'store'>): Promise<void> {
   const own = taskQueues.control(await store.id());
@@ -122,25 +124,20 @@ export function stoppingWhenFaulty<A extends object>(
 ): A {
   const { onFaulty, now = Date.now } = o;
   let faults = 0;
-  const counted =
-    (run: (...input: unknown[]) => Promise<unknown>) =>
-    async (...input: unknown[]): Promise<unknown> => {
-      const begun = now();
-      try {
-        const result = await run(...input);
-        faults = 0;
-        return result;
-      } catch (error) {
-        // What is outside, or wrong with what it was given, says nothing of the worker.
-        if (error instanceof ApplicationFailure && retryOf(error.type) === 'own') {
-          faults = now() - begun < SOON_MS ? faults + 1 : 0;
-          if (faults === FAULTS)
-            onFaulty(
-              `${FAULTS} steps in a row failed soon after they began, the last with ${error.type}: ${error.message}`,
-            );
-        }
-        throw error;
+  return wrapped(activities, (run) => async (...input) => {
+    const begun = now();
+    try {
+      const result = await run(...input);
+      faults = 0;
+      return result;
+    } catch (error) {
+      // What is outside, or wrong with what it was given, says nothing of the worker.
+      if (error instanceof ApplicationFailure && retryOf(error.type) === 'own') {
+        faults = now() - begun < SOON_MS ? faults + 1 : 0;
+        const last = `the last with ${error.type}: ${error.message}`;
+        if (faults === FAULTS) onFaulty(`${FAULTS} steps in a row failed soon after they began, ${last}`);
       }
-    };
-  return Object.fromEntries(Object.entries(activities).map(([name, run]) => [name, counted(run)])) as A;
+      throw error;
+    }
+  });
 }

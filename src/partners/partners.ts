@@ -1,8 +1,7 @@
 /**
- * The other parties to an episode that are played by a model, the simulated user and the judge: from an environment's spec to models behind an
- * OpenAI-compatible endpoint, asked one turn at a time. Invariants: one call, one request, and no more of them at once than the file allows; an answer
- * is whole, and holds words or calls, never nothing; whatever goes wrong leaves as an OutsideFailure, so that the rollout is broken and never scored; the
- * key is known here only.
+ * The other parties to an episode that are played by a model, the simulated user and the judge. One call is one request, and no more of them run at
+ * once than the file allows; an answer holds words or calls, never nothing; whatever goes wrong leaves as an OutsideFailure, so that the rollout is
+ * broken and never scored.
  */
 import { createLimit } from '../domain/concurrency';
 import { type ChatModel, type ModelUsage, tokensOf } from '../domain/endpoints';
@@ -11,7 +10,7 @@ import type { OutsideFailure } from '../domain/failures';
 import type { Message, ToolSchema, UserMessage } from '../domain/messages';
 import { type Caller, callerFailure, endpointFailure, keyOf, openEndpoint } from '../language-model/endpoint';
 import { parseCompletion } from '../language-model/reply';
-import { toAssistantMessage, toWireMessage, toWireTools } from '../policy/wire';
+import { numbered, toAssistantMessage, toWireMessage, toWireTools } from '../policy/wire';
 
 export interface Outside {
   signal?: AbortSignal;
@@ -107,13 +106,6 @@ const failures = {
   judge: { unavailable: 'PartnerUnavailable', failed: 'JudgeFailed', rejected: 'JudgeRejected' },
 } as const;
 
-type Models = { user?: ChatModel | undefined; judge?: ChatModel | undefined };
-
-/** Throws BadInput if a key's variable is not set. */
-export function openPartners({ user, judge }: Models): Partners {
-  return { ...(user && { user: openUser(user) }), ...(judge && { judge: openJudge(judge) }) };
-}
-
 /**
  * Model and sampling, not the address: a server that moves to another port must not make every rollout anew. Two models of one name are
  * told apart by serving them under different names.
@@ -121,42 +113,46 @@ export function openPartners({ user, judge }: Models): Partners {
 const idOf = ({ model, temperature, topP, maxTokens }: ChatModel) =>
   `${model} (temperature ${temperature}, top-p ${topP}, ${maxTokens} tokens)`;
 
+const NOTHING = 'an empty answer: no words and no calls';
+/** A judge's seed is always the same: what is asked determines what is answered. */
+const JUDGE_SEED = 0;
+
+/** Throws BadInput if a key's variable is not set. */
+export function openPartners(models: { user?: ChatModel | undefined; judge?: ChatModel | undefined }): Partners {
+  return {
+    ...(models.user && { user: openUser(models.user) }),
+    ...(models.judge && { judge: openJudge(models.judge) }),
+  };
+}
+
 function openUser(spec: ChatModel): SimulatedUser {
   const model = openChatModel('user', spec);
   return {
     id: idOf(spec),
     async speak(turn) {
       const reply = await model.ask(turn);
-      const { content, toolCalls } = toAssistantMessage(reply.content, reply.calls);
+      const { content, toolCalls = [] } = toAssistantMessage(reply.content, reply.calls);
       // To the policy a malformed call is a mistake of its own; from the user it would be nonsense that the agent has to hear.
-      if ((toolCalls?.length ?? 0) < reply.calls.length) {
-        throw model.unusable('a call with arguments that are no JSON object');
-      }
-      if (!toolCalls && !content.trim()) throw model.unusable(NOTHING);
-      return { role: 'user', content, ...(toolCalls && { toolCalls: named(toolCalls, turn.messages) }) };
+      if (toolCalls.length < reply.calls.length) throw model.unusable('a call with arguments that are no JSON object');
+      if (toolCalls.length === 0 && !content.trim()) throw model.unusable(NOTHING);
+      // The agent's calls are named `call_n` in the same conversation.
+      return {
+        role: 'user',
+        content,
+        ...(toolCalls.length > 0 && { toolCalls: numbered(toolCalls, turn.messages, 'user_call') }),
+      };
     },
   };
 }
-
-/** A judge's seed is always the same: what is asked determines what is answered. */
-const JUDGE_SEED = 0;
 
 function openJudge(spec: ChatModel): Judge {
   const model = openChatModel('judge', spec);
   return {
     id: idOf(spec),
     async answer(question, outside) {
-      const reply = await model.ask({ messages: question, tools: [], seed: JUDGE_SEED, ...outside });
-      if (!reply.content.trim()) throw model.unusable(NOTHING);
-      return reply.content;
+      const { content } = await model.ask({ messages: question, tools: [], seed: JUDGE_SEED, ...outside });
+      if (!content.trim()) throw model.unusable(NOTHING);
+      return content;
     },
   };
-}
-
-const NOTHING = 'an empty answer: no words and no calls';
-
-/** Servers may give every turn's first call the same id; and the agent's calls are named `call_n` in the same conversation. */
-function named<Call extends { id: string }>(calls: Call[], before: Message[]): Call[] {
-  const earlier = before.reduce((n, m) => n + (m.role === 'assistant' ? (m.toolCalls?.length ?? 0) : 0), 0);
-  return calls.map((call, n) => ({ ...call, id: `user_call_${earlier + n}` }));
 }

@@ -50,15 +50,8 @@ export function modelName({ adapters }: FixedPolicy): string | undefined {
 
 export type Merge = (adapters: readonly Part[]) => Promise<ArtifactRef>;
 
-interface MergerOptions {
-  store: ArtifactStore;
-  /** The interpreter of the trainer's virtual environment. */
-  python: string;
-  /** How long a merge may stand still. */
-  idleSeconds?: number;
-}
-
-export function createMerger({ store, python, idleSeconds }: MergerOptions): Merge {
+/** `python`: the interpreter of the trainer's virtual environment. */
+export function createMerger({ store, python }: { store: ArtifactStore; python: string }): Merge {
   const running = new Map<string, Promise<ArtifactRef>>();
   // Each is a Python process with torch: a router of many weightings would start one for each at once.
   const inTurn = createLimit(1);
@@ -76,7 +69,7 @@ export function createMerger({ store, python, idleSeconds }: MergerOptions): Mer
         parts.map(async ({ ref, weight }) => ({ path: await store.folder(ref), weight })),
       );
       await writeFile(job, JSON.stringify({ adapters, output_dir: folder }));
-      await runPython({ python, args: ['merge', '--job', job], ...(idleSeconds && { idleSeconds }) });
+      await runPython({ python, args: ['merge', '--job', job] });
       return await store.putFolder({ key, producer: 'merge', inputs: parts.map(({ ref }) => ref), folder });
     } finally {
       await rm(work, { recursive: true, force: true });

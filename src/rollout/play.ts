@@ -8,7 +8,7 @@ import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
 import { agentView, type AssistantMessage, type Message, type ToolSchema } from '../domain/messages';
 import type { FixedPolicy, Policy, Prompt, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
-import type { Turn, TurnRequest } from '../policy/wire';
+import { numbered, type Turn, type TurnRequest } from '../policy/wire';
 import { choiceSeed, type PlannedRollout, turnSeed } from './keys';
 import type { Resolve, Resolved } from './resolve';
 import { createRowBuilder } from './training-batch';
@@ -88,7 +88,8 @@ async function converse(o: {
       usage.promptTokens += promptIds.length;
     }
     rows.add({ ...turn, promptIds }, onlyReads(turn.message, tools));
-    const message = withUniqueIds(turn.message, messages);
+    const { toolCalls } = turn.message;
+    const message = { ...turn.message, ...(toolCalls && { toolCalls: numbered(toolCalls, messages, 'call') }) };
     messages.push(message);
     const result = await fromEnvironment(() => episode.step(message));
     messages.push(...result.messages);
@@ -99,25 +100,12 @@ async function converse(o: {
   return ended('max_steps', maxSteps);
 }
 
-/** Numbers the calls through the conversation: servers may give every turn's first call the same id, and readers match results by id. */
-function withUniqueIds(message: AssistantMessage, before: readonly Message[]): AssistantMessage {
-  if (!message.toolCalls) return message;
-  const earlier = before.reduce((n, m) => n + (m.role === 'assistant' ? (m.toolCalls?.length ?? 0) : 0), 0);
-  return { ...message, toolCalls: message.toolCalls.map((call, n) => ({ ...call, id: `call_${earlier + n}` })) };
-}
-
 /** Undefined if the conversation no longer fits into the model's context. */
-async function sampleWithinContext(
-  client: Pick<PolicyClient, 'sample'>,
-  request: Parameters<PolicyClient['sample']>[0],
-): Promise<Turn | undefined> {
-  try {
-    return await client.sample(request);
-  } catch (error) {
+const sampleWithinContext = (client: Pick<PolicyClient, 'sample'>, request: TurnRequest): Promise<Turn | undefined> =>
+  client.sample(request).catch((error: unknown) => {
     if (isFailure(error, 'ContextLengthExceeded')) return undefined;
     throw error;
-  }
-}
+  });
 
 /** Whether a turn does nothing but call tools that change nothing. */
 const onlyReads = ({ toolCalls = [] }: AssistantMessage, tools: readonly ToolSchema[]): boolean =>
@@ -135,29 +123,30 @@ async function fromEnvironment<Result>(work: () => Promise<Result>): Promise<Res
   }
 }
 
-/**
- * The first messages with the prompt in them: `before` puts it above the text of the first system message, `instead` in place of all
- * of them. Without a system message it becomes one, at the start.
- */
-export function withPrompt(opening: readonly Message[], prompt: Prompt | undefined): Message[] {
-  if (!prompt) return [...opening];
+/** The first messages with a text in the first system message, which is the first message where there is none. */
+function inSystemMessage(opening: readonly Message[], text: string, join: (system: string) => string): Message[] {
   const at = opening.findIndex(({ role }) => role === 'system');
   const system = opening[at];
-  if (!system) return [{ role: 'system', content: prompt.text }, ...opening];
-  if (prompt.place === 'before') {
-    return opening.with(at, { role: 'system', content: `${prompt.text}\n\n${system.content}` });
-  }
-  const others = opening.filter(({ role }) => role !== 'system');
-  return others.toSpliced(at, 0, { role: 'system', content: prompt.text });
+  if (!system) return [{ role: 'system', content: text }, ...opening];
+  return opening.with(at, { role: 'system', content: join(system.content) });
 }
 
-/** The first messages with the hint below the text of the first system message; without one it becomes one, at the start. */
-export function withHint(opening: readonly Message[], hint: string): Message[] {
-  const at = opening.findIndex(({ role }) => role === 'system');
-  const system = opening[at];
-  if (!system) return [{ role: 'system', content: hint }, ...opening];
-  return opening.with(at, { role: 'system', content: `${system.content}\n\n${hint}` });
+/** The first messages with the prompt in them: above the first system message's text, or in place of all of them. */
+export function withPrompt(opening: readonly Message[], prompt: Prompt | undefined): Message[] {
+  if (!prompt) return [...opening];
+  const { text, place } = prompt;
+  if (place === 'before') return inSystemMessage(opening, text, (system) => `${text}\n\n${system}`);
+  const first = opening.findIndex(({ role }) => role === 'system');
+  return inSystemMessage(
+    opening.filter(({ role }, n) => role !== 'system' || n === first),
+    text,
+    () => text,
+  );
 }
+
+/** The first messages with the hint below the first system message's text. */
+const withHint = (opening: readonly Message[], hint: string): Message[] =>
+  inSystemMessage(opening, hint, (system) => `${system}\n\n${hint}`);
 
 /**
  * The ids that an answer to these messages follows. The policy server is asked for a sample of one token: nobody else renders and tokenizes as

@@ -118,13 +118,3 @@ test('an endpoint that goes away stops the batch; it goes on from what was score
   const { batch } = await play(phone(), { attempts: 4 });
   expect(batch).toMatchObject({ scored: 4, broken: 0 });
 });
-
-test('an environment that asks for a user or a judge that is not named', async () => {
-  const command = [process.execPath, resolve(__dirname, '../../support/two-party.mjs')];
-  const alone = openProcessEnvironment({ command });
-  opened.push(alone);
-  await expect(play(alone)).rejects.toMatchObject({
-    type: 'BadEnvironment',
-    message: expect.stringContaining('target.user names none'),
-  });
-});

@@ -107,14 +107,3 @@ test('two different merges never run at once', async () => {
   await Promise.all([merge([x, y]), merge([x, { ...y, weight: 2 }])]);
   expect(readFileSync(log, 'utf8')).toBe('begin\nend\nbegin\nend\n');
 });
-
-test('a merge that hangs ends, and the next one has its turn', async () => {
-  const still = (file: string) =>
-    `if (!require('node:fs').existsSync('${file}')) { writeFileSync('${file}', ''); ${asleep(60_000)} }`;
-  const merge = createMerger({ store, python: program(still(join(root, 'once')) + adding), idleSeconds: 2 });
-  const [hung, next] = await Promise.allSettled([merge([x, y]), merge([x, { ...y, weight: 2 }])]);
-  expect(hung).toMatchObject({
-    reason: { type: 'PythonFailed', message: expect.stringContaining('no processor time') },
-  });
-  expect(next.status).toBe('fulfilled');
-}, 60_000);
