@@ -48,7 +48,11 @@ const BEAT_MS = 1_000;
  */
 export async function withHeartbeats<Result>(work: () => Promise<Result>): Promise<Result> {
   const context = Context.current();
-  const timer = setInterval(() => context.heartbeat({ ...shown.get(context) }), BEAT_MS);
+  const beat = (): void => {
+    const details = shown.get(context);
+    context.heartbeat(details && { ...details });
+  };
+  const timer = setInterval(beat, BEAT_MS);
   try {
     return await work();
   } finally {

@@ -109,43 +109,29 @@ const tooMany = ({ from, count }: Range, left: number) =>
 export const taskText = (messages: Message[]): string =>
   normalised(messages.flatMap((message) => (message.role === 'user' ? [message.content] : [])).join(' '));
 
-/** Where a model plays the user, each text is asked of it: once per worker, and several at a time. All who wait hear of the progress. */
-const known = new WeakMap<Environment, { texts: Promise<Map<string, string>>; waiting: Set<Work['progress']> }>();
+/** Where a model plays the user, each text is asked of it: once per worker, and several at a time. */
+const known = new WeakMap<Environment, Promise<Map<string, string>>>();
 const AT_ONCE = 8;
 /** What a simulated user says there is a row of the report's costs by this name. */
 export const TEST_TEXTS = 'texts of the test tasks';
 /** Changes whenever other texts would be read. */
 const TEXTS_VERSION = '1';
 
-interface Asked {
+interface Asked extends Pick<Work, 'progress'> {
   store: ArtifactStore;
   environment: Environment;
 }
 
 /** The task texts of the whole test split of the target, each with a task that has it. */
-export async function testTexts({ progress, ...asked }: Asked & Pick<Work, 'progress'>): Promise<Map<string, string>> {
-  const { texts, waiting } = known.get(asked.environment) ?? begun(asked);
-  waiting.add(progress);
-  return texts.finally(() => waiting.delete(progress));
-}
-
-function begun({ store, environment }: Asked) {
-  const waiting = new Set<Work['progress']>();
-  const texts = keptTexts({
-    store,
-    environment,
-    progress: (done, total) => waiting.forEach((progress) => progress(done, total)),
-  });
-  known.set(environment, { texts, waiting });
+export function testTexts(asked: Asked): Promise<Map<string, string>> {
+  const { environment } = asked;
+  const texts = known.get(environment) ?? keptTexts(asked);
+  known.set(environment, texts);
   texts.catch(() => known.delete(environment));
-  return { texts, waiting };
+  return texts;
 }
 
-async function keptTexts({
-  store,
-  environment,
-  progress,
-}: Asked & Pick<Work, 'progress'>): Promise<Map<string, string>> {
+async function keptTexts({ store, environment, progress }: Asked): Promise<Map<string, string>> {
   const { name, version } = await environment.describe();
   const key = `test-texts/${digest({ version: TEXTS_VERSION, environment: [name, version] })}`;
   const ref = await keptJson(store, { key, producer: 'testTexts', inputs: [] }, () =>
@@ -157,7 +143,7 @@ async function keptTexts({
 
 /** What was asked for before a failure is not asked for again. */
 async function readTestTexts(
-  { store, environment, progress }: Asked & Pick<Work, 'progress'>,
+  { store, environment, progress }: Asked,
   key: string,
 ): Promise<[text: string, task: string][]> {
   const tasks = await environment.tasks('test');

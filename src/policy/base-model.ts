@@ -3,7 +3,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { canonical, digest } from '../artifacts/hash';
+import { digest } from '../artifacts/hash';
+import { keptJson, readJson } from '../artifacts/json';
 import type { ArtifactStore } from '../artifacts/store';
 import { tokenCountsSchema, type TokenCounts } from '../domain/base-check';
 import type { Campaign } from '../domain/campaign';
@@ -17,9 +18,6 @@ const loraModulesSchema = z.object({
   /** Names that `targetModules` may have. */
   choices: z.array(z.string()),
 });
-type LoraModules = z.infer<typeof loraModulesSchema>;
-
-const idSchema = z.object({ id: z.string() });
 
 interface Asked {
   python: string;
@@ -28,16 +26,36 @@ interface Asked {
   signal?: AbortSignal;
 }
 
+/** What a subcommand of the Python package answers about a model's folder. Throws BadInput where it refuses. */
+async function ask<Answer>(o: {
+  command: string;
+  question?: object;
+  answer: z.ZodType<Answer>;
+  of: Asked & Pick<Program, 'env' | 'onProgress'>;
+}): Promise<Answer> {
+  const { model, ...program } = o.of;
+  const folder = await mkdtemp(join(tmpdir(), 'base-model-'));
+  try {
+    const [from, to] = [join(folder, 'question.json'), join(folder, 'answer.json')];
+    await writeFile(from, JSON.stringify({ model, ...o.question }));
+    await runPython({ ...program, args: [o.command, '--in', from, '--out', to] });
+    return o.answer.parse(JSON.parse(await readFile(to, 'utf8')));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
 /**
  * `<folder>@<hash of all files>`: another base is another policy, also in a folder of the same name. `home`: of the campaigns; it keeps what was
  * found, so that files that have not changed are not read again. `onProgress`: in bytes. Throws BadInput where there is no model.
  */
-export const baseModelId = async ({
-  home,
-  onProgress = () => undefined,
-  ...asked
-}: Asked & { home: string; onProgress?: (done: number, total: number) => void }): Promise<string> =>
-  idSchema.parse(await ask('base-id', {}, { ...asked, env: { CAMPAIGN_HOME: home }, onProgress })).id;
+export async function baseModelId(
+  o: Asked & { home: string; onProgress?: (done: number, total: number) => void },
+): Promise<string> {
+  const { home, onProgress = () => undefined, ...asked } = o;
+  const of = { ...asked, env: { CAMPAIGN_HOME: home }, onProgress };
+  return (await ask({ command: 'base-id', answer: z.object({ id: z.string() }), of })).id;
+}
 
 /** The base of a campaign's policies. What a server cuts off at its context decides rollouts; the embedded one has the model's own. */
 export const servedBase = (model: string, { policyServer }: Pick<Campaign, 'policyServer'>): string =>
@@ -49,68 +67,42 @@ export const modelOf = (base: string): string => base.replace(/, \d+ tokens$/, '
 /** What two folders of one model have in common. */
 export const hashOf = (model: string): string => /@([0-9a-f]+)$/.exec(model)?.[1] ?? model;
 
-const fingerprintSchema = z.object({ ids: z.array(z.number()), logprobs: z.array(z.number()) });
-/** Some token ids and, of each but the first, the model's log-prob in nats. */
-type Fingerprint = z.infer<typeof fingerprintSchema>;
-
-const fingerprintKey = (model: string): string => `fingerprint/${hashOf(model)}`;
-
-/**
- * That of a base model, taken once a store: its weights are loaded. Throws PythonFailed where there is not the memory for it, and what Python
- * refuses as BadInput.
- */
-export async function keepFingerprint(o: Asked & { store: ArtifactStore; id: string }): Promise<void> {
-  const { store, id, ...asked } = o;
-  const key = fingerprintKey(id);
-  if (await store.find(key)) return;
-  const taken = fingerprintSchema.parse(await ask('fingerprint', {}, asked));
-  await store.put({ key, producer: 'prepare', inputs: [], mediaType: 'application/json', body: canonical(taken) });
-}
-
-/** Undefined where none was taken. `model`: its id. */
-export async function readFingerprint(store: ArtifactStore, model: string): Promise<Fingerprint | undefined> {
-  const ref = await store.find(fingerprintKey(model));
-  return ref && fingerprintSchema.parse(JSON.parse((await store.read(ref)).toString('utf8')));
-}
-
 /** The pool of a campaign that names none: of its store and its base. */
 export const poolOf = (of: { store: string; base: string }): string => digest(of).slice(0, 12);
 
-/** What its tokenizer does not know of some texts, in well under a second. Throws BadInput if it holds a tokenizer that can't be read. */
-export const checkTokens = async ({ texts, ...asked }: Asked & { texts: readonly string[] }): Promise<TokenCounts> =>
-  tokenCountsSchema.parse(await ask('check-tokens', { texts }, asked));
+/** Some token ids and, of each but the first, the model's log-prob in nats. */
+const fingerprintSchema = z.object({ ids: z.array(z.number()), logprobs: z.array(z.number()) });
+const fingerprintKey = (model: string): string => `fingerprint/${hashOf(model)}`;
 
-/**
- * The modules that a LoRA trains, by the trainer's own rule, in some seconds. Throws BadInput if it holds files that are not whole, or no
- * model that transformers knows.
- */
-export const loraModules = async ({
-  targetModules,
-  ...asked
-}: Asked & { targetModules: readonly string[] }): Promise<LoraModules> =>
-  loraModulesSchema.parse(await ask('check-model', { target_modules: targetModules }, asked));
+/** Takes a base model's fingerprint once a store. Throws PythonFailed where there is not the memory for its weights. */
+export async function keepFingerprint(o: Asked & { store: ArtifactStore; id: string }): Promise<void> {
+  const { store, id, ...of } = o;
+  const provenance = { key: fingerprintKey(id), producer: 'prepare', inputs: [] };
+  await keptJson(store, provenance, () => ask({ command: 'fingerprint', answer: fingerprintSchema, of }));
+}
+
+/** Undefined where none was taken. `model`: its id. */
+export async function readFingerprint(
+  store: ArtifactStore,
+  model: string,
+): Promise<z.infer<typeof fingerprintSchema> | undefined> {
+  const ref = await store.find(fingerprintKey(model));
+  return ref && readJson(store, ref, fingerprintSchema);
+}
+
+/** What its tokenizer does not know of some texts, in well under a second. Throws BadInput if it holds a tokenizer that can't be read. */
+export const checkTokens = ({ texts, ...of }: Asked & { texts: readonly string[] }): Promise<TokenCounts> =>
+  ask({ command: 'check-tokens', question: { texts }, answer: tokenCountsSchema, of });
+
+/** The modules that a LoRA trains, by the trainer's own rule, in some seconds. Throws BadInput where its files are damaged, or of no known model. */
+export const loraModules = ({ targetModules, ...of }: Asked & { targetModules: readonly string[] }) =>
+  ask({ command: 'check-model', question: { target_modules: targetModules }, answer: loraModulesSchema, of });
 
 /** A LoRA of a rank that changes nothing, in a folder that is made for it: to see whether a server takes such ones. */
-export const writeBlankAdapter = async ({
-  targetModules,
-  rank,
-  folder,
-  ...asked
-}: Asked & { targetModules: readonly string[]; rank: number; folder: string }): Promise<void> =>
-  void (await ask('check-model', { target_modules: targetModules, blank: { rank, output_dir: folder } }, asked));
-
-async function ask(
-  command: string,
-  question: object,
-  { model, ...program }: Asked & Pick<Program, 'env' | 'onProgress'>,
-): Promise<unknown> {
-  const folder = await mkdtemp(join(tmpdir(), 'base-model-'));
-  try {
-    const [from, to] = [join(folder, 'question.json'), join(folder, 'answer.json')];
-    await writeFile(from, JSON.stringify({ model, ...question }));
-    await runPython({ ...program, args: [command, '--in', from, '--out', to] });
-    return JSON.parse(await readFile(to, 'utf8'));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+export async function writeBlankAdapter(
+  o: Asked & { targetModules: readonly string[]; rank: number; folder: string },
+): Promise<void> {
+  const { targetModules, rank, folder, ...of } = o;
+  const question = { target_modules: targetModules, blank: { rank, output_dir: folder } };
+  await ask({ command: 'check-model', question, answer: z.unknown(), of });
 }

@@ -78,6 +78,17 @@ const put = (key: string, body: string) =>
   store.put({ key, producer: 'test', inputs: [], mediaType: 'application/jsonl', body });
 const rollouts = () => put('rollouts', `${JSON.stringify(scoredRollout({ name: 'r', task: 't', reward: 1 }))}\n`);
 
+test('a step that shows nothing heartbeats all the same, for as long as its worker lives', async () => {
+  const beats: unknown[] = [];
+  const activity = new MockActivityEnvironment();
+  activity.on('heartbeat', (details: unknown) => beats.push(details));
+  const silent = async (): Promise<void> => {
+    while (beats.length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+  };
+  await activity.run(mapped({ silent }, { home, store }).silent);
+  expect(beats).toEqual([undefined]);
+});
+
 test('preparing: every piece of the base model that was hashed, every list of tasks', async () => {
   const { result, beats } = await run(activities.prepare, { campaign });
   expect(result.base).toMatch(/^base@[0-9a-f]{12}$/);
