@@ -8,30 +8,13 @@ import type { FixedPolicy } from '../domain/rollout';
 import { type Merge, modelName, partsOf, plainAdapter } from './merge';
 import type { PolicyServer } from './server';
 
-export interface Adapters {
-  /** Makes the server able to serve the policy, once for all concurrent callers; the model name to ask for. */
-  ensurePolicy(policy: FixedPolicy): Promise<string>;
-  /**
-   * Does `work` with the model ensured, and not unloaded by us until it is over. If the server turns out not to know the model
-   * (PolicyNotLoaded), loads it again and does the work once more.
-   */
-  withModel<Result>(policy: FixedPolicy, work: (model: string) => Promise<Result>): Promise<Result>;
-  /** Best effort: what stays loaded costs memory only, and an unknown name is already what we want. */
-  unload(policy: FixedPolicy): Promise<void>;
-}
-
 interface Loaded {
   name: Promise<string>;
   users: number;
 }
 
 /** `capacity`: adapters and merges that stay loaded; the least recently used idle ones above it are unloaded. */
-export function createAdapters(o: {
-  server: PolicyServer;
-  store: ArtifactStore;
-  merge: Merge;
-  capacity?: number;
-}): Adapters {
+export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; merge: Merge; capacity?: number }) {
   const { server, store, merge, capacity = 16 } = o;
   /** In the order of use, oldest first; the base model is under its undefined name. */
   const loaded = new Map<string | undefined, Loaded>();
@@ -88,12 +71,17 @@ export function createAdapters(o: {
   }
 
   return {
-    ensurePolicy: (policy) => use(policy).name,
-    async unload(policy) {
+    /** Makes the server able to serve the policy, once for all concurrent callers; the model name to ask for. */
+    ensurePolicy: (policy: FixedPolicy): Promise<string> => use(policy).name,
+
+    /** Best effort: what stays loaded costs memory only, and an unknown name is already what we want. */
+    async unload(policy: FixedPolicy): Promise<void> {
       const name = modelName(policy);
       if (name !== undefined) await drop(name);
     },
-    async withModel(policy, work) {
+
+    /** Does `work` with the model ensured, and not unloaded by us until it is over. */
+    async withModel<Result>(policy: FixedPolicy, work: (model: string) => Promise<Result>): Promise<Result> {
       const entry = use(policy);
       try {
         return await once(entry, work);

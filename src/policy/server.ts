@@ -20,31 +20,6 @@ export interface PolicyServerOptions {
   apiKey?: string;
 }
 
-export interface PolicyServer {
-  /** The body of a chat completion, unchecked. */
-  complete(body: object, signal?: AbortSignal): Promise<unknown>;
-  /** The body of a completion that only scores the ids that it is given, unchecked. */
-  score(body: ScoreBody): Promise<unknown>;
-  /** Names of the base model and of what is loaded; the base's root and the context where it tells them. */
-  models(): Promise<{
-    base: string;
-    root?: string | undefined;
-    contextTokens?: number | undefined;
-    adapters: string[];
-  }>;
-  /** Throws AdapterRefused for one that it does not take, of a name that it has already too. */
-  loadAdapter(adapter: { name: string; path: string }): Promise<void>;
-  unloadAdapter(name: string): Promise<void>;
-  /** How often a connection ended or an exchange failed by now: each time another server may have taken its place. */
-  losses(): number;
-  /** How often nobody was there by now: each time it may have been started otherwise. */
-  absences(): number;
-  /** Throws where it is not well, or not there. */
-  health(): Promise<void>;
-  reachable(): Promise<boolean>;
-  close(): void;
-}
-
 /** Loading an adapter reads files and may wait for the running batch; it takes seconds at most. */
 const ADMIN_TIMEOUT_MS = 60_000;
 const HEALTH_TIMEOUT_MS = 5_000;
@@ -58,7 +33,7 @@ const modelSchema = z.object({
 const modelsSchema = z.object({ data: z.array(modelSchema) });
 
 /** The pool of connections is the server's own, since it tells when the server may have gone. */
-export function openPolicyServer(options: PolicyServerOptions): PolicyServer {
+export function openPolicyServer(options: PolicyServerOptions) {
   const { apiKey, concurrency, requestTimeoutMs = 300_000 } = options;
   const url = options.url.replace(/\/+$/, '');
   // One connection more than asked for: a health check must not wait behind completions.
@@ -96,9 +71,12 @@ export function openPolicyServer(options: PolicyServerOptions): PolicyServer {
     );
 
   return {
-    complete: (body, signal) => post('/v1/chat/completions', body, requestTimeoutMs, signal),
-    score: (body) => post('/v1/completions', body, ADMIN_TIMEOUT_MS),
+    /** The body of a chat completion, unchecked. */
+    complete: (body: object, signal?: AbortSignal) => post('/v1/chat/completions', body, requestTimeoutMs, signal),
+    /** The body of a completion that only scores the ids that it is given, unchecked. */
+    score: (body: ScoreBody) => post('/v1/completions', body, ADMIN_TIMEOUT_MS),
 
+    /** Names of the base model and of what is loaded; the base's root and the context where it tells them. */
     async models() {
       const text = await get(MODELS, ADMIN_TIMEOUT_MS);
       const models = jsonText.pipe(modelsSchema).safeParse(text).data?.data ?? [];
@@ -108,18 +86,24 @@ export function openPolicyServer(options: PolicyServerOptions): PolicyServer {
       return { base: base.id, root: base.root ?? undefined, contextTokens: base.max_model_len ?? undefined, adapters };
     },
 
-    loadAdapter: ({ name, path }) =>
+    /** Throws AdapterRefused for one that it does not take, of a name that it has already too. */
+    loadAdapter: ({ name, path }: { name: string; path: string }): Promise<void> =>
       manage('/v1/load_lora_adapter', { lora_name: name, lora_path: path }).catch(async (error: unknown) => {
         throw await adapterRefusal(error, reachable);
       }),
-    unloadAdapter: (name) => manage('/v1/unload_lora_adapter', { lora_name: name }),
+    unloadAdapter: (name: string) => manage('/v1/unload_lora_adapter', { lora_name: name }),
+    /** How often a connection ended or an exchange failed by now: each time another server may have taken its place. */
     losses: () => losses,
+    /** How often nobody was there by now: each time it may have been started otherwise. */
     absences: () => absences,
+    /** Throws where it is not well, or not there. */
     health,
     reachable,
     close: () => void pool.destroy(),
   };
 }
+
+export type PolicyServer = ReturnType<typeof openPolicyServer>;
 
 const MODELS = '/v1/models';
 

@@ -120,16 +120,6 @@ describe('a full disk', () => {
     },
   );
 
-  test('of one campaign: what it paid stays its own, whoever keeps the reply', async () => {
-    const { disk, ledger } = tight();
-    await expect(ask(1, { ledger: ledger('one') })).rejects.toMatchObject({ type: 'DiskFull' });
-    disk.full = undefined;
-    expect(await ask(1, { ledger: ledger('two') })).toMatchObject({ text: 'reply 0' });
-    expect([await spent('one'), await spent('two')]).toEqual([
-      [{ role: 'analyst', step: 'discovery', requests: 1, ...paid }],
-      [],
-    ]);
-  });
 });
 
 describe('a request that brings no reply', () => {

@@ -311,25 +311,6 @@ test('only what weighs is served: one adapter as it is, none as the base model',
   expect(merges).toEqual([[{ ...x, weight: 0.5 }]]);
 });
 
-test('after a restart of the server everything is loaded again, once', async () => {
-  const [x, y] = [await adapter('x'), await adapter('y')];
-  const one = { ...base, adapters: [x] };
-  const merged = {
-    ...base,
-    adapters: [
-      { ...x, weight: 0.5 },
-      { ...y, weight: 0.5 },
-    ],
-  };
-  await Promise.all([one, merged].map((policy) => client.sample(request({ policy }))));
-  server.adapters.clear();
-  server.requests.length = 0;
-  const policies = Array.from({ length: 16 }, (_, n) => (n % 2 ? one : merged));
-  await Promise.all(policies.map((policy) => client.sample(request({ policy }))));
-  expect([...server.adapters.keys()].sort()).toEqual([one, merged].map((p) => modelName(p)).sort());
-  expect(calls().filter((call) => call === 'POST load_lora_adapter')).toHaveLength(2);
-});
-
 test('of more adapters than fit, the least recently used idle ones are unloaded', async () => {
   const worker = connect({ maxLoadedAdapters: 2 });
   const [a, b, c] = [await adapter('a'), await adapter('b'), await adapter('c')].map((one) => ({

@@ -1,5 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sha256 } from '../../../src/artifacts/hash';
@@ -15,15 +14,15 @@ import { planBatch } from '../../../src/rollout/keys';
 import { readOutcomes, readRollouts } from '../../../src/rollout/read';
 import { outcomeOf } from '../../../src/domain/outcomes';
 import { countingBatch } from '../../support/counting-batch';
+import { temporaryStore } from '../../support/temporary-store';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 
 let root: string;
 let store: ArtifactStore;
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'rollouts-'));
-  store = openFolderStore(root);
+temporaryStore((made, folder) => {
+  store = made;
+  root = folder;
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const options = (changes: Partial<RollOutOptions> = {}) => countingBatch(store, changes);
 
@@ -305,17 +304,6 @@ test('at most `concurrency` episodes at once, and a slow one holds nobody up', a
   );
   expect((await batch).summary.scored).toBe(6);
   expect(environment.episodes.atOnce).toBe(2);
-});
-
-test('what is stored and is no batch of rollouts is named with its line', async () => {
-  const { summary } = await played(options());
-  const [line] = (await store.read(summary.ref)).toString('utf8').split('\n');
-  const stored = (key: string, second: string) =>
-    store.put({ key, producer: 'test', inputs: [], mediaType: 'application/jsonl', body: `${line}\n${second}\n` });
-  const torn = await stored('torn', line!.slice(0, -1));
-  await expect(records(torn)).rejects.toThrow(`${torn.uri}, line 2: no JSON: `);
-  const other = await stored('other', '{"status":"scored"}');
-  await expect(records(other)).rejects.toThrow(`${other.uri}, line 2: key: `);
 });
 
 test('a seed of its own for every turn of every rollout, the same again for the same', async () => {

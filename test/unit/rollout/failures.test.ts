@@ -1,21 +1,13 @@
 /** An environment that fails again and again: what is its own doing, and what may pass. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import { type FailureType, OutsideFailure } from '../../../src/domain/failures';
 import { rollOut, type RollOutOptions } from '../../../src/rollout/engine';
 import { countingBatch } from '../../support/counting-batch';
+import { temporaryStore } from '../../support/temporary-store';
 import { countingEnvironment, type CountingEnvironment, countingPolicy } from '../../support/counting-environment';
 
-let root: string;
 let store: ArtifactStore;
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'failures-'));
-  store = openFolderStore(root);
-});
-afterEach(() => rmSync(root, { recursive: true, force: true }));
+temporaryStore((made) => (store = made));
 
 const options = (changes: Partial<RollOutOptions> = {}) => countingBatch(store, changes);
 const reasonFor = (changes: Partial<RollOutOptions>) => rollOut(options(changes)).catch((reason: unknown) => reason);

@@ -1,8 +1,4 @@
 /** Hints in the engine: who is hinted, what the policy sees, and that nothing of it is trained on. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { Environment } from '../../../src/domain/environment';
 import type { Message } from '../../../src/domain/messages';
@@ -12,16 +8,12 @@ import type { RollOutOptions } from '../../../src/rollout/engine';
 import { played } from '../../support/played';
 import { type RowsRollout, trainingBatch } from '../../../src/rollout/training-batch';
 import { countingBatch } from '../../support/counting-batch';
+import { temporaryStore } from '../../support/temporary-store';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 
 const HINT = 'count as far as you are told .';
-let root: string;
 let store: ArtifactStore;
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'hints-'));
-  store = openFolderStore(root);
-});
-afterEach(() => rmSync(root, { recursive: true, force: true }));
+temporaryStore((made) => (store = made));
 
 /** Gives a hint at the tasks that `at` names, all unless told. */
 function hinting(system: string[] = ['count'], at: (task: string) => boolean = () => true): Environment {

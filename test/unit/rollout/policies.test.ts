@@ -1,9 +1,5 @@
 /** What a policy is besides its adapters: a router that chooses for each conversation, and a prompt. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { z } from 'zod';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { OutsideFailure } from '../../../src/domain/failures';
@@ -15,17 +11,15 @@ import { played } from '../../support/played';
 import { withPrompt } from '../../../src/rollout/play';
 import { createResolver } from '../../../src/rollout/resolve';
 import type { ChooseInput, FittedRouter, RouterKind } from '../../../src/routing/router';
+import { temporaryStore } from '../../support/temporary-store';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 
-let root: string;
 let store: ArtifactStore;
 let asked: TurnRequest[];
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'policies-'));
-  store = openFolderStore(root);
+temporaryStore((made) => {
+  store = made;
   asked = [];
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const adapter = (sha256: string): ArtifactRef => ({ uri: `artifact-tree:${sha256}`, sha256, bytes: 1, mediaType: 'x' });
 const base: FixedPolicy = { base: 'b', adapters: [] };

@@ -1,23 +1,15 @@
 /** Batches of one setting that ask for some of the same rollouts: each is played once, whoever asks. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import { OutsideFailure } from '../../../src/domain/failures';
 import type { RollOutOptions } from '../../../src/rollout/engine';
 import { played } from '../../support/played';
 import { countingBatch } from '../../support/counting-batch';
+import { temporaryStore } from '../../support/temporary-store';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 
-let root: string;
 let store: ArtifactStore;
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'sharing-'));
-  store = openFolderStore(root);
-});
-afterEach(() => rmSync(root, { recursive: true, force: true }));
+temporaryStore((made) => (store = made));
 
 const options = (changes: Partial<RollOutOptions> = {}) => countingBatch(store, changes);
 /** Task "n-3" takes 5 turns: it looks, adds three times and says so. */
