@@ -119,7 +119,6 @@ describe('a full disk', () => {
       expect(await spent()).toEqual([{ role: 'analyst', step: 'discovery', requests: 1, ...paid }]);
     },
   );
-
 });
 
 describe('a request that brings no reply', () => {

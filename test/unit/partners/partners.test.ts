@@ -148,4 +148,3 @@ test('no more requests at once than the file allows, and waiting for a turn is n
   expect(said).toHaveLength(8);
   expect(server.atOnce).toBe(2);
 });
-
