@@ -3,7 +3,6 @@
  * target's checker where these tell, else from comparing each trajectory with its reference, as the analyst by rules does.
  */
 import { passFrom } from '../../src/analyst/analyst';
-import { compare } from '../../src/analyst/rules/comparison';
 import type { ErrorClass } from '../../src/analyst/rules/errors';
 import { errorLabels } from '../../src/analyst/rules/errors';
 import { toolKnowledge } from '../../src/analyst/rules/tools';
@@ -48,10 +47,7 @@ export function referenceLabels({ rollouts, description, truth }: FixtureRollout
   const knowledge = toolKnowledge(description.tools);
   const denials = policyRulesOf(description).flatMap((rule) => (rule.kind === 'precondition' ? [rule.denial] : []));
   const labels = new Map(
-    rollouts.map((rollout) => {
-      const comparison = compare({ rollout, knowledge, denials });
-      return [rollout.key, errorLabels({ comparison, knowledge, denials })] as const;
-    }),
+    rollouts.map((rollout) => [rollout.key, errorLabels({ rollout, knowledge, denials })] as const),
   );
   return passFrom({
     attempt: 'reference',

@@ -2,7 +2,7 @@
  * One trajectory held against its reference: what was done, seen and said, and what was needed. Invariant: only messages, tool
  * schemas and the reference are looked at; a write that the environment answered with an error was attempted, not done.
  */
-import type { Action, Reference } from '../../domain/environment';
+import type { Action } from '../../domain/environment';
 import { OutsideFailure } from '../../domain/failures';
 import { agentView } from '../../domain/messages';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
@@ -15,15 +15,11 @@ export interface Call extends Action {
   userBefore: string;
 }
 
-export interface Comparison {
+export interface Trajectory extends ReturnType<typeof readMessages> {
+  knowledge: ToolKnowledge;
   passed: boolean;
-  /** False if the environment or a limit cut the trajectory off. */
+  /** False if the environment or a limit cut it off. */
   endedRegularly: boolean;
-  firstRequest: string;
-  userText: string;
-  agentText: string;
-  calls: Call[];
-  records: ObservedRecord[];
   needed: Action[];
   /** Needed writes that were not done as needed. */
   missing: Action[];
@@ -31,67 +27,63 @@ export interface Comparison {
   surplus: Call[];
   /** Writes that only failed: no write of the same tool was done. */
   attempted: number;
+  /** Statements known to refuse a request: from the policy's rules. */
+  denials: readonly string[];
   /** What is to be told: denials, and facts, which are all the rest. */
-  facts: string[];
   statements: string[];
+  facts: string[];
 }
 
-const sameAction = (a: Action, b: Action) => {
-  const names = new Set([...Object.keys(a.arguments), ...Object.keys(b.arguments)]);
-  return a.name === b.name && [...names].every((name) => spell(a.arguments[name]) === spell(b.arguments[name]));
-};
-
-const isError = (observation: string) => /^\W*error\b/i.test(observation);
-
-/** Throws if the rollout has no reference: the target says that it tells one. */
-export function compare({
-  rollout,
-  knowledge,
-  denials,
-}: {
+/** @throws BadEnvironment if the rollout has no reference: the target says that it tells one. */
+export function readTrajectory(o: {
   rollout: ScoredRollout;
   knowledge: ToolKnowledge;
   denials: readonly string[];
-}): Comparison {
-  const { reference } = rollout;
-  if (!reference) {
+}): Trajectory {
+  const { rollout, knowledge, denials } = o;
+  const { reference, key, stopReason } = rollout;
+  if (!reference)
     throw new OutsideFailure(
       'BadEnvironment',
-      `rollout ${rollout.key}: no reference; a target with hasReference must tell it in every evaluate()`,
+      `rollout ${key}: no reference; a target with hasReference must tell it in every evaluate()`,
     );
-  }
-  const { calls, records, userTexts, agentTexts } = readMessages({ rollout, knowledge });
-  const writes = calls.filter((call) => knowledge.isWrite(call.name));
-  const done = writes.filter((call) => !call.failed);
-  const { missing, surplus } = match({ needed: reference.actions, done });
-  const agentText = agentTexts.join('\n');
-  const unparsed = agentTexts.flatMap(namesBeforeParenthesis).filter((name) => knowledge.isWrite(name));
+  const read = readMessages(rollout, knowledge);
+  const writes = read.calls.filter(({ name }) => knowledge.isWrite(name));
+  const done = writes.filter(({ failed }) => !failed);
+  const onlyFailed = writes.filter((call) => call.failed && !done.some(({ name }) => name === call.name));
+  // A call that did not parse is text: its name stands in front of a parenthesis.
+  const unparsed = [...read.agentText.matchAll(/(\w+)\(/g)].filter(([, name = '']) => knowledge.isWrite(name));
+  // Equal actions are paired one to one; the order in which they were done does not matter.
+  const surplus = [...done];
+  const missing = reference.actions.filter((action) => {
+    const index = surplus.findIndex((call) => call.name === action.name && sameArguments(call, action));
+    if (index >= 0) surplus.splice(index, 1);
+    return index < 0;
+  });
   return {
+    ...read,
+    knowledge,
     passed: isSuccess(rollout),
-    endedRegularly: rollout.stopReason === 'user_stop' || rollout.stopReason === 'agent_stop',
-    firstRequest: userTexts[0] ?? '',
-    userText: userTexts.join('\n'),
-    agentText,
-    calls,
-    records,
+    endedRegularly: stopReason === 'user_stop' || stopReason === 'agent_stop',
     needed: reference.actions,
     missing,
     surplus,
-    attempted:
-      unparsed.length + writes.filter((call) => call.failed && !done.some((other) => other.name === call.name)).length,
-    ...tellings(reference, denials),
+    attempted: unparsed.length + onlyFailed.length,
+    denials,
+    statements: reference.tell.filter((text) => denials.includes(text)),
+    facts: reference.tell.filter((text) => !denials.includes(text)),
   };
 }
 
-/** Names in front of a parenthesis: a call that did not parse is text. */
-const namesBeforeParenthesis = (text: string) => [...text.matchAll(/(\w+)\(/g)].map(([, name]) => name ?? '');
+/** Those that are not `ignored`. */
+export const sameArguments = (a: Action, b: Action, ignored: readonly string[] = []): boolean =>
+  Object.keys({ ...a.arguments, ...b.arguments })
+    .filter((name) => !ignored.includes(name))
+    .every((name) => spell(a.arguments[name]) === spell(b.arguments[name]));
 
-const tellings = ({ tell }: Reference, denials: readonly string[]) => ({
-  facts: tell.filter((text) => !denials.includes(text)),
-  statements: tell.filter((text) => denials.includes(text)),
-});
+const isError = (observation: string) => /^\W*error\b/i.test(observation);
 
-function readMessages({ rollout, knowledge }: { rollout: ScoredRollout; knowledge: ToolKnowledge }) {
+function readMessages(rollout: ScoredRollout, knowledge: ToolKnowledge) {
   // What the user did with its own tools is nothing that the agent has seen.
   const messages = agentView(rollout.messages);
   const observations = new Map(
@@ -99,55 +91,37 @@ function readMessages({ rollout, knowledge }: { rollout: ScoredRollout; knowledg
   );
   const calls: Call[] = [];
   const records: ObservedRecord[] = [];
-  const userTexts: string[] = [];
-  const agentTexts: string[] = [];
-  const heard: string[] = [];
+  const said = { user: [] as string[], agent: [] as string[], toAgent: [] as string[] };
   for (const message of messages) {
     if (message.role !== 'assistant') {
-      heard.push(message.content);
-      if (message.role === 'user') userTexts.push(message.content);
+      said.toAgent.push(message.content);
+      if (message.role === 'user') said.user.push(message.content);
       continue;
     }
-    agentTexts.push(message.content);
-    for (const { id, name, arguments: args } of message.toolCalls ?? []) {
+    said.agent.push(message.content);
+    for (const { id, name, arguments: given } of message.toolCalls ?? []) {
       const observation = observations.get(id) ?? '';
       const failed = isError(observation);
-      calls.push({ name, arguments: args, failed, before: heard.join('\n'), userBefore: userTexts.join('\n') });
+      const [before, userBefore] = [said.toAgent.join('\n'), said.user.join('\n')];
+      calls.push({ name, arguments: given, failed, before, userBefore });
       if (!failed) records.push(...knowledge.records(name, observation));
     }
   }
-  return { calls, records, userTexts, agentTexts };
-}
-
-/** Pairs equal actions one to one; the order in which they were done does not matter. */
-function match({ needed, done }: { needed: Action[]; done: Call[] }): { missing: Action[]; surplus: Call[] } {
-  const surplus = [...done];
-  const missing = needed.filter((action) => {
-    const index = surplus.findIndex((call) => sameAction(call, action));
-    if (index >= 0) surplus.splice(index, 1);
-    return index < 0;
-  });
-  return { missing, surplus };
+  return {
+    calls,
+    records,
+    firstRequest: said.user[0] ?? '',
+    userText: said.user.join('\n'),
+    agentText: said.agent.join('\n'),
+  };
 }
 
 /** The observed records that an action's identifiers name. */
-export function recordsOf({
-  action,
-  comparison,
-  knowledge,
-}: {
-  action: Action;
-  comparison: Comparison;
-  knowledge: ToolKnowledge;
-}): ObservedRecord[] {
-  const identifiers = knowledge
-    .identifierArguments(action.name)
-    .map(({ argument }) => spell(action.arguments[argument]));
-  return comparison.records.filter((record) =>
-    record.identifiers.some((identifier) => identifiers.includes(identifier)),
-  );
+export function recordsOf({ name, arguments: given }: Action, { records, knowledge }: Trajectory): ObservedRecord[] {
+  const named = knowledge.identifierArguments(name).map(({ argument }) => spell(given[argument]));
+  return records.filter(({ identifiers }) => identifiers.some((identifier) => named.includes(identifier)));
 }
 
 /** True if the user named this record, by its description or an identifier. */
-export const isRequested = (record: ObservedRecord, comparison: Comparison): boolean =>
-  [record.description, ...record.identifiers].some((name) => mentions(comparison.userText, name));
+export const isRequested = ({ description, identifiers }: ObservedRecord, { userText }: Trajectory): boolean =>
+  [description, ...identifiers].some((name) => mentions(userText, name));

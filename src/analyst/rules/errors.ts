@@ -3,181 +3,171 @@
  * label of one trajectory for each: NA without an occasion, LACKING if the class's error is seen and nothing earlier explains it, else PRESENT.
  * Invariants: in doubt PRESENT; names and definitions hold for any target; a name belongs to one class.
  */
-import { z } from 'zod';
 import type { Label } from '../../domain/capability';
 import type { Action } from '../../domain/environment';
-import { type Call, type Comparison, isRequested, recordsOf } from './comparison';
-import { confusable, isNumber, mentions, type ObservedRecord, spell, type ToolKnowledge, words } from './tools';
+import { type Call, isRequested, readTrajectory, recordsOf, sameArguments, type Trajectory } from './comparison';
+import { confusable, isNumber, mentions, type ObservedRecord, spell, words } from './tools';
 
-export const errorClassSchema = z.enum([
+interface ErrorKind {
+  name: string;
+  definition: string;
+  /** Whether the trajectory's task gives the class the chance to go wrong. */
+  arises: (trajectory: Trajectory) => boolean;
+}
+
+const kinds = {
   /** Some of the needed actions were done, others left out. */
-  'omitted_action',
-  /** A write that the policy forbids: none was needed there. */
-  'forbidden_action',
-  /** The right tool on the wrong one of several similar records. */
-  'wrong_candidate',
-  /** Right tool, right record, a wrong computed value. */
-  'wrong_value',
-  /** Everything was done, but a fact that the user asked for was not told (or a false one was). */
-  'untold_information',
-  /** An identifier was made up instead of asked for. */
-  'invented_identifier',
-  /** Nothing was done although the policy permits it. */
-  'refused_permitted_action',
-]);
-export type ErrorClass = z.infer<typeof errorClassSchema>;
-
-export const capabilities: Record<ErrorClass, { name: string; definition: string }> = {
   omitted_action: {
     name: 'complete_all_requested_actions',
     definition:
       'The request holds several things to do. The agent carries out each of them, or says why one is not possible, before it ends the conversation.',
+    arises: (trajectory) => outcomesNeeded(trajectory) >= 2,
   },
+  /** A write that the policy forbids: none was needed there. */
   forbidden_action: {
     name: 'refuse_forbidden_actions',
     definition:
       'What is asked for is not permitted by the policy in the present state. The agent checks the conditions first, leaves the data unchanged and tells the user that it is not possible.',
+    arises: ({ statements, needed }) => statements.length > 0 || needed.length === 0,
   },
+  /** The right tool on the wrong one of several similar records. */
   wrong_candidate: {
     name: 'select_matching_record',
     definition:
       'Several similar records could be meant. The agent compares what the user said with each of them and acts on the one that matches in every respect.',
+    arises: (trajectory) =>
+      wantedRecords(trajectory).some((wanted) => trajectory.records.some((other) => confusable(wanted, other))),
   },
+  /** Right tool, right record, a wrong computed value. */
   wrong_value: {
     name: 'compute_action_values',
     definition:
       'An action needs a value that is written nowhere and must be worked out. The agent applies the rules of the policy to the values it has seen and uses the result.',
+    arises: (trajectory) => trajectory.needed.some((action) => computedArguments(action, trajectory).length > 0),
   },
+  /** Everything was done, but a fact that the user asked for was not told (or a false one was). */
   untold_information: {
     name: 'tell_requested_information',
     definition:
       'The user wants to know something besides what is to be done. The agent tells this fact, as it was found or worked out, before it ends the conversation.',
+    arises: ({ facts }) => facts.length > 0,
   },
+  /** An identifier was made up instead of asked for. */
   invented_identifier: {
     name: 'ask_for_missing_identifiers',
     definition:
       'An identifier that the tools need is neither given nor to be looked up. The agent asks the user for it and waits for the answer, and never makes one up.',
+    arises: (trajectory) => unreachableKinds(trajectory).size > 0,
   },
+  /** Nothing was done although the policy permits it. */
   refused_permitted_action: {
     name: 'perform_permitted_actions',
     definition:
       'The policy permits what is asked for. The agent checks the conditions and carries the request out, and does not refuse it.',
+    arises: ({ needed }) => needed.length > 0,
   },
-};
+} satisfies Record<string, ErrorKind>;
 
-const classes = new Map(errorClassSchema.options.map((errorClass) => [capabilities[errorClass].name, errorClass]));
+export type ErrorClass = keyof typeof kinds;
+export const errorClasses = Object.keys(kinds) as ErrorClass[];
+export const capabilities: Record<ErrorClass, ErrorKind> = kinds;
 
 /** The class that a capability is named after; undefined for a name of another analyst. */
-export const errorClassOf = (capability: string): ErrorClass | undefined => classes.get(capability);
-
-export interface Trajectory {
-  comparison: Comparison;
-  knowledge: ToolKnowledge;
-  /** Statements known to refuse a request: from the policy's rules. */
-  denials: readonly string[];
-}
+export const errorClassOf = (capability: string): ErrorClass | undefined =>
+  errorClasses.find((one) => kinds[one].name === capability);
 
 /** The labels of one trajectory for all classes. */
-export function errorLabels(trajectory: Trajectory): Record<ErrorClass, Label> {
+export function errorLabels(o: Parameters<typeof readTrajectory>[0]): Record<ErrorClass, Label> {
+  const trajectory = readTrajectory(o);
   const seen = seenErrors(trajectory);
-  const label = (errorClass: ErrorClass): Label =>
-    !occasions[errorClass](trajectory) ? 'NA' : seen.has(errorClass) ? 'LACKING' : 'PRESENT';
-  return Object.fromEntries(errorClassSchema.options.map((one) => [one, label(one)])) as Record<ErrorClass, Label>;
+  const label = (one: ErrorClass): Label =>
+    !kinds[one].arises(trajectory) ? 'NA' : seen.has(one) ? 'LACKING' : 'PRESENT';
+  return Object.fromEntries(errorClasses.map((one) => [one, label(one)])) as Record<ErrorClass, Label>;
 }
-
-const saidDenial = ({ comparison, denials }: Trajectory) =>
-  [...denials, ...comparison.statements].some((text) => mentions(comparison.agentText, text));
-
-/** Writes, and one refusal if there is one to make. */
-const outcomesNeeded = ({ needed, statements }: Comparison) => needed.length + (statements.length > 0 ? 1 : 0);
-
-/** Whether the trajectory's task gives a class the chance to go wrong. */
-const occasions: Record<ErrorClass, (trajectory: Trajectory) => boolean> = {
-  omitted_action: ({ comparison }) => outcomesNeeded(comparison) >= 2,
-  forbidden_action: ({ comparison }) => comparison.statements.length > 0 || comparison.needed.length === 0,
-  wrong_candidate: (trajectory) =>
-    wantedRecords(trajectory).some((wanted) =>
-      trajectory.comparison.records.some((other) => confusable(wanted, other)),
-    ),
-  wrong_value: (trajectory) =>
-    trajectory.comparison.needed.some((action) => computedArguments(action, trajectory).length > 0),
-  untold_information: ({ comparison }) => comparison.facts.length > 0,
-  invented_identifier: (trajectory) => unreachableKinds(trajectory).size > 0,
-  refused_permitted_action: ({ comparison }) => comparison.needed.length > 0,
-};
 
 /**
  * An invented identifier explains whatever follows. Errors in different writes stand side by side. What was left out or left untold
  * counts only where the writes before don't explain it.
  */
 function seenErrors(trajectory: Trajectory): ReadonlySet<ErrorClass> {
-  const { comparison } = trajectory;
   if (inventedIdentifier(trajectory)) return new Set(['invented_identifier']);
-  const seen = new Set(comparison.surplus.flatMap((call) => wrongWrite(call, trajectory) ?? []));
+  const seen = new Set(trajectory.surplus.flatMap((call) => wrongWrite(call, trajectory) ?? []));
   // Success shows that nothing was left out; a trajectory that was cut off never came to its end.
-  if (comparison.passed || !comparison.endedRegularly) return seen;
+  if (trajectory.passed || !trajectory.endedRegularly) return seen;
   if (omittedAction(trajectory)) seen.add('omitted_action');
   if (refusedPermittedAction(trajectory)) seen.add('refused_permitted_action');
   if (untoldInformation(trajectory)) seen.add('untold_information');
   return seen;
 }
 
+const saidDenial = ({ denials, statements, agentText }: Trajectory) =>
+  [...denials, ...statements].some((text) => mentions(agentText, text));
+
+/** Writes, and one refusal if there is one to make. */
+const outcomesNeeded = ({ needed, statements }: Trajectory) => needed.length + (statements.length > 0 ? 1 : 0);
+
 /** Kinds of identifiers that were needed and that no look-up could give without asking the user. */
-function unreachableKinds({ comparison, knowledge }: Trajectory): ReadonlySet<string> {
-  const reachable = knowledge.reachableKinds(comparison.firstRequest);
-  const used = [...comparison.calls, ...comparison.needed].flatMap((action) => identifiersOf(action, knowledge));
+function unreachableKinds(trajectory: Trajectory): ReadonlySet<string> {
+  const { knowledge, firstRequest, calls, needed } = trajectory;
+  const reachable = knowledge.reachableKinds(firstRequest);
+  const used = [...calls, ...needed].flatMap((action) => identifiersOf(action, trajectory));
   return new Set(used.flatMap(({ kind }) => (reachable.has(kind) ? [] : [kind])));
 }
 
 /** An identifier used before anybody had said one of its kind. After that a wrong one is a slip. */
 function inventedIdentifier(trajectory: Trajectory): boolean {
-  const { comparison, knowledge } = trajectory;
   const unreachable = unreachableKinds(trajectory);
-  return comparison.calls.some((call) =>
-    identifiersOf(call, knowledge).some(
+  return trajectory.calls.some((call) =>
+    identifiersOf(call, trajectory).some(
       ({ value, kind }) =>
-        unreachable.has(kind) && !knowledge.holdsKind(call.userBefore, kind) && !mentions(call.before, value),
+        unreachable.has(kind) &&
+        !trajectory.knowledge.holdsKind(call.userBefore, kind) &&
+        !mentions(call.before, value),
     ),
   );
 }
 
 /** The identifiers that it was given: an argument that was left out is none. */
-const identifiersOf = ({ name, arguments: given }: Action, knowledge: ToolKnowledge) =>
+const identifiersOf = ({ name, arguments: given }: Action, { knowledge }: Trajectory) =>
   knowledge.identifierArguments(name).flatMap(({ argument, kind }) => {
     const value = given[argument];
     return value === undefined || value === null ? [] : [{ kind, value: spell(value) }];
   });
 
+const neededRecords = (trajectory: Trajectory): ObservedRecord[] =>
+  trajectory.needed.flatMap((action) => recordsOf(action, trajectory));
+
 /** The records that the needed writes act on or that the user named. */
-function wantedRecords({ comparison, knowledge }: Trajectory): ObservedRecord[] {
-  const needed = comparison.needed.flatMap((action) => recordsOf({ action, comparison, knowledge }));
-  return [...needed, ...comparison.records.filter((record) => isRequested(record, comparison))];
+const wantedRecords = (trajectory: Trajectory): ObservedRecord[] => [
+  ...neededRecords(trajectory),
+  ...trajectory.records.filter((record) => isRequested(record, trajectory)),
+];
+
+/** Those of which no identifier is one of the others'. */
+function notAmong(records: readonly ObservedRecord[], others: readonly ObservedRecord[]): ObservedRecord[] {
+  const known = new Set(others.flatMap(({ identifiers }) => identifiers));
+  return records.filter(({ identifiers }) => !identifiers.some((identifier) => known.has(identifier)));
 }
 
 /** The class of a write that was not needed in this form; undefined for a mere slip. */
 function wrongWrite(call: Call, trajectory: Trajectory): ErrorClass | undefined {
-  const { comparison, knowledge } = trajectory;
   const wanted = wantedRecords(trajectory);
-  const identifiers = (records: ObservedRecord[]) => new Set(records.flatMap((record) => record.identifiers));
-  const wantedIds = identifiers(wanted);
-  const acted = recordsOf({ action: call, comparison, knowledge });
-  const unwanted = acted.filter((record) => !record.identifiers.some((identifier) => wantedIds.has(identifier)));
-  if (unwanted.length > 0) {
+  const acted = recordsOf(call, trajectory);
+  const unwanted = notAmong(acted, wanted);
+  if (unwanted.length > 0)
     return unwanted.some((record) => wanted.some((other) => confusable(record, other))) ? 'wrong_candidate' : undefined;
-  }
-  if (comparison.missing.some((action) => differsInComputedValue(call, action, trajectory))) return 'wrong_value';
-  const neededIds = identifiers(comparison.needed.flatMap((action) => recordsOf({ action, comparison, knowledge })));
-  const unneeded = acted.some((record) => !record.identifiers.some((identifier) => neededIds.has(identifier)));
+  if (trajectory.missing.some((action) => differsInComputedValue(call, action, trajectory))) return 'wrong_value';
+  const unneeded = notAmong(acted, neededRecords(trajectory)).length > 0;
   // Observations without a schema show no records: there, any write where none was needed.
-  const blind = acted.length === 0 && comparison.needed.length === 0;
-  return occasions.forbidden_action(trajectory) && (unneeded || blind) ? 'forbidden_action' : undefined;
+  const blind = acted.length === 0 && trajectory.needed.length === 0;
+  return kinds.forbidden_action.arises(trajectory) && (unneeded || blind) ? 'forbidden_action' : undefined;
 }
 
 /** Numeric arguments of a needed write whose value stands neither in the record that it acts on nor in the user's words. */
-function computedArguments(action: Action, { comparison, knowledge }: Trajectory): string[] {
-  const records = recordsOf({ action, comparison, knowledge });
+function computedArguments(action: Action, trajectory: Trajectory): string[] {
+  const records = recordsOf(action, trajectory);
   if (records.length === 0) return [];
-  const verbatim = new Set([...records.flatMap((record) => record.values), ...words(comparison.userText)]);
+  const verbatim = new Set([...records.flatMap(({ values }) => values), ...words(trajectory.userText)]);
   return Object.keys(action.arguments).filter((name) => {
     const value = spell(action.arguments[name]);
     return isNumber(value) && !verbatim.has(value);
@@ -186,40 +176,30 @@ function computedArguments(action: Action, { comparison, knowledge }: Trajectory
 
 function differsInComputedValue(call: Call, action: Action, trajectory: Trajectory): boolean {
   const computed = computedArguments(action, trajectory);
-  const names = new Set([...Object.keys(action.arguments), ...Object.keys(call.arguments)]);
-  const others = [...names].filter((name) => !computed.includes(name));
-  return (
-    computed.length > 0 &&
-    call.name === action.name &&
-    others.every((name) => spell(call.arguments[name]) === spell(action.arguments[name]))
-  );
+  return computed.length > 0 && call.name === action.name && sameArguments(call, action, computed);
 }
 
 /** Some of the needed outcomes were brought about or tried, others were not even tried. */
 function omittedAction(trajectory: Trajectory): boolean {
-  const { comparison } = trajectory;
-  const { needed, missing, surplus, attempted } = comparison;
+  const { needed, missing, surplus, attempted } = trajectory;
   const tried = needed.length - missing.length + surplus.length + attempted + (saidDenial(trajectory) ? 1 : 0);
-  return tried >= 1 && tried < outcomesNeeded(comparison);
+  return tried >= 1 && tried < outcomesNeeded(trajectory);
 }
 
 /** Refused, or ended without a try where no way of refusing is known, although the records were seen. */
 function refusedPermittedAction(trajectory: Trajectory): boolean {
-  const { comparison, denials } = trajectory;
-  const untried =
-    comparison.surplus.length + comparison.attempted === 0 && comparison.missing.length === comparison.needed.length;
-  const lookedUp = comparison.calls.some((call) => !call.failed);
+  const { needed, missing, surplus, attempted, calls, statements, denials } = trajectory;
+  const untried = surplus.length + attempted === 0 && missing.length === needed.length;
+  const lookedUp = calls.some(({ failed }) => !failed);
   const refused = denials.length === 0 || saidDenial(trajectory);
   // The refusal may have been meant for the other candidate: in doubt not this class.
-  const mistaken = occasions.wrong_candidate(trajectory);
-  return (
-    comparison.needed.length > 0 && comparison.statements.length === 0 && untried && lookedUp && refused && !mistaken
-  );
+  const mistaken = kinds.wrong_candidate.arises(trajectory);
+  return needed.length > 0 && statements.length === 0 && untried && lookedUp && refused && !mistaken;
 }
 
 /** All was done and refused as needed, but a fact is missing from what the user was told, or a false number is in it. */
-function untoldInformation({ comparison, denials }: Trajectory): boolean {
-  const { missing, surplus, statements, facts, agentText, userText } = comparison;
+function untoldInformation(trajectory: Trajectory): boolean {
+  const { missing, surplus, statements, facts, denials, agentText, userText } = trajectory;
   if (missing.length > 0 || surplus.length > 0 || facts.length === 0) return false;
   if (!statements.every((text) => mentions(agentText, text))) return false;
   // A refusal that was not due is what went wrong.

@@ -11,8 +11,7 @@ import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { seededRandom } from '../../domain/statistics';
 import { policyRulesOf, policyRulesProblem } from '../../environments/policy-rules';
 import { type Analyst, type DiscoverInput, type LabelInput, passFrom } from '../analyst';
-import { compare } from './comparison';
-import { capabilities, type ErrorClass, errorClassOf, errorClassSchema, errorLabels } from './errors';
+import { capabilities, type ErrorClass, errorClasses, errorClassOf, errorLabels } from './errors';
 import { toolKnowledge } from './tools';
 
 export const rules = defineKind({
@@ -56,7 +55,7 @@ async function labelRollouts({
   for (let from = 0; from < rollouts.length; from += BREATH) {
     signal.throwIfAborted();
     for (const rollout of rollouts.slice(from, from + BREATH)) {
-      const labels = errorLabels({ comparison: compare({ rollout, knowledge, denials }), knowledge, denials });
+      const labels = errorLabels({ rollout, knowledge, denials });
       labeled.push({ key: rollout.key, passed: isSuccess(rollout), labels });
     }
     progress(labeled.length, rollouts.length);
@@ -77,7 +76,7 @@ async function discover({ rollouts, quotable, rule, ...work }: DiscoverInput): P
   const withLabel = (errorClass: ErrorClass, label: Label, passed: boolean) =>
     labeled.filter((one) => one.labels[errorClass] === label && one.passed === passed).map(({ key }) => key);
   const shown = (keys: string[]) => keys.filter((key) => quotable.has(key)).slice(0, 2);
-  const candidates = errorClassSchema.options
+  const candidates = errorClasses
     .map((errorClass) => ({
       errorClass,
       lacking: withLabel(errorClass, 'LACKING', false),
@@ -87,7 +86,8 @@ async function discover({ rollouts, quotable, rule, ...work }: DiscoverInput): P
     .sort((a, b) => b.lacking.length - a.lacking.length)
     .slice(0, rule.maxCandidates)
     .map(({ errorClass, lacking, present }) => ({
-      ...capabilities[errorClass],
+      name: capabilities[errorClass].name,
+      definition: capabilities[errorClass].definition,
       examples: [...shown(lacking), ...shown(present)],
     }));
   return { candidates, faults: [] };
@@ -105,7 +105,7 @@ async function label({ rollouts, candidates, pass, seed, ...work }: LabelInput):
 function classOf(name: string): ErrorClass {
   const errorClass = errorClassOf(name);
   if (errorClass) return errorClass;
-  const known = errorClassSchema.options.map((one) => capabilities[one].name).join(', ');
+  const known = errorClasses.map((one) => capabilities[one].name).join(', ');
   throw new OutsideFailure(
     'BadInput',
     `candidate "${name}": no class of error is named so; the analyst by rules labels ${known}`,

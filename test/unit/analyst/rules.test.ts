@@ -3,12 +3,11 @@
  * task, one trajectory per error.
  */
 import fc from 'fast-check';
-import { compare } from '../../../src/analyst/rules/comparison';
 import {
   capabilities,
   type ErrorClass,
   errorClassOf,
-  errorClassSchema,
+  errorClasses,
   errorLabels,
 } from '../../../src/analyst/rules/errors';
 import { randomHalf, rules } from '../../../src/analyst/rules/rules';
@@ -117,13 +116,8 @@ function trajectory({
 }
 
 const DENIAL = 'that is not possible';
-function labelsOf(o: Parameters<typeof trajectory>[0]) {
-  return errorLabels({
-    comparison: compare({ rollout: trajectory(o), knowledge, denials: [DENIAL] }),
-    knowledge,
-    denials: [DENIAL],
-  });
-}
+const labelsOf = (o: Parameters<typeof trajectory>[0]) =>
+  errorLabels({ rollout: trajectory(o), knowledge, denials: [DENIAL] });
 const lackingOf = (o: Parameters<typeof trajectory>[0]) =>
   Object.entries(labelsOf(o)).flatMap(([errorClass, one]) => (one === 'LACKING' ? [errorClass] : []));
 
@@ -305,7 +299,7 @@ describe('classes of error', () => {
       ...trajectory({ ...two, turns: [find('M07'), cancel('B101', 180)] }),
       stopReason: 'max_steps' as const,
     };
-    const labels = errorLabels({ comparison: compare({ rollout, knowledge, denials: [] }), knowledge, denials: [] });
+    const labels = errorLabels({ rollout, knowledge, denials: [] });
     expect(labels.omitted_action).toBe('PRESENT');
   });
 });
@@ -336,7 +330,7 @@ describe('discovery and labels', () => {
       seed: 1,
       ...work,
     });
-  const candidates = [{ ...capabilities.untold_information, examples: [] }];
+  const candidates = [{ name: capabilities.untold_information.name, definition: '', examples: [] }];
   const label = ({ from = rollouts, pass = 3, seed = 7 } = {}) =>
     analyst.label({ rollouts: from, candidates, description, pass, seed, ...work });
 
@@ -361,7 +355,7 @@ describe('discovery and labels', () => {
   });
 
   it('names each class of error once', () => {
-    for (const one of errorClassSchema.options) expect(errorClassOf(capabilities[one].name)).toBe(one);
+    for (const one of errorClasses) expect(errorClassOf(capabilities[one].name)).toBe(one);
     expect(errorClassOf('be_polite')).toBeUndefined();
   });
 
