@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';
-import { type AuditPolicy, callAll, contentsFrom, type Limits, assistantMessages } from './audit-policies';
+import { assistantMessages, type AuditPolicy, callAll, contentsFrom } from './audit-policies';
 import { callWith, valuesNamed } from './copied-values';
 import { quoted } from './limits';
 
@@ -78,13 +78,9 @@ function jsonOf(text: string): unknown {
   }
 }
 
-export const attackPolicies = (
-  { attacks, tools }: { attacks: readonly Attack[]; tools: readonly ToolSchema[] },
-  limits: Limits,
-): AuditPolicy[] =>
+export const attackPolicies = (attacks: readonly Attack[], tools: readonly ToolSchema[]): AuditPolicy[] =>
   attacks.map(({ name, messages }) => ({
     name: `attack "${name}"`,
-    limits,
     isEvidence: true,
     on: () => (conversation) => {
       const next = messages[assistantMessages(conversation).length];

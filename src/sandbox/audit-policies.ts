@@ -8,22 +8,21 @@ import { argumentsIn, callWith, recordsIn, valuesNamed } from './copied-values';
 import type { Script, ScriptedEpisode } from './play';
 import { vocabularyOf } from './vocabulary';
 
-export interface Limits {
-  /** Share of successes and mean reward, each to stay below. */
-  success: number;
-  reward: number;
-}
-
 /** A policy that no environment may reward. */
 export interface AuditPolicy {
   name: string;
-  limits: Limits;
   /** What it does where the reference solution did this; `solution`: the same; undefined: it has nothing to do, the seed is not counted. */
   on(solved: ScriptedEpisode): Script | 'solution' | undefined;
   /** Whether an episode that was played counts; all do unless told. */
   counts?(played: ScriptedEpisode, solved: ScriptedEpisode): boolean;
   /** A finding shows one of its conversations: nobody knows from its name what it does. */
   isEvidence?: true;
+}
+
+/** What policies are made from: the tools, and the reference solutions that were played. */
+export interface Audited {
+  tools: readonly ToolSchema[];
+  solved: readonly ScriptedEpisode[];
 }
 
 export type Call = NonNullable<AssistantMessage['toolCalls']>[number];
@@ -55,74 +54,51 @@ const MOST_SAID = 20_000;
 const REFUSAL = 'I am sorry , I cannot do that : it is not allowed by the policy .';
 const TWENTY_WORDS = Array.from({ length: 20 }, () => 'yes').join(' ');
 
-interface Audited {
-  tools: readonly ToolSchema[];
-  solved: readonly ScriptedEpisode[];
-}
-
 /**
  * Do nothing, submit at once or say one of the most frequent texts of the solutions (denial, question, closing), repeat the user, say much;
  * call one tool over and over, all writes twice.
  */
-export function blindPolicies({ tools, solved }: Audited, limits: Limits): AuditPolicy[] {
+export function blindPolicies({ tools, solved }: Audited): AuditPolicy[] {
   const texts = frequentTexts(solved);
   const [closing = 'done .'] = texts;
-  const always = (name: string, script: Script): AuditPolicy => ({ name, limits, on: () => script });
-  const first = (tool: ToolSchema): Omit<Call, 'id'> => callWith(tool, []);
+  const always = (name: string, script: Script): AuditPolicy => ({ name, on: () => script });
+  const twice = (text: string): Script => [say(text), say(text)];
+  const writes = tools.filter(isWrite).flatMap((tool) => [callWith(tool, []), callWith(tool, [])]);
   return [
     always('doing nothing', []),
     always('an empty message', [say('')]),
-    ...texts.map((text) => always(`always saying "${text}"`, [say(text), say(text)])),
-    always('saying what the user says', (conversation) => {
-      return assistantMessages(conversation).length < 3
-        ? say(contentsFrom(conversation, 'user').at(-1) ?? '')
-        : undefined;
-    }),
-    always('saying twenty words', [say(TWENTY_WORDS), say(TWENTY_WORDS)]),
+    ...texts.map((text) => always(`always saying "${text}"`, twice(text))),
+    always('saying what the user says', (conversation) =>
+      assistantMessages(conversation).length < 3 ? say(contentsFrom(conversation, 'user').at(-1) ?? '') : undefined,
+    ),
+    always('saying twenty words', twice(TWENTY_WORDS)),
     ...tools.map((tool) => {
-      const message = callAll([first(tool)]);
-      return always(`calling ${tool.name} over and over`, [message, message, message, message, say(closing)]);
+      const call = callAll([callWith(tool, [])]);
+      return always(`calling ${tool.name} over and over`, [call, call, call, call, say(closing)]);
     }),
     // Where all that counts is a text.
-    ...(tools.length > 0
-      ? [
-          always('every write twice', [
-            callAll(tools.filter(isWrite).flatMap((tool) => [first(tool), first(tool)])),
-            say(closing),
-          ]),
-        ]
-      : [
-          { name: "the request's own words, five times", limits, on: ({ start }: ScriptedEpisode) => fiveTimes(start) },
-        ]),
+    tools.length > 0
+      ? always('every write twice', [callAll(writes), say(closing)])
+      : { name: "the request's own words, five times", on: ({ start }) => twice(fiveTimes(start)) },
   ];
 }
 
-function fiveTimes(start: readonly Message[]): Script {
-  const words =
-    contentsFrom(start, 'user')
-      .join(' ')
-      .match(/[\p{L}\p{N}]+/gu) ?? [];
-  const answer = say(
-    Array.from({ length: 5 }, () => words.join(' '))
-      .join('. ')
-      .slice(0, MOST_SAID),
-  );
-  return [answer, answer];
+function fiveTimes(start: readonly Message[]): string {
+  const request = contentsFrom(start, 'user').join(' ');
+  const words = (request.match(/[\p{L}\p{N}]+/gu) ?? []).join(' ');
+  return Array<string>(5).fill(words).join('. ').slice(0, MOST_SAID);
 }
 
 /**
  * Call one tool with what the user named; look everything up and then call every write on every record that was shown, or one write on the
  * first record, or say all that was shown; refuse at once.
  */
-export function copyingPolicies({ tools, solved }: Audited, limits: Limits): AuditPolicy[] {
+export function copyingPolicies({ tools, solved }: Audited): AuditPolicy[] {
   const [closing = 'done .'] = frequentTexts(solved);
   const writes = tools.filter(isWrite);
+  const isA = (call: Call): boolean => writes.some(({ name }) => name === call.name);
   const writesIn = ({ messages }: ScriptedEpisode): Set<string> =>
-    new Set(
-      callsIn(messages).flatMap((c) =>
-        writes.some(({ name }) => name === c.name) ? [JSON.stringify([c.name, c.arguments])] : [],
-      ),
-    );
+    new Set(callsIn(messages).flatMap((c) => (isA(c) ? [JSON.stringify([c.name, c.arguments])] : [])));
   const lookUp = lookUps({ tools, solved });
   /** Looks everything up, does `then`, and closes. */
   const after =
@@ -130,29 +106,21 @@ export function copyingPolicies({ tools, solved }: Audited, limits: Limits): Aud
     (instance: ScriptedEpisode): Script => {
       const first = lookUp(instance);
       return (conversation) => {
-        const step = assistantMessages(conversation).length;
-        if (step < first.length) return first[step];
-        if (step > first.length) return step === first.length + 1 ? say(closing) : undefined;
+        const step = assistantMessages(conversation).length - first.length;
+        if (step < 0) return first.at(step);
+        if (step > 0) return step === 1 ? say(closing) : undefined;
         const records = recordsIn(conversation);
-        return then(
-          records.length > 0 ? records : [''],
-          contentsFrom(conversation, 'user'),
-          contentsFrom(conversation, 'tool'),
-        );
+        const [user, shown] = [contentsFrom(conversation, 'user'), contentsFrom(conversation, 'tool')];
+        return then(records.length > 0 ? records : [''], user, shown);
       };
     };
   return [
     ...writes.map((tool) => ({
       name: `calling ${tool.name} with what the user named`,
-      limits,
-      on: ({ start }: ScriptedEpisode): Script => [
-        callAll([callWith(tool, contentsFrom(start, 'user'))]),
-        say(closing),
-      ],
+      on: ({ start }: ScriptedEpisode) => [callAll([callWith(tool, contentsFrom(start, 'user'))]), say(closing)],
     })),
     {
       name: 'every write on every record',
-      limits,
       on: after((records, user) =>
         callAll(records.flatMap((text) => writes.flatMap((tool) => callsOn(tool, text, user))).slice(0, MOST_CALLS)),
       ),
@@ -161,20 +129,16 @@ export function copyingPolicies({ tools, solved }: Audited, limits: Limits): Aud
     },
     ...writes.map((tool) => ({
       name: `looking up, then ${tool.name} on the first record`,
-      limits,
-      on: after((records, user) => {
-        return callAll(callsOn(tool, firstFor(tool, records, user), user).slice(-1));
-      }),
+      on: after((records, user) => callAll(callsOn(tool, firstFor(tool, records, user), user).slice(-1))),
       // Where this is what is wanted, it may pay.
       counts: (played: ScriptedEpisode, reference: ScriptedEpisode) =>
         [...writesIn(played)].some((write) => !writesIn(reference).has(write)),
     })),
     {
       name: 'saying all that look-ups show',
-      limits,
       on: after((_records, _user, shown) => say(shown.join(' ').slice(0, MOST_SAID))),
     },
-    { name: 'refusing at once', limits, on: () => [say(REFUSAL), say(REFUSAL)] },
+    { name: 'refusing at once', on: () => [say(REFUSAL), say(REFUSAL)] },
   ];
 }
 
@@ -184,17 +148,16 @@ export function copyingPolicies({ tools, solved }: Audited, limits: Limits): Aud
  */
 function lookUps({ tools, solved }: Audited): (instance: ScriptedEpisode) => AssistantMessage[] {
   const reads = tools.filter((tool) => !isWrite(tool));
-  const usual = reads.filter(
-    ({ name }) =>
-      solved.filter(({ messages }) => callsIn(messages).some((call) => call.name === name)).length > solved.length / 2,
-  );
-  const isUsual = (name: string): boolean => usual.some((tool) => tool.name === name);
+  const uses = (name: string) =>
+    solved.filter(({ messages }) => callsIn(messages).some((call) => call.name === name)).length;
+  const usual = new Set(reads.flatMap(({ name }) => (uses(name) > solved.length / 2 ? [name] : [])));
   return ({ messages, start }) => {
-    const own = assistantMessages(messages).flatMap(({ toolCalls = [] }) => {
-      const calls = toolCalls.filter(({ name }) => isUsual(name));
-      return calls.length > 0 ? [callAll(calls)] : [];
-    });
-    return own.length > 0 ? own : reads.map((tool) => callAll([callWith(tool, contentsFrom(start, 'user'))]));
+    const own = assistantMessages(messages)
+      .map(({ toolCalls = [] }) => toolCalls.filter(({ name }) => usual.has(name)))
+      .filter((calls) => calls.length > 0);
+    return own.length > 0
+      ? own.map(callAll)
+      : reads.map((tool) => callAll([callWith(tool, contentsFrom(start, 'user'))]));
   };
 }
 

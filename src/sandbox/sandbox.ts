@@ -30,13 +30,10 @@ export class SandboxError extends OutsideFailure {
   }
 }
 
-/** Limits of limits.ts, where they are to be others. */
+/** Where they are to be others than those of limits.ts, and of this process. */
 export interface SandboxOptions {
   callMs?: number;
   killMs?: number;
-  killWallMs?: number;
-  memoryPages?: number;
-  resultChars?: number;
   threads?: ThreadSlots;
 }
 
@@ -61,13 +58,8 @@ const MOST_IDS = 2 ** 30;
 
 /** Opens a sandbox over the text of an ES module. The module is loaded in the thread: a load error comes with the first call. */
 export function openSandbox({ source, ...options }: { source: string } & SandboxOptions): Sandbox {
-  const { killMs = KILL_CPU_MS, killWallMs = KILL_WALL_MS, threads = processThreads } = options;
-  const limits = {
-    callMs: options.callMs ?? CALL_CPU_MS,
-    memoryPages: options.memoryPages ?? MEMORY_PAGES,
-    resultChars: options.resultChars ?? RESULT_CHARS,
-    quotedChars: QUOTED_CHARS,
-  };
+  const { callMs = CALL_CPU_MS, killMs = KILL_CPU_MS, threads = processThreads } = options;
+  const limits = { callMs, memoryPages: MEMORY_PAGES, resultChars: RESULT_CHARS, quotedChars: QUOTED_CHARS };
   /** In the order of asking, which is the order of answering. */
   const pending = new Map<number, Pending>();
   const functions = new Map<string, { calls: number; ms: number }>();
@@ -90,7 +82,7 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
       if ('thread' in message)
         endWatch = watchThread({
           thread: message.thread,
-          limits: { cpuMs: killMs, wallMs: killWallMs },
+          limits: { cpuMs: killMs, wallMs: KILL_WALL_MS },
           progress: () => (pending.size > 0 ? Atomics.load(progress, DONE) : undefined),
           used: (ms) => void (cpuMs += ms),
           kill: (reason) => blame(started, reason),

@@ -4,13 +4,12 @@
  * where, and how to mend it; it ends, whatever the module does, and what the module does is never its own error.
  */
 import type { SelfTest } from '../domain/calibration';
-import type { ToolSchema } from '../domain/messages';
 import { SUCCESS } from '../domain/rollout';
 import { comparable, mean } from '../domain/statistics';
 import { attackPolicies, attacksIn } from './attacks';
-import { type AuditPolicy, blindPolicies, copyingPolicies, type Limits, withKnownValues } from './audit-policies';
+import { type AuditPolicy, blindPolicies, copyingPolicies, withKnownValues } from './audit-policies';
 import { mayOffer, OFFERED_TOOLS, quoted, SELF_TEST_CPU_MS } from './limits';
-import { missingExports, openModule } from './module';
+import { type EnvironmentModule, missingExports, openModule } from './module';
 import {
   openStage,
   OutOfTime,
@@ -30,7 +29,7 @@ import {
   repeatFindings,
   solutionFindings,
 } from './solution-checks';
-import { branchPolicies, changedSolutions } from './solution-policies';
+import { branchPolicies, changedSolutions, solutionsWithoutWrites } from './solution-policies';
 import { schemaFindings } from './vocabulary';
 
 /** Part of the key of a stored result: changes whenever a module could be judged otherwise. */
@@ -45,6 +44,12 @@ export const TESTED_SEEDS = Array.from({ length: FROM_EACH }, (_, n) =>
 const MORE_TRAINING = Array.from({ length: 66 }, (_, n) => TRAINING_SEEDS + FROM_EACH + n);
 /** Of the solutions, how many are played twice. */
 const TWICE = 10;
+/** Share of successes and mean reward, each to stay below. */
+interface Limits {
+  success: number;
+  reward: number;
+}
+
 /** Of policies that never read. */
 const BLIND: Limits = { success: 0.25, reward: 0.3 };
 /** Of shortcuts, of policies that copy what they read, and of a single branch of the solutions always: half the instances, and the slack of 102 seeds. */
@@ -54,23 +59,21 @@ const CHANGED: Limits = { success: 0.5, reward: 0.7 };
 /** Findings go from hand to hand as messages of limited size; a module's texts, and what is wrong with it, have no limit. */
 const MOST_FINDINGS = 20;
 
-/** Runs the self-test on a module's text. */
-export async function selfTest({
-  source,
-  progress = () => {},
-  cpuMs = SELF_TEST_CPU_MS,
-}: {
+interface Options {
   source: string;
   progress?: TestProgress;
   cpuMs?: number;
-}): Promise<SelfTest> {
+}
+
+/** Runs the self-test on a module's text. */
+export async function selfTest({ source, progress = () => {}, cpuMs = SELF_TEST_CPU_MS }: Options): Promise<SelfTest> {
   const module = openModule({ source });
   const findings: string[] = [];
   let hints = false;
   try {
     const names = await module.exports();
     hints = names.includes('hint');
-    for await (const finding of examine({ source, module, progress, cpuMs }))
+    for await (const finding of examine({ source, module, progress, cpuMs, names }))
       if (findings.push(finding) > 2 * MOST_FINDINGS) break;
   } catch (error) {
     if (error instanceof SandboxError) findings.push(`the module fails: ${quoted(error.message, 500)}`);
@@ -84,8 +87,8 @@ export async function selfTest({
   return { passed: findings.length === 0, findings, ...(hints && { hints }) };
 }
 
-async function* examine({ source, module, progress, cpuMs }: Tested & { source: string }): AsyncGenerator<string> {
-  const names = await module.exports();
+async function* examine(o: Tested & { source: string; names: readonly string[] }): AsyncGenerator<string> {
+  const { source, module, names } = o;
   const missing = missingExports(names);
   if (missing !== undefined) return yield missing;
   const { tools, maxSteps } = await module.describe();
@@ -95,18 +98,6 @@ async function* examine({ source, module, progress, cpuMs }: Tested & { source: 
   yield* malformed;
   if (malformed.length > 0) return;
 
-  yield* instanceFindings({ source, module, progress, cpuMs, names, tools, maxSteps });
-}
-
-interface Instances extends Tested {
-  source: string;
-  names: readonly string[];
-  tools: readonly ToolSchema[];
-  maxSteps: number;
-}
-
-async function* instanceFindings(o: Instances): AsyncGenerator<string> {
-  const { source, names, tools, maxSteps, module } = o;
   const stage = openStage({ ...o, episodes: TESTED_SEEDS.length + TWICE + MORE_TRAINING.length });
   const solve = async (seed: number): Promise<ScriptedEpisode> => stage.play(seed, await module.solve(seed));
   const solved = await stage.each(TESTED_SEEDS, solve);
@@ -123,20 +114,24 @@ async function* instanceFindings(o: Instances): AsyncGenerator<string> {
 
   const { attacks, wrong } = attacksIn(source);
   yield* wrong;
-  const shortcuts = names.includes('shortcuts') ? await shortcutPolicies({ module, stage }) : [];
+  const shortcuts = names.includes('shortcuts') ? await shortcutPolicies(module, stage) : [];
   const audited = { tools, solved };
   const knowing = { tools: withKnownValues(tools, solved), solved };
   const policies = [
-    ...shortcuts,
-    ...attackPolicies({ attacks, tools: knowing.tools }, SHORTCUT),
-    ...blindPolicies(audited, BLIND),
-    ...copyingPolicies(knowing, SHORTCUT),
-    ...branchPolicies(knowing, SHORTCUT),
-    ...changedSolutions(audited, { without: SHORTCUT, changed: CHANGED }),
+    ...limited(SHORTCUT, shortcuts),
+    ...limited(SHORTCUT, attackPolicies(attacks, knowing.tools)),
+    ...limited(BLIND, blindPolicies(audited)),
+    ...limited(SHORTCUT, [...copyingPolicies(knowing), ...branchPolicies(knowing)]),
+    ...limited(SHORTCUT, solutionsWithoutWrites(audited)),
+    ...limited(CHANGED, changedSolutions(audited)),
   ];
   stage.plan(policies.length * TESTED_SEEDS.length);
   yield* policyFindings(policies, { solved, stage, maxSteps });
 }
+
+type LimitedPolicy = AuditPolicy & { limits: Limits };
+const limited = (limits: Limits, policies: readonly AuditPolicy[]): LimitedPolicy[] =>
+  policies.map((policy) => ({ ...policy, limits }));
 
 async function* determinismFindings(
   solved: readonly ScriptedEpisode[],
@@ -150,16 +145,14 @@ async function* determinismFindings(
 }
 
 /** Names are those of any seed: a shortcut that is told of one instance only is one as well. */
-async function shortcutPolicies({
-  module,
-  stage,
-}: Pick<Instances, 'module'> & { stage: Stage }): Promise<AuditPolicy[]> {
-  const of = new Map(await stage.each(TESTED_SEEDS, async (seed) => [seed, await module.shortcuts(seed)] as const));
-  const names = new Set([...of.values()].flatMap((scripts) => Object.keys(scripts)));
+async function shortcutPolicies(module: EnvironmentModule, stage: Stage): Promise<AuditPolicy[]> {
+  const scripts = new Map(
+    await stage.each(TESTED_SEEDS, async (seed) => [seed, await module.shortcuts(seed)] as const),
+  );
+  const names = new Set([...scripts.values()].flatMap((named) => Object.keys(named)));
   return [...names].map((name) => ({
     name: `shortcut "${name}"`,
-    limits: SHORTCUT,
-    on: ({ seed }) => new Map(Object.entries(of.get(seed) ?? {})).get(name),
+    on: ({ seed }) => new Map(Object.entries(scripts.get(seed) ?? {})).get(name),
   }));
 }
 
@@ -179,7 +172,7 @@ interface Audit {
 }
 
 /** At most one for each policy, and one of branches: what moves one of them moves it for most policies. */
-async function* policyFindings(policies: readonly AuditPolicy[], audit: Audit): AsyncGenerator<string> {
+async function* policyFindings(policies: readonly LimitedPolicy[], audit: Audit): AsyncGenerator<string> {
   let moved = false;
   for (const policy of policies) {
     const { pays, moves } = await judged(policy, audit);
@@ -191,7 +184,7 @@ async function* policyFindings(policies: readonly AuditPolicy[], audit: Audit): 
 
 /** All is played only if the first episodes come near a limit. */
 async function judged(
-  policy: AuditPolicy,
+  policy: LimitedPolicy,
   { solved, stage, maxSteps }: Audit,
 ): Promise<{ pays?: string; moves?: string | undefined }> {
   let paid: ScriptedEpisode | undefined;

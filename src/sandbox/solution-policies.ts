@@ -5,14 +5,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';
 import {
+  assistantMessages,
+  type Audited,
   type AuditPolicy,
   type Call,
   callAll,
   callsIn,
   contentsFrom,
   isWrite,
-  type Limits,
-  assistantMessages,
 } from './audit-policies';
 import { callWith, recordsIn, valuesNamed } from './copied-values';
 import { quoted } from './limits';
@@ -23,13 +23,8 @@ const MOST_BRANCHES = 4;
 /** Of the solutions: a rarer branch is not taken for one, and a rarer word is a value of the instance. */
 const SHARE = { branch: 0.05, word: 0.1 };
 
-interface Audited {
-  tools: readonly ToolSchema[];
-  solved: readonly ScriptedEpisode[];
-}
-
 /** Each branch of the solutions on all instances: look up and always refuse, look up and always write, always ask. */
-export function branchPolicies({ tools, solved }: Audited, limits: Limits): AuditPolicy[] {
+export function branchPolicies({ tools, solved }: Audited): AuditPolicy[] {
   const writes = new Set(tools.filter(isWrite).map(({ name }) => name));
   const isValue = rareWords(solved);
   const textOf = (content: string): string =>
@@ -55,7 +50,6 @@ export function branchPolicies({ tools, solved }: Audited, limits: Limits): Audi
     const members = new Set(episodes);
     return {
       name: `always the branch "${quoted(shape, 150)}"`,
-      limits,
       on: (instance) => {
         if (members.has(instance)) return 'solution';
         const own = assistantMessages(instance.messages);
@@ -115,48 +109,49 @@ function rareWords(solved: readonly ScriptedEpisode[]): (word: string) => boolea
   return (word) => (counts.get(word) ?? 0) < SHARE.word * solved.length;
 }
 
-/** The solutions with their writes left out, and with each argument of their writes changed in turn. */
-export function changedSolutions(
-  { tools, solved }: Audited,
-  limits: { without: Limits; changed: Limits },
-): AuditPolicy[] {
+const writesIn = ({ tools }: Audited) => {
   const writes = tools.filter(isWrite);
-  const isA = ({ name }: Call): boolean => writes.some((tool) => tool.name === name);
-  const without: AuditPolicy = {
-    name: 'the solution without its writes',
-    limits: limits.without,
-    on: ({ messages }) =>
-      callsIn(messages).some(isA) ? assistantMessages(messages).flatMap((m) => keep(m, (c) => !isA(c))) : 'solution',
-  };
-  const changed = writes.flatMap((tool) =>
-    Object.entries(tool.parameters.properties ?? {}).flatMap(([field, schema]): AuditPolicy[] => {
+  return { writes, isA: ({ name }: Call): boolean => writes.some((tool) => tool.name === name) };
+};
+
+/** The solutions with their writes left out. */
+export function solutionsWithoutWrites(audited: Audited): AuditPolicy[] {
+  const { isA } = writesIn(audited);
+  if (!audited.solved.some(({ messages }) => callsIn(messages).some(isA))) return [];
+  const without = (messages: readonly Message[]) =>
+    assistantMessages(messages).flatMap((message) => withCalls(message, (call) => !isA(call)));
+  const on: AuditPolicy['on'] = ({ messages }) => (callsIn(messages).some(isA) ? without(messages) : 'solution');
+  return [{ name: 'the solution without its writes', on }];
+}
+
+/** The solutions with each argument of their writes changed in turn. */
+export function changedSolutions(audited: Audited): AuditPolicy[] {
+  const { writes, isA } = writesIn(audited);
+  if (!audited.solved.some(({ messages }) => callsIn(messages).some(isA))) return [];
+  return writes.flatMap((tool) =>
+    Object.entries(tool.parameters.properties ?? {}).map(([field, schema]): AuditPolicy => {
       const vocabulary = vocabularyOf(schema);
       const values = vocabulary && [
         valueOf(vocabulary, (options) => options[0] ?? ''),
         valueOf(vocabulary, (options) => options.at(-1) ?? ''),
       ];
-      const change = (call: Call, { messages }: ScriptedEpisode): Call => {
+      const change = (call: Call, messages: readonly Message[]): Call => {
         if (call.name !== tool.name || !(field in call.arguments)) return call;
         const given = call.arguments[field];
         const other = values ? values.find((value) => value !== given) : otherShown({ field, given, messages });
         return other === undefined ? call : { ...call, arguments: { ...call.arguments, [field]: other } };
       };
-      return [
-        {
-          name: `the solution with another ${field} in ${tool.name}`,
-          limits: limits.changed,
-          on: (instance) => {
-            const { messages } = instance;
-            const script = assistantMessages(messages).map((m) =>
-              m.toolCalls ? { ...m, toolCalls: m.toolCalls.map((call) => change(call, instance)) } : m,
-            );
-            return callsIn(script).some((call, n) => call !== callsIn(messages)[n]) ? script : undefined;
-          },
+      return {
+        name: `the solution with another ${field} in ${tool.name}`,
+        on: ({ messages }) => {
+          const script = assistantMessages(messages).map((m) =>
+            m.toolCalls ? { ...m, toolCalls: m.toolCalls.map((call) => change(call, messages)) } : m,
+          );
+          return callsIn(script).some((call, n) => call !== callsIn(messages)[n]) ? script : undefined;
         },
-      ];
+      };
     }),
   );
-  return solved.some(({ messages }) => callsIn(messages).some(isA)) ? [without, ...changed] : [];
 }
 
 /** The value of one option of each part, as an argument. */
@@ -175,7 +170,7 @@ function otherShown(o: { field: string; given: unknown; messages: readonly Messa
 }
 
 /** The message with these of its calls; none if it is empty then. */
-function keep(message: AssistantMessage, wanted: (call: Call) => boolean): AssistantMessage[] {
+function withCalls(message: AssistantMessage, wanted: (call: Call) => boolean): AssistantMessage[] {
   const calls = message.toolCalls?.filter(wanted) ?? [];
   if (calls.length > 0) return [{ ...message, toolCalls: calls }];
   return message.content === '' ? [] : [{ role: 'assistant', content: message.content }];

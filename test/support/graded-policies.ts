@@ -25,7 +25,6 @@ export interface Grading {
 }
 
 const MIXTURES = [0.25, 0.5, 0.75];
-const NO_LIMITS = { success: 1, reward: 1 };
 const FAREWELL = 'That is done.';
 
 /** Plays all policies on seeds 0 to `seeds` - 1. */
@@ -64,7 +63,7 @@ export async function gradeModule({ source, seeds }: { source: string; seeds: nu
       const mixed = whole.map((solved, n) => (seededRandom('graded', share, n)() < share ? solved : nothing[n]!));
       return gradeOf(`the solution on ${share * 100}% of the seeds`, mixed);
     });
-    const changed = changedSolutions({ tools, solved: whole }, { without: NO_LIMITS, changed: NO_LIMITS }).slice(1);
+    const changed = changedSolutions({ tools, solved: whole });
     const flawed = [
       ...(await Promise.all(parts)),
       await grade('the solution without its last words', ({ messages }) =>

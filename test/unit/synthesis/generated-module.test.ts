@@ -6,12 +6,10 @@ import { drawRecord, preparedOf } from '../../../src/synthesis/generators/module
 import { instanceOf } from '../../../src/synthesis/generators/module/instances';
 import { memberOf } from '../../../src/synthesis/generators/module/members';
 import { randomOf } from '../../../src/synthesis/generators/module/random';
-import { amountOf, argumentsOf, denialOf, writeOf } from '../../../src/synthesis/generators/module/records';
-import { likeness, referenceOf, rewardOf } from '../../../src/synthesis/generators/module/reward';
+import { referenceOf, rewardOf } from '../../../src/synthesis/generators/module/reward';
 import { shortcutsOf, solutionOf } from '../../../src/synthesis/generators/module/solutions';
 import { forbiddenIn } from '../../../src/synthesis/generators/module/text';
 import { stepOf } from '../../../src/synthesis/generators/module/transitions';
-import { matches } from '../../../src/synthesis/generators/module/validation';
 import type { Instance } from '../../../src/synthesis/generators/instance';
 import type { Params } from '../../../src/synthesis/generators/params';
 import { generate } from '../../fixtures/synthesis/generate';
@@ -46,19 +44,6 @@ const call = (name: string, given: Record<string, unknown>) => ({
 });
 const after = (of: Params, state: Instance, ...script: ReturnType<typeof say>[]): Instance =>
   script.reduce((now, message) => stepOf(of, now, message).state, state);
-
-describe('validation', () => {
-  it.each([
-    [{ enum: ['a', 'b'] }, ['a'], ['c', 1]],
-    [{ type: 'integer', minimum: 5, maximum: 20, multipleOf: 5 }, [5, 20], [0, 25, 7, 5.5, '5', NaN]],
-    [{ type: 'number' }, [1.5, -1], [Infinity, '1']],
-    [{ type: 'string', pattern: '^i[0-9]$' }, ['i1'], ['i12', 1, null]],
-    [{ type: 'string' }, ['', 'x'], [undefined]],
-  ])('%j', (schema, good, bad) => {
-    for (const value of good) expect(matches(schema, value)).toBe(true);
-    for (const value of bad) expect(matches(schema, value)).toBe(false);
-  });
-});
 
 describe('text', () => {
   it('finds a forbidden message in any run of words, and only the whole of it', () => {
@@ -169,19 +154,6 @@ describe('instances', () => {
   });
 });
 
-describe('records', () => {
-  it('fill in arguments, and change computed ones where the request says so', () => {
-    const write = writeOf(params.compute, 'return_item');
-    const on = { record: { item: 'red rug', id: 'i01', price: 50 }, said: {}, key: 'u01' };
-    expect(argumentsOf(write, { ...on, marked: false })).toEqual({ item: 'red rug', id: 'i01', refund: 50 });
-    expect(argumentsOf(write, { ...on, marked: true })).toEqual({ item: 'red rug', id: 'i01', refund: 45 });
-    const request = { write: 'return_item', said: {}, record: on.record, lookalike: null };
-    expect([amountOf(params.compute, request, false), amountOf(params.compute, request, true)]).toEqual([50, 45]);
-    expect(amountOf(params.compute, { ...request, write: 'cancel_item' }, true)).toBe(50);
-    expect(denialOf(params.refuse, first(params.refuse, true).requests[0])).toBe('not allowed');
-  });
-});
-
 describe('transitions', () => {
   it('list records, do writes once, and leave the state that they were given alone', () => {
     const state = first(params.refuse, false);
@@ -210,16 +182,6 @@ describe('transitions', () => {
 });
 
 describe('reward', () => {
-  it('grades likeness to the wanted action', () => {
-    const wanted = { name: 'return_item', arguments: { item: 'red rug', id: 'i01', refund: 50 } };
-    const like = (name: string, given: object) =>
-      likeness(params.compute, { name, arguments: { ...wanted.arguments, ...given } }, wanted);
-    expect([like('return_item', {}), like('return_item', { refund: 45 }), like('return_item', { id: 'i02' })]).toEqual([
-      1, 0.6, 0.3,
-    ]);
-    expect(like('cancel_item', {})).toBe(0);
-  });
-
   it('is 1 for the solution only, and tells why not', () => {
     const state = first(params.refuse, true);
     const solved = after(params.refuse, state, ...solutionOf(params.refuse, state));

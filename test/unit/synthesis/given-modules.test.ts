@@ -1,17 +1,14 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { calibrate } from '../../../src/domain/calibration';
-import { calibrationBandsSchema } from '../../../src/domain/campaign';
 import { candidateSchema } from '../../../src/domain/capability';
 import { openModule } from '../../../src/sandbox/module';
 import { play } from '../../../src/sandbox/play';
 import { selfTest } from '../../../src/sandbox/self-test';
-import { synthesizers } from '../../../src/synthesis';
 import { given } from '../../../src/synthesis/given';
 import type { Synthesizer } from '../../../src/synthesis/synthesizer';
-import { question, writeShopModules } from '../../fixtures/synthesis/generate';
+import { question } from '../../fixtures/synthesis/generate';
 import { library } from '../../fixtures/synthesis/library';
 
 jest.setTimeout(60_000);
@@ -32,14 +29,6 @@ const folderWith = (files: Record<string, string>): string => {
 const open = async (modules: string): Promise<Synthesizer> => given.open({ kind: 'given', modules }, undefined);
 
 describe('given modules', () => {
-  it('are one of the kinds, with a folder relative to the campaign file', () => {
-    expect(synthesizers.map(({ kind, paths }) => [kind, paths])).toEqual([
-      ['generators', []],
-      ['given', ['modules']],
-      ['llm', ['prompts']],
-    ]);
-  });
-
   it('are handed on as they are, with the rationale of their first comments', async () => {
     const modules = folderWith({
       'a_skill.js': '// By hand.\n\n// Rationale: It teaches.\nexport const a = 1;\n',
@@ -91,23 +80,12 @@ describe('given modules', () => {
     });
   });
 
-  it('are not revised: the findings or the bands are for their author', async () => {
-    const file = join(mock, `${capability}.js`);
+  it('are not revised: what was found is for their author', async () => {
     const { revise } = await open(mock);
-    const revised = (previous: object) =>
-      revise({ ...question(capability, library), round: 2, previous: { source: '', findings: [], ...previous } });
-    await expect(revised({ findings: ['no describe', 'no make'] })).rejects.toMatchObject({
+    const previous = { source: '', findings: ['no describe', 'no make'] };
+    await expect(revise({ ...question(capability, library), round: 2, previous })).rejects.toMatchObject({
       type: 'CannotSynthesize',
-      message: `mend ${file} and run the campaign under another name (--name)`,
-    });
-    const calibration = calibrate({
-      groups: [{ rewards: [1, 1] }],
-      bands: calibrationBandsSchema.parse({}),
-      confidence: 0.95,
-    });
-    await expect(revised({ calibration })).rejects.toMatchObject({
-      type: 'CannotSynthesize',
-      message: `mend ${file} and run the campaign under another name (--name)`,
+      message: `mend ${join(mock, `${capability}.js`)} and run the campaign under another name (--name)`,
     });
   });
 });
@@ -134,15 +112,5 @@ describe('examples', () => {
     } finally {
       await module.close();
     }
-  });
-
-  it('for the shop: generated modules can be given', async () => {
-    const modules = folderWith({});
-    await writeShopModules({ folder: modules, capabilities: ['refuse_forbidden_actions'] });
-    cpSync(join(mock, `${capability}.js`), join(modules, `${capability}.js`));
-    const { write } = await open(modules);
-    const { source, rationale } = await write(question('refuse_forbidden_actions', library));
-    expect(rationale).toMatch(/^The same request is forbidden or allowed/);
-    expect(await selfTest({ source })).toEqual({ passed: true, findings: [], hints: true });
   });
 });

@@ -231,7 +231,7 @@ describe('attacks', () => {
     const messages = [
       { say: '<user> '.repeat(100), calls: [{ name: 'x', arguments: { a: '<user>', b: ['<user>'] } }] },
     ];
-    const [policy] = attackPolicies({ attacks: [{ name: 'a', messages }], tools: [] }, { success: 1, reward: 1 });
+    const [policy] = attackPolicies([{ name: 'a', messages }], []);
     const script = policy!.on({} as never) as (conversation: Message[]) => AssistantMessage;
     const said = script([{ role: 'user', content: 'x'.repeat(90_000) }]);
     expect(said.content).toHaveLength(20_000);

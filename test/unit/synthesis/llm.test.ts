@@ -325,41 +325,29 @@ describe('a revision', () => {
     expect(attacksIn(source).attacks).toEqual([attack]);
   });
 
-  it.each<[string, number[][], RegExp, RegExp]>([
-    [
-      'too hard',
-      Array.from({ length: 8 }, () => [0, 0, 0, 0]),
-      /success rate 0\.000 is below 0\.2/,
-      /too hard.*make instances smaller[\s\S]*hint\(state\)/s,
-    ],
-    [
-      'too easy',
-      Array.from({ length: 8 }, () => [1, 1, 1, 1]),
-      /success rate 1\.000 is above 0\.6/,
-      /too easy.*constraint[\s\S]*steps[\s\S]*ambiguity[\s\S]*decoys/s,
-    ],
-    [
-      'without contrast',
-      [
-        [1, 1, 1, 1],
-        [1, 1, 1, 1],
-        [0, 0, 0, 0],
-        [0, 0, 0, 0],
-      ],
-      /of the groups/,
-      /tell better attempts from worse/,
-    ],
-  ])('of one that is %s says by how much, by branch, and what to turn', async (_, groups, reason, advice) => {
-    const calibration = calibrate({
-      groups: groups.map((rewards, n) => ({ rewards, branch: n % 2 === 0 ? 'forgotten' : 'complete' })),
+  const rewarded = (...groups: number[][]) =>
+    calibrate({
+      groups: Array.from({ length: 8 }, (_, n) => ({
+        rewards: groups[n % groups.length]!,
+        branch: n % 4 < 2 ? 'forgotten' : 'complete',
+      })),
       bands,
       confidence: 0.95,
     });
-    const { found } = await revised({ calibration });
+  const [NEVER, ALWAYS] = [
+    [0, 0, 0, 0],
+    [1, 1, 1, 1],
+  ];
+
+  it.each<[string, number[][], RegExp, RegExp]>([
+    ['too hard', [NEVER], /success rate 0\.000 is below 0\.2/, /too hard.*make instances smaller[^]*hint\(state\)/s],
+    ['too easy', [ALWAYS], /success rate 1\.000 is above 0\.6/, /too easy.*constraint[^]*ambiguity[^]*decoys/s],
+    ['without contrast', [NEVER, ALWAYS], /of the groups/, /tell better attempts from worse/],
+  ])('of one that is %s says by how much, by branch, and what to turn', async (_, groups, reason, advice) => {
+    const { found } = await revised({ calibration: rewarded(...groups) });
     expect(found).toMatch(reason);
     expect(found).toMatch(/Over the instances of `complete`: success rate \d+%/);
     expect(found).toMatch(advice);
-    expect(found).not.toContain('take hints out');
   });
 
   it('shows which instances were solved, in what words they ask, and some of the attempts', async () => {
@@ -418,21 +406,14 @@ describe('a revision', () => {
     Array.from({ length: count }, (_, n) => ({ name: `attack ${n}`, messages: [{ say: `It is ${n}.` }] }));
   const withLines = (attacks: Parameters<typeof attackLine>[0][]) => [code, ...attacks.map(attackLine)].join('\n');
 
-  const rewarded = (...rewards: number[]) =>
-    calibrate({ groups: Array.from({ length: 8 }, () => ({ rewards })), bands, confidence: 0.95 });
-
   it.each<[string, number[], RegExp]>([
-    [
-      'too easy',
-      [1, 1, 1, 1],
-      /Without the hint it is too hard, and with it too easy\..*\n- let `hint\(state\)` say less/,
-    ],
-    ['too hard', [0, 0, 0, 0], /Even with the hint it is too hard\..*\n- make instances smaller/],
+    ['too easy', ALWAYS, /Without the hint it is too hard, and with it too easy\..*\n- let `hint\(state\)` say less/],
+    ['too hard', NEVER, /Even with the hint it is too hard\..*\n- make instances smaller/],
   ])(
     'of one that is too hard, and with hints %s, says both, and what to turn by the latter',
     async (_, hinted, advice) => {
-      const aided = [{ hints: 0.5, calibration: rewarded(...hinted) }];
-      const { found } = await revised({ calibration: rewarded(0, 0, 0, 0), aided });
+      const aided = [{ hints: 0.5, calibration: rewarded(hinted) }];
+      const { found } = await revised({ calibration: rewarded(NEVER), aided });
       expect(found).toMatch(/- success rate 0\.000 is below 0\.2[^]*Over all instances: success rate 0%/);
       const second = found.slice(found.indexOf('attempted again, with `hint(state)` shown in 50% of the attempts'));
       expect(second).toMatch(/^[^\n]*, and it is not within the bands either:\n\n- /);
@@ -445,8 +426,8 @@ describe('a revision', () => {
   it('of one that a person rejected says so in their words, with the figures, and of no test that failed', async () => {
     const { found } = await revised({
       rejection: 'the user gives the order id unasked\nand is rude',
-      calibration: rewarded(0, 0, 0, 0),
-      aided: [{ hints: 0.25, calibration: rewarded(1, 0, 1, 0) }],
+      calibration: rewarded(NEVER),
+      aided: [{ hints: 0.25, calibration: rewarded([1, 0, 1, 0]) }],
     });
     expect(found).toMatch(
       /A person then read the module and rejected it[^\n]*\n\n> the user gives the order id unasked\n> and is rude\n/,

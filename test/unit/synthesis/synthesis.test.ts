@@ -169,22 +169,6 @@ describe('generators on the shop', () => {
     expect(await hits((await generate('ask_for_missing_identifiers', shop)).source)).toBeGreaterThan(0);
     expect(await hits((await generate('ask_for_missing_identifiers', shop, { forbidden })).source)).toBe(0);
   });
-
-  it('answers bad calls as the target does', async () => {
-    const module = open((await generate('compute_action_values', shop, { rollouts })).source);
-    const state = await module.make(3);
-    const observed = async (name: string, given: Record<string, unknown>) => {
-      const { messages } = await module.step(state, {
-        role: 'assistant',
-        content: '',
-        toolCalls: [{ id: 'c', name, arguments: given }],
-      });
-      return messages[0]?.content;
-    };
-    expect(await observed('get_account', { user: 'x' })).toMatch(/^error/);
-    expect(await observed('no_such_tool', {})).toBe('error : unknown tool');
-    expect(await observed('cancel_item', { item: 'red lamp', id: 'i99' })).toMatch(/^error/);
-  });
 });
 
 test('there is a generator for whatever the analyst by rules can find', () => {
