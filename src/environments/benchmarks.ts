@@ -1,6 +1,7 @@
 /**
- * The benchmarks tau2-bench (docs/tau2.md; its task ids are `domain/id`) and ToolSandbox (docs/toolsandbox.md): Python modules of the project that
- * speak the environment protocol, each run by the environment that is installed for it, since bridges pin versions that others don't.
+ * tau2-bench (docs/tau2.md) and ToolSandbox (docs/toolsandbox.md): Python modules of the project that speak the
+ * environment protocol, each run by the Python environment that is installed for it, since bridges pin versions that
+ * others don't.
  */
 import { join, resolve } from 'node:path';
 import { z } from 'zod';

@@ -1,7 +1,6 @@
 /**
- * An environment's process as the operating system sees it, and the lines that it writes. The process leads a process group, which is killed
- * as a whole: when it ends, when it is killed, and when this process is gone. `onEnd` is called once, soon after the end, even if a grandchild
- * still holds the pipes. Only whole lines are handed on, in linear time and bounded memory.
+ * An environment's process and the lines that it writes. It leads a process group, which is killed when it ends, when
+ * it is killed, and when this process is gone. Lines are read in linear time and bounded memory.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';

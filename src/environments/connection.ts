@@ -1,7 +1,6 @@
 /**
- * One run of an environment's process and the requests to it.
- * Invariants: every request ends, with an answer or with an EnvironmentError. If the process ends, answers nonsense or stays silent for too
- * long, it is killed and all open requests fail; what is wrong with one answer fails the request that it was for, and the others may be tried again.
+ * One run of an environment's process and the requests to it. Every request ends; what is wrong with one answer fails
+ * its request, and a process that ends, answers nonsense or stays silent fails all that are open.
  */
 import type { z } from 'zod';
 import { type FailureType, OutsideFailure } from '../domain/failures';

@@ -1,6 +1,6 @@
 /**
- * JSON schemas that an environment describes its tools with: are they schemas, what arguments fit them, and one value that does. Invariant:
- * nothing here throws, whatever the schema; keywords that are not known are left alone.
+ * JSON schemas of an environment's tools: are they schemas, what fits them, and one value that does. Nothing here
+ * throws; unknown keywords are left alone.
  */
 import { z } from 'zod';
 import type { JsonSchema, ToolSchema } from '../domain/messages';

@@ -1,6 +1,6 @@
 /**
- * The ways to come to an environment. Invariant: what the command line, the checks and the report have to know of a kind, it tells of
- * itself here; none of them asks for a kind by its name.
+ * What the command line, the checks and the report have to know of a kind of environments: none of them asks for a kind
+ * by name.
  */
 import type { ArtifactStore } from '../artifacts/store';
 import type { Environment } from '../domain/environment';

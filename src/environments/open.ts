@@ -1,6 +1,4 @@
-/**
- * From an environment's spec in a campaign to the environment, and what it shows a policy before the first answer.
- */
+/** From an environment's spec in a campaign to the environment, and what it shows a policy before the first answer. */
 import type { Environment } from '../domain/environment';
 import { type EnvironmentSpec, kindOf } from '../domain/kinds';
 import { agentView } from '../domain/messages';

@@ -1,4 +1,7 @@
-/** The known machine-readable policy rules: what an environment may describe itself with, and what parts that work by rules read. */
+/**
+ * The machine-readable policy rules that are known: an environment describes itself with them, and parts that work by
+ * rules read them.
+ */
 import { z } from 'zod';
 import type { EnvironmentDescription } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';

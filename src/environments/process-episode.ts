@@ -1,8 +1,6 @@
 /**
- * One episode in an environment's process.
- * Invariants: the models that the environment asks for (a simulated user, a judge) are called here, never in the process, and a bounded number
- * of times; a tool message belongs to one call of the message before it, in the calls' order; an episode whose id the environment has given
- * away twice is never scored.
+ * One episode in an environment's process. The models that the environment asks for (user, judge) are called here, a
+ * bounded number of times; an episode whose id the environment has given away twice is never scored.
  */
 import { seedOf } from '../artifacts/hash';
 import type { ModelUsage } from '../domain/endpoints';

@@ -1,6 +1,6 @@
 /**
  * Any program that speaks the environment protocol, behind the Environment interface, and the kinds of such programs.
- * Invariant: an episode lives and dies with the run of the process that it began in, and the next reset starts that process again.
+ * An episode lives and dies with the run of the process that it began in; the next reset starts the process again.
  */
 import { z } from 'zod';
 import { chatModelSchema, silenceField } from '../domain/endpoints';

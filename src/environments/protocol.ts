@@ -1,6 +1,5 @@
 /**
- * The environment protocol: JSON-RPC 2.0, one message a line, on a process's stdin and stdout (docs/environments.md). Invariant:
- * both ends check what they receive against these schemas; the shapes are those of src/domain.
+ * The environment protocol: JSON-RPC 2.0, one message a line, on a process's stdin and stdout (docs/environments.md).
  */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';

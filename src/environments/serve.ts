@@ -1,7 +1,4 @@
-/**
- * Serves any Environment on a pair of streams: docs/environments.md. Invariant: every request gets exactly one response; what the
- * environment throws is an error response and never ends the server.
- */
+/** Serves any Environment on a pair of streams (docs/environments.md): every request gets one response, errors too. */
 import type { Readable, Writable } from 'node:stream';
 import type { Environment, Episode } from '../domain/environment';
 import { reasonOf } from '../domain/failures';

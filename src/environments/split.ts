@@ -1,4 +1,4 @@
-/** Splits a target's tasks into the subsets of a campaign. Invariant: a function of the ids, the counts and the seed alone. */
+/** Splits a target's tasks into the subsets of a campaign, by the ids, the counts and the seed alone. */
 import { z } from 'zod';
 import { digest } from '../artifacts/hash';
 import type { Campaign, Stage } from '../domain/campaign';

@@ -1,6 +1,6 @@
 /**
- * Synthesized environments: one module that a campaign has stored, or several as one, which is what an arm trains one adapter on.
- * Invariant: a task of a mixture is played in its own environment alone, with that one's policy and tools; its rewards are untouched.
+ * Synthesized environments: one stored module, or several as one (a mixture), each task of which is played in its own
+ * module with that one's policy and tools.
  */
 import { z } from 'zod';
 import { digest } from '../artifacts/hash';

@@ -1,7 +1,6 @@
 /**
- * Attacks on an environment: scripts that somebody thought of to score without the capability, kept at the end of the module's text as lines
- * `// Attack: {"name": ..., "messages": [...]}`. Invariants: an attack decides nothing, it copies from what it is shown; it is data, and what
- * is filled in is a function of the conversation.
+ * Attacks on an environment: scripts that try to score without the capability, kept at the end of the module's text as
+ * lines `// Attack: {"name": ..., "messages": [...]}`. They decide nothing and copy from what they are shown.
  */
 import { z } from 'zod';
 import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';

@@ -1,6 +1,6 @@
 /**
- * Policies that no environment may reward, and what they are made from. Blind ones do not look at what they are told; those that copy may do
- * the right thing on instances that ask for nothing else, and are allowed as much as a shortcut.
+ * Policies that no environment may reward. Blind ones do not look at what they are told; those that copy may do the
+ * right thing on instances that ask for nothing else, and are allowed as much as a shortcut.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { AssistantMessage, JsonSchema, Message, ToolSchema } from '../domain/messages';

@@ -1,7 +1,4 @@
-/**
- * Arguments that a policy copies from what it has read, without knowing what it is about: from rendered records, from JSON, from what the
- * user said. Invariant: a function of schemas and texts; no regular expression is made of what a module wrote.
- */
+/** Arguments that a policy copies from what it has read, without knowing what it is about. */
 import type { JsonSchema, Message, ToolSchema } from '../domain/messages';
 import { valuesIn, vocabularyOf } from './vocabulary';
 

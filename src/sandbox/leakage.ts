@@ -1,8 +1,6 @@
 /**
- * No text of a test task gets into a prompt or a synthesized environment, and no identifier of the target's records into a module.
- * Invariants: equal words give equal hashes, whatever their case, spacing and punctuation; modules are given hashes only, so that no test task's
- * text is in one. Generated modules draw again when a first message holds one of the hashes (synthesis/generators/module/text.js computes the
- * same ones); of other modules, seeds whose instances say a task's text by coincidence are left out.
+ * No text of a test task gets into a prompt or a synthesized environment, and no identifier of the target's records
+ * into a module. Modules are given hashes only; generators/module/text.js computes the same ones.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { EnvironmentDescription } from '../domain/environment';

@@ -1,7 +1,6 @@
 /**
- * What an environment module may use and say: the sandbox's borders in one place, and how its texts are quoted.
- * Invariants: beyond any border a call is a SandboxError, which breaks a rollout in play and is a finding in the self-test; nothing that a module
- * returns grows without a limit; what is quoted of it is short and holds nothing that a terminal or a file takes for anything but text.
+ * What an environment module may use and say. Beyond any border a call is a SandboxError, which breaks a rollout in
+ * play and is a finding in the self-test.
  */
 
 /**

@@ -1,7 +1,6 @@
 /**
- * The interface of an environment module (docs/synthesis.md): pure functions over JSON state, checked at the sandbox's border. Invariant:
- * what passes here keeps the environment's contract and is of limited size; anything else is a SandboxError that names the function and
- * the field.
+ * The interface of an environment module (docs/synthesis.md), checked at the sandbox's border: what passes keeps the
+ * contract and is of limited size, anything else is a SandboxError that names function and field.
  */
 import { z } from 'zod';
 import { branchSchema, referenceSchema, stopReasonSchema } from '../domain/environment';

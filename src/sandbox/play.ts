@@ -1,7 +1,4 @@
-/**
- * Scripted episodes in a module, and the time that a self-test has for them.
- * Invariants: an episode is a function of the module's text, the seed and the script; no episode begins when the module's time is spent.
- */
+/** Scripted episodes in a module, and the time that a self-test has for them. */
 import { createHash } from 'node:crypto';
 import { createLimit } from '../domain/concurrency';
 import { type AssistantMessage, callText, type Message } from '../domain/messages';

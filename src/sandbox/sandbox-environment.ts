@@ -1,7 +1,6 @@
 /**
- * A synthesized environment: a sandboxed module behind the Environment interface. Invariants: an episode is its JSON state and nothing
- * else, so episodes are independent and a task's instance is a function of the module's bytes and the task's seed; what the module does
- * wrong is thrown (the rollout is broken), never a reward.
+ * A synthesized environment: a sandboxed module behind the Environment interface. An episode is its JSON state and
+ * nothing else; what the module does wrong breaks the rollout and is never a reward.
  */
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';

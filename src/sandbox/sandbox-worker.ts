@@ -1,11 +1,8 @@
 /**
- * Worker thread that runs one environment module in QuickJS (WebAssembly). Invariants: every call sees the module exactly as it was
- * right after loading; whatever a call throws is told in a short text. QuickJS keeps all of its state in the WebAssembly memory, so the
- * memory is copied once the module is loaded and copied back before each call: nothing can leak from one call, or episode, into another,
- * at a fiftieth of a fresh context's price. Where a call may have left something that is not in this memory, its error is `fatal`.
- * Answers are given in the order of the requests, several in a message.
- *
- * It may import packages and thread-clock.ts only: from sources (tests) threads.ts compiles these two files for the thread.
+ * Worker thread that runs one module in QuickJS (WebAssembly). Every call sees the module as it was right after
+ * loading: QuickJS keeps all of its state in the WebAssembly memory, which is copied back before each call, at a
+ * fiftieth of a fresh context's price. It may import packages and thread-clock.ts only: from sources, threads.ts
+ * compiles these two files.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import {

@@ -1,8 +1,7 @@
 /**
- * A sandboxed module: its functions are called with JSON values in a worker thread. Invariants: whatever the module does (throws, loops,
- * fills the memory), its caller gets a SandboxError, and the other calls get their answers: calls are stateless, so those that waited
- * behind a killed one are asked again in a new thread; a thread that a call may have changed is not used again; a sandbox has one thread
- * at most and, while other sandboxes need it more, none (thread-slots.ts).
+ * A sandboxed module: its functions are called with JSON values in a worker thread. Whatever the module does, its
+ * caller gets a SandboxError and the other calls get their answers: those that waited behind a killed one are asked
+ * again in a new thread.
  */
 import type { Worker } from 'node:worker_threads';
 import { OutsideFailure } from '../domain/failures';

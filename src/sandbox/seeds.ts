@@ -1,7 +1,6 @@
 /**
- * Seeds of synthesized environments. Invariant: the ranges are disjoint, so that no instance that an adapter was trained on is used to
- * calibrate its environment or to choose and validate its best iteration. A task id is `seed-<n>`; every n below
- * 2^31 is a task. Seeds that belong together are left out together.
+ * Seeds of synthesized environments. The ranges are disjoint, so that no instance that was trained on calibrates or
+ * validates. A task id is `seed-<n>`, n below 2^31; seeds that belong together are left out together.
  */
 export const CALIBRATION_SEEDS = 0;
 export const TRAINING_SEEDS = 10_000;

@@ -1,7 +1,6 @@
 /**
- * The self-test of a synthesized environment, before any model sees it.
- * Invariants: it knows nothing but the module's own interface; a module passes exactly if there is no finding; each finding says what is wrong,
- * where, and how to mend it; it ends, whatever the module does, and what the module does is never its own error.
+ * The self-test of a synthesized environment, before any model sees it. It knows the module's interface alone, and it
+ * ends, whatever the module does; each finding says what is wrong, where, and how to mend it.
  */
 import type { SelfTest } from '../domain/calibration';
 import { SUCCESS } from '../domain/rollout';

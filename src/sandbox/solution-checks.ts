@@ -1,7 +1,4 @@
-/**
- * What the reference solutions and the hints show of a module. Each finding says what is wrong, where, and how to mend it.
- * A hint says what kind of thing to do; a call, or a value that has to be found out, is the agent's to find.
- */
+/** What the reference solutions and the hints show of a module. */
 import { createHash } from 'node:crypto';
 import type { Reference } from '../domain/environment';
 import type { Message, ToolSchema } from '../domain/messages';

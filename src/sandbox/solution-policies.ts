@@ -1,6 +1,5 @@
 /**
- * Policies made of the reference solutions: what one branch of them does on every instance, what they do without their writes or with other
- * values. Invariant: each uses an instance's own identifiers, so that only the choice, or the value, is wrong.
+ * Policies made of the reference solutions: one branch of them everywhere, without their writes, or with other values.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';

@@ -1,6 +1,5 @@
 /**
- * A module's text before it runs: the files of a folder, what can be said of the code without running it, and TypeScript to JavaScript.
- * Types are left out so that line and column of everything else stay as they were.
+ * A module's text before it runs: the files of a folder, what can be said of the code, and TypeScript to JavaScript.
  */
 import { readdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';

@@ -1,6 +1,6 @@
 /**
- * What both sides of a sandbox's thread share: its CPU time and its progress.
- * Where the kernel tells CPU times (Linux), other work on the machine does not count; elsewhere the wall clock stands in.
+ * What both sides of a sandbox's thread share: its progress and its CPU time, for which the wall clock stands in where
+ * the kernel tells none.
  */
 import { openSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 

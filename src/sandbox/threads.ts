@@ -1,7 +1,6 @@
 /**
  * The threads of sandboxes: how one is started, watched from outside, and shared out among the sandboxes of a process.
- * Invariants: only a call that has had its CPU time, or a very long wall time, is killed; there are never more threads than `most`, who asks first
- * is served first, and nobody waits without end.
+ * Who asks first is served first, and nobody waits without end.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -1,7 +1,6 @@
 /**
- * Schemas of a module's tools: what is wrong with them, the values that they allow, and texts compared with them.
- * Invariants: whatever is drawn of a vocabulary matches its schema; the work is limited by the text's length times the number of parts, and by
- * MATCH_STEPS; no regular expression is run that a module wrote.
+ * Schemas of a module's tools: what is wrong with them, the values that they allow, and texts compared with them. The
+ * work is limited, and no regular expression is run that a module wrote.
  */
 import type { JsonSchema, ToolSchema } from '../domain/messages';
 import { MATCH_STEPS, MOST_PARTS, NAME_CHARS, quoted, SCHEMA } from './limits';

@@ -1,6 +1,6 @@
 /**
- * Synthesizer `given`: takes modules that somebody wrote, one file a capability. Invariant: what is written is the text that was in the
- * folder when the synthesizer was opened, so that its identity, which holds digests of the texts, is that of what it writes.
+ * Synthesizer `given`: takes modules that somebody wrote, one file a capability, as they were when the folder was
+ * opened.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

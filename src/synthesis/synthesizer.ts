@@ -1,4 +1,7 @@
-/** A synthesizer: writes the environment of one capability (step 2 of the method). What it writes is tested and calibrated by others. */
+/**
+ * A synthesizer writes the environment of one capability (step 2 of the method); others test and calibrate what it
+ * writes.
+ */
 import type { RoundFeedback } from '../domain/calibration';
 import type { Candidate, Lacking } from '../domain/capability';
 import type { EnvironmentDescription } from '../domain/environment';

@@ -1,4 +1,7 @@
-/** What an environment does: calls that are right, wrong or several at once, observations against `outputSchema`, and episodes that share nothing. */
+/**
+ * What an environment does: calls that are right, wrong or several at once, observations, and episodes that share
+ * nothing.
+ */
 import {
   type Environment,
   type Episode,

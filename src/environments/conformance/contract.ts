@@ -1,4 +1,6 @@
-/** What an environment says: the answers of `describe`, `tasks`, `reset` and `evaluate`, its reference actions, and rewards for words alone. */
+/**
+ * What an environment says: describe, tasks, reset and evaluate, its reference actions, and rewards for words alone.
+ */
 import {
   type Environment,
   type EnvironmentDescription,

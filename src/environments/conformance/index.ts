@@ -1,6 +1,6 @@
 /**
- * Does an environment keep its contract (docs/environments.md), and can a policy be trained in it? Every check runs against the environment
- * itself, and a finding says what is wrong and how to mend it. No findings: the engine can use it.
+ * Does an environment keep its contract (docs/environments.md), and can a policy be trained in it? A finding says what
+ * is wrong and how to mend it; where there is none, the engine can use it.
  */
 import { type Environment, splitSchema } from '../../domain/environment';
 import {

@@ -1,6 +1,5 @@
 /**
- * What the conformance checks work with: findings, sampled tasks, and episodes that are played by a script. Every episode that is begun here is
- * closed here.
+ * What the conformance checks work with: findings, sampled tasks, and episodes that are played by a script and closed.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type {

@@ -1,6 +1,6 @@
 /**
- * An answer must still be an answer: what keeps all instructions by saying next to nothing, by repeating itself or by handing the request back
- * is none. Invariant: a pure function of the text, the topic, what was asked for, and what the user said.
+ * An answer must still be an answer: what keeps all instructions by saying next to nothing, by repeating itself or by
+ * handing the request back is none.
  */
 import type { Demands } from './kinds';
 import { linesOf, plainWords, runsOf, sentencesOf } from './text';

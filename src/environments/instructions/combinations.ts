@@ -1,7 +1,6 @@
 /**
- * Which instructions go together.
- * Invariant: of instructions that go together there is a text of about fifty words that keeps all of them: the scripted writer of the tests
- * writes one for every task.
+ * Which instructions go together: of those that do there is a text of about fifty words that keeps them all, as the
+ * scripted writer of the tests shows for every task.
  */
 import { type Demands, type InstructionKind, layoutKinds, markKinds, wordKinds } from './kinds';
 import { plainWords } from './text';

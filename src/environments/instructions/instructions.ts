@@ -1,8 +1,6 @@
 /**
- * The target environment `instructions`: short texts with instructions that a program can verify, and its all-or-nothing reward.
- * Invariants: an episode is a pure function of the task and of the agent's messages; there are no tools, the seed is not used, and episodes share
- * nothing. The reward is 1 exactly if every message of the user was answered, each answer is an answer, and the last one keeps all instructions;
- * the breakdown says which of it holds, by kind.
+ * The target environment `instructions`: short texts with instructions that a program can verify. The reward is 1 if
+ * every message of the user was answered, each answer is an answer, and the last one keeps all instructions; else 0.
  */
 import { z } from 'zod';
 import type {

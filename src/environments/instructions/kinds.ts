@@ -1,7 +1,4 @@
-/**
- * The kinds of instructions: about words and lengths, about layout, and about case, punctuation and markup.
- * Invariant: `holds` reads the text alone; what a kind does not ask for, it does not judge.
- */
+/** The kinds of instructions: about words and lengths, about layout, and about case, punctuation and markup. */
 import type { Random } from '../shop/random';
 import {
   bulletsOf,

@@ -1,6 +1,6 @@
 /**
- * The procedural task generator. Invariants: a task is a pure function of its id; no two tasks have the same first message; the splits have
- * different topics and the same phrasings; the kinds of a task's instructions never leave this folder, but in the breakdown of its reward.
+ * The procedural task generator: a task is a function of its id, no two have the same first message, and the splits
+ * have different topics and the same phrasings.
  */
 import type { Split } from '../../domain/environment';
 import { random, type Random } from '../shop/random';

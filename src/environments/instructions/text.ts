@@ -1,7 +1,4 @@
-/**
- * What a text is made of, counted as a reader of English counts. Invariant: pure functions of the text, whatever its case and markup:
- * a text in lower-case letters has the words and sentences that it has in ordinary writing.
- */
+/** What a text is made of, counted as a reader of English counts, whatever its case and markup. */
 
 const WORD = /\d+(?:[.,:]\d+)+|[\p{L}\d]+(?:['’\-‑][\p{L}\d]+)*/gu;
 

@@ -1,6 +1,6 @@
 /**
- * What the tasks are about, with words that a text about it is likely to have. Invariant: no topic is in both splits, nor a content word of one
- * in a topic of the other.
+ * What the tasks are about, with words that a text about it is likely to have. No topic, and no content word of one, is
+ * in both splits.
  */
 import type { Split } from '../../domain/environment';
 import { plainWords, stem } from './text';

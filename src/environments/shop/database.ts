@@ -1,7 +1,6 @@
 /**
- * One account and a stock, and what each tool does to them. Invariants: a bad call changes nothing and is answered by an error
- * observation; the tools permit what the policy forbids (obeying the policy is the agent's part); two databases are equal
- * exactly if their JSON is.
+ * One account and a stock, and what each tool does to them. A bad call changes nothing and is answered by an error; the
+ * tools permit what the policy forbids, since obeying the policy is the agent's part.
  */
 import type { Action } from '../../domain/environment';
 import { matches, TEXTS, TOOLS } from './tools';

@@ -1,10 +1,8 @@
 /**
- * Plays the real environment for the base-model script, over JSON lines on stdin and stdout: one answer a line, in order.
- * Unlike the environment protocol it also tells each task's skills, so it serves nothing but measuring a base model by skill.
- *
+ * Plays the shop for the base-model script, over JSON lines on stdin and stdout, and tells each task's skills:
  * {"tasks":{"stream":"train","split":"train","count":400}} -> {"tasks":[{"id","skills"}]}
- * {"reset":{"episode":0,"task":"train-3"}}                 -> {"messages":[..]}
- * {"step":{"episode":0,"message":{..assistant..}}}         -> {"messages":[..],"done":false} or {..,"done":true,"evaluation":{..}}
+ * {"reset":{"episode":0,"task":"train-3"}} -> {"messages":[..]}
+ * {"step":{"episode":0,"message":{..assistant..}}} -> {"messages":[..],"done":false} or {..,"done":true,"evaluation":{..}}
  */
 import { createInterface } from 'node:readline';
 import { z } from 'zod';

@@ -1,7 +1,4 @@
-/**
- * A scripted policy that solves every task, or makes the characteristic mistake of each skill that it lacks.
- * Invariant: with no lacks its reward is 1 on every task; with one lack it is 0 on exactly the tasks that carry that skill.
- */
+/** A scripted policy that solves every task, or makes the characteristic mistake of each skill that it lacks. */
 import type { Evaluation } from '../../domain/environment';
 import type { AssistantMessage, Message } from '../../domain/messages';
 import type { Random } from './random';

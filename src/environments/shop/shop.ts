@@ -1,8 +1,7 @@
 /**
- * The target environment `shop`: a help desk with a scripted user, and its all-or-nothing reward.
- * Invariants: an episode is a pure function of the task and of the agent's messages; the seed is not used, and episodes share nothing. The reward
- * is 1 exactly if the final database equals the reference's and the user was told what the task asks for and nothing false, in a conversation
- * that ended regularly.
+ * The target environment `shop`: a help desk with a scripted user. The reward is 1 if the final database is the
+ * reference's and the user was told what the task asks for and nothing false, in a conversation that ended regularly;
+ * else 0.
  */
 import type {
   Action,

@@ -1,8 +1,6 @@
 /**
- * The procedural task generator and its parameters.
- * Invariants: a task is a pure function of its id and the parameters, all of which are in the environment's version; a first user message belongs
- * to one split only (its hash decides), so that `train` and `test` share no text, whatever the parameters; the skills of a task never leave this
- * folder.
+ * The procedural task generator: a task is a function of its id and the parameters. A first user message belongs to one
+ * split by its hash, whatever the parameters; the skills of a task never leave this folder.
  */
 import { z } from 'zod';
 import type { Split } from '../../domain/environment';

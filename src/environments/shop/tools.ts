@@ -1,8 +1,7 @@
 /**
- * What the agent is shown: policy text, tool schemas and the machine-readable rules.
- * Invariant: every value an argument or an observation can take is described by the schemas (pattern, enum or range), every word
- * is one token of the base model, and a write tool's `description` is the user's request with its arguments in braces, so that
- * environments of the same kind can be made from describe() alone.
+ * What the agent is shown. Every value of an argument or observation is described by the schemas, every word is one
+ * token of the base model, and a write's `description` is the request with its arguments in braces: generators need no
+ * more.
  */
 import type { JsonSchema, ToolSchema } from '../../domain/messages';
 import type { PolicyRule } from '../policy-rules';

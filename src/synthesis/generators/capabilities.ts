@@ -1,6 +1,6 @@
 /**
- * The capabilities that have a generator, and what their instances are made of: the special case, which needs the capability, and its
- * twin, which looks alike and does not; doing the special thing in a twin is wrong. Invariant: special and twin differ in one thing only.
+ * The capabilities that have a generator: the special case, which needs the capability, and its twin, which differs in
+ * one thing only and does not; doing the special thing in a twin is wrong.
  */
 import { OutsideFailure } from '../../domain/failures';
 import type { Vocabulary } from '../../sandbox/vocabulary';

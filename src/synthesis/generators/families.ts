@@ -1,6 +1,5 @@
 /**
- * Which instances a generated module draws from one account: a special instance, which needs the capability, and its twin, which does not.
- * The module's text reads these shapes (params.ts, module/members.js).
+ * Which instances a generated module draws from one account: a special one, which needs the capability, and its twin.
  */
 import { OutsideFailure } from '../../domain/failures';
 import { generatorsByName, type CapabilityName, type Generator, type Plan } from './capabilities';

@@ -1,7 +1,6 @@
 /**
- * Synthesizer `generators`: writes modules for targets that describe themselves by schemas and rules, one generator a capability.
- * Invariant: a pure function of its input; what goes into a module is policy text, schemas, rules and wording, never a record, a value
- * or a text of one of the target's tasks.
+ * Synthesizer `generators`: writes modules for targets that describe themselves by schemas and rules. What goes into a
+ * module is policy text, schemas, rules and wording, never a record, a value or a text of one of the target's tasks.
  */
 import type { EnvironmentDescription } from '../../domain/environment';
 import { isFailure, OutsideFailure } from '../../domain/failures';

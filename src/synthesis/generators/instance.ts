@@ -1,4 +1,7 @@
-/** An instance in a generated module, which is also its episode's state. Invariant: JSON; a step changes nothing above `made`. */
+/**
+ * An instance in a generated module, which is also its episode's state. Invariant: JSON; a step changes nothing above
+ * `made`.
+ */
 import type { Action } from '../../domain/environment';
 
 export type Values = Record<string, string | number>;

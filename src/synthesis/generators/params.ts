@@ -1,6 +1,6 @@
 /**
- * What a generated module is a function of, its text, and how its knobs are turned from round to round. The text is the parameters on the first
- * line, then the files of module/ in one scope, then its exports; it imports nothing.
+ * What a generated module is a function of, its text, and how its knobs are turned from round to round. The text is the
+ * parameters on the first line, the files of module/ in one scope, and its exports; it imports nothing.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

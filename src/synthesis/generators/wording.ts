@@ -1,7 +1,6 @@
 /**
- * What can only be read off the target's rollouts: how a first message is put together, and the short answers of tools and user.
- * Invariant: no value of a rollout gets out. Messages are reduced to skeletons of slots; one in which anything is left over that a
- * schema could have produced is dropped.
+ * How the target's users and tools put things, read off its rollouts. No value of a rollout gets out: messages are
+ * reduced to skeletons of slots, and one in which anything is left over that a schema could have produced is dropped.
  */
 import type { EnvironmentDescription } from '../../domain/environment';
 import type { JsonSchema, Message } from '../../domain/messages';

@@ -1,7 +1,6 @@
 /**
- * The target as the generators see it: one look-up tool whose records the writes act on, read off the schemas and rules of
- * describe(). Invariant: every argument of a write in a world can be filled from the record, the request or the account; tools of which
- * that is not so are left out.
+ * The target as the generators see it, read off the schemas and rules of describe(): one look-up tool whose records the
+ * writes act on. Tools with an argument that neither record, request nor account can fill are left out.
  */
 import type { EnvironmentDescription } from '../../domain/environment';
 import { OutsideFailure } from '../../domain/failures';

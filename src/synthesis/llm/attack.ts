@@ -1,6 +1,6 @@
 /**
- * A second look at a module: a model proposes scripts that try to score without the capability. Invariant: they only ever add to what the
- * self-test plays; where no usable answer comes, the module is as good as it was.
+ * A second look at a module: a model proposes scripts that try to score without the capability, for the self-test to
+ * play.
  */
 import { z } from 'zod';
 import type { Candidate } from '../../domain/capability';

@@ -1,7 +1,4 @@
-/**
- * What was found of a module, in words for the model that mends it: findings, missed bands, a person's rejection, and the base model's attempts.
- * What to turn follows the method (step 2), by the bands that were missed, with hints where these were tried.
- */
+/** What was found of a module, in words for the model that mends it. What to turn follows the method (step 2). */
 import type { AidedFeedback, CalibrationReport, Measures, RoundFeedback } from '../../domain/calibration';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { byTask, compact, cut, shortIds } from '../../domain/transcript';

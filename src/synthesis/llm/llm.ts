@@ -1,7 +1,6 @@
 /**
- * Synthesizer `llm`: a language model writes the module, and rewrites it by what was found. Invariants: its identity holds what its answers
- * depend on, and nothing of where the model is, who pays, or how fast it is asked; what it wrote runs in the sandbox only; what leaves here
- * loads, solves its own first instances and has the target's tools.
+ * Synthesizer `llm`: a language model writes the module, and rewrites it by what was found. Its identity holds what its
+ * answers depend on, and nothing of where the model is, who pays, or how fast it is asked.
  */
 import { z } from 'zod';
 import { digest } from '../../artifacts/hash';

@@ -1,7 +1,6 @@
 /**
- * What is asked of the model: the same beginning for all capabilities of a target, and for all rounds of one.
- * Invariants: equal inputs give equal bytes; what does not fit into the context is shown in shorter samples, never left out in silence; attempts
- * that were cited or named as examples come first, and others stand in only where none are named.
+ * What is asked of the model: the same bytes for equal inputs, with the same beginning for all capabilities of a target
+ * and all rounds of one. What does not fit into the context is shown in shorter samples.
  */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

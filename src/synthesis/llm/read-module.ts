@@ -1,7 +1,6 @@
 /**
- * From a model's reply to a module for the target.
- * Invariants: a module that passes here loads, keeps its contract on a few seeds, and has tools, policy and observations of the target's form;
- * what it runs, runs in the sandbox; what is wrong with it is said in words that a model can act on.
+ * From a model's reply to a module that loads, keeps its contract on a few seeds and has the target's tools, policy and
+ * observations; what is wrong with it is said in words that a model can act on.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { EnvironmentDescription } from '../../domain/environment';

@@ -1,6 +1,6 @@
 /**
- * The target as prompts tell it: its policy, its tools, what its tools really answer. Invariants: a function of the rollouts, whatever their
- * order; nothing of a rollout that holds a test task's text.
+ * The target as prompts tell it: its policy, its tools, what its tools really answer; the same for rollouts in any
+ * order.
  */
 import type { EnvironmentDescription } from '../../domain/environment';
 import { argumentsOf, type Message, type ToolCall } from '../../domain/messages';
