@@ -9,7 +9,6 @@ import type { Readable } from 'node:stream';
 export interface Child {
   send(line: string): void;
   kill(): void;
-  /** Its last words. */
   stderr(): string;
   /** Closes its stdin, and kills it if it goes on. */
   close(): Promise<void>;
@@ -26,7 +25,6 @@ interface ChildOptions extends Pick<LineReader, 'onLine' | 'onTooLong'> {
 const CLOSE_MS = 2_000;
 /** What was written before the end is read within this time; a grandchild that holds the pipes is not waited for any longer. */
 const EXIT_GRACE_MS = 500;
-/** A traceback of some dozen lines. */
 const STDERR_LENGTH = 4 * 1024;
 
 /** Waits for the end of its input, which comes when this process is gone; then gives the group the time to see the end of theirs. */
@@ -109,7 +107,7 @@ function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // gone
+    // It is gone already.
   }
 }
 

@@ -25,7 +25,6 @@ export interface ProcessCommand {
 }
 
 export interface Connection {
-  /** What errors call it. */
   readonly name: string;
   request<M extends Method>(method: M, params: Params<M>): Promise<Result<M>>;
   /** Set once the process is gone or about to be. */
@@ -36,7 +35,6 @@ export interface Connection {
 
 /** A bridge that loads a benchmark's data answers within seconds; minutes of silence are a hang. */
 export const SILENCE_SECONDS = 120;
-/** Of an error that the environment answers with. */
 const ERROR_LENGTH = 500;
 
 interface Waiting {
@@ -74,7 +72,6 @@ export function connect({ command, cwd, silenceMs = SILENCE_SECONDS * 1000 }: Pr
     watchdog = setTimeout(() => fail('EnvironmentDied', { problem, fix, silent: true }), silenceMs);
   }
 
-  /** Takes a request off the open ones. */
   function taken(id = 0): Waiting | undefined {
     const request = waiting.get(id);
     if (waiting.delete(id)) watch();
@@ -187,13 +184,11 @@ function idIn(line: string): number | undefined {
 }
 
 interface EnvironmentErrorParts {
-  /** The environment, as a user would name it. */
   environment: string;
   method?: string | undefined;
   /** Begins with the field where there is one. */
   problem: string;
   fix: string;
-  /** The process's last words. */
   stderr?: string;
   /** It answered nothing in time: whatever is asked next would be waited for as long. */
   silent?: boolean;

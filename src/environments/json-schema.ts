@@ -58,7 +58,6 @@ export function schemaProblem(schema: unknown, path: (string | number)[] = []): 
   return undefined;
 }
 
-/** The first malformed schema of the tools. */
 export function toolsProblem(tools: readonly ToolSchema[]): SchemaProblem | undefined {
   for (const [n, tool] of tools.entries())
     for (const field of ['parameters', 'outputSchema'] as const) {

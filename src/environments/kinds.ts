@@ -41,6 +41,5 @@ export interface EnvironmentKind extends Kind<Promise<Environment> | Environment
     readonly variable?: string;
     options(args: readonly string[]): Record<string, unknown>;
   };
-  /** Figures of the method's authors on it. */
   readonly published?: readonly PublishedArm[];
 }

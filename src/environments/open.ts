@@ -5,7 +5,6 @@ import { agentView } from '../domain/messages';
 import { environments } from '.';
 import type { EnvironmentContext, EnvironmentKind } from './kinds';
 
-/** Rejects if nobody knows the kind. */
 export async function openEnvironment(
   spec: EnvironmentSpec,
   { kinds = environments, ...context }: EnvironmentContext & { kinds?: readonly EnvironmentKind[] },
@@ -13,7 +12,6 @@ export async function openEnvironment(
   return kindOf(kinds, spec).open(spec, context);
 }
 
-/** What is known of an environment before it is opened. */
 export function describeSpec(spec: EnvironmentSpec, kinds: readonly EnvironmentKind[] = environments) {
   const { kind, program, label, published } = kindOf(kinds, spec);
   const { silenceSeconds, user, judge } = program?.(spec) ?? {};
@@ -22,7 +20,6 @@ export function describeSpec(spec: EnvironmentSpec, kinds: readonly EnvironmentK
     isPublished: published !== undefined,
     /** Without an answer, after which its process counts as hung; undefined for one that has none. */
     silenceSeconds,
-    /** The models that play its other parties. */
     user,
     judge,
   };
@@ -33,7 +30,6 @@ const BEGUN = 4;
 
 interface Openings {
   texts: string[];
-  /** Names of all tools that are offered. */
   tools: string[];
 }
 

@@ -7,7 +7,6 @@ import type { EnvironmentDescription } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import { firstIssue } from './protocol';
 
-/** Machine-readable form of the written policy's rules, for synthesizers that work by rules. */
 const policyRuleSchema = z.discriminatedUnion('kind', [
   /** `tool` may be used on a record only if its `field` has `value`; otherwise the agent says `denial`. */
   z.object({

@@ -32,7 +32,6 @@ const describedSchema = environmentDescriptionSchema.superRefine(({ tools }, con
   if (problem) context.addIssue({ code: 'custom', ...problem });
 });
 
-/** Parameters and result of every method. */
 export const methods = {
   describe: { params: z.object({}), result: describedSchema },
   tasks: { params: z.object({ split: splitSchema }), result: z.object({ tasks: z.array(taskSchema) }) },
@@ -101,7 +100,6 @@ export const errorCodes = {
   environment: -32000,
 } as const;
 
-/** `field: what is wrong`, of the first problem. */
 export function firstIssue({ issues: [issue] }: z.ZodError): string {
   return `${issue?.path.join('.') || '(all of it)'}: ${issue?.message}`;
 }

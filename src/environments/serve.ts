@@ -78,7 +78,6 @@ function createHandlers(environment: Environment, episodes: Map<string, Episode>
   };
 }
 
-/** The response to one line. */
 async function answer(line: string, handlers: Handlers): Promise<object> {
   let id: number | string | null = null;
   try {

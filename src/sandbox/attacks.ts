@@ -29,7 +29,6 @@ const attackCall = z.strictObject({
 });
 const scripted = z.strictObject({
   name: z.string().min(1).max(100),
-  /** In turn, whatever is answered. */
   messages: z
     .array(
       z
@@ -107,7 +106,6 @@ function filledIn(
   return { ...callAll(made), content };
 }
 
-/** All texts within a value. */
 function deeply(value: unknown, change: (text: string) => unknown): unknown {
   if (typeof value === 'string') return change(value);
   if (Array.isArray(value)) return value.map((item) => deeply(item, change));

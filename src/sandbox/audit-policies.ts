@@ -48,7 +48,6 @@ export const contentsFrom = (messages: readonly Message[], role: 'user' | 'tool'
   messages.flatMap((m) => (m.role === role ? [m.content] : []));
 
 const MOST_TEXTS = 8;
-/** Of one message. */
 const MOST_CALLS = 64;
 const MOST_SAID = 20_000;
 const REFUSAL = 'I am sorry , I cannot do that : it is not allowed by the policy .';

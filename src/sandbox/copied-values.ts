@@ -2,7 +2,6 @@
 import type { JsonSchema, Message, ToolSchema } from '../domain/messages';
 import { valuesIn, vocabularyOf } from './vocabulary';
 
-/** What is read of one text, and of the records of a conversation. */
 const READ = { text: 2_000, observation: 20_000, records: 16, objects: 64, fields: 40, depth: 6 };
 
 type Fields = Record<string, unknown>;
@@ -82,7 +81,6 @@ export function callWith(tool: ToolSchema, texts: readonly string[]): { name: st
   return { name: tool.name, arguments: Object.fromEntries(given) };
 }
 
-/** Those for which a fitting value stands in the texts. */
 export const argumentsIn = ({ parameters }: ToolSchema, texts: readonly string[]): Fields =>
   Object.fromEntries(
     Object.entries(parameters.properties ?? {})
@@ -108,7 +106,6 @@ function copied({ name, schema, texts }: { name: string; schema: JsonSchema; tex
   return likeExample(schema, texts);
 }
 
-/** Where nothing fits. */
 function anyValue(schema: JsonSchema, texts: readonly string[]): unknown {
   const vocabulary = vocabularyOf(schema);
   const first = vocabulary?.parts.map(([option = '']) => option).join('');

@@ -89,7 +89,6 @@ export async function showable(
  */
 export const LEAKING_SHARE = 1 / 3;
 
-/** Where an instance says the text of a test task: seed and whose words they are. */
 interface Leak {
   seed: number;
   who: 'a user' | 'a tool' | 'the hint';

@@ -99,14 +99,12 @@ type Results = { [Name in keyof typeof results]: z.infer<(typeof results)[Name]>
 /** Functions that every module exports; `shortcuts` and `hint` are optional, any other is left alone. */
 const REQUIRED_EXPORTS = ['describe', 'make', 'start', 'step', 'reward', 'reference', 'solve'] as const;
 
-/** Which of them are missing, as a finding. */
 export function missingExports(names: readonly string[]): string | undefined {
   const missing = REQUIRED_EXPORTS.filter((name) => !names.includes(name));
   if (missing.length === 0) return undefined;
   return `the module does not export ${missing.join(', ')}: export a function under each name`;
 }
 
-/** A loaded module. All methods reject with SandboxError if the module breaks its contract. */
 export interface EnvironmentModule {
   exports(): Promise<string[]>;
   describe(): Promise<Results['describe']>;
@@ -115,7 +113,6 @@ export interface EnvironmentModule {
   step(state: State, message: AssistantMessage): Promise<Results['step']>;
   reward(state: State): Promise<Results['reward']>;
   reference(state: State): Promise<Results['reference']>;
-  /** The reference solution of a seed: the assistant's messages in turn. */
   solve(seed: number): Promise<AssistantMessage[]>;
   /** Scripted policies that must not pay, by name: always and never doing what the environment trains. */
   shortcuts(seed: number): Promise<Results['shortcuts']>;
@@ -132,7 +129,6 @@ export function saidChars(messages: readonly Message[], before = 0): number {
   throw new SandboxError(`step: the episode's messages have ${chars} characters, more than ${EPISODE_CHARS}`);
 }
 
-/** Loads a module's text into a sandbox of its own. */
 export function openModule(options: { source: string } & SandboxOptions): EnvironmentModule {
   const sandbox = openSandbox(options);
   async function call<Name extends keyof Results>(name: Name, args: unknown[]): Promise<Results[Name]> {

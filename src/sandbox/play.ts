@@ -12,9 +12,7 @@ export interface ScriptedEpisode {
   seed: number;
   /** Hash of the state that make() gave: states may be large. */
   made: string;
-  /** First messages. */
   start: Message[];
-  /** The whole conversation. */
   messages: Message[];
   done: boolean;
   reward: number;
@@ -65,7 +63,6 @@ export interface Tested {
   cpuMs: number;
 }
 
-/** Its message is a finding. */
 export class OutOfTime extends Error {}
 
 export interface Stage {

@@ -24,7 +24,6 @@ interface SandboxLimits {
   callMs: number;
   /** Pages of 64 KiB that the WebAssembly memory has: at least 256, of which the interpreter takes 80. */
   memoryPages: number;
-  /** Characters of a call's JSON result, and of an error's name and message. */
   resultChars: number;
   quotedChars: number;
 }
@@ -39,7 +38,6 @@ export interface SandboxWorkerData {
 export interface SandboxRequest {
   id: number;
   name: string;
-  /** JSON array of arguments. */
   args: string;
 }
 /**

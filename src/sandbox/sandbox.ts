@@ -41,7 +41,6 @@ export interface Sandbox {
   call(name: string, args: unknown[]): Promise<unknown>;
   /** Names that the module exports. */
   exports(): Promise<string[]>;
-  /** CPU ms of its threads up to now, and what its functions took: name, calls, ms. */
   spent(): { cpuMs: number; functions: { name: string; calls: number; ms: number }[] };
   close(): Promise<void>;
 }
@@ -52,20 +51,17 @@ interface Pending {
   reject(error: Error): void;
 }
 
-/** Ids fit into the shared numbers. */
 const MOST_IDS = 2 ** 30;
 
 /** Opens a sandbox over the text of an ES module. The module is loaded in the thread: a load error comes with the first call. */
 export function openSandbox({ source, ...options }: { source: string } & SandboxOptions): Sandbox {
   const { callMs = CALL_CPU_MS, killMs = KILL_CPU_MS, threads = processThreads } = options;
   const limits = { callMs, memoryPages: MEMORY_PAGES, resultChars: RESULT_CHARS, quotedChars: QUOTED_CHARS };
-  /** In the order of asking, which is the order of answering. */
   const pending = new Map<number, Pending>();
   const functions = new Map<string, { calls: number; ms: number }>();
   let worker: Worker | undefined;
   let endWatch = (): void => {};
   let [lastId, cpuMs] = [0, 0];
-  /** The call that the thread works on. */
   let running: () => Pending | undefined;
   let idleSince: number | undefined = performance.now();
   let closed = false;

@@ -21,7 +21,6 @@ export interface Seeds {
 /** `count` task ids from seed `from` on: `seedTasks({ from: TRAINING_SEEDS, count: 400 })`. */
 export const seedTasks = (seeds: Seeds): string[] => seedsOf(seeds).map((seed) => `seed-${seed}`);
 
-/** The `count` seeds from `from` on that may be used. */
 export function seedsOf({ from, count, without = [] }: Seeds): number[] {
   const pairOf = (seed: number): number => Math.floor(seed / TOGETHER);
   const out = new Set(without.map(pairOf));

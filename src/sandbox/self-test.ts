@@ -34,14 +34,12 @@ import { schemaFindings } from './vocabulary';
 /** Part of the key of a stored result: changes whenever a module could be judged otherwise. */
 export const SELF_TEST_VERSION = '12';
 
-/** Seeds from each of the three ranges. */
 const FROM_EACH = 34;
 export const TESTED_SEEDS = Array.from({ length: FROM_EACH }, (_, n) =>
   [CALIBRATION_SEEDS, TRAINING_SEEDS, HELD_OUT_SEEDS].map((from) => from + n),
 ).flat();
 /** Training seeds after those, which are solved only: a small table of instances repeats there. */
 const MORE_TRAINING = Array.from({ length: 66 }, (_, n) => TRAINING_SEEDS + FROM_EACH + n);
-/** Of the solutions, how many are played twice. */
 const TWICE = 10;
 /** Share of successes and mean reward, each to stay below. */
 interface Limits {
@@ -64,7 +62,6 @@ interface Options {
   cpuMs?: number;
 }
 
-/** Runs the self-test on a module's text. */
 export async function selfTest({ source, progress = () => {}, cpuMs = SELF_TEST_CPU_MS }: Options): Promise<SelfTest> {
   const module = openModule({ source });
   const findings: string[] = [];
@@ -161,7 +158,6 @@ const SCREENED = 12;
 const NEAR = 0.5;
 /** A policy that has something to do on fewer instances is not judged. */
 const FEWEST_EPISODES = 10;
-/** Of a conversation that a finding shows. */
 const EVIDENCE_CHARS = 1_500;
 
 interface Audit {

@@ -115,7 +115,6 @@ function resultsOf(messages: readonly Message[], tool: string): string[] {
   });
 }
 
-/** Four sentences. */
 const MOST_CHARS = 600;
 /** Values that are looked for in an instance, their characters, and those of its first messages in which they are. */
 const LOOKED = { values: 64, valueChars: 200, chars: 20_000 };
@@ -123,7 +122,6 @@ const LOOKED = { values: 64, valueChars: 200, chars: 20_000 };
 interface Hinted {
   module: EnvironmentModule;
   stage: Stage;
-  /** The reference solutions. */
   solved: readonly ScriptedEpisode[];
   tools: readonly ToolSchema[];
 }
@@ -171,7 +169,6 @@ function secretsOf(episode: ScriptedEpisode, { actions }: Reference): string[] {
   return values.filter((value) => !holds(value));
 }
 
-/** Texts and numbers, however deep. */
 function valuesOf(given: unknown): string[] {
   if (typeof given === 'string' || typeof given === 'number') return [String(given).trim()].filter(Boolean);
   return typeof given === 'object' && given !== null ? Object.values(given).flatMap(valuesOf) : [];
@@ -182,7 +179,6 @@ const WORD = /[\p{L}\p{N}_]/u;
 /** Whether the text holds these words, not as a part of longer ones. */
 export const holdsWords = (text: string, words: string): boolean => holder(text)(words);
 
-/** The same for many words in one text. */
 function holder(text: string): (words: string) => boolean {
   const within = text.toLowerCase();
   const inWord = (at: number, edge: string | undefined): boolean =>

@@ -153,7 +153,6 @@ export function changedSolutions(audited: Audited): AuditPolicy[] {
   );
 }
 
-/** The value of one option of each part, as an argument. */
 const valueOf = ({ number, parts }: Vocabulary, option: (options: readonly string[]) => string): string | number => {
   const text = parts.map(option).join('');
   return number ? Number(text) : text;

@@ -5,7 +5,6 @@ import { readdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 
-/** Names of the files, in order. */
 export async function moduleFiles(folder: string, field?: string): Promise<string[]> {
   const wrong = (problem: string) =>
     new OutsideFailure(

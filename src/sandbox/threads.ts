@@ -50,7 +50,6 @@ function compile(): string {
 
 const WATCH_MS = 100;
 
-/** The returned function ends it. */
 export function watchThread(o: {
   /** cpuMsOf() takes it. */
   thread: string | undefined;
@@ -82,7 +81,6 @@ export function watchThread(o: {
   return () => clearInterval(look);
 }
 
-/** A sandbox's claim to a thread. */
 export interface Claim {
   /** The slot is the claimant's until it releases it. */
   granted(): void;
@@ -102,7 +100,6 @@ export interface ThreadSlots {
 const RECLAIM_MS = 50;
 
 export function threadSlots(o: { most: number; idleMs: number; turnMs: number }): ThreadSlots {
-  /** Since when. */
   const holding = new Map<Claim, number>();
   const waiting = new Map<Claim, number>();
   let look: NodeJS.Timeout | undefined;
@@ -148,5 +145,4 @@ export function threadSlots(o: { most: number; idleMs: number; turnMs: number })
   };
 }
 
-/** Of this process. */
 export const processThreads = threadSlots({ most: MOST_THREADS, idleMs: IDLE_MS, turnMs: TURN_MS });

@@ -15,26 +15,21 @@ export interface WriteInput extends Work {
   candidate: Candidate;
   /** The other selected capabilities: no instance should need one of them. */
   others: readonly Lacking[];
-  /** Of the target. */
   description: EnvironmentDescription;
-  /** The base model's rollouts on the target's train split. */
   rollouts: readonly ScoredRollout[];
   /** messageHash() (sandbox/leakage.ts) of the first user messages of the target's test tasks: none may come up. */
   forbidden: readonly string[];
   seed: number;
-  /** For synthesizers that ask a language model. */
   ledger: Ledger;
 }
 
 export interface ReviseInput extends WriteInput {
-  /** Number of the round that is asked for, from 2 on. */
   round: number;
   /** The round before: its module, what was found of it, and the rollouts that its last calibration judged. */
   previous: RoundFeedback & { source: string; attempts?: readonly ScoredRollout[] };
 }
 
 export interface SynthesizedModule {
-  /** Text of an environment module (docs/synthesis.md). */
   source: string;
   /** Why training here should transfer; one or two sentences. */
   rationale: string;

@@ -6,7 +6,6 @@ import type { Demands } from './kinds';
 import { linesOf, plainWords, runsOf, sentencesOf } from './text';
 import { topicalStems, type Topic } from './topics';
 
-/** Words of an answer where nothing else is asked for. */
 const LEAST_WORDS = 10;
 const WORDS_PER = { sentence: 5, item: 3 };
 /** A shorter answer may be without function words, and be on its topic by one word that belongs to it. */
@@ -33,7 +32,6 @@ const FUNCTION = new Set(
 
 const isList = ({ bullets, numbered }: Demands): boolean => bullets !== undefined || numbered !== undefined;
 
-/** Fewer words are no answer to what is asked for. */
 export function leastWords({ most = Infinity, sentences = Infinity, bullets, numbered }: Demands): number {
   const items = bullets ?? numbered ?? Infinity;
   return Math.min(LEAST_WORDS, Math.ceil(most / 2), sentences * WORDS_PER.sentence, items * WORDS_PER.item);
@@ -68,7 +66,6 @@ export const isReworded = (text: string, before: string): boolean =>
 interface Asked {
   topic: Topic;
   demands: Demands;
-  /** What the user has said so far. */
   said: string[];
 }
 

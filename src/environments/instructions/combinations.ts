@@ -50,7 +50,6 @@ export const EXCLUSIVE: string[][] = [
 const together = (one: string, other: string): boolean =>
   one !== other && !EXCLUSIVE.some((row) => row.includes(one) && row.includes(other));
 
-/** What all of them ask for. */
 export const merged = (all: readonly Demands[]): Demands => ({
   ...Object.assign({}, ...all),
   flags: all.flatMap(({ flags = [] }) => flags),

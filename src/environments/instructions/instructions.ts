@@ -102,7 +102,6 @@ export function createInstructions(given: Partial<Counts> = {}): Environment {
 
 interface Answered {
   task: InstructionTask;
-  /** To each of the user's messages. */
   answers: string[];
   reason: StopReason;
 }

@@ -5,7 +5,6 @@ const WORD = /\d+(?:[.,:]\d+)+|[\p{L}\d]+(?:['’\-‑][\p{L}\d]+)*/gu;
 /** Words as written: `don't`, `well-known`, `1,000` and `3.5` are one each; punctuation and markup are none. */
 export const wordsOf = (text: string): string[] => text.match(WORD) ?? [];
 
-/** Words in lower case, with straight apostrophes. */
 export const plainWords = (text: string): string[] =>
   wordsOf(text).map((word) => word.toLowerCase().replaceAll('’', "'"));
 
@@ -16,7 +15,6 @@ export const linesOf = (text: string): string[] =>
     .map((line) => line.trim())
     .filter(Boolean);
 
-/** Blocks between empty lines. */
 export const paragraphsOf = (text: string): string[] =>
   text
     .replaceAll('\r\n', '\n')
@@ -94,7 +92,6 @@ function isEnd(o: { before: string; after: string; mark: string; hasCapitals: bo
 /** True if the last sentence is not cut off. */
 export const isFinished = (text: string): boolean => ENDED.test(text.trim());
 
-/** Runs of `n` words in a row. */
 export function runsOf(words: readonly string[], n: number): string[] {
   return Array.from({ length: Math.max(0, words.length - n + 1) }, (_, i) => words.slice(i, i + n).join(' '));
 }

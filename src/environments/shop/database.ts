@@ -58,7 +58,6 @@ const handlers: Record<string, Handler> = {
   },
 };
 
-/** Runs one call on `db` in place and returns the observation. */
 export function call(db: Database, action: Action): string {
   const schema = TOOLS.find((t) => t.name === action.name);
   const handler = handlers[action.name];

@@ -17,7 +17,6 @@ const requestSchema = z.union([
   z.object({ step: z.object({ episode: z.number(), message: messageSchema }) }),
 ]);
 
-/** An answerer of parsed request lines; it keeps the open episodes and the listed tasks. */
 export function createPlayer(): (line: unknown) => Promise<unknown> {
   const tasks = new Map<string, ShopTask>();
   const episodes = new Map<number, Episode>();

@@ -1,9 +1,7 @@
 /** Seeded randomness for the generator: the same seed draws the same values on every machine. */
 
 export interface Random {
-  /** Uniform in [0, 1). */
   next(): number;
-  /** Uniform integer in [0, n). */
   below(n: number): number;
   pick<T>(values: readonly T[]): T;
   /** `n` different values in random order. */
@@ -20,7 +18,6 @@ export function hash(text: string): number {
   return (h ^ (h >>> 16)) >>> 0;
 }
 
-/** mulberry32, seeded by the hash of a text. */
 export function random(seed: string): Random {
   let state = hash(seed);
   const next = (): number => {

@@ -68,7 +68,6 @@ export function openEpisode(task: ShopTask): Episode {
   };
 }
 
-/** The environment; `version` changes with anything that changes tasks, tools, observations or rewards. */
 export function createShop(given: Partial<ShopParameters> = {}): Environment {
   const parameters = completeParameters(given);
   const counts = { train: parameters.trainTasks, test: parameters.testTasks };
@@ -97,7 +96,6 @@ export const isForbidden = (request: ItemRequest): boolean => request.target.sta
 /** The amount of a request: the refund of a return, else the item's price. */
 export const amountOf = (request: ItemRequest): number => request.target.price - (request.opened ? 5 : 0);
 
-/** The write that fulfils a request. */
 export function actionOf(request: Request, user: string): Action {
   if (request.verb === 'address') return { name: 'change_address', arguments: { user, city: request.city } };
   const { verb, target, replacement } = request;
@@ -107,7 +105,6 @@ export function actionOf(request: Request, user: string): Action {
   return { name: `${verb}_item`, arguments: args };
 }
 
-/** The writes and the told facts of a right solution. */
 export function referenceOf(task: ShopTask): Reference {
   const refused = (r: Request): boolean => r.verb !== 'address' && isForbidden(r);
   const tell = task.requests.some(refused) ? [TEXTS.denial as string] : [];

@@ -22,7 +22,6 @@ export const REQUIRED: Record<Exclude<Verb, 'address'>, Status> = {
   exchange: 'delivered',
 };
 
-/** One thing that the user asks for. */
 export type Request =
   | { verb: 'address'; city: string }
   | {
@@ -79,13 +78,11 @@ function phrase(request: Request): string {
   return `${verb} the ${target.item}${suffix}`;
 }
 
-/** How many things are asked for. */
 function drawCount(rng: Random, skills: readonly Skill[], { requests }: TaskSetting): number {
   if (!skills.includes('complete_all')) return 1;
   return requests === 2 ? 2 : 2 + rng.below(requests - 1);
 }
 
-/** Draws a task from a seed; `id` is only its name. */
 function drawTask({ id, seed, setting }: { id: string; seed: string; setting: TaskSetting }): ShopTask {
   const rng = random(seed);
   const skills = drawSkills(rng, setting);
@@ -148,7 +145,6 @@ function drawTask({ id, seed, setting }: { id: string; seed: string; setting: Ta
   };
 }
 
-/** The split that a first user message belongs to. */
 export const splitOf = (firstMessage: string): Split => (hash(`split ${firstMessage}`) % 4 === 0 ? 'test' : 'train');
 
 /** An endless stream of tasks of one split, named `<stream>-0`, `<stream>-1`, ...; `distinct`: no first message twice. */
@@ -214,14 +210,12 @@ export const shopParameters = {
 const parametersSchema = z.strictObject(shopParameters);
 export type ShopParameters = z.infer<typeof parametersSchema>;
 
-/** What the tasks are drawn by. */
 type TaskSetting = Pick<ShopParameters, 'requests' | 'several'>;
 
 /** Parameters that are not given have their defaults. Throws a ZodError that names a wrong one. */
 export const completeParameters = (given: Partial<ShopParameters> = {}): ShopParameters =>
   parametersSchema.parse(given);
 
-/** With what differs from the defaults. */
 export function versionOf(setting: ShopParameters): string {
   const defaults = completeParameters();
   const names = Object.keys(shopParameters) as (keyof ShopParameters)[];

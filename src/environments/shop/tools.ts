@@ -110,7 +110,6 @@ export const RULES: PolicyRule[] = [
   { kind: 'ask', argument: 'user', question: TEXTS.askAccount, answer: TEXTS.account('%') },
 ];
 
-/** True if `value` satisfies the part of JSON Schema that the tools use. */
 export function matches(schema: JsonSchema, value: unknown): boolean {
   if (schema.enum && !schema.enum.includes(value as string)) return false;
   if (schema.type === 'integer') {

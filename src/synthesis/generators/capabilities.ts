@@ -7,7 +7,6 @@ import type { Vocabulary } from '../../sandbox/vocabulary';
 import { slotsOf, type World, type Write } from './world';
 
 export interface Plan {
-  /** Things that the user asks for. */
   requests: number;
   /** The policy forbids it: no write, and the denial is said. */
   forbidden: boolean;
@@ -15,9 +14,7 @@ export interface Plan {
   similar: boolean;
   /** The request carries the marker that changes a computed value. */
   marker: boolean;
-  /** The user asks how much. */
   question: boolean;
-  /** The first message lacks the account. */
   keyMissing: boolean;
 }
 
@@ -57,7 +54,6 @@ const conditional = (world: World): Write[] =>
     'no write with a precondition on a field of several values',
   );
 
-/** By the capability's name. */
 export const generatorsByName = {
   complete_all_requested_actions: {
     special: { ...plain, requests: 2 },

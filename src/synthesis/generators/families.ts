@@ -7,9 +7,7 @@ import type { World } from './world';
 
 /** Accounts of one make. */
 export interface Family {
-  /** Share of the accounts. */
   share: number;
-  /** By branch. */
   plans: Record<string, Plan>;
   /** What the branch `both` is reported as: read by the module's fixed text, set by no generator. */
   both?: string;

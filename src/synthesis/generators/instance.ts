@@ -6,10 +6,8 @@ import type { Action } from '../../domain/environment';
 
 export type Values = Record<string, string | number>;
 
-/** One thing that the user asks for. */
 export interface Request {
   write: string;
-  /** Arguments that are the user's choice. */
   said: Values;
   /** What it acts on, and a record that could be taken for it; null where there is none. */
   record: Values | null;
@@ -20,23 +18,18 @@ export interface Instance {
   seed: number;
   /** Needs the capability, or both of a pair; its twins do not. */
   special: boolean;
-  /** Of the account. */
   key: string | number;
   /** The agent has been told the key. */
   known: boolean;
   requests: [Request, ...Request[]];
   records: Values[];
-  /** The writes of a right solution. */
   wanted: Action[];
-  /** What the user must be told. */
   amount: string | number | null;
-  /** The user's first message. */
   first: string;
 
   made: Action[];
   /** Names of records that a write was made on: a look-up no longer lists them. */
   settled: string[];
-  /** What the agent said. */
   texts: string[];
   looked: boolean;
   /** A look-up was tried before the key was known. */

@@ -12,7 +12,6 @@ import type { Wording } from './wording';
 import type { World } from './world';
 
 const knobsSchema = z.object({
-  /** Fewest and most records in an account. */
   records: z.tuple([z.number().int().positive(), z.number().int().positive()]),
   /** Records that share a word with the one that is meant, where the capability is about them. */
   lookalikes: z.number().int().min(1),
@@ -24,11 +23,9 @@ export interface Params extends Knobs {
   capability: string;
   policy: string;
   maxSteps: number;
-  /** The target's tools that this environment offers. */
   tools: ToolSchema[];
   world: World;
   wording: Wording;
-  /** The record's field that users name. */
   named: string;
   families: Family[];
   cycle: Member[][];

@@ -10,18 +10,15 @@ import { slotsOf, type World } from './world';
 export interface Wording {
   /** Such as "{key} {request} and {request} , {marker} . {question}"; the most frequent first. */
   skeletons: string[];
-  /** Observation of a write that was made. */
   done: string;
   unknownTool: string;
   badArguments: string;
   /** Look-up of a key that is not there; write on a record that is not there. */
   unknownKey: string;
   unknownRecord: string;
-  /** The user's last message. */
   farewell: string;
 }
 
-/** Used where no rollout shows the wording. */
 const DEFAULTS: Omit<Wording, 'skeletons'> = {
   done: 'ok',
   unknownTool: 'error : unknown tool',

@@ -35,7 +35,6 @@ export interface World {
 
 type Rule<K extends PolicyRule['kind']> = Extract<PolicyRule, { kind: K }>;
 
-/** Names in braces. */
 export const slotsOf = (text: string): string[] => [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
 
 function drawable(name: string, schema: JsonSchema): Vocabulary {

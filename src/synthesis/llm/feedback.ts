@@ -113,7 +113,6 @@ function waysWithHints(verdict: CalibrationReport['verdict']): string[] {
 
 /** Instances that are listed: as many as the preset `small-model` calibrates with. */
 const INSTANCES = 24;
-/** Of a first message, in characters. */
 const OPENING = 240;
 /** Attempts that are shown of each branch: failed ones, and solved ones. */
 const SHOWN = { failed: 2, solved: 1 };

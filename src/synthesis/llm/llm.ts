@@ -19,7 +19,6 @@ import { attacksOn } from './attack';
 import { examplesText, questionOf, revisionOf, type Room } from './question';
 import { readModule, withAttacks } from './read-module';
 
-/** The synthesizer's options, opened. */
 export interface Means extends Room {
   model: LanguageModel;
   prompts: Prompts;

@@ -8,7 +8,6 @@ import type { ScoredRollout } from '../../domain/rollout';
 import { cut } from '../../domain/transcript';
 import { jsonOf } from '../../sandbox/copied-values';
 
-/** What a tool answered, and to what. */
 export interface Sample {
   tool: string;
   given: string;
