@@ -12,43 +12,18 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join, resolve as absolutePath } from 'node:path';
-import { z } from 'zod';
-import { artifactRefSchema, type ArtifactRef } from '../domain/artifacts';
+import type { ArtifactRef } from '../domain/artifacts';
 import { OutsideFailure } from '../domain/failures';
 import { createFile, ifThere, leftoversIn, replaceFile } from './durable-file';
-import { digest, sha256 } from './hash';
+import { type Entry, formatEntry, type Listing, listingSchema, parseEntry } from './entries';
+import { sha256 } from './hash';
+import { contentsOf, sweep } from './folder-contents';
 import { journalReader, openJournal } from './journal';
-import { filesIn, isInside, Objects } from './objects';
+import { filesIn, Objects } from './objects';
 import type { ArtifactStore, Provenance } from './store';
 
 const REMEDY = 'run the same `campaign run` again: it is made anew';
 const FOLDER_MEDIA_TYPE = 'application/vnd.campaign.folder+json';
-
-const entrySchema = z.object({
-  key: z.string(),
-  producer: z.string(),
-  inputs: z.array(artifactRefSchema),
-  ref: artifactRefSchema,
-});
-type Entry = z.infer<typeof entrySchema>;
-
-const listingSchema = z.object({
-  files: z.array(z.object({ path: z.string().refine(isInside), sha256: z.string(), bytes: z.number().int() })),
-});
-type Listing = z.infer<typeof listingSchema>;
-
-/** An entry carries its digest, so that any changed byte makes it damaged. */
-export const formatEntry = (entry: Entry): string => JSON.stringify({ digest: digest(entry), entry });
-
-/** Undefined if it is damaged. */
-export function parseEntry(text: string): Entry | undefined {
-  try {
-    const { digest: wanted, entry } = JSON.parse(text) as { digest: string; entry: unknown };
-    return digest(entry) === wanted ? entrySchema.parse(entry) : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 /** Removes what dead processes of this host left half-written in the store; returns how many files and folders. */
 export async function removeLeftovers(root: string): Promise<number> {
@@ -233,6 +208,8 @@ export function openFolderStore(folder: string): ArtifactStore {
     forget: (key) => rm(keyPath(key), { force: true }),
     journal: (key) => openJournal(journalPath(key)),
     removeJournal: (key) => rm(journalPath(key), { force: true }),
+    contents: () => contentsOf(root),
+    sweep: (how) => sweep(root, how),
   };
 }
 

@@ -38,6 +38,34 @@ export interface ArtifactStore {
   records(key: string): Promise<ReadonlyMap<string, unknown>>;
   /** Deletes a journal that may be there still, where a run ended between storing what it led to and removing it. */
   removeJournal(key: string): Promise<void>;
+  /** All that it holds, and what that takes. */
+  contents(): Promise<Contents>;
+  /** Removes what no entry refers to and what dead processes have left; `dryRun`: only counts it. */
+  sweep(o: { dryRun: boolean }): Promise<Swept>;
+}
+
+export interface Contents {
+  entries: StoredEntry[];
+  /** Bytes of content by its sha256, of journals by the sha256 of their keys, and of all else. */
+  objects: ReadonlyMap<string, number>;
+  journals: ReadonlyMap<string, number>;
+  rest: number;
+}
+
+export interface StoredEntry {
+  key: string;
+  ref: ArtifactRef;
+  inputs: ArtifactRef[];
+  /** The sha256 of all that it consists of: the artifact, and the files that a folder's listing names. */
+  parts: string[];
+  bytes: number;
+  /** When the entry was made, by the clock of the store. */
+  madeMs: number;
+}
+
+export interface Swept {
+  files: number;
+  bytes: number;
 }
 
 export interface Journal {

@@ -2,6 +2,7 @@
  * A worker of one task queue: `node dist/workers/worker.js control|rollouts|gpu`. Asked to stop (SIGTERM, SIGINT, or the end of stdin, by which
  * it notices that its parent is gone) it cancels its activities, which save what they have, before it leaves.
  */
+import { asyncLocalStorage } from '@temporalio/activity';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { resolve } from 'node:path';
 import { createControlActivities, createGpuActivities, createRolloutActivities } from '../activities';
@@ -10,6 +11,7 @@ import { EnvironmentPool } from '../activities/environments';
 import { stoppingWhenFaulty } from '../activities/failures';
 import { openFolderStore } from '../artifacts/folder-store';
 import { workerIdentity } from '../artifacts/place';
+import { notingUsage } from '../artifacts/usage';
 import { taskQueues } from '../domain/work';
 import { createPolicyClient } from '../policy/client';
 import { createMerger, type Merge } from '../policy/merge';
@@ -25,9 +27,13 @@ const FAULTY = 3;
 const { env } = process;
 const baseId = env['CAMPAIGN_BASE_ID'] || undefined;
 
+/** The campaign whose step runs here; undefined outside of steps. Its children's ids begin with its own. */
+const campaignOfStep = (): string | undefined =>
+  asyncLocalStorage.getStore()?.info.workflowExecution?.workflowId.split('/')[0];
+
 function dependencies(): Dependencies {
   const home = resolve(env['CAMPAIGN_HOME'] ?? '.campaigns');
-  const store = openFolderStore(resolve(home, 'artifacts'));
+  const store = notingUsage(openFolderStore(resolve(home, 'artifacts')), campaignOfStep);
   const python = env['CAMPAIGN_PYTHON'] ?? resolve('.venv/bin/python');
   return {
     store,

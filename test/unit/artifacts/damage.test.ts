@@ -16,7 +16,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatEntry, openFolderStore, parseEntry } from '../../../src/artifacts/folder-store';
+import { formatEntry, parseEntry } from '../../../src/artifacts/entries';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { sha256 } from '../../../src/artifacts/hash';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';

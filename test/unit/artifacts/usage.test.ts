@@ -1,0 +1,140 @@
+/** What two campaigns use of one store: what either alone uses goes with it, whatever is interrupted, and nothing else. */
+import { lstatSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { walk } from '../../../src/artifacts/folder-contents';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { sha256 } from '../../../src/artifacts/hash';
+import type { ArtifactStore } from '../../../src/artifacts/store';
+import { isAlone, notingUsage, removeNotes, removeUsed, usageOf } from '../../../src/artifacts/usage';
+import type { ArtifactRef } from '../../../src/domain/artifacts';
+
+let root: string;
+let store: ArtifactStore;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'usage-'));
+  store = openFolderStore(join(root, 'artifacts'));
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const of = (campaign: string) => notingUsage(openFolderStore(join(root, 'artifacts')), () => campaign);
+const json = (key: string, inputs: ArtifactRef[] = []) => ({
+  ...{ key, producer: 'test', inputs, mediaType: 'application/json' },
+  body: JSON.stringify(key.repeat(3000)),
+});
+
+/** Of a store that both work in: base rollouts and a batch that `b` uses only through what was made of it, and of each an adapter. */
+async function worked() {
+  const [a, b] = [of('a'), of('b')];
+  const base = await a.put(json('rollouts/base'));
+  await b.find('rollouts/base');
+  const batch = await a.put(json('rollouts/batch', [base]));
+  const trained = await a.put(json('training/0123456789abcdef', [batch]));
+  await b.find('training/0123456789abcdef');
+  const adapters: Record<string, ArtifactRef> = {};
+  for (const [name, one] of Object.entries({ a, b })) {
+    const folder = join(root, `checkpoint-${name}`);
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'weights'), Buffer.alloc(200_000, name));
+    adapters[name] = await one.putFolder({ key: `adapter/${name}`, producer: 'train', inputs: [batch], folder });
+    const journal = await one.journal(`rollouts/unfinished-${name}`);
+    await journal.append('r', {});
+    await journal.close();
+  }
+  await a.put(json('reply/a'));
+  return { base, batch, trained, adapters };
+}
+
+const keys = async () => (await store.contents()).entries.map(({ key }) => key).sort();
+const ofB = ['adapter/b', 'rollouts/base', 'rollouts/batch', 'training/0123456789abcdef', 'usage/since'];
+
+test('what a campaign alone uses goes; what another uses, or leads back to, stays whole', async () => {
+  const { base, batch, trained, adapters } = await worked();
+  await removeUsed(store, 'a');
+  await removeNotes(store, 'a');
+  expect(await keys()).toEqual(ofB);
+  for (const ref of [base, batch, trained]) await openFolderStore(join(root, 'artifacts')).read(ref);
+  await store.folder(adapters['b']!);
+  expect(await store.resolve(adapters['a']!.sha256)).toBeUndefined();
+  expect((await store.records('rollouts/unfinished-a')).size).toBe(0);
+  expect((await store.records('rollouts/unfinished-b')).size).toBe(1);
+  const { noted, shares } = await usageOf(store);
+  expect([...noted.keys()]).toEqual(['b']);
+  expect(shares.filter(({ kind }) => kind === 'unreferenced')).toEqual([]);
+});
+
+test('interrupted anywhere, nothing of the other is lost, and the same call ends it', async () => {
+  await worked();
+  for (let step = 0; ; step++) {
+    let left = step;
+    const stop = <Result>(work: () => Promise<Result>): Promise<Result> => {
+      if (left-- > 0) return work();
+      throw new Error('killed');
+    };
+    const killed: ArtifactStore = {
+      ...store,
+      forget: async (key) => stop(() => store.forget(key)),
+      sweep: async (how) => stop(() => store.sweep(how)),
+      removeJournal: async (key) => stop(() => store.removeJournal(key)),
+    };
+    const ended = await removeUsed(killed, 'a').then(
+      () => true,
+      () => false,
+    );
+    expect(await keys()).toEqual(expect.arrayContaining(ofB));
+    expect((await usageOf(store)).noted.has('a')).toBe(true);
+    if (ended) break;
+  }
+  expect(await keys()).toEqual(ofB);
+});
+
+test('shares add up to what is on disk, of which an adapter counts once', async () => {
+  const { adapters } = await worked();
+  await store.folder(adapters['a']!);
+  const { shares } = await usageOf(store);
+  const inodes = new Map(
+    (await walk(join(root, 'artifacts'))).map(({ path }) => [lstatSync(path).ino, lstatSync(path).blocks * 512]),
+  );
+  const onDisk = [...inodes.values()].reduce((sum, bytes) => sum + bytes, 0);
+  expect(shares.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(onDisk);
+  const adapter = shares.filter((share) => share.kind === 'adapter' && isAlone(share, 'a'));
+  const bytes = adapter.reduce((sum, share) => sum + share.bytes, 0);
+  expect(bytes).toBeGreaterThanOrEqual(200_000);
+  expect(bytes).toBeLessThan(300_000);
+});
+
+test('entries older than the first note count as used, and so does what nobody has noted', async () => {
+  await store.put(json('rollouts/old'));
+  const file = sha256('rollouts/old');
+  utimesSync(join(root, 'artifacts', 'keys', file.slice(0, 2), `${file}.json`), 1, 1);
+  await of('a').find('rollouts/old');
+  await of('a').put(json('reply/a'));
+  await store.put(json('reply/by nobody'));
+  await removeUsed(store, 'a');
+  expect(await keys()).toEqual(['reply/by nobody', 'rollouts/old', 'usage/since']);
+});
+
+test('a process that had the notes of a deleted campaign open notes those of the next one of that name', async () => {
+  const a = of('a');
+  await a.put(json('reply/1'));
+  await removeUsed(store, 'a');
+  await removeNotes(store, 'a');
+  await a.put(json('reply/2'));
+  expect([...((await usageOf(store)).noted.get('a') ?? [])]).toEqual(['reply/2']);
+});
+
+test('sweeping removes what no entry refers to, and copies where links would do; a dry run only counts it', async () => {
+  const { adapters } = await worked();
+  const lost = await store.put(json('reply/lost'));
+  await store.forget('reply/lost');
+  const folder = await store.folder(adapters['a']!);
+  rmSync(join(folder, 'weights'));
+  writeFileSync(join(folder, 'weights'), Buffer.alloc(200_000, 'a'));
+  const counted = await store.sweep({ dryRun: true });
+  expect(counted).toMatchObject({ files: 3 });
+  expect((await store.read(lost)).length).toBe(lost.bytes);
+  expect(await store.sweep({ dryRun: false })).toEqual(counted);
+  await expect(store.read(lost)).rejects.toMatchObject({ type: 'ArtifactDamaged' });
+  expect(await store.find('adapter/a')).toEqual(adapters['a']);
+  expect((await store.sweep({ dryRun: true })).files).toBe(0);
+});
