@@ -19,32 +19,16 @@ export function deleteCommand(program: Command): void {
       const options = allOptions<DeleteOptions>(command);
       const home = homeOf(options);
       const { campaignIn, homeUse, sizeText } = await import('../usage.js');
+      const { confirmed } = await import('../confirm.js');
+      const { UserError } = await import('../errors.js');
       const { supervised } = await import('../run/supervisor.js');
       const before = await homeUse(home);
       const { alone, isKnown } = campaignIn(before, name, home);
-      await agreed(
-        `delete campaign ${name} of ${home.root} and the ${sizeText(alone)} that it alone uses`,
-        options.yes,
-      );
+      const what = `delete campaign ${name} of ${home.root} and the ${sizeText(alone)} that it alone uses`;
+      if (!options.yes && !(await confirmed(what))) throw new UserError('nothing was deleted');
       process.exitCode = await supervised({ options, work: (run) => deleteCampaign(run, name, isKnown) });
       if (process.exitCode === 0) console.log(`${sizeText(before.bytes - (await homeUse(home)).bytes)} freed`);
     });
-}
-
-/** @throws UserError where the answer is no, or there is no terminal to ask on. */
-async function agreed(what: string, yes = false): Promise<void> {
-  if (yes) return;
-  const { UserError } = await import('../errors.js');
-  if (!process.stdin.isTTY || !process.stdout.isTTY)
-    throw new UserError(`no terminal to confirm on; pass --yes to ${what}`);
-  const { createInterface } = await import('node:readline/promises');
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  try {
-    const answer = await terminal.question(`${what}? [y/N] `);
-    if (!/^y(es)?$/i.test(answer.trim())) throw new UserError('nothing was deleted');
-  } finally {
-    terminal.close();
-  }
 }
 
 /** @returns the exit code. */

@@ -11,7 +11,8 @@ export function listCommand(program: Command): void {
     .action(async (_options: unknown, command: Command) => {
       const options = allOptions(command);
       const { homeUse, sizeText } = await import('../usage.js');
-      const { campaignsOf, withServer } = await import('../campaign-status.js');
+      const { campaignsOf } = await import('../campaign-status.js');
+      const { withServer } = await import('../temporal.js');
       const { timeText } = await import('../watch/output.js');
       const { alignColumns, plain } = await import('../../terminal.js');
       const use = await homeUse(homeOf(options));
