@@ -38,6 +38,8 @@ export async function makeFolder(path: string): Promise<void> {
     if (!isCode(error, 'ENOENT') || dirname(path) === path) throw error;
     await makeFolder(dirname(path));
     await mkdir(path).catch((again: unknown) => {
+      // As in /proc, though the folder above is there.
+      if (isCode(again, 'ENOENT')) throw new Error(`no folder can be made at ${path}`, { cause: again });
       if (!isCode(again, 'EEXIST')) throw again;
     });
   }

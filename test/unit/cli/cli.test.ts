@@ -268,7 +268,7 @@ describe('help', () => {
     expect(status).toBe(0);
     expect(stdout).toContain('\n  campaign run campaigns/mine.yaml\n');
     const names = createProgram().commands.map((one) => one.name());
-    expect(names).toHaveLength(22);
+    expect(names).toHaveLength(26);
     for (const name of names) expect(stdout).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'));
   });
 
