@@ -14,9 +14,9 @@ import { type Report, reportSchema } from '../src/report/model';
 import { isSuccess, rolloutSchema } from '../src/domain/rollout';
 import { passStatistics } from '../src/domain/selection';
 import { calibrationsOf } from '../src/report/adapters';
-import { markup, type Markup } from '../src/report/page/blocks';
-import { LABELS, line, linear, rewardCurve, rowLabel, type Scale, svg, text } from '../src/report/page/plots';
-import { style } from '../src/report/page/style';
+import { markup, type Markup, style } from '../src/report/markup';
+import { drawPlot, LABELS, line, linear, rowLabel, type Scale, svg, text } from '../src/report/plots';
+import { trainingPlot } from '../src/report/sections/run';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -39,7 +39,7 @@ const scaleAt = (column: number): Scale =>
 const heading = (column: number, title: string, below: string): Markup =>
   markup`${text({ x: cellAt(column) + width.cell / 2, y: 16, anchor: 'middle' }, title)}${text({ x: cellAt(column) + width.cell / 2, y: 31, anchor: 'middle', class: 'tick' }, below)}`;
 const dot = (o: { x: number; y: number; r: number; class: string }): Markup =>
-  markup`<circle cx="${o.x}" cy="${o.y}" r="${o.r}" class="mark ${o.class}"/>`;
+  markup`<circle cx="${o.x}" cy="${o.y}" r="${o.r}" class="${o.class}"/>`;
 
 /** By capability: of each pass, what it labeled among the failures, and where it stands against rho and delta. */
 function labelsPicture({ selection }: Report): Markup {
@@ -67,7 +67,7 @@ function labelsPicture({ selection }: Report): Markup {
     ),
     selection.candidates.map((candidate, row) => {
       const [from, y] = [top + row * rowHeight, top + (row + 0.5) * rowHeight];
-      const kind = candidate.selected ? 'chosen' : 'left-out';
+      const kind = candidate.selected ? 'adapter' : 'base open';
       const bar = width.cell / passes.length;
       const marks = passes.flatMap((pass, n) => {
         const labels = pass.labels[candidate.name];
@@ -79,7 +79,7 @@ function labelsPicture({ selection }: Report): Markup {
         // Dots of the passes lie below each other, so that each is seen.
         const at = from + 7 + (n / Math.max(1, passes.length - 1)) * (rowHeight - 14);
         return [
-          markup`<rect x="${x}" y="${from + 5}" width="${bar - 2}" height="${rowHeight - 10}" class="strip"/><rect x="${x}" y="${base - lacking}" width="${bar - 2}" height="${lacking}" class="unscored"/><rect x="${x}" y="${base - lacking - present}" width="${bar - 2}" height="${present}" class="solved"/>`,
+          markup`<rect x="${x}" y="${from + 5}" width="${bar - 2}" height="${rowHeight - 10}" class="strip"/><rect x="${x}" y="${base - lacking}" width="${bar - 2}" height="${lacking}" class="routed"/><rect x="${x}" y="${base - lacking - present}" width="${bar - 2}" height="${present}" class="adapter"/>`,
           dot({ x: scaleAt(1)(coverage), y: at, r: 2.5, class: kind }),
           dot({ x: scaleAt(2)(Math.max(0, gap)), y: at, r: 2.5, class: kind }),
         ];
@@ -139,12 +139,12 @@ function calibrationPicture({ bands }: Report): Markup {
           x: wide(rate),
           y: from + rowHeight - 8 - 5 * above,
           r: 2.5,
-          class: round.accepted ? 'chosen' : 'refused',
+          class: round.accepted ? 'adapter' : 'base open',
         });
       });
       const isFirst = rows.findIndex((one) => one.round === round) === row;
       const label = [`round ${round.round}`, round.hints !== undefined && 'hints', branch].filter(Boolean).join(', ');
-      return markup`${line({ x: LABELS, y: from + rowHeight - 3 }, { x: LABELS + ACROSS, y: from + rowHeight - 3 }, 'grid')}${line({ x: wide(mean), y: from + 6 }, { x: wide(mean), y: from + rowHeight - 4 }, 'curve')}${rowLabel({ y: y + 4, name: label })}${dots}${isFirst ? text({ x: LABELS + ACROSS + 16, y: y + 4, class: round.accepted ? 'strong' : 'quiet' }, round.accepted ? 'accepted' : `refused: ${round.verdict.replaceAll('_', ' ')}`) : ''}`;
+      return markup`${line({ x: LABELS, y: from + rowHeight - 3 }, { x: LABELS + ACROSS, y: from + rowHeight - 3 }, 'grid')}${line({ x: wide(mean), y: from + 6 }, { x: wide(mean), y: from + rowHeight - 4 }, 'base')}${rowLabel({ y: y + 4, name: label })}${dots}${isFirst ? text({ x: LABELS + ACROSS + 16, y: y + 4, class: round.accepted ? 'strong' : 'quiet' }, round.accepted ? 'accepted' : `refused: ${round.verdict.replaceAll('_', ' ')}`) : ''}`;
     }),
   );
 }
@@ -161,5 +161,4 @@ mkdirSync(values.out, { recursive: true });
 write('labels.svg', labelsPicture(report));
 write('calibration.svg', calibrationPicture(report));
 const { training } = capability;
-if (training)
-  write('training.svg', rewardCurve({ name, training, maxStep: training.iterations.at(-1)?.step ?? 1, campaign }));
+if (training) write('training.svg', drawPlot(trainingPlot(name, training, training.iterations.at(-1)?.step ?? 1)));

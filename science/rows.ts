@@ -4,7 +4,7 @@
  */
 import { mean } from '../src/domain/statistics';
 import type { Arm } from '../src/report/model';
-import { differenceOver, rateOver, type Run, sharedOutcomes, type Span } from '../src/report/compare/comparison';
+import { differenceOver, rateOver, type Run, sharedOutcomes, type Span } from '../src/report/comparison';
 import type { PairedTest } from '../src/domain/paired-statistics';
 import { type Finished, matrixOf } from './campaigns';
 import type { Outcomes } from './lab';

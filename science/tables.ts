@@ -1,9 +1,8 @@
 /** Tables of the results, as CSV. Whatever was not measured is a dash, never a number. */
 import type { PairedTest } from '../src/domain/paired-statistics';
 import { wilsonInterval } from '../src/domain/statistics';
-import { MISSING, shortSha, spreadText, valueText, wholeNumber } from '../src/report/format';
-import { pText } from '../src/report/recommendation';
-import type { Span } from '../src/report/compare/comparison';
+import { MISSING, pText, shortSha, spreadText, valueText, wholeNumber } from '../src/report/format';
+import type { Span } from '../src/report/comparison';
 import type { Source } from './campaigns';
 import { LEVEL, type Row } from './rows';
 

@@ -1,5 +1,5 @@
 /** What each of the method's settings is worth: one of them changed, all else as in the campaigns with all arms. */
-import type { Run } from '../../src/report/compare/comparison';
+import type { Run } from '../../src/report/comparison';
 import { selectedBy, unionOf, variantsOf } from '../selection';
 import type { Campaigns, CampaignSpec, Finished, Source } from '../campaigns';
 import { type Fitted, fittedOf, openLab, storeIn } from '../lab';

@@ -1,5 +1,5 @@
 /** Which way of spending the training rollouts gains most, and where: all arms, and what other routers would have made of the adapters. */
-import { type ComparedArm, comparisonOf, type Run } from '../../src/report/compare/comparison';
+import { type ComparedArm, comparisonOf, type Run } from '../../src/report/comparison';
 import type { Finished } from '../campaigns';
 import { fittedOf, type Lab, openLab, type Option, storeIn } from '../lab';
 import { rowsTable, type Table } from '../tables';

@@ -1,5 +1,5 @@
 /** What each adapter does to the tasks of the others: success by the planted skills that a task needs, which only the shop knows. */
-import type { Run } from '../../src/report/compare/comparison';
+import type { Run } from '../../src/report/comparison';
 import type { Finished } from '../campaigns';
 import { spanText, type Table } from '../tables';
 import { armsSpecs, type Place, placesOf } from '../places';

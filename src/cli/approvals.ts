@@ -19,8 +19,8 @@ import {
   editedCapabilitiesSchema,
   type Rejection,
 } from '../domain/approval';
-import { type ApprovalView, capabilitiesView, environmentView } from '../report/approval/build';
-import { approvalHtml, type Waits } from '../report/approval/sections';
+import { type ApprovalView, capabilitiesView, environmentView } from '../report/build/approval';
+import { approvalHtml, type Waits } from '../report/sections/approval';
 import { type Asked, queryNames, updateNames, workflowIds } from '../workflows/messages';
 import { messageOf, UserError } from './errors';
 import type { Temporal } from './temporal';

@@ -12,8 +12,8 @@ import type {
   ReportedCapability,
   ReportedRound,
 } from './capability-model';
-import { shortPercent, valueText } from './format';
-import { differenceText, pText, say } from './recommendation';
+import { differenceText, pText, shortPercent, valueText } from './format';
+import { say } from './recommendation';
 import { comparable } from '../domain/statistics';
 
 type Statement = NonNullable<ReportedCapability['statement']>;

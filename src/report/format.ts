@@ -47,6 +47,33 @@ export const spreadText = ({ interval, std, unit }: Pick<Figure, 'interval' | 's
   return undefined;
 };
 
+export const TEST =
+  'sign-flip test over the tasks, two-sided, as is the interval of a difference; with one trial a task it is McNemar’s exact test';
+
+/** `0.039`, `<0.001`. */
+export const pText = (p: number): string => (p < 0.001 ? '<0.001' : p.toFixed(3));
+
+/** `better on 10 tasks, worse on 2, p 0.039`; undefined of what was not tested. */
+export const testText = ({ test }: Pick<Figure, 'test'>): string | undefined =>
+  test &&
+  `better on ${test.better} ${test.better === 1 ? 'task' : 'tasks'}, worse on ${test.worse}, p ${pText(test.p)}`;
+
+/** `95% interval +1.0 to +8.5`. */
+export const intervalText = (figure: Figure): string =>
+  figure.interval === undefined
+    ? 'no interval'
+    : `${shortPercent(figure.interval.level)} interval ${spreadText(figure)}`;
+
+/** `95% interval +1.0 to +8.5, n 200; better on 13 tasks, worse on 4, p 0.035`. */
+export const differenceText = (difference: Figure): string =>
+  [`${intervalText(difference)}, n ${difference.n}`, testText(difference)].filter(Boolean).join('; ');
+
+/** Cents; of less than one, the first digits that are not zero. */
+export const dollarsText = (dollars: number | undefined): string => {
+  if (dollars === undefined) return MISSING;
+  return `$${dollars > 0 && dollars < 0.01 ? dollars.toPrecision(2) : dollars.toFixed(2)}`;
+};
+
 export const shortSha = (sha256: string): string => sha256.slice(0, 8);
 
 /** What `campaign lineage` takes, in short: the beginning of a hash or key, the whole id of a figure. */

@@ -1,10 +1,19 @@
 /** Sections as a page. Invariant: one self-contained file: no script, nothing fetched, every text escaped. */
 import type { Figure } from '../domain/figure';
 import { messageRoles } from './capability-model';
-import { lineageCommand, shortPercent, shortSha, shortStart, spreadText, valueText, wholeNumber } from './format';
+import {
+  lineageCommand,
+  shortPercent,
+  shortSha,
+  shortStart,
+  spreadText,
+  TEST,
+  testText,
+  valueText,
+  wholeNumber,
+} from './format';
 import { markup, Markup, style } from './markup';
 import { drawPlot } from './plots';
-import { TEST, testText } from './recommendation';
 import { type Block, type Line, type Page, type Piece, piecesOf, sectionsOn, shownOn, type Tone } from './section';
 
 export const pageHtml = ({ title, campaign = '', sections }: Page): string =>

@@ -56,13 +56,13 @@ export type Scale = (value: number) => number;
 export const linear = (o: { domain: [number, number]; range: [number, number] }): Scale => {
   const [low, high] = o.domain;
   const [from, to] = o.range;
-  if (!(high > low)) return () => (from + to) / 2;
+  if (high <= low) return () => (from + to) / 2;
   return (value) => from + ((Math.min(high, Math.max(low, value)) - low) / (high - low)) * (to - from);
 };
 
 /** Round values from 0 to `high`, about `about` of them. */
 export const ticks = (high: number, about: number): number[] => {
-  if (!(high > 0)) return [0];
+  if (high <= 0) return [0];
   const power = 10 ** Math.floor(Math.log10(high / about));
   const step = ([1, 2, 5, 10].find((s) => high / (s * power) <= about) ?? 10) * power;
   return Array.from({ length: Math.floor(high / step + 1e-9) + 1 }, (_, i) => Number((i * step).toPrecision(12)));
@@ -96,19 +96,23 @@ export const LABELS = 258;
 export const rowLabel = ({ y, name, strong }: { y: number; name: string; strong?: boolean }): Markup =>
   text({ x: LABELS - 12, y, anchor: 'end', class: strong ? 'strong' : '' }, shortName(name, 31));
 
-/** The width is that of `intervals`. */
 export const drawPlot = (plot: Plot): Markup => (plot.kind === 'intervals' ? intervals(plot) : lines(plot));
 
 const [TOP, ROW, RIGHT, WIDTH] = [26, 30, 650, 900];
+const AXIS = 34;
 
-function intervals({ rows, label, reference }: Extract<Plot, { kind: 'intervals' }>): Markup {
+export const plotHeight = (plot: Plot): number =>
+  plot.kind === 'intervals' ? TOP + plot.rows.length * ROW + AXIS : plot.height + LEGEND * plot.lines.length;
+
+function intervals(plot: Extract<Plot, { kind: 'intervals' }>): Markup {
+  const { rows, label, reference } = plot;
   const high = shareEnd(rows.flatMap(({ measured }) => [measured?.value ?? 0, measured?.high ?? 0]));
   const x = linear({ domain: [0, high], range: [LABELS, RIGHT] });
   const bottom = TOP + rows.length * ROW;
   const vertical = (value: number, style: string): Markup =>
     line({ x: x(value), y: TOP - 4 }, { x: x(value), y: bottom }, style);
   return svg(
-    { width: WIDTH, height: bottom + 34, label },
+    { width: WIDTH, height: plotHeight(plot), label },
     ticks(high, 6).map(
       (t) =>
         markup`${vertical(t, 'grid')}${text({ x: x(t), y: bottom + 18, anchor: 'middle', class: 'tick' }, shortPercent(t))}`,
@@ -143,7 +147,7 @@ function lines(plot: Extract<Plot, { kind: 'lines' }>): Markup {
   const y = linear({ domain: [0, plot.y.high], range: [bottom, MARGIN.top] });
   const style = (n: number): string => `line-${n % STYLES}`;
   return svg(
-    { width, height: height + LEGEND * plot.lines.length, label },
+    { width, height: plotHeight(plot), label },
     ticks(plot.y.high, 5).map(
       (t) =>
         markup`${line({ x: MARGIN.left, y: y(t) }, { x: right, y: y(t) }, 'grid')}${text({ x: MARGIN.left - 6, y: y(t) + 4, anchor: 'end', class: 'tick' }, plot.y.percent ? shortPercent(t) : String(t))}`,

@@ -1,22 +1,12 @@
 /**
  * Renders a report. Invariants: the verdict is computed here from the figures, whatever came in; report.json and report.html hold the same; the page is
- * one self-contained file: no script, nothing fetched, every text escaped (page/blocks.ts).
+ * made of report.json alone.
  */
 import { type Report, REPORT_VERSION, type ReportDraft, reportSchema } from './model';
 import { statementOf } from './adapters';
 import { comparisonsOf, recommendationOf } from './recommendation';
 import { verdict } from './verdict';
-import {
-  armsSection,
-  baseSection,
-  groupsSection,
-  headerSection,
-  solverMatrixSection,
-  verdictSection,
-} from './page/results';
-import { capabilitiesSection, faultsSection, selectionSection } from './page/capabilities';
-import { markup, pageOf } from './page/blocks';
-import { routerSection, runSection, trainingSection } from './page/training';
+import { reportHtml } from './sections/report';
 
 /** The whole report, checked. Throws a ZodError that names the field if the draft breaks the schema. */
 export const completeReport = (draft: ReportDraft): Report =>
@@ -35,21 +25,3 @@ export const renderReport = ({ report }: { report: ReportDraft }) => {
   const [first] = complete.verdict;
   return { json: `${JSON.stringify(complete, null, 2)}\n`, html: reportHtml(complete), verdict: first?.text ?? '' };
 };
-
-const reportHtml = (report: Report): string =>
-  pageOf({
-    title: `${report.campaign.name}: campaign report`,
-    body: markup`${headerSection(report)}
-${verdictSection(report)}
-${armsSection(report)}
-${groupsSection(report)}
-${baseSection(report)}
-${solverMatrixSection(report)}
-${selectionSection(report)}
-${faultsSection(report)}
-${capabilitiesSection(report)}
-${trainingSection(report)}
-${routerSection(report)}
-${runSection(report)}
-<p class="small quiet">Every figure opens to the artifacts that it came from and to the command that walks back to their rollouts.</p>`,
-  });

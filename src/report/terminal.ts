@@ -62,6 +62,13 @@ function blockLines(block: Block, width: number): string[] {
 
 const lineText = (line: Line): string => piecesOf(line).map(pieceText).join(' ');
 
+/** A cell is one line: what comes after a break is for the page. */
+function cellPieces(cell: Line): Piece[] {
+  const pieces = piecesOf(cell);
+  const end = pieces.indexOf('\n');
+  return end < 0 ? pieces : pieces.slice(0, end);
+}
+
 function pieceText(piece: Piece): string {
   if (typeof piece === 'string') return piece;
   if ('tone' in piece) return piece.text;
@@ -83,19 +90,23 @@ interface TextColumn {
   cells: string[];
   spare: number;
   right: boolean;
+  isInterval?: boolean;
 }
+
+/** When intervals give way, the last one first. */
+const INTERVALS = 3;
 
 const NUMBER = /^(–|[-+]?[\d,.]+(%| pt| ms)?)$/;
 /** Of a column, and of the first one where room is short. */
-const [WIDEST, LEAST_NAME] = [38, 18];
+const [WIDEST, LEAST_NAME] = [38, 16];
 
 /** Figures are two columns: values and intervals. */
 function columnsOf(column: string | Column, cells: readonly Line[]): TextColumn[] {
   const { head, spare = Infinity, on } = typeof column === 'string' ? { head: column } : { on: undefined, ...column };
   if (on === 'page') return [];
-  const figures = cells.map((cell) => piecesOf(cell).find((piece) => typeof piece !== 'string' && 'id' in piece));
+  const figures = cells.map((cell) => cellPieces(cell).find((piece) => typeof piece !== 'string' && 'id' in piece));
   if (figures.every((figure) => figure === undefined)) {
-    const texts = cells.map(lineText);
+    const texts = cells.map((cell) => cellPieces(cell).map(pieceText).join(' '));
     return [{ cells: [head, ...texts], spare, right: texts.every((text) => text === '' || NUMBER.test(text)) }];
   }
   const values = cells.map((cell, n) => (figures[n] ? valueText(figures[n]) : lineText(cell) || MISSING));
@@ -104,7 +115,7 @@ function columnsOf(column: string | Column, cells: readonly Line[]): TextColumn[
   const interval = level === undefined ? 'spread' : `${shortPercent(level)} interval`;
   return [
     { cells: [head, ...values], spare, right: true },
-    { cells: [interval, ...spreads], spare: Math.min(spare, 1), right: false },
+    { cells: [interval, ...spreads], spare: Math.min(spare, INTERVALS), right: false, isInterval: true },
   ].filter(({ cells: [, ...texts] }) => texts.some((text) => text !== ''));
 }
 
@@ -122,10 +133,14 @@ function tableLines({ columns, rows }: Extract<Block, { kind: 'table' }>, width:
   const over = (): number => shown.reduce((sum, column) => sum + column.width + 2, -2) - width;
   const first = shown[0]!;
   const give = Math.max(0, first.width - LEAST_NAME);
-  for (const spare of [...shown].sort((a, b) => a.spare - b.spare))
-    if (over() > give && spare !== first && spare.spare < Infinity) shown = shown.filter((one) => one !== spare);
+  const leftOut: string[] = [];
+  for (const spare of [...shown].reverse().sort((a, b) => a.spare - b.spare))
+    if (over() > give && spare !== first && spare.spare < Infinity) {
+      shown = shown.filter((one) => one !== spare);
+      if (!spare.isInterval) leftOut.push(spare.cells[0] ?? '');
+    }
   first.width -= Math.max(0, Math.min(give, over()));
-  return first.cells.map((_, row) => {
+  const lines = first.cells.map((_, row) => {
     const cells = shown.map(({ cells: own, right, width: wide }, n) => {
       const cell = own[row] ?? '';
       if (n === 0) return shortName(cell, wide).padEnd(wide);
@@ -133,6 +148,7 @@ function tableLines({ columns, rows }: Extract<Block, { kind: 'table' }>, width:
     });
     return cut(cells.join('  ').trimEnd(), width);
   });
+  return leftOut.length === 0 ? lines : [...lines, ...wrap(`left out here: ${leftOut.join(', ')}`, width)];
 }
 
 /** Messages of a conversation at its beginning and its end, and characters of one. */

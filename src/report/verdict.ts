@@ -6,18 +6,10 @@ import type { Figure } from '../domain/figure';
 import type { Arm, ReportDraft, SolverMatrix, VerdictSentence } from './model';
 import { direction } from '../domain/paired-statistics';
 import { policyNames } from '../domain/policies';
-import { valueText, wholeNumber } from './format';
-import {
-  comparisonsOf,
-  differenceText,
-  level,
-  points,
-  recommendationOf,
-  say,
-  standingSentence,
-} from './recommendation';
+import { differenceText, intervalText, valueText, wholeNumber } from './format';
+import { comparisonsOf, points, recommendationOf, say, standingSentence } from './recommendation';
 import { capabilitySentence, noSumsText } from './adapters';
-import { brokenText, failedPassesText, faultsText, trainingText } from './words';
+import { causesText } from '../domain/rollout';
 
 const toBase = (arm: string, against: string, difference: Figure): VerdictSentence => {
   if (difference.value === null) return say(`${arm} and ${against} share no evaluated task.`, difference);
@@ -38,7 +30,7 @@ const armSentences = (arms: readonly Arm[]): VerdictSentence[] =>
     }
     const rate = arm.successRate;
     if (arm.role === 'base' && rate !== undefined && rate.value !== null)
-      return [say(`${arm.name} solves ${valueText(rate)} of ${rate.n} test tasks (${level(rate)}).`, rate)];
+      return [say(`${arm.name} solves ${valueText(rate)} of ${rate.n} test tasks (${intervalText(rate)}).`, rate)];
     const same = arms.find(({ name }) => name === arm.sameAs);
     if (same?.successRate && rate) {
       const [own, other] = [rate, same.successRate];
@@ -56,6 +48,10 @@ const armSentences = (arms: readonly Arm[]): VerdictSentence[] =>
     return [toBase(arm.name, against, arm.differenceToBase)];
   });
 
+/** `3,072 (trained on to 4,608)`. */
+const trainingText = ({ trainingRollouts, trainedTo }: Arm): string =>
+  valueText(trainingRollouts) + (trainedTo === undefined ? '' : ` (trained on to ${valueText(trainedTo)})`);
+
 const comparisonSentences = (report: ReportDraft): VerdictSentence[] =>
   (comparisonsOf(report) ?? []).flatMap((comparison) => {
     const { arm, against } = comparison;
@@ -69,6 +65,8 @@ const comparisonSentences = (report: ReportDraft): VerdictSentence[] =>
     return [sentence, say(rollouts, ...[own, other].flatMap((one) => [one.trainingRollouts, one.allRollouts]))];
   });
 
+type Selection = NonNullable<ReportDraft['selection']>;
+
 const selectionSentence = (selection: ReportDraft['selection']): VerdictSentence[] => {
   if (selection === undefined) return [];
   const selected = selection.candidates.filter((c) => c.selected).map((c) => c.name);
@@ -77,11 +75,12 @@ const selectionSentence = (selection: ReportDraft['selection']): VerdictSentence
   const how = selection.passes === 0 ? ', given by the analyst without labeling' : '';
   const why = selection.reason ?? selection.decision;
   const because = why === undefined ? '' : ` (${why})`;
+  const failedPasses = failedPassesText(selection);
   return [
     selected.length > 0
       ? say(`Selected ${selected.length} ${of}${how}: ${selected.join(', ')}.`, ...behind)
       : say(`No capability was selected ${of}${because}.`, ...behind),
-    ...failedPassesText(selection).map((text) => say(text, ...behind)),
+    ...(failedPasses === undefined ? [] : [say(failedPasses, ...behind)]),
     ...agreementSentence(selection),
     ...faultsSentence(selection),
   ];
@@ -90,7 +89,7 @@ const selectionSentence = (selection: ReportDraft['selection']): VerdictSentence
 /** Krippendorff: conclusions from data below it are not even tentative. */
 const LEAST_AGREEMENT = 0.667;
 
-const agreementSentence = ({ candidates }: NonNullable<ReportDraft['selection']>): VerdictSentence[] => {
+const agreementSentence = ({ candidates }: Selection): VerdictSentence[] => {
   const low = candidates.flatMap(({ name, selected, agreement }) =>
     selected && agreement && agreement.value !== null && agreement.value < LEAST_AGREEMENT ? [{ name, agreement }] : [],
   );
@@ -100,10 +99,32 @@ const agreementSentence = ({ candidates }: NonNullable<ReportDraft['selection']>
   return [say(text, ...low.map(({ agreement }) => agreement))];
 };
 
-const faultsSentence = (selection: NonNullable<ReportDraft['selection']>): VerdictSentence[] => {
-  const text = faultsText(selection);
-  const { environment, user } = selection.faults?.trajectories ?? {};
-  return text === undefined ? [] : [say(`${text}.`, environment, user)];
+/** Undefined where none failed. */
+export function failedPassesText({ passes, failedPasses }: Selection): string | undefined {
+  const { length } = failedPasses;
+  if (length === 0) return undefined;
+  const reasons = [...new Set(failedPasses.map(({ reason }) => reason))].join('; ');
+  return `${length} of ${passes} labeling passes failed and ${length === 1 ? 'is' : 'are'} left out: ${reasons}.`;
+}
+
+const faultsSentence = ({ faults }: Selection): VerdictSentence[] => {
+  const { environment, user } = faults?.trajectories ?? {};
+  if (!environment || !user || !(environment.value || user.value)) return [];
+  const [broken, misled] = [valueText(environment), valueText(user)];
+  const text = `${broken} of ${environment.n} failed trajectories are put down to the environment, ${misled} to the simulated user.`;
+  return [say(text, environment, user)];
+};
+
+/** `12 rollouts broke and are in no figure of success: 12 BadEnvironment, as at task n-7: ...`. */
+const brokenSentence = ({ rollouts }: ReportDraft): VerdictSentence[] => {
+  const broken = rollouts?.broken.value ?? 0;
+  if (!rollouts || broken === 0) return [];
+  const causes = rollouts.brokenByError.map(({ errorType: type, rollouts: { value }, ...at }) => {
+    return { type, ...at, count: value ?? 0 };
+  });
+  const why = causes.length > 0 ? `: ${causesText(causes, broken)}` : '';
+  const which = broken === 1 ? 'rollout broke and is' : 'rollouts broke and are';
+  return [say(`${wholeNumber(broken)} ${which} in no figure of success${why}.`, rollouts.broken)];
 };
 
 /** A gate was trained on the tasks that it is then compared on: what is said of it there is too good. */
@@ -138,10 +159,11 @@ const regretSentence = ({ regret }: NonNullable<ReportDraft['router']>): Verdict
     way === undefined
       ? `The routed policy cannot be told from the best option for every test task: ${valueText(regret)} to that`
       : `With the best option for every test task success would be ${points(regret.value)} ${way === 'up' ? 'higher' : 'lower'}`;
-  return [say(`${best} (${level(regret)}, n ${regret.n}).`, regret)];
+  return [say(`${best} (${intervalText(regret)}, n ${regret.n}).`, regret)];
 };
 
-const reservations = ({ campaign, leakage, rollouts }: ReportDraft): VerdictSentence[] => {
+const reservations = (report: ReportDraft): VerdictSentence[] => {
+  const { campaign, leakage } = report;
   const because = campaign.reason === undefined ? '' : `: ${campaign.reason}`;
   const ended: Partial<Record<typeof campaign.status, string>> = {
     running: `The campaign is still running (stage ${campaign.stage}).`,
@@ -149,7 +171,6 @@ const reservations = ({ campaign, leakage, rollouts }: ReportDraft): VerdictSent
     failed: `The campaign failed at stage ${campaign.stage}${because}.`,
   };
   const text = ended[campaign.status];
-  const broken = brokenText({ rollouts });
   return [
     ...(text === undefined ? [] : [say(text)]),
     ...(leakage !== undefined && !leakage.passed
@@ -160,7 +181,7 @@ const reservations = ({ campaign, leakage, rollouts }: ReportDraft): VerdictSent
           ),
         ]
       : []),
-    ...(broken === undefined ? [] : [say(`${broken}.`, rollouts?.broken)]),
+    ...brokenSentence(report),
   ];
 };
 

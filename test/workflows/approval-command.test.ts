@@ -112,7 +112,7 @@ test('from what waits to what was decided', async () => {
       'refuse_what_is_forbidden\nRefuses what the policy forbids.\n9 of 10 votes, Cov 0.50 ± 0.10',
     );
     expect(shown).toMatch(/it refuses without a word why – \S+ task task-a, attempt 0, failed, message\s+1/);
-    expect(shown).toMatch(/> agent +I <b>refuse<\/b>\n +user +and what else\?/);
+    expect(shown).toMatch(/> agent +I <b>refuse<\/b>\S*\n +user +and what else\?/);
     expect(shown).not.toContain('\u001b');
     const page = readFileSync(join(home, name, 'approval.html'), 'utf8');
     expect(page).toContain('I &lt;b&gt;refuse&lt;/b&gt;\\u{1b}[31m');

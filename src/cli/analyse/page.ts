@@ -4,7 +4,7 @@ import { wholeNumber } from '../../report/format';
 import { pageHtml } from '../../report/html';
 import { type Block, fold, note, paragraph, type Section, table } from '../../report/section';
 import { terminalText } from '../../report/terminal';
-import { languageModelRows, spentText } from '../../report/words';
+import { languageModelTable, spentText } from '../../report/sections/run';
 import { type Comparison, comparisonSection } from './people';
 import type { AnalysedCapability, AnalysedFailure, Analysis, Cited } from './result';
 
@@ -199,12 +199,11 @@ const faultsSection = ({ faults }: Analysis): Section => ({
 function costSection({ spent, budget, analyst, name }: Analysis): Section {
   const { languageModel } = languageModelCost(spent, { budget });
   if (!languageModel) return { title: 'Cost', blocks: [note('Nothing was paid for under this name.')] };
-  const { head, rows } = languageModelRows(languageModel);
   return {
     title: 'Cost',
     blocks: [
       paragraph(`asked so far of ${analyst.model} for ${name}: ${spentText(languageModel)}`),
-      { ...table(head, rows), on: 'page' },
+      { ...languageModelTable(languageModel), on: 'page' },
     ],
   };
 }

@@ -63,7 +63,7 @@ async function withServer<Options extends CommonOptions>(
 }
 
 async function listApprovals(temporal: Temporal, options: CommonOptions, campaign: string): Promise<void> {
-  const { approvalText } = await import('../../report/approval/sections.js');
+  const { approvalText } = await import('../../report/sections/approval.js');
   const { pendingApprovals, showApprovals } = await import('../approvals.js');
   const pending = await pendingApprovals(temporal, campaign);
   const { shown, page } = await showApprovals(pending, {

@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Report, SolverMatrix } from '../../report/model';
-import type { Comparison, Run } from '../../report/compare/comparison';
+import type { Comparison, Run } from '../../report/comparison';
 import { messageOf, UserError } from '../errors';
 import { allOptions, examples, homeOf } from '../options';
 
@@ -26,7 +26,7 @@ export function compareCommand(program: Command): void {
     .addHelpText('after', examples(['campaign compare demo-1 demo-2 demo-3 --out comparison', 'three seeds']))
     .action(async (named: string[], _options: unknown, command: Command) => {
       const { json, out, ...options } = allOptions<CompareOptions>(command);
-      const { comparisonText } = await import('../../report/compare/render.js');
+      const { comparisonText } = await import('../../report/sections/comparison.js');
       const comparison = await compareReports({ home: homeOf(options).root, named });
       if (out !== undefined) await writeComparison(comparison, resolve(out));
       console.log(json ? JSON.stringify(comparison, null, 2) : comparisonText(comparison, process.stdout.columns));
@@ -40,7 +40,7 @@ export async function compareReports({ home, named }: { home: string; named: str
       `compare takes two reports or more, not ${named.length}: names of campaigns, or files report.json`,
     );
   const { figuresIn } = await import('../../domain/figure.js');
-  const { comparisonOf } = await import('../../report/compare/comparison.js');
+  const { comparisonOf } = await import('../../report/comparison.js');
   const reports = await Promise.all(named.map(async (given) => ({ given, report: await readNamed(home, given) })));
   const twice = reports.find(({ report }, i) => reports.slice(0, i).some((other) => isSame(other.report, report)));
   if (twice) throw new UserError(`${twice.given} is named twice: name each run once`);
@@ -59,12 +59,12 @@ export async function compareReports({ home, named }: { home: string; named: str
 
 /** Writes comparison.json and comparison.html. */
 export async function writeComparison(comparison: Comparison, folder: string): Promise<void> {
-  const { comparisonPage } = await import('../../report/compare/render.js');
+  const { comparisonHtml } = await import('../../report/sections/comparison.js');
   const { writeInto } = await import('../project.js');
   await writeInto(folder, {
     'comparison.json': `${JSON.stringify(comparison, null, 2)}
 `,
-    'comparison.html': comparisonPage(comparison),
+    'comparison.html': comparisonHtml(comparison),
   });
 }
 

@@ -34,13 +34,13 @@ export function reportCommand(program: Command): void {
 
 async function show({ folder: own, report }: FoundReport, options: ReportOptions): Promise<string> {
   const { renderReport } = await import('../../report/render.js');
-  const { terminalTable } = await import('../../report/page/table.js');
+  const { reportText } = await import('../../report/sections/report.js');
   const { json, html } = renderReport({ report });
   const page = join(resolve(options.out ?? own), 'report.html');
   if (options.out !== undefined) await writeInto(resolve(options.out), { 'report.json': json, 'report.html': html });
   // --json alone only prints.
   if (options.json) return json.trimEnd();
-  const table = terminalTable(report, process.stdout.columns);
+  const table = reportText(report, process.stdout.columns);
   try {
     if (options.out === undefined) await writeFile(page, html);
     return `${table}\n\n${page}`;

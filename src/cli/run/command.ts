@@ -4,8 +4,9 @@ import { runChecks, warningsOf } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import { LAST_STAGE } from '../../domain/work';
 import { baseModelId, poolOf, servedBase } from '../../policy/base-model';
-import { comparisonText } from '../../report/compare/render';
-import { shortEpisode, terminalTable } from '../../report/page/table';
+import { comparisonText } from '../../report/sections/comparison';
+import { reportText } from '../../report/sections/report';
+import { shortEpisode } from '../../report/terminal';
 import { loadCampaign } from '../campaign-file';
 import { homeCheck, temporalCheck } from '../checks/machine';
 import { compareReports, writeComparison } from '../commands/compare';
@@ -99,7 +100,7 @@ async function startWorkers({ home, campaign, output, supervisor, address }: Run
 /** Table, page and link. Where stdout is JSON lines, the table goes to stderr, unless --json says that nobody reads it. */
 function printSummary({ home, options, campaign: { name }, output, link }: Run): void {
   const report = readReport({ home: home.root, name });
-  const table = terminalTable(report, process.stdout.columns);
+  const table = reportText(report, process.stdout.columns);
   const page = join(home.root, name, 'report.html');
   if (isTerminal() && !options.json) {
     const places = [`report   ${page}`, ...(link ? [`workflow ${link}`] : [])];

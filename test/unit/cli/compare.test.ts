@@ -7,7 +7,7 @@ import { runSeeds, type RunOptions } from '../../../src/cli/run/command';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { Arm, ReportDraft, SolverMatrix } from '../../../src/report/model';
 import { completeReport } from '../../../src/report/render';
-import { comparisonText } from '../../../src/report/compare/render';
+import { comparisonText } from '../../../src/report/sections/comparison';
 import { figure, reportFixture } from '../../support/report-fixture';
 
 let home: string;

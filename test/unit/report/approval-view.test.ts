@@ -6,8 +6,8 @@ import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { CalibrationReport, SynthesisRound } from '../../../src/domain/calibration';
 import type { Message } from '../../../src/domain/messages';
 import type { RolloutSummary } from '../../../src/domain/rollout';
-import { environmentView } from '../../../src/report/approval/build';
-import { approvalHtml, approvalText } from '../../../src/report/approval/sections';
+import { environmentView } from '../../../src/report/build/approval';
+import { approvalHtml, approvalText } from '../../../src/report/sections/approval';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { scoredRollout } from '../../support/scored-rollout';
 

@@ -15,7 +15,7 @@ import { normalQuantile } from '../../../src/domain/statistics';
 import { buildReport } from '../../../src/report/build/report';
 import { lineage } from '../../../src/report/lineage';
 import { completeReport, renderReport } from '../../../src/report/render';
-import { terminalTable } from '../../../src/report/page/table';
+import { reportText } from '../../../src/report/sections/report';
 import { readOutcomes, readRollouts, ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { groupByTask, outcomeOf, summarise } from '../../../src/domain/outcomes';
 import { scoredRollout } from '../../support/scored-rollout';
@@ -313,7 +313,7 @@ test('a baseline that takes over environments names the capabilities, and counts
     builtOn: [one],
     allRollouts: { value: own + 6 },
   });
-  expect(renderReport({ report: draft }).html).toContain(`baseline grpo_target<div class="quiet small">of ${one}`);
+  expect(renderReport({ report: draft }).html).toContain(`baseline grpo_target, of ${one}`);
   expect(armOf(report, 'theirs').builtOn).toBeUndefined();
 });
 
@@ -378,9 +378,7 @@ test('a composite says of which capabilities it is and from what it started; its
 
   const { html } = renderReport({ report: draft });
   expect(html).toContain(`of ${one}, ${two}: on their environments in turns`);
-  expect(html).toContain(`adapter<div class="quiet small">of ${one}, ${two}</div>`);
-  const terminal = terminalTable(completeReport(draft));
-  expect(terminal).toMatch(new RegExp(`${name} +mixed +`));
+  expect(html).toContain(`adapter, of ${one}, ${two}</td>`);
   expect(
     completeReport(draft)
       .verdict.map(({ text }) => text)
@@ -393,7 +391,6 @@ test('a composite says of which capabilities it is and from what it started; its
   expect(renderReport({ report: mixed }).html).toContain(
     `of ${one}, ${two}: on their environments in turns, trained from the sum of their adapters`,
   );
-  expect(terminalTable(completeReport(mixed))).toMatch(new RegExp(`${name} +mixed +`));
 
   // What chose its iteration can't judge it.
   const { trained: ofMixed, ...rest } = combined.capabilities!.at(-1)!;
@@ -422,7 +419,9 @@ test('a composite says of which capabilities it is and from what it started; its
   ];
   const without = await buildReport({ store, record: { ...combined, capabilities }, tasks: [], spent: [] });
   expect(without.capabilities!.at(-1)).toMatchObject({ name, status: 'not_started', reason });
-  expect(terminalTable(completeReport(without))).toContain(`${name}: ${reason}`);
+  expect(completeReport(without).verdict.map(({ text }) => text)).toContain(
+    `${name} has no adapter (not started): ${reason}.`,
+  );
 });
 
 test('why there is no composite is said', async () => {
@@ -430,7 +429,7 @@ test('why there is no composite is said', async () => {
   const draft = await buildReport({ store, record: { ...record, selection }, tasks: [], spent: [] });
   expect(draft.selection?.noComposite).toBe('too few failures');
   expect(renderReport({ report: draft }).html).toContain('No composite: too few failures.');
-  expect(terminalTable(completeReport(draft))).toContain('no composite: too few failures');
+  expect(reportText(completeReport(draft))).toContain('No composite: too few failures.');
 });
 
 test('a batch that two iterations of equal weights share is counted once', async () => {
@@ -881,7 +880,7 @@ test('rollouts that broke are told by cause, on the page, the terminal and in th
   ]);
   const text =
     '8 rollouts broke and are in no figure of success: 2 BadEnvironment, as at task train-31: episode: "31" is the id of an open';
-  expect(terminalTable(told, 500)).toContain(text.slice(0, 70));
+  expect(reportText(told, 500)).toContain(text.slice(0, 70));
   expect(told.verdict.map((sentence) => sentence.text).join()).toContain(text);
   expect(renderReport({ report: told }).html).toContain('as at task train-31: ');
 });

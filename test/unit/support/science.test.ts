@@ -10,7 +10,7 @@ import { selectionRuleSchema } from '../../../src/domain/campaign';
 import type { LabelPass } from '../../../src/domain/capability';
 import { completeReport } from '../../../src/report/render';
 import { seededRandom } from '../../../src/domain/statistics';
-import type { Run } from '../../../src/report/compare/comparison';
+import type { Run } from '../../../src/report/comparison';
 import { rules } from '../../../src/analyst/rules/rules';
 import { generators } from '../../../src/synthesis/generators';
 import { createShop } from '../../../src/environments/shop/shop';

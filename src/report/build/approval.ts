@@ -11,10 +11,10 @@ import type { ReportedEpisode, ReportedEvidence, ReportedVersion } from '../capa
 import type { SelectionResult } from '../../domain/results';
 import type { ScoredRollout } from '../../domain/rollout';
 import { readScored } from '../../rollout/read';
-import { readArtifact } from '../build/figures';
-import { quotedIn, readFound, shownOf } from '../build/selection';
-import { citationOf, episodeOf, type Labeled, readLabeled } from '../build/quotes';
-import { versionOf } from '../build/capabilities';
+import { readArtifact } from './figures';
+import { quotedIn, readFound, shownOf } from './selection';
+import { citationOf, episodeOf, type Labeled, readLabeled } from './quotes';
+import { versionOf } from './capabilities';
 import { hintsText } from '../adapters';
 
 type Awaited = Pick<Waiting, 'of' | 'names'> & Partial<Waiting>;

@@ -6,7 +6,7 @@ import { pageHtml } from '../html';
 import { citationBlock, diffBlocks, episodeBlock } from '../quoted';
 import { type Block, paragraph, type Section } from '../section';
 import { terminalText } from '../terminal';
-import type { ApprovalView, CapabilityView, EnvironmentView } from './build';
+import type { ApprovalView, CapabilityView, EnvironmentView } from '../build/approval';
 
 export interface Waits {
   view: ApprovalView;

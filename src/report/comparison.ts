@@ -3,16 +3,16 @@
  * that evaluated it, and two arms are compared in the runs that have both, over tasks that both have a scored rollout of; runs stand for
  * themselves as well, since an interval of few runs says little; runs that share both seeds are one draw.
  */
-import { mean, standardDeviation, successRate } from '../../domain/statistics';
+import { mean, standardDeviation, successRate } from '../domain/statistics';
 import {
   acrossTrainings,
   direction,
   pairedDifference,
   type PairedTest,
   TRAINING_SPREAD,
-} from '../../domain/paired-statistics';
-import type { Arm, Report, ReportedComparison, Role, SolverMatrix } from '../model';
-import { samePolicy } from '../recommendation';
+} from '../domain/paired-statistics';
+import type { Arm, Report, ReportedComparison, Role, SolverMatrix } from './model';
+import { samePolicy } from './recommendation';
 
 export interface Run {
   /** What it is called in the comparison. */

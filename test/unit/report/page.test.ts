@@ -1,0 +1,376 @@
+/** A report as a page and on a terminal: what is shown, that texts from models do nothing there, and that it fits. */
+import fc from 'fast-check';
+import { figuresIn } from '../../../src/domain/figure';
+import { diffOf } from '../../../src/report/build/quotes';
+import { nothing } from '../../../src/report/build/figures';
+import { foldSums, shortName, visible } from '../../../src/report/format';
+import { markup } from '../../../src/report/markup';
+import type { Arm, ReportDraft } from '../../../src/report/model';
+import { drawPlot, linear, ticks } from '../../../src/report/plots';
+import { completeReport, renderReport } from '../../../src/report/render';
+import { reportText } from '../../../src/report/sections/report';
+import { foundFixture } from '../../support/found-fixture';
+import { figure, gamedFixture, ref, reportFixture } from '../../support/report-fixture';
+
+const pageOf = (report: ReportDraft): string => renderReport({ report }).html;
+const linesOf = (draft: ReportDraft, columns?: number): string[] =>
+  reportText(completeReport(draft), columns).split('\n');
+const flat = (lines: readonly string[]): string => lines.map((line) => line.trim()).join(' ');
+const elements = (page: string): Set<string> => new Set(page.match(/<\/?[a-z][a-z0-9]*/g));
+
+/** A campaign that was stopped right after its first stage. */
+const stopped = (): ReportDraft => ({
+  campaign: { ...reportFixture().campaign, status: 'stopped_at_stage', stage: 'rollouts' },
+});
+
+/** With sums of four adapters, of which one is routed to, and all that a learned router says of itself. */
+function learned(): ReportDraft {
+  const draft = reportFixture();
+  const { router, arms } = draft;
+  const like = arms!.find(({ role }) => role === 'adapter')!;
+  const sums = [0.7, 0.5, 0.9, 0.6, 0.8].map((value, n): Arm => {
+    const successRate = { ...like.successRate!, id: `arms.sum${n}.success_rate`, value };
+    const differenceToBase = { ...like.differenceToBase!, id: `arms.sum${n}.difference_to_base` };
+    return {
+      ...like,
+      name: `complete_all_requested_actions+sum_number_${n}`,
+      role: 'sum',
+      successRate,
+      differenceToBase,
+    };
+  });
+  arms!.splice(4, 0, ...sums);
+  const measured = router!.crossValidation.routed;
+  const form = (name: string, kept: boolean) => ({
+    ...{ form: name, kept },
+    successRate: { ...measured, id: `router.cross_validation.forms.${name}` },
+  });
+  router!.crossValidation.forms = [form('constant', false), form('ridge', true)];
+  const interval = { low: 0.005, high: 0.05, level: 0.95, method: 'sign-flip test over tasks' };
+  router!.regret = { ...measured, id: 'router.regret', value: 0.025, unit: 'difference', interval };
+  router!.latency = figure('router.latency', 0.214, 200, { unit: 'milliseconds' });
+  return draft;
+}
+
+describe('texts that others wrote', () => {
+  /** `attack` in every free text of the draft: names, reasons and definitions may be written by models. */
+  function poisoned(draft: ReportDraft, attack: string): ReportDraft {
+    const words =
+      /^(completed|evaluated|trained|not_calibrated|accepted|too_easy|too_hard|rollouts|selection|capabilities|router|evaluation|base|adapter|routed|bound|baseline|held_out|test|failed|passed|system|user|assistant|tool|environment|analyst|synthesizer)$/;
+    const fixed = ['id', 'unit', 'startedAt', 'finishedAt', 'sha256', 'uri', 'purpose', 'branch'];
+    const poison = (value: unknown, field = ''): unknown => {
+      if (typeof value === 'string') return fixed.includes(field) || words.test(value) ? value : attack + value;
+      if (Array.isArray(value)) return value.map((item) => poison(item, field));
+      if (typeof value !== 'object' || value === null) return value;
+      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, poison(item, key)]));
+    };
+    return poison(draft) as ReportDraft;
+  }
+
+  test('add no element, attribute or script to the page', () => {
+    const attack = `"><img src=x onerror=alert(1)>'<script>alert(1)</script></details></pre>&`;
+    const page = pageOf(poisoned(foundFixture(), attack));
+    expect(page.match(/alert\(1\)&gt;/g)!.length).toBeGreaterThan(100);
+    expect(page).not.toMatch(/<(script|img)/);
+    expect(elements(page)).toEqual(elements(pageOf(foundFixture())));
+    const count = (tag: RegExp): number => (page.match(tag) ?? []).length;
+    for (const name of ['details', 'pre', 'div', 'span', 'dl', 'td'])
+      expect(count(new RegExp(`<${name}[ >]`, 'g'))).toBe(count(new RegExp(`</${name}>`, 'g')));
+  });
+
+  test('are spelled out where they turn the direction of writing or are not seen; on a terminal nothing moves the cursor', () => {
+    const draft = poisoned(foundFixture(), '\u202eevil\u2066 \u200b\u0007\u001b[2J');
+    const page = pageOf(draft);
+    for (const unseen of ['\u202e', '\u2066', '\u200b', '\u0007']) expect(page).not.toContain(unseen);
+    expect(page).toContain('\\u{202e}evil\\u{2066} \\u{200b}\\u{7}');
+    // eslint-disable-next-line no-control-regex -- it is what is looked for
+    expect(linesOf(draft).join('')).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/);
+  });
+
+  test('are shown as they are otherwise', () => {
+    const text = 'Größe 3 × 4, "quoted"\n\t日本 🙂';
+    expect(visible(text)).toBe(text);
+    expect(visible('\ud800')).toBe('\\u{d800}');
+    expect(
+      markup`<b title="${'"<&>\''}">${markup`<i>${['a', 1.23456]}</i>`}${undefined}${false}</b>${'a\tb\r\nc'}`.text,
+    ).toBe('<b title="&quot;&lt;&amp;&gt;&#39;"><i>a1.23</i></b>a\tb\nc');
+  });
+});
+
+describe('page', () => {
+  test('fetches nothing, and its policy forbids it', () => {
+    const html = pageOf(foundFixture());
+    expect(html).not.toMatch(/(src|href)="(?!#)|url\(|@import|https?:/);
+    expect(html).toContain(`content="default-src 'none'; style-src 'unsafe-inline'"`);
+  });
+
+  test('every figure stands there with its lineage command', () => {
+    const { arms, budget, comparisons, selection, capabilities, router, rollouts, cost } =
+      completeReport(gamedFixture());
+    const tests = capabilities!.map(({ validation, onTarget }) => [
+      validation?.target.after,
+      validation?.branches,
+      onTarget?.all,
+    ]);
+    const { failed, passed } = selection!;
+    const drawn = figuresIn([arms, budget, comparisons, failed, passed, tests, router, rollouts, cost]);
+    const html = pageOf(gamedFixture());
+    for (const { id } of drawn) expect(html).toContain(`campaign lineage ${id} --campaign demo`);
+  });
+
+  const edges: [string, (draft: ReportDraft) => ReportDraft][] = [
+    ['all of it', (draft) => draft],
+    ['a campaign that was stopped after its first stage', stopped],
+    [
+      'no candidates, capabilities or arms',
+      (draft) => {
+        const selection = { ...draft.selection!, candidates: [], reason: 'no failures' };
+        const router = { ...draft.router!, choices: [] };
+        return { ...draft, selection, capabilities: [], arms: [], comparisons: [], router };
+      },
+    ],
+    [
+      'no tasks and no options',
+      (draft) => {
+        const inline = { tasks: [], options: [], outcomes: [] };
+        return { ...draft, solverMatrix: { ...draft.solverMatrix!, tasks: 0, inline } };
+      },
+    ],
+    ['a matrix by reference only', (draft) => ({ ...draft, solverMatrix: { from: ref('m'), tasks: 4000 } })],
+    [
+      'nothing measured',
+      (draft) => {
+        for (const measured of figuresIn(draft)) {
+          Object.assign(measured, { value: null, n: 0, from: [] });
+          delete measured.interval;
+          delete measured.std;
+        }
+        return draft;
+      },
+    ],
+    [
+      'a training without a finished step',
+      (draft) => {
+        const { training } = draft.capabilities![0]!;
+        Object.assign(training!, { steps: 0, iterations: [], rewardCurve: { points: [], from: [] } });
+        delete training!.bestStep;
+        return { ...draft, capabilities: [draft.capabilities![0]!], arms: [] };
+      },
+    ],
+    ['branches', gamedFixture],
+  ];
+  test.each(edges)('draws %s with finite coordinates', (_, change) => {
+    const html = pageOf(change(reportFixture()));
+    const plots = html.match(/<svg[^]*?<\/svg>/g) ?? [];
+    expect(plots.join('')).not.toMatch(/NaN|Infinity|undefined|null/);
+    expect(plots.join('')).not.toMatch(/ (r|width|height)="-/);
+    expect(html).toContain('</html>');
+  });
+
+  test('shows what was spent, cited, tried and paid', () => {
+    const html = pageOf(foundFixture());
+    for (const text of [
+      'trained on to',
+      'doing nothing scores 1.0',
+      '<th>max steps</th>',
+      '<td>base rollouts</td>',
+      '2 cited steps, 2 LACKING trajectories',
+      'task train-31, attempt 0, passed, message 4',
+      'LACKING in 7 of 10 passes, 4 cite the message',
+      '12,000 more characters are in the artifact',
+      'not among the labeled rollouts',
+      'The selected ones were approved with edits.',
+      '<h2>Faults of the environment or the simulated user</h2>',
+      'environment in 9 of 10 passes:',
+      '<span class="removed">-  return draw(seed, 4);</span>\n<span class="added">+  return draw(seed, 3);</span>',
+      '7 more lines are in the artifacts',
+      'accepted with hints on 50% of the rollouts, rejected: too narrow',
+      'seed-0: failed, reward 0.10, shown the hint, ended by user stop',
+      '3 more messages are in the artifact',
+      '38 requests, 1,637,800 tokens of 5,000,000 (32.8%), $4.52 of $10.00 (45.2%), 5 of 38 requests without a price',
+      '<td>analyst</td><td>labels</td><td>30</td><td>1,230,000</td><td>900,000</td><td>63,000</td><td>$4.10</td>',
+    ])
+      expect(html).toContain(text);
+    expect(html).toMatch(/<div class="said cited">I have cancelled both\.\ncalls cancel_item/);
+    expect(html).toMatch(/<details><summary>order 7 pending.{280,290}… <span class="quiet">all 616 characters<\/span>/);
+    const bare = pageOf(reportFixture());
+    for (const words of ['What was seen', 'Faults of', '<th>agreement', 'Language models', 'seed-0: '])
+      expect(bare).not.toContain(words);
+  });
+
+  test('shows branches: curves with their names, held-out success, what was judged, and that an adapter is gamed', () => {
+    const html = pageOf(gamedFixture());
+    const plot = /<svg[^>]*aria-label="Reward by step of refuse_forbidden_actions[\s\S]*?<\/svg>/.exec(html)![0];
+    expect(plot.match(/<path d="M[^"]+" class="curve line-\d"/g)).toHaveLength(3);
+    expect(plot).toMatch(/>special<\/text>[\s\S]*>twin<\/text>/);
+    expect(html).toContain('<span class="bad">no gain, gamed</span>');
+    expect(html).toContain('over the instances of `special`; `twin` is mastered: 0.89');
+    expect(pageOf(reportFixture())).not.toContain('Held-out seeds by branch');
+  });
+
+  test('a training with hints says so', () => {
+    const draft = foundFixture();
+    expect(pageOf(draft)).not.toContain('the lines count these rollouts, too');
+    Object.assign(draft.capabilities![0]!.training!, { hints: 0.25 });
+    expect(pageOf(draft)).toContain('<h3>complete_all_requested_actions, with hints on 25% of the rollouts</h3>');
+    expect(pageOf(draft)).toContain('the lines count these rollouts, too');
+  });
+
+  test('shows what a learned router compared, its regret and its latency; of many sums the best, the others folded', () => {
+    const html = pageOf(learned());
+    for (const text of ['ridge, kept', 'Regret: ', 'Choosing takes', '0.21 ms', 'mean probability'])
+      expect(html).toContain(text);
+    const [shown, folded] = html.split('2 more sums of adapters');
+    for (const n of [0, 2, 4]) expect(shown).toContain(`sum_number_${n}</td>`);
+    for (const n of [1, 3]) expect(folded).toContain(`sum_number_${n}</td>`);
+    expect(linesOf(learned()).filter((text) => /^comp\S+…\S+\+\S+/.test(text))).toHaveLength(3);
+    expect(linesOf(learned())).toContain('2 more sums of adapters, 50.0% to 60.0%: all of them in the page');
+  });
+
+  test('knows no arm by its name', () => {
+    const draft = reportFixture();
+    const names: Record<string, string> = { base: 'b', trace: 'ours', grpo_target: 'theirs', union_ceiling: 'most' };
+    for (const arm of draft.arms!) arm.name = names[arm.name] ?? arm.name;
+    const marks = (html: string) => [...html.matchAll(/<circle[^>]*class="[a-z -]+"/g)].map(([mark]) => mark).sort();
+    expect(marks(pageOf(draft))).toEqual(marks(pageOf(reportFixture())));
+  });
+});
+
+describe('terminal', () => {
+  test.each([40, 60, 80, 99, 200])('no line is wider than %d columns, and success stays', (columns) => {
+    const draft = foundFixture();
+    const like = draft.arms!.find(({ role }) => role === 'baseline')!;
+    const name = 'a_baseline_with_a_name_that_is_much_too_long_for_a_terminal';
+    draft.arms!.push({ ...like, name, successRate: undefined, status: 'failed', reason: 'x'.repeat(300) });
+    const lines = linesOf(draft, columns);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(Math.min(columns, 99));
+    expect(lines.find((line) => /^trace +\S*\d/.test(line) && !line.includes('grpo'))).toContain('75.5%');
+    expect(lines.some((line) => /^complete\S+ +helps +trained/.test(line))).toBe(true);
+  });
+
+  test('has the verdict, then the arms in columns with interval and difference, and says what it leaves out', () => {
+    const lines = linesOf(reportFixture());
+    expect(lines[0]).toBe('demo  completed, stage evaluation');
+    expect(lines.slice(1, 4)).toEqual(['', 'Verdict', expect.stringMatching(/^Ship trace, /)]);
+    const trace = lines.find((line) => /^trace +\d/.test(line))!;
+    expect(trace).toMatch(/4,608 +8,516 +200 × 1 +75\.5% +69\.1 to 80\.9 +\+38\.5 pt +\+32\.0 to \+45\.0$/);
+    expect(lines.find((line) => line.startsWith('arm '))!.indexOf('95% interval')).toBe(trace.indexOf('69.1'));
+    expect(linesOf(reportFixture(), 80)).toContainEqual(expect.stringMatching(/^left out here: all rollouts/));
+    const wide = flat(linesOf(foundFixture()));
+    expect(wide).toMatch(/Delta +spread +agreement +selected/);
+    expect(wide).toContain('The selected ones were approved with edits.');
+    expect(wide).toContain('9 of 214 failed trajectories are put down to the environment, 3 to the simulated user.');
+    expect(wide).toMatch(/without a price: analyst \$4\.52, synthesizer 215,500 tokens$/);
+  });
+
+  test('a stopped campaign shows what there is', () => {
+    expect(linesOf(stopped())[0]).toBe('demo  stopped at stage, stage rollouts');
+    expect(linesOf({ ...stopped(), capabilities: [] }).join()).not.toContain('no capability');
+    const selection = { ...reportFixture().selection!, candidates: [], reason: 'too little contrast' };
+    expect(linesOf({ ...stopped(), capabilities: [], selection }).at(-1)).toBe(
+      'no capability was selected: too little contrast',
+    );
+  });
+
+  test('a base that can not work on the target is told at the beginning, on the page too', () => {
+    const baseCheck = { findings: ['9% of <it> is unknown', 'none got any reward'], from: [ref('check')] };
+    expect(linesOf({ ...stopped(), baseCheck }).slice(1, 3)).toEqual([
+      'base model: 9% of <it> is unknown',
+      'base model: none got any reward',
+    ]);
+    expect(pageOf({ ...stopped(), baseCheck })).toContain('<p class="bad">base model: 9% of &lt;it&gt; is unknown</p>');
+  });
+
+  test('what an analyst gives outright has no votes', () => {
+    const draft = reportFixture();
+    Object.assign(draft.selection!, { passes: 0 });
+    for (const one of draft.selection!.candidates)
+      Object.assign(one, { votes: 0, passes: 0, coverage: nothing('selection.c'), delta: nothing('selection.d') });
+    expect(linesOf(draft).join('\n')).toMatch(/refuse_forbidden_actions +given +– +– +yes/);
+    expect(pageOf(draft)).not.toContain('0/0');
+  });
+});
+
+describe('names where there is little room', () => {
+  const parts = [
+    'complete_all_requested_actions',
+    'refuse_forbidden_actions',
+    'tell_requested_information',
+    'look_it_up',
+  ];
+
+  test('a long name is cut in its middle, a sum in each of its parts', () => {
+    expect(shortName(parts[0]!, 30)).toBe('complete_all_requested_actions');
+    expect(shortName(parts[0]!, 16)).toBe('complete_a…tions');
+    expect(shortName(parts.slice(0, 3).join('+'), 34)).toBe('comple…ons+refuse…ons+tell_r…ion');
+  });
+
+  test('they are never longer than they may be, and sums of the same parts stay apart', () => {
+    const sums = [parts.slice(0, 2), parts.slice(0, 3), parts.slice(1), parts, [parts[0], parts[2]]].map((p) =>
+      p.join('+'),
+    );
+    for (const room of [18, 24, 30, 34]) {
+      const short = sums.map((sum) => shortName(sum, room));
+      expect(short.filter(({ length }) => length > room)).toEqual([]);
+      if (room >= 30) expect(new Set(short).size).toBe(sums.length);
+    }
+  });
+
+  test('a few sums stand among the other arms; of many the best, in their place, and a gate is no sum', () => {
+    const arm = (name: string, role: Arm['role'], value: number | null): Arm =>
+      ({ name, role, successRate: { value } }) as unknown as Arm;
+    const others = [arm('base', 'base', 0.2), arm('gated', 'sum', 0.1)];
+    const sums = [0.4, 0.7, null, 0.6, 0.7].map((value, n) => arm(`s${n}`, 'sum', value));
+    const few = [...others, ...sums.slice(0, 4)];
+    expect(foldSums(few)).toEqual({ shown: few, folded: [] });
+    const { shown, folded } = foldSums([...others, ...sums]);
+    expect(shown.map(({ name }) => name)).toEqual(['base', 'gated', 's1', 's3', 's4']);
+    expect(folded.map(({ name }) => name)).toEqual(['s0', 's2']);
+  });
+});
+
+describe('plots', () => {
+  const value = fc.double({ min: -1e6, max: 1e6, noNaN: true });
+
+  test('a scale stays inside its range, also for a domain without width; ticks are few and inside', () => {
+    fc.assert(
+      fc.property(value, value, value, (a, b, v) => {
+        const at = linear({ domain: [a, b], range: [10, 90] })(v);
+        expect(at).toBeGreaterThanOrEqual(10);
+        expect(at).toBeLessThanOrEqual(90);
+      }),
+    );
+    fc.assert(
+      fc.property(fc.double({ min: 1e-3, max: 1e6, noNaN: true }), (high) => {
+        const found = ticks(high, 6);
+        expect(found.length).toBeLessThanOrEqual(8);
+        expect(found.at(-1)!).toBeLessThanOrEqual(high * (1 + 1e-9));
+      }),
+    );
+    expect(ticks(0.6, 6)).toEqual([0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6]);
+    expect(ticks(0, 6)).toEqual([0]);
+  });
+
+  test('a number that is not finite is refused', () => {
+    const row = { name: 'a', role: 'base', text: '', title: '', measured: { value: NaN } };
+    expect(() => drawPlot({ kind: 'intervals', label: 'x', rows: [row] })).toThrow(/finite/);
+  });
+});
+
+describe('changes of a module', () => {
+  test('as of diff -u, counted', () => {
+    expect(diffOf({ before: 'a\nb\n', after: 'a\nc\nd\n' })).toEqual({
+      ...{ added: 2, removed: 1 },
+      lines: ['@@ -1,2 +1,3 @@', ' a', '-b', '+c', '+d'],
+    });
+    expect(diffOf({ before: 'a\n', after: 'a\n' })).toEqual({ added: 0, removed: 0, lines: [] });
+  });
+
+  test('long lines are cut, what is not seen is spelled out, and what has nothing in common is not compared', () => {
+    const { lines } = diffOf({ before: '', after: `${'x'.repeat(5000)}\n// \u202e\n` })!;
+    expect(lines[1]).toBe(`+${'x'.repeat(999)}… (4001 more characters)`);
+    expect(lines[2]).toBe('+// \\u{202e}');
+    const text = (word: string) => Array.from({ length: 3000 }, (_, i) => `${word} ${i}\n`).join('');
+    expect(diffOf({ before: text('a'), after: text('b') })).toBeUndefined();
+  });
+});

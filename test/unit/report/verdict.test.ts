@@ -1,0 +1,469 @@
+/** What the report says: which policy to ship, how arms stand to each other, what became of each adapter; all of it follows from the figures. */
+import { type Figure, figuresIn } from '../../../src/domain/figure';
+import {
+  acrossTrainings,
+  gainsAnything,
+  pairedDifference,
+  type TaskMeans,
+  together,
+  TRAINING_SPREAD,
+} from '../../../src/domain/paired-statistics';
+import { statementOf } from '../../../src/report/adapters';
+import { differenceFigure, nothing } from '../../../src/report/build/figures';
+import type { CapabilityDraft } from '../../../src/report/capability-model';
+import { type Arm, type ReportDraft, reportSchema } from '../../../src/report/model';
+import { completeReport, renderReport } from '../../../src/report/render';
+import { figure, ref, reportFixture } from '../../support/report-fixture';
+
+const texts = (draft: ReportDraft): string[] => completeReport(draft).verdict.map(({ text }) => text);
+const armOf = (draft: ReportDraft, name: string): Arm => draft.arms!.find((one) => one.name === name)!;
+
+/** A baseline that came to nothing. */
+const failedArm = (name: string, reason: string): Arm => ({
+  ...{ name, reason, role: 'baseline', kind: 'gepa', status: 'failed', tasks: 0, trials: 0 },
+  trainingRollouts: nothing('arms.failed.rollouts.training'),
+  allRollouts: nothing('arms.failed.rollouts.all'),
+});
+
+describe('schema', () => {
+  test('a report survives its JSON', () => {
+    const { json } = renderReport({ report: reportFixture() });
+    expect(reportSchema.parse(JSON.parse(json))).toEqual(completeReport(reportFixture()));
+  });
+
+  test('two different figures under one id are refused, a repeated one is not', () => {
+    const draft = reportFixture();
+    const rate = draft.arms![0]!.successRate!;
+    draft.router!.crossValidation.base = structuredClone(rate);
+    expect(() => completeReport(draft)).not.toThrow();
+    draft.router!.crossValidation.base.n += 1;
+    expect(() => completeReport(draft)).toThrow(/two different figures have the id arms.base.success_rate/);
+  });
+
+  test.each([
+    ['a figure without an artifact', { from: [] }, /names the artifacts/],
+    ['a value that is not finite', { value: NaN }, /expected number/],
+    ['no value over some units', { value: null }, /n 0/],
+    ['an id that is no path', { id: 'Not a path' }, /lower-case words/],
+  ])('%s is refused', (_, change: Partial<Figure>, message) => {
+    const draft = reportFixture();
+    Object.assign(draft.arms![0]!.successRate!, change);
+    expect(() => completeReport(draft)).toThrow(message);
+  });
+
+  test('an inline matrix has one row a task and at most 400 tasks', () => {
+    const short = reportFixture();
+    short.solverMatrix!.inline!.outcomes.pop();
+    expect(() => completeReport(short)).toThrow(/one row per task/);
+    const long = reportFixture();
+    long.solverMatrix!.inline = {
+      tasks: Array.from({ length: 401 }, (_, i) => `t${i}`),
+      options: ['base'],
+      outcomes: Array.from({ length: 401 }, () => [1]),
+    };
+    expect(() => completeReport(long)).toThrow(/more than 400 tasks/);
+  });
+
+  test('an evaluated arm has a success rate, a failed one a reason', () => {
+    const draft = reportFixture();
+    delete draft.arms![0]!.successRate;
+    expect(() => completeReport(draft)).toThrow(/has a successRate/);
+    draft.arms![0]!.status = 'failed';
+    expect(() => completeReport(draft)).toThrow(/has a reason/);
+    draft.arms![0]!.reason = 'trainer died';
+    expect(() => completeReport(draft)).not.toThrow();
+  });
+
+  test('only a baseline has a kind, and each has one', () => {
+    const draft = reportFixture();
+    draft.arms![0]!.kind = 'learned';
+    expect(() => completeReport(draft)).toThrow(/a baseline, and nothing else, has a kind/);
+  });
+});
+
+describe('verdict', () => {
+  test('says how far trace is above base, and what it rests on', () => {
+    const { verdict } = completeReport(reportFixture());
+    const sentence = verdict.find(({ text }) => text.startsWith('trace is'))!;
+    expect(sentence.text).toBe('trace is 38.5 points above base (95% interval +32.0 to +45.0, n 200).');
+    expect(sentence.behind).toEqual(['arms.trace.difference_to_base']);
+  });
+
+  test('a difference whose interval holds zero is no difference', () => {
+    const draft = reportFixture();
+    const trace = draft.arms!.find(({ name }) => name === 'trace')!;
+    trace.differenceToBase!.value = 0.02;
+    Object.assign(trace.differenceToBase!.interval!, { low: -0.04, high: 0.08 });
+    expect(texts(draft)).toContain('trace cannot be told from base: +2.0 pt (95% interval -4.0 to +8.0, n 200).');
+  });
+
+  test('says with how many tasks, and with the p of the test that the interval is of', () => {
+    const draft = reportFixture();
+    const { differenceToBase } = draft.arms!.find(({ role }) => role === 'routed')!;
+    differenceToBase!.value = 0.02;
+    Object.assign(differenceToBase!.interval!, { low: 0, high: 0.04 });
+    differenceToBase!.test = { better: 4, worse: 0, p: 0.125 };
+    expect(texts(draft)).toContain(
+      'trace cannot be told from base: +2.0 pt (95% interval 0.0 to +4.0, n 200; better on 4 tasks, worse on 0, p 0.125).',
+    );
+    Object.assign(differenceToBase!, { test: { better: 6, worse: 0, p: 0.031 } });
+    differenceToBase!.interval!.low = 0.005;
+    expect(texts(draft).join('\n')).toContain('trace is 2.0 points above base');
+  });
+
+  test('names the arm that is ahead first, with the interval turned round', () => {
+    const draft = reportFixture();
+    const { difference } = draft.comparisons![0]!;
+    difference.value = -0.14;
+    Object.assign(difference.interval!, { low: -0.2, high: -0.08 });
+    expect(texts(draft)).toContain(
+      'Training rollouts: trace 4,608, grpo_target 3,072 (trained on to 4,608); all rollouts to come to it: trace 8,516, grpo_target 3,612.',
+    );
+    expect(texts(draft).join('\n')).toContain(
+      'grpo_target is 14.0 points ahead of trace (95% interval +8.0 to +20.0, n 200; over trainings, which differ by about 5 points, +2.5 to +25.5).',
+    );
+    expect(completeReport(draft).comparisons![0]).toMatchObject({
+      standing: 'behind',
+      acrossTrainings: { id: 'comparisons.trace.grpo_target.across_trainings', value: -0.14 },
+    });
+  });
+
+  test('splits the tasks that trace fails by whether any adapter solves them', () => {
+    const draft = reportFixture();
+    draft.solverMatrix!.inline = {
+      tasks: ['a', 'b', 'c', 'd', 'e'],
+      options: ['base', 'skill_one', 'trace', 'grpo_target'],
+      outcomes: [
+        [1, 1, 1, 0],
+        [0, 1, 0, 0],
+        [0, 0, 0, 1],
+        [0, 0, 0, 0],
+        [0, 0, null, 1],
+      ],
+    };
+    draft.arms![1]!.name = 'skill_one';
+    expect(texts(draft)).toContain(
+      'Of 3 tasks that trace fails, base or an adapter alone solves 1 (lost by the choice, or by chance where answers ' +
+        'are sampled) and 2 are solved by none of them (no adapter for what they need).',
+    );
+    expect(texts(draft)).toContain('grpo_target solves 1 of these 2.');
+
+    const routable = structuredClone(draft);
+    routable.arms!.find(({ role }) => role === 'baseline')!.routable = true;
+    const all = texts(routable).join('\n');
+    expect(all).toContain('base, an adapter or grpo_target alone solves 2 (lost by the choice');
+    expect(all).not.toContain('grpo_target solves');
+
+    const untried = structuredClone(draft);
+    untried.router!.failed = [{ name: 'skill_one', reason: 'it broke' }];
+    expect(texts(untried).join('\n')).toContain('Of 3 tasks that trace fails, base alone solves 0');
+  });
+
+  test('counts what the router could not choose', () => {
+    const draft = reportFixture();
+    Object.assign(draft.router!.errors!, { value: 3 });
+    expect(texts(draft)).toContain('The router failed on 3 test rollouts.');
+  });
+
+  test('tells adapters that show no gain, failed arms, leakage and how far the campaign came', () => {
+    const draft = reportFixture();
+    draft.leakage!.passed = false;
+    draft.leakage!.hits = [{ where: 'definition of x', task: 'test-3' }];
+    draft.arms!.push(failedArm('gepa', 'budget spent'));
+    draft.selection!.failedPasses = [3, 7].map((pass) => ({ pass, reason: 'AnalystFailed: no JSON' }));
+    const all = texts(draft).join('\n');
+    expect(all).toMatch(/Adapter choose_among_candidates shows no gain beyond chance/);
+    expect(all).toMatch(/compute_required_values has no adapter \(not calibrated after 3 rounds\)/);
+    expect(texts(draft)).toContain('2 of 10 labeling passes failed and are left out: AnalystFailed: no JSON.');
+    expect(all).toMatch(/Arm gepa failed: budget spent/);
+    expect(all).toMatch(/Leakage: 1 text contains a test task/);
+    expect(texts({ campaign: { ...draft.campaign, status: 'stopped_at_stage', stage: 'rollouts' } })).toEqual([
+      'The campaign was stopped after stage rollouts; later stages are absent.',
+    ]);
+  });
+
+  test('rests on figures and artifacts of the report only', () => {
+    const report = completeReport(reportFixture());
+    const figures = figuresIn({ ...report, verdict: [] });
+    const known = new Set([...figures.map(({ id }) => id), ...JSON.stringify(report).match(/[0-9a-f]{64}/g)!]);
+    for (const { behind } of report.verdict) for (const start of behind) expect(known).toContain(start);
+  });
+
+  test('is computed anew, whatever the file says', () => {
+    const tampered = {
+      ...completeReport(reportFixture()),
+      verdict: [{ text: 'trace solves everything.', behind: [] }],
+    };
+    expect(renderReport({ report: tampered }).html).not.toContain('trace solves everything');
+  });
+});
+
+test('an option that it can not choose is said with the reason', () => {
+  const draft = reportFixture();
+  draft.router!.failed = [{ name: 'tell_the_price', reason: 'BadInput: another rank' }];
+  expect(texts(draft)).toContain('The router can not choose tell_the_price: BadInput: another rank.');
+});
+
+test('why nothing was added up is said with what the test tasks say since, and rests on the gains', () => {
+  const draft = reportFixture();
+  draft.router!.noSums = 'none of the 3 adapters gains';
+  const gains = draft.capabilities!.flatMap(({ validation }) => validation?.synthesized.after.id ?? []);
+  const why = 'with the test tasks, which came later, complete_all_requested_actions helps';
+  const text = `No adapters were added up: none of the 3 adapters gains; ${why}.`;
+  expect(completeReport(draft).verdict).toContainEqual({ text, behind: gains });
+  expect(renderReport({ report: draft }).html.split(text)).toHaveLength(3);
+});
+
+test.each([
+  [
+    0.025,
+    0.005,
+    0.05,
+    'With the best option for every test task success would be 2.5 points higher (95% interval +0.5 to +5.0, n 200).',
+  ],
+  [
+    -0.03,
+    -0.08,
+    0.02,
+    'The routed policy cannot be told from the best option for every test task: -3.0 pt to that (95% interval -8.0 to +2.0, n 200).',
+  ],
+])('a regret of %d is said with its sign', (value, low, high, text) => {
+  const draft = reportFixture();
+  const interval = { low, high, level: 0.95, method: 'sign-flip test over tasks' };
+  draft.router!.regret = figure('router.regret', value, 200, { unit: 'difference', interval });
+  expect(texts(draft)).toContain(text);
+});
+
+test('differences carry the tasks that each side solves more often, and the p of one test with their interval', () => {
+  const once = (...solved: number[]): TaskMeans => ({
+    success: new Map(solved.map((value, task) => [`t${task}`, value])),
+    reward: new Map(),
+    branch: new Map(),
+    trials: 1,
+    from: [ref('batch')],
+  });
+  const of = (treatment: TaskMeans, control: TaskMeans) =>
+    differenceFigure({ id: 'x', treatment, control, level: { confidence: 0.95, seed: 1 } });
+  const [one, other] = [once(1, 1, 1, 0), once(0, 0, 1, 1)];
+  expect(of(one, other)).toMatchObject({ value: 0.25, n: 4, test: { better: 2, worse: 1, p: 1 } });
+  expect(of({ ...once(0.5, 1, 1, 0), trials: 2 }, other)).toMatchObject({
+    test: { better: 2, worse: 1 },
+    interval: { method: 'sign-flip test over tasks' },
+  });
+  expect(of(once(), once())).toEqual({ id: 'x', value: null, n: 0, from: [] });
+});
+
+describe('recommendation', () => {
+  /** As measured on 200 tasks, of which the one alone solves `better` and the other alone `worse`. */
+  function differenceOf(id: string, better: number, worse: number, tasks = 200): Figure {
+    const side = (from: number, to: number) =>
+      new Map(Array.from({ length: tasks }, (_, i) => [`t${i}`, i >= from && i < to ? 1 : 0]));
+    const { mean, low, high, test } = pairedDifference({
+      treatment: side(0, better),
+      control: side(better, better + worse),
+    });
+    const interval = { low, high, level: 0.95, method: 'sign-flip test over tasks' };
+    return figure(id, mean, tasks, { unit: 'difference', interval, test });
+  }
+
+  /** The routed policy and `grpo_target` beside base, and the one beside the other. */
+  function draftOf(of: { trace: [number, number]; target: [number, number]; between: [number, number] }): ReportDraft {
+    const draft = reportFixture();
+    const named = (name: string): Arm => draft.arms!.find((arm) => arm.name === name)!;
+    named('trace').differenceToBase = differenceOf('arms.trace.difference_to_base', ...of.trace);
+    named('grpo_target').differenceToBase = differenceOf('arms.grpo_target.difference_to_base', ...of.target);
+    draft.comparisons![0]!.difference = differenceOf('comparisons.trace.grpo_target', ...of.between);
+    return draft;
+  }
+  const clear = { trace: [100, 0], target: [92, 0] } as const;
+  const above = { trace: [...clear.trace] as [number, number], target: [...clear.target] as [number, number] };
+
+  test('one run of each settles less than the p over its tasks: the same file and seed has given p 0.077 and p 0.049', () => {
+    const [one, again] = (
+      [
+        [12, 4],
+        [13, 4],
+      ] as [number, number][]
+    ).map((between) => completeReport(draftOf({ ...above, between })));
+    for (const report of [one!, again!]) {
+      expect(report.comparisons![0]!.standing).toBe('undecided');
+      expect(report.recommendation!.arm).toBe('trace');
+    }
+    expect(one!.recommendation!.text).toContain(
+      'trace cannot be told from grpo_target: +4.0 pt (95% interval 0.0 to +7.9, n 200; better on 12 tasks, worse on 4, p 0.077; one training run ' +
+        'of each: over trainings, which differ by about 5 points, -6.6 to +14.5).',
+    );
+    expect(again!.recommendation!.text).toMatch(
+      /^Ship trace, .*trace solves 4\.5 points more than grpo_target on these tasks \(.*p 0\.049\), but one training run of each does not tell the two apart/,
+    );
+  });
+
+  test('what no other training is likely to turn round is ahead', () => {
+    const { comparisons, recommendation } = completeReport(draftOf({ ...above, between: [32, 0] }));
+    expect(comparisons![0]!.standing).toBe('ahead');
+    expect(recommendation!.text).toContain('trace is 16.0 points ahead of grpo_target (');
+  });
+
+  test('a widened interval excludes zero only where that over the tasks does, and holds it', () => {
+    for (const [better, worse, tasks] of [
+      [4, 0, 10],
+      [6, 0, 60],
+      [40, 2, 200],
+    ] as const) {
+      const { value, interval, test: tested } = differenceOf('x', better, worse, tasks);
+      const wide = acrossTrainings({ mean: value!, ...interval! }, { level: 0.95 });
+      expect(wide.low).toBeLessThan(interval!.low);
+      expect(wide.high).toBeGreaterThan(interval!.high);
+      if (wide.low > 0) expect(tested!.p).toBeLessThan(0.05);
+    }
+    const exact = { mean: 0.2, low: 0.2, high: 0.2 };
+    const four = acrossTrainings(exact, { level: 0.95, runs: 4 });
+    expect(four.high - 0.2).toBeCloseTo((1.96 * TRAINING_SPREAD) / 2, 3);
+  });
+
+  test('a baseline that solves more of these tasks is what to ship, whatever that says of its training', () => {
+    const { recommendation, verdict } = completeReport(draftOf({ ...above, between: [3, 17] }));
+    expect(recommendation!.arm).toBe('grpo_target');
+    expect(recommendation!.text).toMatch(
+      /^Ship grpo_target: it solves 61\.0% of 200 test tasks, where base solves 37\.0%: .*grpo_target solves 7\.0 points more than trace on these tasks \(.*\), but one training run of each does not tell the two apart .*That is plain GRPO on the target, with 3,612 rollouts in all against 8,516\.$/,
+    );
+    expect(verdict[0]).toEqual({ text: recommendation!.text, behind: recommendation!.behind });
+    // Said once.
+    expect(verdict.filter(({ text }) => text.includes('does not tell the two apart'))).toHaveLength(1);
+  });
+
+  test('of several baselines one has to solve more than the best of so many by chance', () => {
+    const draft = draftOf({ trace: [3, 1], target: [10, 2], between: [2, 8] });
+    expect(completeReport(draft).recommendation!.arm).toBe('grpo_target');
+    const more = ['a', 'b', 'c'].map((name): Arm => ({
+      ...armOf(draft, 'grpo_target'),
+      name,
+      differenceToBase: differenceOf(`arms.${name}.difference_to_base`, 1, 1),
+    }));
+    draft.arms!.push(...more);
+    expect(completeReport(draft).recommendation!.arm).toBe('base');
+  });
+
+  test('where nothing beats the base model, that is what to ship', () => {
+    const draft = draftOf({ trace: [1, 2], target: [5, 2], between: [1, 5] });
+    const report = completeReport(draft);
+    expect(report.recommendation).toMatchObject({
+      arm: 'base',
+      text: expect.stringMatching(
+        /^Ship base, the model as it is, which solves 37\.0% of 200 test tasks: nothing solves more beyond chance \(trace -0\.5 pt, p 1\.000; grpo_target \+1\.5 pt, p 0\.453\)\. Plain GRPO/,
+      ),
+    });
+  });
+
+  test('one policy that was sampled twice is said to be one, and is not compared with itself', () => {
+    const draft = draftOf({ ...above, between: [9, 0] });
+    armOf(draft, 'grpo_target').routable = true;
+    armOf(draft, 'trace').sameAs = 'grpo_target';
+    const { comparisons, verdict, recommendation } = completeReport(draft);
+    expect(comparisons![0]).not.toHaveProperty('acrossTrainings');
+    expect(comparisons![0]!.standing).toBe('same_policy');
+    expect(recommendation!.text).toMatch(
+      /^Ship trace, which gives everything to grpo_target: .*trace and grpo_target are one policy/,
+    );
+    expect(verdict.map(({ text }) => text)).toContain(
+      'trace and grpo_target are one policy: 75.5% and 61.0% are two samples of it.',
+    );
+  });
+
+  test('says nothing of what to ship before there is an evaluation, and that plain GRPO was not looked at where no arm is it', () => {
+    const draft = reportFixture();
+    expect(completeReport({ ...draft, arms: [], comparisons: [] }).recommendation).toBeUndefined();
+    const without = draftOf({ ...above, between: [1, 1] });
+    without.arms = without.arms!.filter(({ name }) => name !== 'grpo_target');
+    without.comparisons = [];
+    expect(completeReport(without).recommendation!.text).toMatch(
+      /How plain GRPO on the target would stand is not known/,
+    );
+  });
+});
+
+describe('statement of an adapter', () => {
+  type Batch = NonNullable<CapabilityDraft['onTarget']>['batches'][number]['of'];
+
+  /** Outcomes of an adapter and of what it started from, on tasks of which each alone solves so many. */
+  function batchOf(name: string, tasks: number, better: number, worse: number) {
+    const side = (from: number, to: number) => ({
+      success: new Map(Array.from({ length: tasks }, (_, i) => [`${name} ${i}`, i >= from && i < to ? 1 : 0])),
+      trials: 1,
+      from: [ref(name)],
+    });
+    return { treatment: side(0, better), control: side(better, better + worse) };
+  }
+
+  const level = { confidence: 0.95, seed: 1 };
+  const overBatch = (id: string, batch: Omit<Parameters<typeof differenceFigure>[0], 'id' | 'level'>): Figure =>
+    differenceFigure({ id, ...batch, level });
+
+  /** `own`: seeds of its environment; the others by batch: tasks, and how many each side alone solves. */
+  function adapter(o: { own: [number, number, number] } & Partial<Record<Batch, [number, number, number]>>) {
+    const { own, ...batches } = o;
+    const pairs = Object.entries(batches).map(([of, counts]) => [of as Batch, batchOf(of, ...counts)] as const);
+    const capability: CapabilityDraft = structuredClone(reportFixture().capabilities![0]!);
+    capability.name = 'ask_first';
+    capability.validation!.synthesized.difference = overBatch('own', batchOf('own', ...own));
+    capability.onTarget = {
+      batches: pairs.map(([of, pair]) => ({ of, difference: overBatch(of, pair) })),
+      all: overBatch('all', { ...together(pairs.map(([, pair]) => pair)), from: [ref('all')] }),
+    };
+    return capability;
+  }
+
+  test('no gain on 60 held-out tasks and a gain on 200 test tasks are one statement, with the p that decides', () => {
+    const { verdict, text, behind } = statementOf(
+      adapter({ own: [48, 20, 0], held_out: [60, 4, 0], test: [200, 35, 0] }),
+    )!;
+    expect(verdict).toBe('helps');
+    expect(text).toMatch(
+      /^Adapter ask_first helps on the target: \+15\.0 pt on its tasks \(95% interval \+1\d\.\d to \+19\.\d, n 260; better on 39 tasks, worse on 0, p <0\.001; held-out \+6\.7 pt, n 60, test \+17\.5 pt, n 200\); in its own environment 41\.7% to 91\.7% \(\+41\.7 pt, .*p <0\.001\)\.$/,
+    );
+    expect(behind).toEqual(['all', 'own', 'held_out', 'test']);
+  });
+
+  test('a gain on few held-out tasks that the test tasks do not bear out is no gain, and the sentence says which tasks would say otherwise', () => {
+    const { verdict, text } = statementOf(adapter({ own: [32, 2, 1], held_out: [20, 6, 0], test: [60, 4, 7] }))!;
+    expect(verdict).toBe('no_gain');
+    expect(text).toContain('Adapter ask_first shows no gain beyond chance: +3.8 pt');
+    expect(text).toMatch(/The 20 held-out tasks alone would say otherwise: \+30\.0 pt, p 0\.031\.$/);
+  });
+
+  test('what it has learned in its own environment alone, and what hurts, are said as such', () => {
+    const learned = statementOf(adapter({ own: [48, 20, 0], held_out: [60, 3, 2], router: [200, 9, 8] }))!;
+    expect([learned.verdict, learned.text]).toEqual([
+      'learned',
+      expect.stringContaining('gains in its own environment, and not'),
+    ]);
+    const hurts = statementOf(adapter({ own: [48, 20, 0], test: [200, 1, 12] }))!;
+    expect([hurts.verdict, hurts.text]).toEqual(['hurts', expect.stringContaining('hurts on the target: -5.5 pt')]);
+  });
+
+  test('what is added up, and what is said, are of one rule', () => {
+    for (const own of [0, 4, 20])
+      for (const router of [0, 5, 30]) {
+        const capability = adapter({ own: [48, own, 0], held_out: [60, 1, 0], router: [200, router, 0] });
+        const { verdict } = statementOf(capability)!;
+        const known = {
+          own: capability.validation!.synthesized.difference!.interval,
+          target: capability.onTarget!.all!.interval,
+        };
+        expect(gainsAnything(known)).toBe(verdict !== 'no_gain');
+      }
+  });
+
+  test('a task that is held out and the router’s counts once', () => {
+    const one = batchOf('train', 40, 6, 0);
+    const both = together([one, one]);
+    expect(pairedDifference({ treatment: both.treatment.success, control: both.control.success })).toEqual(
+      pairedDifference({ treatment: one.treatment.success, control: one.control.success }),
+    );
+  });
+
+  test('of a capability without an adapter, or one that was not validated, there is none', () => {
+    const draft = reportFixture().capabilities!;
+    expect(statementOf(draft.at(-1)!)).toBeUndefined();
+  });
+});
