@@ -25,7 +25,7 @@ export const failureTypes = {
   /** Policy server: no connection. */
   PolicyServerUnavailable: 'outside',
   PolicyServerTimeout: 'outside',
-  /** 5xx. */
+  /** 5xx, or an answer that is no JSON, as a gateway gives while the server behind it is away. */
   PolicyServerError: 'outside',
   /** 429. */
   PolicyServerBusy: 'outside',

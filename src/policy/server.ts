@@ -120,7 +120,9 @@ function failureOf(o: { url: string; path: string; error: ApiError }): OutsideFa
     return isLate ? fail('PolicyServerTimeout', 'no answer in time') : fail('PolicyServerUnavailable', reason);
   }
   const message = `${path} answers ${reason}`;
-  if (status < 300) return fail('PolicyAnswerInvalid', message);
+  // What is no JSON is a gateway's page while the server behind it is away.
+  if (status < 300)
+    return fail(jsonText.safeParse(body).success ? 'PolicyAnswerInvalid' : 'PolicyServerError', message);
   if (status === 401 || status === 403)
     return fail('PolicyServerWrong', `${message}; set POLICY_SERVER_API_KEY to its key`);
   if (status === 404 && path === MODELS) return noPolicyServer(url, reason);

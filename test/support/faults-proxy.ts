@@ -69,10 +69,11 @@ export async function startProxy({ url, random }: { url: string; random: Random 
     if (disturbs && refuse(answer)) return;
     if (disturbs && how === 'slow') await new Promise((done) => setTimeout(done, SLOW_MS));
     const cut = disturbs && how === 'cut off';
+    const to = target;
     const onAnswer = (bytes: Buffer) => {
-      if (completes && target !== url) self.answersOfOthers.push(bytes.toString());
+      if (completes && to !== url) self.answersOfOthers.push(bytes.toString());
     };
-    forward({ url: target, question, body: Buffer.concat(chunks), answer, cut, onAnswer });
+    forward({ url: to, question, body: Buffer.concat(chunks), answer, cut, onAnswer });
   }
 
   /** Answers in place of the server; false where the server is to answer. */
