@@ -421,7 +421,7 @@ describe('a vLLM server', () => {
       { page: '<html><body>It works!</body></html>' },
       /no policy server answers there: \/v1\/models says <html><body>It works!.*; name the address of vLLM itself/,
     ],
-    ['that is elsewhere', { status: 404, page: 'Not Found' }, /\/v1\/models says Not Found; name the address/],
+    ['that is elsewhere', { status: 404, page: 'Not Found' }, /\/v1\/models says 404 Not Found; name the address/],
   ])('%s', async (_what, answers, text) => {
     const { ok, detail, fix } = (await serving(answers)).check;
     expect(ok).toBe(false);
