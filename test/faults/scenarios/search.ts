@@ -43,17 +43,15 @@ async function kill(session: Session, victim: Victim): Promise<void> {
   session.start();
 }
 
-/** The rollouts that the search was permitted: a journal of its own, over all attempts. */
+/** The rollouts that the search was permitted, over all attempts: they stand in its journal. */
 function permitted(session: Session): string[] {
   const journals = namesIn(artifacts(session.home, 'journals')).map((name) =>
-    readFileSync(artifacts(session.home, 'journals', name), 'utf8')
-      .split('\n')
-      .filter(Boolean),
+    readFileSync(artifacts(session.home, 'journals', name), 'utf8'),
   );
-  const isPermission = (line: string) => /^\["[0-9a-f]+","[0-9a-f]{64}",\{"step":\d+\}\]$/.test(line);
-  const found = journals.filter((lines) => lines.length > 0 && lines.every(isPermission));
-  if (found.length !== 1) throw new Error(`${found.length} journals hold what was permitted, not 1`);
-  return found[0]!.map((line) => (JSON.parse(line) as [string, string, object])[1]);
+  const permission = /^\["[0-9a-f]+","permitted\/([0-9a-f]{64})",\{"step":\d+\}\]$/gm;
+  const found = journals.flatMap((text) => [...text.matchAll(permission)].map(([, rollout]) => rollout!));
+  if (found.length === 0) throw new Error('no journal holds what was permitted');
+  return found;
 }
 
 async function searchedTwice(session: Session, { requests }: ChatServer, kills: number): Promise<string[]> {
