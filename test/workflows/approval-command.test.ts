@@ -153,7 +153,7 @@ test('from what waits to what was decided', async () => {
 
     // The environment: sent back, then edited.
     const round = async (wanted: number) =>
-      until(async () => (await ran('approvals', name)).includes(`${CHILD}, round ${wanted}: `));
+      until(async () => (await ran('approvals', name)).includes(`${CHILD}, round ${wanted}\n`));
     await round(1);
     expect(await ran('reject', name, CHILD, '--reason', 'too easy to guess', '--yes')).toBe(
       `rejected: the environment of ${CHILD}, round 1`,
