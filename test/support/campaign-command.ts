@@ -27,6 +27,9 @@ export async function runCommand(
     .option('--temporal-address <address>')
     .exitOverride();
   for (const add of commands) add(program);
+  // It is the process's, and so of all tests that run in it.
+  const before = process.exitCode;
+  process.exitCode = undefined;
   try {
     await program.parseAsync(argv, { from: 'user' });
     return { text: lines.join('\n'), code: Number(process.exitCode ?? 0) };
@@ -34,5 +37,6 @@ export async function runCommand(
     log.mockRestore();
     write.mockRestore();
     restoreColumns();
+    process.exitCode = before;
   }
 }

@@ -11,6 +11,7 @@ import { runChecks } from '../../../src/checks/check';
 import { targetChecks } from '../../../src/cli/checks/target';
 import { homeAt } from '../../../src/cli/project';
 import { takeConversations } from '../../../src/conversations/read';
+import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { campaignSchema } from '../../../src/domain/campaign';
 import type { TrainingResult, TrainingSummary } from '../../../src/domain/results';
 import { registry } from '../../../src/registry';
@@ -51,7 +52,10 @@ const dependencies = () => ({
 });
 
 const take = (file: string, minReward = 1) =>
-  createControlActivities(dependencies()).takeConversations({ file, minReward });
+  new MockActivityEnvironment().run(createControlActivities(dependencies()).takeConversations, {
+    file,
+    minReward,
+  }) as Promise<{ conversations: ArtifactRef; count: number }>;
 
 describe('a file', () => {
   test('gives those with enough reward', async () => {

@@ -1,4 +1,5 @@
 /** Approval beside the workflows: the words for what waits and was decided, and decisions in the store. */
+import { MockActivityEnvironment } from '@temporalio/testing';
 import { createControlActivities } from '../../../src/activities';
 import type { Dependencies } from '../../../src/activities/context';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -94,16 +95,27 @@ it('a run says once how to approve each thing that waits', () => {
 it('the first decision on a thing of a workflow stays', async () => {
   const home = mkdtempSync(join(tmpdir(), 'decisions-'));
   try {
-    const { recallDecision, keepDecision } = createControlActivities({ store: openFolderStore(home) } as Dependencies);
+    /** Over a store that is opened anew. */
+    const decisions = () => {
+      const { recallDecision, keepDecision } = createControlActivities({
+        store: openFolderStore(home),
+      } as Dependencies);
+      const env = new MockActivityEnvironment();
+      return {
+        recall: (about: { about: string; of: string }) => env.run(recallDecision, about) as Promise<Decision | null>,
+        keep: (kept: Parameters<typeof keepDecision>[0]) => env.run(keepDecision, kept),
+      };
+    };
+    const { recall, keep } = decisions();
     const of = { about: 'demo/capability/ask_a', of: 'sha' };
     const decision: Decision = { kind: 'reject', reason: 'too easy', ...by };
-    expect(await recallDecision(of)).toBeNull();
-    await keepDecision({ ...of, decision });
-    await keepDecision({ ...of, decision: { kind: 'approve', ...by } });
-    const again = createControlActivities({ store: openFolderStore(home) } as Dependencies);
-    expect(await again.recallDecision(of)).toEqual(decision);
-    expect(await again.recallDecision({ ...of, of: 'another version' })).toBeNull();
-    expect(await again.recallDecision({ ...of, about: 'demo-2/capability/ask_a' })).toBeNull();
+    expect(await recall(of)).toBeNull();
+    await keep({ ...of, decision });
+    await keep({ ...of, decision: { kind: 'approve', ...by } });
+    const again = decisions();
+    expect(await again.recall(of)).toEqual(decision);
+    expect(await again.recall({ ...of, of: 'another version' })).toBeNull();
+    expect(await again.recall({ ...of, about: 'demo-2/capability/ask_a' })).toBeNull();
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
