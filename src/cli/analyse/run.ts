@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import type { AnalystKind } from '../../analyst/analyst';
 import { openFolderStore } from '../../artifacts/folder-store';
+import { notingUsage } from '../../artifacts/usage';
 import { type SelectionRule, selectionRuleSchema } from '../../domain/campaign';
 import { type Budget, costOf, languageModelFields } from '../../domain/endpoints';
 import { OutsideFailure } from '../../domain/failures';
@@ -84,9 +85,11 @@ async function prepare(files: readonly string[], options: AnalyseOptions) {
   );
   for (const note of conversations.notes) tell(`note: ${note}`);
   const place = placeOf(home, name);
-  const store = openFolderStore(join(home.root, 'artifacts'));
+  const kept = openFolderStore(join(home.root, 'artifacts'));
   const claim = claimOf(conversations, files);
-  await checkClaim({ place, claim, store });
+  await checkClaim({ place, claim, store: kept });
+  // A campaign that shares its replies may be deleted.
+  const store = notingUsage(kept, () => name);
   const analysis = await openAnalysis({ store, analyst, conversations });
   return { files, place, conversations, spec, analyst, rule, budget, store, claim, analysis };
 }

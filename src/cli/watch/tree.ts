@@ -72,7 +72,7 @@ const workers: Record<string, string> = {
 
 const MODEL_AWAY: FailureType = 'LanguageModelUnavailable';
 
-/** Workers pass heartbeats on at least this often while there is progress. */
+/** A worker that lives heartbeats far more often. */
 const QUIET_MS = 60_000;
 
 interface Activities {

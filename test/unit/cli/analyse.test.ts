@@ -14,6 +14,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { isAlone, usageOf } from '../../../src/artifacts/usage';
 import { storeRollouts } from '../../../src/cli/analyse/steps';
 import { analyseCommand } from '../../../src/cli/commands/analyse';
 import { openLedger } from '../../../src/language-model/ledger';
@@ -323,6 +324,14 @@ describe('going on', () => {
     };
     expect(await run()).toBe(0);
     expect(said).toMatch(/slow down.*; trying again in 1 s/);
+  });
+
+  it('is noted as used: replies that a campaign shares stay when that is deleted', async () => {
+    expect(await run()).toBe(0);
+    const { shares } = await usageOf(openFolderStore(join(home, 'artifacts')));
+    const replies = shares.filter(({ kind }) => kind === 'reply');
+    expect(replies.length).toBeGreaterThan(3);
+    expect(replies.filter((share) => !isAlone(share, 'library'))).toEqual([]);
   });
 
   it('stops where the endpoint refuses, and says what mends it', async () => {
