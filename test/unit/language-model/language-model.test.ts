@@ -135,6 +135,20 @@ describe('a reply', () => {
     expect((await ask()).text).toBe('your key is (key)');
     expect(JSON.stringify([...ledger.kept])).not.toContain(KEY);
   });
+
+  test('that is not counted is estimated by its characters, what was thought before it included', async () => {
+    const thought = event(chunk({ reasoning_content: 'x'.repeat(40) }));
+    server.play = written(`${thought}${event(chunk({ content: 'y'.repeat(8) }, 'stop'))}data: [DONE]\n\n`);
+    const usage = { promptTokens: 4, cachedTokens: 0, completionTokens: 12 };
+    expect(await ask()).toEqual({ text: 'yyyyyyyy', finish: 'stop', usage });
+  });
+
+  test('that was cut off or refused says so', async () => {
+    server.play = streamed('half of', { finish: 'length' });
+    expect(await ask()).toMatchObject({ text: 'half of', finish: 'length' });
+    server.play = written(event(chunk({ refusal: 'I cannot help' }, 'stop')));
+    expect(await ask({}, { seed: 1 })).toMatchObject({ text: 'I cannot help', finish: 'content_filter' });
+  });
 });
 
 describe('a question whose reply always breaks off', () => {
@@ -157,6 +171,13 @@ describe('a question whose reply always breaks off', () => {
   test('is not mistaken for an endpoint that is down', async () => {
     server.play = answered(500, 'no');
     for (const one of await asking(7)) expect(one).toMatchObject(again);
+  });
+
+  test('may break off again once there was a reply', async () => {
+    server.play = inOrder(half, half, half, half, streamed('whole'), half, half);
+    expect(await asking(5)).toMatchObject([again, again, again, again, { text: 'whole' }]);
+    ledger.kept.clear();
+    expect(await asking(2)).toMatchObject([again, again]);
   });
 });
 
@@ -267,6 +288,14 @@ describe('an endpoint that fails', () => {
     expect(thrown).toMatchObject(failure('LanguageModelRejected', message, { retryable: false }));
     expect(JSON.stringify([thrown.message, thrown.stack, thrown.cause ?? ''])).not.toContain(KEY);
   });
+
+  test('for want of capacity until a date', async () => {
+    server.play = answered(503, 'later', { 'retry-after': new Date(Date.now() + 30_000).toUTCString() });
+    const error = (await ask().catch((e: unknown) => e)) as { retryAfterMs: number };
+    expect(error).toMatchObject(unavailable(503));
+    expect(error.retryAfterMs).toBeGreaterThan(27_000);
+    expect(error.retryAfterMs).toBeLessThanOrEqual(30_000);
+  });
 });
 
 describe('the way to an endpoint', () => {
@@ -290,4 +319,23 @@ describe('the way to an endpoint', () => {
     expect((await ended).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
     expect(server.requests).toHaveLength(2);
   }, 15_000);
+
+  test('is narrower while the endpoint says that it is too much', async () => {
+    const busy = JSON.stringify({ error: { message: 'busy' } });
+    server.play = inOrder(answered(429, busy, { 'retry-after-ms': '300' }), streamed('x', { pauseMs: 20 }));
+    const started = Date.now();
+    await expect(ask({ concurrency: 4 })).rejects.toMatchObject({ retryAfterMs: 300 });
+    await askMany(4, { concurrency: 4 });
+    expect(Date.now() - started).toBeGreaterThanOrEqual(290);
+    expect(server.atOnce).toBeLessThan(4);
+  });
+
+  test('is left alone for as long as the endpoint says: nobody waits for that in silence', async () => {
+    server.play = answered(429, 'later', { 'retry-after': '120' });
+    await expect(ask()).rejects.toMatchObject({ retryAfterMs: 120_000 });
+    const second = (await ask({}, { seed: 8 }).catch((e: unknown) => e)) as { retryAfterMs: number };
+    expect(second).toMatchObject(failure('LanguageModelUnavailable', /asked to be left alone for another 1\d\d s$/));
+    expect(second.retryAfterMs).toBeLessThanOrEqual(120_000);
+    expect(server.requests).toHaveLength(1);
+  });
 });

@@ -119,6 +119,25 @@ describe('a full disk', () => {
       expect(await spent()).toEqual([{ role: 'analyst', step: 'discovery', requests: 1, ...paid }]);
     },
   );
+
+  test('does not hide what was spent from the budget', async () => {
+    const { ledger } = tight();
+    const budget = { tokens: 120 };
+    await expect(ask(1, { ledger: ledger('one', budget) })).rejects.toMatchObject({ type: 'DiskFull' });
+    await expect(ask(2, { ledger: ledger('one', budget) })).rejects.toMatchObject({ type: 'BudgetSpent' });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test('of one campaign: what it paid stays its own, whoever keeps the reply', async () => {
+    const { disk, ledger } = tight();
+    await expect(ask(1, { ledger: ledger('one') })).rejects.toMatchObject({ type: 'DiskFull' });
+    disk.full = undefined;
+    expect(await ask(1, { ledger: ledger('two') })).toMatchObject({ text: 'reply 0' });
+    expect([await spent('one'), await spent('two')]).toEqual([
+      [{ role: 'analyst', step: 'discovery', requests: 1, ...paid }],
+      [],
+    ]);
+  });
 });
 
 describe('a request that brings no reply', () => {
@@ -161,6 +180,24 @@ describe('a request that brings no reply', () => {
     server.play = play;
     await expect(ask(1)).rejects.toMatchObject(failed);
     expect(await spent()).toEqual([]);
+  });
+
+  test('is counted where nothing came of it', async () => {
+    server.play = () => new Promise<undefined>(() => undefined);
+    const spec = languageModelSchema.parse({ url: server.url, model: 'm', timeoutSeconds: 1 });
+    const question = { messages: [{ role: 'user' as const, content: 'again?' }], seed: 1 };
+    const asked = openLanguageModel('analyst', spec).ask(question, askingBy(ledgerOf('one')));
+    await expect(asked).rejects.toMatchObject(failed);
+    expect(await spent()).toEqual(lost(0));
+  });
+
+  test('is not counted where who asked gave up before it was sent', async () => {
+    const stop = new AbortController();
+    stop.abort(new Error('stopped'));
+    const asking = askingBy(ledgerOf('one'), { signal: stop.signal });
+    const spec = languageModelSchema.parse({ url: server.url, model: 'm' });
+    await expect(openLanguageModel('analyst', spec).ask({ messages: [], seed: 1 }, asking)).rejects.toThrow('stopped');
+    expect([server.requests.length, await spent()]).toEqual([0, []]);
   });
 });
 
@@ -212,6 +249,21 @@ describe('a budget', () => {
     await expect(ask(2, { ledger })).resolves.toMatchObject({ text: 'reply 1' });
     ended[1]!.abort();
   });
+
+  test('is not used up by requests that fail', async () => {
+    const ledger = ledgerOf('one', { tokens: 200 });
+    await ask(1, { ledger });
+    server.play = inOrder(answered(500, 'no'), answered(500, 'no'), counting());
+    await expect(ask(2, { ledger })).rejects.toMatchObject({ type: 'LanguageModelFailed' });
+    await expect(ask(2, { ledger })).rejects.toMatchObject({ type: 'LanguageModelFailed' });
+    await ask(2, { ledger });
+  });
+
+  test('is one for all processes', async () => {
+    await process({ ask: '1,2', tokens: '240' });
+    await expect(ask(3, { budget: { tokens: 240 } })).rejects.toMatchObject(broke(/spent 240 tokens on 2 requests/));
+    expect((await process({ ask: '1,4', tokens: '240' })).lines).toEqual(['reply 0', 'BudgetSpent']);
+  }, 30_000);
 });
 
 test('killed before a reply is kept: it is asked again, and kept and counted once', async () => {
@@ -231,3 +283,21 @@ test('killed between keeping a reply and counting it: it is not asked again, and
   expect(server.requests).toHaveLength(1);
   expect(await spent()).toEqual([{ role: 'analyst', step: 'step 1', requests: 1, ...paid }]);
 }, 30_000);
+
+test('a reply that another campaign paid for costs nothing', async () => {
+  const first = await ask(1);
+  expect(await ask(1, { ledger: ledgerOf('two') })).toEqual(first);
+  expect([await spent('two'), server.requests.length]).toEqual([[], 1]);
+});
+
+test('two processes at one ledger: each reply is kept once, every payment is counted, and both go on from the same', async () => {
+  const seeds = '1,2,3,4,5,6';
+  const [a, b] = await Promise.all([process({ ask: seeds }), process({ ask: seeds })]);
+  expect(a!.lines).toEqual(b!.lines);
+  expect(new Set(a!.lines).size).toBe(6);
+  const [even, odd] = await spent();
+  expect(even!.requests + odd!.requests).toBe(server.requests.length);
+  expect((await process({ ask: seeds })).lines).toEqual(a!.lines);
+  const again = await spent();
+  expect(again).toEqual([even, odd]);
+}, 60_000);

@@ -126,6 +126,13 @@ describe('keys', () => {
     expect(server.requests[0]!.authorization).toBe('Bearer secret-1');
     expect(failure).toMatchObject({ message: expect.stringContaining(`provided: (key); put a key`) });
   });
+
+  test('that are missing are found before anything is asked', () => {
+    expect(() => judge({ apiKeyEnv: variable })).toThrow(
+      `target.judge.apiKeyEnv is ${variable}, and this variable is not set`,
+    );
+    expect(server.requests).toEqual([]);
+  });
 });
 
 test('no endpoint, one that hangs up, one that is silent', async () => {
@@ -147,4 +154,29 @@ test('no more requests at once than the file allows, and waiting for a turn is n
   const said = await Promise.all(Array.from({ length: 8 }, () => busy.speak(turn)));
   expect(said).toHaveLength(8);
   expect(server.atOnce).toBe(2);
+});
+
+test('what is not JSON is no answer', async () => {
+  server.play = (_, response) =>
+    void response.writeHead(200, { 'content-type': 'application/json' }).end('<html>') as undefined;
+  await expect(user().speak(turn)).rejects.toMatchObject({ type: 'UserSimulatorFailed' });
+});
+
+test('an abort ends what is asked and what waits to be asked', async () => {
+  const abort = new AbortController();
+  server.play = () => undefined;
+  const one = user({ concurrency: 1 });
+  const turns = [1, 2].map((seed) => one.speak({ ...turn, seed, signal: abort.signal }));
+  setTimeout(() => abort.abort(new Error('paused')), 100);
+  for (const { status, reason } of (await Promise.allSettled(turns)) as PromiseRejectedResult[]) {
+    expect([status, String(reason)]).toEqual(['rejected', 'Error: paused']);
+  }
+  expect(server.requests).toHaveLength(1);
+});
+
+test('the id tells what determines the answers, and not where they come from', () => {
+  expect(user().id).toBe('m (temperature 0, top-p 1, 1024 tokens)');
+  expect(user({ url: 'http://127.0.0.1:2/v1', concurrency: 3, timeoutSeconds: 9 }).id).toBe(user().id);
+  for (const over of [{ model: 'n' }, { temperature: 1 }, { topP: 0.5 }, { maxTokens: 9 }])
+    expect(user(over).id).not.toBe(user().id);
 });

@@ -118,3 +118,47 @@ test('an endpoint that goes away stops the batch; it goes on from what was score
   const { batch } = await play(phone(), { attempts: 4 });
   expect(batch).toMatchObject({ scored: 4, broken: 0 });
 });
+
+test.each([
+  ['500', () => (user!.play = refuse(500, 'oops')), 'UserSimulatorFailed'],
+  ['nothing', () => (user!.play = recorded(say(''))), 'UserSimulatorFailed'],
+  ['401', () => (user!.play = refuse(401, 'no key')), 'UserSimulatorRejected'],
+  ['500 of the judge', () => (judge!.play = refuse(500, 'oops')), 'JudgeFailed'],
+  ['silence of the judge', () => (judge!.play = recorded(say(''))), 'JudgeFailed'],
+])('a batch that only gets %s ends without a score', async (_, change, type) => {
+  change();
+  await expect(play()).rejects.toMatchObject({ type, message: expect.stringContaining('none of the first 1') });
+});
+
+test('a user that fails now and then: what is broken has no reward, the rest stands', async () => {
+  let n = 0;
+  user!.play = (body, response) =>
+    body.messages.length === 2 && ++n > 2 ? refuse(500, 'oops')(body, response) : phoneOwner(body, response);
+  const { batch, rollouts } = await play(phone(), { attempts: 4 });
+  expect(batch).toMatchObject({ scored: 2, broken: 2, meanReward: 1 });
+  for (const broken of rollouts.filter(({ status }) => status === 'broken')) {
+    expect(broken).toMatchObject({ error: { type: 'UserSimulatorFailed' } });
+    expect(broken).not.toHaveProperty('reward');
+  }
+  // Tried again, as often as the file says.
+  expect(n).toBe(2 + 2 * 2);
+});
+
+test('an abort does not wait for the user', async () => {
+  const abort = new AbortController();
+  user!.play = () => {
+    abort.abort(new Error('paused'));
+    return undefined;
+  };
+  await expect(play(phone(), { signal: abort.signal })).rejects.toThrow('paused');
+});
+
+test('an environment that asks for a user or a judge that is not named', async () => {
+  const command = [process.execPath, resolve(__dirname, '../../support/two-party.mjs')];
+  const alone = openProcessEnvironment({ command });
+  opened.push(alone);
+  await expect(play(alone)).rejects.toMatchObject({
+    type: 'BadEnvironment',
+    message: expect.stringContaining('target.user names none'),
+  });
+});

@@ -5,6 +5,7 @@ import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { Message, ToolSchema } from '../../../src/domain/messages';
 import type { FixedPolicy } from '../../../src/domain/rollout';
+import { OutsideFailure } from '../../../src/domain/failures';
 import { createPolicyClient, type PolicyClient, tryAdapter } from '../../../src/policy/client';
 import type { TurnRequest } from '../../../src/policy/wire';
 import { type Merge, modelName, type Part } from '../../../src/policy/merge';
@@ -342,3 +343,60 @@ test('an adapter that changes nothing goes the way of all, and is taken off the 
     message: expect.stringContaining('--max-lora-rank 8'),
   });
 }, 120_000);
+
+test('arguments that are no JSON object stay in the text: they are the policy’s mistake', async () => {
+  server.complete = () =>
+    completion({
+      content: 'well',
+      tool_calls: [
+        { id: 'c', function: { name: 'f', arguments: '{"a":' } },
+        { id: 'd', function: { name: 'g', arguments: '[1]' } },
+      ],
+    });
+  expect((await client.sample(request())).message).toEqual({ role: 'assistant', content: 'well\nf({"a":)\ng([1])' });
+});
+
+test('connections are kept, at most one per concurrent request', async () => {
+  for (let round = 0; round < 3; round++) await Promise.all(Array.from({ length: 8 }, () => client.sample(request())));
+  expect(server.connections()).toBeLessThanOrEqual(9);
+});
+
+test('a merge that fails is told as it is, and tried again by the next who asks', async () => {
+  let refusals = 1;
+  const worker = connect({
+    merge: (parts) =>
+      refusals-- > 0 ? Promise.reject(new OutsideFailure('BadInput', 'of two base models')) : merge(parts),
+  });
+  const policy = mixOf({ ...(await adapter('x')), weight: 0.5 }, await adapter('y'));
+  await expect(worker.sample(request({ policy }))).rejects.toMatchObject({ type: 'BadInput' });
+  expect((await worker.sample(request({ policy }))).message.content).toBe('hello');
+});
+
+test('after a restart of the server everything is loaded again, once', async () => {
+  const [x, y] = [await adapter('x'), await adapter('y')];
+  const one = { ...base, adapters: [x] };
+  const merged = {
+    ...base,
+    adapters: [
+      { ...x, weight: 0.5 },
+      { ...y, weight: 0.5 },
+    ],
+  };
+  await Promise.all([one, merged].map((policy) => client.sample(request({ policy }))));
+  server.adapters.clear();
+  server.requests.length = 0;
+  const policies = Array.from({ length: 16 }, (_, n) => (n % 2 ? one : merged));
+  await Promise.all(policies.map((policy) => client.sample(request({ policy }))));
+  expect([...server.adapters.keys()].sort()).toEqual([one, merged].map((p) => modelName(p)).sort());
+  expect(calls().filter((call) => call === 'POST load_lora_adapter')).toHaveLength(2);
+});
+
+test('of what was loaded, the one that the server does not know any more is forgotten alone', async () => {
+  const worker = connect({ maxLoadedAdapters: 2 });
+  const [a, b, c] = [await adapter('a'), await adapter('b'), await adapter('c')].map((one) => mixOf(one));
+  for (const policy of [a!, b!]) await worker.sample(request({ policy }));
+  server.adapters.delete(modelName(a!)!);
+  for (const policy of [a!, c!, base, a!]) await worker.sample(request({ policy }));
+  expect([...server.adapters.keys()].sort()).toEqual([a!, c!].map((p) => modelName(p)).sort());
+  expect(calls().filter((call) => call === 'POST load_lora_adapter')).toHaveLength(4);
+});

@@ -152,3 +152,18 @@ describe('a server that does not say which base it serves', () => {
     expect(server.requests.filter(({ body }) => 'max_tokens' in body && !('top_logprobs' in body))).toEqual([]);
   });
 });
+
+test('a server that was started again with another base is noticed', async () => {
+  const client = connect();
+  await ask(client);
+  const { port } = new URL(server.url);
+  await server.close();
+  server = await startDialectServer({ port: Number(port) });
+  server.root = OTHER;
+  // The first one may find that its connection has ended.
+  await expect(ask(client)).rejects.toMatchObject({ retryable: true });
+  await expect(ask(client)).rejects.toMatchObject(wrong(OTHER));
+  expect(asked('/chat/completions')).toBe(0);
+  server.root = BASE;
+  expect((await ask(client)).message.content).toBe('hello');
+});

@@ -333,3 +333,70 @@ test.each([
 ])('refuses %j', async (change, problem) => {
   await expect(played(options(change))).rejects.toThrow(problem);
 });
+
+test('a rollout that breaks is begun afresh, and the failure is nobody’s reward', async () => {
+  let failures = 0;
+  const environment = countingEnvironment({
+    beforeStep: (task) => {
+      if (task === 'n-1' && failures++ < 2) throw failed();
+    },
+  });
+  const { summary } = await played(options({ environment, concurrency: 1 }));
+  expect(summary).toMatchObject({ scored: 6, broken: 0, meanReward: 1 });
+  expect(environment.episodes).toMatchObject({ opened: 8, closed: 8 });
+});
+
+test('when nothing can be scored the batch fails with what breaks it, long before the end', async () => {
+  const environment = countingEnvironment({
+    beforeStep: () => {
+      throw Object.assign(new Error('no data'), { type: 'BadEnvironment' });
+    },
+  });
+  const error = await played(options({ environment, attempts: 100 })).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ type: 'BadEnvironment', retryable: false });
+  expect(environment.episodes.opened).toBeLessThan(30);
+});
+
+test('two processes that run one batch at the same time end with one artifact', async () => {
+  // What modules hold is a process's own.
+  jest.resetModules();
+  const there = jest.requireActual<typeof import('../../../src/rollout/engine')>('../../../src/rollout/engine').rollOut;
+  const clients = [countingPolicy(), countingPolicy()];
+  const [a, b] = await Promise.all([
+    played(options({ attempts: 20, client: clients[0]! })),
+    there(options({ attempts: 20, client: clients[1]!, store: openFolderStore(root) })),
+  ]);
+  // One that comes late finds what the other has stored.
+  const turns = clients.map((client) => client.turns);
+  expect([Math.max(...turns), turns.every((each) => each <= 180)]).toEqual([180, true]);
+  expect(a.summary.ref).toEqual(b.summary.ref);
+  expect(a.records).toEqual(await b.records());
+  expect(a.summary.scored).toBe(60);
+});
+
+test('what is stored and is no batch of rollouts is named with its line', async () => {
+  const { summary } = await played(options());
+  const [line] = (await store.read(summary.ref)).toString('utf8').split('\n');
+  const stored = (key: string, second: string) =>
+    store.put({ key, producer: 'test', inputs: [], mediaType: 'application/jsonl', body: `${line}\n${second}\n` });
+  const torn = await stored('torn', line!.slice(0, -1));
+  await expect(records(torn)).rejects.toThrow(`${torn.uri}, line 2: no JSON: `);
+  const other = await stored('other', '{"status":"scored"}');
+  await expect(records(other)).rejects.toThrow(`${other.uri}, line 2: key: `);
+});
+
+test('tool calls are numbered through the conversation, whatever ids the server gives', async () => {
+  const policy = countingPolicy();
+  const sample: typeof policy.sample = async (request) => {
+    const turn = await policy.sample(request);
+    const toolCalls = turn.message.toolCalls?.map((call) => ({ ...call, id: 'call_0' }));
+    return { ...turn, message: { ...turn.message, ...(toolCalls && { toolCalls }) } };
+  };
+  const batch = await played(options({ client: { ...policy, sample } }));
+  for (const { messages } of batch.records as ScoredRollout[]) {
+    const ids = messages.flatMap((m) => (m.role === 'assistant' ? (m.toolCalls ?? []).map((call) => call.id) : []));
+    expect(new Set(ids).size).toBe(ids.length);
+    const answered = messages.flatMap((m) => (m.role === 'tool' ? [m.toolCallId] : []));
+    expect(answered.every((id) => ids.includes(id))).toBe(true);
+  }
+});

@@ -147,4 +147,36 @@ describe('more broken rollouts than the campaign allows', () => {
     expect(await reasonFor(batch(4, 7, { seed: 9 }))).toMatchObject({ type: 'BadEnvironment' });
     expect(await scored(batch(4, 7, { seed: 9, maxBrokenShare: 0.6 }))).toMatchObject({ scored: 3, broken: 4 });
   });
+
+  test('several causes are told by how many they broke; what may pass is tried again', async () => {
+    const { environment, ...rest } = batch(5, 20);
+    let asked = 0;
+    const client = countingPolicy(() => {
+      if (asked++ % 4 === 0) throw new OutsideFailure('UserSimulatorFailed', 'an empty answer');
+    });
+    const error = (await reasonFor({ ...rest, environment, client, maxAttempts: 1 })) as OutsideFailure;
+    expect(error).toMatchObject({ type: 'RolloutsBroken', retryable: true });
+    expect(error.message).toMatch(/: \d [BU]\w+, as at task n-\d+: .*; \d [BU]\w+, as at task n-\d+: /);
+  });
+
+  test('those that died with others are played alone before they count', async () => {
+    const environment = sharedProcess((_, open) => open > 1);
+    const changes = { environment, maxAttempts: 1, tasks: ['n-0', ...tasks(12)], attempts: 1, maxBrokenShare: 0 };
+    await rollOut(options({ tasks: ['n-0'], attempts: 1 }));
+    expect((await rollOut(options(changes))).summary).toMatchObject({ scored: 13, broken: 0 });
+  });
+});
+
+test('where nothing is scored an environment that dies at everything fails the batch for good, soon', async () => {
+  const environment = sharedProcess(() => true);
+  const error = await reasonFor({ environment, attempts: 100 });
+  expect(error).toMatchObject({ type: 'BadEnvironment', retryable: false });
+  expect(environment.episodes.opened).toBeLessThan(80);
+});
+
+test('failures of others than the environment leave the batch to be tried again', async () => {
+  const client = countingPolicy(() => {
+    throw new OutsideFailure('PolicyServerError', '500');
+  });
+  expect(await reasonFor({ client })).toMatchObject({ type: 'PolicyServerError', retryable: true });
 });

@@ -104,3 +104,16 @@ test('in the learner’s batch, rows that were sampled under a hint are without 
   expect(rollouts.map(({ rows: [row] }) => row!.logprobs === null)).toEqual([true, true, false, false]);
   expect(rollouts.map(({ rows: [row] }) => row!.mask)).toEqual(rollouts.map(() => rollouts[3]!.rows[0]!.mask));
 });
+
+test('a policy’s own prompt stays in what is trained on', async () => {
+  const prompt = { text: 'be exact', place: 'before' } as const;
+  const policy = { base: 'base', adapters: [], prompt };
+  const plain = await made({ environment: hinting(undefined, () => false), policy });
+  const hinted = await made({ policy, hints: { share: 1 } });
+  expect(hinted.map(({ rows }) => rows)).toEqual(plain.map(({ rows }) => rows));
+});
+
+test('a task without a hint is played as it is', async () => {
+  const rollouts = await made({ environment: hinting(undefined, (task) => task === 'n-1'), hints: { share: 1 } });
+  expect(rollouts.map(({ task, hinted = false }) => hinted === (task === 'n-1'))).toEqual(rollouts.map(() => true));
+});

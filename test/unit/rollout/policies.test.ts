@@ -228,3 +228,30 @@ test('the policy sees its prompt in every turn; the record holds what the enviro
   // Training sees what was sampled from.
   expect(prompted.summary.promptTokens).toBeGreaterThan(plain.summary.promptTokens);
 });
+
+test('a router artifact that could not be read is read again', async () => {
+  const policy = await stored(fitted());
+  const { read } = store;
+  let failures = 1;
+  store = { ...store, read: (ref) => (failures-- > 0 ? Promise.reject(new Error('disk')) : read(ref)) };
+  const { seen, resolve } = byTask(choiceOf);
+  const { summary } = await played(options({ policy, resolve, concurrency: 1 }));
+  expect(summary).toMatchObject({ scored: 2, errors: { RouterFailed: 1 } });
+  expect(seen.opened).toHaveLength(1);
+});
+
+test('a routed policy without a resolver is our mistake', async () => {
+  await expect(played(options({ policy: await stored(fitted()) }))).rejects.toThrow(TypeError);
+});
+
+test('the prompt of a chosen policy is used', async () => {
+  const { resolve } = byTask(() => ({ chosen: 'adds', policy: brief, probabilities: {} }));
+  await played(options({ policy: await stored(fitted(withBrief)), resolve }));
+  expect(new Set(asked.map(({ messages }) => messages[0]!.content))).toEqual(new Set(['be brief']));
+});
+
+test('a policy may be chosen without the prompt of its option', async () => {
+  const { resolve } = byTask(() => ({ chosen: 'adds', policy: adds, probabilities: {} }));
+  await played(options({ policy: await stored(fitted(withBrief)), resolve }));
+  expect(new Set(asked.map(({ messages }) => messages[0]!.content))).toEqual(new Set(['the rules']));
+});

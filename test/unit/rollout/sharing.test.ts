@@ -107,3 +107,14 @@ test('who waits can be stopped, and the next in line still waits for the one tha
   expect([(await first).reused, (await third).reused]).toEqual([0, 2]);
   expect(client.turns).toBe(turnsOf(2, 4, 6));
 });
+
+test('a batch that fails leaves the turn to the next', async () => {
+  const broken = countingPolicy(() => {
+    throw new TypeError('undefined is not a function');
+  });
+  const [first, second] = await Promise.allSettled([
+    played(options({ client: broken })),
+    played(options({ tasks: ['n-2'] })),
+  ]);
+  expect([first.status, second.status]).toEqual(['rejected', 'fulfilled']);
+});
