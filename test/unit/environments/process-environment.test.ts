@@ -294,6 +294,32 @@ describe('hostile processes', () => {
       message: expect.stringContaining('before the agent had a turn'),
     });
   });
+
+  test.each([
+    ['no answer', `[]`, 'call c2 has no answer'],
+    ['another order', `[answer('c2'), answer('c1')]`, '"c2" comes where c1 should'],
+    ['one answer twice', `[answer('c1'), answer('c1')]`, '"c1" comes where c2 should'],
+    ['the user as the one who asked', `[{ ...answer('c1'), requestor: 'user' }]`, 'must have no requestor'],
+  ])('calls with %s', async (what, messages, problem) => {
+    const first = what === 'no answer' ? `[answer('c1')]` : messages;
+    const environment = bridge(
+      `const answer = (toolCallId) => ({ role: 'tool', toolCallId, content: '' }); send(id, { messages: ${first}, done: false });`,
+    );
+    const toolCalls = ['c1', 'c2'].map((id) => ({ id, name: 'f', arguments: {} }));
+    const step = (await environment.reset(task)).step({ role: 'assistant', content: '', toolCalls });
+    await expect(step).rejects.toMatchObject({ type: 'BadEnvironment', message: expect.stringContaining(problem) });
+  });
+
+  test('a schema that is none is refused where it is described', async () => {
+    const environment = bridge(
+      `send(id, { name: 'n', version: '1', policy: 'p', maxSteps: 1, hasReference: false,
+         tools: [{ name: 'pay', description: 'pays', parameters: { type: 'object', properties: {}, required: 'amount' } }] });`,
+    );
+    await expect(environment.describe()).rejects.toMatchObject({
+      type: 'BadEnvironment',
+      message: expect.stringContaining('describe: tools.0.parameters.required: must be a list of names'),
+    });
+  });
 });
 
 /** Resolves once there is no such process; kills it and throws if that takes long. */
@@ -366,4 +392,13 @@ test('an environment that is served in TypeScript gets numbers that JavaScript d
   expect(answer).toMatchObject({
     result: { messages: [{ content: 'f({"order":"12345678901234567890","n":2})' }] },
   });
+});
+
+test('a command that is not there', async () => {
+  const environment = openProcessEnvironment({ command: ['no-such-command-at-all'] });
+  await expect(environment.describe()).rejects.toMatchObject({
+    type: 'BadEnvironment',
+    message: expect.stringMatching(/no-such-command-at-all.*can't be started/),
+  });
+  await environment.close();
 });

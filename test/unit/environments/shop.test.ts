@@ -168,6 +168,14 @@ describe('episodes', () => {
     expect(await episode.step(look)).toMatchObject({ done: true, stopReason: 'max_steps' });
     expect(await episode.evaluate('max_steps')).toMatchObject({ reward: 0, breakdown: { db: 1, info: 0 } });
   });
+
+  test('open episodes do not disturb each other', async () => {
+    const task = find(only('tell'));
+    const [a, b] = [await shop.reset({ id: task.id, seed: 1 }), await shop.reset({ id: task.id, seed: 1 })];
+    await a.step(calls(...referenceOf(task).actions));
+    expect((await b.evaluate('user_stop')).breakdown['db']).toBe(0);
+    expect((await a.evaluate('user_stop')).breakdown['db']).toBe(1);
+  });
 });
 
 describe('reward', () => {
@@ -208,5 +216,10 @@ describe('reward', () => {
     const spare = task.database.items.find((i) => !used.has(i.id))!;
     const extra = { name: 'rush_item', arguments: { item: spare.item, id: spare.id } };
     expect((await score(task, 'done .', ...actions, extra)).breakdown).toEqual({ db: 0, info: 1 });
+  });
+
+  test('doing nothing earns nothing on tasks that are not refusals alone', async () => {
+    for (const task of tasks)
+      if (referenceOf(task).actions.length > 0) expect((await score(task, 'done .')).breakdown['db']).toBe(0);
   });
 });

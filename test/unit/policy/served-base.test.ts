@@ -151,6 +151,11 @@ describe('a server that does not say which base it serves', () => {
     });
     expect(server.requests.filter(({ body }) => 'max_tokens' in body && !('top_logprobs' in body))).toEqual([]);
   });
+
+  test('but not where it says something else', async () => {
+    server.root = OTHER;
+    await expect(ask(connect(BASE))).rejects.toMatchObject(wrong(OTHER));
+  });
 });
 
 test('a server that was started again with another base is noticed', async () => {

@@ -113,6 +113,11 @@ describe('sandbox', () => {
       expect(await sandbox.call('look', [])).toEqual([0, 0, 'undefined', null]);
     }
   });
+
+  it('cuts an error that quotes a long text', async () => {
+    const sandbox = sandboxOf(`export const quote = () => { throw new Error('x'.repeat(1e6)); };`);
+    await expect(sandbox.call('quote', [])).rejects.toThrow(/^quote: Error: x{293}…$/);
+  });
 });
 
 const counter = `
@@ -177,5 +182,31 @@ describe('sandbox environment', () => {
 
   it('leaves pairs of seeds out', () => {
     expect(seedsOf({ from: 0, count: 6, without: [3, 4] })).toEqual([0, 1, 6, 7, 8, 9]);
+  });
+
+  it('gives the hint of an instance, where the module has hints', async () => {
+    const startOf = async (text?: string) => {
+      const environment = await openCounter(text);
+      return (await environment.reset({ id: 'seed-1', seed: 0 })).start;
+    };
+    const hint = `export const hint = (state) => 'as far as ' + state.seed + ' .';`;
+    expect((await startOf(`${counter}\n${hint}`)).hint).toBe('as far as 1 .');
+    expect('hint' in (await startOf())).toBe(false);
+  });
+
+  it.each([
+    ['NaN', 'NaN'],
+    ['1.5', '1.5'],
+    ['a string', '"1"'],
+  ])('a reward that is %s is a failure of the environment', async (_, value) => {
+    const environment = await openCounter(counter.replace('state.count / 4', value));
+    const episode = await environment.reset({ id: 'seed-1', seed: 0 });
+    await expect(episode.evaluate('user_stop')).rejects.toThrow(/^reward: result\.reward:/);
+  });
+
+  it('names the function and the field of a malformed result', async () => {
+    const environment = await openCounter(counter.replace('content: message.content', `content: ''`));
+    const episode = await environment.reset({ id: 'seed-1', seed: 0 });
+    await expect(episode.step(say('x'))).rejects.toThrow(/^step: result\.messages\.0\.content:/);
   });
 });

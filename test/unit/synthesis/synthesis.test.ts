@@ -169,6 +169,23 @@ describe('generators on the shop', () => {
     expect(await hits((await generate('ask_for_missing_identifiers', shop)).source)).toBeGreaterThan(0);
     expect(await hits((await generate('ask_for_missing_identifiers', shop, { forbidden })).source)).toBe(0);
   });
+
+  it('answers bad calls as the target does', async () => {
+    const module = open((await generate('compute_action_values', shop, { rollouts })).source);
+    const state = await module.make(3);
+    const observed = async (name: string, given: Record<string, unknown>) => {
+      const { messages } = await module.step(state, {
+        role: 'assistant',
+        content: '',
+        toolCalls: [{ id: 'c', name, arguments: given }],
+      });
+      return messages[0]?.content;
+    };
+    expect(await observed('get_account', { user: 'x' })).toMatch(/^error/);
+    expect(await observed('get_account', {})).toMatch(/^error/);
+    expect(await observed('no_such_tool', {})).toBe('error : unknown tool');
+    expect(await observed('cancel_item', { item: 'red lamp', id: 'i99' })).toMatch(/^error/);
+  });
 });
 
 test('there is a generator for whatever the analyst by rules can find', () => {
@@ -323,4 +340,37 @@ test('too few twins are found, and so is a module without a special case', async
     /shortcut "always" succeeds on (7|8)\d%/,
   );
   expect(await findings(['twin'])).toMatch(/shortcut "never" succeeds on 100%/);
+});
+
+test('what a self-test finds is mended by no knob', async () => {
+  const { source } = await generate('refuse_forbidden_actions', shop);
+  const findings = ['first finding', 'second', 'third', 'fourth'];
+  const revised = regenerate('refuse_forbidden_actions', shop, {
+    previous: { source, findings, calibration: report(16) },
+  });
+  await expect(revised).rejects.toMatchObject({
+    type: 'CannotSynthesize',
+    message: expect.stringMatching(/still: first finding; second; third; synthesizer: {kind: llm/),
+  });
+});
+
+test.each([
+  ['another first line', 'export const x = 1;\n'],
+  ['a first line that is no JSON', 'export const params = { records };\n'],
+  ['other params', 'export const params = {"knobs":1};\n'],
+])('what a person wrote is mended by no knob: %s', async (_, source) => {
+  const previous = { source, findings: ['it pays for nothing'] };
+  await expect(regenerate('refuse_forbidden_actions', shop, { previous })).rejects.toMatchObject({
+    type: 'CannotSynthesize',
+    message: expect.stringMatching(/not made by the generators .* still: it pays for nothing; synthesizer: {kind: llm/),
+  });
+});
+
+test('what a person rejects is mended by no knob, whatever calibration says', async () => {
+  const { source } = await generate('refuse_forbidden_actions', shop);
+  const previous = { source, findings: [], rejection: 'users are rude', calibration: report(16) };
+  await expect(regenerate('refuse_forbidden_actions', shop, { previous })).rejects.toMatchObject({
+    type: 'CannotSynthesize',
+    message: expect.stringMatching(/still: a person rejected it: users are rude; synthesizer: {kind: llm/),
+  });
 });
