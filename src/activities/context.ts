@@ -2,6 +2,7 @@
 import { Context } from '@temporalio/activity';
 import type { ArtifactStore } from '../artifacts/store';
 import type { PayingRole } from '../domain/endpoints';
+import { showLife, whileAlive } from '../domain/signs-of-life';
 import type { AnalysisHeartbeat, RolloutHeartbeat, TrainHeartbeat, Work } from '../domain/work';
 import { openLedger } from '../language-model/ledger';
 import type { Ledger } from '../language-model/types';
@@ -37,27 +38,20 @@ const shown = new WeakMap<Context, Details>();
 export function progress(details: Details): void {
   const context = Context.current();
   shown.set(context, details);
+  showLife();
   context.heartbeat({ ...details });
 }
 
 const BEAT_MS = 1_000;
 
-/**
- * Does an activity's work, and tells meanwhile that its worker lives. That another process hangs is no matter of heartbeats: whoever waits for one
- * has a limit of its own.
- */
-export async function withHeartbeats<Result>(work: () => Promise<Result>): Promise<Result> {
+/** Does an activity's work with heartbeats for as long as it shows signs of life. */
+export function withHeartbeats<Result>(work: () => Promise<Result>): Promise<Result> {
   const context = Context.current();
-  const beat = (): void => {
+  const onLife = (): void => {
     const details = shown.get(context);
     context.heartbeat(details && { ...details });
   };
-  const timer = setInterval(beat, BEAT_MS);
-  try {
-    return await work();
-  } finally {
-    clearInterval(timer);
-  }
+  return whileAlive(work, { everyMs: BEAT_MS, onLife });
 }
 
 /** For a part that may take long. */

@@ -3,6 +3,7 @@ import { Context } from '@temporalio/activity';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backoffMs, BATCH_ATTEMPTS } from '../domain/retries';
 import { brokenFailure, type RolloutSummary } from '../domain/rollout';
+import { limited } from '../domain/signs-of-life';
 import { rollOut as playBatch } from '../rollout/engine';
 import { createResolver, type Resolve } from '../rollout/resolve';
 import { type PolicyDependencies, progress } from './context';
@@ -43,6 +44,6 @@ export async function rollOut(deps: PolicyDependencies, input: RollOutInput): Pr
       onProgress: ({ done, total, broken }) => progress({ kind: 'rollouts', title, done, total, broken }),
     });
     if (time === BATCH_ATTEMPTS || !brokenFailure(outcomes, title)?.retryable) return summary;
-    await sleep(backoffMs(time), undefined, { signal });
+    await limited(sleep(backoffMs(time), undefined, { signal }));
   }
 }

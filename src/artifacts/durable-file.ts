@@ -7,6 +7,7 @@ import { link, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/pr
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { OutsideFailure } from '../domain/failures';
+import { showLife } from '../domain/signs-of-life';
 
 /** True for a system error with one of these codes (ENOENT, EEXIST, ...). */
 export const isCode = (error: unknown, ...codes: string[]): boolean =>
@@ -114,6 +115,7 @@ async function writeFlushed(path: string, { body, mode = 0o644 }: Pick<DurableWr
   try {
     await handle.writeFile(body);
     await handle.sync();
+    showLife();
   } finally {
     await handle.close();
   }

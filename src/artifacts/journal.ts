@@ -7,6 +7,7 @@ import { open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { breathing } from '../domain/concurrency';
+import { showLife } from '../domain/signs-of-life';
 import { flush as flushPath, ifThere, makeFolder, withRoom } from './durable-file';
 import { sha256 } from './hash';
 import type { Journal } from './store';
@@ -90,6 +91,7 @@ async function openToAppend(path: string): Promise<FileHandle> {
 async function appendWhole(file: FileHandle, bytes: Buffer): Promise<void> {
   while ((await file.write(bytes)).bytesWritten < bytes.length);
   await file.datasync();
+  showLife();
 }
 
 /** Opens (or creates) the journal at `path`. Torn lines are passed over, never repaired: another process may be appending. */

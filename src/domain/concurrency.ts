@@ -3,13 +3,14 @@
  */
 import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
+import { limited, showLife } from './signs-of-life';
 
 export function createLimit(slots: number): <Result>(work: () => Promise<Result>) => Promise<Result> {
   const waiting: (() => void)[] = [];
   let free = slots;
   return async (work) => {
     if (free > 0) free--;
-    else await new Promise<void>((begin) => waiting.push(begin));
+    else await limited(new Promise<void>((begin) => waiting.push(begin)));
     try {
       return await work();
     } finally {
@@ -32,7 +33,7 @@ export function createTurns() {
     last.set(key, mine);
     void mine.then(() => last.get(key) === mine && last.delete(key));
     try {
-      await orAborted(before, signal);
+      await limited(orAborted(before, signal));
       return await work();
     } finally {
       leave();
@@ -56,6 +57,7 @@ export async function forEachBounded<Item>(o: {
     while (next < items.length) {
       stopped.throwIfAborted();
       await work(items[next++]!, stopped);
+      showLife();
     }
   }
   const slots = Array.from({ length: Math.min(concurrency, items.length) }, () =>
@@ -87,6 +89,7 @@ export function breathing(): (bytes: number) => Promise<void> {
   let since = 0;
   return async (bytes) => {
     since += bytes;
+    showLife();
     if (since < PIECE_BYTES) return;
     since = 0;
     await setImmediate();

@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod';
 import { type FailureType, OutsideFailure } from '../domain/failures';
+import { limited } from '../domain/signs-of-life';
 import { isDeep } from '../sandbox/limits';
 import { type Child, MAX_LINE, startChild, startProblem } from './child-process';
 import {
@@ -126,13 +127,15 @@ export function connect({ command, cwd, silenceMs = SILENCE_SECONDS * 1000 }: Pr
   return {
     name,
     request: (method, params) =>
-      new Promise((resolve, reject) => {
-        if (failure) return reject(failure);
-        const id = nextId++;
-        waiting.set(id, { method, resolve: resolve as (result: unknown) => void, reject });
-        if (waiting.size === 1) watch();
-        child?.send(requestLine(id, method, params));
-      }),
+      limited(
+        new Promise((resolve, reject) => {
+          if (failure) return reject(failure);
+          const id = nextId++;
+          waiting.set(id, { method, resolve: resolve as (result: unknown) => void, reject });
+          if (waiting.size === 1) watch();
+          child?.send(requestLine(id, method, params));
+        }),
+      ),
     get failure() {
       return failure;
     },

@@ -5,6 +5,7 @@
 import { createParser } from 'eventsource-parser';
 import { Agent, type Dispatcher } from 'undici';
 import { type FailureType, OutsideFailure, reasonOf } from '../domain/failures';
+import { limited } from '../domain/signs-of-life';
 
 /** Timeouts and conflicts of the endpoint's own, rate limits, and servers that are starting or going down. */
 const TEMPORARY = new Set([408, 409, 425, 429, 502, 503, 504]);
@@ -129,8 +130,8 @@ export function openEndpoint(o: { url: string; key?: string | undefined; dispatc
   }
 
   return {
-    text,
-    json: async (request) => parse(await text(request), {}),
+    text: (request) => limited(text(request)),
+    json: async (request) => parse(await limited(text(request)), {}),
     async *stream(request, onBytes) {
       const { headers: from, body } = await send(request);
       const decoder = new TextDecoder();

@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createTurns } from '../domain/concurrency';
+import { limited } from '../domain/signs-of-life';
 
 interface Pass {
   concurrency: number;
@@ -38,7 +39,7 @@ export class RateLimiter {
       async () => {
         for (let ms = this.mustWait(pass); ms > 0; ms = this.mustWait(pass)) {
           const woken = AbortSignal.any([this.changed.signal, signal]);
-          await sleep(Math.min(ms, MINUTE_MS), undefined, { signal: woken }).catch(() => undefined);
+          await limited(sleep(Math.min(ms, MINUTE_MS), undefined, { signal: woken }).catch(() => undefined));
           signal.throwIfAborted();
         }
         this.running += 1;

@@ -6,6 +6,7 @@ import { digest } from '../artifacts/hash';
 import { createTurns } from '../domain/concurrency';
 import type { LanguageModelSpec } from '../domain/endpoints';
 import { isFailure, OutsideFailure } from '../domain/failures';
+import { limited } from '../domain/signs-of-life';
 import { ApiError, type Caller, callerFailure, type Endpoint, endpointFailure, keyOf, openEndpoint } from './endpoint';
 import { forgetLost, isLostForGood, LOST_IN_A_ROW, rateLimiterFor } from './limits';
 import { PartialReply } from './reply';
@@ -114,7 +115,8 @@ async function request(
   const way = JSON.stringify([key, url, timeoutSeconds]);
   try {
     const signal = AbortSignal.any([asking.signal, silence.signal]);
-    const reply = await partial.read(endpoint, { path: '/chat/completions', body: bodyOf(spec, question), signal });
+    const body = bodyOf(spec, question);
+    const reply = await limited(partial.read(endpoint, { path: '/chat/completions', body, signal }));
     limiter.replied();
     forgetLost(way);
     return withoutKey(reply, apiKey);

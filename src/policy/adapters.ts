@@ -5,6 +5,7 @@
 import type { ArtifactStore } from '../artifacts/store';
 import { isFailure } from '../domain/failures';
 import type { FixedPolicy } from '../domain/rollout';
+import { limited } from '../domain/signs-of-life';
 import { type Merge, modelName, partsOf, plainAdapter } from './merge';
 import type { PolicyServer } from './server';
 
@@ -62,7 +63,7 @@ export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; 
   async function once<Result>(entry: Loaded, work: (model: string) => Promise<Result>): Promise<Result> {
     entry.users++;
     try {
-      const model = await entry.name;
+      const model = await limited(entry.name);
       if (loaded.size > capacity + 1) await unloadIdle();
       return await work(model);
     } finally {
@@ -72,7 +73,7 @@ export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; 
 
   return {
     /** Makes the server able to serve the policy, once for all concurrent callers; the model name to ask for. */
-    ensurePolicy: (policy: FixedPolicy): Promise<string> => use(policy).name,
+    ensurePolicy: (policy: FixedPolicy): Promise<string> => limited(use(policy).name),
 
     /** Best effort: what stays loaded costs memory only, and an unknown name is already what we want. */
     async unload(policy: FixedPolicy): Promise<void> {

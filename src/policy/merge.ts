@@ -11,6 +11,7 @@ import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { createLimit } from '../domain/concurrency';
 import type { FixedPolicy } from '../domain/rollout';
+import { limited } from '../domain/signs-of-life';
 import { runPython } from './python';
 
 export type Part = FixedPolicy['adapters'][number];
@@ -82,6 +83,6 @@ export function createMerger({ store, python }: { store: ArtifactStore; python: 
     // Not bound to any caller's signal: others may wait for the same merge.
     const run = running.get(key) ?? merge(key, parts).finally(() => running.delete(key));
     running.set(key, run);
-    return run;
+    return limited(run);
   };
 }

@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { z } from 'zod';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { jsonText } from '../domain/messages';
+import { limited } from '../domain/signs-of-life';
 
 /** The folder that holds the Python package `trainer`. */
 export const projectRoot = resolve(__dirname, '..', '..');
@@ -47,7 +48,7 @@ interface End {
  */
 export async function runPython(program: Program): Promise<void> {
   const { python, args, signal } = program;
-  const { code, killedBy, said } = await ended(program).catch((error: unknown) => {
+  const { code, killedBy, said } = await limited(ended(program)).catch((error: unknown) => {
     signal?.throwIfAborted();
     if (error instanceof OutsideFailure) throw error;
     const cause = `python ${python}: ${reasonOf(error)}`;

@@ -5,6 +5,7 @@
  */
 import type { ArtifactStore } from '../artifacts/store';
 import { isFailure, OutsideFailure } from '../domain/failures';
+import { limited } from '../domain/signs-of-life';
 import { hashOf, modelOf, readFingerprint } from './base-model';
 import type { PolicyServer } from './server';
 import { likeliestBody, type LikelyToken, parseLikeliest, parseScores, parseTurn, scoreBody } from './wire';
@@ -70,7 +71,7 @@ export function createProof({ url, server, store, baseId }: ServedBase): (base: 
   return (base) => {
     const losses = server.losses();
     const known = proofs.get(base);
-    if (known?.losses === losses) return known.proof;
+    if (known?.losses === losses) return limited(known.proof);
     const proof = prove(base);
     const made = { losses, proof };
     proof.catch(() => proofs.get(base) === made && proofs.delete(base));

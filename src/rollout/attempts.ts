@@ -8,6 +8,7 @@ import type { Journal } from '../artifacts/store';
 import { forEachBounded } from '../domain/concurrency';
 import { type FailureType, isFailure, OutsideFailure } from '../domain/failures';
 import { rolloutDelayMs } from '../domain/retries';
+import { limited } from '../domain/signs-of-life';
 import { type BrokenRollout, type ScoredRollout, tooManyBroken, tooManyFailure } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 import type { RollOutOptions } from './engine';
@@ -156,7 +157,7 @@ async function attempt(planned: PlannedRollout, options: AttemptOptions, delayMs
         const { key, task, attempt } = planned;
         return { planned, rollout: { status: 'broken', key, task, attempt, error: { type, message } }, failures };
       }
-      await sleep(delayMs(failures.length), undefined, { signal });
+      await limited(sleep(delayMs(failures.length), undefined, { signal }));
     }
   }
 }
@@ -174,7 +175,7 @@ const environmentFailed = (tried: Attempted): boolean => everyOne(tried, 'Enviro
  * it fails again every time.
  */
 async function playAlone(tried: Attempted, options: AttemptOptions, pauseMs: number): Promise<Attempted> {
-  await sleep(pauseMs, undefined, { signal: options.signal });
+  await limited(sleep(pauseMs, undefined, { signal: options.signal }));
   const again = await attempt(tried.planned, options, () => pauseMs);
   if (!environmentFailed(again)) return again;
   const { task, attempt: n } = tried.planned;

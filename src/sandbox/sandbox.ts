@@ -5,6 +5,7 @@
  */
 import type { Worker } from 'node:worker_threads';
 import { OutsideFailure } from '../domain/failures';
+import { limited } from '../domain/signs-of-life';
 import {
   CALL_CPU_MS,
   isDeep,
@@ -151,7 +152,7 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
 
   function ask(name: string, args: unknown[]): Promise<unknown> {
     if (closed) return Promise.reject(new SandboxError(`${name}: the sandbox is closed`));
-    return new Promise((resolve, reject) => {
+    const answered = new Promise((resolve, reject) => {
       const request = { id: (lastId = (lastId % MOST_IDS) + 1), name, args: JSON.stringify(args) };
       pending.set(request.id, { request, resolve, reject });
       if (idleSince !== undefined) worker?.ref();
@@ -159,6 +160,7 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
       if (worker) worker.postMessage(request);
       else threads.claim(claim);
     });
+    return limited(answered);
   }
 
   return {

@@ -9,6 +9,7 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { promptSchema } from '../domain/rollout';
+import { limited } from '../domain/signs-of-life';
 import { projectRoot, watchProcess } from '../policy/python';
 
 const step = z.number().int().nonnegative();
@@ -128,7 +129,7 @@ export class LearnerProcess {
   private whileItWorks<T>(awaited: Promise<T>, seconds: number, problem: string): Promise<T> {
     const { heartbeatSeconds } = this.limits;
     const begun = performance.now();
-    return new Promise((done, broken) => {
+    const worked = new Promise<T>((done, broken) => {
       const end = this.watch((idle) => {
         const late = performance.now() - begun > seconds * 1000;
         if (!late && idle < PATIENCE * heartbeatSeconds) return;
@@ -138,6 +139,7 @@ export class LearnerProcess {
       });
       void awaited.then(done, broken).finally(end);
     });
+    return limited(worked);
   }
 
   private watch(onLook: (idleSeconds: number) => void): () => void {
@@ -163,7 +165,7 @@ export class LearnerProcess {
       const late = performance.now() - begun > stopSeconds * 1000;
       if (late || idle > PATIENCE * heartbeatSeconds) this.kill();
     });
-    await this.exited;
+    await limited(this.exited);
     end();
   }
 

@@ -15,6 +15,7 @@ import { LEARNER } from '../domain/retries';
 import type { Checkpoint, TrainingResult, TrainingSummary } from '../domain/results';
 import { brokenFailure, type FixedPolicy } from '../domain/rollout';
 import type { TrainHeartbeat } from '../domain/work';
+import { limited } from '../domain/signs-of-life';
 import type { PolicyClient } from '../policy/client';
 import { rollOut, type RolloutBatch, type RollOutOptions } from '../rollout/engine';
 import { writeTrainingBatch } from '../rollout/training-batch';
@@ -278,7 +279,7 @@ export class Learning {
         if (forAnotherAttempt.includes(error.type)) throw error;
         const [what] = awaited.find(([, types]) => isFailure(error, ...types)) ?? ['another attempt'];
         this.waitsFor(`${what}: ${error.message}`);
-        await sleep(waitMs, undefined, { signal });
+        await limited(sleep(waitMs, undefined, { signal }));
       }
     }
   }

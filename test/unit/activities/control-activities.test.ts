@@ -12,6 +12,8 @@ import { EnvironmentPool } from '../../../src/activities/environments';
 import { mapped } from '../../../src/activities/failures';
 import type { FailureType } from '../../../src/domain/failures';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { createLimit, forEachBounded } from '../../../src/domain/concurrency';
+import { limited } from '../../../src/domain/signs-of-life';
 import { campaignSchema } from '../../../src/domain/campaign';
 import type { AnalysisHeartbeat } from '../../../src/domain/work';
 import type { CampaignRecord } from '../../../src/domain/results';
@@ -78,15 +80,40 @@ const put = (key: string, body: string) =>
   store.put({ key, producer: 'test', inputs: [], mediaType: 'application/jsonl', body });
 const rollouts = () => put('rollouts', `${JSON.stringify(scoredRollout({ name: 'r', task: 't', reward: 1 }))}\n`);
 
-test('a step that shows nothing heartbeats all the same, for as long as its worker lives', async () => {
-  const beats: unknown[] = [];
+const never = (): Promise<never> => new Promise(() => undefined);
+const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1500));
+const counts = (): Promise<void> =>
+  forEachBounded({ items: Array.from({ length: 100 }), concurrency: 1, work: () => pause() });
+
+async function waitsForItsTurn(): Promise<void> {
+  const inTurn = createLimit(1);
+  void inTurn(never);
+  await inTurn(never);
+}
+
+test.each<[what: string, work: () => Promise<unknown>, beats: (seconds: number) => number]>([
+  ['that hangs inside its worker is silent', never, () => 1],
+  ['that waits for what has a limit of its own heartbeats', () => limited(never()), (seconds) => seconds],
+  ['that waits for its turn heartbeats', waitsForItsTurn, (seconds) => seconds],
+  [
+    'that is through with a part of its work now and then heartbeats as often',
+    counts,
+    (seconds) => Math.floor((2 * seconds) / 3),
+  ],
+])('a step %s', async (_what, work, expected) => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
+  let beats = 0;
   const activity = new MockActivityEnvironment();
-  activity.on('heartbeat', (details: unknown) => beats.push(details));
-  const silent = async (): Promise<void> => {
-    while (beats.length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
-  };
-  await activity.run(mapped({ silent }, { home, store }).silent);
-  expect(beats).toEqual([undefined]);
+  try {
+    activity.on('heartbeat', () => beats++);
+    void activity.run(mapped({ work }, { home, store }).work).catch(() => undefined);
+    const seconds = 60;
+    await jest.advanceTimersByTimeAsync(1000 * seconds);
+    expect(Math.abs(beats - expected(seconds))).toBeLessThanOrEqual(2);
+  } finally {
+    activity.cancel();
+    jest.useRealTimers();
+  }
 });
 
 test('preparing: every piece of the base model that was hashed, every list of tasks', async () => {
