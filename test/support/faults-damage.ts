@@ -93,7 +93,7 @@ export const places = {
     return files.length > 0 ? random.pick(files) : undefined;
   },
   'training result': object(/^training\/[0-9a-f]+$/),
-  'training metrics': object(/^training\/[0-9a-f]+\/metrics$/),
+  'training metrics': object(/^training\/[0-9a-f]+\/metrics\//),
   checkpoints: object(/^checkpoints\//),
   'result of a child': object(/^result\//),
   router: object(/^router\//),
