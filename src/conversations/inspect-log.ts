@@ -1,16 +1,18 @@
 /**
- * Logs of Inspect: `.json`, and `.eval`, which is a zip of one JSON file a sample. Invariant: a sample without a score (it broke, or was not
- * scored) is left out and told of: it is no failure of the agent's.
+ * Logs of Inspect: `.json`, and `.eval`, which is a zip of one JSON file a sample. Invariant: a sample that broke or has no score is left out
+ * with a note: it is no failure of the agent's.
  */
 import { strFromU8, unzipSync } from 'fflate';
 import { z } from 'zod';
+import { reasonOf } from '../domain/failures';
 import {
+  clipped,
   type Conversation,
+  counted,
   type FileContents,
   problemsIn,
+  type RawMessage,
   rawMessagesSchema,
-  clipped,
-  Tally,
   toMessages,
 } from './messages';
 
@@ -25,86 +27,80 @@ const sampleSchema = z.looseObject({
   attachments: z.record(z.string(), z.string()).optional(),
 });
 
-interface Read {
-  body: Buffer;
+interface Log {
+  /** How messages call the file. */
   name: string;
-  /** Whose score counts, where there are several. */
-  scorer?: string | undefined;
+  /** Whose score counts in a log with several. */
+  scorer: string | undefined;
 }
 
 const CONVERT = 'write it as JSON with `inspect log convert --to json --output-dir FOLDER FILE`';
 
 export const isZip = (body: Buffer): boolean => body.subarray(0, 4).toString('latin1') === 'PK\u0003\u0004';
 
-export function readEvalLog({ body, ...how }: Read): FileContents {
-  const { name } = how;
+export function readEvalLog(body: Buffer, log: Log): FileContents {
   let files: Record<string, Uint8Array>;
   try {
     files = unzipSync(body, { filter: (file) => /^samples\/.+\.json$/.test(file.name) });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return failed(`${name}: can't be unzipped (${reason}); ${CONVERT}`);
+    return unreadable(`${log.name}: can't be unzipped (${reasonOf(error)}); ${CONVERT}`);
   }
-  const names = Object.keys(files).sort();
-  if (names.length === 0) return failed(`${name}: a zip without samples/*.json; give a log of Inspect, or JSON lines`);
+  const entries = Object.entries(files).sort(([a], [b]) => (a < b ? -1 : 1));
+  if (entries.length === 0)
+    return unreadable(`${log.name}: a zip without samples/*.json; give a log of Inspect, or JSON lines`);
   const samples: unknown[] = [];
-  for (const file of names)
+  for (const [file, content] of entries)
     try {
-      samples.push(JSON.parse(strFromU8(files[file] ?? new Uint8Array())));
+      samples.push(JSON.parse(strFromU8(content)));
     } catch {
-      return failed(`${name}: ${file} in it is no JSON; ${CONVERT}`);
+      return unreadable(`${log.name}: ${file} in it is no JSON; ${CONVERT}`);
     }
-  return readSamples({ samples, ...how });
+  return readSamples(samples, log);
 }
 
-/** The log's value, already parsed. */
-export function readJsonLog({ value, ...how }: Omit<Read, 'body'> & { value: object }): FileContents {
-  const { name } = how;
+/** Reads the value of a JSON file. */
+export function readJsonLog(value: object, log: Log): FileContents {
   const { samples } = value as { samples?: unknown };
-  if (Array.isArray(samples) && samples.length > 0) return readSamples({ samples, ...how });
-  return failed(
+  if (Array.isArray(samples) && samples.length > 0) return readSamples(samples, log);
+  return unreadable(
     Array.isArray(value)
-      ? `${name}: a list; write one conversation a line: \`jq -c '.[]' FILE.json > FILE.jsonl\``
-      : `${name}: no log of Inspect with samples, nor JSON lines (one conversation a line); its fields: ${Object.keys(value).join(', ')}`,
+      ? `${log.name}: a list; write one conversation a line: \`jq -c '.[]' FILE.json > FILE.jsonl\``
+      : `${log.name}: no log of Inspect with samples, nor JSON lines (one conversation a line); its fields: ${Object.keys(value).join(', ')}`,
   );
 }
 
-const failed = (problem: string): FileContents => ({ conversations: [], problems: [problem], notes: [] });
+const unreadable = (problem: string): FileContents => ({ conversations: [], problems: [problem], notes: [] });
 
-function readSamples({ samples, name, scorer }: Omit<Read, 'body'> & { samples: readonly unknown[] }): FileContents {
-  const contents: FileContents = { conversations: [], problems: [], notes: [] };
-  const oddities = new Tally();
-  const unscored = new Tally();
+function readSamples(samples: readonly unknown[], { name, scorer }: Log): FileContents {
+  const conversations: Conversation[] = [];
+  const problems: string[] = [];
+  const [unscored, oddities]: [string[], string[]] = [[], []];
   for (const [n, value] of samples.entries()) {
+    if ((value as { error?: unknown } | null)?.error) {
+      unscored.push('it ended with an error');
+      continue;
+    }
     const where = `${name}: samples[${n}]`;
-    const parsed = sampleSchema.safeParse(value);
-    if (broke(value)) unscored.add('it ended with an error');
-    else if (!parsed.success)
-      contents.problems.push(...problemsIn({ error: parsed.error, value }).map((problem) => `${where} ${problem}`));
+    const { data, error } = sampleSchema.safeParse(value);
+    if (!data) {
+      problems.push(...problemsIn(error, value).map((problem) => `${where} ${problem}`));
+      continue;
+    }
+    const { id, epoch, messages, scores, attachments } = data;
+    const reward = rewardOf(scores ?? {}, scorer);
+    if (reward === undefined) unscored.push('it has no score');
+    else if (typeof reward === 'string') problems.push(`${where} (id ${id}) ${reward}`);
     else {
-      const { id, epoch, messages, scores, attachments } = parsed.data;
-      const reward = rewardOf(scores ?? {}, scorer);
-      if (reward === undefined) unscored.add('it has no score');
-      else if (typeof reward === 'string') contents.problems.push(`${where} (id ${id}) ${reward}`);
-      else {
-        const raw = attachments ? rawMessagesSchema.parse(attached(messages, attachments)) : messages;
-        contents.conversations.push({
-          id: `${id}-${epoch}`,
-          task: id,
-          messages: toMessages({ raw, oddities }),
-          reward,
-        } satisfies Conversation);
-      }
+      const full = attachments ? withAttachments(messages, attachments) : messages;
+      conversations.push({ id: `${id}-${epoch}`, task: id, messages: toMessages(full, oddities), reward });
     }
   }
-  contents.notes.push(
-    ...unscored.map((why, count) => `${name}: left out ${count} of ${samples.length} samples: ${why}`),
-    ...oddities.map((what, count) => `${name}: ${what} (${count})`),
-  );
-  return contents;
+  const notes = [
+    ...counted(unscored).map(([why, count]) => `${name}: left out ${count} of ${samples.length} samples: ${why}`),
+    ...counted(oddities).map(([what, count]) => `${name}: ${what} (${count})`),
+  ];
+  return { conversations, problems, notes };
 }
-
-const broke = (value: unknown): boolean => Boolean((value as { error?: unknown } | null)?.error);
 
 /** Undefined where there is no score; text says what is wrong with it. */
 function rewardOf(
@@ -130,11 +126,10 @@ const grades: Record<string, number> = { C: 1, I: 0, P: 0.5, N: 0, TRUE: 1, FALS
 
 const ATTACHMENT = 'attachment://';
 
-/** With the text in the place of `attachment://HASH`. */
-function attached(value: unknown, attachments: Record<string, string>): unknown {
-  if (typeof value === 'string')
-    return value.startsWith(ATTACHMENT) ? (attachments[value.slice(ATTACHMENT.length)] ?? value) : value;
-  if (Array.isArray(value)) return value.map((one) => attached(one, attachments));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, attached(one, attachments)]));
-}
+/** Puts back the long texts in place of `attachment://HASH`. */
+const withAttachments = (messages: readonly RawMessage[], attachments: Record<string, string>): RawMessage[] =>
+  JSON.parse(JSON.stringify(messages), (_key, value: unknown) =>
+    typeof value === 'string' && value.startsWith(ATTACHMENT)
+      ? (attachments[value.slice(ATTACHMENT.length)] ?? value)
+      : value,
+  ) as RawMessage[];

@@ -19,32 +19,20 @@ export interface Conversation {
   tools?: ToolSchema[];
 }
 
-/** What one file holds. Where `problems` are, the file is not used. */
+/** What one file holds. If it has `problems`, nothing of it is used. */
 export interface FileContents {
   conversations: Conversation[];
   /** Each names file, line, field, value and fix. */
   problems: string[];
-  /** What was left out or taken otherwise than it stands there, in sentences. */
+  /** Sentences about what was left out or read in another way than it is written. */
   notes: string[];
 }
 
-/** Counts what is to be told once for a file, in the order in which it was first seen. */
-export class Tally {
-  private readonly counts = new Map<string, number>();
-
-  add(what: string): void {
-    this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
-  }
-
-  map<T>(tell: (what: string, count: number) => T): T[] {
-    return [...this.counts].map(([what, count]) => tell(what, count));
-  }
-
-  /** Nothing where nothing was counted. */
-  line(tell: (list: string) => string): string[] {
-    const list = this.map((what, count) => `${what} (${count})`);
-    return list.length === 0 ? [] : [tell(list.join(', '))];
-  }
+/** How often each text occurs, in order of first occurrence. */
+export function counted(texts: Iterable<string>): [text: string, count: number][] {
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return [...counts];
 }
 
 const SHOWN = 60;
@@ -52,7 +40,7 @@ const SHOWN = 60;
 /** At most so many of one conversation: the rest follows from the first, or is like it. */
 const PER_CONVERSATION = 3;
 
-export function problemsIn({ error, value }: { error: z.ZodError; value: unknown }): string[] {
+export function problemsIn(error: z.ZodError, value: unknown): string[] {
   return error.issues.slice(0, PER_CONVERSATION).map(({ path, message }) => {
     const found = valueAt(value, path);
     const field = dotted(path) || 'the line';
@@ -92,7 +80,7 @@ const contentSchema = z
     must('text, or a list of parts such as {"type": "text", "text": "..."}'),
   )
   .optional();
-export type Content = z.infer<typeof contentSchema>;
+type Content = z.infer<typeof contentSchema>;
 
 const argumentsSchema = z
   .union(
@@ -134,7 +122,7 @@ const rawMessageSchema = z.discriminatedUnion(
       issue.code === 'invalid_union' ? 'system, developer, user, assistant or tool' : 'an object with role and content',
   },
 );
-type RawMessage = z.infer<typeof rawMessageSchema>;
+export type RawMessage = z.infer<typeof rawMessageSchema>;
 
 export const rawMessagesSchema = z
   .array(rawMessageSchema, must('a list of messages in the OpenAI dialect'))
@@ -195,10 +183,9 @@ export const lineSchema = z.looseObject(
   },
   must('an object with messages and reward'),
 );
-export const lineFields: readonly string[] = Object.keys(lineSchema.shape);
 
-/** `oddities` counts what was taken otherwise than it stands there. */
-export function toMessages({ raw, oddities }: { raw: readonly RawMessage[]; oddities: Tally }): Message[] {
+/** Adds to `oddities` whatever is read in another way than it is written. */
+export function toMessages(raw: readonly RawMessage[], oddities: string[]): Message[] {
   /** Calls without an answer so far, oldest first: for answers that name none. */
   const open: string[] = [];
   return raw.map((message, n): Message => {
@@ -211,46 +198,43 @@ export function toMessages({ raw, oddities }: { raw: readonly RawMessage[]; oddi
       return { role: 'tool', toolCallId, content };
     }
     if (message.role !== 'assistant') return { role: 'system', content };
-    const toolCalls = (message.tool_calls ?? []).map((call, i) => toCall({ call, id: `call_${n}_${i}`, oddities }));
+    const toolCalls = (message.tool_calls ?? []).map((call, i) => toCall(call, `call_${n}_${i}`, oddities));
     open.push(...toolCalls.map(({ id }) => id));
     return { role: 'assistant', content, ...(toolCalls.length > 0 && { toolCalls }) };
   });
 }
 
-function contentText(content: Content, oddities: Tally): string {
+function contentText(content: Content, oddities: string[]): string {
   if (typeof content === 'string') return content;
-  return (content ?? []).flatMap((part) => partText(part, oddities)).join('\n');
+  const texts = (content ?? []).flatMap((part) => {
+    if (typeof part === 'string') return [part];
+    const { type = 'part', text } = part;
+    const isThought = THOUGHTS.includes(type);
+    if (text !== undefined && !isThought) return [text];
+    oddities.push(`content of type ${type} is ${isThought ? 'left out' : `shown as [${type}]`}`);
+    return isThought ? [] : [`[${type}]`];
+  });
+  return texts.join('\n');
 }
 
-/** What an agent thinks to itself is nothing that anybody saw. */
+/** Nobody but the agent saw its reasoning. */
 const THOUGHTS = ['reasoning', 'thinking', 'redacted_thinking'];
 
-function partText(part: string | { type?: string | undefined; text?: string | undefined }, oddities: Tally): string[] {
-  if (typeof part === 'string') return [part];
-  const { type = 'part', text } = part;
-  if (THOUGHTS.includes(type)) {
-    oddities.add(`content of type ${type} is left out`);
-    return [];
-  }
-  if (text !== undefined) return [text];
-  oddities.add(`content of type ${type} is shown as [${type}]`);
-  return [`[${type}]`];
-}
-
-function toCall({ call, id, oddities }: { call: RawCall; id: string; oddities: Tally }): ToolCall {
+function toCall(call: RawCall, id: string, oddities: string[]): ToolCall {
   const named = typeof call.function === 'string' ? { name: call.function, arguments: call.arguments } : call.function;
   return { id: call.id ?? id, name: named.name, ...toArguments(named.arguments, oddities) };
 }
 
-type Arguments = Pick<ToolCall, 'arguments' | 'argumentsText'>;
-
 /** What is no JSON object is what the agent wrote all the same: it stays visible. */
-function toArguments(raw: string | ToolCall['arguments'] | null | undefined, oddities: Tally): Arguments {
+function toArguments(
+  raw: z.infer<typeof argumentsSchema>,
+  oddities: string[],
+): Pick<ToolCall, 'arguments' | 'argumentsText'> {
   if (typeof raw !== 'string') return { arguments: raw ?? {} };
   if (['', 'null'].includes(raw.trim())) return { arguments: {} };
   const given = readArguments(raw);
   if (given) return given;
-  oddities.add('arguments of a call that are no JSON object are shown as {"not an object": TEXT}');
+  oddities.push('arguments of a call that are no JSON object are shown as {"not an object": TEXT}');
   return { arguments: { 'not an object': raw } };
 }
 

@@ -1,43 +1,39 @@
 /**
- * Files of conversations (docs/conversations.md), read as a whole: JSON lines, and logs of Inspect. Invariant: either every line of every file
- * could be used, or nothing is used and every bad line is named.
+ * Files of conversations (docs/conversations.md): JSON lines, and logs of Inspect. Invariant: either every line of every file could be used, or
+ * nothing is used and every bad line is named.
  */
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import type { z } from 'zod';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { isZip, readEvalLog, readJsonLog } from './inspect-log';
 import {
+  clipped,
   type Conversation,
+  counted,
   type FileContents,
-  lineFields,
   lineSchema,
   problemsIn,
-  clipped,
-  Tally,
   toMessages,
   toTool,
 } from './messages';
 
 const SHOWN = 20;
-/** Bytes in which a file that is no text has a zero. */
-const LOOKED_AT = 8192;
+/** A file with a zero among its first bytes is no text. */
+const SNIFFED_BYTES = 8192;
 
-interface ReadInput {
+/**
+ * `scorer`: whose score counts in a log of Inspect with several.
+ * @throws BadInput; the message's first line is the first problem, further lines are the others.
+ */
+export async function readConversations(o: {
   files: readonly string[];
-  /** Of Inspect's logs with several. */
   scorer?: string | undefined;
-}
-
-/** @throws BadInput; the message's first line is the first problem, further lines are the others. */
-export async function readConversations({
-  files,
-  scorer,
-}: ReadInput): Promise<{ conversations: Conversation[]; notes: string[] }> {
-  const read = await Promise.all(files.map(async (file) => ({ file, ...(await readOne({ file, scorer })) })));
-  const problems = read.flatMap((one) => [...one.problems, ...repeatedIds(one)]);
+}): Promise<{ conversations: Conversation[]; notes: string[] }> {
+  const contents = await Promise.all(o.files.map(async (file) => ({ file, ...(await readOne(file, o.scorer)) })));
+  const problems = contents.flatMap((one) => [...one.problems, ...repeatedIds(one)]);
   if (problems.length > 0) throw badInput(problems);
-  const conversations = apart(read);
-  return { conversations, notes: read.flatMap(({ notes }) => notes) };
+  return { conversations: withDistinctIds(contents), notes: contents.flatMap(({ notes }) => notes) };
 }
 
 const badInput = (problems: readonly string[]) => {
@@ -48,22 +44,22 @@ const badInput = (problems: readonly string[]) => {
   );
 };
 
-async function readOne({ file, scorer }: { file: string; scorer: string | undefined }): Promise<FileContents> {
+async function readOne(file: string, scorer: string | undefined): Promise<FileContents> {
   const body = await readFile(file).catch((error: unknown) => {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') throw badInput([`there is no file ${file}; name one with conversations`]);
     if (code === 'EISDIR') throw badInput([`${file} is a folder; name the files in it, such as ${file}/*.jsonl`]);
     throw badInput([`${file} can't be read: ${reasonOf(error)}`]);
   });
-  if (isZip(body)) return readEvalLog({ body, name: file, scorer });
-  if (body.subarray(0, LOOKED_AT).includes(0))
+  if (isZip(body)) return readEvalLog(body, { name: file, scorer });
+  if (body.subarray(0, SNIFFED_BYTES).includes(0))
     throw badInput([`${file} is no text; name JSON lines (docs/conversations.md), or logs of Inspect (.eval, .json)`]);
-  const whole = file.endsWith('.json') ? parsed(body) : undefined;
-  return whole === undefined ? readJsonLines({ body, name: file }) : readJsonLog({ value: whole, name: file, scorer });
+  const log = file.endsWith('.json') ? jsonValue(body) : undefined;
+  return log ? readJsonLog(log, { name: file, scorer }) : readJsonLines(body, file);
 }
 
-/** The object that the file is; a file of JSON lines is none. */
-function parsed(body: Buffer): object | undefined {
+/** The file's one value; undefined for JSON lines, of which there may be only one. */
+function jsonValue(body: Buffer): object | undefined {
   try {
     const value: unknown = JSON.parse(body.toString('utf8').replace(/^\uFEFF/, ''));
     return typeof value === 'object' && value !== null && !('messages' in value) ? value : undefined;
@@ -72,47 +68,40 @@ function parsed(body: Buffer): object | undefined {
   }
 }
 
-function repeatedIds({ file, conversations }: { file: string; conversations: readonly Conversation[] }): string[] {
-  const seen = new Set<string>();
-  const twice = new Set<string>();
-  for (const { id } of conversations) (seen.has(id) ? twice : seen).add(id);
-  return [...twice].map(
-    (id) => `${file}: id ${JSON.stringify(id)} is there more than once; give each conversation its own, or none`,
+const repeatedIds = ({ file, conversations }: { file: string; conversations: readonly Conversation[] }): string[] =>
+  counted(conversations.map(({ id }) => id)).flatMap(([id, count]) =>
+    count > 1
+      ? [`${file}: id ${JSON.stringify(id)} is there more than once; give each conversation its own, or none`]
+      : [],
   );
-}
 
-/** Of several files: an id that two of them have begins with the file's name. */
-function apart(read: readonly { file: string; conversations: Conversation[] }[]): Conversation[] {
-  const all = read.flatMap(({ conversations }) => conversations);
+/** Where two files have the same id, each id begins with its file's name. */
+function withDistinctIds(contents: readonly { file: string; conversations: Conversation[] }[]): Conversation[] {
+  const all = contents.flatMap(({ conversations }) => conversations);
   if (new Set(all.map(({ id }) => id)).size === all.length) return all;
-  const names = read.map(({ file }) => basename(file));
-  const prefix = (n: number): string =>
-    names.indexOf(names[n] ?? '') === names.lastIndexOf(names[n] ?? '') ? (names[n] ?? '') : (read[n]?.file ?? '');
-  return read.flatMap(({ conversations }, n) => conversations.map((one) => ({ ...one, id: `${prefix(n)}:${one.id}` })));
+  const names = new Map(counted(contents.map(({ file }) => basename(file))));
+  return contents.flatMap(({ file, conversations }) => {
+    const prefix = names.get(basename(file)) === 1 ? basename(file) : file;
+    return conversations.map((one) => ({ ...one, id: `${prefix}:${one.id}` }));
+  });
 }
 
-/** `name` is how the file is called in messages. */
-function readJsonLines({ body, name }: { body: Buffer; name: string }): FileContents {
-  const contents: FileContents = { conversations: [], problems: [], notes: [] };
-  const unread = new Tally();
-  const oddities = new Tally();
+function readJsonLines(body: Buffer, name: string): FileContents {
+  const conversations: Conversation[] = [];
+  const problems: string[] = [];
+  const seen: Seen = { unread: [], oddities: [] };
   for (const { line, text } of linesOf(body)) {
-    const problems = (found: string[]) =>
-      contents.problems.push(...found.map((problem) => `${name}:${line} ${problem}`));
-    const read = readLine({ text, line, oddities });
-    if ('problems' in read) problems(read.problems);
-    else {
-      contents.conversations.push(read.conversation);
-      for (const field of read.unread) unread.add(field);
-    }
+    const read = readLine(text, line, seen);
+    if (Array.isArray(read)) problems.push(...read.map((problem) => `${name}:${line} ${problem}`));
+    else conversations.push(read);
   }
-  if (contents.conversations.length + contents.problems.length === 0)
-    contents.problems.push(`${name}: holds no line; write one conversation a line, as docs/conversations.md shows`);
-  contents.notes.push(
-    ...unread.line((list) => `${name}: fields that are not read: ${list}`),
-    ...oddities.map((what, count) => `${name}: ${what} (${count})`),
-  );
-  return contents;
+  if (conversations.length + problems.length === 0)
+    problems.push(`${name}: holds no line; write one conversation a line, as docs/conversations.md shows`);
+  const [unread, oddities] = [seen.unread, seen.oddities].map((texts) =>
+    counted(texts).map(([text, count]) => `${text} (${count})`),
+  ) as [string[], string[]];
+  const notes = [...(unread.length > 0 ? [`fields that are not read: ${unread.join(', ')}`] : []), ...oddities];
+  return { conversations, problems, notes: notes.map((note) => `${name}: ${note}`) };
 }
 
 /** A text may hold U+2028, which is no end of a line in JSON lines. */
@@ -129,43 +118,39 @@ function* linesOf(body: Buffer): Generator<{ line: number; text: string }> {
   }
 }
 
-type Line = { problems: string[] } | { conversation: Conversation; unread: string[] };
+/** What the notes tell of a file's lines. */
+interface Seen {
+  unread: string[];
+  oddities: string[];
+}
 
-function readLine({ text, line, oddities }: { text: string; line: number; oddities: Tally }): Line {
+/** @returns the problems of a line that can't be used. */
+function readLine(text: string, line: number, seen: Seen): Conversation | string[] {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return { problems: [`is no JSON (${reason}): ${clipped(text)}; write each conversation as one line of JSON`] };
+    return [`is no JSON (${reasonOf(error)}): ${clipped(text)}; write each conversation as one line of JSON`];
   }
-  const parsed = lineSchema.safeParse(value);
-  if (!parsed.success) return { problems: problemsIn({ error: parsed.error, value }) };
-  const { id = null, task = null, messages, reference, tools } = parsed.data;
-  const reward = rewardOf(parsed.data);
-  if (typeof reward === 'string') return { problems: [reward] };
-  const own = id ?? String(line);
+  const { data, error } = lineSchema.safeParse(value);
+  if (!data) return problemsIn(error, value);
+  const reward = rewardOf(data);
+  if (typeof reward === 'string') return [reward];
+  seen.unread.push(...Object.keys(data).filter((field) => !Object.hasOwn(lineSchema.shape, field)));
+  const { messages, reference, tools } = data;
+  const id = data.id ?? String(line);
   return {
-    conversation: {
-      id: own,
-      task: task ?? own,
-      messages: toMessages({ raw: messages, oddities }),
-      reward,
-      ...(reference && { reference }),
-      ...(tools && { tools: tools.map(toTool) }),
-    },
-    unread: Object.keys(parsed.data).filter((field) => !lineFields.includes(field)),
+    id,
+    task: data.task ?? id,
+    messages: toMessages(messages, seen.oddities),
+    reward,
+    ...(reference && { reference }),
+    ...(tools && { tools: tools.map(toTool) }),
   };
 }
 
-type Outcome = {
-  reward?: number | null | undefined;
-  passed?: boolean | null | undefined;
-  success?: boolean | null | undefined;
-};
-
 /** The reward, or what is wrong with it. */
-function rewardOf({ reward, passed, success, ...others }: Outcome): number | string {
+function rewardOf({ reward, passed, success, ...others }: z.infer<typeof lineSchema>): number | string {
   const outcome = passed ?? success;
   if (passed != null && success != null && passed !== success)
     return `passed is ${passed} and success is ${success}; leave one of them out`;
@@ -180,13 +165,8 @@ function rewardOf({ reward, passed, success, ...others }: Outcome): number | str
 }
 
 /** Those of a file with at least this reward. @throws BadInput where the file can't be used, or has none. */
-export async function takeConversations({
-  file,
-  minReward,
-}: {
-  file: string;
-  minReward: number;
-}): Promise<Conversation[]> {
+export async function takeConversations(o: { file: string; minReward: number }): Promise<Conversation[]> {
+  const { file, minReward } = o;
   const { conversations } = await readConversations({ files: [file] });
   const taken = conversations.filter(({ reward }) => reward >= minReward);
   if (taken.length > 0) return taken;

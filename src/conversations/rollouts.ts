@@ -6,36 +6,41 @@ import { digest } from '../artifacts/hash';
 import type { EnvironmentDescription } from '../domain/environment';
 import type { JsonSchema, ToolCall, ToolSchema } from '../domain/messages';
 import type { ScoredRollout } from '../domain/rollout';
-import type { Conversation } from './messages';
+import { type Conversation, counted } from './messages';
 
-interface ConversationRollouts {
+/** The environment that the conversations are taken to come from can't be played: it is only described. */
+export function toRollouts({ conversations, name }: { conversations: readonly Conversation[]; name: string }): {
   rollouts: ScoredRollout[];
   /** By rollout key, as the file calls it. */
   ids: ReadonlyMap<string, string>;
   description: EnvironmentDescription;
   notes: string[];
-}
-
-export function toRollouts({
-  conversations,
-  name,
-}: {
-  conversations: readonly Conversation[];
-  name: string;
-}): ConversationRollouts {
+} {
   const attempts = counter();
   const copies = counter();
-  const rollouts = conversations.map((conversation) => {
-    const content = contentOf(conversation);
+  const rollouts = conversations.map((conversation): ScoredRollout => {
+    const { task, messages, reward, reference } = conversation;
+    const content = digest({ task, messages, reward, reference });
     const copy = copies(content);
-    return toRollout({
-      conversation,
+    return {
+      status: 'scored',
       key: copy === 0 ? content : digest({ content, copy }),
-      attempt: attempts(conversation.task),
-    });
+      task,
+      attempt: attempts(task),
+      messages,
+      stopReason: messages.at(-1)?.role === 'user' ? 'user_stop' : 'agent_stop',
+      reward,
+      breakdown: {},
+      ...(reference && { reference }),
+      rows: [],
+      steps: messages.filter(({ role }) => role === 'assistant').length,
+      usage: { promptTokens: 0, completionTokens: 0 },
+      seconds: 0,
+    };
   });
-  const { policy, notes: policyNotes } = policyOf(conversations);
-  const { tools, notes: toolNotes } = toolsOf(conversations);
+  const notes: string[] = [];
+  const policy = policyOf(conversations, notes);
+  const tools = toolsOf(conversations, notes);
   return {
     rollouts,
     ids: new Map(rollouts.map(({ key }, n) => [key, conversations[n]?.id ?? key])),
@@ -47,125 +52,82 @@ export function toRollouts({
       maxSteps: Math.max(1, ...rollouts.map(({ steps }) => steps)),
       hasReference: conversations.length > 0 && conversations.every(({ reference }) => reference !== undefined),
     },
-    notes: [...policyNotes, ...toolNotes],
+    notes,
   };
 }
 
-const contentOf = ({ task, messages, reward, reference }: Conversation): string =>
-  digest({ task, messages, reward, reference });
-
-/** How often something was there before. */
-function counter(): (what: string) => number {
+/** Counts how often a text was there before. */
+function counter(): (text: string) => number {
   const counts = new Map<string, number>();
-  return (what) => {
-    const before = counts.get(what) ?? 0;
-    counts.set(what, before + 1);
+  return (text) => {
+    const before = counts.get(text) ?? 0;
+    counts.set(text, before + 1);
     return before;
   };
 }
 
-function toRollout(o: { conversation: Conversation; key: string; attempt: number }): ScoredRollout {
-  const { conversation, key, attempt } = o;
-  const { task, messages, reward, reference } = conversation;
-  return {
-    status: 'scored',
-    key,
-    task,
-    attempt,
-    messages,
-    stopReason: messages.at(-1)?.role === 'user' ? 'user_stop' : 'agent_stop',
-    reward,
-    breakdown: {},
-    ...(reference && { reference }),
-    rows: [],
-    steps: messages.filter(({ role }) => role === 'assistant').length,
-    usage: { promptTokens: 0, completionTokens: 0 },
-    seconds: 0,
-  };
-}
-
 /** The written policy: the system message that most conversations begin with. */
-function policyOf(conversations: readonly Pick<Conversation, 'messages'>[]): {
-  policy: string;
-  notes: string[];
-} {
-  const counts = new Map<string, number>();
-  for (const { messages } of conversations) {
-    const policy = messages.find(({ role }) => role === 'system')?.content;
-    if (policy) counts.set(policy, (counts.get(policy) ?? 0) + 1);
-  }
+function policyOf(conversations: readonly Conversation[], notes: string[]): string {
   const all = conversations.length;
-  const withPolicy = [...counts.values()].reduce((sum, count) => sum + count, 0);
-  const [[policy, count] = ['', 0]] = [...counts].sort((a, b) => b[1] - a[1]);
-  return {
-    policy,
-    notes: [
-      ...(withPolicy < all
-        ? [
-            `${all - withPolicy} of ${all} conversations have no system message: what the agent was told is not known of them`,
-          ]
-        : []),
-      ...(counts.size > 1
-        ? [`${counts.size} different system messages; the commonest (${count} of ${all}) stands for the agent's policy`]
-        : []),
-    ],
-  };
-}
-
-/** Those that the files define, else those that were called, with the arguments that were given. */
-function toolsOf(conversations: readonly Conversation[]): { tools: ToolSchema[]; notes: string[] } {
-  const calls = conversations.flatMap(({ messages }) =>
-    messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : [])),
+  const policies = conversations.flatMap(
+    ({ messages }) => messages.find(({ role }) => role === 'system')?.content || [],
   );
-  const defined = definedTools(conversations);
-  if (defined.tools.length > 0) return defined;
-  const names = [...new Set(calls.map(({ name }) => name))].sort();
-  const tools = names.map((name) => inferred({ name, calls: calls.filter((call) => call.name === name) }));
-  const notes = ['no tool definitions ("tools"): tools and their arguments are those that were called'];
-  return { tools, notes: tools.length > 0 ? notes : [] };
+  const counts = counted(policies).sort((a, b) => b[1] - a[1]);
+  const [[policy, count] = ['', 0]] = counts;
+  if (policies.length < all)
+    notes.push(
+      `${all - policies.length} of ${all} conversations have no system message: what the agent was told is not known of them`,
+    );
+  if (counts.length > 1)
+    notes.push(
+      `${counts.length} different system messages; the commonest (${count} of ${all}) stands for the agent's policy`,
+    );
+  return policy;
 }
 
-/** By name, in the order of their names; the first definition of several counts. */
-function definedTools(conversations: readonly Conversation[]): { tools: ToolSchema[]; notes: string[] } {
-  const byName = new Map<string, ToolSchema>();
-  const several = new Set<string>();
-  for (const { tools = [] } of conversations)
-    for (const tool of tools) {
-      const known = byName.get(tool.name);
-      if (!known) byName.set(tool.name, tool);
-      else if (JSON.stringify(known) !== JSON.stringify(tool)) several.add(tool.name);
-    }
-  const names = [...byName.keys()].sort();
-  return {
-    tools: names.flatMap((name) => byName.get(name) ?? []),
-    notes:
-      several.size > 0
-        ? [`tools that are defined in several ways, of which the first counts: ${[...several].join(', ')}`]
-        : [],
-  };
+const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1);
+
+/** The tools that the files define, else those that were called, with the arguments that were given. */
+function toolsOf(conversations: readonly Conversation[], notes: string[]): ToolSchema[] {
+  const defined = new Map<string, ToolSchema>();
+  const ambiguous = new Set<string>();
+  for (const tool of conversations.flatMap(({ tools = [] }) => tools)) {
+    const first = defined.get(tool.name);
+    if (!first) defined.set(tool.name, tool);
+    else if (JSON.stringify(first) !== JSON.stringify(tool)) ambiguous.add(tool.name);
+  }
+  if (ambiguous.size > 0)
+    notes.push(`tools that are defined in several ways, of which the first counts: ${[...ambiguous].join(', ')}`);
+  if (defined.size > 0) return [...defined.values()].sort(byName);
+  const calls = new Map<string, ToolCall[]>();
+  for (const { messages } of conversations)
+    for (const message of messages)
+      for (const call of (message.role === 'assistant' && message.toolCalls) || [])
+        if (!calls.get(call.name)?.push(call)) calls.set(call.name, [call]);
+  if (calls.size > 0) notes.push('no tool definitions ("tools"): tools and their arguments are those that were called');
+  return [...calls].map(([name, own]) => inferredTool(name, own)).sort(byName);
 }
 
-function inferred({ name, calls }: { name: string; calls: readonly ToolCall[] }): ToolSchema {
+function inferredTool(name: string, calls: readonly ToolCall[]): ToolSchema {
   const given = [...new Set(calls.flatMap((call) => Object.keys(call.arguments)))].sort();
-  const properties = Object.fromEntries(
-    given.map((argument): [string, JsonSchema] => {
-      const types = new Set(
-        calls.flatMap((call) => (argument in call.arguments ? [typeOf(call.arguments[argument])] : [])),
-      );
-      const [type] = types;
-      return [argument, types.size === 1 && type !== undefined ? { type } : {}];
-    }),
-  );
+  const typeOfArgument = (argument: string): JsonSchema => {
+    const having = calls.filter((call) => argument in call.arguments);
+    const [type, ...others] = new Set(having.map((call) => typeOf(call.arguments[argument])));
+    return type !== undefined && others.length === 0 ? { type } : {};
+  };
   const required = given.filter((argument) => calls.every((call) => argument in call.arguments));
   return {
     name,
     description: '',
-    parameters: { type: 'object', properties, ...(required.length > 0 && { required }) },
+    parameters: {
+      type: 'object',
+      properties: Object.fromEntries(given.map((argument) => [argument, typeOfArgument(argument)])),
+      ...(required.length > 0 && { required }),
+    },
   };
 }
 
 function typeOf(value: unknown): string {
   if (Array.isArray(value)) return 'array';
-  if (value === null) return 'null';
-  return typeof value;
+  return value === null ? 'null' : typeof value;
 }
