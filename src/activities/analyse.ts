@@ -14,20 +14,16 @@ import type { Payer } from './types';
 import type { SelectionRule } from '../domain/campaign';
 import type { SelectedCapability } from '../domain/results';
 
+interface AnalysisInput extends Payer {
+  target: EnvironmentSpec;
+  analyst: KindSpec;
+  rollouts: ArtifactRef;
+  seed: number;
+}
+
 export async function discover(
   { store, environments, kinds }: Dependencies,
-  {
-    rule,
-    campaign,
-    budget,
-    ...input
-  }: Payer & {
-    target: EnvironmentSpec;
-    analyst: KindSpec;
-    rule: SelectionRule;
-    rollouts: ArtifactRef;
-    seed: number;
-  },
+  { rule, campaign, budget, ...input }: AnalysisInput & { rule: SelectionRule },
 ): Promise<{ ref: ArtifactRef; selects: 'by labels' | 'outright' }> {
   const environment = await environments.paidBy({ campaign, budget, step: TEST_TEXTS }).get(input.target);
   const analysis = await openAnalysis({ store, kinds }, input, environment);
@@ -41,20 +37,7 @@ export async function discover(
 
 export async function label(
   { store, environments, kinds }: Dependencies,
-  {
-    candidates,
-    pass,
-    campaign,
-    budget,
-    ...input
-  }: Payer & {
-    target: EnvironmentSpec;
-    analyst: KindSpec;
-    rollouts: ArtifactRef;
-    candidates: ArtifactRef;
-    pass: number;
-    seed: number;
-  },
+  { candidates, pass, campaign, budget, ...input }: AnalysisInput & { candidates: ArtifactRef; pass: number },
 ): Promise<ArtifactRef> {
   const analysis = await openAnalysis({ store, kinds }, input, await environments.get(input.target));
   const work = () => asking({ campaign, budget, store, role: 'analyst', title: `labeling pass ${pass + 1}` });
@@ -95,7 +78,7 @@ const rolloutsIn = (store: ArtifactStore, rollouts: ArtifactRef) => ({
 
 async function openAnalysis(
   { store, kinds }: Pick<Dependencies, 'store' | 'kinds'>,
-  input: { target: EnvironmentSpec; analyst: KindSpec; rollouts: ArtifactRef; seed: number },
+  input: Omit<AnalysisInput, keyof Payer>,
   environment: Environment,
 ): Promise<Analysis> {
   const analyst = await kindOf(kinds.analysts, input.analyst).open(input.analyst, undefined);

@@ -36,13 +36,13 @@ export async function readConversations(o: {
   return { conversations: withDistinctIds(contents), notes: contents.flatMap(({ notes }) => notes) };
 }
 
-const badInput = (problems: readonly string[]) => {
-  const more = problems.length - SHOWN;
-  return new OutsideFailure(
-    'BadInput',
-    [...problems.slice(0, SHOWN), ...(more > 0 ? [`and ${more} more like these`] : [])].join('\n'),
-  );
-};
+/** The first problems of many, and how many more there are. */
+export const firstProblems = (problems: readonly string[]): string[] =>
+  problems.length > SHOWN
+    ? [...problems.slice(0, SHOWN), `and ${problems.length - SHOWN} more like these`]
+    : [...problems];
+
+const badInput = (problems: readonly string[]) => new OutsideFailure('BadInput', firstProblems(problems).join('\n'));
 
 async function readOne(file: string, scorer: string | undefined): Promise<FileContents> {
   const body = await readFile(file).catch((error: unknown) => {

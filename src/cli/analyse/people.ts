@@ -6,6 +6,7 @@
 import { CsvError, parse as parseCsv } from 'csv-parse/sync';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { firstProblems } from '../../conversations/read';
 import { beginningOf, commonest, type Label, type LabelPass } from '../../domain/capability';
 import { cohensKappa, krippendorffAlpha } from '../../domain/selection';
 import { fold, paragraph, type Section, table } from '../../report/section';
@@ -28,8 +29,6 @@ const isMark = (label: HumanLabel): label is z.infer<typeof markSchema> => !('ca
 
 /** What a line holds, or what is wrong with it. */
 type Row = { line: number; value: Record<string, unknown> | string };
-
-const SHOWN = 20;
 
 /** @throws UserError that names each bad line. */
 export function readHumanLabels({ file, passes }: { file: string; passes: readonly LabelPass[] }): HumanLabel[] {
@@ -57,10 +56,9 @@ export function readHumanLabels({ file, passes }: { file: string; passes: readon
     problems.push(
       `${file}: holds no label; give lines such as {"conversation": "12", "capability": "...", "label": "LACKING"}`,
     );
-  const [first, ...others] = problems;
+  const [first, ...others] = firstProblems(problems);
   if (first === undefined) return labels;
-  const more = problems.length - SHOWN;
-  throw new UserError(first, [...others.slice(0, SHOWN - 1), ...(more > 0 ? [`and ${more} more like these`] : [])]);
+  throw new UserError(first, others);
 }
 
 function rowsOf(file: string): Row[] {

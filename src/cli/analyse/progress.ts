@@ -18,10 +18,10 @@ const DRAW_EVERY_MS = 200;
 
 export class Progress {
   private readonly live: boolean;
-  private readonly fractions: number[];
+  /** How much of each pass is done. */
+  private readonly shares: number[];
   private endedPasses = 0;
-  private step = 'discovery';
-  private loggedStep = '';
+  private step = '';
   private characters = 0;
   private requests = 0;
   private dollars: number | undefined;
@@ -34,7 +34,7 @@ export class Progress {
     private readonly out: Output,
   ) {
     this.live = out.isTTY === true;
-    this.fractions = Array<number>(passes).fill(0);
+    this.shares = Array<number>(passes).fill(0);
   }
 
   /** A log would be full of counts and percents. */
@@ -43,8 +43,8 @@ export class Progress {
   }
 
   labeling(pass: number, done: number, total: number): void {
-    this.fractions[pass] = total > 0 ? done / total : 0;
-    const share = this.fractions.reduce((sum, fraction) => sum + fraction, 0) / this.passes;
+    this.shares[pass] = total > 0 ? done / total : 0;
+    const share = this.shares.reduce((sum, one) => sum + one, 0) / this.passes;
     const percent = this.live ? `, ${Math.floor(100 * share)}%` : '';
     this.toStep(`labels: ${this.endedPasses} of ${this.passes} passes done${percent}`);
   }
@@ -94,9 +94,10 @@ export class Progress {
   }
 
   private toStep(step: string): void {
+    if (step === this.step) return;
     this.step = step;
     if (this.live) this.draw();
-    else if (step !== this.loggedStep) this.line((this.loggedStep = step));
+    else this.line(step);
   }
 
   private line(text: string): void {
@@ -110,11 +111,11 @@ export class Progress {
   private draw(): void {
     const parts = [
       this.step,
-      ...(this.characters > 0 ? [`${wholeNumber(this.characters)} characters received`] : []),
-      ...(this.requests > 0 ? [`${wholeNumber(this.requests)} requests`] : []),
-      ...(this.dollars === undefined ? [] : [`$${this.dollars.toFixed(2)}`]),
+      this.characters > 0 && `${wholeNumber(this.characters)} characters received`,
+      this.requests > 0 && `${wholeNumber(this.requests)} requests`,
+      this.dollars !== undefined && `$${this.dollars.toFixed(2)}`,
     ];
-    const text = plain(parts.join(' · ')).slice(0, Math.max(1, (this.out.columns || 80) - 1));
+    const text = plain(parts.filter(Boolean).join(' · ')).slice(0, Math.max(1, (this.out.columns || 80) - 1));
     if (text === this.drawn) return;
     this.close();
     this.out.write((this.drawn = text));

@@ -3,7 +3,7 @@
  * made of it and of people's labels alone; conversations are called as in the user's files, and message numbers are indexes into their messages.
  */
 import { z } from 'zod';
-import { type SelectionRule, selectionRuleSchema } from '../../domain/campaign';
+import { selectionRuleSchema } from '../../domain/campaign';
 import {
   beginningOf,
   type Citation,
@@ -12,7 +12,7 @@ import {
   type Label,
   type LabelPass,
 } from '../../domain/capability';
-import { type Budget, budgetSchema, type Spent, spentSchema } from '../../domain/endpoints';
+import { budgetSchema, spentSchema } from '../../domain/endpoints';
 import type { Message } from '../../domain/messages';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { agreementOf, labelsOf } from '../../domain/selection';
@@ -125,18 +125,12 @@ export function votesOf(passes: readonly LabelPass[]): Map<string, Map<string, V
 export const majority = (votes: Votes): Label =>
   (['PRESENT', 'NA', 'LACKING'] as const).reduce((most, label) => (votes[label] > votes[most] ? label : most));
 
-interface BuildInput {
-  name: string;
-  files: readonly string[];
-  analyst: Analysis['analyst'];
-  conversations: Conversations;
-  rule: SelectionRule;
-  result: AnalysisResult;
-  budget: Budget;
-  spent: readonly Spent[];
-}
-
-export function buildAnalysis(o: BuildInput): Analysis {
+export function buildAnalysis(
+  o: Pick<Analysis, 'name' | 'files' | 'analyst' | 'rule' | 'budget' | 'spent'> & {
+    conversations: Conversations;
+    result: AnalysisResult;
+  },
+): Analysis {
   const { conversations, result } = o;
   const { rollouts, ids } = conversations;
   const { passes, failedPasses, selection, discovery } = result;
@@ -155,7 +149,7 @@ export function buildAnalysis(o: BuildInput): Analysis {
   return {
     name: o.name,
     madeAt: new Date().toISOString(),
-    files: [...o.files],
+    files: o.files,
     analyst: o.analyst,
     conversations: conversations.counts,
     notes: conversations.notes,
@@ -186,7 +180,7 @@ export function buildAnalysis(o: BuildInput): Analysis {
     failures: failed.map((rollout) => failureOf({ rollout, conversation: nameOf(rollout.key), passes, votes })),
     faults: discovery.faults.map((fault) => ({ ...fault, citations: fault.citations.flatMap(cite) })),
     budget: o.budget,
-    spent: [...o.spent],
+    spent: o.spent,
   };
 }
 
@@ -222,14 +216,17 @@ function failureOf(o: {
     reward,
     messages: messages.length,
     lacking: lacking.sort((a, b) => b.votes - a.votes || (a.capability < b.capability ? -1 : 1)),
-    ...(begins && { begins: beginsOf(begins, messages) }),
+    ...(begins && {
+      begins: {
+        of: begins.of,
+        message: begins.message,
+        votes: begins.votes,
+        reason: begins.reason,
+        context: excerpt(messages, begins.message),
+      },
+    }),
   };
 }
-
-const beginsOf = (
-  { of, message, reason, votes }: NonNullable<ReturnType<typeof beginningOf>>,
-  messages: readonly Message[],
-) => ({ of, message, votes, reason, context: excerpt(messages, message) });
 
 const NEIGHBOURS = 2;
 /** Characters of a message: there are as many excerpts as failures. */

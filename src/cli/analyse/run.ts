@@ -91,7 +91,7 @@ async function prepare(files: readonly string[], options: AnalyseOptions) {
   // A campaign that shares its replies may be deleted.
   const store = notingUsage(kept, () => name);
   const analysis = await openAnalysis({ store, analyst, conversations });
-  return { files, place, conversations, spec, analyst, rule, budget, store, claim, analysis };
+  return { files: [...files], place, conversations, spec, analyst, rule, budget, store, claim, analysis };
 }
 
 /** The kind of analyst that asks a language model, whatever it is called. */
