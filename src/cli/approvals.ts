@@ -1,7 +1,4 @@
-/**
- * What of a campaign waits for a person's approval: its selected capabilities together, or environments of its children. Finds it, shows it,
- * picks what a command line names, and gives the decision to the workflow.
- */
+/** What of a campaign waits for a person: its selected capabilities together, or environments of its children. It is shown, picked and decided. */
 import {
   WorkflowNotFoundError,
   WorkflowUpdateFailedError,
@@ -10,20 +7,18 @@ import {
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
+import { openFolderStore } from '../artifacts/folder-store';
 import { sha256 } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
-import {
-  type Answer,
-  type Approval,
-  type Decision,
-  editedCapabilitiesSchema,
-  type Rejection,
-} from '../domain/approval';
+import { type Answer, type Approval, type Decision, editedCapabilitiesSchema } from '../domain/approval';
 import { type ApprovalView, capabilitiesView, environmentView } from '../report/build/approval';
-import { approvalHtml, type Waits } from '../report/sections/approval';
+import { approvalHtml, approvalText, type Waits } from '../report/sections/approval';
+import { plain } from '../terminal';
 import { type Asked, queryNames, updateNames, workflowIds } from '../workflows/messages';
+import { confirmed } from './confirm';
 import { messageOf, UserError } from './errors';
-import type { Temporal } from './temporal';
+import { type CommonOptions, homeOf } from './options';
+import { type Temporal, withTemporal } from './temporal';
 import { takeSnapshot } from './watch/snapshot';
 
 export interface PendingApproval extends Asked {
@@ -31,13 +26,58 @@ export interface PendingApproval extends Asked {
   workflowId: string;
 }
 
-/** Names everything that waits, on the command line. */
-const ALL = 'all';
-/** A worker answers at once, unless it is being started. */
-const ANSWER_MS = 30_000;
+const storeOf = (options: CommonOptions): ArtifactStore => openFolderStore(join(homeOf(options).root, 'artifacts'));
+const print = (text: string): void => console.log(plain(text));
+
+/** `campaign approvals`. */
+export const listApprovals = (campaign: string, options: CommonOptions): Promise<void> =>
+  withTemporal(options, async (temporal) => {
+    const pending = await pendingApprovals(temporal, campaign);
+    const folder = join(homeOf(options).root, campaign);
+    const { shown, page } = await showApprovals(pending, { campaign, folder, store: storeOf(options) });
+    if (options.json) return print(JSON.stringify({ campaign, page, waits: shown }));
+    if (shown.length === 0) return print(`nothing of campaign ${campaign} waits for approval`);
+    for (const { view, commands } of shown)
+      print([approvalText(view), '', ...commands.map((one) => `  ${one}`), ''].join('\n'));
+    print(`the whole, with the text around each step: ${page}`);
+  });
+
+export interface DecideOptions extends CommonOptions {
+  edit?: string;
+  reason?: string;
+  yes?: boolean;
+}
+
+/** `campaign approve`. */
+export const approve = (campaign: string, what: string[], { edit, yes, ...options }: DecideOptions): Promise<void> =>
+  withTemporal(options, async (temporal) => {
+    const pending = await pendingApprovals(temporal, campaign);
+    const chosen = choose({ campaign, pending, what, verb: 'approve', edits: edit !== undefined });
+    const [first] = chosen;
+    const edited =
+      edit === undefined || !first
+        ? {}
+        : await readEdit({ file: edit, approval: first.approval, store: storeOf(options) });
+    const as = edit === undefined ? '' : ` as it stands in ${edit}`;
+    await requireYes(`approve ${chosen.map(subjectOf).join('; ')}${as}`, yes);
+    for (const one of chosen) await decide(temporal, one, { kind: 'approve', ...edited });
+  });
+
+/** `campaign reject`. */
+export async function reject(campaign: string, what: string[], { reason = '', yes, ...options }: DecideOptions) {
+  if (reason.trim() === '') throw new UserError('--reason is blank: say why');
+  await withTemporal(options, async (temporal) => {
+    const chosen = choose({ campaign, pending: await pendingApprovals(temporal, campaign), what, verb: 'reject' });
+    await requireYes(`reject ${chosen.map(subjectOf).join('; ')}`, yes);
+    for (const one of chosen) {
+      const { names } = one;
+      await decide(temporal, one, { kind: 'reject', reason, ...(names && { names }) });
+    }
+  });
+}
 
 /** @throws UserError if the campaign does not run, or no worker is there to answer. */
-export async function pendingApprovals(temporal: Temporal, name: string): Promise<PendingApproval[]> {
+async function pendingApprovals(temporal: Temporal, name: string): Promise<PendingApproval[]> {
   const { status, progress, children } = await takeSnapshot(temporal, name);
   if (status !== 'RUNNING')
     throw new UserError(
@@ -47,12 +87,11 @@ export async function pendingApprovals(temporal: Temporal, name: string): Promis
     throw new UserError(
       `no worker answers for campaign ${name}, so that nothing can be decided; \`campaign run FILE\` starts them`,
     );
-  const waiting = [
-    ...(progress.waiting ? [workflowIds.campaign(name)] : []),
-    ...children.flatMap((child) => (child.progress?.waiting ? [child.workflowId] : [])),
-  ];
+  const waiting = [{ workflowId: workflowIds.campaign(name), progress }, ...children].filter(
+    (one) => one.progress?.waiting,
+  );
   const answers = await Promise.all(
-    waiting.map(async (workflowId) => {
+    waiting.map(async ({ workflowId }) => {
       const asked = await temporal.client.workflow.getHandle(workflowId).query<Asked | null>(queryNames.approval);
       return asked ? [{ ...asked, workflowId }] : [];
     }),
@@ -60,74 +99,65 @@ export async function pendingApprovals(temporal: Temporal, name: string): Promis
   return answers.flat();
 }
 
-/** What is decided, for people. */
-export const subjectOf = ({ waiting: { what, names, round } }: Asked): string =>
-  what === 'capabilities' ? names.join(', ') : `the environment of ${names[0]}, round ${round}`;
+/** Names everything that waits, on the command line. */
+const ALL = 'all';
 
-const subjectsOf = (pending: readonly PendingApproval[]): string => pending.map(subjectOf).join('; ');
-
-interface Choice {
-  campaign: string;
-  pending: PendingApproval[];
-}
-
-/** What `approve` is about: all that waits, or one environment. @throws UserError if the command line does not name exactly what is decided. */
-export function chooseToApprove(o: Choice & { what?: string | undefined; edits: boolean }): PendingApproval[] {
-  const { campaign, pending, what, edits } = o;
-  const [first, second] = pending;
-  if (!first) throw nothingWaits(campaign);
-  if (what === undefined || what === ALL) {
-    if (edits && second)
-      throw new UserError(`--edit is of one: ${subjectsOf(pending)} wait for approval; name one of them`);
-    return pending;
-  }
-  const environment = environmentOf(pending, what);
-  if (environment) return [environment];
-  if (first.waiting.what === 'capabilities' && first.waiting.names.includes(what))
-    throw new UserError(
-      `the selected capabilities of ${campaign} are approved together (${first.waiting.names.join(', ')}): \`campaign approve ${campaign}\`; some are left out with \`campaign reject ${campaign} NAME... --reason TEXT\` or --edit FILE`,
-    );
-  throw notWaiting(what, pending);
-}
-
-interface ChosenRejection {
+interface Chosen {
   approval: PendingApproval;
   /** Capabilities to leave out; undefined for all, and of an environment. */
   names?: string[];
 }
 
-/** What `reject` is about. @throws UserError if it names something that does not wait. */
-export function chooseToReject({ campaign, pending, what }: Choice & { what: readonly string[] }): ChosenRejection[] {
+/** What a command line is about. @throws UserError if it does not name exactly what is decided. */
+export function choose(o: {
+  campaign: string;
+  pending: readonly PendingApproval[];
+  what: readonly string[];
+  verb: 'approve' | 'reject';
+  /** Whether a file is given for what is approved. */
+  edits?: boolean;
+}): Chosen[] {
+  const { campaign, pending, what, verb, edits = false } = o;
   const [first] = pending;
-  if (!first) throw nothingWaits(campaign);
-  if (what.includes(ALL)) {
-    if (what.length > 1) throw new UserError(`"${ALL}" is all that waits: name nothing beside it`);
+  if (!first) throw new UserError(`nothing of campaign ${campaign} waits for approval`);
+  if (what.includes(ALL) && what.length > 1) throw new UserError(`"${ALL}" is all that waits: name nothing beside it`);
+  if (what.length === 0 || what.includes(ALL)) {
+    if (edits && pending.length > 1)
+      throw new UserError(`--edit is of one: ${subjectsOf(pending)} wait for approval; name one of them`);
     return pending.map((approval) => ({ approval }));
   }
-  if (first.waiting.what === 'capabilities') {
-    for (const name of what) if (!first.waiting.names.includes(name)) throw notWaiting(name, pending);
-    return [{ approval: first, names: [...what] }];
-  }
-  return what.map((name) => {
-    const approval = environmentOf(pending, name);
-    if (!approval) throw notWaiting(name, pending);
+  const approvals = what.map((name) => {
+    const approval = pending.find(({ waiting }) => waiting.names.includes(name));
+    if (!approval) throw new UserError(`${name} does not wait for approval; what waits: ${subjectsOf(pending)}`);
     return { approval };
   });
+  if (first.waiting.what === 'environment') return approvals;
+  if (verb === 'reject') return [{ approval: first, names: [...what] }];
+  throw new UserError(
+    `the selected capabilities of ${campaign} are approved together (${first.waiting.names.join(', ')}): \`campaign approve ${campaign}\`; some are left out with \`campaign reject ${campaign} NAME... --reason TEXT\` or --edit FILE`,
+  );
 }
 
-const environmentOf = (pending: readonly PendingApproval[], name: string): PendingApproval | undefined =>
-  pending.find(({ waiting }) => waiting.what === 'environment' && waiting.names.includes(name));
+/** What is decided, for people. */
+function subjectOf({ approval: { waiting }, names }: Chosen): string {
+  if (waiting.what === 'environment') return `the environment of ${waiting.names[0]}, round ${waiting.round}`;
+  if (!names) return waiting.names.join(', ');
+  const left = waiting.names.filter((one) => !names.includes(one));
+  return `${names.join(', ')} (the campaign goes on with ${left.join(', ') || 'none'})`;
+}
 
-const nothingWaits = (campaign: string): UserError =>
-  new UserError(`nothing of campaign ${campaign} waits for approval`);
+const subjectsOf = (pending: readonly PendingApproval[]): string =>
+  pending.map((approval) => subjectOf({ approval })).join('; ');
 
-const notWaiting = (name: string, pending: readonly PendingApproval[]): UserError =>
-  new UserError(`${name} does not wait for approval; what waits: ${subjectsOf(pending)}`);
+/** @throws UserError where the answer is no, or there is no terminal to ask on. */
+async function requireYes(what: string, yes = false): Promise<void> {
+  if (!yes && !(await confirmed(what))) throw new UserError('nothing was decided');
+}
 
 type Edit = Pick<Approval, 'capabilities' | 'module'>;
 
 /** Reads `--edit FILE`: a list of capabilities, or the text of a module. @throws UserError for a wrong file, before anything is decided. */
-export async function readEdit(o: { file: string; approval: PendingApproval; store: ArtifactStore }): Promise<Edit> {
+async function readEdit(o: { file: string; approval: PendingApproval; store: ArtifactStore }): Promise<Edit> {
   const { file, approval, store } = o;
   let text: string;
   try {
@@ -155,35 +185,30 @@ function parseCapabilities(text: string, file: string): NonNullable<Approval['ca
   } catch (error) {
     throw new UserError(`${file} is not YAML: ${messageOf(error)}`);
   }
-  const parsed = editedCapabilitiesSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const at = issue?.path.map(String).join('.') ?? '';
+  const { data, error } = editedCapabilitiesSchema.safeParse(value);
+  if (data) return data;
+  const [issue] = error.issues;
+  const problem = [issue?.path.join('.'), issue?.message].filter(Boolean).join(': ');
   throw new UserError(
-    `${file}: ${[at, issue?.message].filter(Boolean).join(': ')}; it is a list of capabilities, each {name, definition}: those to go on with`,
+    `${file}: ${problem}; it is a list of capabilities, each {name, definition}: those to go on with`,
   );
 }
 
-export const approve = (temporal: Temporal, approval: PendingApproval, edit: Edit): Promise<Decision> =>
-  decide({ temporal, approval, answer: { kind: 'approve', of: approval.waiting.of, ...edit } });
-
-export const reject = (
-  temporal: Temporal,
-  approval: PendingApproval,
-  rejection: Pick<Rejection, 'names' | 'reason'>,
-): Promise<Decision> =>
-  decide({ temporal, approval, answer: { kind: 'reject', of: approval.waiting.of, ...rejection } });
+/** A worker answers at once, unless it is being started. */
+const ANSWER_MS = 30_000;
 
 /** The decision names the content that was looked at, so that the workflow refuses it for anything else. */
-async function decide(o: { temporal: Temporal; approval: PendingApproval; answer: Answer }): Promise<Decision> {
-  const { temporal, approval, answer } = o;
-  const handle = temporal.client.workflow.getHandle(approval.workflowId);
+async function decide(temporal: Temporal, chosen: Chosen, answer: Answer): Promise<void> {
+  const { workflowId, waiting } = chosen.approval;
+  const handle = temporal.client.workflow.getHandle(workflowId);
+  const subject = subjectOf(chosen);
   try {
-    return await temporal.client.withDeadline(Date.now() + ANSWER_MS, () =>
-      handle.executeUpdate<Decision, [Answer]>(updateNames.decide, { args: [answer] }),
+    const args: [Answer] = [{ ...answer, of: waiting.of }];
+    const { kind } = await temporal.client.withDeadline(Date.now() + ANSWER_MS, () =>
+      handle.executeUpdate<Decision, [Answer]>(updateNames.decide, { args }),
     );
+    print(`${kind === 'approve' ? 'approved' : 'rejected'}: ${subject}`);
   } catch (error) {
-    const subject = subjectOf(approval);
     if (error instanceof WorkflowUpdateFailedError)
       throw new UserError(`${subject}: ${messageOf(error.cause ?? error)}`);
     if (error instanceof WorkflowNotFoundError) throw new UserError(`${subject} waits no more: its workflow has ended`);
@@ -200,11 +225,8 @@ interface ShownApproval extends Waits {
   file: string;
 }
 
-/**
- * Writes approval.html, and under approval/ the texts that `--edit` takes back. A copy that is there already is not written over: somebody may
- * have edited it.
- */
-export async function showApprovals(
+/** Writes approval.html, and under approval/ the texts that `--edit` takes back. A copy that is there already may have been edited: it stays. */
+async function showApprovals(
   pending: readonly PendingApproval[],
   o: { campaign: string; folder: string; store: ArtifactStore },
 ): Promise<{ shown: ShownApproval[]; page: string }> {
@@ -212,47 +234,34 @@ export async function showApprovals(
   const copies = join(folder, 'approval');
   mkdirSync(copies, { recursive: true });
   const shown: ShownApproval[] = [];
-  for (const approval of pending) {
-    const copy = await editableCopy(approval, store);
+  for (const { waiting, capabilities, environment } of pending) {
+    const version = waiting.of.slice(0, 8);
+    let copy: { name: string; text: string };
+    let view: ApprovalView;
+    if (environment) {
+      const module = environment.rounds.at(-1)?.module;
+      const text = module ? (await store.read(module)).toString('utf8') : '';
+      copy = { name: `${environment.candidate.name}-${version}.js`, text };
+      view = { waiting, environment: await environmentView({ store, ...environment }) };
+    } else {
+      if (!capabilities) throw new Error(`nothing is shown of what waits for approval: ${waiting.names.join(', ')}`);
+      const { rollouts, selection } = capabilities;
+      const list = selection.selected.map(({ candidate: { name, definition } }) => ({ name, definition }));
+      const text = `# To go on with: word definitions anew; what is not in the list is left out.\n${stringify(list)}`;
+      copy = { name: `capabilities-${version}.yaml`, text };
+      view = { waiting, capabilities: await capabilitiesView({ store, rollouts, found: selection }) };
+    }
     const file = join(copies, copy.name);
     if (!existsSync(file)) writeFileSync(file, copy.text);
-    shown.push({ view: await viewOf(approval, store), commands: commandsFor(approval, { campaign, file }), file });
+    const name = environment ? ` ${waiting.names[0]}` : '';
+    const commands = [
+      `campaign approve ${campaign}${name}`,
+      `campaign approve ${campaign}${name} --edit ${file}`,
+      `campaign reject ${campaign}${name || ' NAME...'} --reason TEXT`,
+    ];
+    shown.push({ view, commands, file });
   }
   const page = join(folder, 'approval.html');
   writeFileSync(page, approvalHtml({ campaign, at: new Date().toISOString(), waits: shown }));
   return { shown, page };
-}
-
-async function viewOf(approval: PendingApproval, store: ArtifactStore): Promise<ApprovalView> {
-  const { waiting, capabilities, environment } = approval;
-  if (environment) return { waiting, environment: await environmentView({ store, ...environment }) };
-  if (!capabilities) throw new Error(`nothing is shown of what waits for approval: ${waiting.names.join(', ')}`);
-  const { rollouts, selection } = capabilities;
-  return { waiting, capabilities: await capabilitiesView({ store, rollouts, found: selection }) };
-}
-
-async function editableCopy(
-  { waiting, capabilities, environment }: PendingApproval,
-  store: ArtifactStore,
-): Promise<{ name: string; text: string }> {
-  const version = waiting.of.slice(0, 8);
-  const module = environment?.rounds.at(-1)?.module;
-  if (environment && module)
-    return { name: `${environment.candidate.name}-${version}.js`, text: (await store.read(module)).toString('utf8') };
-  const selected = capabilities?.selection.selected ?? [];
-  const list = selected.map(({ candidate: { name, definition } }) => ({ name, definition }));
-  return {
-    name: `capabilities-${version}.yaml`,
-    text: `# To go on with: word definitions anew; what is not in the list is left out.\n${stringify(list)}`,
-  };
-}
-
-function commandsFor({ waiting, environment }: PendingApproval, o: { campaign: string; file: string }): string[] {
-  const { campaign, file } = o;
-  const name = environment ? ` ${waiting.names[0]}` : '';
-  return [
-    `campaign approve ${campaign}${name}`,
-    `campaign approve ${campaign}${name} --edit ${file}`,
-    `campaign reject ${campaign}${name || ' NAME...'} --reason TEXT`,
-  ];
 }

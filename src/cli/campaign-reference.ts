@@ -1,7 +1,4 @@
-/**
- * docs/campaign-file.md: every field that a campaign file may have. Invariant: it is made of the JSON schema alone, so that it says what the reader
- * of campaign files does.
- */
+/** docs/campaign-file.md: every field that a campaign file may have. It is made of the JSON schema alone, and so says what the reader of campaign files does. */
 import type { JsonSchemaNode } from './campaign-schema';
 
 const HEAD = `# Campaign files
@@ -9,86 +6,54 @@ const HEAD = `# Campaign files
 A campaign file is YAML: \`name\`, \`target\` and \`baseModel\` are needed, every other field has a default. The defaults below are those of preset
 \`paper\`, the values of the published method. Each part of the method is picked by \`kind\`, whose options stand beside it.
 
-This page is made by \`campaign schema --markdown > docs/campaign-file.md\`; editors take the same from \`campaigns/campaign.schema.json\`.
-`;
+This page is made by \`campaign schema --markdown > docs/campaign-file.md\`; editors take the same from \`campaigns/campaign.schema.json\`.`;
 
 /** One section for each field of the file, one table for each group of fields, or for each kind of a part. */
 export function campaignReference(schema: JsonSchemaNode): string {
   const fields = Object.entries(schema.properties ?? {});
   const plain = fields.filter(([, node]) => groupsOf(node).length === 0);
-  const required = requiredOf(schema);
-  return [
-    HEAD.trimEnd(),
-    tableOf(plain.map(([name, node]) => rowOf(name, node, required))),
-    ...fields.flatMap(([name, node]) => sectionOf(name, node)),
-  ]
+  const sections = fields.flatMap(([name, node]) => (groupsOf(node).length === 0 ? [] : sectionOf(name, node)));
+  return [HEAD, tableOf(plain.map(([name, node]) => rowOf(name, node, schema, name))), ...sections]
     .filter(Boolean)
     .join('\n\n')
     .concat('\n');
 }
 
-interface Group {
-  /** Of a part: its kind, and what tells variants of it apart. */
-  title?: string | undefined;
-  node: JsonSchemaNode;
-}
-
 /** The objects that a field may hold, or the entries of its list. */
-function groupsOf(node: JsonSchemaNode): Group[] {
-  const inner = node.items ?? node;
-  const all = alternativesOf(inner).filter(({ properties }) => properties);
-  return all.map((one) => ({ title: titleOf(one), node: one }));
-}
+const groupsOf = (node: JsonSchemaNode): JsonSchemaNode[] =>
+  alternativesOf(node.items ?? node).filter(({ properties }) => properties);
 
-const alternativesOf = (node: JsonSchemaNode): JsonSchemaNode[] => {
-  const all = node.oneOf ?? node.anyOf;
-  return all ? all.flatMap(alternativesOf) : [node];
-};
-
-/** `kind: builtin, name: shop`: the fields that have one value. */
-function titleOf({ properties = {} }: JsonSchemaNode): string | undefined {
-  const fixed = Object.entries(properties).filter(([, { const: value }]) => value !== undefined);
-  return fixed.length === 0 ? undefined : fixed.map(([name, { const: value }]) => `${name}: ${value}`).join(', ');
-}
+const alternativesOf = (node: JsonSchemaNode): JsonSchemaNode[] =>
+  (node.oneOf ?? node.anyOf)?.flatMap(alternativesOf) ?? [node];
 
 function sectionOf(name: string, node: JsonSchemaNode): string[] {
-  const groups = groupsOf(node);
-  if (groups.length === 0) return [];
+  const { kind } = (node['default'] ?? {}) as { kind?: string };
   return [
     `## ${name}`,
-    [textOf(node), defaultKind(node)].filter(Boolean).join(' '),
-    ...groups.flatMap(({ title, node: group }) => [
-      title === undefined ? '' : `### \`${name}\` with \`${title}\``,
-      tableOf(rowsOf('', group)) || 'It has no options.',
-    ]),
+    [textOf(node), ...(kind === undefined ? [] : [`Left out it is \`kind: ${kind}\`.`])].join(' '),
+    ...groupsOf(node).flatMap((group) => {
+      // Fields of one value tell kinds and their variants apart: `kind: builtin, name: shop`.
+      const fixed = Object.entries(group.properties ?? {}).filter(([, { const: value }]) => value !== undefined);
+      const title = fixed.map(([field, { const: value }]) => `${field}: ${value}`).join(', ');
+      return [title && `### \`${name}\` with \`${title}\``, tableOf(rowsOf('', group)) || 'It has no options.'];
+    }),
   ];
 }
 
-/** Of a part that the file may leave out. */
-function defaultKind(node: JsonSchemaNode): string {
-  const { kind } = (node['default'] ?? {}) as { kind?: string };
-  return kind === undefined ? '' : `Left out it is \`kind: ${kind}\`.`;
-}
-
 /** Those of objects within it stand under it, with their path. */
-function rowsOf(path: string, node: JsonSchemaNode): string[] {
-  const required = requiredOf(node);
-  return Object.entries(node.properties ?? {}).flatMap(([name, field]) => {
+const rowsOf = (path: string, node: JsonSchemaNode): string[] =>
+  Object.entries(node.properties ?? {}).flatMap(([name, field]) => {
     if (field.const !== undefined) return [];
-    const inner = groupsOf(field);
-    const entry = field.items ? '[]' : '';
-    const full = `${path}${name}`;
-    return [rowOf(full, field, required, name), ...inner.flatMap((group) => rowsOf(`${full}${entry}.`, group.node))];
+    const inner = `${path}${name}${field.items ? '[]' : ''}.`;
+    return [rowOf(`${path}${name}`, field, node, name), ...groupsOf(field).flatMap((group) => rowsOf(inner, group))];
   });
-}
 
-const requiredOf = ({ required }: JsonSchemaNode): ReadonlySet<unknown> => new Set(required as unknown[] | undefined);
-
-function rowOf(path: string, node: JsonSchemaNode, required: ReadonlySet<unknown>, name = path): string {
-  const value = node['default'];
-  const isGroup = groupsOf(node).length > 0;
-  const fallback = required.has(name) ? 'needed' : value === undefined || isGroup ? '' : code(JSON.stringify(value));
-  return `| ${code(path)} | ${cell(typeOf(node))} | ${cell(fallback)} | ${cell(textOf(node))} |`;
+function rowOf(path: string, node: JsonSchemaNode, parent: JsonSchemaNode, name: string): string {
+  const isNeeded = (parent['required'] as string[] | undefined)?.includes(name) ?? false;
+  const value = groupsOf(node).length > 0 ? undefined : node['default'];
+  const fallback = isNeeded ? 'needed' : value === undefined ? '' : code(JSON.stringify(value));
+  const cells = [code(path), typeOf(node), fallback, textOf(node)];
+  return `| ${cells.map((text) => text.replaceAll('|', '\\|')).join(' | ')} |`;
 }
 
 const tableOf = (rows: readonly string[]): string =>
@@ -97,30 +62,27 @@ const tableOf = (rows: readonly string[]): string =>
     : ['| field | value | default | what it is |', '| --- | --- | --- | --- |', ...rows].join('\n');
 
 function typeOf(node: JsonSchemaNode): string {
+  const { items, type = 'any', prefixItems } = node;
+  const isGroup = groupsOf(node).length > 0;
   const values = node['enum'] as unknown[] | undefined;
   if (values) return values.map((value) => code(String(value))).join(', ');
-  if (node.prefixItems) return 'lowest and highest';
-  if (node.items)
-    return groupsOf(node).length > 0
-      ? 'list of groups'
-      : `list of ${node.items['enum'] ? typeOf(node.items) : `${typeOf(node.items)}s`}`;
-  if (groupsOf(node).length > 0) return 'group';
-  if (node.type === 'object') return 'map';
-  return [node.type === 'integer' ? 'whole number' : (node.type ?? 'any'), boundsOf(node)].filter(Boolean).join(' ');
-}
-
-function boundsOf(node: JsonSchemaNode): string {
-  const [over, from] = [node['exclusiveMinimum'], node['minimum']];
-  const [under, to] = [node['exclusiveMaximum'], node['maximum']];
-  const isBound = (value: unknown) => typeof value === 'number' && Math.abs(value) < Number.MAX_SAFE_INTEGER;
+  if (prefixItems) return 'lowest and highest';
+  if (items) return `list of ${isGroup ? 'groups' : items['enum'] ? typeOf(items) : `${typeOf(items)}s`}`;
+  if (isGroup) return 'group';
+  if (type === 'object') return 'map';
+  const bound = (words: Record<string, string>) =>
+    Object.entries(words).flatMap(([keyword, word]) => {
+      const value = node[keyword];
+      return typeof value === 'number' && Math.abs(value) < Number.MAX_SAFE_INTEGER ? [`${word} ${value}`] : [];
+    })[0];
   return [
-    isBound(over) ? `over ${over}` : isBound(from) ? `from ${from}` : '',
-    isBound(under) ? `under ${under}` : isBound(to) ? `to ${to}` : '',
+    type === 'integer' ? 'whole number' : type,
+    bound({ exclusiveMinimum: 'over', minimum: 'from' }),
+    bound({ exclusiveMaximum: 'under', maximum: 'to' }),
   ]
     .filter(Boolean)
     .join(' ');
 }
 
-const textOf = ({ description }: JsonSchemaNode): string => String(description ?? '');
+const textOf = ({ description }: JsonSchemaNode): string => description ?? '';
 const code = (text: string): string => `\`${text}\``;
-const cell = (text: string): string => text.replaceAll('|', '\\|');

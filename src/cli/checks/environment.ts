@@ -1,31 +1,75 @@
 /**
- * `campaign env check`: an environment by the conformance checks, or a synthesized module as a campaign would check it. Invariants: stdout is for the
- * verdict alone, and progress goes to stderr; a module's code runs in the sandbox only.
+ * `campaign env check`: an environment by the conformance checks, or a synthesized module as a campaign would check it. Standard output is for the
+ * verdict alone, progress goes to stderr.
  */
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { openFolderStore } from '../../artifacts/folder-store';
+import { runChecks } from '../../checks/check';
 import { selectionRuleSchema } from '../../domain/campaign';
 import type { Environment, EnvironmentDescription } from '../../domain/environment';
 import { reasonOf } from '../../domain/failures';
+import type { EnvironmentSpec } from '../../domain/kinds';
 import { callText, type Message } from '../../domain/messages';
 import { checkEnvironment, type Finding, timed } from '../../environments/conformance';
-import type { SimulatedUser } from '../../partners/partners';
-import { type Registry, registry as allKinds } from '../../registry';
+import type { EnvironmentContext } from '../../environments/kinds';
+import { describeSpec, openEnvironment } from '../../environments/open';
+import { serveEnvironment } from '../../environments/serve';
+import { registry } from '../../registry';
 import { openModule } from '../../sandbox/module';
 import { SandboxError } from '../../sandbox/sandbox';
 import { play, type ScriptedEpisode } from '../../sandbox/play';
 import { selfTest } from '../../sandbox/self-test';
 import { staticFindings, withoutTypes } from '../../sandbox/source';
-import { UserError } from '../errors';
+import { plain } from '../../terminal';
+import { builtinSpec, specOfArguments } from '../environment-arguments';
+import { requireAll, UserError } from '../errors';
+import { type CommonOptions, homeOf } from '../options';
+import { bridgeChecks } from './target';
 
-/** Says the same whatever it hears: what is checked is the environment. */
-export function createUser(): { user: SimulatedUser; hasSpoken: () => boolean } {
-  let spoken = false;
+export interface CheckOptions extends CommonOptions {
+  /** Seconds that a request may be left unanswered. */
+  silence: number;
+}
+
+/** @returns the exit code. `separated`: the arguments are a program's command line. */
+export async function envCheck(args: string[], options: CheckOptions, separated: boolean): Promise<number> {
+  const say = (line: string) => void process.stderr.write(`${plain(line)}\n`);
+  const print = (verdict: unknown, lines: readonly string[]) => {
+    if (options.json) console.log(JSON.stringify(verdict));
+    else for (const line of lines) console.log(plain(line));
+  };
+  if (!separated && isModuleFile(args)) {
+    const check = await checkModule({ file: args[0]!, say });
+    print(check, rendered(check));
+    return check.passed ? 0 : 1;
+  }
+  const spec = specOfArguments({ args, separated });
+  requireAll(await runChecks(bridgeChecks({ target: spec }, { named: 'the arguments' })));
+  let isUserPlayed = false;
+  // It says the same whatever it hears: what is checked is the environment.
   const speak = async () => {
-    spoken = true;
+    isUserPlayed = true;
     return { role: 'user', content: 'Please go on.' } as const;
   };
-  return { user: { id: 'check', speak }, hasSpoken: () => spoken };
+  const context = { partners: { user: { id: 'check', speak } }, silenceMs: options.silence * 1000 };
+  const findings = await checkAloud({
+    open: () => openHere(spec, options, context),
+    isUserPlayed: () => isUserPlayed,
+    silenceSeconds: describeSpec(spec).silenceSeconds,
+    say,
+  });
+  const problems = findings.map(({ check, problem, fix }) => `${check}: ${problem}; ${fix}`);
+  print(findings, problems.length > 0 ? problems : [`${args.join(' ')} keeps the contract`]);
+  return problems.length > 0 ? 1 : 0;
 }
+
+/** `campaign env serve`. */
+export const serveBuiltin = async (name: string, options: CommonOptions): Promise<void> =>
+  serveEnvironment({ environment: await openHere(builtinSpec(name), options) });
+
+const openHere = (spec: EnvironmentSpec, options: CommonOptions, context: Omit<EnvironmentContext, 'store'> = {}) =>
+  openEnvironment(spec, { store: openFolderStore(join(homeOf(options).root, 'artifacts')), ...context });
 
 export async function checkAloud(o: {
   /** Called twice: each time for a process of its own. */
@@ -34,13 +78,11 @@ export async function checkAloud(o: {
   /** Silence after which a campaign kills it. */
   silenceSeconds?: number | undefined;
   say: (line: string) => void;
-  registry?: Registry;
 }): Promise<Finding[]> {
-  const { open, isUserPlayed, silenceSeconds = Infinity, say, registry = allKinds } = o;
+  const { open, isUserPlayed, silenceSeconds = Infinity, say } = o;
   const started = performance.now();
-  const opened = await open();
-  const { environment, slowest } = timed(opened);
-  const notes: Finding[] = [];
+  const { environment, slowest } = timed(await open());
+  const notes: string[] = [];
   let description: EnvironmentDescription | undefined;
   try {
     const findings = await checkEnvironment(
@@ -49,20 +91,25 @@ export async function checkAloud(o: {
         again: open,
         isUserPlayed,
         onCheck: (check) => say(`${((performance.now() - started) / 1000).toFixed(1).padStart(6)} s  ${check}`),
-        onNote: (note) => void notes.push(note),
+        onNote: ({ check, problem, fix }) => void notes.push(`${check}: ${problem}; ${fix}`),
       },
     );
-    const times = Object.entries(slowest).map(([method, seconds]) => `${method} ${seconds.toFixed(2)} s`);
-    if (times.length > 0) say(`slowest: ${times.join(', ')}`);
-    for (const [method, seconds] of Object.entries(slowest))
-      if (seconds > silenceSeconds)
-        say(
-          `note: ${method}: took ${seconds.toFixed(1)} s, and a campaign kills the process after ${silenceSeconds} s without an answer; set target.silenceSeconds to ${Math.ceil(2 * seconds)} in the campaign file, or make it faster`,
-        );
-    for (const { check, problem, fix } of notes) say(`note: ${check}: ${problem}; ${fix}`);
-    for (const note of description?.notes ?? []) say(`note: ${note}`);
-    if (description && findings.length === 0)
-      for (const lack of lacksOf(description, registry)) say(`note: it keeps the contract, but ${lack}`);
+    const times = Object.entries(slowest);
+    if (times.length > 0)
+      say(`slowest: ${times.map(([method, seconds]) => `${method} ${seconds.toFixed(2)} s`).join(', ')}`);
+    const late = times.filter(([, seconds]) => seconds > silenceSeconds);
+    for (const note of [
+      ...late.map(
+        ([method, seconds]) =>
+          `${method}: took ${seconds.toFixed(1)} s, and a campaign kills the process after ${silenceSeconds} s without an answer; set target.silenceSeconds to ${Math.ceil(2 * seconds)} in the campaign file, or make it faster`,
+      ),
+      ...notes,
+      ...(description?.notes ?? []),
+      ...(description && findings.length === 0
+        ? lacksOf(description).map((lack) => `it keeps the contract, but ${lack}`)
+        : []),
+    ])
+      say(`note: ${note}`);
     return findings;
   } finally {
     await environment.close().catch(() => undefined);
@@ -70,25 +117,22 @@ export async function checkAloud(o: {
 }
 
 /** What the analysts and synthesizers that need no files can't do with it. */
-function lacksOf(description: EnvironmentDescription, { analysts, synthesizers }: Registry): string[] {
+function lacksOf(description: EnvironmentDescription): string[] {
   const rule = selectionRuleSchema.parse({});
-  return [...analysts, ...synthesizers].flatMap((kind) => {
-    const part = made(() => kind.open({ kind: kind.kind }, undefined));
-    if (!part || part instanceof Promise) return [];
-    const why = part.unsuited?.(description, rule);
-    return why === undefined
-      ? []
-      : [`${'label' in part ? 'analyst' : 'synthesizer'} ${kind.kind} can't work on it: ${why}`];
-  });
-}
-
-/** Undefined where it needs more than defaults: somebody's own files. */
-function made<Part>(make: () => Part): Part | undefined {
-  try {
-    return make();
-  } catch {
-    return undefined;
-  }
+  const { analysts, synthesizers } = registry;
+  return Object.entries({ analyst: analysts, synthesizer: synthesizers }).flatMap(([name, kinds]) =>
+    kinds.flatMap((kind) => {
+      let part: ReturnType<typeof kind.open>;
+      try {
+        part = kind.open({ kind: kind.kind }, undefined);
+      } catch {
+        // It needs more than defaults: somebody's own files.
+        return [];
+      }
+      const why = part instanceof Promise ? undefined : part.unsuited?.(description, rule);
+      return why === undefined ? [] : [`${name} ${kind.kind} can't work on it: ${why}`];
+    }),
+  );
 }
 
 export const isModuleFile = (args: readonly string[]): boolean =>
@@ -138,19 +182,21 @@ async function solved(source: string): Promise<ModuleCheck['episode']> {
 
 /** For people. */
 export function rendered({ static: text, selfTest: played, episode }: ModuleCheck): string[] {
-  const part = (name: string, findings: readonly string[]): string[] => [
-    `${name}: ${findings.length === 0 ? 'nothing found' : `${findings.length} found`}`,
-    ...findings.map((finding) => `- ${finding}`),
-  ];
-  if (!episode) return [...part('static checks', text), ...part('self-test and audit', played)];
-  const branch = episode.branch === undefined ? '' : `, branch ${episode.branch}`;
+  const parts = { 'static checks': text, 'self-test and audit': played };
+  const branch = episode?.branch === undefined ? '' : `, branch ${episode.branch}`;
   return [
-    ...part('static checks', text),
-    ...part('self-test and audit', played),
-    '',
-    'the reference solution of seed 0:',
-    ...episode.messages.flatMap(turn),
-    `reward ${episode.reward} ${JSON.stringify(episode.breakdown)}${branch}`,
+    ...Object.entries(parts).flatMap(([name, findings]) => [
+      `${name}: ${findings.length === 0 ? 'nothing found' : `${findings.length} found`}`,
+      ...findings.map((finding) => `- ${finding}`),
+    ]),
+    ...(episode
+      ? [
+          '',
+          'the reference solution of seed 0:',
+          ...episode.messages.flatMap(turn),
+          `reward ${episode.reward} ${JSON.stringify(episode.breakdown)}${branch}`,
+        ]
+      : []),
   ];
 }
 

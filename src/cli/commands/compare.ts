@@ -1,21 +1,13 @@
-/**
- * `campaign compare`: several runs of one campaign as one comparison. Reads reports only. What is compared is of one target and one base model,
- * and each report once; anything else is a UserError that names both.
- */
+/** `campaign compare`: several runs of one campaign, of one target and one base model, as one comparison. Reads reports only. */
 import type { Command } from 'commander';
 import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { Comparison } from '../../report/comparison';
 import type { Report, SolverMatrix } from '../../report/model';
-import type { Comparison, Run } from '../../report/comparison';
 import { messageOf, UserError } from '../errors';
 import { allOptions, examples, homeOf } from '../options';
 
 const DEFAULT_LEVEL = 0.95;
-
-interface CompareOptions {
-  json?: boolean;
-  out?: string;
-}
 
 export function compareCommand(program: Command): void {
   program
@@ -25,12 +17,18 @@ export function compareCommand(program: Command): void {
     .option('--out <dir>', 'write comparison.json and comparison.html there')
     .addHelpText('after', examples(['campaign compare demo-1 demo-2 demo-3 --out comparison', 'three seeds']))
     .action(async (named: string[], _options: unknown, command: Command) => {
-      const { json, out, ...options } = allOptions<CompareOptions>(command);
+      const { json, out, ...options } = allOptions<{ out?: string }>(command);
       const { comparisonText } = await import('../../report/sections/comparison.js');
       const comparison = await compareReports({ home: homeOf(options).root, named });
       if (out !== undefined) await writeComparison(comparison, resolve(out));
       console.log(json ? JSON.stringify(comparison, null, 2) : comparisonText(comparison, process.stdout.columns));
     });
+}
+
+interface Named {
+  /** On the command line. */
+  given: string;
+  report: Report;
 }
 
 /** `named`: campaigns of the home, files report.json, or folders that hold one. */
@@ -42,30 +40,26 @@ export async function compareReports({ home, named }: { home: string; named: str
   const { figuresIn } = await import('../../domain/figure.js');
   const { comparisonOf } = await import('../../report/comparison.js');
   const reports = await Promise.all(named.map(async (given) => ({ given, report: await readNamed(home, given) })));
-  const twice = reports.find(({ report }, i) => reports.slice(0, i).some((other) => isSame(other.report, report)));
-  if (twice) throw new UserError(`${twice.given} is named twice: name each run once`);
   checkAlike(reports);
   const names = reports.map(({ report }) => report.campaign.name);
-  const runs: Run[] = [];
-  for (const { given, report } of reports) {
-    const { name } = report.campaign;
-    const isOnly = names.filter((other) => other === name).length === 1;
-    runs.push({ name: isOnly ? name : given, report, matrix: await matrixOf(home, given, report) });
-  }
-  const level = reports.flatMap(({ report }) => figuresIn(report.arms)).find(({ interval }) => interval)
-    ?.interval?.level;
-  return comparisonOf({ runs, level: level ?? DEFAULT_LEVEL });
+  const runs = await Promise.all(
+    reports.map(async ({ given, report }) => {
+      const { name } = report.campaign;
+      const isOnly = names.filter((other) => other === name).length === 1;
+      return { name: isOnly ? name : given, report, matrix: await matrixOf(home, given, report) };
+    }),
+  );
+  const figures = reports.flatMap(({ report }) => figuresIn(report.arms));
+  const level = figures.find(({ interval }) => interval)?.interval?.level ?? DEFAULT_LEVEL;
+  return comparisonOf({ runs, level });
 }
 
 /** Writes comparison.json and comparison.html. */
 export async function writeComparison(comparison: Comparison, folder: string): Promise<void> {
   const { comparisonHtml } = await import('../../report/sections/comparison.js');
   const { writeInto } = await import('../project.js');
-  await writeInto(folder, {
-    'comparison.json': `${JSON.stringify(comparison, null, 2)}
-`,
-    'comparison.html': comparisonHtml(comparison),
-  });
+  const json = `${JSON.stringify(comparison, null, 2)}\n`;
+  await writeInto(folder, { 'comparison.json': json, 'comparison.html': comparisonHtml(comparison) });
 }
 
 /** A name of the home's goes before a folder of the same name here. */
@@ -81,21 +75,22 @@ async function readNamed(home: string, given: string): Promise<Report> {
   return found.report;
 }
 
-const isSame = (a: Report, b: Report): boolean =>
-  a.campaign.configSha256 === b.campaign.configSha256 && a.campaign.startedAt === b.campaign.startedAt;
-
-function checkAlike([first, ...others]: { given: string; report: Report }[]): void {
-  const subjectOf = ({ campaign: { target, baseModel } }: Report) => ({
-    target: `${target.name} ${target.version}`,
-    'base model': baseModel,
-  });
-  for (const other of others) {
-    const [mine, theirs] = [subjectOf(first!.report), subjectOf(other.report)];
-    for (const what of ['target', 'base model'] as const)
-      if (mine[what] !== theirs[what])
-        throw new UserError(
-          `${first!.given} has ${what} ${mine[what]}, ${other.given} has ${theirs[what]}: compare runs of one target and one base model`,
-        );
+/** @throws UserError for one run that is named twice, and for runs of several targets or base models. */
+function checkAlike(reports: readonly Named[]): void {
+  const runOf = ({ report: { campaign } }: Named) => `${campaign.configSha256} ${campaign.startedAt}`;
+  const twice = reports.find((one, n) => reports.slice(0, n).some((other) => runOf(other) === runOf(one)));
+  if (twice) throw new UserError(`${twice.given} is named twice: name each run once`);
+  const subjects = {
+    target: ({ report: { campaign } }: Named) => `${campaign.target.name} ${campaign.target.version}`,
+    'base model': ({ report: { campaign } }: Named) => campaign.baseModel,
+  };
+  const [first, ...others] = reports;
+  for (const [what, of] of Object.entries(subjects)) {
+    const other = first && others.find((one) => of(one) !== of(first));
+    if (other)
+      throw new UserError(
+        `${first.given} has ${what} ${of(first)}, ${other.given} has ${of(other)}: compare runs of one target and one base model`,
+      );
   }
 }
 

@@ -1,19 +1,13 @@
-/**
- * `campaign select`: the method's selection over published label files. Invariant: a file that is not a whole, consistent labeling pass
- * stops the command with a one-line error.
- */
+/** `campaign select`: the method's selection over published label files, each of which must be a consistent labeling pass. */
 import type { Command } from 'commander';
-import type { LabelPass, Selection } from '../../domain/capability';
+import type { Selection } from '../../domain/capability';
 import type { Thresholds } from '../../domain/selection';
 import { alignColumns } from '../../terminal';
 import { UserError } from '../errors';
 import { examples } from '../options';
 
-interface SelectOptions {
+interface SelectOptions extends Partial<Record<'rho' | 'delta' | 'votes', string>> {
   labels: string;
-  rho?: string;
-  delta?: string;
-  votes?: string;
   json?: boolean;
 }
 
@@ -29,57 +23,42 @@ export function selectCommand(program: Command): void {
     .addHelpText('after', examples(['campaign select --labels labels --rho 0.05', 'a rule of your own']))
     .action(async (options: SelectOptions) => {
       const { selectCapabilities } = await import('../../domain/selection.js');
-      const rule = await parseRule(options);
-      const selection = selectCapabilities({ passes: await readPasses(options.labels), rule });
+      const { readLabelFiles } = await import('../../analyst/label-files.js');
+      const rule = await ruleOf(options);
+      const files = await readLabelFiles({ folder: options.labels, field: '--labels' }).catch((error: Error) => {
+        const [cause = '', ...others] = error.message.split('\n');
+        throw new UserError(cause, others);
+      });
+      const selection = selectCapabilities({ passes: files.map(({ pass }) => pass), rule });
       console.log(options.json ? JSON.stringify(selection, null, 2) : table(selection));
     });
 }
 
-async function parseRule(options: SelectOptions): Promise<Thresholds> {
+async function ruleOf(options: SelectOptions): Promise<Thresholds> {
   const { selectionRuleSchema } = await import('../../domain/campaign.js');
-  const { shape } = selectionRuleSchema.def.innerType;
-  const number = (name: 'rho' | 'delta' | 'votes', fix: string) => {
-    const text = options[name]?.trim();
-    const parsed = shape[name].safeParse(text ? Number(text) : undefined);
-    if (text === '' || !parsed.success) throw new UserError(`--${name} is "${options[name]}"; give ${fix}`);
-    return parsed.data;
-  };
-  const fraction = 'a number from 0 to 1';
-  return {
-    rho: number('rho', fraction),
-    delta: number('delta', fraction),
-    votes: number('votes', 'a whole number above 0'),
-    evidence: selectionRuleSchema.parse({}).evidence,
-  };
+  const numberOf = (text: string | undefined) => (text === undefined ? text : text.trim() === '' ? NaN : Number(text));
+  const given = { rho: numberOf(options.rho), delta: numberOf(options.delta), votes: numberOf(options.votes) };
+  const { data, error } = selectionRuleSchema.safeParse(given);
+  if (data) return { rho: data.rho, delta: data.delta, votes: data.votes, evidence: data.evidence };
+  const name = error.issues[0]?.path[0] as keyof Thresholds & keyof SelectOptions;
+  const fix = name === 'votes' ? 'a whole number above 0' : 'a number from 0 to 1';
+  throw new UserError(`--${name} is "${options[name]}"; give ${fix}`);
 }
 
-async function readPasses(folder: string): Promise<LabelPass[]> {
-  const { readLabelFiles } = await import('../../analyst/label-files.js');
-  const { isFailure } = await import('../../domain/failures.js');
-  try {
-    return (await readLabelFiles({ folder, field: '--labels' })).map(({ pass }) => pass);
-  } catch (error) {
-    if (!isFailure(error, 'BadInput')) throw error;
-    const [cause = '', ...others] = error.message.split('\n');
-    throw new UserError(cause, others);
-  }
-}
-
-function table(selection: Selection): string {
+function table({ capabilities, passes, reason }: Selection): string {
   const figure = ({ mean, std }: { mean: number; std: number }) => `${mean.toFixed(3)} ± ${std.toFixed(3)}`;
-  const rows = [
-    ['capability', 'Cov', 'Delta', 'votes', 'selected'],
-    ...selection.capabilities.map((one) => [
-      one.name,
-      figure(one.coverage),
-      figure(one.delta),
-      `${one.votes}/${one.passes}`,
-      one.selected ? 'yes' : 'no',
-    ]),
-  ];
-  const selected = selection.capabilities.filter((one) => one.selected).length;
-  const summary = `${selected} of ${selection.capabilities.length} selected, from ${selection.passes} passes`;
-  return [...alignColumns(rows), '', selection.reason === undefined ? summary : `${summary}: ${selection.reason}`].join(
-    '\n',
-  );
+  const rows = capabilities.map((one) => [
+    one.name,
+    figure(one.coverage),
+    figure(one.delta),
+    `${one.votes}/${one.passes}`,
+    one.selected ? 'yes' : 'no',
+  ]);
+  const selected = capabilities.filter((one) => one.selected).length;
+  const summary = `${selected} of ${capabilities.length} selected, from ${passes} passes`;
+  return [
+    ...alignColumns([['capability', 'Cov', 'Delta', 'votes', 'selected'], ...rows]),
+    '',
+    [summary, ...(reason === undefined ? [] : [reason])].join(': '),
+  ].join('\n');
 }

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { approvalNotes } from '../../../src/cli/run/campaign';
-import { chooseToApprove, chooseToReject, type PendingApproval } from '../../../src/cli/approvals';
+import { choose, type PendingApproval } from '../../../src/cli/approvals';
 import { sinceText } from '../../../src/cli/watch/tree';
 import type { Snapshot } from '../../../src/cli/watch/snapshot';
 import { decisionText, waitingText, type Decision, type Waiting } from '../../../src/domain/approval';
@@ -46,29 +46,28 @@ it.each<[Decision, string]>([
 describe('which of the things that wait is meant', () => {
   const of = (one: Waiting): PendingApproval => ({ workflowId: one.of, waiting: one });
   const two = [of(environment('ask_a')), of(environment('tell_b'))];
-  const about = { campaign: 'demo', edits: false };
+  const meant = (verb: 'approve' | 'reject', pending: PendingApproval[], ...what: string[]) =>
+    choose({ campaign: 'demo', pending, what, verb });
 
   it('of environments: all, or the one that is named', () => {
-    expect(chooseToApprove({ ...about, pending: two })).toEqual(two);
-    expect(chooseToApprove({ ...about, pending: two, what: 'tell_b', edits: true })).toEqual([two[1]]);
-    expect(chooseToReject({ campaign: 'demo', pending: two, what: ['tell_b'] })).toEqual([{ approval: two[1] }]);
-    expect(() => chooseToApprove({ ...about, pending: two, edits: true })).toThrow(
+    expect(meant('approve', two)).toEqual(two.map((approval) => ({ approval })));
+    for (const verb of ['approve', 'reject'] as const)
+      expect(meant(verb, two, 'tell_b')).toEqual([{ approval: two[1] }]);
+    expect(() => choose({ campaign: 'demo', pending: two, what: [], verb: 'approve', edits: true })).toThrow(
       '--edit is of one: the environment of ask_a, round 2; the environment of tell_b, round 2 wait for approval',
     );
-    expect(() => chooseToReject({ campaign: 'demo', pending: two, what: ['all', 'ask_a'] })).toThrow(
-      'name nothing beside it',
-    );
-    expect(() => chooseToReject({ campaign: 'demo', pending: [], what: ['all'] })).toThrow(
-      'nothing of campaign demo waits',
+    expect(() => meant('reject', two, 'all', 'ask_a')).toThrow('name nothing beside it');
+    expect(() => meant('reject', [], 'all')).toThrow('nothing of campaign demo waits');
+    expect(() => meant('approve', two, 'x')).toThrow(
+      'x does not wait for approval; what waits: the environment of ask_a, round 2; the environment of tell_b, round 2',
     );
   });
 
   it('of capabilities: together, some left out', () => {
     const pending = [of(waiting)];
-    expect(chooseToReject({ campaign: 'demo', pending, what: ['ask_a'] })).toEqual([
-      { approval: pending[0], names: ['ask_a'] },
-    ]);
-    expect(chooseToReject({ campaign: 'demo', pending, what: ['all'] })).toEqual([{ approval: pending[0] }]);
+    expect(meant('reject', pending, 'ask_a')).toEqual([{ approval: pending[0], names: ['ask_a'] }]);
+    expect(meant('reject', pending, 'all')).toEqual([{ approval: pending[0] }]);
+    expect(() => meant('approve', pending, 'ask_a')).toThrow(/approved together .*campaign reject demo NAME/);
   });
 });
 
