@@ -139,7 +139,14 @@ export const generatorsByName = {
   },
 } satisfies Record<string, Generator>;
 
-export type CapabilityName = keyof typeof generatorsByName;
+/** Throws `CannotSynthesize` if the capability has no generator. */
+export function generatorNamed(name: string): Generator {
+  if (Object.hasOwn(generatorsByName, name)) return generatorsByName[name as keyof typeof generatorsByName];
+  throw new OutsideFailure(
+    'CannotSynthesize',
+    `there is no generator for "${name}", only for ${Object.keys(generatorsByName).join(', ')}`,
+  );
+}
 
 /** The record's field that users name: the one in the requests with the most words to choose from. */
 export function namedField(world: World): string {

@@ -7,8 +7,7 @@ import { isFailure, OutsideFailure } from '../../domain/failures';
 import { defineKind, type Identity } from '../../domain/kinds';
 import type { ToolSchema } from '../../domain/messages';
 import type { ReviseInput, SynthesizedModule, Synthesizer, SynthesizerKind, WriteInput } from '../synthesizer';
-import { namedField } from './capabilities';
-import { familyOf, generatorNamed, TWINS, type Family } from './families';
+import { generatorNamed, namedField } from './capabilities';
 import { type Knobs, knobsOf, moduleSource, type Params, startKnobs, turn } from './params';
 import { wordingOf } from './wording';
 import { worldOf, type World } from './world';
@@ -20,7 +19,7 @@ const MAX_TOOLS = 5;
 
 export const generators: SynthesizerKind = defineKind({
   kind: 'generators',
-  version: '7',
+  version: '8', // The module's text lost the code of pairs and of easier instances; its instances are the same.
   options: {},
   open: (_, identity) => openGenerators(identity),
 });
@@ -51,8 +50,8 @@ function write(
 ): SynthesizedModule {
   signal.throwIfAborted();
   const described = worldOf(description);
-  const { family, rationale } = forCapability(candidate.name, described);
-  const tools = offeredTools(description, described, family);
+  const { special, twin, requested, rationale } = forCapability(candidate.name, described);
+  const tools = offeredTools(description, described, requested);
   const names = new Set(tools.map((tool) => tool.name));
   const world = { ...described, writes: described.writes.filter((w) => names.has(w.tool)) };
   const params: Params = {
@@ -64,8 +63,8 @@ function write(
     world,
     wording: wordingOf({ conversations: rollouts.map(({ messages }) => messages), description, world }),
     named: namedField(world),
-    families: withTools(family, names),
-    cycle: TWINS,
+    plans: { special, twin },
+    requested: requested.filter((name) => names.has(name)),
     forbidden: [...new Set(forbidden)].sort(),
   };
   progress(1, 1);
@@ -98,25 +97,19 @@ function revised({ round, previous }: ReviseInput): { knobs: Knobs; why: string 
   );
 }
 
-function forCapability(name: string, world: World): { family: Family; rationale: string } {
+function forCapability(name: string, world: World) {
   try {
     const generator = generatorNamed(name);
-    return { family: familyOf(generator, world), rationale: generator.rationale };
+    return { ...generator, requested: generator.requested(world).map(({ tool }) => tool) };
   } catch (error) {
     if (!isFailure(error, 'CannotSynthesize')) throw error;
     throw new OutsideFailure('CannotSynthesize', `${error.message}; ${OTHERS}`);
   }
 }
 
-/** With these tools only; a family of which none is left has no instances. */
-function withTools(family: Family, names: ReadonlySet<string>): Family[] {
-  const requested = family.requested.map((tools) => tools.filter((name) => names.has(name)));
-  return requested.every((tools) => tools.length > 0) ? [{ ...family, requested }] : [];
-}
-
 /** The look-up and the writes, those that are asked for first, at most 5, in the target's order. */
-function offeredTools(description: EnvironmentDescription, world: World, { requested }: Family): ToolSchema[] {
-  const names = new Set([world.lookup.tool, ...requested.flat(), ...world.writes.map((w) => w.tool)]);
+function offeredTools(description: EnvironmentDescription, world: World, requested: readonly string[]): ToolSchema[] {
+  const names = new Set([world.lookup.tool, ...requested, ...world.writes.map((w) => w.tool)]);
   const first = [...names].slice(0, MAX_TOOLS);
   return description.tools.filter((tool) => first.includes(tool.name));
 }

@@ -6,8 +6,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { CalibrationReport } from '../../domain/calibration';
+import type { Action } from '../../domain/environment';
 import { jsonText, type ToolSchema } from '../../domain/messages';
-import type { Family, Member } from './families';
+import type { Plan } from './capabilities';
 import type { Wording } from './wording';
 import type { World } from './world';
 
@@ -27,10 +28,46 @@ export interface Params extends Knobs {
   world: World;
   wording: Wording;
   named: string;
-  families: Family[];
-  cycle: Member[][];
+  plans: Record<'special' | 'twin', Plan>;
+  /** Tools that the user's requests are for. */
+  requested: string[];
   /** messageHash() of messages that must not come up. */
   forbidden: string[];
+}
+
+export type Values = Record<string, string | number>;
+
+export interface Request {
+  write: string;
+  said: Values;
+  /** What it acts on, and a record that could be taken for it; null where there is none. */
+  record: Values | null;
+  lookalike: Values | null;
+}
+
+/** An instance in a generated module, which is also its episode's state: a step changes nothing above `made`. */
+export interface Instance {
+  seed: number;
+  /** Needs the capability; its twin does not. */
+  special: boolean;
+  key: string | number;
+  /** The agent has been told the key. */
+  known: boolean;
+  requests: [Request, ...Request[]];
+  records: Values[];
+  wanted: Action[];
+  amount: string | number | null;
+  first: string;
+
+  made: Action[];
+  /** Names of records that a write was made on: a look-up no longer lists them. */
+  settled: string[];
+  texts: string[];
+  looked: boolean;
+  /** A look-up was tried before the key was known. */
+  invented: boolean;
+  asked: boolean;
+  done: boolean;
 }
 
 const RECORDS = { fewest: 2, most: 6 };
@@ -56,25 +93,10 @@ export function turn(knobs: Knobs, report: CalibrationReport): Knobs {
 }
 
 /** Each uses only those before it. */
-const FILES = [
-  'random',
-  'validation',
-  'text',
-  'records',
-  'members',
-  'first-message',
-  'accounts',
-  'instances',
-  'transitions',
-  'reward',
-  'solutions',
-  'hint',
-  'environment',
-];
+const FILES = ['random', 'text', 'records', 'accounts', 'instances', 'episodes', 'solutions', 'environment'];
 const FIRST_LINE = 'export const params = ';
-/** `easier` is called by nobody: it went from the contract (docs/synthesis.md), and a module's bytes are the key of all that was trained on it. */
 const LAST_LINE =
-  'export const { describe, make, easier, start, step, reward, reference, solve, shortcuts, hint } = environmentOf(params);';
+  'export const { describe, make, start, step, reward, reference, solve, shortcuts, hint } = environmentOf(params);';
 
 export function moduleSource(params: Params): string {
   return `${FIRST_LINE}${JSON.stringify(params)};\n${(fixedText ??= readFixedText())}${LAST_LINE}\n`;

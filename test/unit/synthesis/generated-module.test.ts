@@ -1,17 +1,14 @@
 /** The files that every generated module consists of, each on its own. */
 import { createShop } from '../../../src/environments/shop/shop';
 import { messageHash } from '../../../src/sandbox/leakage';
-import { bySlots, firstMessage } from '../../../src/synthesis/generators/module/first-message';
-import { drawRecord, preparedOf } from '../../../src/synthesis/generators/module/accounts';
-import { instanceOf } from '../../../src/synthesis/generators/module/instances';
-import { memberOf } from '../../../src/synthesis/generators/module/members';
+import { drawRecord } from '../../../src/synthesis/generators/module/accounts';
+import { bySlots, firstMessage, instanceOf, preparedOf } from '../../../src/synthesis/generators/module/instances';
+import { branchOf, planOf } from '../../../src/synthesis/generators/module/records';
 import { randomOf } from '../../../src/synthesis/generators/module/random';
-import { referenceOf, rewardOf } from '../../../src/synthesis/generators/module/reward';
+import { referenceOf, rewardOf, stepOf } from '../../../src/synthesis/generators/module/episodes';
 import { shortcutsOf, solutionOf } from '../../../src/synthesis/generators/module/solutions';
 import { forbiddenIn } from '../../../src/synthesis/generators/module/text';
-import { stepOf } from '../../../src/synthesis/generators/module/transitions';
-import type { Instance } from '../../../src/synthesis/generators/instance';
-import type { Params } from '../../../src/synthesis/generators/params';
+import type { Instance, Params } from '../../../src/synthesis/generators/params';
 import { generate } from '../../fixtures/synthesis/generate';
 
 const params = {} as Record<'refuse' | 'complete' | 'compute' | 'tell' | 'ask' | 'select', Params>;
@@ -59,7 +56,7 @@ describe('instances', () => {
   it('are a function of seed and capability, and every second one is a twin', () => {
     expect(instance(params.refuse, nothing, 7)).toEqual(instance(params.refuse, nothing, 7));
     expect(instance(params.refuse, nothing, 7)).not.toEqual(instance(params.refuse, nothing, 9));
-    const branches = [10_000, 10_001, 10_002, 10_003].map((seed) => memberOf(params.refuse, seed).branch);
+    const branches = [10_000, 10_001, 10_002, 10_003].map(branchOf);
     expect(branches).toEqual(['special', 'twin', 'special', 'twin']);
   });
 
@@ -110,7 +107,7 @@ describe('instances', () => {
   it('have records that share no word and no identifier', () => {
     const random = randomOf('x');
     const used = new Set<string>();
-    const { identifying } = preparedOf(params.refuse);
+    const identifying = new Set(['item', 'id']);
     const records = [1, 2, 3, 4, 5].map(() => drawRecord(params.refuse, random, { used, identifying }).record);
     const words = records.flatMap(({ item }) => String(item).split(' '));
     expect(new Set(words).size).toBe(10);
@@ -144,7 +141,7 @@ describe('instances', () => {
 
   it('begin with what is asked, in the order of a message of the target where one fits', () => {
     const { requests, key } = first(params.compute, true);
-    const about = { plan: memberOf(params.compute, 0).plan, requests, main: requests[0], key };
+    const about = { plan: planOf(params.compute, 0), requests, key };
     const item = String(requests[0].record?.['item']);
     const write = (skeletons: string[]): string =>
       firstMessage(params.compute, randomOf('x'), { ...about, skeletons: bySlots(skeletons) });

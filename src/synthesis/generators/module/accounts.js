@@ -1,22 +1,14 @@
 /**
- * What an account holds: records, and things to ask for. Invariants: no two records share a word or an identifier but where they are to be
- * taken for one another; an account is drawn once for all of its instances, with every form that they differ in.
+ * What an account holds: records, and things to ask for. No two records share a word or an identifier but where they
+ * are to be taken for one another; an account is drawn once for both of its instances.
  */
-import { bySlots } from './first-message.js';
 import { draw, drawParts, pick, shuffle, valueOf, withLastWord } from './random.js';
 import { nameOf, vocabularyOf, writeOf } from './records.js';
-import { forbiddenIn } from './text.js';
 
 /** @typedef {import('../params').Params} Params */
-/** @typedef {import('../families').Family} Family */
-/** @typedef {import('../instance').Values} Values */
+/** @typedef {import('../params').Values} Values */
 /** @typedef {import('../world').Write} Write */
 /** @typedef {import('./random.js').Random} Random */
-
-/**
- * What is read off the parameters once: a module is loaded once and makes thousands of instances.
- * @typedef {{isForbidden: (text: string) => boolean, identifying: ReadonlySet<string>, skeletons: ReadonlyMap<string, string[]>}} Prepared
- */
 
 /** What holds of a request in an instance. @typedef {{forbidden: boolean, similar: boolean}} Condition */
 
@@ -28,16 +20,6 @@ import { forbiddenIn } from './text.js';
  */
 
 /** @typedef {{key: string | number, wishes: Wish[], slots: Slot[]}} Account */
-
-/** @type {(params: Params) => Prepared} */
-export const preparedOf = ({ forbidden, world, named, wording }) => ({
-  isForbidden: forbiddenIn(forbidden),
-  identifying: new Set([
-    named,
-    ...world.writes.flatMap((write) => write.arguments.flatMap(({ name, from }) => (from === 'record' ? [name] : []))),
-  ]),
-  skeletons: bySlots(wording.skeletons),
-});
 
 const TRIES = 50;
 const WORD = /^[a-z]{2,}$/i;
@@ -94,11 +76,11 @@ function drawCondition(params, random, { precondition }) {
 /**
  * @param {Params} params
  * @param {Random} random
- * @param {{of: number, requested: readonly string[], before: readonly Wish[], used: Set<string>, identifying: ReadonlySet<string>}} so
+ * @param {{of: number, before: readonly Wish[], used: Set<string>, identifying: ReadonlySet<string>}} so
  * @returns {Wish}
  */
-function drawWish(params, random, { of, requested, before, used, identifying }) {
-  const free = requested
+function drawWish(params, random, { of, before, used, identifying }) {
+  const free = params.requested
     .map((tool) => writeOf(params, tool))
     .filter(({ onRecord, tool }) => onRecord || !before.some((wish) => wish.write === tool));
   const write = pick(random, free);
@@ -137,26 +119,29 @@ function drawLookalikes(params, random, { wish: { write, record }, used, identif
 
 /**
  * @param {Params} params
- * @param {Prepared} prepared
  * @param {(what: string) => Random} draws
- * @param {{requested: string[][], hasLookalikes: (of: number) => boolean}} of
  * @returns {Account}
  */
-export function drawAccount(params, { identifying }, draws, { requested, hasLookalikes }) {
-  const key = draw(draws('key'), params.world.lookup.keyVocabulary);
+export function drawAccount(params, draws) {
+  const { plans, world, named, records } = params;
+  const key = draw(draws('key'), world.lookup.keyVocabulary);
+  const identifying = new Set([
+    named,
+    ...world.writes.flatMap((write) => write.arguments.flatMap(({ name, from }) => (from === 'record' ? [name] : []))),
+  ]);
   /** @type {Set<string>} */
   const used = new Set();
   /** @type {Wish[]} */
   const wishes = [];
-  requested.forEach((tools, of) => {
-    const so = { of, requested: tools, before: wishes, used, identifying };
-    const wish = drawWish(params, draws(`request ${of}`), so);
-    if (hasLookalikes(of))
+  for (let of = 0; of < Math.max(plans.special.requests, plans.twin.requests); of += 1) {
+    const wish = drawWish(params, draws(`request ${of}`), { of, before: wishes, used, identifying });
+    // The first request is what the account is about.
+    if (of === 0 && (plans.special.similar || plans.twin.similar))
       wish.lookalikes = drawLookalikes(params, draws(`lookalikes ${of}`), { wish, used, identifying });
     wishes.push(wish);
-  });
+  }
   const slots = wishes.flatMap(({ record, lookalikes }) => (record ? [record, ...lookalikes] : []));
-  const [fewest, most] = params.records;
+  const [fewest, most] = records;
   const size = fewest + Math.floor(draws('size')() * (most - fewest + 1));
   for (let n = 0; slots.length < size; n += 1) {
     const { record } = drawRecord(params, draws(`record ${n}`), { used, identifying });

@@ -1,54 +1,100 @@
-/**
- * Instances. Invariant: an instance is a function of the parameters and the seed; those of one account are the same in records, their order
- * and requests, and differ in what the capabilities are about alone.
- */
+/** Instances: a function of the parameters and the seed. The two of one account differ in what the capability is about alone. */
 import { drawAccount } from './accounts.js';
-import { firstMessage } from './first-message.js';
-import { familyOf, mainOf, memberOf, planOf, sizeOf } from './members.js';
-import { hashOf, randomOf } from './random.js';
-import { amountOf, argumentsOf, toolOf, writeOf } from './records.js';
-import { fits } from './validation.js';
+import { hashOf, pick, randomOf } from './random.js';
+import { amountOf, argumentsOf, branchOf, planOf, toolOf, writeOf } from './records.js';
+import { fill, fits, forbiddenIn } from './text.js';
 
 /** @typedef {import('../params').Params} Params */
-/** @typedef {import('../families').Family} Family */
-/** @typedef {import('../instance').Instance} Instance */
-/** @typedef {import('../instance').Request} Request */
+/** @typedef {import('../params').Instance} Instance */
+/** @typedef {import('../params').Request} Request */
+/** @typedef {import('../capabilities').Plan} Plan */
 /** @typedef {import('./accounts.js').Account} Account */
 /** @typedef {import('./accounts.js').Condition} Condition */
-/** @typedef {import('./accounts.js').Prepared} Prepared */
 /** @typedef {import('./accounts.js').Slot} Slot */
 /** @typedef {import('./random.js').Random} Random */
 
+/**
+ * What is read off the parameters once: a module is loaded once and makes thousands of instances.
+ * @typedef {{isForbidden: (text: string) => boolean, skeletons: ReadonlyMap<string, string[]>}} Prepared
+ */
+
+/** @type {(params: Params) => Prepared} */
+export const preparedOf = ({ forbidden, wording }) => ({
+  isForbidden: forbiddenIn(forbidden),
+  skeletons: bySlots(wording.skeletons),
+});
+
+/**
+ * `marked`: number of the request that the marker stands behind; 0 without one.
+ * @type {(slots: {request: number, marked: number, question: boolean, key: boolean}) => string}
+ */
+const slotsName = ({ request, marked, question, key }) => `${request} ${marked} ${question} ${key}`;
+
+/**
+ * The target's ways to put a first message, by what they hold.
+ * @type {(skeletons: readonly string[]) => Map<string, string[]>}
+ */
+export function bySlots(skeletons) {
+  /** @type {Map<string, string[]>} */
+  const sorted = new Map();
+  for (const skeleton of skeletons) {
+    const count = (/** @type {string} */ slot) => skeleton.split(`{${slot}}`).length - 1;
+    const [marker, question, key] = ['marker', 'question', 'key'].map(count);
+    if (Math.max(marker ?? 0, question ?? 0, key ?? 0) > 1) continue;
+    const [before = ''] = skeleton.split('{marker}');
+    const marked = marker ? Math.max(1, before.split('{request}').length - 1) : 0;
+    const name = slotsName({ request: count('request'), marked, question: !!question, key: !!key });
+    sorted.set(name, [...(sorted.get(name) ?? []), skeleton]);
+  }
+  return sorted;
+}
+
+/**
+ * In the order of parts of one of the target's messages, where one holds just these parts.
+ * @param {Params} params
+ * @param {Random} random
+ * @param {{plan: Plan, requests: readonly [Request, ...Request[]], key: string | number, skeletons: ReadonlyMap<string, string[]>}} about
+ */
+export function firstMessage(params, random, { plan, requests, key, skeletons }) {
+  const { world } = params;
+  const { question, keyMissing } = plan;
+  const marked = plan.marker ? 1 : 0;
+  const [main] = requests;
+  const fitting = skeletons.get(slotsName({ request: requests.length, marked, question, key: !keyMissing })) ?? [];
+  const fallback =
+    (keyMissing ? '' : '{key} ') +
+    requests.map((_, n) => (n + 1 === marked ? '{request} , {marker}' : '{request}')).join(' and ') +
+    ' .' +
+    (question ? ' {question}' : '');
+  const parts = requests.map(({ write, record, said }) => fill(writeOf(params, write).request, { ...record, ...said }));
+  const markers = writeOf(params, main.write).arguments.flatMap((argument) =>
+    argument.from === 'computed' ? [argument.marker] : [],
+  );
+  /** @type {Record<string, string | undefined>} */
+  const said = {
+    marker: markers[0],
+    question: question && world.tell ? fill(world.tell.question, main.record ?? {}) : '',
+    key: world.ask ? world.ask.answer.replace('%', String(key)) : `${world.lookup.key} ${key} .`,
+  };
+  return (fitting.length > 0 ? pick(random, fitting) : fallback).replace(/\{(\w+)\}/g, (_, slot) =>
+    String(slot === 'request' ? parts.shift() : said[slot]),
+  );
+}
+
 /** @type {Condition} */
 const PLAIN = { forbidden: false, similar: false };
-
-/**
- * The second request of an account only makes two of one.
- * @type {(family: Family, of: number) => boolean}
- */
-const isBeside = ({ plans }, of) => of > 0 && Object.values(plans).some(({ requests }) => requests > 1);
-
-/**
- * What holds of an account's requests: the plan, of the one that it is about; of another what holds in the instances that are about that, so
- * that the account is the same in all.
- * @type {(member: ReturnType<typeof memberOf>) => Condition[]}
- */
-function conditionsOf({ family, plan, turned }) {
-  const main = turned && plan.requests === 1 ? 1 : 0;
-  return family.requested.map((_, n) => (n === main ? plan : isBeside(family, n) ? PLAIN : planOf(family, 'both')));
-}
 
 /**
  * Undefined if the account does not do for it: a computed value outside its schema.
  * @type {(params: Params, prepared: Prepared, seed: number, from: {account: Account, random: Random}) => Instance | undefined}
  */
 function drawInstance(params, { skeletons }, seed, { account: { key, wishes, slots }, random }) {
-  const member = memberOf(params, seed);
-  const { branch, plan, turned } = member;
-  const conditions = conditionsOf(member);
-  const record = (/** @type {Slot} */ { of, as }) => as(conditions[of] ?? PLAIN);
+  const plan = planOf(params, seed);
+  // What is special is so of the first request.
+  const conditionOf = (/** @type {number} */ of) => (of === 0 ? plan : PLAIN);
+  const record = (/** @type {Slot} */ { of, as }) => as(conditionOf(of));
   const asked = wishes.map((wish, n) => {
-    const lookalike = conditions[n]?.similar ? wish.lookalikes[wish.lookalikes.length - 1] : undefined;
+    const lookalike = conditionOf(n).similar ? wish.lookalikes[wish.lookalikes.length - 1] : undefined;
     return {
       write: wish.write,
       said: wish.said,
@@ -56,9 +102,8 @@ function drawInstance(params, { skeletons }, seed, { account: { key, wishes, slo
       lookalike: lookalike ? record(lookalike) : null,
     };
   });
-  if (turned) asked.reverse();
   const requests = /** @type {[Request, ...Request[]]} */ (asked.slice(0, plan.requests));
-  const main = mainOf(requests, turned);
+  const [main] = requests;
   const wanted = requests
     .filter((request) => !(plan.forbidden && request === main))
     .map((request) => {
@@ -73,14 +118,14 @@ function drawInstance(params, { skeletons }, seed, { account: { key, wishes, slo
   if (!allowed) return undefined;
   return {
     seed,
-    special: branch === 'special' || branch === 'both',
+    special: branchOf(seed) === 'special',
     key,
     known: !plan.keyMissing,
     requests,
     records: slots.map(record),
     wanted,
     amount: plan.question ? amountOf(params, main, plan.marker) : null,
-    first: firstMessage(params, random, { plan, requests, main, key, skeletons }),
+    first: firstMessage(params, random, { plan, requests, key, skeletons }),
     made: [],
     settled: [],
     texts: [],
@@ -99,21 +144,17 @@ const DRAWS = 200;
  * @param {number} seed
  */
 export function instanceOf(params, prepared, seed) {
-  const size = sizeOf(params);
-  const number = Math.floor(seed / size);
-  const family = familyOf(params, number);
-  const similar = Object.values(family.plans).some((plan) => plan.similar);
-  const of = { ...family, hasLookalikes: (/** @type {number} */ n) => similar && !isBeside(family, n) };
+  const number = Math.floor(seed / 2);
   for (let attempt = 0; attempt < DRAWS; attempt += 1) {
     const before = hashOf(`${params.capability} ${number} ${attempt} `);
     const draws = (/** @type {string} */ what) => randomOf(what, before);
-    const account = drawAccount(params, prepared, draws, of);
-    const all = Array.from({ length: size }, (_, n) =>
-      drawInstance(params, prepared, size * number + n, { account, random: draws('first message') }),
+    const account = drawAccount(params, draws);
+    const both = [2 * number, 2 * number + 1].map((n) =>
+      drawInstance(params, prepared, n, { account, random: draws('first message') }),
     );
-    // All are drawn again: a special case and a twin of different draws would not belong together.
-    if (all.every((one) => one && !prepared.isForbidden(one.first)))
-      return /** @type {Instance} */ (all[seed - size * number]);
+    // Both are drawn again: a special case and a twin of different draws would not belong together.
+    if (both.every((one) => one && !prepared.isForbidden(one.first)))
+      return /** @type {Instance} */ (both[seed - 2 * number]);
   }
   throw new Error(`seed ${seed}: no instance that is allowed in ${DRAWS} draws`);
 }

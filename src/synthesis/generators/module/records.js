@@ -1,9 +1,19 @@
-/** What the target's tools do with records. Invariant: everything is read off the parameters; names of tools and fields are nowhere else. */
+/** Which instance a seed is, and what the target's tools do with records. Everything is read off the parameters. */
 /** @typedef {import('../params').Params} Params */
-/** @typedef {import('../instance').Request} Request */
-/** @typedef {import('../instance').Values} Values */
+/** @typedef {import('../params').Request} Request */
+/** @typedef {import('../params').Values} Values */
+/** @typedef {import('../capabilities').Plan} Plan */
 /** @typedef {import('../world').Write} Write */
 /** @typedef {import('../../../sandbox/vocabulary').Vocabulary} Vocabulary */
+
+/**
+ * Every second instance is the twin of the one before.
+ * @type {(seed: number) => 'special' | 'twin'}
+ */
+export const branchOf = (seed) => (seed % 2 === 0 ? 'special' : 'twin');
+
+/** @type {(params: Params, seed: number) => Plan} */
+export const planOf = ({ plans }, seed) => plans[branchOf(seed)];
 
 /**
  * @template {{name: string}} T

@@ -1,14 +1,13 @@
 /**
- * The solution of an instance, and the shortcuts that must not pay. Invariant: a shortcut is the solution of an agent that takes every
- * instance for a special one ("always") or for a twin ("never"), acts on whatever is listed first ("first"), or has a part of a pair alone.
+ * The solution of an instance, its hint, and the shortcuts that must not pay: the solutions of an agent that takes every
+ * instance for a special one ("always") or for a twin ("never"), or acts on whatever is listed first ("first").
  */
-import { mainOf, memberOf, planOf } from './members.js';
 import { draw, randomOf } from './random.js';
-import { amountOf, argumentsOf, denialOf, nameOf, writeOf } from './records.js';
+import { amountOf, argumentsOf, denialOf, nameOf, planOf, writeOf } from './records.js';
 
 /** @typedef {import('../params').Params} Params */
+/** @typedef {import('../params').Instance} Instance */
 /** @typedef {import('../capabilities').Plan} Plan */
-/** @typedef {import('../instance').Instance} Instance */
 /** @typedef {import('../../../domain/messages').AssistantMessage} AssistantMessage */
 
 /**
@@ -20,7 +19,7 @@ import { amountOf, argumentsOf, denialOf, nameOf, writeOf } from './records.js';
 function messagesOf(params, state, { plan, first = false }) {
   const { world } = params;
   const { requests, records, key } = state;
-  const main = mainOf(requests, memberOf(params, state.seed).turned);
+  const [main] = requests;
   /** @type {AssistantMessage[]} */
   const messages = [];
   const say = (/** @type {string} */ content) => messages.push({ role: 'assistant', content });
@@ -33,7 +32,7 @@ function messagesOf(params, state, { plan, first = false }) {
   if (plan.keyMissing && world.ask) say(world.ask.question);
   const guess = draw(randomOf(`guess ${state.seed}`), world.lookup.keyVocabulary);
   use(world.lookup.tool, { [world.lookup.key]: state.known || plan.keyMissing ? key : guess });
-  /** @type {(request: typeof main) => import('../instance').Values | null} */
+  /** @type {(request: typeof main) => import('../params').Values | null} */
   const taken = ({ record, lookalike }) =>
     record && first ? (records[0] ?? null) : lookalike && !plan.similar ? lookalike : record;
   const attended = requests.slice(0, plan.requests);
@@ -59,24 +58,45 @@ function messagesOf(params, state, { plan, first = false }) {
 }
 
 /** @type {(params: Params, state: Instance) => AssistantMessage[]} */
-export const solutionOf = (params, state) => messagesOf(params, state, { plan: memberOf(params, state.seed).plan });
+export const solutionOf = (params, state) => messagesOf(params, state, { plan: planOf(params, state.seed) });
 
 /** @type {(params: Params, state: Instance) => Record<string, AssistantMessage[]>} */
 export function shortcutsOf(params, state) {
-  const { family, branch, plan } = memberOf(params, state.seed);
-  const believing = (/** @type {string} */ other) => messagesOf(params, state, { plan: planOf(family, other) });
-  if ('both' in family.plans) {
-    const [hasFirst, hasSecond] = [branch !== 'second' && branch !== 'none', branch !== 'first' && branch !== 'none'];
-    return {
-      always: believing('both'),
-      never: believing('none'),
-      first_alone: believing(hasFirst ? 'first' : 'none'),
-      second_alone: believing(hasSecond ? 'second' : 'none'),
-      one_at_a_time: believing(branch === 'both' ? 'first' : branch),
-    };
-  }
-  const never = believing('twin');
+  const { special, twin } = params.plans;
+  const never = messagesOf(params, state, { plan: twin });
   // To look out for similar records always is what is trained: the shortcut there is to take the first.
-  if (family.plans.special?.similar) return { never, first: messagesOf(params, state, { plan, first: true }) };
-  return { always: believing('special'), never };
+  if (special.similar) {
+    const first = messagesOf(params, state, { plan: planOf(params, state.seed), first: true });
+    return { never, first };
+  }
+  return { always: messagesOf(params, state, { plan: special }), never };
+}
+
+/**
+ * What a hinted agent is told of an instance: what kind of thing to do, in words of the target's policy and rules; no
+ * call and no value that has to be found out.
+ * @type {(params: Params, state: Instance) => string}
+ */
+export function hintOf(params, { seed, requests }) {
+  const { world, named, plans } = params;
+  const plan = planOf(params, seed);
+  const write = writeOf(params, requests[0].write);
+  const rule = write.precondition;
+  const hints = [];
+  if (plan.keyMissing && world.ask) hints.push(`ask first : ${world.ask.question}`);
+  // Whether it is what the instances differ in.
+  if (rule && plans.special.forbidden !== plans.twin.forbidden)
+    hints.push(
+      plan.forbidden
+        ? `the ${rule.field} does not allow it : say ${rule.denial} .`
+        : `the ${rule.field} allows it : do it .`,
+    );
+  if (requests.length > 1) hints.push(`${requests.length} things are asked : do all of them .`);
+  if (plan.similar) hints.push(`look at all words of the ${named} : more than one is like it .`);
+  if (plan.marker)
+    for (const argument of write.arguments)
+      if (argument.from === 'computed')
+        hints.push(`the ${argument.field} is not what to use as it is : ${argument.marker} .`);
+  if (plan.question) hints.push(`tell the ${world.tell?.field} too .`);
+  return hints.join(' ') || 'do what is asked , and no more .';
 }
