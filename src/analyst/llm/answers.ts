@@ -1,53 +1,46 @@
 /**
- * What answers of the model are held against. Invariants: a defect names the place, the value and what would be right, in words for the model
- * that mends it; every step that is cited was shown; nothing is filled in, so an answer with a defect is not used at all.
+ * What answers of the model are held against. A defect names the place, the value and what would be right, in words for the model that mends it;
+ * every step that is cited was shown; nothing is filled in, so an answer with a defect is not used at all.
  */
 import { z } from 'zod';
 import { capabilityNameSchema, type FailureOrigin, failureOriginSchema, type Label } from '../../domain/capability';
-import { isSuccess, type ScoredRollout } from '../../domain/rollout';
+import { isSuccess } from '../../domain/rollout';
 import { jsonIn, type Read } from '../../language-model/answer';
-import type { Shown } from './requests';
+import type { Shown } from './chunks';
 
 /** Defects that one answer is sent back with: more say nothing new. */
 const MOST_DEFECTS = 30;
 export const LONGEST_DEFINITION = 800;
 
-const bounded = (defects: readonly string[]): string[] =>
-  defects.length <= MOST_DEFECTS
-    ? [...defects]
-    : [
-        ...defects.slice(0, MOST_DEFECTS),
-        `and ${defects.length - MOST_DEFECTS} more of this kind: check the whole answer`,
-      ];
-
-const checked = <Value>(value: Value, defects: readonly string[]): Read<Value> =>
-  defects.length > 0 ? { defects: bounded(defects) } : { value };
+function checked<Value>(value: Value, defects: readonly string[]): Read<Value> {
+  if (defects.length === 0) return { value };
+  const more = defects.length - MOST_DEFECTS;
+  if (more <= 0) return { defects: [...defects] };
+  return { defects: [...defects.slice(0, MOST_DEFECTS), `and ${more} more of this kind: check the whole answer`] };
+}
 
 function parsed<Schema extends z.ZodType>(text: string, schema: Schema): Read<z.infer<Schema>> {
   const json = jsonIn(text);
   if ('defect' in json) return { defects: [json.defect] };
   const { data, error } = schema.safeParse(json.value);
-  if (!error) return { value: data };
-  return { defects: bounded(error.issues.map(({ path, message }) => `${path.join('.') || 'the answer'}: ${message}`)) };
+  return checked(data as z.infer<Schema>, error ? defectsIn(error) : []);
 }
+
+const defectsIn = (error: z.ZodError, at?: string): string[] =>
+  error.issues.map(({ path, message }) => `${[...(at ? [at] : []), ...path].join('.') || 'the answer'}: ${message}`);
 
 /** What a definition must not repeat: the trajectories as they were shown, and the tools' names. */
-export interface ShownText {
-  trajectories: string;
-  tools: readonly string[];
-}
-
 interface Limits {
-  shownText: ShownText;
+  shownText: { trajectories: string; tools: readonly string[] };
   maxCandidates: number;
 }
 
-const text = (empty: string) => z.string().trim().min(1, empty);
-const sentence = text('it is empty; say it in a sentence');
-const steps = z.array(z.object({ rollout: z.string(), message: z.number().int(), says: sentence }));
+const sentence = (fix: string) => z.string().trim().min(1, `it is empty; ${fix}`);
+const says = sentence('say it in a sentence');
+const steps = z.array(z.object({ rollout: z.string(), message: z.number().int(), says }));
 const discoverySchema = z.object({
-  capabilities: z.array(z.object({ name: z.string(), definition: sentence, lacking: steps, shown: steps })),
-  faults: z.array(z.object({ of: z.enum(['environment', 'user']), what: sentence, steps: steps.min(1) })),
+  capabilities: z.array(z.object({ name: z.string(), definition: says, lacking: steps, shown: steps })),
+  faults: z.array(z.object({ of: z.enum(['environment', 'user']), what: says, steps: steps.min(1) })),
 });
 type DiscoveryAnswer = z.infer<typeof discoverySchema>;
 export type Proposal = DiscoveryAnswer['capabilities'][number];
@@ -55,32 +48,31 @@ export type Proposal = DiscoveryAnswer['capabilities'][number];
 export type Step = Proposal['lacking'][number];
 
 export function readDiscovery(o: Limits & { text: string; shown: Shown }): Read<DiscoveryAnswer> {
-  const { shown } = o;
   const answer = parsed(o.text, discoverySchema);
   if ('defects' in answer) return answer;
   const { capabilities, faults } = answer.value;
-  const anyPassed = [...shown.values()].some(isSuccess);
+  const anyPassed = [...o.shown.values()].some(isSuccess);
   return checked(answer.value, [
     ...capabilityDefects(capabilities, o),
-    ...capabilities.flatMap((capability, n) => [
-      ...citedDefects(capability.lacking, { at: `capabilities.${n}.lacking`, passed: false, wanted: true, shown }),
-      ...citedDefects(capability.shown, { at: `capabilities.${n}.shown`, passed: true, wanted: anyPassed, shown }),
+    ...capabilities.flatMap(({ lacking, shown }, n) => [
+      ...citedDefects(`capabilities.${n}.lacking`, lacking, { passed: false, wanted: true, among: o.shown }),
+      ...citedDefects(`capabilities.${n}.shown`, shown, { passed: true, wanted: anyPassed, among: o.shown }),
     ]),
-    ...faults.flatMap((fault, n) =>
-      fault.steps.flatMap((step, m) => {
-        const defect = stepDefect(step, shown);
-        return defect === undefined ? [] : [`faults.${n}.steps.${m}: ${defect}`];
-      }),
+    ...faults.flatMap(({ steps }, n) =>
+      steps.flatMap((step, m) => at(`faults.${n}.steps.${m}`, stepDefect(step.rollout, step.message, o.shown))),
     ),
   ]);
 }
+
+const at = (place: string, defect: string | undefined): string[] =>
+  defect === undefined ? [] : [`${place}: ${defect}`];
 
 const mergeSchema = z.object({
   capabilities: z
     .array(
       z.object({
         name: z.string(),
-        definition: text('it is empty; say it in 2 or 3 sentences'),
+        definition: sentence('say it in 2 or 3 sentences'),
         merges: z.array(z.number().int()).min(1, 'it is empty; give the numbers of the proposals that it stands for'),
       }),
     )
@@ -96,10 +88,9 @@ export function readMerged(o: Limits & { text: string; proposals: readonly Propo
   const taken = new Set<number>();
   const mergeDefects = capabilities.flatMap(({ merges }, n) =>
     merges.flatMap((number) => {
-      const at = `capabilities.${n}.merges`;
-      if (!proposals[number - 1])
-        return [`${at} names proposal ${number}; the proposals are numbered 1 to ${proposals.length}`];
-      if (taken.has(number)) return [`${at} names proposal ${number} a second time; each goes into one entry`];
+      const names = `capabilities.${n}.merges names proposal ${number}`;
+      if (!proposals[number - 1]) return [`${names}; the proposals are numbered 1 to ${proposals.length}`];
+      if (taken.has(number)) return [`${names} a second time; each goes into one entry`];
       taken.add(number);
       return [];
     }),
@@ -113,29 +104,28 @@ export function readMerged(o: Limits & { text: string; proposals: readonly Propo
 }
 
 function capabilityDefects(
-  capabilities: readonly { name: string; definition: string }[],
+  capabilities: readonly Pick<Proposal, 'name' | 'definition'>[],
   { maxCandidates, shownText }: Limits,
 ): string[] {
   const names = capabilities.map(({ name }) => name);
+  const tooMany = `capabilities has ${names.length} entries; at most ${maxCandidates} are wanted: merge or drop`;
   return [
-    ...(names.length > maxCandidates
-      ? [`capabilities has ${names.length} entries; at most ${maxCandidates} are wanted: merge or drop`]
-      : []),
+    ...(names.length > maxCandidates ? [tooMany] : []),
     ...capabilities.flatMap(({ name, definition }, n) => [
-      ...nameDefects(name, { at: `capabilities.${n}.name`, first: names.indexOf(name), n }),
-      ...definitionDefects(definition, `capabilities.${n}.definition`, shownText),
+      ...nameDefects(`capabilities.${n}.name is "${name}"`, name, names.slice(0, n)),
+      ...definitionDefects(definition, shownText).map((defect) => `capabilities.${n}.definition ${defect}`),
     ]),
   ];
 }
 
-function nameDefects(name: string, { at, first, n }: { at: string; first: number; n: number }): string[] {
-  if (first < n)
-    return [`${at} is "${name}", as that of entry ${first}; each skill is named once: merge the two, or rename one`];
+function nameDefects(is: string, name: string, before: readonly string[]): string[] {
+  const first = before.indexOf(name);
+  if (first >= 0) return [`${is}, as that of entry ${first}; each skill is named once: merge the two, or rename one`];
   const { error } = capabilityNameSchema.safeParse(name);
-  return error ? [`${at} is "${name}": ${error.issues[0]?.message} of letters a-z`] : [];
+  return error ? [`${is}: ${error.issues[0]?.message} of letters a-z`] : [];
 }
 
-function definitionDefects(definition: string, at: string, { trajectories, tools }: ShownText): string[] {
+function definitionDefects(definition: string, { trajectories, tools }: Limits['shownText']): string[] {
   const words: string[] = definition.match(/[\p{L}\p{N}_@#$.+-]*[\p{L}\p{N}_]/gu) ?? [];
   // An address, anything with three digits, or what mixes letters and digits and stands in a trajectory.
   const value = words.find(
@@ -145,36 +135,33 @@ function definitionDefects(definition: string, at: string, { trajectories, tools
       (/\d/.test(word) && /\p{L}/u.test(word) && trajectories.includes(word)),
   );
   const tool = tools.find((name) => /[_A-Z]/.test(name.slice(1)) && words.includes(name));
+  const { length } = definition;
   return [
-    ...(definition.length > LONGEST_DEFINITION
-      ? [`${at} has ${definition.length} characters; at most ${LONGEST_DEFINITION}, in 2 or 3 sentences`]
-      : []),
-    ...(value === undefined ? [] : [`${at} holds "${value}", a value of a task; say the skill without any`]),
-    ...(tool === undefined
-      ? []
-      : [`${at} names the tool ${tool}; say the skill so that it holds where tools have other names`]),
-  ];
+    length > LONGEST_DEFINITION && `has ${length} characters; at most ${LONGEST_DEFINITION}, in 2 or 3 sentences`,
+    value !== undefined && `holds "${value}", a value of a task; say the skill without any`,
+    tool !== undefined && `names the tool ${tool}; say the skill so that it holds where tools have other names`,
+  ].filter((defect) => defect !== false);
 }
 
 /** Of steps that are to be of one outcome; `wanted`: at least one. */
 function citedDefects(
+  place: string,
   steps: readonly Step[],
-  { at, passed, wanted, shown }: { at: string; passed: boolean; wanted: boolean; shown: Shown },
+  { passed, wanted, among }: { passed: boolean; wanted: boolean; among: Shown },
 ): string[] {
   const outcome = passed ? 'PASSED' : 'FAILED';
-  if (steps.length === 0 && wanted) return [`${at} is empty; cite at least one step of a trajectory that ${outcome}`];
-  return steps.flatMap((step, n) => {
-    const defect = stepDefect(step, shown);
-    if (defect !== undefined) return [`${at}.${n}: ${defect}`];
-    const rollout = shown.get(step.rollout);
-    if (rollout && isSuccess(rollout) !== passed)
-      return [`${at}.${n}: ${step.rollout} is no trajectory that ${outcome}; cite one that did, or leave the step out`];
-    return [];
+  if (steps.length === 0 && wanted)
+    return [`${place} is empty; cite at least one step of a trajectory that ${outcome}`];
+  return steps.flatMap(({ rollout: id, message }, n) => {
+    const rollout = among.get(id);
+    const other = `${id} is no trajectory that ${outcome}; cite one that did, or leave the step out`;
+    const isOther = rollout && isSuccess(rollout) !== passed;
+    return at(`${place}.${n}`, stepDefect(id, message, among) ?? (isOther ? other : undefined));
   });
 }
 
 /** Why a step can't be cited: only a message that was shown of a trajectory that was shown can. */
-function stepDefect({ rollout: id, message }: Pick<Step, 'rollout' | 'message'>, shown: Shown): string | undefined {
+function stepDefect(id: string, message: number, shown: Shown): string | undefined {
   const rollout = shown.get(id);
   if (!rollout) return `there is no trajectory "${id}" here; the ids are ${[...shown.keys()].join(', ')}`;
   const role = rollout.messages[message]?.role;
@@ -189,135 +176,97 @@ function stepDefect({ rollout: id, message }: Pick<Step, 'rollout' | 'message'>,
 /** Of one trajectory; where a failure is not the agent's there are no labels. */
 export interface Labeled {
   /** Of a failed one, always. */
-  failure?: FailureOrigin | undefined;
-  labels: Map<string, { label: Label; reason: string; message?: number | undefined }>;
+  failure?: FailureOrigin;
+  labels: Map<string, Label>;
+  reasons: Map<string, { reason: string; message?: number }>;
 }
 
-const record = z.record(z.string(), z.unknown());
-const reasonSchema = z.string().trim().min(1);
-const labelNames: readonly unknown[] = ['NA', 'PRESENT', 'LACKING'] satisfies Label[];
+/** The number of a message; it may be written as in the trajectory, `r1.7`. */
+const place = z.union([z.int(), z.string()], 'give the number of a message');
+const seen = sentence('say what is to be seen there');
+const labelSchema = z.union(
+  [
+    z.tuple([z.literal('NA'), seen]).transform(([label, reason]) => [label, null, reason] as const),
+    z.tuple([z.literal('NA'), z.null(), seen]),
+    z.tuple([z.enum(['NA', 'PRESENT', 'LACKING']), place, seen]),
+  ],
+  'write ["PRESENT" or "LACKING", the number of a message, "what is to be seen there"], or ["NA", null, "why"]',
+);
+const failureSchema = z.object(
+  {
+    of: z.enum(failureOriginSchema.shape.of.options, 'write "agent", "environment" or "user"'),
+    message: place,
+    reason: sentence('say in one line why the failure begins there'),
+  },
+  'it FAILED; write {"of": "agent", "message": the number of the message in which the failure begins, "reason": "..."}',
+);
+const FORM = 'write {"failure": ..., "labels": {...}}';
+const trajectorySchema = z.object(
+  { failure: z.unknown().optional(), labels: z.record(z.string(), z.unknown(), FORM) },
+  FORM,
+);
 
 /** By the ids that the model knows. */
 export function readLabels(o: { text: string; shown: Shown; names: readonly string[] }): Read<Map<string, Labeled>> {
-  const json = jsonIn(o.text);
-  if ('defect' in json) return { defects: [json.defect] };
-  const answer = record.safeParse(json.value).data;
-  if (!answer) return { defects: ['the answer is no JSON object; give one with a field for each trajectory'] };
-  const wanted = [...o.shown.keys()];
-  const missing = wanted.filter((id) => !Object.hasOwn(answer, id));
-  const unknown = Object.keys(answer).filter((id) => !o.shown.has(id));
-  const reader = new LabelReader(o.shown, o.names);
-  if (missing.length > 0)
-    reader.defects.push(
-      `these trajectories are not labeled: ${missing.join(', ')}; label each of ${wanted.join(', ')}`,
-    );
-  for (const id of unknown)
-    reader.defects.push(`"${id}" is none of the trajectories to label, which are ${wanted.join(', ')}`);
-  const labeled = new Map<string, Labeled>();
-  for (const [id, rollout] of o.shown)
-    if (Object.hasOwn(answer, id)) labeled.set(id, reader.trajectory(id, rollout, answer[id]));
-  return checked(labeled, reader.defects);
-}
+  const { shown, names } = o;
+  const answer = parsed(o.text, z.record(z.string(), z.unknown(), 'give one object with a field for each trajectory'));
+  if ('defects' in answer) return answer;
+  const defects: string[] = [];
+  const given = <Schema extends z.ZodType>(place: string, schema: Schema, value: unknown) => {
+    const { data, error } = schema.safeParse(value);
+    if (error) defects.push(...defectsIn(error, place));
+    return data as z.infer<Schema> | undefined;
+  };
+  /** The fields of the same names, if there are just these. */
+  const fieldsOf = (place: string, fields: Record<string, unknown>, wanted: readonly string[]) => {
+    const missing = wanted.filter((name) => !Object.hasOwn(fields, name));
+    const unknown = Object.keys(fields).filter((name) => !wanted.includes(name));
+    if (missing.length > 0) defects.push(`${place} lacks ${missing.join(', ')}; give each of ${wanted.join(', ')}`);
+    for (const name of unknown) defects.push(`${place} has "${name}", which is none of ${wanted.join(', ')}`);
+    return wanted.flatMap((name) => (Object.hasOwn(fields, name) ? [[name, fields[name]] as const] : []));
+  };
+  const messageOf = (place: string, id: string, written: number | string): number => {
+    const message = typeof written === 'string' ? Number(written.replace(`${id}.`, '') || NaN) : written;
+    const notOne = `it is ${JSON.stringify(written)}; give the number of a message of ${id}`;
+    defects.push(...at(place, Number.isInteger(message) ? stepDefect(id, message, shown) : notOne));
+    return message;
+  };
 
-/** Whatever is missing or wrong goes to `defects`; what it returns beside one is never used. */
-class LabelReader {
-  readonly defects: string[] = [];
-
-  constructor(
-    private readonly shown: Shown,
-    private readonly names: readonly string[],
-  ) {}
-
-  trajectory(id: string, rollout: ScoredRollout, given: unknown): Labeled {
-    const fields = record.safeParse(given).data ?? {};
-    const labels = record.safeParse(fields['labels']).data;
-    if (!labels) {
-      this.defects.push(`${id}.labels is no object; write "${id}": {"failure": ..., "labels": {...}}`);
-      return { labels: new Map() };
-    }
-    const failure = this.failure(id, rollout, fields['failure']);
-    if (!failure || failure.of === 'agent') return { failure, labels: this.labels(id, labels) };
-    this.requireNoLabels(id, labels);
-    return { failure, labels: new Map() };
-  }
-
-  private failure(id: string, rollout: ScoredRollout, given: unknown): FailureOrigin | undefined {
-    const at = `${id}.failure`;
-    if (isSuccess(rollout)) {
-      if (given !== null && given !== undefined)
-        this.defects.push(`${at}: ${id} PASSED, so there is no failure; write null and label it`);
+  function failureOf(id: string, written: unknown): FailureOrigin | undefined {
+    const place = `${id}.failure`;
+    const rollout = shown.get(id);
+    if (rollout && isSuccess(rollout)) {
+      if (written != null) defects.push(`${place}: ${id} PASSED, so there is no failure; write null and label it`);
       return undefined;
     }
-    const fields = record.safeParse(given).data;
-    if (!fields) {
-      this.defects.push(
-        `${at} is ${JSON.stringify(given) ?? 'missing'}, but ${id} FAILED; write {"of": "agent", "message": the number of the message in which the failure begins, "reason": "..."}`,
-      );
-      return undefined;
-    }
-    const of = failureOriginSchema.shape.of.safeParse(fields['of']).data;
-    if (of === undefined)
-      this.defects.push(
-        `${at}.of is ${JSON.stringify(fields['of']) ?? 'missing'}; write "agent", "environment" or "user"`,
-      );
-    const message = this.message(id, fields['message'] ?? null, at);
-    const reason = reasonSchema.safeParse(fields['reason']).data;
-    if (reason === undefined) this.defects.push(`${at} has no reason; say in one line why the failure begins there`);
-    return { of: of ?? 'agent', message: message ?? 0, reason: reason ?? '' };
+    const failure = given(place, failureSchema, written);
+    return failure && { ...failure, message: messageOf(`${place}.message`, id, failure.message) };
   }
 
-  /** NA is what a trajectory counts as that says nothing of the agent. */
-  private requireNoLabels(id: string, labels: Record<string, unknown>): void {
-    const labeled = Object.entries(labels).find(([, given]) => [given].flat()[0] !== 'NA');
-    if (labeled)
-      this.defects.push(
-        `${id} labels ${labeled[0]} beside a failure that is not the agent's, which says nothing of the agent: write "labels": {}, or a failure of "agent"`,
-      );
+  function labeledOf(id: string, written: unknown): Labeled {
+    const all: Labeled = { labels: new Map(), reasons: new Map() };
+    const fields = given(id, trajectorySchema, written);
+    if (!fields) return all;
+    const failure = failureOf(id, fields.failure);
+    if (failure) all.failure = failure;
+    if (failure && failure.of !== 'agent') {
+      // NA is what it counts as anyway.
+      if (Object.values(fields.labels).some((label) => [label].flat()[0] !== 'NA'))
+        defects.push(
+          `${id}.labels: the failure is not the agent's, which says nothing of the agent: write {}, or a failure of "agent"`,
+        );
+      return all;
+    }
+    for (const [name, value] of fieldsOf(`${id}.labels`, fields.labels, names)) {
+      const [label, message, reason] = given(`${id}.labels.${name}`, labelSchema, value) ?? [];
+      if (label === undefined || reason === undefined) continue;
+      all.labels.set(name, label);
+      const where = message == null ? {} : { message: messageOf(`${id}.labels.${name}`, id, message) };
+      all.reasons.set(name, { reason, ...where });
+    }
+    return all;
   }
 
-  private labels(id: string, given: Record<string, unknown>): Labeled['labels'] {
-    const missing = this.names.filter((name) => !Object.hasOwn(given, name));
-    if (missing.length > 0)
-      this.defects.push(`${id}.labels lacks ${missing.join(', ')}; label every capability, NA where it does not arise`);
-    for (const name of Object.keys(given))
-      if (!this.names.includes(name))
-        this.defects.push(`${id}.labels has "${name}", which is none of the capabilities ${this.names.join(', ')}`);
-    const labels: Labeled['labels'] = new Map();
-    for (const name of this.names) {
-      const label = Object.hasOwn(given, name) ? this.label(id, name, given[name]) : undefined;
-      if (label) labels.set(name, label);
-    }
-    return labels;
-  }
-
-  /** `["LACKING", 7, "reason"]`; the message may be left out for NA. */
-  private label(id: string, name: string, value: unknown): ReturnType<Labeled['labels']['get']> {
-    const at = `${id}.labels.${name}`;
-    const given: unknown[] = Array.isArray(value) ? value : [];
-    const [label, place, reason] = given.length === 2 && given[0] === 'NA' ? ['NA', null, given[1]] : given;
-    if (!labelNames.includes(label)) {
-      this.defects.push(
-        `${at} is ${JSON.stringify(value)}; write [label, message, "reason"] with the label NA, PRESENT or LACKING`,
-      );
-      return undefined;
-    }
-    const why = reasonSchema.safeParse(reason).data;
-    if (why === undefined) {
-      this.defects.push(`${at} has no reason; write [${JSON.stringify(label)}, message, "what is to be seen there"]`);
-      return undefined;
-    }
-    if (label === 'NA' && place === null) return { label, reason: why };
-    return { label: label as Label, reason: why, message: this.message(id, place, at) };
-  }
-
-  /** The number of a message; it may be written as in the trajectory, `r1.7`. */
-  private message(id: string, place: unknown, at: string): number | undefined {
-    const message = typeof place === 'string' ? Number(place.replace(`${id}.`, '') || NaN) : place;
-    const isNumber = typeof message === 'number' && Number.isInteger(message);
-    const defect = isNumber ? stepDefect({ rollout: id, message }, this.shown) : undefined;
-    if (!isNumber)
-      this.defects.push(`${at} hangs on the message ${JSON.stringify(place)}; give the number of a message of ${id}`);
-    else if (defect !== undefined) this.defects.push(`${at}: ${defect}`);
-    return isNumber ? message : undefined;
-  }
+  const trajectories = fieldsOf('the answer', answer.value, [...shown.keys()]);
+  return checked(new Map(trajectories.map(([id, value]) => [id, labeledOf(id, value)] as const)), defects);
 }

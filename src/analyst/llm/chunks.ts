@@ -1,48 +1,49 @@
 /**
- * How trajectories are dealt out to requests. Invariants: each is in exactly one chunk; attempts at one task that ended differently stand side by
- * side, in one chunk if they fit into one; failures and successes are spread over all chunks; chunks are a function of what is shown alone.
+ * How trajectories are dealt out to requests. Each is in exactly one chunk; attempts at one task that ended differently stand side by side, in one
+ * chunk if they fit into one; failures and successes are spread over all chunks; chunks are a function of what is shown alone.
  */
 import { tokensOf } from '../../domain/endpoints';
 import { OutsideFailure } from '../../domain/failures';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { compactOne, type Lengths } from '../../domain/transcript';
 
-type Shown = ReadonlyMap<string, ScoredRollout>;
-type Entry = [id: string, rollout: ScoredRollout];
+/** Trajectories by the ids that the model knows: r1, r2, ... */
+export type Shown = ReadonlyMap<string, ScoredRollout>;
 
-interface Load {
-  tokens: number;
-  /** What a request needs for it: its tokens, and those of its id in the list of what is shown. */
-  needed: number;
-  passed: number;
-  failed: number;
+/** `needed`: its tokens, and those of its id in the list of what is shown. */
+type Load = Record<'tokens' | 'needed' | 'passed' | 'failed', number>;
+type Limit = Pick<Load, 'tokens' | 'needed'>;
+
+interface Attempt {
+  id: string;
+  rollout: ScoredRollout;
 }
-interface Unit extends Load {
-  entry: Entry;
+interface Unit extends Attempt {
+  load: Load;
 }
-/** Attempts at one task with both outcomes come first. */
-interface Chunk extends Load {
+/** Attempts at one task with both outcomes (`groups`) come first. */
+interface Chunk {
+  load: Load;
   groups: Unit[];
   others: Unit[];
 }
-/** What `tokens` and `needed` of a chunk may come to. */
-interface Limit {
-  tokens: number;
-  room: number;
-}
 
-const sumOf = (loads: readonly Load[]): Load => {
-  const sum: Load = { tokens: 0, needed: 0, passed: 0, failed: 0 };
-  for (const load of loads) for (const field of Object.keys(sum) as (keyof Load)[]) sum[field] += load[field];
-  return sum;
-};
+const NOTHING: Load = { tokens: 0, needed: 0, passed: 0, failed: 0 };
+const plus = (a: Load, b: Load): Load => ({
+  tokens: a.tokens + b.tokens,
+  needed: a.needed + b.needed,
+  passed: a.passed + b.passed,
+  failed: a.failed + b.failed,
+});
+const loadOf = (units: readonly Unit[]): Load => units.map(({ load }) => load).reduce(plus, NOTHING);
+const fits = (load: Load, limit: Limit): boolean => load.tokens <= limit.tokens && load.needed <= limit.needed;
 
-const fits = (loads: readonly Load[], limit: Limit): boolean => {
-  const { tokens, needed } = sumOf(loads);
-  return tokens <= limit.tokens && needed <= limit.room;
-};
+const hasPassed = ({ rollout }: Attempt): boolean => isSuccess(rollout);
+const hasFailed = (attempt: Attempt): boolean => !hasPassed(attempt);
+const shownIn = (attempts: readonly Attempt[]): Shown => new Map(attempts.map(({ id, rollout }) => [id, rollout]));
+const attemptsIn = (shown: Shown): Attempt[] => [...shown].map(([id, rollout]) => ({ id, rollout }));
 
-export function sizeOf(o: { rollout: ScoredRollout; id: string; lengths: Lengths }): Pick<Load, 'tokens' | 'needed'> {
+export function sizeOf(o: { rollout: ScoredRollout; id: string; lengths: Lengths }): Limit {
   const tokens = tokensOf(compactOne(o).length);
   return { tokens, needed: tokens + tokensOf(`${o.id}, `.length) };
 }
@@ -52,26 +53,22 @@ export function sizeOf(o: { rollout: ScoredRollout; id: string; lengths: Lengths
  * `shown` is in the order of tasks.
  */
 export function contrastChunks(o: { shown: Shown; tokens: number; room: number; lengths: Lengths }): Shown[] {
-  const units = [...o.shown].map((entry): Unit => {
-    const [id, rollout] = entry;
-    const passed = isSuccess(rollout) ? 1 : 0;
-    return { entry, passed, failed: 1 - passed, ...sizeOf({ rollout, id, lengths: o.lengths }) };
+  const units = attemptsIn(o.shown).map((attempt): Unit => {
+    const outcome = hasPassed(attempt) ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
+    return { ...attempt, load: { ...outcome, ...sizeOf({ ...attempt, lengths: o.lengths }) } };
   });
-  for (const { entry, needed } of units) if (needed > o.room) throw tooLong(entry[1], needed, o.room);
-  const limit = { tokens: Math.max(o.tokens, ...units.map(({ tokens }) => tokens)), room: o.room };
-  const tasks = runsOf(units, ({ entry }) => entry[1].task);
-  const isMixed = (task: readonly Unit[]) => task.some(isPassed) && !task.every(isPassed);
+  for (const { rollout, load } of units) if (load.needed > o.room) throw tooLong(rollout, load.needed, o.room);
+  const limit = { tokens: Math.max(o.tokens, ...units.map(({ load }) => load.tokens)), needed: o.room };
+  const tasks = byTask(units);
+  const isMixed = (task: readonly Unit[]) => task.some(hasPassed) && task.some(hasFailed);
   const groups = tasks.filter(isMixed).flatMap((task) => piecesOf(task, limit));
   const others = tasks.filter((task) => !isMixed(task)).flat();
-  const all = sumOf(units);
-  for (let count = Math.max(Math.ceil(all.tokens / limit.tokens), Math.ceil(all.needed / limit.room)); ; count++) {
-    const chunks = deal({ groups, others, limit, count });
-    if (chunks) return chunks.map((chunk) => shownIn([...chunk.groups, ...interleaved(chunk.others, isPassed)]));
+  const all = loadOf(units);
+  for (let count = Math.max(Math.ceil(all.tokens / limit.tokens), Math.ceil(all.needed / limit.needed)); ; count++) {
+    const chunks = deal(groups, others, limit, count);
+    if (chunks) return chunks.map((chunk) => shownIn([...chunk.groups, ...interleaved(chunk.others)]));
   }
 }
-
-const isPassed = ({ passed }: Unit): boolean => passed > 0;
-const shownIn = (units: readonly Unit[]): Shown => new Map(units.map(({ entry }) => entry));
 
 const tooLong = ({ task, key }: ScoredRollout, needed: number, room: number) =>
   new OutsideFailure(
@@ -80,76 +77,67 @@ const tooLong = ({ task, key }: ScoredRollout, needed: number, room: number) =>
       `raise contextTokens by ${Math.ceil((needed - room) / 0.9)} or more, or lower maxTokens`,
   );
 
-/** Neighbours with the same key. */
-function runsOf<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[][] {
-  const runs: Item[][] = [];
+/** Attempts that stand side by side and are of one task. */
+function byTask<Item extends Attempt>(items: readonly Item[]): Item[][] {
+  const tasks: Item[][] = [];
   for (const item of items) {
-    const run = runs.at(-1);
-    if (run?.[0] !== undefined && keyOf(run[0]) === keyOf(item)) run.push(item);
-    else runs.push([item]);
+    const last = tasks.at(-1);
+    if (last?.[0]?.rollout.task === item.rollout.task) last.push(item);
+    else tasks.push([item]);
   }
-  return runs;
+  return tasks;
 }
 
 /** The attempts at a task as they are, or, where they are longer than a chunk, in parts that mix outcomes. */
 function piecesOf(task: Unit[], limit: Limit): Unit[][] {
-  if (fits(task, limit)) return [task];
+  if (fits(loadOf(task), limit)) return [task];
   const pieces: Unit[][] = [[]];
-  for (const unit of interleaved(task, isPassed)) {
+  for (const unit of interleaved(task)) {
     const last = pieces.at(-1) ?? [];
-    if (fits([...last, unit], limit)) last.push(unit);
+    if (fits(loadOf([...last, unit]), limit)) last.push(unit);
     else pieces.push([unit]);
   }
   return pieces;
 }
 
 /** Over `count` chunks: each goes where its outcome is rarest, the rarer outcome first. Undefined if they don't fit. */
-function deal(o: { groups: Unit[][]; others: Unit[]; limit: Limit; count: number }): Chunk[] | undefined {
-  const chunks = Array.from({ length: o.count }, (): Chunk => ({ groups: [], others: [], ...sumOf([]) }));
+function deal(groups: Unit[][], others: Unit[], limit: Limit, count: number): Chunk[] | undefined {
+  const chunks = Array.from({ length: count }, (): Chunk => ({ load: NOTHING, groups: [], others: [] }));
   const place = (units: readonly Unit[], list: 'groups' | 'others', by: keyof Load): boolean => {
-    const load = sumOf(units);
-    const open = chunks.filter((chunk) => fits([chunk, load], o.limit));
-    if (open.length === 0) return false;
-    const lightest = open.reduce((least, chunk) => (chunk[by] < least[by] ? chunk : least));
+    const load = loadOf(units);
+    const open = chunks.filter((chunk) => fits(plus(chunk.load, load), limit));
+    const [lightest] = open.sort((a, b) => a.load[by] - b.load[by]);
+    if (!lightest) return false;
     lightest[list].push(...units);
-    Object.assign(lightest, sumOf([lightest, load]));
+    lightest.load = plus(lightest.load, load);
     return true;
   };
-  const passed = o.others.filter(isPassed);
-  const failed = o.others.filter((unit) => !isPassed(unit));
+  const [passed, failed] = [others.filter(hasPassed), others.filter(hasFailed)];
   const singles = passed.length < failed.length ? [...passed, ...failed] : [...failed, ...passed];
   const placed =
-    o.groups.every((group) => place(group, 'groups', 'tokens')) &&
-    singles.every((unit) => place([unit], 'others', isPassed(unit) ? 'passed' : 'failed'));
+    groups.every((group) => place(group, 'groups', 'tokens')) &&
+    singles.every((unit) => place([unit], 'others', hasPassed(unit) ? 'passed' : 'failed'));
   return placed ? chunks : undefined;
 }
 
 /** Both outcomes spread evenly, each in its order. */
-function interleaved<Item>(items: readonly Item[], hasPassed: (item: Item) => boolean): Item[] {
-  return [true, false]
-    .flatMap((passed) => {
-      const own = items.filter((item) => hasPassed(item) === passed);
-      return own.map((item, n) => ({ item, at: (n + 0.5) / own.length }));
-    })
+const interleaved = <Item extends Attempt>(items: readonly Item[]): Item[] =>
+  [items.filter(hasPassed), items.filter(hasFailed)]
+    .flatMap((own) => own.map((item, n) => ({ item, at: (n + 0.5) / own.length })))
     .sort((a, b) => a.at - b.at)
     .map(({ item }) => item);
-}
 
 /**
  * A chunk in parts of nearly equal length, none longer than `most`, in order. Attempts at one task that stand side by side stay in one part,
  * unless they alone are more than that: then each of their parts mixes outcomes.
  */
 export function partsAtTasks(chunk: Shown, most: number): Shown[] {
-  const hasPassed = ([, rollout]: Entry) => isSuccess(rollout);
-  const runs = runsOf([...chunk], ([, { task }]) => task).flatMap((run) =>
-    run.length > most
-      ? evenParts(
-          interleaved(run, hasPassed).map((one) => [one]),
-          most,
-        )
-      : [run],
-  );
-  return evenParts(runs, most).map((part) => new Map(part));
+  const runs = byTask(attemptsIn(chunk)).flatMap((task) => {
+    if (task.length <= most) return [task];
+    const singles = interleaved(task).map((one) => [one]);
+    return evenParts(singles, most);
+  });
+  return evenParts(runs, most).map(shownIn);
 }
 
 /** Runs that stay together, in parts of nearly equal length, none longer than `most`; no run is. */

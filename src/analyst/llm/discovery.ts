@@ -1,17 +1,17 @@
 /**
  * Discovery: capabilities that failures lack and successes show, and failures that are not the agent's. Where the rollouts fill several requests,
- * a model says which of their proposals are one. Invariants: only what may be quoted becomes an example; the order in which rollouts or replies
- * come changes nothing.
+ * a model says which of their proposals are one. Only what may be quoted becomes an example; the order in which rollouts or replies come changes
+ * nothing.
  */
 import { seedOf } from '../../artifacts/hash';
-import { tokensOf } from '../../domain/endpoints';
 import type { Candidate, Citation, Discovery } from '../../domain/capability';
+import { tokensOf } from '../../domain/endpoints';
 import { OutsideFailure } from '../../domain/failures';
 import { isSuccess } from '../../domain/rollout';
 import { cut, LENGTHS } from '../../domain/transcript';
-import { answerOf } from '../../language-model/answer';
 import type { DiscoverInput } from '../analyst';
-import { type Proposal, readDiscovery, readMerged, type ShownText, type Step } from './answers';
+import { type Proposal, readDiscovery, readMerged, type Step } from './answers';
+import type { Shown } from './chunks';
 import {
   askAll,
   type Config,
@@ -24,8 +24,6 @@ import {
   trajectoriesText,
 } from './requests';
 
-const STEP = 'discovery';
-
 export async function discover(config: Config, input: DiscoverInput): Promise<Discovery> {
   const { rollouts, quotable, description } = input;
   // Without both outcomes there is nothing to contrast.
@@ -33,40 +31,58 @@ export async function discover(config: Config, input: DiscoverInput): Promise<Di
   const { maxCandidates } = input.rule;
   const all = shownOf(rollouts);
   const tools = description.tools.map(({ name }) => name);
-  const seed = seedOf(`llm ${STEP} ${input.seed}`);
+  const limitsOf = (shown: Shown) => ({
+    shownText: { trajectories: trajectoriesText(shown, config.lengths), tools },
+    maxCandidates,
+  });
+  const step = { config, step: 'discovery', work: input, seed: seedOf(`llm discovery ${input.seed}`) };
+
   const request = discoveryRequest(input);
   const chunks = discoveryChunks(config, request, all);
   const answers = await askAll({
+    ...step,
     items: chunks,
-    step: STEP,
-    work: input,
     after: chunks.length > 1 ? 1 : 0,
-    ask: (shown, asking) => {
-      const shownText = { trajectories: trajectoriesText(shown, config.lengths), tools };
-      const read = (text: string) => readDiscovery({ text, shown, shownText, maxCandidates });
-      return answerOf({ ...config, messages: promptOf(config, request, shown), seed, read, asking });
-    },
+    messages: (shown) => promptOf(config, request, shown),
+    read: (text, shown) => readDiscovery({ ...limitsOf(shown), text, shown }),
   });
 
+  async function merge(proposals: readonly Proposal[], before: number): Promise<Proposal[]> {
+    const values = (text: string) => ({ proposals: text, maxCandidates: String(maxCandidates) });
+    const batches = batched(proposals, roomIn(config, 'merge', values('')));
+    const limits = limitsOf(all);
+    const merged = await askAll({
+      ...step,
+      items: batches,
+      before,
+      messages: (batch) => config.prompts.render('merge', values(batch.map(proposalText).join('\n\n'))),
+      read: (text, batch) => readMerged({ ...limits, text, proposals: batch }),
+    });
+    if (batches.length === 1) return merged.flat();
+    if (merged.flat().length < proposals.length) return merge(merged.flat(), before + batches.length);
+    throw new OutsideFailure(
+      'BadInput',
+      `analyst.contextTokens is ${config.contextTokens}: ${proposals.length} proposals don't fit into one request; ` +
+        'raise it (and take a model that has them), or raise chunkTokens, so that there are fewer chunks',
+    );
+  }
   const proposals = answers.flatMap(({ capabilities }) => capabilities);
-  const shownText = { trajectories: trajectoriesText(all, config.lengths), tools };
   const several = answers.filter(({ capabilities }) => capabilities.length > 0).length > 1;
-  const kept = several
-    ? await mergeProposals(config, { input, proposals, shownText, seed, before: chunks.length })
-    : proposals;
+  const capabilities = several ? await merge(proposals, chunks.length) : proposals;
 
   const cite = ({ rollout, message, says }: Step): Citation[] => {
     const key = all.get(rollout)?.key;
     const text = readable(says, all, rollout);
     return key === undefined ? [] : [{ rollout: key, message, says: text, ...(text !== says && { verbatim: says }) }];
   };
-  const faults = answers.flatMap((answer) => answer.faults);
   return {
-    candidates: kept.map(({ name, definition, lacking, shown }) => {
+    candidates: capabilities.map(({ name, definition, lacking, shown }) => {
       const [failed, passed] = [lacking.flatMap(cite), shown.flatMap(cite)];
       return { name, definition, examples: examplesOf(failed, passed, quotable), citations: [...failed, ...passed] };
     }),
-    faults: faults.map(({ of, what, steps }) => ({ of, what: readable(what, all), citations: steps.flatMap(cite) })),
+    faults: answers
+      .flatMap(({ faults }) => faults)
+      .map(({ of, what, steps }) => ({ of, what: readable(what, all), citations: steps.flatMap(cite) })),
   };
 }
 
@@ -78,48 +94,12 @@ function examplesOf(
   passed: readonly Citation[],
   quotable: ReadonlySet<string>,
 ): Candidate['examples'] {
-  const [ofFailed, ofPassed] = [failed, passed].map((citations) => [
+  const keysOf = (citations: readonly Citation[]) => [
     ...new Set(citations.map(({ rollout }) => rollout).filter((key) => quotable.has(key))),
-  ]) as [string[], string[]];
+  ];
+  const [ofFailed, ofPassed] = [keysOf(failed), keysOf(passed)];
   const chosen = ofFailed.slice(0, Math.max(EXAMPLES / 2, EXAMPLES - ofPassed.length));
   return [...chosen, ...ofPassed.slice(0, EXAMPLES - chosen.length)];
-}
-
-interface Merging {
-  input: DiscoverInput;
-  proposals: readonly Proposal[];
-  shownText: ShownText;
-  seed: number;
-  /** Requests that were made before. */
-  before: number;
-}
-
-/** In one request, or, where the proposals are too many for one, in rounds. */
-async function mergeProposals(config: Config, merging: Merging): Promise<Proposal[]> {
-  const { input, proposals, shownText, seed, before } = merging;
-  const { maxCandidates } = input.rule;
-  const values = (text: string) => ({ proposals: text, maxCandidates: String(maxCandidates) });
-  const batches = batched(proposals, roomIn(config, 'merge', values('')));
-  const merged = await askAll({
-    items: batches,
-    step: STEP,
-    work: input,
-    before,
-    ask: (batch, asking) => {
-      const messages = config.prompts.render('merge', values(batch.map(proposalText).join('\n\n')));
-      const read = (text: string) => readMerged({ text, proposals: batch, shownText, maxCandidates });
-      return answerOf({ ...config, messages, seed, read, asking });
-    },
-  });
-  const kept = merged.flat();
-  if (batches.length === 1) return kept;
-  if (kept.length < proposals.length)
-    return mergeProposals(config, { ...merging, proposals: kept, before: before + batches.length });
-  throw new OutsideFailure(
-    'BadInput',
-    `analyst.contextTokens is ${config.contextTokens}: ${proposals.length} proposals don't fit into one request; ` +
-      'raise it (and take a model that has them), or raise chunkTokens, so that there are fewer chunks',
-  );
 }
 
 /** Steps of each outcome that are shown of a proposal; all of them stay its citations. */
@@ -135,7 +115,7 @@ function proposalText({ name, definition, lacking, shown }: Proposal, n: number)
   return [`[${n + 1}] ${name}: ${definition}`, ...lines('lacking', lacking), ...lines('shown', shown)].join('\n');
 }
 
-/** In order, as many as fit. */
+/** In order, as many in one request as fit. */
 function batched(proposals: readonly Proposal[], room: number): Proposal[][] {
   const batches: Proposal[][] = [];
   let left = 0;

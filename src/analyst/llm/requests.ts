@@ -1,20 +1,18 @@
 /**
- * The requests of the analyst that asks a language model: what they show, the room that they have, and what they will cost. Invariants: what
- * stays the same from request to request stands first, byte for byte; an estimate counts the prompts that are asked, and what it guesses of a
- * reply is a constant here.
+ * The requests of the analyst that asks a language model: what they show, the room that they have, and what they will cost. What stays the same
+ * from request to request stands first, byte for byte; an estimate counts the prompts that are asked, and guesses the replies alone.
  */
 import { tokensOf } from '../../domain/endpoints';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { OutsideFailure } from '../../domain/failures';
-import type { ToolSchema } from '../../domain/messages';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { byTask, compactOne, type Lengths, shortIds } from '../../domain/transcript';
-import type { Work } from '../../domain/work';
+import { answerOf, type Read } from '../../language-model/answer';
 import type { Prompts } from '../../language-model/prompts';
-import type { Asking, LanguageModel, Ledger } from '../../language-model/types';
+import type { ChatMessage, LanguageModel } from '../../language-model/types';
 import type { DiscoverInput, LabelInput, PlannedAnalysis, PlannedRequests } from '../analyst';
 import { LONGEST_DEFINITION } from './answers';
-import { contrastChunks, partsAtTasks, sizeOf } from './chunks';
+import { contrastChunks, partsAtTasks, type Shown, sizeOf } from './chunks';
 
 /** The analyst's options, opened. */
 export interface Config {
@@ -27,9 +25,6 @@ export interface Config {
   lengths: Lengths;
   repairs: number;
 }
-
-/** Trajectories by the ids that the model knows: r1, r2, ... */
-export type Shown = ReadonlyMap<string, ScoredRollout>;
 
 /** In the order of tasks and attempts, whatever order they came in. */
 export function shownOf(rollouts: readonly ScoredRollout[]): Shown {
@@ -50,30 +45,30 @@ export const readable = (text: string, shown: Shown, own?: string): string =>
     return id === own ? `message ${message}` : `message ${message} of ${trajectory}`;
   });
 
-/** A request that shows trajectories: its prompt, the values that are always the same, and those that list what is shown. */
+/** A request about trajectories: its prompt, the values that are always the same, and the ids that it lists of those that it shows. */
 export interface Request {
   prompt: string;
   values: Record<string, string>;
-  lists: (shown: Shown) => Record<string, string>;
+  lists: (shown: Shown) => Record<string, readonly string[]>;
 }
 
 const targetText = ({ policy, tools }: Pick<EnvironmentDescription, 'policy' | 'tools'>) => ({
   policy: policy.trim() || '(none is written down)',
-  tools: tools.map(toolText).join('\n') || '(none)',
+  tools:
+    tools
+      .map(({ name, description, parameters, annotations }) => {
+        const reads = annotations?.readOnlyHint ? ' (changes nothing)' : '';
+        return `${name}${reads}: ${description}\n  parameters: ${JSON.stringify(parameters)}`;
+      })
+      .join('\n') || '(none)',
 });
 
-const toolText = ({ name, description, parameters, annotations }: ToolSchema): string =>
-  `${name}${annotations?.readOnlyHint ? ' (changes nothing)' : ''}: ${description}\n  parameters: ${JSON.stringify(parameters)}`;
-
-export function discoveryRequest(o: {
-  description: EnvironmentDescription;
-  rule: Pick<DiscoverInput['rule'], 'maxCandidates'>;
-}): Request {
+export function discoveryRequest({ description, rule }: Pick<DiscoverInput, 'description' | 'rule'>): Request {
   const idsOf = (shown: Shown, passed: boolean) =>
-    [...shown].flatMap(([id, rollout]) => (isSuccess(rollout) === passed ? [id] : [])).join(', ') || 'none';
+    [...shown].flatMap(([id, rollout]) => (isSuccess(rollout) === passed ? [id] : []));
   return {
     prompt: 'discover',
-    values: { ...targetText(o.description), maxCandidates: String(o.rule.maxCandidates) },
+    values: { ...targetText(description), maxCandidates: String(rule.maxCandidates) },
     lists: (shown) => ({ failed: idsOf(shown, false), passed: idsOf(shown, true) }),
   };
 }
@@ -86,12 +81,15 @@ export function labelRequest(o: {
   return {
     prompt: 'label',
     values: { ...targetText(o.description), capabilities },
-    lists: (shown) => ({ ids: [...shown.keys()].join(', ') }),
+    lists: (shown) => ({ ids: [...shown.keys()] }),
   };
 }
 
-export const promptOf = ({ prompts, lengths }: Config, { prompt, values, lists }: Request, shown: Shown) =>
-  prompts.render(prompt, { ...values, ...lists(shown), trajectories: trajectoriesText(shown, lengths) });
+export function promptOf(config: Config, { prompt, values, lists }: Request, shown: Shown): ChatMessage[] {
+  const ids = Object.entries(lists(shown)).map(([name, list]) => [name, list.join(', ') || 'none']);
+  const trajectories = trajectoriesText(shown, config.lengths);
+  return config.prompts.render(prompt, { ...values, ...Object.fromEntries(ids), trajectories });
+}
 
 /** What the requests of discovery show: only chunks with a failure, since there is nothing to be found in the others. */
 export const discoveryChunks = (config: Config, request: Request, shown: Shown): Shown[] =>
@@ -106,76 +104,78 @@ const chunksOf = (config: Config, request: Request, shown: Shown): Shown[] =>
 /** One short trajectory. */
 const LEAST_ROOM = 1000;
 
-type PromptConfig = Pick<Config, 'prompts' | 'contextTokens' | 'maxTokens'>;
-
-const promptTokens = (messages: readonly { content: string }[]): number =>
+const promptTokens = (messages: readonly ChatMessage[]): number =>
   sum(messages.map(({ content }) => tokensOf(content.length)));
 
-/** Tokens that are left for what is not in `values`; the reply is allowed for, and a tenth for the estimate's error. May be negative. */
-function roomLeft(config: PromptConfig, name: string, values: Record<string, string>) {
-  const rest = promptTokens(config.prompts.render(name, values));
-  return { rest, room: Math.floor(0.9 * (config.contextTokens - config.maxTokens)) - rest };
+/** Tokens of a prompt, and what it leaves for more: the reply is allowed for, and a tenth for the estimate's error. May be negative. */
+function roomBeside(config: Config, prompt: string, values: Record<string, string>) {
+  const used = promptTokens(config.prompts.render(prompt, values));
+  return { used, room: Math.floor(0.9 * (config.contextTokens - config.maxTokens)) - used };
 }
 
-/** The same. @throws BadInput where not even one short trajectory fits. */
-export function roomIn(config: PromptConfig, name: string, values: Record<string, string>): number {
+/** For what is empty in `values`. @throws BadInput where not even one short trajectory fits. */
+export function roomIn(config: Config, prompt: string, values: Record<string, string>): number {
   const { contextTokens, maxTokens } = config;
-  const { rest, room } = roomLeft(config, name, values);
+  const { used, room } = roomBeside(config, prompt, values);
   if (room >= LEAST_ROOM) return room;
-  const wanted = maxTokens + Math.ceil((rest + LEAST_ROOM) / 0.9);
+  const wanted = maxTokens + Math.ceil((used + LEAST_ROOM) / 0.9);
   throw new OutsideFailure(
     'BadInput',
-    `analyst.contextTokens is ${contextTokens}, of which maxTokens are ${maxTokens} and prompt, policy and tools about ${rest}: ` +
+    `analyst.contextTokens is ${contextTokens}, of which maxTokens are ${maxTokens} and prompt, policy and tools about ${used}: ` +
       `no room for trajectories; set contextTokens to ${wanted} or more (and take a model that has them), or lower maxTokens`,
   );
 }
 
 /** A request's values where it shows nothing. */
-function emptyValues({ values, lists }: Request): Record<string, string> {
-  const blank = Object.keys(lists(new Map())).map((name) => [name, ''] as const);
-  return { ...values, ...Object.fromEntries(blank), trajectories: '' };
-}
+const emptyValues = ({ values, lists }: Request): Record<string, string> => ({
+  ...values,
+  ...Object.fromEntries(Object.keys(lists(new Map())).map((name) => [name, ''])),
+  trajectories: '',
+});
 
 /** For trajectories. @throws BadInput where there is none. */
 export const roomFor = (config: Config, request: Request): number =>
   roomIn(config, request.prompt, emptyValues(request));
 
-/** Requests at once; each one that is done is progress. */
+/** Questions of one step, all at once; each one that is answered is progress, beside those answered `before` and to come `after`. */
 export async function askAll<Item, Answer>(o: {
-  items: readonly Item[];
+  config: Config;
   step: string;
-  work: Work & { ledger: Ledger };
-  /** Requests that are done, and those that will be made, beside these. */
+  work: Pick<DiscoverInput, 'ledger' | 'signal' | 'progress'>;
+  seed: number;
+  items: readonly Item[];
+  messages: (item: Item) => readonly ChatMessage[];
+  read: (text: string, item: Item) => Read<Answer>;
   before?: number;
   after?: number;
-  ask: (item: Item, asking: Asking) => Promise<Answer>;
 }): Promise<Answer[]> {
-  const { items, step, work, before = 0, after = 0, ask } = o;
-  let done = before;
-  const asking: Asking = { ledger: work.ledger, step, signal: work.signal };
+  const { config, step, work, seed, items, before = 0, after = 0 } = o;
+  const { ledger, signal } = work;
+  let answered = before;
+  const ask = async (item: Item): Promise<Answer> => {
+    const read = (text: string) => o.read(text, item);
+    const answer = await answerOf({
+      ...config,
+      messages: o.messages(item),
+      seed,
+      read,
+      asking: { ledger, step, signal },
+    });
+    work.progress(++answered, before + items.length + after);
+    return answer;
+  };
   // The others go on where one fails: what is being paid for is kept, and found again when the step is tried again.
-  const settled = await Promise.allSettled(
-    items.map(async (item) => {
-      const answer = await ask(item, asking);
-      work.progress(++done, before + items.length + after);
-      return answer;
-    }),
-  );
+  const settled = await Promise.allSettled(items.map(ask));
   const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
   // What no retry mends comes before what one does.
   if (failures.length > 0) throw failures.find((one) => one instanceof OutsideFailure && !one.retryable) ?? failures[0];
   return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 }
 
-/** Guesses of a reply, in tokens: thinking before the answer, what is proposed, where one failure begins, one label with its reason. */
-const THINKING = 1500;
-const PROPOSALS = 2500;
-const FAILURE = 50;
-const LABEL = 40;
-
-/** Until discovery has said how many there are, and what they are. */
-const CANDIDATES = 6;
-const TYPICAL_DEFINITION = 400;
+/** Guesses of a reply, in tokens. */
+const GUESS = { thinking: 1500, proposals: 2500, failure: 50, label: 40 };
+/** Candidates until discovery has said how many there are, and characters of their definitions. */
+const TYPICAL = { candidates: 6, definition: 400 };
 const LONGEST_NAME = 80;
 
 const candidatesOf = (count: number, characters: number) =>
@@ -192,20 +192,22 @@ export function estimate(config: Config, o: PlannedAnalysis): { discovery: Plann
   const chunks = discoveryChunks(config, discovery, shown);
   const merges = chunks.length > 1 ? 1 : 0;
 
-  const candidates = o.candidates ?? candidatesOf(Math.min(CANDIDATES, rule.maxCandidates), TYPICAL_DEFINITION);
+  const guessed = () => candidatesOf(Math.min(TYPICAL.candidates, rule.maxCandidates), TYPICAL.definition);
+  const candidates = o.candidates ?? guessed();
   const labels = labelRequest({ description, candidates });
   const parts = labelChunks(config, labels, shown);
   const failed = rollouts.filter((rollout) => !isSuccess(rollout)).length;
   return {
     discovery: {
       requests: chunks.length + merges,
-      promptTokens: tokensIn(discovery, chunks) + merges * chunks.length * PROPOSALS,
-      completionTokens: (chunks.length + merges) * (THINKING + PROPOSALS),
+      promptTokens: tokensIn(discovery, chunks) + merges * chunks.length * GUESS.proposals,
+      completionTokens: (chunks.length + merges) * (GUESS.thinking + GUESS.proposals),
     },
     pass: {
       requests: parts.length,
       promptTokens: tokensIn(labels, parts),
-      completionTokens: parts.length * THINKING + failed * FAILURE + rollouts.length * candidates.length * LABEL,
+      completionTokens:
+        parts.length * GUESS.thinking + failed * GUESS.failure + rollouts.length * candidates.length * GUESS.label,
     },
   };
 }
@@ -213,7 +215,7 @@ export function estimate(config: Config, o: PlannedAnalysis): { discovery: Plann
 /** Keys of rollouts that no request can hold, whatever discovery proposes: also beside the longest definitions that are taken. */
 export function tooLong(config: Config, { rollouts, description, rule }: PlannedAnalysis): string[] {
   const longest = candidatesOf(rule.maxCandidates, LONGEST_DEFINITION + LONGEST_NAME);
-  const { room } = roomLeft(config, 'label', emptyValues(labelRequest({ description, candidates: longest })));
+  const { room } = roomBeside(config, 'label', emptyValues(labelRequest({ description, candidates: longest })));
   // Longest definitions are rare: they alone make no context too small.
   const limit = Math.min(roomFor(config, discoveryRequest({ description, rule })), Math.max(LEAST_ROOM, room));
   return [...shownOf(rollouts)].flatMap(([id, rollout]) =>

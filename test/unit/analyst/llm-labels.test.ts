@@ -6,11 +6,8 @@ import { openPrompts } from '../../../src/language-model/prompts';
 import type { Question } from '../../../src/language-model/types';
 import { analystAsking, json, trajectory } from '../../support/analyst-llm';
 
-const candidates = ['ask_first', 'read_results'].map((name) => ({
-  name,
-  definition: `It arises. ${name}.`,
-  examples: [],
-}));
+const names = ['ask_first', 'read_results'];
+const candidates = names.map((name) => ({ name, definition: `It arises. ${name}.`, examples: [] }));
 /** r1 to r4. */
 const rollouts = [
   trajectory({ task: 'a', attempt: 0, passed: false }),
@@ -26,11 +23,21 @@ const begins = { of: 'agent', message: 2, reason: 'books another day' };
 const blamed = { of: 'user', message: 3, reason: 'ends too early' };
 /** Of a trajectory that failed. */
 const failed = (...labels: Parameters<typeof labeled>) => ({ ...labeled(...labels), failure: begins });
-/** By the outcome in the question. */
-const answerTo = (question: Question, id: string) =>
-  (question.messages[1]?.content ?? '').match(new RegExp(`^\\[${id}\\] .*: FAILED `, 'm')) ? failed() : labeled();
+
 const idsIn = ({ messages }: Question) =>
   (/Label each of these trajectories: (.*)\.\n/.exec(messages[1]?.content ?? '')?.[1] ?? '').split(', ');
+const failedIn = ({ messages }: Question, id: string) =>
+  new RegExp(`^\\[${id}\\] .*: FAILED `, 'm').test(messages[1]?.content ?? '');
+/** Labels by the outcomes in the question; `changed`: of some, something else. */
+const answering = (
+  options: Parameters<typeof analystAsking>[1] = {},
+  changed: (id: string, usual: object) => object = (_, usual) => usual,
+) =>
+  analystAsking(
+    (_, question) =>
+      Object.fromEntries(idsIn(question).map((id) => [id, changed(id, failedIn(question, id) ? failed() : labeled())])),
+    options,
+  );
 
 describe('a pass', () => {
   it('labels every trajectory for every candidate, with reasons, and says where every failure begins', async () => {
@@ -42,40 +49,31 @@ describe('a pass', () => {
     }));
     const pass = await analyst.label({ ...work, rollouts, candidates, pass: 3 });
     expect(checkPartition(pass)).toEqual([]);
+    const none = {
+      ...{ lacking_failed: [], present_failed: [], na_failed: [] },
+      ...{ lacking_passed: [], present_passed: [], na_passed: [] },
+    };
+    const [a0, a1, b0, c0] = ['key-a-0', 'key-a-1', 'key-b-0', 'key-c-0'] as const;
     expect(pass).toEqual({
       attempt: 3,
       totals: { total_failed: 2, total_passed: 2 },
       labels: {
-        ask_first: {
-          lacking_failed: ['key-a-0'],
-          present_failed: [],
-          na_failed: ['key-b-0'],
-          lacking_passed: ['key-c-0'],
-          present_passed: ['key-a-1'],
-          na_passed: [],
-        },
-        read_results: {
-          lacking_failed: [],
-          present_failed: [],
-          na_failed: ['key-a-0', 'key-b-0'],
-          lacking_passed: [],
-          present_passed: ['key-c-0'],
-          na_passed: ['key-a-1'],
-        },
+        ask_first: { ...none, lacking_failed: [a0], na_failed: [b0], lacking_passed: [c0], present_passed: [a1] },
+        read_results: { ...none, na_failed: [a0, b0], present_passed: [c0], na_passed: [a1] },
       },
       reasons: {
         ask_first: {
-          'key-a-0': { reason: 'books at once', message: 2 },
-          'key-a-1': { reason: 'asks', message: 2 },
-          'key-c-0': { reason: 'books at once', message: 3 },
+          [a0]: { reason: 'books at once', message: 2 },
+          [a1]: { reason: 'asks', message: 2 },
+          [c0]: { reason: 'books at once', message: 3 },
         },
         read_results: {
-          'key-a-0': { reason: 'nothing to read' },
-          'key-a-1': { reason: 'nothing to read' },
-          'key-c-0': { reason: 'reads it', message: 4 },
+          [a0]: { reason: 'nothing to read' },
+          [a1]: { reason: 'nothing to read' },
+          [c0]: { reason: 'reads it', message: 4 },
         },
       },
-      failures: { 'key-a-0': begins, 'key-b-0': blamed },
+      failures: { [a0]: begins, [b0]: blamed },
     });
     expect(questions[0]?.messages.at(-1)?.content).toContain('- ask_first: It arises. ask_first.\n- read_results: ');
     expect(askings.map(({ step }) => step)).toEqual(['labels']);
@@ -84,10 +82,7 @@ describe('a pass', () => {
 
   it('asks in chunks what all passes ask, byte for byte; only the seed differs', async () => {
     const questionsOf = async (pass: number, given = rollouts) => {
-      const { analyst, questions, work } = analystAsking(
-        (_, question) => Object.fromEntries(idsIn(question).map((id) => [id, answerTo(question, id)])),
-        { labelsPerChunk: 3 },
-      );
+      const { analyst, questions, work } = answering({ labelsPerChunk: 3 });
       const { totals } = await analyst.label({ ...work, rollouts: given, candidates, pass });
       expect(totals).toEqual({ total_failed: 2, total_passed: 2 });
       return questions;
@@ -101,7 +96,7 @@ describe('a pass', () => {
     expect(new Set([...first, ...second].map(({ seed }) => seed)).size).toBe(2);
   });
 
-  it('shows what discovery showed, in the same bytes up to the question', async () => {
+  it('shows what discovery showed, in the same bytes up to the question', () => {
     const before = (name: string) => readFileSync(`prompts/${name}.md`, 'utf8').split('# Your task')[0];
     expect(before('label')).toBe(before('discover'));
     expect(before('label')).toContain('{{trajectories}}');
@@ -112,10 +107,8 @@ describe('a pass', () => {
       [0, 1, 2].map((attempt) => trajectory({ task: `t${task}`, attempt, passed: attempt > 0 })),
     ).flat();
     // All ids together would have more than what is left of the context.
-    const { analyst, questions, work } = analystAsking(
-      (_, question) => Object.fromEntries(idsIn(question).map((id) => [id, answerTo(question, id)])),
-      { labelsPerChunk: 40, contextTokens: 7500, maxTokens: 1000 },
-    );
+    const tight = { labelsPerChunk: 40, contextTokens: 7500, maxTokens: 1000 };
+    const { analyst, questions, work } = answering(tight);
     await analyst.label({ ...work, rollouts: many, candidates, pass: 0 });
     for (const question of questions) {
       const ids = idsIn(question);
@@ -126,26 +119,17 @@ describe('a pass', () => {
   });
 
   it('fails as a whole where a chunk stays wrong', async () => {
-    const { analyst, work } = analystAsking(
-      (_, question) => Object.fromEntries(idsIn(question).map((id) => [id, id === 'r4' ? {} : answerTo(question, id)])),
-      { labelsPerChunk: 2 },
-    );
+    const { analyst, work } = answering({ labelsPerChunk: 2 }, (id, usual) => (id === 'r4' ? {} : usual));
     await expect(analyst.label({ ...work, rollouts, candidates, pass: 0 })).rejects.toMatchObject({
       type: 'AnswerInvalid',
-      message: expect.stringContaining('r4.labels is no object'),
+      message: expect.stringContaining('r4.labels: write {'),
     });
   });
 
   it('names trajectories by what people know: `r1.2` is known to the prompt alone', async () => {
     const reason = 'r1.2 books as r2.3 does not, and r4 neither';
-    const { analyst, work } = analystAsking((_, question) =>
-      Object.fromEntries(
-        idsIn(question).map((id) => {
-          const answer = answerTo(question, id);
-          const labels = id === 'r1' ? { ...answer.labels, ask_first: ['LACKING', 2, reason] } : answer.labels;
-          return [id, { ...answer, labels, ...(id === 'r1' && { failure: { ...begins, reason } }) }];
-        }),
-      ),
+    const { analyst, work } = answering({}, (id, usual) =>
+      id === 'r1' ? { ...failed(['LACKING', 2, reason]), failure: { ...begins, reason } } : usual,
     );
     const { reasons, failures } = await analyst.label({ ...work, rollouts, candidates, pass: 0 });
     const told = 'message 2 books as message 3 of task a, attempt 1 does not, and task c, attempt 0 neither';
@@ -154,143 +138,117 @@ describe('a pass', () => {
   });
 
   it('asks nothing where there is nothing to label for', async () => {
-    const { analyst, questions, work } = analystAsking(() => ({}));
+    const { analyst, questions, work } = answering();
     const pass = await analyst.label({ ...work, rollouts, candidates: [], pass: 0 });
     expect(pass.totals).toEqual({ total_failed: 2, total_passed: 2 });
     expect([pass.labels, questions]).toEqual([{}, []]);
   });
 });
 
-describe('what is wrong with an answer', () => {
+describe('an answer', () => {
+  /** r1 failed, r2 passed. */
   const shown = new Map([
     ['r1', rollouts[0]!],
     ['r2', rollouts[1]!],
   ]);
-  const read = (answer: unknown, names = candidates.map(({ name }) => name)) =>
+  const read = (answer: unknown) =>
     readLabels({ text: typeof answer === 'string' ? answer : json(answer), shown, names });
-  /** r1 failed, r2 passed. */
   const both = (first: unknown, second: unknown = labeled()) => ({ r1: first, r2: second });
   const began = (failure: unknown) => both({ ...labeled(), failure });
-  const labelOf = (answer: unknown) => {
+  const ofFirst = (answer: unknown) => {
     const given = read(answer);
-    return 'value' in given ? given.value.get('r1')?.labels.get('ask_first') : given.defects;
+    return 'value' in given ? given.value.get('r1') : given.defects;
   };
-
-  it('is nothing, however the message is written', () => {
-    expect(labelOf(both(failed(['LACKING', 2, ' why '])))).toEqual({
-      label: 'LACKING',
-      reason: 'why',
-      message: 2,
-    });
-    expect(labelOf(both(failed(['PRESENT', 'r1.4', 'why'])))).toEqual({
-      label: 'PRESENT',
-      reason: 'why',
-      message: 4,
-    });
-    expect(labelOf(both(failed(['NA', 'why'])))).toEqual({ label: 'NA', reason: 'why' });
-    expect(labelOf(both(failed(['NA', 1, 'why'])))).toEqual({ label: 'NA', reason: 'why', message: 1 });
-    // What is not the agent's counts as NA anyway.
-    const naming = { failure: blamed, labels: { ask_first: ['NA', null, 'x'], read_results: 'NA' } };
-    expect(read(both(naming, { labels: labeled().labels }))).toMatchObject({
-      value: new Map<string, object>([
-        ['r1', { failure: blamed, labels: new Map() }],
-        ['r2', {}],
-      ]),
-    });
-    expect(read(began({ ...begins, message: 'r1.4', reason: ' why ' }))).toMatchObject({
-      value: new Map<string, object>([
-        ['r1', { failure: { of: 'agent', message: 4, reason: 'why' } }],
-        ['r2', {}],
-      ]),
-    });
-    // The labels need not hang on the failure.
-    expect(labelOf(both(failed(['LACKING', 4, 'why'])))).toMatchObject({ label: 'LACKING', message: 4 });
+  const reasoned = (label: string, reason: object) => ({
+    labels: new Map([
+      ['ask_first', label],
+      ['read_results', 'NA'],
+    ]),
+    reasons: new Map([
+      ['ask_first', reason],
+      ['read_results', { reason: 'nothing to read' }],
+    ]),
   });
 
+  it.each<[string, unknown, object]>([
+    ['with its message', ['LACKING', 2, ' why '], reasoned('LACKING', { reason: 'why', message: 2 })],
+    // The labels need not hang on the failure.
+    ['on another message', ['PRESENT', 'r1.4', 'why'], reasoned('PRESENT', { reason: 'why', message: 4 })],
+    ['NA without a place', ['NA', 'why'], reasoned('NA', { reason: 'why' })],
+    ['NA with one', ['NA', 1, 'why'], reasoned('NA', { reason: 'why', message: 1 })],
+  ])('may label %s', (_, label, expected) => {
+    expect(ofFirst(both(failed(label)))).toEqual({ failure: begins, ...expected });
+  });
+
+  it('may say where a failure begins as it stands in the trajectory, and label NA what is not the agent’s', () => {
+    const failure = { of: 'agent', message: 4, reason: 'why' };
+    expect(ofFirst(began({ ...failure, message: 'r1.4', reason: ' why ' }))).toMatchObject({ failure });
+    const naming = { failure: blamed, labels: { ask_first: ['NA', null, 'x'], read_results: 'NA' } };
+    const passed = { labels: labeled().labels };
+    expect(ofFirst(both(naming, passed))).toEqual({ failure: blamed, labels: new Map(), reasons: new Map() });
+  });
+
+  const FORM =
+    'write ["PRESENT" or "LACKING", the number of a message, "what is to be seen there"], or ["NA", null, "why"]';
+  const FAILED =
+    'it FAILED; write {"of": "agent", "message": the number of the message in which the failure begins, "reason": "..."}';
+  const POLICY = 'r1.0 is the policy, which is no part of the trajectory; its messages are 1 to 4';
   it.each<[unknown, string]>([
     ['none', 'there is no JSON in it; give the answer as one JSON value'],
-    [[1], 'the answer is no JSON object; give one with a field for each trajectory'],
-    [{ r1: failed() }, 'these trajectories are not labeled: r2; label each of r1, r2'],
-    [{ ...both(failed()), r3: labeled() }, '"r3" is none of the trajectories to label, which are r1, r2'],
-    [both({ failure: begins }), 'r1.labels is no object; write "r1": {"failure": ..., "labels": {...}}'],
+    [[1], 'the answer: give one object with a field for each trajectory'],
+    [{ r1: failed() }, 'the answer lacks r2; give each of r1, r2'],
+    [{ ...both(failed()), r3: labeled() }, 'the answer has "r3", which is none of r1, r2'],
+    [both('NA'), 'r1: write {"failure": ..., "labels": {...}}'],
+    [both({ failure: begins }), 'r1.labels: write {"failure": ..., "labels": {...}}'],
     [
       both({ failure: begins, labels: { ask_first: ['NA', null, 'x'] } }),
-      'r1.labels lacks read_results; label every capability, NA where it does not arise',
+      'r1.labels lacks read_results; give each of ask_first, read_results',
     ],
     [
       both({ failure: begins, labels: { ...labeled().labels, ask: 1 } }),
-      'r1.labels has "ask", which is none of the capabilities ask_first, read_results',
+      'r1.labels has "ask", which is none of ask_first, read_results',
     ],
-    [
-      both(failed(['ABSENT', 1, 'x'])),
-      'r1.labels.ask_first is ["ABSENT",1,"x"]; write [label, message, "reason"] with the label NA, PRESENT or LACKING',
-    ],
-    [
-      both(failed('NA')),
-      'r1.labels.ask_first is "NA"; write [label, message, "reason"] with the label NA, PRESENT or LACKING',
-    ],
-    [
-      both(failed(['PRESENT', 1, ' '])),
-      'r1.labels.ask_first has no reason; write ["PRESENT", message, "what is to be seen there"]',
-    ],
-    [
-      both(failed(['LACKING', null, 'x'])),
-      'r1.labels.ask_first hangs on the message null; give the number of a message of r1',
-    ],
-    [
-      both(failed(['LACKING', '', 'x'])),
-      'r1.labels.ask_first hangs on the message ""; give the number of a message of r1',
-    ],
-    [
-      both(failed(['LACKING', 'r2.1', 'x'])),
-      'r1.labels.ask_first hangs on the message "r2.1"; give the number of a message of r1',
-    ],
+    [both(failed(['ABSENT', 1, 'x'])), `r1.labels.ask_first: ${FORM}`],
+    [both(failed('NA')), `r1.labels.ask_first: ${FORM}`],
+    [both(failed(['LACKING', null, 'x'])), `r1.labels.ask_first: ${FORM}`],
+    [both(failed(['PRESENT', 1, ' '])), 'r1.labels.ask_first.2: it is empty; say what is to be seen there'],
+    [both(failed(['LACKING', '', 'x'])), 'r1.labels.ask_first: it is ""; give the number of a message of r1'],
+    [both(failed(['LACKING', 'r2.1', 'x'])), 'r1.labels.ask_first: it is "r2.1"; give the number of a message of r1'],
     [both(failed(['LACKING', 5, 'x'])), 'r1.labels.ask_first: r1 has no message 5; its messages are 1 to 4'],
-    [
-      both(failed(['LACKING', 0, 'x'])),
-      'r1.labels.ask_first: r1.0 is the policy, which is no part of the trajectory; its messages are 1 to 4',
-    ],
-    [
-      began(null),
-      'r1.failure is null, but r1 FAILED; write {"of": "agent", "message": the number of the message in which the failure begins, "reason": "..."}',
-    ],
-    [
-      both({ labels: labeled().labels }),
-      'r1.failure is missing, but r1 FAILED; write {"of": "agent", "message": the number of the message in which the failure begins, "reason": "..."}',
-    ],
+    [both(failed(['LACKING', 0, 'x'])), `r1.labels.ask_first: ${POLICY}`],
+    [began(null), `r1.failure: ${FAILED}`],
+    [both({ labels: labeled().labels }), `r1.failure: ${FAILED}`],
     [both(failed(), failed()), 'r2.failure: r2 PASSED, so there is no failure; write null and label it'],
-    [began({ ...begins, of: 'policy' }), 'r1.failure.of is "policy"; write "agent", "environment" or "user"'],
-    [began({ of: 'agent', reason: 'x' }), 'r1.failure hangs on the message null; give the number of a message of r1'],
-    [began({ ...begins, message: 5 }), 'r1.failure: r1 has no message 5; its messages are 1 to 4'],
-    [
-      began({ ...begins, message: 0 }),
-      'r1.failure: r1.0 is the policy, which is no part of the trajectory; its messages are 1 to 4',
-    ],
-    [began({ ...begins, reason: ' ' }), 'r1.failure has no reason; say in one line why the failure begins there'],
+    [began({ ...begins, of: 'policy' }), 'r1.failure.of: write "agent", "environment" or "user"'],
+    [began({ of: 'agent', reason: 'x' }), 'r1.failure.message: give the number of a message'],
+    [began({ ...begins, message: 5 }), 'r1.failure.message: r1 has no message 5; its messages are 1 to 4'],
+    [began({ ...begins, message: 0 }), `r1.failure.message: ${POLICY}`],
+    [began({ ...begins, reason: ' ' }), 'r1.failure.reason: it is empty; say in one line why the failure begins there'],
     [
       began(blamed),
-      'r1 labels ask_first beside a failure that is not the agent\'s, which says nothing of the agent: write "labels": {}, or a failure of "agent"',
+      'r1.labels: the failure is not the agent\'s, which says nothing of the agent: write {}, or a failure of "agent"',
     ],
     [
       both({ failure: { ...blamed, message: 9 }, labels: {} }),
-      'r1.failure: r1 has no message 9; its messages are 1 to 4',
+      'r1.failure.message: r1 has no message 9; its messages are 1 to 4',
     ],
-  ])('%j: %s', (answer, defect) => {
+  ])('%j is sent back: %s', (answer, defect) => {
     expect(read(answer)).toEqual({ defects: [defect] });
   });
 
-  it('is nothing in the example of the prompt', () => {
+  it('is what the example of the prompt is', () => {
     const values = { policy: '', tools: '', trajectories: '', capabilities: '', ids: '' };
     const text = openPrompts().render('label', values).at(-1)?.content ?? '';
-    const names = ['convert_units_before_comparing', 'report_measurement_uncertainty'];
+    const [units = '', uncertainty = ''] = ['convert_units_before_comparing', 'report_measurement_uncertainty'];
     const long = new Map(['r1', 'r2', 'r3'].map((id) => [id, trajectory({ task: id, passed: id === 'r3', turns: 8 })]));
-    const read = readLabels({ text, shown: long, names });
-    expect('value' in read && read.value.get('r1')?.labels.get(names[0] as string)).toEqual({
-      label: 'LACKING',
-      reason: 'takes the larger number though the units differ',
-      message: 7,
-    });
-    const failures = 'value' in read && [...read.value.values()].map(({ failure }) => failure);
-    expect(failures).toMatchObject([{ of: 'agent', message: 7 }, { of: 'user', message: 5 }, undefined]);
+    const given = readLabels({ text, shown: long, names: [units, uncertainty] });
+    const all = 'value' in given ? [...given.value.values()] : [];
+    expect(all[0]?.labels.get(units)).toBe('LACKING');
+    expect(all[0]?.reasons.get(units)).toMatchObject({ message: 7 });
+    expect(all.map(({ failure }) => failure)).toMatchObject([
+      { of: 'agent', message: 7 },
+      { of: 'user', message: 5 },
+      undefined,
+    ]);
   });
 });
