@@ -1,6 +1,6 @@
 /**
- * One trajectory held against its reference: what was done, seen and said, and what was needed. Invariant: only messages, tool
- * schemas and the reference are looked at; a write that the environment answered with an error was attempted, not done.
+ * One trajectory held against its reference: what was done, seen and said, and what was needed. Only messages, tool schemas and the reference are
+ * looked at; a write that the environment answered with an error was attempted, not done.
  */
 import type { Action } from '../../domain/environment';
 import { OutsideFailure } from '../../domain/failures';
@@ -15,31 +15,15 @@ export interface Call extends Action {
   userBefore: string;
 }
 
-export interface Trajectory extends ReturnType<typeof readMessages> {
-  knowledge: ToolKnowledge;
-  passed: boolean;
-  /** False if the environment or a limit cut it off. */
-  endedRegularly: boolean;
-  needed: Action[];
-  /** Needed writes that were not done as needed. */
-  missing: Action[];
-  /** Writes that were done and not needed in this form. */
-  surplus: Call[];
-  /** Writes that only failed: no write of the same tool was done. */
-  attempted: number;
-  /** Statements known to refuse a request: from the policy's rules. */
-  denials: readonly string[];
-  /** What is to be told: denials, and facts, which are all the rest. */
-  statements: string[];
-  facts: string[];
-}
+export type Trajectory = ReturnType<typeof readTrajectory>;
 
 /** @throws BadEnvironment if the rollout has no reference: the target says that it tells one. */
 export function readTrajectory(o: {
   rollout: ScoredRollout;
   knowledge: ToolKnowledge;
+  /** Statements known to refuse a request: from the policy's rules. */
   denials: readonly string[];
-}): Trajectory {
+}) {
   const { rollout, knowledge, denials } = o;
   const { reference, key, stopReason } = rollout;
   if (!reference)
@@ -63,13 +47,17 @@ export function readTrajectory(o: {
   return {
     ...read,
     knowledge,
+    denials,
     passed: isSuccess(rollout),
+    /** False if the environment or a limit cut it off. */
     endedRegularly: stopReason === 'user_stop' || stopReason === 'agent_stop',
     needed: reference.actions,
+    /** Needed writes that were not done as needed, and writes that were done and not needed in this form. */
     missing,
     surplus,
+    /** Writes that only failed: no write of the same tool was done. */
     attempted: unparsed.length + onlyFailed.length,
-    denials,
+    /** What is to be told: denials, and facts, which are all the rest. */
     statements: reference.tell.filter((text) => denials.includes(text)),
     facts: reference.tell.filter((text) => !denials.includes(text)),
   };
@@ -80,8 +68,6 @@ export const sameArguments = (a: Action, b: Action, ignored: readonly string[] =
   Object.keys({ ...a.arguments, ...b.arguments })
     .filter((name) => !ignored.includes(name))
     .every((name) => spell(a.arguments[name]) === spell(b.arguments[name]));
-
-const isError = (observation: string) => /^\W*error\b/i.test(observation);
 
 function readMessages(rollout: ScoredRollout, knowledge: ToolKnowledge) {
   // What the user did with its own tools is nothing that the agent has seen.
@@ -101,7 +87,7 @@ function readMessages(rollout: ScoredRollout, knowledge: ToolKnowledge) {
     said.agent.push(message.content);
     for (const { id, name, arguments: given } of message.toolCalls ?? []) {
       const observation = observations.get(id) ?? '';
-      const failed = isError(observation);
+      const failed = /^\W*error\b/i.test(observation);
       const [before, userBefore] = [said.toAgent.join('\n'), said.user.join('\n')];
       calls.push({ name, arguments: given, failed, before, userBefore });
       if (!failed) records.push(...knowledge.records(name, observation));
@@ -117,11 +103,17 @@ function readMessages(rollout: ScoredRollout, knowledge: ToolKnowledge) {
 }
 
 /** The observed records that an action's identifiers name. */
-export function recordsOf({ name, arguments: given }: Action, { records, knowledge }: Trajectory): ObservedRecord[] {
-  const named = knowledge.identifierArguments(name).map(({ argument }) => spell(given[argument]));
+export function recordsOf(action: Action, { records, knowledge }: Trajectory): ObservedRecord[] {
+  const named = knowledge.identifiersIn(action).map(({ value }) => value);
   return records.filter(({ identifiers }) => identifiers.some((identifier) => named.includes(identifier)));
 }
 
-/** True if the user named this record, by its description or an identifier. */
-export const isRequested = ({ description, identifiers }: ObservedRecord, { userText }: Trajectory): boolean =>
-  [description, ...identifiers].some((name) => mentions(userText, name));
+/** The records that the needed writes act on, and with them those that the user named by their description or an identifier. */
+export const neededRecords = (trajectory: Trajectory): ObservedRecord[] =>
+  trajectory.needed.flatMap((action) => recordsOf(action, trajectory));
+export const wantedRecords = (trajectory: Trajectory): ObservedRecord[] => [
+  ...neededRecords(trajectory),
+  ...trajectory.records.filter(({ description, identifiers }) =>
+    [description, ...identifiers].some((name) => mentions(trajectory.userText, name)),
+  ),
+];

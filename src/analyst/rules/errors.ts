@@ -1,11 +1,19 @@
 /**
  * The classes of error that show when what was done is compared with what was needed, the capability that each shows to be lacking, and the
- * label of one trajectory for each: NA without an occasion, LACKING if the class's error is seen and nothing earlier explains it, else PRESENT.
- * Invariants: in doubt PRESENT; names and definitions hold for any target; a name belongs to one class.
+ * label of one trajectory for each: NA without an occasion, LACKING if the class's error is seen and nothing earlier explains it, else PRESENT:
+ * in doubt PRESENT. Names and definitions hold for any target; a name belongs to one class.
  */
 import type { Label } from '../../domain/capability';
 import type { Action } from '../../domain/environment';
-import { type Call, isRequested, readTrajectory, recordsOf, sameArguments, type Trajectory } from './comparison';
+import {
+  type Call,
+  neededRecords,
+  readTrajectory,
+  recordsOf,
+  sameArguments,
+  type Trajectory,
+  wantedRecords,
+} from './comparison';
 import { confusable, isNumber, mentions, type ObservedRecord, spell, words } from './tools';
 
 interface ErrorKind {
@@ -107,41 +115,25 @@ const saidDenial = ({ denials, statements, agentText }: Trajectory) =>
 const outcomesNeeded = ({ needed, statements }: Trajectory) => needed.length + (statements.length > 0 ? 1 : 0);
 
 /** Kinds of identifiers that were needed and that no look-up could give without asking the user. */
-function unreachableKinds(trajectory: Trajectory): ReadonlySet<string> {
-  const { knowledge, firstRequest, calls, needed } = trajectory;
+function unreachableKinds({ knowledge, firstRequest, calls, needed }: Trajectory): ReadonlySet<string> {
   const reachable = knowledge.reachableKinds(firstRequest);
-  const used = [...calls, ...needed].flatMap((action) => identifiersOf(action, trajectory));
+  const used = [...calls, ...needed].flatMap(knowledge.identifiersIn);
   return new Set(used.flatMap(({ kind }) => (reachable.has(kind) ? [] : [kind])));
 }
 
 /** An identifier used before anybody had said one of its kind. After that a wrong one is a slip. */
 function inventedIdentifier(trajectory: Trajectory): boolean {
+  const { knowledge, calls } = trajectory;
   const unreachable = unreachableKinds(trajectory);
-  return trajectory.calls.some((call) =>
-    identifiersOf(call, trajectory).some(
-      ({ value, kind }) =>
-        unreachable.has(kind) &&
-        !trajectory.knowledge.holdsKind(call.userBefore, kind) &&
-        !mentions(call.before, value),
-    ),
+  return calls.some((call) =>
+    knowledge
+      .identifiersIn(call)
+      .some(
+        ({ value, kind }) =>
+          unreachable.has(kind) && !knowledge.holdsKind(call.userBefore, kind) && !mentions(call.before, value),
+      ),
   );
 }
-
-/** The identifiers that it was given: an argument that was left out is none. */
-const identifiersOf = ({ name, arguments: given }: Action, { knowledge }: Trajectory) =>
-  knowledge.identifierArguments(name).flatMap(({ argument, kind }) => {
-    const value = given[argument];
-    return value === undefined || value === null ? [] : [{ kind, value: spell(value) }];
-  });
-
-const neededRecords = (trajectory: Trajectory): ObservedRecord[] =>
-  trajectory.needed.flatMap((action) => recordsOf(action, trajectory));
-
-/** The records that the needed writes act on or that the user named. */
-const wantedRecords = (trajectory: Trajectory): ObservedRecord[] => [
-  ...neededRecords(trajectory),
-  ...trajectory.records.filter((record) => isRequested(record, trajectory)),
-];
 
 /** Those of which no identifier is one of the others'. */
 function notAmong(records: readonly ObservedRecord[], others: readonly ObservedRecord[]): ObservedRecord[] {

@@ -1,7 +1,7 @@
 /**
  * What tool schemas tell, of any target: which tools write, which arguments identify records, which identifiers can be looked up, and what an
- * observation shows. Invariants: a text that does not fit its tool's output schema gives no record, rather than a wrong one; what the schemas
- * leave open counts as possible, so that no agent is blamed for it.
+ * observation shows. A text that does not fit its tool's output schema gives no record, rather than a wrong one; what the schemas leave open
+ * counts as possible, so that no agent is blamed for it.
  */
 import type { JsonSchema, ToolSchema } from '../../domain/messages';
 
@@ -20,33 +20,22 @@ export const isNumber = (text: string): boolean => text.trim() !== '' && Number.
 /** One spelling for an argument or a record's value, whether it came as a JSON number or as text. */
 export const spell = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : String(value));
 
-/** Name and schema, in rendered order. */
-export type Field = [name: string, schema: JsonSchema];
+type Field = [name: string, schema: JsonSchema];
+type Values = { field: Field; value: string }[];
 
 const argumentFields = (tool: ToolSchema): Field[] => Object.entries(tool.parameters.properties ?? {});
-/** The fields of one record of the observation; empty if the tool has no output schema. */
-const outputFields = (tool: ToolSchema): Field[] =>
-  Object.entries((tool.outputSchema?.items ?? tool.outputSchema)?.properties ?? {});
+/** The fields of one record of the observation, in rendered order; none if the tool has no output schema. */
+const outputFields = ({ outputSchema }: ToolSchema): Field[] =>
+  Object.entries((outputSchema?.items ?? outputSchema)?.properties ?? {});
 
-const isNumeric = (schema: JsonSchema) => schema.type === 'integer' || schema.type === 'number';
+const isNumeric = ({ type }: JsonSchema) => type === 'integer' || type === 'number';
 
 /** Identifiers are codes: their pattern has digits, or, without a pattern, their name says it. */
 const isIdentifier = ([name, schema]: Field) =>
-  !isNumeric(schema) && (schema.pattern !== undefined ? /\[0-9|\\d/.test(schema.pattern) : /(^|_)id$/.test(name));
+  !isNumeric(schema) && (schema.pattern === undefined ? /(^|_)id$/.test(name) : /\[0-9|\\d/.test(schema.pattern));
 
 /** What an identifier identifies: fields of one kind name the same records. */
-export const kindOf = ([name, schema]: Field): string => schema.pattern ?? name;
-
-/** The words that a text field takes; undefined if the schema leaves them open. */
-export const vocabulary = (schema: JsonSchema): string | undefined =>
-  schema.pattern ?? (schema.enum && JSON.stringify(schema.enum));
-
-/** True if `text` is a value that the schema allows. */
-export function fits(schema: JsonSchema, text: string): boolean {
-  if (isNumeric(schema)) return isNumber(text);
-  if (schema.enum) return schema.enum.some((value) => String(value) === text);
-  return schema.pattern === undefined || new RegExp(schema.pattern).test(text);
-}
+const kindOf = ([name, { pattern }]: Field): string => pattern ?? name;
 
 /** One record of an observation. */
 export interface ObservedRecord {
@@ -59,50 +48,48 @@ export interface ObservedRecord {
   description: string;
 }
 
-type ReadRecords = (tool: string, observation: string) => ObservedRecord[];
-
-/** A reader of observations: JSON objects, or the rendered form that output schemas describe (" ; " between records). */
-export function recordReader(tools: readonly ToolSchema[]): ReadRecords {
-  const fieldsOf = new Map(tools.map((tool) => [tool.name, outputFields(tool)]));
-  const describes = descriptiveFields(tools);
-
-  const toRecord = (tool: string, values: { field: Field; value: string }[]): ObservedRecord => {
-    const valuesOf = (chosen: (field: Field) => boolean) =>
-      values.flatMap(({ field, value }) => (chosen(field) ? [value] : []));
-    return {
-      tool,
-      values: valuesOf(() => true),
-      identifiers: valuesOf(isIdentifier),
-      description: valuesOf(describes).join(' '),
-    };
-  };
-
-  return (tool, observation) => {
-    const json = parseJson(observation);
-    if (json !== undefined) return plainObjects(json).map((values) => toRecord(tool, values));
-    const fields = fieldsOf.get(tool) ?? [];
-    if (fields.length === 0) return [];
-    return observation.split(' ; ').flatMap((text) => {
-      const values = splitRecord(fields, text.trim().split(/\s+/));
-      return values ? [toRecord(tool, values)] : [];
-    });
-  };
+/** Two records of one tool that can be taken for each other: their descriptions share a word. */
+export function confusable(a: ObservedRecord, b: ObservedRecord): boolean {
+  if (a.tool !== b.tool || a.identifiers.join(' ') === b.identifiers.join(' ')) return false;
+  const own = new Set(words(a.description));
+  return words(b.description).some((word) => own.has(word));
 }
 
 /** A field describes its record if a tool takes it, or words of its vocabulary, as an argument. */
 function descriptiveFields(tools: readonly ToolSchema[]): (field: Field) => boolean {
+  const vocabularyOf = (schema: JsonSchema) => schema.pattern ?? (schema.enum && JSON.stringify(schema.enum));
   const taken = tools.flatMap(argumentFields);
   const names = new Set(taken.map(([name]) => name));
-  const vocabularies = new Set(taken.map(([, schema]) => vocabulary(schema)));
+  const vocabularies = new Set(taken.map(([, schema]) => vocabularyOf(schema)));
   return ([name, schema]) => {
-    const own = vocabulary(schema);
+    const own = vocabularyOf(schema);
     const isTaken = own === undefined ? names.has(name) : vocabularies.has(own);
     return isTaken && !isNumeric(schema) && !isIdentifier([name, schema]);
   };
 }
 
+/** The text and number fields of every object in a JSON observation, at any depth; undefined if it is no JSON object or list. */
+function jsonRecords(observation: string): Values[] | undefined {
+  if (!/^\s*[{[]/.test(observation)) return undefined;
+  try {
+    return plainObjects(JSON.parse(observation));
+  } catch {
+    return undefined;
+  }
+}
+
+function plainObjects(value: unknown): Values[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const inner = Object.values(value).flatMap(plainObjects);
+  if (Array.isArray(value)) return inner;
+  const own = Object.entries(value)
+    .filter(([, plain]) => typeof plain === 'string' || typeof plain === 'number')
+    .map(([name, plain]) => ({ field: [name, { type: typeof plain }] satisfies Field, value: spell(plain) }));
+  return own.length > 0 ? [own, ...inner] : inner;
+}
+
 /** Splits one rendered record into its fields; a value may have several words. Undefined if the text is no such record. */
-function splitRecord(fields: Field[], tokens: string[]): { field: Field; value: string }[] | undefined {
+function splitRecord(fields: readonly Field[], tokens: readonly string[]): Values | undefined {
   const [field, ...rest] = fields;
   if (field === undefined) return tokens.length === 0 ? [] : undefined;
   for (let length = 1; length <= tokens.length - rest.length; length++) {
@@ -113,103 +100,84 @@ function splitRecord(fields: Field[], tokens: string[]): { field: Field; value: 
   return undefined;
 }
 
-/** Parsed objects and lists only: a bare word or number is text. */
-function parseJson(text: string): unknown {
-  if (!/^\s*[{[]/.test(text)) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+function fits(schema: JsonSchema, text: string): boolean {
+  if (isNumeric(schema)) return isNumber(text);
+  if (schema.enum) return schema.enum.some((value) => String(value) === text);
+  return schema.pattern === undefined || new RegExp(schema.pattern).test(text);
 }
 
-/** The text and number fields of every object in a JSON observation, at any depth. */
-function plainObjects(value: unknown): { field: Field; value: string }[][] {
-  if (typeof value !== 'object' || value === null) return [];
-  const inner = Object.values(value).flatMap(plainObjects);
-  if (Array.isArray(value)) return inner;
-  const own = Object.entries(value)
-    .filter(([, plain]) => typeof plain === 'string' || typeof plain === 'number')
-    .map(([name, plain]) => ({ field: [name, { type: typeof plain }] satisfies Field, value: spell(plain) }));
-  return own.length > 0 ? [own, ...inner] : inner;
-}
+export type ToolKnowledge = ReturnType<typeof toolKnowledge>;
 
-/** Two records of one tool that can be taken for each other: their descriptions share a word. */
-export function confusable(a: ObservedRecord, b: ObservedRecord): boolean {
-  if (a.tool !== b.tool || a.identifiers.join(' ') === b.identifiers.join(' ')) return false;
-  const own = new Set(words(a.description));
-  return words(b.description).some((word) => own.has(word));
-}
-
-/** An argument that identifies a record or an account, and what kind of thing it identifies. */
-interface IdentifierArgument {
-  argument: string;
-  kind: string;
-  required: boolean;
-}
-
-export interface ToolKnowledge {
-  isWrite(tool: string): boolean;
-  identifierArguments(tool: string): readonly IdentifierArgument[];
-  /** Kinds of identifiers that `text` holds or that look-ups give, starting from it. */
-  reachableKinds(text: string): ReadonlySet<string>;
-  /** True if `text` holds an identifier of this kind, or if the schemas don't tell what one looks like. */
-  holdsKind(text: string, kind: string): boolean;
-  records: ReadRecords;
-}
-
-export function toolKnowledge(tools: readonly ToolSchema[]): ToolKnowledge {
-  const writes = new Set(tools.filter((tool) => !tool.annotations?.readOnlyHint).map((tool) => tool.name));
-  const identifiers = new Map<string, IdentifierArgument[]>();
-  const patterns = new Map<string, RegExp>();
-  for (const tool of tools) {
-    const fields = argumentFields(tool).filter(isIdentifier);
-    identifiers.set(
-      tool.name,
-      fields.map((field) => ({
-        argument: field[0],
-        kind: kindOf(field),
-        required: tool.parameters.required?.includes(field[0]) ?? false,
-      })),
-    );
-    for (const [, { pattern }] of fields) if (pattern !== undefined) patterns.set(pattern, new RegExp(pattern));
-  }
-  const identifierArguments = (tool: string) => identifiers.get(tool) ?? [];
-  const kinds = new Set([...identifiers.values()].flat().map(({ kind }) => kind));
-  const lookUps = tools
-    .filter((tool) => !writes.has(tool.name))
-    .map((tool) => ({
-      needs: identifierArguments(tool.name).flatMap(({ kind, required }) => (required ? [kind] : [])),
+export function toolKnowledge(tools: readonly ToolSchema[]) {
+  const describes = descriptiveFields(tools);
+  const known = new Map(
+    tools.map((tool) => {
+      const identifiers = argumentFields(tool).filter(isIdentifier);
+      return [tool.name, { tool, identifiers, isWrite: !tool.annotations?.readOnlyHint, fields: outputFields(tool) }];
+    }),
+  );
+  const identifiers = [...known.values()].flatMap((one) => one.identifiers);
+  const kinds = new Set(identifiers.map(kindOf));
+  const patterns = new Map(
+    identifiers.flatMap(([, { pattern }]) => (pattern === undefined ? [] : [[pattern, new RegExp(pattern)]])),
+  );
+  const lookUps = [...known.values()]
+    .filter(({ isWrite }) => !isWrite)
+    .map(({ tool, identifiers: taken, fields }) => ({
+      needs: taken.filter(([name]) => tool.parameters.required?.includes(name)).map(kindOf),
       // Without an output schema a look-up may show anything.
-      shows: tool.outputSchema
-        ? outputFields(tool)
-            .map(kindOf)
-            .filter((kind) => kinds.has(kind))
-        : [...kinds],
+      shows: tool.outputSchema ? fields.map(kindOf).filter((kind) => kinds.has(kind)) : [...kinds],
     }));
 
-  const holdsKind = (text: string, kind: string) => {
+  /** True if `text` holds an identifier of this kind, or if the schemas don't tell what one looks like. */
+  function holdsKind(text: string, kind: string): boolean {
     const pattern = patterns.get(kind);
     const tokens = text.split(/[\s,;:!?"'()]+/).map((token) => token.replace(/\.$/, ''));
     return pattern === undefined || tokens.some((token) => pattern.test(token));
-  };
-
-  const reachableKinds = (text: string) => {
-    const reached = new Set([...kinds].filter((kind) => holdsKind(text, kind)));
-    for (let before = -1; before !== reached.size;) {
-      before = reached.size;
-      for (const { needs, shows } of lookUps) {
-        if (needs.every((kind) => reached.has(kind))) for (const kind of shows) reached.add(kind);
-      }
-    }
-    return reached;
-  };
+  }
 
   return {
-    isWrite: (tool) => writes.has(tool),
-    identifierArguments,
-    reachableKinds,
     holdsKind,
-    records: recordReader(tools),
+    isWrite: (tool: string): boolean => known.get(tool)?.isWrite ?? false,
+
+    /** The arguments of a call that identify a record or an account, as they were given: one that was left out is none. */
+    identifiersIn: (call: { name: string; arguments: Record<string, unknown> }): { kind: string; value: string }[] =>
+      (known.get(call.name)?.identifiers ?? []).flatMap((field) => {
+        const value = call.arguments[field[0]];
+        return value === undefined || value === null ? [] : [{ kind: kindOf(field), value: spell(value) }];
+      }),
+
+    /** Kinds of identifiers that `text` holds or that look-ups give, starting from it. */
+    reachableKinds(text: string): ReadonlySet<string> {
+      const reached = new Set([...kinds].filter((kind) => holdsKind(text, kind)));
+      for (let before = -1; before !== reached.size;) {
+        before = reached.size;
+        for (const { needs, shows } of lookUps)
+          if (needs.every((kind) => reached.has(kind))) for (const kind of shows) reached.add(kind);
+      }
+      return reached;
+    },
+
+    /** Of JSON objects, or of the rendered form that output schemas describe (" ; " between records). */
+    records(tool: string, observation: string): ObservedRecord[] {
+      const fields = known.get(tool)?.fields ?? [];
+      const rendered = () =>
+        fields.length === 0
+          ? []
+          : observation.split(' ; ').flatMap((text) => {
+              const values = splitRecord(fields, text.trim().split(/\s+/));
+              return values ? [values] : [];
+            });
+      return (jsonRecords(observation) ?? rendered()).map((values) => {
+        const valuesOf = (chosen: (field: Field) => boolean) =>
+          values.filter(({ field }) => chosen(field)).map(({ value }) => value);
+        return {
+          tool,
+          values: valuesOf(() => true),
+          identifiers: valuesOf(isIdentifier),
+          description: valuesOf(describes).join(' '),
+        };
+      });
+    },
   };
 }

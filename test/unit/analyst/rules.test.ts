@@ -11,7 +11,7 @@ import {
   errorLabels,
 } from '../../../src/analyst/rules/errors';
 import { randomHalf, rules } from '../../../src/analyst/rules/rules';
-import { recordReader, toolKnowledge } from '../../../src/analyst/rules/tools';
+import { toolKnowledge } from '../../../src/analyst/rules/tools';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import type { EnvironmentDescription, Reference } from '../../../src/domain/environment';
 import type { JsonSchema, Message, ToolSchema } from '../../../src/domain/messages';
@@ -122,7 +122,7 @@ const lackingOf = (o: Parameters<typeof trajectory>[0]) =>
   Object.entries(labelsOf(o)).flatMap(([errorClass, one]) => (one === 'LACKING' ? [errorClass] : []));
 
 describe('records of observations', () => {
-  const read = recordReader(tools);
+  const read = knowledge.records;
 
   it('splits values of several words and finds identifiers and descriptions', () => {
     expect(read('find_bookings', bookings)[1]).toEqual({
