@@ -1,8 +1,5 @@
 /** Numbers and names as text, in one way for the page, the terminal and the verdict. */
-import type { ArtifactRef } from '../domain/artifacts';
 import type { Figure } from '../domain/figure';
-import { policyNames } from '../domain/policies';
-import type { Arm } from './model';
 
 export const MISSING = '–';
 
@@ -12,40 +9,44 @@ const fixed = (value: number, digits: number): string => {
   return Number(text) === 0 ? (0).toFixed(digits) : text;
 };
 const signed = (value: number): string => (value > 0 && fixed(value, 1) !== '0.0' ? '+' : '') + fixed(value, 1);
-const grouped = (value: number): string => fixed(value, 0).replace(/\B(?=(\d{3})+$)/g, ',');
+export const wholeNumber = (value: number): string => fixed(value, 0).replace(/\B(?=(\d{3})+$)/g, ',');
 
 export const percent = (fraction: number): string => `${fixed(100 * fraction, 1)}%`;
 /** A level or a tick: `95%`, `97.5%`. */
 export const shortPercent = (fraction: number): string => percent(fraction).replace('.0%', '%');
-export const wholeNumber = grouped;
 
-const number = ({ value, unit, bare }: { value: number; unit: Figure['unit']; bare: boolean }): string => {
-  switch (unit) {
-    case 'fraction':
-      return fixed(100 * value, 1) + (bare ? '' : '%');
-    case 'difference':
-      return signed(100 * value) + (bare ? '' : ' pt');
-    case 'milliseconds':
-      return fixed(value, 2) + (bare ? '' : ' ms');
-    case 'count':
-    case 'tokens':
-      return grouped(value);
-    default:
-      return fixed(value, 2);
-  }
+/** By unit: the number, and its sign. */
+const units: { [unit in NonNullable<Figure['unit']>]?: readonly [number: (value: number) => string, sign: string] } = {
+  fraction: [(value) => fixed(100 * value, 1), '%'],
+  difference: [(value) => signed(100 * value), ' pt'],
+  milliseconds: [(value) => fixed(value, 2), ' ms'],
+  count: [wholeNumber, ''],
+  tokens: [wholeNumber, ''],
 };
+const unitOf = (unit: Figure['unit']) => (unit && units[unit]) ?? [(value: number) => fixed(value, 2), ''];
 
 /** The value in its unit: `61.0%`, `+31.0 pt`, `0.42`, `12,400`. */
-export const valueText = ({ value, unit }: Pick<Figure, 'value' | 'unit'>): string =>
-  value === null ? MISSING : number({ value, unit, bare: false });
+export function valueText({ value, unit }: Pick<Figure, 'value' | 'unit'>): string {
+  const [number, sign] = unitOf(unit);
+  return value === null ? MISSING : number(value) + sign;
+}
 
 /** The interval's ends in the figure's unit without its sign, `54.1 to 67.5`; or `sd 0.03` where that is what there is. */
-export const spreadText = ({ interval, std, unit }: Pick<Figure, 'interval' | 'std' | 'unit'>): string | undefined => {
-  if (interval !== undefined)
-    return [interval.low, interval.high].map((value) => number({ value, unit, bare: true })).join(' to ');
-  if (std !== undefined) return `sd ${fixed(std, 2)}`;
-  return undefined;
-};
+export function spreadText({ interval, std, unit }: Pick<Figure, 'interval' | 'std' | 'unit'>): string | undefined {
+  const [number] = unitOf(unit);
+  if (interval) return `${number(interval.low)} to ${number(interval.high)}`;
+  return std === undefined ? undefined : `sd ${fixed(std, 2)}`;
+}
+
+/** `61.0% (54.1 to 67.5)`. */
+export function measuredText(measured: Pick<Figure, 'value' | 'unit' | 'interval' | 'std'>): string {
+  const spread = spreadText(measured);
+  return valueText(measured) + (spread === undefined ? '' : ` (${spread})`);
+}
+
+/** What a pointer shows of a mark. */
+export const figureTitle = (label: string, figure: Figure): string =>
+  [`${label}: ${valueText(figure)}`, spreadText(figure), `n ${figure.n}`, figure.id].filter(Boolean).join(', ');
 
 export const TEST =
   'sign-flip test over the tasks, two-sided, as is the interval of a difference; with one trial a task it is McNemar’s exact test';
@@ -76,15 +77,6 @@ export const dollarsText = (dollars: number | undefined): string => {
 
 export const shortSha = (sha256: string): string => sha256.slice(0, 8);
 
-/** What `campaign lineage` takes, in short: the beginning of a hash or key, the whole id of a figure. */
-export const shortStart = (start: ArtifactRef | string): string => {
-  const text = typeof start === 'string' ? start : start.sha256;
-  return /^[0-9a-f]{64}$/.test(text) ? shortSha(text) : text;
-};
-
-export const lineageCommand = ({ start, campaign }: { start: string; campaign: string }): string =>
-  `campaign lineage ${start} --campaign ${campaign}`;
-
 /** Seconds as `45 s`, `3 min 20 s`, `2 h 5 min`. */
 export const duration = (seconds: number): string => {
   const s = Math.round(seconds);
@@ -98,6 +90,10 @@ const UNSEEN = /[^\P{Cc}\t\n]|[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]|\p
 
 export const visible = (text: string): string =>
   text.replaceAll('\r\n', '\n').replace(UNSEEN, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+
+/** At most so many characters of a text, and never half of one. */
+export const beginningOf = (text: string, longest: number): string =>
+  text.slice(0, longest).replace(/[\uD800-\uDBFF]$/, '');
 
 /** A long name, cut in its middle; of a sum every part, so that sums stay apart. */
 export function shortName(name: string, longest: number): string {
@@ -113,17 +109,4 @@ function cutInTheMiddle(name: string, longest: number): string {
   if (name.length <= longest) return name;
   const begin = Math.ceil(((longest - 1) * 2) / 3);
   return `${name.slice(0, begin)}…${name.slice(name.length - (longest - 1 - begin))}`;
-}
-
-/** So many sums stand among the other arms; of more the best, so many. */
-const [MOST_SUMS, BEST_SUMS] = [4, 3];
-
-/** Sums beyond the best are folded, where there are many; never a gate, which somebody asked for. */
-export function foldSums(arms: readonly Arm[]): { shown: Arm[]; folded: Arm[] } {
-  const sums = arms.filter(({ name, role }) => role === 'sum' && name !== policyNames.gate);
-  if (sums.length <= MOST_SUMS) return { shown: [...arms], folded: [] };
-  const rate = ({ successRate }: Arm): number => successRate?.value ?? -1;
-  const best = [...sums].sort((a, b) => rate(b) - rate(a)).slice(0, BEST_SUMS);
-  const isFolded = (arm: Arm): boolean => sums.includes(arm) && !best.includes(arm);
-  return { shown: arms.filter((arm) => !isFolded(arm)), folded: arms.filter(isFolded) };
 }

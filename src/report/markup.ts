@@ -42,26 +42,17 @@ h3 { font-size:15px; margin:22px 0 2px } p, li { margin:4px 0; max-width:90ch } 
 a { color:var(--adapter) } .quiet { color:var(--quiet); font-size:13px } .bad { color:var(--routed) } .strong { font-weight:600 }
 code, pre { font:12px/1.45 ui-monospace,"SF Mono","DejaVu Sans Mono",monospace; background:var(--code); border-radius:3px; padding:1px 4px }
 .scroll { overflow-x:auto; margin:10px 0 } figure { margin:12px 0 }
-table { border-collapse:collapse; font-size:13.5px; overflow-wrap:normal } th { text-align:left; color:var(--quiet); font-weight:500 }
-th, td { padding:5px 16px 5px 0; vertical-align:top; border-bottom:1px solid var(--rule) }
-td.text { min-width:150px; max-width:420px; overflow-wrap:anywhere }
-dl { display:grid; grid-template-columns:minmax(70px,max-content) 1fr; gap:2px 18px; font-size:13.5px }
-dt { color:var(--quiet) } dd { margin:0; grid-column:2 }
+table { border-collapse:collapse; font-size:13.5px; overflow-wrap:break-word } th { text-align:left; color:var(--quiet); font-weight:500 }
+th, td { padding:5px 16px 5px 0; vertical-align:top; border-bottom:1px solid var(--rule); max-width:420px }
 summary { cursor:pointer } details.figure { display:inline-block; vertical-align:top; white-space:nowrap } details.figure .quiet { display:block }
 details.figure p { white-space:normal; max-width:340px; font-size:12.5px } .fold { margin:6px 0; max-width:110ch } .fold > div { margin-left:14px }
 .quote { display:grid; grid-template-columns:minmax(60px,max-content) 1fr; gap:4px 14px; margin:6px 0 10px; font-size:13px }
 .quote .said { white-space:pre-wrap } .quote .cited { background:var(--band) }
 pre.diff { padding:6px 8px; max-height:440px; overflow:auto; white-space:pre-wrap } .added { color:var(--baseline) } .removed { color:var(--routed) }
 svg { display:block; font-size:13px } svg text { fill:var(--ink) } svg .quiet, svg .tick { fill:var(--quiet) } svg .tick { font-size:11.5px }
-.grid { stroke:var(--rule) } .reference { stroke:var(--base); stroke-dasharray:2 3 } .curve { fill:none; stroke-width:1.5 }
-.band { fill:var(--band) } .strip { fill:var(--code) }
-${[
-  ...['adapter', 'base', 'routed', 'baseline'].map((role) => [role, role] as const),
-  ...[['sum', 'adapter'] as const, ['bound', 'base'] as const],
-  ...['adapter', 'routed', 'baseline', 'base', 'ink'].map((colour, n) => [`line-${n}`, colour] as const),
-]
-  .map(([name, colour]) => `.${name} { stroke:var(--${colour}); fill:var(--${colour}) } .curve.${name} { fill:none }`)
-  .join('\n')}
-.open { fill:var(--paper) }
+.adapter, .sum, .line-0 { stroke:var(--adapter); fill:var(--adapter) } .routed, .line-1 { stroke:var(--routed); fill:var(--routed) }
+.baseline, .line-2 { stroke:var(--baseline); fill:var(--baseline) } .base, .bound, .line-3 { stroke:var(--base); fill:var(--base) }
+.line-4 { stroke:var(--ink); fill:var(--ink) } .open { fill:var(--paper) } .curve { fill:none; stroke-width:1.5 }
+.grid { stroke:var(--rule) } .reference { stroke:var(--base); stroke-dasharray:2 3 } .band { fill:var(--band) } .strip { fill:var(--code) }
 @media print { body { max-width:none; padding:0 } }
 `;

@@ -38,7 +38,12 @@ export interface Mark extends Point {
 }
 
 export type Plot =
-  | { kind: 'intervals'; label: string; rows: readonly IntervalRow[]; reference?: { value: number; name: string } }
+  | {
+      kind: 'intervals';
+      label: string;
+      rows: readonly IntervalRow[];
+      reference?: { value: number; name: string } | undefined;
+    }
   | {
       kind: 'lines';
       label: string;

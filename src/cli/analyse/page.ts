@@ -2,9 +2,10 @@
 import { languageModelCost } from '../../report/build/report';
 import { wholeNumber } from '../../report/format';
 import { pageHtml } from '../../report/html';
-import { type Block, fold, note, paragraph, type Section, table } from '../../report/section';
-import { terminalText } from '../../report/terminal';
+import { type Block, detail, fold, list, note, paragraph, type Section, table } from '../../report/section';
 import { languageModelTable, spentText } from '../../report/sections/run';
+import { candidatesTable, ruleText } from '../../report/sections/selection';
+import { terminalText } from '../../report/terminal';
 import { type Comparison, comparisonSection } from './people';
 import type { AnalysedCapability, AnalysedFailure, Analysis, Cited } from './result';
 
@@ -25,41 +26,39 @@ const sectionsOf = (analysis: Analysis, comparison?: Comparison): Section[] => [
 
 function headSection({ files, analyst, conversations, notes, madeAt }: Analysis): Section {
   const { total, failed, passed, tokens } = conversations;
-  const counts = `${wholeNumber(total)}: ${wholeNumber(failed)} failed, ${wholeNumber(passed)} passed; about ${wholeNumber(tokens)} tokens`;
-  const rows = [
-    ['Conversations', counts],
-    ['Files', ...files],
-    ['Analyst', `${analyst.model} (analyst ${analyst.kind}, version ${analyst.version})`],
-    ['Made', madeAt],
-    ['Notes', ...notes],
-  ] as const;
-  const intro = paragraph('Capabilities that an agent lacks, found in conversations that it had.', 'quiet');
-  return { on: 'page', blocks: [intro, { kind: 'facts', rows: rows.filter(({ length }) => length > 1) }] };
+  return {
+    detail: true,
+    blocks: [
+      paragraph('Capabilities that an agent lacks, found in conversations that it had.', 'quiet'),
+      list([
+        `Conversations: ${wholeNumber(total)}: ${wholeNumber(failed)} failed, ${wholeNumber(passed)} passed; about ${wholeNumber(tokens)} tokens`,
+        `Files: ${files.join('; ')}`,
+        `Analyst: ${analyst.model} (analyst ${analyst.kind}, version ${analyst.version})`,
+        `Made: ${madeAt}`,
+        ...notes.map((one) => `Note: ${one}`),
+      ]),
+    ],
+  };
 }
 
-const meanStd = ({ mean, std }: { mean: number; std: number }) => `${mean.toFixed(2)} ± ${std.toFixed(2)}`;
+const spread = ({ mean, std }: AnalysedCapability['coverage']) => ({ value: mean, std });
 
 function capabilitiesSection({ capabilities, rule, passes, failedPasses, reason, conversations }: Analysis): Section {
-  const heads = ['capability', 'selected', 'votes', 'Cov', 'Delta', 'agreement', 'failures'];
-  const rows = capabilities.map((one) => [
-    { link: one.name, to: one.name },
-    one.selected ? 'yes' : 'no',
-    `${one.votes}/${one.passes}`,
-    meanStd(one.coverage),
-    meanStd(one.delta),
-    one.agreement?.toFixed(2) ?? '–',
-    String(one.lacking.length),
-    one.definition,
-  ]);
+  const rows = capabilities.map((one) => ({
+    ...one,
+    name: { link: one.name, to: one.name },
+    coverage: spread(one.coverage),
+    delta: spread(one.delta),
+    agreement: { value: one.agreement ?? null },
+    failures: one.lacking.length,
+  }));
   const selected = capabilities.filter((one) => one.selected).length;
   const outcome = `${selected} of ${capabilities.length} capabilities selected, from ${passes} passes over ${wholeNumber(conversations.total)} conversations`;
   return {
     title: 'Capabilities',
     blocks: [
-      note(
-        `Each pass labels every conversation for every candidate. Cov is the share of the failures that lack it; Delta, how much more often failures lack it than passed conversations do. A pass votes for a candidate if Cov ≥ ${rule.rho.toFixed(2)} and Delta ≥ ${rule.delta.toFixed(2)}; ${rule.votes} votes select it. Agreement is Krippendorff's alpha of the passes: 1 is perfect, 0 is chance.`,
-      ),
-      table([...heads, { head: 'definition', on: 'page' }], rows),
+      note(ruleText(rule, passes)),
+      candidatesTable(rows),
       paragraph(reason === undefined ? outcome : `${outcome}: ${reason}`),
       ...failedPasses.map(({ pass, reason: why }) =>
         paragraph(`pass ${pass + 1} failed and is left out: ${why.split('\n')[0]}`, 'bad'),
@@ -83,15 +82,11 @@ function capabilitySection(capability: AnalysedCapability, { failures }: Analysi
     });
   const summary = `Failed conversations that lack it, as most passes say (${items.length})`;
   return {
-    on: 'page',
+    detail: true,
     level: 3,
     id: name,
     title: selected ? name : `${name} (not selected)`,
-    blocks: [
-      paragraph(definition),
-      ...citations.map(citedBlock),
-      items.length > 0 && fold(summary, [{ kind: 'list', items }]),
-    ],
+    blocks: [paragraph(definition), ...citations.map(citedBlock), items.length > 0 && fold(summary, [list(items)])],
   };
 }
 
@@ -116,36 +111,31 @@ const SHOWN = 20;
 
 function failuresSection(analysis: Analysis): Section {
   const { failures, passes } = analysis;
-  const explained = failures.map((failure) => ({ failure, by: explanationOf(failure, analysis) }));
-  const rows = explained.flatMap(({ failure: { conversation, messages, begins }, by }) =>
-    begins
-      ? [
-          [
-            { link: conversation, to: failureId(conversation) },
-            `${begins.message} of ${messages}`,
-            `${begins.votes}/${passes}`,
-            by,
-          ],
-        ]
-      : [],
-  );
+  const explained = failures.map((failure) => ({ ...failure, by: explanationOf(failure, analysis) }));
+  const begun = explained.flatMap((one) => (one.begins ? [{ ...one, begins: one.begins }] : []));
   const counts = [NOT_EXPLAINED, FAULTS.environment, FAULTS.user].flatMap((what) => {
     const { length } = explained.filter(({ by }) => by === what);
     return length > 0 ? [`${length} ${what}`] : [];
   });
-  const columns = ['conversation', 'message', 'votes', 'explained by'];
-  const begun = `where each failure begins: ${[`${rows.length} of ${failures.length} failed conversations`, ...counts].join(', ')}`;
+  const summary = [`${begun.length} of ${failures.length} failed conversations`, ...counts].join(', ');
   return {
     title: 'Failed conversations',
     blocks: [
       note(
         'Message numbers count from 0, as in the file. A failure begins at the message that most passes name: the first after which the attempt could no longer pass unless the agent had noticed and undone it.',
       ),
-      rows.length > 0 && paragraph(begun),
-      { ...table(columns, rows.slice(0, SHOWN)), on: 'terminal' },
-      rows.length > SHOWN && { ...paragraph(`and ${rows.length - SHOWN} more: see the page`), on: 'terminal' },
-      { ...table(columns, rows), on: 'page' },
-      ...failures.map((failure): Block => ({ ...failureBlock(failure, passes), on: 'page' })),
+      begun.length > 0 && paragraph(`where each failure begins: ${summary}`),
+      table(
+        begun,
+        [
+          ['conversation', ({ conversation }) => ({ link: conversation, to: failureId(conversation) })],
+          ['message', ({ begins, messages }) => `${begins.message} of ${messages}`],
+          ['votes', ({ begins }) => `${begins.votes}/${passes}`],
+          ['explained by', ({ by }) => by],
+        ],
+        { most: SHOWN },
+      ),
+      ...failures.map((failure) => detail(failureBlock(failure, passes))),
     ],
   };
 }
@@ -170,12 +160,11 @@ function failureBlock(failure: AnalysedFailure, of: number): Block {
       begins && { kind: 'quote', messages: begins.context, cited: begins.message },
       ...lacking.flatMap(({ capability, votes, passes, reasons }): Block[] => [
         paragraph([{ link: capability, to: capability }, `${votes} of ${passes} passes`]),
-        {
-          kind: 'list',
-          items: reasons.map(({ pass, reason, message }) =>
+        list(
+          reasons.map(({ pass, reason, message }) =>
             message === undefined ? `pass ${pass + 1}: ${reason}` : `pass ${pass + 1}, message ${message}: ${reason}`,
           ),
-        },
+        ),
       ]),
     ],
     { id: failureId(conversation) },
@@ -191,7 +180,7 @@ const faultsSection = ({ faults }: Analysis): Section => ({
           note("What failed here for no fault of the agent's: it becomes no capability."),
           ...faults.flatMap(({ of, what, citations }): Block[] => [
             paragraph(`${of === 'user' ? 'the user' : 'the environment'}: ${what}`),
-            ...citations.map((cited): Block => ({ ...citedBlock(cited), on: 'page' })),
+            ...citations.map((cited) => detail(citedBlock(cited))),
           ]),
         ],
 });
@@ -203,7 +192,7 @@ function costSection({ spent, budget, analyst, name }: Analysis): Section {
     title: 'Cost',
     blocks: [
       paragraph(`asked so far of ${analyst.model} for ${name}: ${spentText(languageModel)}`),
-      { ...languageModelTable(languageModel), on: 'page' },
+      languageModelTable(languageModel),
     ],
   };
 }

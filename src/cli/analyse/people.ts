@@ -251,18 +251,11 @@ function compareMarks(marks: readonly z.infer<typeof markSchema>[], begins: Read
   return { compared, ...(compared > 0 && { same: within(0), within1: within(1), within2: within(2) }) };
 }
 
-const percent = (share: number | undefined): string => (share === undefined ? '–' : `${(100 * share).toFixed(0)}%`);
-const decimal = (value: number | undefined): string => value?.toFixed(2) ?? '–';
+const percent = (share: number | undefined) => (share === undefined ? undefined : `${(100 * share).toFixed(0)}%`);
 
 export function comparisonSection({ labels, passes, rows, begins }: Comparison): Section {
-  const cells = rows.map(({ capability, compared, observed, kappa, alpha, steps }) => [
-    capability,
-    String(compared),
-    percent(observed),
-    decimal(kappa),
-    decimal(alpha),
-    ...[steps.same, steps.nextTo].map((count) => (steps.compared === 0 ? '–' : `${count}/${steps.compared}`)),
-  ]);
+  const steps = (count: 'same' | 'nextTo') => (row: Comparison['rows'][number]) =>
+    row.steps.compared === 0 ? undefined : `${row.steps[count]}/${row.steps.compared}`;
   return {
     title: 'Labels by people',
     blocks: [
@@ -275,13 +268,21 @@ export function comparisonSection({ labels, passes, rows, begins }: Comparison):
             ? 'where failures begin: the passes tell it of no failure that people marked'
             : `where failures begin: the same message in ${percent(begins.same)} of ${begins.compared} failures, within 1 in ${percent(begins.within1)}, within 2 in ${percent(begins.within2)}`,
         ),
-      table(['capability', 'labels', 'equal', 'kappa', 'alpha', 'same step', 'within 1'], cells),
+      table(rows, [
+        ['capability', ({ capability }) => capability],
+        ['labels', ({ compared }) => `${compared}`],
+        ['equal', ({ observed }) => percent(observed)],
+        ['kappa', ({ kappa }) => kappa?.toFixed(2)],
+        ['alpha', ({ alpha }) => alpha?.toFixed(2)],
+        ['same step', steps('same')],
+        ['within 1', steps('nextTo')],
+      ]),
       ...rows.map(({ capability, confusion }) =>
         fold(`${capability}: label by label`, [
-          table(
-            ['people say', ...labelNames.map((label) => `passes: ${label}`)],
-            labelNames.map((human) => [human, ...labelNames.map((label) => String(confusion[human][label]))]),
-          ),
+          table(labelNames, [
+            ['people say', (human) => human],
+            ...labelNames.map((label) => [`passes: ${label}`, (human: Label) => `${confusion[human][label]}`] as const),
+          ]),
         ]),
       ),
     ],

@@ -1,12 +1,11 @@
 /** What waits for approval, as sections: enough on a terminal to decide, all of it on the page. */
-import type { CalibrationReport } from '../../domain/calibration';
 import { hintsText } from '../adapters';
+import type { ApprovalView, CapabilityView, EnvironmentView } from '../build/approval';
 import { percent } from '../format';
 import { pageHtml } from '../html';
-import { citationBlock, diffBlocks, episodeBlock } from '../quoted';
-import { type Block, paragraph, type Section } from '../section';
+import { list, paragraph, type Section } from '../section';
 import { terminalText } from '../terminal';
-import type { ApprovalView, CapabilityView, EnvironmentView } from '../build/approval';
+import { citationBlock, diffBlocks, episodeBlock } from './evidence';
 
 export interface Waits {
   view: ApprovalView;
@@ -18,11 +17,11 @@ export interface Waits {
 export function approvalHtml(o: { campaign: string; at: string; waits: readonly Waits[] }): string {
   const { campaign, at, waits } = o;
   const none = waits.length === 0 && paragraph('Nothing waits for approval.');
-  const sections: Section[] = [
+  const sections = [
     { blocks: [paragraph(`What waits for approval as of ${at}`, 'quiet'), none] },
-    ...waits.flatMap(({ view, commands }) => [
+    ...waits.flatMap(({ view, commands }): Section[] => [
       ...sectionsOf(view),
-      { title: 'To decide', level: 3 as const, blocks: commands.map((code) => paragraph({ code })) },
+      { title: 'To decide', level: 3, blocks: commands.map((code) => paragraph({ code })) },
     ]),
   ];
   return pageHtml({ title: `${campaign}: waits for approval`, campaign, sections });
@@ -45,33 +44,36 @@ const capabilitySection = (view: CapabilityView): Section => ({
 /** `9 of 10 votes, Cov 0.42 ± 0.05, Delta 0.31 ± 0.04`. */
 function votesText({ votes, passes, coverage, delta }: CapabilityView): string {
   if (!coverage || !delta) return 'selected by the analyst outright: nothing was labeled';
-  const figure = ({ mean, std }: { mean: number; std: number }) => `${mean.toFixed(2)} ± ${std.toFixed(2)}`;
-  return `${votes} of ${passes} votes, Cov ${figure(coverage)}, Delta ${figure(delta)}`;
+  const spread = ({ mean, std }: typeof coverage) => `${mean.toFixed(2)} ± ${std.toFixed(2)}`;
+  return `${votes} of ${passes} votes, Cov ${spread(coverage)}, Delta ${spread(delta)}`;
 }
 
 function environmentSections(view: EnvironmentView): Section[] {
   const { candidate, round, version, calibration, episodes, earlier } = view;
-  const facts: [string, string][] = [
-    ['Module', `${version.lines} lines, ${version.module.sha256}`],
-    ...(version.rationale === undefined ? [] : [['Rationale', version.rationale] as [string, string]]),
-    ...(calibration ? calibrationFacts(calibration, hintsText(view)) : []),
-    ...earlier.map((one): [string, string] => [`Round ${one.round}`, one.summary]),
-  ];
-  const head: Block[] = [paragraph(candidate.definition), { kind: 'facts', rows: facts }];
   return [
-    { title: `Environment of ${candidate.name}, round ${round}`, blocks: head },
+    {
+      title: `Environment of ${candidate.name}, round ${round}`,
+      blocks: [
+        paragraph(candidate.definition),
+        list([
+          `Module: ${version.lines} lines, ${version.module.sha256}`,
+          ...(version.rationale === undefined ? [] : [`Rationale: ${version.rationale}`]),
+          ...(calibration ? [calibrationText(calibration, hintsText(view))] : []),
+          ...(calibration?.judged ? [`Judged: ${calibration.judged.text}`] : []),
+          ...earlier.map((one) => `Round ${one.round}: ${one.summary}`),
+        ]),
+      ],
+    },
     { title: 'Changes to the round before', level: 3, blocks: diffBlocks(version) },
     { title: 'Episodes of the base model', level: 3, blocks: episodes.map(episodeBlock) },
   ];
 }
 
-/** Its mean reward and the like, which must be within the bands. */
-function calibrationFacts(calibration: CalibrationReport, hints: string | undefined): [string, string][] {
-  const { meanReward, successRate, allZero, allSuccess, informative, judged } = calibration;
+/** The base model's mean reward and the like, which must be within the bands. */
+function calibrationText(calibration: NonNullable<EnvironmentView['calibration']>, hints: string | undefined): string {
+  const { meanReward, successRate, allZero, allSuccess, informative } = calibration;
   const shares = { success: successRate, 'all-zero': allZero, 'all-success': allSuccess, informative };
   const parts = Object.entries(shares).map(([name, share]) => `${name} ${percent(share)}`);
-  return [
-    [['Base model', hints].filter(Boolean).join(', '), [`mean reward ${meanReward.toFixed(2)}`, ...parts].join(', ')],
-    ...(judged ? [['Judged', judged.text] as [string, string]] : []),
-  ];
+  const who = ['Base model', hints].filter(Boolean).join(', ');
+  return `${who}: ${[`mean reward ${meanReward.toFixed(2)}`, ...parts].join(', ')}`;
 }

@@ -1,156 +1,132 @@
 /** A comparison as sections, in the report's own words. */
 import type { ComparedArm, ComparedPair, Comparison, Span } from '../comparison';
-import { MISSING, shortPercent, spreadText, TEST, testText, valueText, wholeNumber } from '../format';
+import { measuredText, shortPercent, TEST, testText, valueText, wholeNumber } from '../format';
 import { pageHtml } from '../html';
 import { type Mark, type Plot, shareEnd } from '../plots';
 import { SPREAD } from '../recommendation';
-import { type Page, paragraph, table } from '../section';
+import { list, type Measured, paragraph, type Section, table } from '../section';
 import { terminalText } from '../terminal';
 
-export const comparisonHtml = (comparison: Comparison): string => pageHtml(comparisonPage(comparison));
+export const comparisonHtml = (comparison: Comparison): string =>
+  pageHtml({
+    title: `${comparison.runs.map(({ name }) => name).join(', ')}: comparison`,
+    sections: sectionsOf(comparison),
+  });
 export const comparisonText = (comparison: Comparison, columns?: number): string =>
-  terminalText(comparisonPage(comparison).sections, columns);
+  terminalText(sectionsOf(comparison), columns);
 
-function comparisonPage(comparison: Comparison): Page {
-  const { runs, target, baseModel, arms, differences } = comparison;
-  return {
-    title: `${runs.map(({ name }) => name).join(', ')}: comparison`,
-    sections: [
-      {
-        blocks: [
-          paragraph(`${runs.length} runs on ${target.name} ${target.version}, base model ${baseModel}`),
-          { kind: 'list', items: notesOf(comparison) },
-        ],
-      },
-      {
-        title: 'Arms on test tasks',
-        blocks: [
-          table(
-            [
-              'arm',
-              { head: 'what', on: 'page' },
-              { head: 'runs', spare: 5 },
-              { head: 'training', spare: 2 },
-              { head: 'all rollouts', spare: 1 },
-              'success',
-              'to base',
-              { head: 'by run', spare: 4 },
-            ],
-            arms.map((arm) => [
-              arm.name,
-              arm.role === 'baseline' ? `baseline ${arm.kind}` : arm.role,
-              `${arm.byRun.length}`,
-              wholeNumber(arm.trainingRollouts),
-              wholeNumber(arm.allRollouts),
-              spanText(arm.successRate, 'fraction'),
-              arm.differenceToBase && spanText(arm.differenceToBase, 'difference'),
-              arm.byRun.map(({ successRate }) => rateText(successRate)).join(' '),
-            ]),
-          ),
-          paragraph('Rollouts of training, and all to come to the arm: means over the runs.', 'quiet'),
-        ],
-      },
-      {
-        title: 'Paired differences',
-        blocks: [{ kind: 'list', items: differences.map(pairText) }, paragraph(`p: ${TEST}, of one run.`, 'quiet')],
-      },
-      {
-        title: 'Success against training rollouts',
-        blocks: [
-          {
-            kind: 'plot',
-            plot: comparisonPlot(arms),
-            caption:
-              'Open: held-out train tasks of the target, mean over the runs. Large: test tasks, the mean, and small each run.',
-          },
-          {
-            kind: 'list',
-            items: arms.flatMap(({ name, heldOut }) =>
-              heldOut.length === 0
-                ? []
-                : [
-                    `${name}, held out: ${heldOut.map((one) => `${rateText(one.successRate)} at ${wholeNumber(one.rollouts)}`).join(', ')}`,
-                  ],
-            ),
-          },
-        ],
-      },
-    ],
-  };
+const PLOT =
+  'Open: held-out train tasks of the target, mean over the runs. Large: test tasks, the mean, and small each run.';
+
+function sectionsOf(comparison: Comparison): Section[] {
+  const { runs, target, baseModel, arms, differences, level } = comparison;
+  const heldOut = arms.flatMap(({ name, heldOut: points }) => {
+    const each = points.map((one) => `${rateText(one.successRate)} at ${wholeNumber(one.rollouts)}`);
+    return each.length > 0 ? [`${name}, held out: ${each.join(', ')}`] : [];
+  });
+  return [
+    {
+      blocks: [
+        paragraph(`${runs.length} runs on ${target.name} ${target.version}, base model ${baseModel}`),
+        list(notesOf(comparison)),
+      ],
+    },
+    {
+      title: 'Arms on test tasks',
+      blocks: [
+        table(arms, [
+          ['arm', ({ name }) => name],
+          ['what', ({ role, kind }) => (role === 'baseline' ? `baseline ${kind}` : role), { detail: true }],
+          ['runs', ({ byRun }) => `${byRun.length}`, { spare: 5 }],
+          ['training', ({ trainingRollouts }) => wholeNumber(trainingRollouts), { spare: 2 }],
+          ['all rollouts', ({ allRollouts }) => wholeNumber(allRollouts), { spare: 1 }],
+          ['success', ({ successRate }) => measured(successRate, 'fraction', level)],
+          ['to base', ({ differenceToBase: difference }) => difference && measured(difference, 'difference', level)],
+          ['by run', ({ byRun }) => byRun.map((one) => rateText(one.successRate)).join(' '), { spare: 2 }],
+        ]),
+        paragraph('Rollouts of training, and all to come to the arm: means over the runs.', 'quiet'),
+      ],
+    },
+    {
+      title: 'Paired differences',
+      blocks: [list(differences.map(pairText)), paragraph(`p: ${TEST}, of one run.`, 'quiet')],
+    },
+    {
+      title: 'Success against training rollouts',
+      blocks: [{ kind: 'plot', plot: comparisonPlot(arms), caption: PLOT }, list(heldOut)],
+    },
+  ];
 }
 
-export const rateText = (value: number): string => valueText({ value, unit: 'fraction' });
+const rateText = (value: number): string => valueText({ value, unit: 'fraction' });
 
-/** `61.0% (54.1 to 67.5)`. */
-export function spanText(span: Span | { value: number }, unit: 'fraction' | 'difference'): string {
-  const interval = 'low' in span ? { low: span.low, high: span.high, level: 0.95, method: '' } : undefined;
-  return `${valueText({ value: span.value, unit })} (${spreadText({ unit, interval }) ?? MISSING})`;
-}
+/** Only tables show the level. */
+const measured = (span: Span | { value: number }, unit: 'fraction' | 'difference', level = 0): Measured => ({
+  value: span.value,
+  unit,
+  interval: 'low' in span ? { low: span.low, high: span.high, level, method: '' } : undefined,
+});
 
 /** What has to be said of the comparison as a whole. */
 function notesOf({ runs, arms, level }: Comparison): string[] {
-  const seedsOf = ({ seed, trainingSeed }: Comparison['runs'][number]): string =>
-    `seed ${seed}, training seed ${trainingSeed}`;
-  const seeds = [...new Set(runs.map(seedsOf))];
-  const repeated = seeds.flatMap((own) => {
-    const names = runs.filter((run) => seedsOf(run) === own).map(({ name }) => name);
-    if (names.length === 1) return [];
-    return [`${names.join(' and ')} share ${own}: they are no independent draws and count as one, their mean`];
-  });
+  const seedsOf = (run: Comparison['runs'][number]) => `seed ${run.seed}, training seed ${run.trainingSeed}`;
+  const draws = new Map<string, string[]>();
+  for (const run of runs) draws.set(seedsOf(run), [...(draws.get(seedsOf(run)) ?? []), run.name]);
+  const repeated = [...draws].filter(([, names]) => names.length > 1);
   const most = Math.max(...runs.map(({ tasks }) => tasks));
   const shared = Math.max(0, ...arms.map(({ successRate }) => ('tasks' in successRate ? successRate.tasks : 0)));
   const each = runs.map(({ name, tasks }) => `${name} ${tasks}`).join(', ');
-  const what =
+  const over =
     shared === 0
       ? 'no test task is evaluated in all runs: there is neither interval nor difference'
       : `success and differences are over the ${shared} test tasks that are evaluated in all runs`;
-  return [
+  const notes: (string | false)[] = [
     `runs: ${runs.map((run) => `${run.name} (${seedsOf(run)})`).join(', ')}`,
     `${shortPercent(level)} intervals: of success over the test tasks; of differences paired over them, and widened for other trainings, which ` +
       `differ by about ${SPREAD} (by what these runs do, where that is more) wherever one run is compared`,
-    ...(seeds.length > 1
-      ? []
-      : [
-          `one training run of each arm: all runs share seed and training seed; trainings of this size differ by about ${SPREAD}`,
-        ]),
-    ...repeated,
-    // Runs of other seeds evaluate on other tasks of a large target.
-    ...(shared === most ? [] : [`${what} (${each}); runs that differ in --training-seed alone evaluate on the same`]),
-    ...arms.flatMap(({ name, missing }) =>
-      missing.length > 0 ? [`${name} was not evaluated in ${missing.join(', ')}`] : [],
+    draws.size === 1 &&
+      `one training run of each arm: all runs share seed and training seed; trainings of this size differ by about ${SPREAD}`,
+    ...repeated.map(
+      ([seeds, names]) =>
+        `${names.join(' and ')} share ${seeds}: they are no independent draws and count as one, their mean`,
     ),
+    // Runs of other seeds evaluate on other tasks of a large target.
+    shared < most && `${over} (${each}); runs that differ in --training-seed alone evaluate on the same`,
+    ...arms.map(({ name, missing }) => missing.length > 0 && `${name} was not evaluated in ${missing.join(', ')}`),
   ];
+  return notes.filter((one) => one !== false);
 }
 
 /** `trace to grpo_target: +3.5 pt (-4.0 to +11.0), undecided, one training run; by run: demo +3.5 pt, better on 20 tasks, worse on 13, p 0.296`. */
 function pairText({ arm, against, difference, standing, byRun }: ComparedPair): string {
-  const runs = byRun.map(({ run, difference: value, test, samePolicy }) =>
-    [`${run} ${valueText({ value, unit: 'difference' })}`, samePolicy ? 'one policy' : testText({ test })]
-      .filter((part) => part !== undefined)
-      .join(', '),
-  );
+  const runs = byRun.map(({ run, difference: value, test, samePolicy }) => {
+    const tested = samePolicy ? 'one policy' : testText({ test });
+    return [`${run} ${valueText({ value, unit: 'difference' })}`, tested].filter(Boolean).join(', ');
+  });
   const once = difference.runs === 1 ? ', one training run' : '';
   const head =
     standing === 'same_policy'
       ? `${arm} and ${against} are one policy, and their figures samples of it`
-      : `${arm} to ${against}: ${spanText(difference, 'difference')}, ${standing}${once}`;
+      : `${arm} to ${against}: ${measuredText(measured(difference, 'difference'))}, ${standing}${once}`;
   return `${head}; by run: ${runs.join('; ')}`;
 }
 
 /** Success against training rollouts: a line of held-out iterations for each arm, and its test tasks. */
 export function comparisonPlot(arms: readonly ComparedArm[]): Plot {
   const marks = arms.flatMap(({ name, heldOut, byRun, trainingRollouts, successRate }, line): Mark[] => [
-    ...heldOut.map((one) => ({
-      ...{ x: one.rollouts, y: one.successRate, line, open: true },
-      title: `${name}, held out, ${wholeNumber(one.rollouts)} training rollouts: ${rateText(one.successRate)}, mean of ${one.runs} runs`,
-    })),
-    ...byRun.map((one): Mark => {
-      const title = `${name} in ${one.run}: ${rateText(one.successRate)}`;
-      return { x: one.trainingRollouts, y: one.successRate, line, size: 'small', title };
+    ...heldOut.map(({ rollouts: x, successRate: y, runs }): Mark => {
+      const title = `${name}, held out, ${wholeNumber(x)} training rollouts: ${rateText(y)}, mean of ${runs} runs`;
+      return { x, y, line, open: true, title };
+    }),
+    ...byRun.map(({ run, trainingRollouts: x, successRate: y }): Mark => {
+      return { x, y, line, size: 'small', title: `${name} in ${run}: ${rateText(y)}` };
     }),
     {
-      ...{ x: trainingRollouts, y: successRate.value, line, size: 'large' },
-      title: `${name}, test: ${spanText(successRate, 'fraction')}, mean of ${byRun.length} runs`,
+      x: trainingRollouts,
+      y: successRate.value,
+      line,
+      size: 'large',
+      title: `${name}, test: ${measuredText(measured(successRate, 'fraction'))}, mean of ${byRun.length} runs`,
     },
   ]);
   return {

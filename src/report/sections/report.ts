@@ -1,41 +1,51 @@
-/** The sections of a report, on its page and on a terminal: what came out, then how. What the campaign has not come to has no section. */
-import type { Figure } from '../../domain/figure';
-import { foldSums, MISSING, percent, shortPercent, spreadText, TEST, testText, valueText } from '../format';
+/** The sections of a report: what came out, then how. What the campaign has not come to has no section. */
+import { policyNames } from '../../domain/policies';
+import { figureTitle, percent, shortPercent, spreadText, TEST, testText, valueText } from '../format';
 import { pageHtml } from '../html';
 import type { Arm, Report, TaskGroup } from '../model';
-import { type IntervalRow, type Plot } from '../plots';
-import { episodeBlock } from '../quoted';
-import { type Block, type Column, fold, type Line, note, type Page, paragraph, type Section, table } from '../section';
+import type { Plot } from '../plots';
+import {
+  type Block,
+  detail,
+  fold,
+  type Line,
+  list,
+  note,
+  paragraph,
+  type Piece,
+  type Section,
+  table,
+} from '../section';
 import { terminalText } from '../terminal';
-import { capabilitySections, selectionSections } from './capabilities';
+import { capabilitySections } from './capabilities';
+import { episodeBlock } from './evidence';
 import { routerSections, runSections, trainingSections } from './run';
+import { selectionSections } from './selection';
 
-export const reportPage = (report: Report): Page => ({
-  title: report.campaign.name,
-  campaign: report.campaign.name,
-  sections: [
-    ...headSections(report),
-    ...armsSections(report),
-    ...groupsSections(report),
-    baseSection(report),
-    matrixSection(report),
-    ...selectionSections(report),
-    ...capabilitySections(report),
-    ...trainingSections(report),
-    ...routerSections(report),
-    ...runSections(report),
-  ],
-});
+export function reportHtml(report: Report): string {
+  const { name } = report.campaign;
+  return pageHtml({ title: name, campaign: name, sections: sectionsOf(report) });
+}
+export const reportText = (report: Report, columns?: number): string => terminalText(sectionsOf(report), columns);
 
-export const reportHtml = (report: Report): string => pageHtml(reportPage(report));
-export const reportText = (report: Report, columns?: number): string =>
-  terminalText(reportPage(report).sections, columns);
+const sectionsOf = (report: Report): Section[] => [
+  headSection(report),
+  verdictSection(report),
+  ...armsSections(report),
+  ...groupsSections(report),
+  baseSection(report),
+  matrixSection(report),
+  ...selectionSections(report),
+  ...capabilitySections(report),
+  ...trainingSections(report),
+  ...routerSections(report),
+  ...runSections(report),
+];
 
-function headSections({ campaign, baseCheck, verdict }: Report): Section[] {
-  const { target, seed, trainingSeed, status, stage, name } = campaign;
-  const at = `${status.replaceAll('_', ' ')}, stage ${stage}`;
-  const seeds = `seed ${seed}${trainingSeed === undefined ? '' : `, training seed ${trainingSeed}`}`;
-  const facts: [string, Line | undefined][] = [
+function headSection({ campaign, baseCheck }: Report): Section {
+  const { name, target, seed, trainingSeed, status, stage } = campaign;
+  const seeds = trainingSeed === undefined ? `seed ${seed}` : `seed ${seed}, training seed ${trainingSeed}`;
+  const facts: [string, Piece | undefined][] = [
     ['Base model', campaign.baseModel],
     ['Config', { code: campaign.configSha256 }],
     ['Started', campaign.startedAt],
@@ -44,124 +54,123 @@ function headSections({ campaign, baseCheck, verdict }: Report): Section[] {
     ['Reason', campaign.reason],
     ['Base rollouts', baseCheck && { lineage: baseCheck.from }],
   ];
-  return [
-    {
-      blocks: [
-        { ...paragraph(`${name}  ${at}`), on: 'terminal' },
-        note(`Campaign on ${target.name} ${target.version}, ${seeds}: ${at}`),
-        ...(baseCheck?.findings ?? []).map((finding) => paragraph(`base model: ${finding}`, 'bad')),
-        ...(target.notes ?? []).map((text) => paragraph(`Of the target: ${text}`)),
-        { kind: 'facts', rows: facts.filter(([, value]) => value !== undefined), on: 'page' },
-      ],
-    },
-    {
-      title: 'Verdict',
-      blocks: [
-        note(
-          'Computed from the figures below by fixed rules. A difference counts only if its interval excludes zero, which is where its p is below 1 minus the level: both are of one test.',
-        ),
-        { kind: 'list', items: verdict.map(({ text, behind }) => [text, { lineage: behind }]), on: 'page' },
-        { kind: 'list', items: verdict.map(({ text }) => text), on: 'terminal' },
-      ],
-    },
-  ];
+  return {
+    blocks: [
+      paragraph(
+        `${name}: ${status.replaceAll('_', ' ')}, stage ${stage}; on ${target.name} ${target.version}, ${seeds}`,
+      ),
+      ...(baseCheck?.findings ?? []).map((finding) => paragraph(`base model: ${finding}`, 'bad')),
+      ...(target.notes ?? []).map((text) => paragraph(`Of the target: ${text}`)),
+      detail(list(facts.flatMap(([what, value]) => (value === undefined ? [] : [[`${what}:`, value]])))),
+    ],
+  };
 }
+
+const verdictSection = ({ verdict }: Report): Section => ({
+  title: 'Verdict',
+  blocks: [
+    note(
+      'Computed from the figures below by fixed rules. A difference counts only if its interval excludes zero, which is where its p is below 1 minus the level: both are of one test.',
+    ),
+    list(verdict.map(({ text, behind }) => [text, { lineage: behind }])),
+  ],
+});
 
 const ROLLOUTS =
   'Training: rollouts spent to choose what is evaluated from, for a baseline within what the adapters spent together. All rollouts: whatever was rolled out to come to it, without test rollouts.';
 const TRIALS = 'Tasks: test tasks × trials of each.';
 const HELD_OUT =
   'Held out: train tasks of the target that nothing trained on. All rollouts of the routed policy hold base rollouts and the router’s outcome matrix as well.';
+const BOUND = 'The open mark of a bound is no policy: tasks that any of the router’s options alone solves.';
 
 function armsSections({ arms, budget, comparisons = [] }: Report): Section[] {
   if (arms === undefined) return [];
   const { shown, folded } = foldSums(arms);
-  const bound = arms.some(({ role }) => role === 'bound');
-  const caption = `Share of test tasks solved, with its interval.${bound ? ' The open mark of a bound is no policy: tasks that any of the router’s options alone solves.' : ''}`;
+  const bound = arms.some(({ role }) => role === 'bound') ? ` ${BOUND}` : '';
   const rates = folded.flatMap(({ successRate }) => successRate?.value ?? []);
-  const between =
-    rates.length > 0
-      ? `, ${percent(Math.min(...rates))} to ${percent(Math.max(...rates))}: all of them in the page`
-      : '';
-  const more = `${folded.length} more sums of adapters`;
+  const range = rates.length > 0 ? `, ${percent(Math.min(...rates))} to ${percent(Math.max(...rates))}` : '';
+  const ended = arms.filter(({ stopReasons = [] }) => stopReasons.length > 0);
+  const reasons = [...new Set(ended.flatMap(({ stopReasons = [] }) => stopReasons.map(({ reason }) => reason)))];
   return [
     {
       title: 'Arms on test tasks',
       blocks: [
-        { kind: 'plot', plot: armsPlot(shown), caption },
+        { kind: 'plot', plot: armsPlot(shown), caption: `Share of test tasks solved, with its interval.${bound}` },
         armsTable(shown),
-        folded.length > 0 && { ...fold(more, [armsTable(folded)]), on: 'page' },
-        folded.length > 0 && { ...paragraph(more + between), on: 'terminal' },
+        folded.length > 0 && fold(`${folded.length} more sums of adapters${range}`, [detail(armsTable(folded))]),
         paragraph(ROLLOUTS, 'quiet'),
         note([TRIALS, HELD_OUT]),
-        budget && {
-          ...paragraph(['Training rollouts that baselines are held to, those of all adapters:', budget]),
-          on: 'page',
-        },
+        budget && detail(paragraph(['Training rollouts that baselines are held to, those of all adapters:', budget])),
       ],
     },
     {
       title: 'Paired differences between arms',
       level: 3,
       blocks: [
-        table(
-          ['arm', 'minus', 'difference', 'on single tasks', 'over trainings too', 'standing'].map((head, n) =>
-            n === 3 ? { head, spare: 2 } : head,
-          ),
-          comparisons.map(({ arm, against, difference, acrossTrainings, standing }) => [
-            arm,
-            against,
-            difference,
-            testText(difference),
-            acrossTrainings,
-            standing.replace('_', ' '),
-          ]),
-        ),
+        table(comparisons, [
+          ['arms', ({ arm, against }) => `${arm} to ${against}`],
+          ['difference', ({ difference }) => difference],
+          ['on single tasks', ({ difference }) => testText(difference), { spare: 2 }],
+          ['over trainings too', ({ acrossTrainings }) => acrossTrainings, { spare: 4 }],
+          ['standing', ({ standing }) => standing.replace('_', ' ')],
+        ]),
         comparisons.length > 0 && paragraph(`p: ${TEST}.`, 'quiet'),
       ],
     },
-    endings(arms),
+    {
+      title: 'Why test rollouts ended',
+      level: 3,
+      detail: true,
+      blocks: [table(ended, [['arm', ({ name }) => name], ...reasons.map((reason) => countOf(reason))])],
+    },
   ];
 }
 
-const armsColumns: (string | Column)[] = [
-  'arm',
-  { head: 'what', on: 'page' },
-  { head: 'training', spare: 4 },
-  { head: 'all rollouts', spare: 1 },
-  { head: 'tasks', spare: 2 },
-  { head: 'held out', on: 'page' },
-  'success',
-  'to base',
-  { head: 'status', on: 'page' },
-];
+const countOf = (reason: string) =>
+  [
+    reason.replaceAll('_', ' '),
+    ({ stopReasons = [] }: Arm) => stopReasons.find((one) => one.reason === reason)?.rollouts,
+  ] as const;
+
+/** So many sums stand among the other arms; of more the best, so many. */
+const [MOST_SUMS, BEST_SUMS] = [4, 3];
+
+/** Sums beyond the best are folded, where there are many; never a gate, which somebody asked for. */
+export function foldSums(arms: readonly Arm[]): { shown: Arm[]; folded: Arm[] } {
+  const sums = arms.filter(({ name, role }) => role === 'sum' && name !== policyNames.gate);
+  const rate = ({ successRate }: Arm): number => successRate?.value ?? -1;
+  const best = [...sums].sort((a, b) => rate(b) - rate(a)).slice(0, BEST_SUMS);
+  const isFolded = (arm: Arm): boolean => sums.length > MOST_SUMS && sums.includes(arm) && !best.includes(arm);
+  return { shown: arms.filter((arm) => !isFolded(arm)), folded: arms.filter(isFolded) };
+}
 
 const armsTable = (arms: readonly Arm[]): Block =>
-  table(
-    armsColumns,
-    arms.map((arm) => [
-      arm.name,
-      whatIs(arm),
-      trainingLine(arm),
-      arm.allRollouts,
-      `${arm.tasks} × ${arm.trials}`,
-      arm.heldOut ?? MISSING,
-      arm.successRate ?? 'failed',
-      arm.differenceToBase ?? MISSING,
-      arm.status === 'failed' ? { tone: 'bad', text: `failed: ${arm.reason}` } : 'evaluated',
-    ]),
-  );
+  table(arms, [
+    ['arm', ({ name }) => name],
+    ['what', whatIs, { detail: true }],
+    ['training', trainingLine, { spare: 4 }],
+    ['all rollouts', ({ allRollouts }) => allRollouts, { spare: 1 }],
+    ['tasks', ({ tasks, trials }) => `${tasks} × ${trials}`, { spare: 2 }],
+    ['held out', ({ heldOut }) => heldOut, { detail: true }],
+    ['success', ({ successRate }) => successRate ?? 'failed'],
+    ['to base', ({ differenceToBase }) => differenceToBase],
+    [
+      'status',
+      ({ status, reason }) => (status === 'failed' ? { tone: 'bad', text: `failed: ${reason}` } : status),
+      { detail: true },
+    ],
+  ]);
 
-function whatIs({ role, kind, routable, conversations, sameAs, builtOn = [] }: Arm): Line {
-  const parts = [
+const whatIs = ({ role, kind, routable, conversations, sameAs, builtOn = [] }: Arm): string =>
+  [
     role === 'baseline' ? `baseline ${kind}` : role,
-    conversations === undefined ? undefined : `${conversations} conversations`,
-    routable ? 'routable' : undefined,
-    builtOn.length > 0 ? `of ${builtOn.join(', ')}` : undefined,
-    sameAs === undefined ? undefined : `the same policy as ${sameAs}`,
-  ];
-  return parts.filter((part) => part !== undefined).join(', ');
-}
+    conversations !== undefined && `${conversations} conversations`,
+    routable && 'routable',
+    builtOn.length > 0 && `of ${builtOn.join(', ')}`,
+    sameAs !== undefined && `the same policy as ${sameAs}`,
+  ]
+    .filter(Boolean)
+    .join(', ');
 
 const trainingLine = ({ trainingRollouts, evaluatedRollouts, trainedTo, step }: Arm): Line => [
   trainingRollouts,
@@ -169,44 +178,18 @@ const trainingLine = ({ trainingRollouts, evaluatedRollouts, trainedTo, step }: 
   ...(trainedTo ? ['\n', 'trained on to', trainedTo] : []),
 ];
 
-/** What a pointer shows of a mark. */
-export const figureTitle = (label: string, figure: Figure): string =>
-  [`${label}: ${valueText(figure)}`, spreadText(figure), `n ${figure.n}`, figure.id]
-    .filter((part) => part !== undefined)
-    .join(', ');
-
 function armsPlot(arms: readonly Arm[]): Plot {
   const base = arms.find(({ role }) => role === 'base')?.successRate?.value;
   return {
     kind: 'intervals',
     label: 'Success rate of each arm on test tasks',
-    ...(typeof base === 'number' && { reference: { value: base, name: 'base' } }),
-    rows: arms.map(({ name, role, status, successRate: rate }): IntervalRow => {
+    reference: typeof base === 'number' ? { value: base, name: 'base' } : undefined,
+    rows: arms.map(({ name, role, status, successRate: rate }) => {
       if (!rate || rate.value === null)
         return { name, role, title: name, text: status === 'failed' ? 'failed' : 'no scored rollout' };
-      const { value, interval } = rate;
       const text = [valueText(rate), spreadText(rate), `n ${rate.n}`].filter(Boolean).join('  ');
-      return { name, role, measured: { ...interval, value }, text, title: figureTitle(name, rate) };
+      return { name, role, measured: { ...rate.interval, value: rate.value }, text, title: figureTitle(name, rate) };
     }),
-  };
-}
-
-function endings(arms: readonly Arm[]): Section {
-  const ended = arms.flatMap(({ name, stopReasons = [] }) => (stopReasons.length > 0 ? [{ name, stopReasons }] : []));
-  const reasons = [...new Set(ended.flatMap(({ stopReasons }) => stopReasons.map(({ reason }) => reason)))];
-  return {
-    title: 'Why test rollouts ended',
-    level: 3,
-    on: 'page',
-    blocks: [
-      table(
-        ['arm', ...reasons.map((reason) => reason.replaceAll('_', ' '))],
-        ended.map(({ name, stopReasons }) => [
-          name,
-          ...reasons.map((reason) => stopReasons.find((one) => one.reason === reason)?.rollouts ?? MISSING),
-        ]),
-      ),
-    ],
   };
 }
 
@@ -219,71 +202,68 @@ function groupsSections({ groups = [], published, campaign }: Report): Section[]
   const from =
     published &&
     `Rows marked as published are from ${published.source} (${published.setUp}), over as many tasks as they say; nothing of them was measured here.`;
-  const [first] = inOrder;
-  if (!first) return [];
-  return [
-    {
-      title: 'Test tasks by group',
-      blocks: [
-        paragraph([`Scored by ${name} ${version}.`, from], 'quiet'),
-        groupsTable(inOrder, published, 'successRate'),
-      ],
-    },
-    { blocks: [groupsTable(inOrder, published, 'meanReward')] },
-  ];
+  const success = paragraph([`Scored by ${name} ${version}.`, from], 'quiet');
+  return groups.length === 0
+    ? []
+    : [
+        { title: 'Test tasks by group', blocks: [success, groupsTable(inOrder, published, 'successRate')] },
+        { blocks: [groupsTable(inOrder, published, 'meanReward')] },
+      ];
 }
 
 type Measure = 'successRate' | 'meanReward';
-type Published = NonNullable<Report['published']>['arms'][number];
 
+/** Rows of our own arms, then of published ones that have a figure of one of the groups. */
 function groupsTable(groups: readonly TaskGroup[], published: Report['published'], measure: Measure): Block {
-  const arms = groups[0]?.arms.map(({ arm }) => arm) ?? [];
-  const theirs = (published?.arms ?? []).flatMap(({ arm, cells }) => {
-    const texts = groups.map(({ group }) => publishedText(cells, group, measure));
-    return texts.some((text) => text !== undefined)
-      ? [[`${arm}, published`, ...texts.map((text) => text ?? MISSING)]]
-      : [];
-  });
-  return table(
-    [
-      measure === 'successRate' ? 'solved' : 'mean reward',
-      ...groups.map(({ group, tasks }, n) => ({ head: `${group} (${tasks})`, spare: 4 + groups.length - n })),
-    ],
-    [
-      ...arms.map((arm) => [
-        arm,
-        ...groups.map((group) => group.arms.find((one) => one.arm === arm)?.[measure] ?? MISSING),
-      ]),
-      ...theirs,
-    ],
-  );
+  const own = (groups[0]?.arms ?? []).map(({ arm }) => ({
+    name: arm,
+    cell: ({ arms }: TaskGroup): Line => arms.find((one) => one.arm === arm)?.[measure],
+  }));
+  const theirs = (published?.arms ?? []).map(({ arm, cells }) => ({
+    name: `${arm}, published`,
+    cell: ({ group }: TaskGroup): Line =>
+      publishedText(
+        cells.find((one) => one.group === group),
+        measure,
+      ),
+  }));
+  const rows = [...own, ...theirs.filter(({ cell }) => groups.some(cell))];
+  return table(rows, [
+    [measure === 'successRate' ? 'solved' : 'mean reward', ({ name }) => name],
+    ...groups.map(
+      (group) => [`${group.group} (${group.tasks})`, ({ cell }: (typeof rows)[number]) => cell(group)] as const,
+    ),
+  ]);
 }
 
+type PublishedCell = NonNullable<Report['published']>['arms'][number]['cells'][number];
+
 /** As its source gives it; undefined where the source has none. */
-function publishedText(cells: Published['cells'], group: string, measure: Measure): string | undefined {
-  const { tasks, solved, successRate = 0, meanReward } = cells.find((cell) => cell.group === group) ?? {};
-  if (tasks === undefined) return undefined;
-  if (measure === 'successRate') return `${solved ?? percent(successRate)} of ${tasks}`;
-  return meanReward === undefined ? undefined : `${meanReward.toFixed(3)} of ${tasks}`;
+function publishedText(cell: PublishedCell | undefined, measure: Measure): string | undefined {
+  const value =
+    measure === 'successRate' ? (cell?.solved ?? (cell && percent(cell.successRate))) : cell?.meanReward?.toFixed(3);
+  return value === undefined ? undefined : `${value} of ${cell?.tasks}`;
 }
 
 /** On a terminal only where it is all that there is; the conversations first, so that what counts is seen without scrolling. */
 function baseSection({ base, campaign }: Report): Section {
-  const { successRate, meanReward, groups = [], conversations = [] } = base ?? {};
-  const row = (name: string, tasks: number, figures: (Figure | undefined)[]): Line[] => [name, `${tasks}`, ...figures];
+  if (!base) return { blocks: [] };
+  const { successRate, meanReward, groups = [], conversations } = base;
+  const rows = groups.flatMap(({ group, tasks, arms: [arm] }) => (arm ? [{ ...arm, group, tasks }] : []));
   return {
     title: 'Base model',
-    ...(campaign.stage !== 'rollouts' && { on: 'page' }),
+    detail: campaign.stage !== 'rollouts',
     blocks: [
       ...conversations.map(episodeBlock),
-      successRate &&
-        table(
-          ['train tasks', 'n', 'solved', 'mean reward'],
-          [
-            row('all', successRate.n, [successRate, meanReward]),
-            ...groups.map(({ group, tasks, arms: [one] }) => row(group, tasks, [one?.successRate, one?.meanReward])),
-          ],
-        ),
+      table(
+        [{ group: 'all', tasks: successRate.n, successRate, meanReward }, ...rows],
+        [
+          ['train tasks', ({ group }) => group],
+          ['n', ({ tasks }) => `${tasks}`],
+          ['solved', (one) => one.successRate],
+          ['mean reward', (one) => one.meanReward],
+        ],
+      ),
     ],
   };
 }
@@ -291,27 +271,24 @@ function baseSection({ base, campaign }: Report): Section {
 /** How many tasks each option solves, and how many that no other does; the matrix itself is in report.json, or an artifact where it is large. */
 function matrixSection({ solverMatrix }: Report): Section {
   const { inline, from, tasks = 0 } = solverMatrix ?? {};
-  const solvedBy = (row: readonly (number | null)[], option: number): boolean => (row[option] ?? 0) > 0;
-  const rows = (inline?.options ?? []).map((name, option): Line[] => {
-    const solved = inline!.outcomes.filter((row) => solvedBy(row, option));
-    const alone = solved.filter((row) => row.every((_, other) => other === option || !solvedBy(row, other)));
-    const unscored = inline!.outcomes.filter((row) => row[option] === null).length;
-    return [
-      name,
-      `${solved.length}`,
-      shortPercent(solved.length / Math.max(1, tasks)),
-      `${alone.length}`,
-      `${unscored}`,
-    ];
+  const outcomes = inline?.outcomes ?? [];
+  const rows = (inline?.options ?? []).map((name, option) => {
+    const solved = outcomes.filter((row) => row[option]);
+    const alone = solved.filter((row) => row.every((share, other) => other === option || !share));
+    const unscored = outcomes.filter((row) => row[option] === null);
+    return { name, solved: solved.length, alone: alone.length, unscored: unscored.length };
   });
   return {
     title: 'Who solves what',
-    on: 'page',
+    detail: true,
     blocks: [
-      table(
-        ['option', 'tasks solved in some trial', 'share', 'that no other solves', 'without a scored rollout'],
-        rows,
-      ),
+      table(rows, [
+        ['option', ({ name }) => name],
+        ['tasks solved in some trial', ({ solved }) => `${solved}`],
+        ['share', ({ solved }) => shortPercent(solved / Math.max(1, tasks))],
+        ['that no other solves', ({ alone }) => `${alone}`],
+        ['without a scored rollout', ({ unscored }) => `${unscored}`],
+      ]),
       from && note([`The outcomes of all ${tasks} tasks:`, { lineage: [from] }]),
     ],
   };

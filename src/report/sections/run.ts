@@ -4,11 +4,10 @@ import { BEST_BY } from '../../domain/results';
 import { purposeNames } from '../../domain/rollout';
 import { hintsText, noSumsText } from '../adapters';
 import type { ReportedTraining } from '../capability-model';
-import { dollarsText, duration, MISSING, percent, wholeNumber } from '../format';
+import { dollarsText, duration, figureTitle, percent, wholeNumber } from '../format';
 import type { Report } from '../model';
 import type { Mark, Plot } from '../plots';
-import { type Block, note, paragraph, type Section, table } from '../section';
-import { figureTitle } from './report';
+import { type Block, detail, type Line, note, paragraph, type Section, table } from '../section';
 
 const CURVES =
   'Lines: mean reward of the training rollouts by step, and the same by branch of the instances, where there are branches. Marks: held-out mean reward of the iterations, with its interval; the large filled one is the best and was kept. ' +
@@ -22,12 +21,15 @@ export function trainingSections({ capabilities = [], arms = [] }: Report): Sect
   );
   const high = Math.max(1, ...runs.map((run) => run.training.steps));
   const hinted = runs.some(({ training }) => training.hints !== undefined);
+  const iterations = runs.flatMap(({ name, training: { iterations: own, bestStep } }) =>
+    own.map((one) => ({ ...one, name, best: one.step === bestStep })),
+  );
   return [
-    { title: 'Training', on: 'page', blocks: [runs.length > 0 && note([CURVES, hinted ? HINTED : undefined])] },
+    { title: 'Training', detail: true, blocks: [runs.length > 0 && note([CURVES, hinted ? HINTED : undefined])] },
     ...runs.map(({ name, training, seeds }): Section => ({
       title: [name, hintsText(training)].filter(Boolean).join(', '),
       level: 3,
-      on: 'page',
+      detail: true,
       blocks: [
         { kind: 'plot', plot: trainingPlot(name, training, high), from: training.rewardCurve?.from },
         paragraph(['trained to', training.rollouts, 'rollouts']),
@@ -37,22 +39,17 @@ export function trainingSections({ capabilities = [], arms = [] }: Report): Sect
     {
       title: 'Iterations',
       level: 3,
-      on: 'page',
+      detail: true,
       blocks: [
-        table(
-          ['training', 'step', 'training rollouts', 'held-out success', 'held-out mean reward', 'by branch', 'best'],
-          runs.flatMap(({ name, training: { iterations, bestStep } }) =>
-            iterations.map(({ step, rollouts, successRate, meanReward, branches = [] }) => [
-              name,
-              `${step}`,
-              rollouts,
-              successRate,
-              meanReward,
-              branches.flatMap((one) => ['\n', one.branch, one.successRate]),
-              step === bestStep ? 'best' : '',
-            ]),
-          ),
-        ),
+        table(iterations, [
+          ['training', ({ name }) => name],
+          ['step', ({ step }) => `${step}`],
+          ['training rollouts', ({ rollouts }) => rollouts],
+          ['held-out success', ({ successRate }) => successRate],
+          ['held-out mean reward', ({ meanReward }) => meanReward],
+          ['by branch', ({ branches = [] }) => branches.flatMap((one) => ['\n', one.branch, one.successRate])],
+          ['best', ({ best }) => (best ? 'best' : '')],
+        ]),
       ],
     },
   ];
@@ -75,12 +72,12 @@ export function trainingPlot(name: string, training: ReportedTraining, high: num
       ...(rewardCurve?.branches ?? []).map(({ branch, points }) => ({ name: branch, points: pointsOf(points) })),
     ],
     marks: iterations.flatMap(({ step, meanReward }): Mark[] => {
-      if (meanReward.value === null) return [];
-      const { interval } = meanReward;
-      const best = step === bestStep;
+      const { value, interval } = meanReward;
       const title = figureTitle(`held-out mean reward at step ${step}`, meanReward);
-      const mark: Mark = { x: step, y: meanReward.value, low: interval?.low, high: interval?.high, line: 0, title };
-      return [best ? { ...mark, size: 'large' } : { ...mark, open: true }];
+      const style = step === bestStep ? ({ size: 'large' } as const) : { open: true };
+      return value === null
+        ? []
+        : [{ x: step, y: value, low: interval?.low, high: interval?.high, line: 0, title, ...style }];
     }),
   };
 }
@@ -93,43 +90,45 @@ export function routerSections({ router, capabilities }: Report): Section[] {
   const { crossValidation: cv, choices = [], errors, regret, latency, constant } = router;
   const noSums = noSumsText(router, capabilities);
   const everything = constant === undefined ? '' : `, gives every conversation to ${constant}`;
-  const forms = cv.forms?.map(({ form, successRate, kept }) => [`${form}${kept ? ', kept' : ''}`, successRate]);
-  const probable = choices.some(({ probability }) => probability !== undefined);
+  const routed = cv.forms?.map(
+    ({ form, successRate, kept }) => [`${form}${kept ? ', kept' : ''}`, successRate] as const,
+  );
+  const policies = [
+    ...(routed ?? [['routed', cv.routed] as const]),
+    [`best single: ${cv.bestSingle.option}`, cv.bestSingle.successRate] as const,
+    ['base', cv.base] as const,
+    ['union ceiling', cv.unionCeiling] as const,
+  ];
   return [
     {
       title: 'Router',
-      on: 'page',
+      detail: true,
       blocks: [
         paragraph(
           `Kind: ${router.kind}${everything}. In cross-validation on the train split it ${router.helps ? 'helps' : 'does not help'}.`,
         ),
         noSums !== undefined && paragraph(`No adapters were added up: ${noSums}.`),
-        table(
-          ['policy', 'cross-validated success'],
-          [
-            ...(forms ?? [['routed', cv.routed]]),
-            [`best single: ${cv.bestSingle.option}`, cv.bestSingle.successRate],
-            ['base', cv.base],
-            ['union ceiling', cv.unionCeiling],
-          ],
-        ),
-        forms && note(FORMS),
+        table(policies, [
+          ['policy', ([policy]) => policy],
+          ['cross-validated success', ([, successRate]) => successRate],
+        ]),
+        routed && note(FORMS),
       ],
     },
     {
       title: 'Choices on the test split',
       level: 3,
-      on: 'page',
+      detail: true,
       blocks: [
-        table(
-          ['option', 'share of conversations', 'success of these', ...(probable ? ['mean probability'] : [])],
-          choices.map(({ option, share, successRate, probability }) => [
-            option,
-            share,
-            successRate ?? MISSING,
-            ...(probable ? [probability ?? MISSING] : []),
-          ]),
-        ),
+        table(choices, [
+          ['option', ({ option }) => option],
+          ['share of conversations', ({ share }) => share],
+          ['success of these', ({ successRate }) => successRate],
+          choices.some(({ probability }) => probability !== undefined) && [
+            'mean probability',
+            ({ probability }) => probability,
+          ],
+        ]),
         regret &&
           paragraph([
             'Regret: what the best option for every test task would have gained over the routed policy',
@@ -143,42 +142,15 @@ export function routerSections({ router, capabilities }: Report): Section[] {
 }
 
 export function runSections({ rollouts, leakage, cost }: Report): Section[] {
-  const { rollout, training } = cost?.secondsPerRollout ?? {};
-  const seconds = (name: string, value: number | undefined): string[][] =>
-    value === undefined ? [] : [[name, `${value.toPrecision(2)} s`]];
   const spent = cost?.languageModel;
   return [
     {
       title: 'The run',
-      on: 'page',
+      detail: true,
       blocks: [
-        rollouts &&
-          table(
-            ['rollouts', 'scored', 'broken', 'prompt tokens', 'completion tokens'],
-            [
-              ...rollouts.byPurpose.map(({ purpose, scored, broken, promptTokens, completionTokens }) => [
-                ...[purposeNames[purpose], scored, broken, promptTokens ?? MISSING, completionTokens ?? MISSING],
-              ]),
-              ['all', rollouts.scored, rollouts.broken, cost?.promptTokens, cost?.completionTokens],
-              ...rollouts.brokenByError.map(({ errorType, task, message, rollouts: broken }) => [
-                `broken by ${errorType}, as at task ${task}: ${message}`,
-                '',
-                broken,
-              ]),
-            ],
-          ),
+        rollouts && rolloutsTable(rollouts, cost),
         ...(leakage ? leakageBlocks(leakage) : []),
-        cost &&
-          table(
-            ['cost', ''],
-            [
-              ...cost.wallSeconds.map((one) => [`wall time, ${one.stage}`, duration(one.seconds)]),
-              ['wall time, sum of the stages', duration(cost.wallSeconds.reduce((sum, one) => sum + one.seconds, 0))],
-              ...seconds('wall time of a rollout that was played', rollout),
-              ...seconds('wall time of a training rollout with its gradient', training),
-              ['rollouts', cost.rollouts],
-            ],
-          ),
+        cost && costTable(cost),
       ],
     },
     {
@@ -187,7 +159,7 @@ export function runSections({ rollouts, leakage, cost }: Report): Section[] {
       blocks: spent
         ? [
             paragraph(`language models: ${spentText(spent)}`),
-            { ...languageModelTable(spent), on: 'page' },
+            languageModelTable(spent),
             note(
               'What analyst, synthesizer and arms asked, and what the users and judges of rollouts said, as the endpoints count it; a reply or a rollout that was kept is paid for once. These numbers have no lineage.',
             ),
@@ -197,44 +169,82 @@ export function runSections({ rollouts, leakage, cost }: Report): Section[] {
   ];
 }
 
-const leakageBlocks = ({
-  passed,
-  textsChecked,
-  testTasks,
-  seedsLeftOut,
-  hits,
-  from,
-}: NonNullable<Report['leakage']>) => [
-  paragraph(
-    [
-      `Leakage check: ${passed ? 'passed' : 'failed'}, ${textsChecked} texts against ${testTasks} test tasks`,
-      seedsLeftOut > 0
-        ? `; ${seedsLeftOut} seeds were not used, since one of a pair says a test task’s text`
-        : undefined,
-      { lineage: from },
-    ],
-    passed ? undefined : 'bad',
-  ),
-  ...hits.map((hit): Block => paragraph(`${hit.where} contains the text of ${hit.task}`, 'bad')),
-];
+type Cost = NonNullable<Report['cost']>;
 
-type LanguageModelCost = NonNullable<NonNullable<Report['cost']>['languageModel']>;
+function rolloutsTable(rollouts: NonNullable<Report['rollouts']>, cost: Cost | undefined): Block {
+  const { scored, broken, byPurpose, brokenByError } = rollouts;
+  const causes = brokenByError.map(({ errorType, task, message, rollouts: of }) => ({
+    name: `broken by ${errorType}, as at task ${task}: ${message}`,
+    cells: ['', of, '', ''] as Line[],
+  }));
+  const rows = [
+    ...byPurpose.map(({ purpose, ...of }) => ({
+      name: purposeNames[purpose] as string,
+      cells: [of.scored, of.broken, of.promptTokens, of.completionTokens] as Line[],
+    })),
+    { name: 'all', cells: [scored, broken, cost?.promptTokens, cost?.completionTokens] },
+    ...causes,
+  ];
+  return table(rows, [
+    ['rollouts', ({ name }) => name],
+    ['scored', ({ cells }) => cells[0]],
+    ['broken', ({ cells }) => cells[1]],
+    ['prompt tokens', ({ cells }) => cells[2]],
+    ['completion tokens', ({ cells }) => cells[3]],
+  ]);
+}
+
+function leakageBlocks(leakage: NonNullable<Report['leakage']>): Block[] {
+  const { passed, textsChecked, testTasks, seedsLeftOut, hits, from } = leakage;
+  const checked = `Leakage check: ${passed ? 'passed' : 'failed'}, ${textsChecked} texts against ${testTasks} test tasks`;
+  const unused = `; ${seedsLeftOut} seeds were not used, since one of a pair says a test task’s text`;
+  return [
+    paragraph([checked, seedsLeftOut > 0 ? unused : undefined, { lineage: from }], passed ? undefined : 'bad'),
+    ...hits.map((hit) => paragraph(`${hit.where} contains the text of ${hit.task}`, 'bad')),
+  ];
+}
+
+function costTable({ wallSeconds, secondsPerRollout = {}, rollouts }: Cost): Block {
+  const { rollout, training } = secondsPerRollout;
+  const seconds = (value: number | undefined) => (value === undefined ? undefined : `${value.toPrecision(2)} s`);
+  const rows: [string, Line][] = [
+    ...wallSeconds.map((one): [string, Line] => [`wall time, ${one.stage}`, duration(one.seconds)]),
+    ['wall time, sum of the stages', duration(wallSeconds.reduce((sum, one) => sum + one.seconds, 0))],
+    ['wall time of a rollout that was played', seconds(rollout)],
+    ['wall time of a training rollout with its gradient', seconds(training)],
+    ['rollouts', rollouts],
+  ];
+  return table(
+    rows.filter(([, value]) => value !== undefined),
+    [
+      ['cost', ([what]) => what],
+      ['', ([, value]) => value],
+    ],
+  );
+}
+
+type LanguageModelCost = NonNullable<Cost['languageModel']>;
 
 /** The steps of each role, with their sum where there are several. */
 export function languageModelTable({ roles, steps, total }: LanguageModelCost): Block {
-  const row = (who: string, step: string, sum: Sum): string[] => [
-    ...[who, step],
-    ...[sum.requests, sum.promptTokens, sum.cachedTokens, sum.completionTokens].map(wholeNumber),
-    [dollarsText(sum.dollars), ...unpricedText(sum)].join(', '),
-  ];
-  const rows = [undefined, ...roles].flatMap((sum) => {
-    const own = steps.filter(({ role }) => role === sum?.role);
-    const ofSteps = own.map(({ role = '', step, ...one }) => row(role, step, one));
-    return sum && own.length > 1 ? [...ofSteps, row(sum.role, 'all', sum)] : ofSteps;
+  const sums: (Sum & { role?: string })[] = roles;
+  const rows = [undefined, ...sums].flatMap((sum) => {
+    const own = steps.filter(({ role }) => role === sum?.role).map((one) => ({ ...one, who: one.role ?? '' }));
+    return sum && own.length > 1 ? [...own, { ...sum, who: sum.role ?? '', step: 'all' }] : own;
   });
-  return table(
-    ['who', 'step', 'requests', 'prompt tokens', 'of them cached', 'completion tokens', 'dollars'],
-    [...rows, row('all', '', total)],
+  return detail(
+    table<Sum & { who: string; step: string }>(
+      [...rows, { ...total, who: 'all', step: '' }],
+      [
+        ['who', ({ who }) => who],
+        ['step', ({ step }) => step],
+        ['requests', ({ requests }) => wholeNumber(requests)],
+        ['prompt tokens', ({ promptTokens }) => wholeNumber(promptTokens)],
+        ['of them cached', ({ cachedTokens }) => wholeNumber(cachedTokens)],
+        ['completion tokens', ({ completionTokens }) => wholeNumber(completionTokens)],
+        ['dollars', (sum) => [dollarsText(sum.dollars), ...unpricedText(sum)].join(', ')],
+      ],
+    ),
   );
 }
 

@@ -3,12 +3,12 @@ import fc from 'fast-check';
 import { figuresIn } from '../../../src/domain/figure';
 import { diffOf } from '../../../src/report/build/quotes';
 import { nothing } from '../../../src/report/build/figures';
-import { foldSums, shortName, visible } from '../../../src/report/format';
+import { shortName, visible } from '../../../src/report/format';
 import { markup } from '../../../src/report/markup';
 import type { Arm, ReportDraft } from '../../../src/report/model';
 import { drawPlot, linear, ticks } from '../../../src/report/plots';
 import { completeReport, renderReport } from '../../../src/report/render';
-import { reportText } from '../../../src/report/sections/report';
+import { foldSums, reportText } from '../../../src/report/sections/report';
 import { foundFixture } from '../../support/found-fixture';
 import { figure, gamedFixture, ref, reportFixture } from '../../support/report-fixture';
 
