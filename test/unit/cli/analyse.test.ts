@@ -149,7 +149,7 @@ describe('what comes out', () => {
     expect(said).toMatch(/^8 conversations: 4 failed, 4 passed; about [\d,]+ tokens\n/);
     expect(said).toMatch(/estimate: about 1 requests to reader, [\d,]+ tokens in, [\d,]+ out, \$\d/);
     expect(said).toContain('labels: 3 of 3 passes done\n');
-    expect(printed).toMatch(new RegExp(`^${SKILL} +yes +3/3 +1\\.00 ± 0\\.00 +1\\.00 ± 0\\.00 +1\\.00 +4$`, 'm'));
+    expect(printed).toMatch(new RegExp(`^${SKILL} +3/3 +1\\.00 +sd 0\\.00 +1\\.00 +sd 0\\.00 +1\\.00 +yes +4$`, 'm'));
     expect(printed).toContain('1 of 2 capabilities selected, from 3 passes over 8 conversations');
     expect(printed).toContain('\nwhere each failure begins: 4 of 4 failed conversations\n');
     expect(printed).toMatch(new RegExp(`^f0 +${GUESS_AT} of 5 +3/3 +${SKILL}$`, 'm'));

@@ -199,7 +199,7 @@ describe('commands', () => {
     const { json } = renderReport({ report: await reportOver(evaluation) });
     writeFileSync(join(home, 'demo', 'report.json'), json);
 
-    expect(await run('report')).toMatch(/^demo {2}completed[\s\S]*trace +4,608[\s\S]*report\.html$/);
+    expect(await run('report')).toMatch(/^demo: completed[\s\S]*trace +4,608[\s\S]*report\.html$/);
     expect(readFileSync(join(home, 'demo', 'report.html'), 'utf8')).toContain('<!doctype html>');
     expect(reportSchema.parse(JSON.parse(await run('report', 'demo', '--json'))).campaign.name).toBe('demo');
     const out = join(home, 'copies', 'one');
