@@ -3,20 +3,11 @@
  * its request, and a process that ends, answers nonsense or stays silent fails all that are open.
  */
 import type { z } from 'zod';
-import { type FailureType, OutsideFailure } from '../domain/failures';
 import { limited } from '../domain/signs-of-life';
 import { isDeep } from '../sandbox/limits';
 import { type Child, MAX_LINE, startChild, startProblem } from './child-process';
-import {
-  errorCodes,
-  firstIssue,
-  type Method,
-  methods,
-  type Params,
-  requestLine,
-  responseSchema,
-  type Result,
-} from './protocol';
+import { badEnvironment, EnvironmentError, type EnvironmentErrorParts, quoted, readAnswer } from './contract';
+import { errorCodes, type Method, methods, type Params, requestLine, responseSchema, type Result } from './protocol';
 
 export interface ProcessCommand {
   command: string[];
@@ -27,6 +18,8 @@ export interface ProcessCommand {
 
 export interface Connection {
   readonly name: string;
+  /** Its open episodes by the ids that it gave them; `shared`: it has begun another one under the same id. */
+  readonly episodes: Map<string, { shared: boolean }>;
   request<M extends Method>(method: M, params: Params<M>): Promise<Result<M>>;
   /** Set once the process is gone or about to be. */
   readonly failure: EnvironmentError | undefined;
@@ -53,7 +46,7 @@ export function connect({ command, cwd, silenceMs = SILENCE_SECONDS * 1000 }: Pr
   let nextId = 1;
   let watchdog: NodeJS.Timeout | undefined;
 
-  function fail(type: 'EnvironmentDied' | 'BadEnvironment', parts: Omit<EnvironmentError['parts'], 'environment'>) {
+  function fail(type: 'EnvironmentDied' | 'BadEnvironment', parts: Omit<EnvironmentErrorParts, 'environment'>) {
     if (failure) return;
     const stderr = child?.stderr() ?? '';
     failure = new EnvironmentError(type, { environment, ...parts, ...(stderr && { stderr }) });
@@ -66,9 +59,9 @@ export function connect({ command, cwd, silenceMs = SILENCE_SECONDS * 1000 }: Pr
   /** Starts the silence anew; with nothing to wait for there is no silence. */
   function watch(): void {
     clearTimeout(watchdog);
-    if (waiting.size === 0) return;
-    const [{ method }] = [...waiting.values()] as [Waiting];
-    const problem = `has not answered ${method} for ${silenceMs / 1000} s and was killed`;
+    const [longest] = waiting.values();
+    if (!longest) return;
+    const problem = `has not answered ${longest.method} for ${silenceMs / 1000} s and was killed`;
     const fix = 'find out what it waits for, make it faster, or set silenceSeconds higher';
     watchdog = setTimeout(() => fail('EnvironmentDied', { problem, fix, silent: true }), silenceMs);
   }
@@ -79,53 +72,44 @@ export function connect({ command, cwd, silenceMs = SILENCE_SECONDS * 1000 }: Pr
     return request;
   }
 
-  const bad = (method: Method, problem: string, fix: string) =>
-    new EnvironmentError('BadEnvironment', { environment: name, method, problem, fix });
-
-  function receive(answer: Answer): void {
+  function receive({ id, response, problem, fix, isFatal = false }: Answer): void {
     if (failure) return;
-    const request = taken(answer.id);
-    if ('response' in answer && request) return settle(request, answer.response);
-    const { problem, fix, isFatal = false } = 'response' in answer ? unexpected(answer.response) : answer;
+    const request = taken(id);
+    if (request && response) return settle(request, response);
     // What answers no request in particular is blamed on the one that is open; of several, none is to blame.
     const blamed = request ?? (waiting.size === 1 ? taken([...waiting.keys()][0]) : undefined);
-    blamed?.reject(bad(blamed.method, problem, fix));
+    blamed?.reject(badEnvironment(name, blamed.method, problem, fix));
     if (!request || isFatal) fail('EnvironmentDied', { problem, fix });
   }
 
   function settle({ method, resolve, reject }: Waiting, response: Response): void {
-    if ('error' in response) {
-      const { code, message } = response.error;
-      const problem = quoted(message, ERROR_LENGTH) || 'an error without a message';
-      const fix = 'answer instead of failing; an error is for what the environment itself can not do';
-      const type = code === errorCodes.environment ? 'EnvironmentFailed' : 'BadEnvironment';
-      return reject(new EnvironmentError(type, { environment: name, method, problem, fix }));
+    try {
+      if ('error' in response) throw answeredError(name, method, response.error);
+      resolve(readAnswer(name, method, { schema: methods[method].result, answer: response.result }));
+    } catch (error) {
+      reject(error as Error);
     }
-    const result = methods[method].result.safeParse(response.result);
-    if (result.success) return resolve(result.data);
-    reject(bad(method, quoted(firstIssue(result.error)), `return what docs/environments.md says of ${method}`));
   }
 
-  const tooLong = (beginning: string): Answer => ({
-    id: idIn(beginning),
-    problem: `wrote a line of more than ${MAX_LINE / 1024 ** 2} Mi characters: ${quoted(beginning, 200)}`,
-    fix: 'send less, and end every answer with a line break',
-    isFatal: true,
-  });
   const onStartFailure = (problem: string) =>
     fail('BadEnvironment', { problem: `can't be started: ${problem}`, fix: 'check the command and its folder' });
-  const onEnd = (how: string) =>
-    fail('EnvironmentDied', { problem: `ended with ${how}`, fix: 'run the command by hand to see why' });
   try {
-    const onLine = (line: string) => receive(readAnswer(line));
-    const onTooLong = (beginning: string) => receive(tooLong(beginning));
-    child = startChild({ command, cwd, onLine, onTooLong, onEnd, onStartFailure });
+    child = startChild({
+      command,
+      cwd,
+      onLine: (line) => receive(answerIn(line)),
+      onTooLong: (beginning) => receive(tooLong(beginning)),
+      onEnd: (how) =>
+        fail('EnvironmentDied', { problem: `ended with ${how}`, fix: 'run the command by hand to see why' }),
+      onStartFailure,
+    });
   } catch (error) {
     onStartFailure(startProblem({ error, cwd }));
   }
 
   return {
     name,
+    episodes: new Map(),
     request: (method, params) =>
       limited(
         new Promise((resolve, reject) => {
@@ -145,38 +129,51 @@ export function connect({ command, cwd, silenceMs = SILENCE_SECONDS * 1000 }: Pr
 
 type Response = z.infer<typeof responseSchema>;
 
-interface WrongAnswer {
+function answeredError(environment: string, method: Method, { code, message }: { code: number; message: string }) {
+  const problem = quoted(message, ERROR_LENGTH) || 'an error without a message';
+  const fix = 'answer instead of failing; an error is for what the environment itself can not do';
+  const type = code === errorCodes.environment ? 'EnvironmentFailed' : 'BadEnvironment';
+  return new EnvironmentError(type, { environment, method, problem, fix });
+}
+
+/** A line, and what is wrong with it where it answers no request that is open. */
+interface Answer {
   id: number | undefined;
+  response?: Response;
   problem: string;
   fix: string;
   /** Nothing that comes after it can be read. */
   isFatal?: boolean;
-}
-type Answer = WrongAnswer | { id: number; response: Response };
-
-function unexpected(response: Response): WrongAnswer {
-  const said = 'error' in response ? ` (${quoted(response.error.message)})` : '';
-  const problem = `answered the unknown request ${quoted(String(response.id))}${said}`;
-  return { id: undefined, problem, fix: 'answer each request once' };
 }
 
 /** No schema or argument of a tool is nested so deep; what is deeper overflows the stack of whoever walks through it. */
 const MAX_DEPTH = 100;
 const STDOUT = 'stdout is for the protocol, logs go to stderr';
 
-function readAnswer(line: string): Answer {
-  const wrong = (problem: string, fix = STDOUT): Answer => ({ id: idIn(line), problem, fix });
-  if (isDeep(line, MAX_DEPTH)) return wrong(`the answer is nested deeper than ${MAX_DEPTH}`, 'send plain records');
+function answerIn(line: string): Answer {
+  const id = idIn(line);
+  if (isDeep(line, MAX_DEPTH))
+    return { id, problem: `the answer is nested deeper than ${MAX_DEPTH}`, fix: 'send plain records' };
   let value: unknown;
   try {
     value = JSON.parse(line);
   } catch {
     const fix = /\b(NaN|Infinity)\b/.test(line) ? 'NaN and Infinity are no JSON: send finite numbers' : STDOUT;
-    return wrong(`wrote a line that is not JSON: ${quoted(line, 200)}`, fix);
+    return { id, problem: `wrote a line that is not JSON: ${quoted(line, 200)}`, fix };
   }
-  const { success, data: response } = responseSchema.safeParse(value);
-  return success ? { id: Number(response.id), response } : wrong(`wrote no JSON-RPC response: ${quoted(line, 200)}`);
+  const { data: response } = responseSchema.safeParse(value);
+  if (!response) return { id, problem: `wrote no JSON-RPC response: ${quoted(line, 200)}`, fix: STDOUT };
+  const error = 'error' in response ? ` (${quoted(response.error.message)})` : '';
+  const problem = `answered the unknown request ${quoted(String(response.id))}${error}`;
+  return { id: Number(response.id), response, problem, fix: 'answer each request once' };
 }
+
+const tooLong = (beginning: string): Answer => ({
+  id: idIn(beginning),
+  problem: `wrote a line of more than ${MAX_LINE / 1024 ** 2} Mi characters: ${quoted(beginning, 200)}`,
+  fix: 'send less, and end every answer with a line break',
+  isFatal: true,
+});
 
 /** The request that a line answers, if it is meant to be an answer at all. */
 function idIn(line: string): number | undefined {
@@ -185,33 +182,3 @@ function idIn(line: string): number | undefined {
   const id = ends.includes('"jsonrpc"') ? /"id"\s*:\s*(\d+)/.exec(ends)?.[1] : undefined;
   return id === undefined ? undefined : Number(id);
 }
-
-interface EnvironmentErrorParts {
-  environment: string;
-  method?: string | undefined;
-  /** Begins with the field where there is one. */
-  problem: string;
-  fix: string;
-  stderr?: string;
-  /** It answered nothing in time: whatever is asked next would be waited for as long. */
-  silent?: boolean;
-  /** It asks for a model that nobody has named. */
-  lacks?: 'user' | 'judge';
-}
-
-export class EnvironmentError extends OutsideFailure {
-  constructor(
-    type: FailureType,
-    readonly parts: EnvironmentErrorParts,
-  ) {
-    const { environment, method, problem, fix, stderr } = parts;
-    const said = stderr ? `; its last words on stderr:\n${stderr}` : '';
-    super(type, `${[environment, method, problem].filter(Boolean).join(': ')}; ${fix}${said}`);
-  }
-}
-
-const QUOTED = 300;
-
-/** Text of an environment's within an error: its beginning, and how long it is. */
-export const quoted = (text: string, length = QUOTED): string =>
-  text.length <= length ? text : `${text.slice(0, length)}... (${text.length} characters)`;

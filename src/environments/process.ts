@@ -4,12 +4,12 @@
  */
 import { z } from 'zod';
 import { chatModelSchema, silenceField } from '../domain/endpoints';
-import type { Environment, EnvironmentDescription, Episode, OnPartnerUsage } from '../domain/environment';
+import type { Environment, EnvironmentDescription, Episode } from '../domain/environment';
 import { defineKind, type KindSpec } from '../domain/kinds';
 import { openPartners, type Partners } from '../partners/partners';
 import { connect, type Connection, type ProcessCommand, SILENCE_SECONDS } from './connection';
 import type { EnvironmentContext, EnvironmentKind } from './kinds';
-import { type Held, openEpisode, sharedId } from './process-episode';
+import { beginEpisode } from './process-episode';
 
 /** How the processes of an environment are run, and models that play other parties of an episode: not the policy, and never trained. */
 export const processOptions = {
@@ -78,14 +78,8 @@ export interface ProcessEnvironmentOptions extends ProcessCommand, Partners {
   processes?: number;
 }
 
-/** One run of the process, and the ids of its open episodes. */
-interface Run {
-  connection: Connection;
-  held: Map<string, Held>;
-}
-
 interface Slot {
-  run?: Run;
+  connection?: Connection;
   episodes: number;
 }
 
@@ -97,61 +91,35 @@ export function openProcessEnvironment({
   ...command
 }: ProcessEnvironmentOptions): Environment {
   const slots = Array.from({ length: processes }, (): Slot => ({ episodes: 0 }));
+  const freest = (): Slot => slots.reduce((least, slot) => (slot.episodes < least.episodes ? slot : least));
 
-  function running(slot: Slot): Run {
-    if (!slot.run || slot.run.connection.failure) slot.run = { connection: connect(command), held: new Map() };
-    return slot.run;
-  }
-  const anySlot = (): Slot => slots.reduce((least, slot) => (slot.episodes < least.episodes ? slot : least));
-
-  async function begin(
-    { connection: run, held }: Run,
-    task: { id: string; seed: number },
-    outside: { signal: AbortSignal | undefined; onUsage: OnPartnerUsage | undefined },
-    closed: () => void,
-  ): Promise<Episode> {
-    const begun = await run.request('reset', { task });
-    const { episode } = begun;
-    const other = held.get(episode);
-    if (other) {
-      other.shared = true;
-      throw sharedId(run, episode);
-    }
-    const mine: Held = { shared: false };
-    held.set(episode, mine);
-    const close = () => {
-      held.delete(episode);
-      closed();
-    };
-    try {
-      return await openEpisode({ run, begun, held: mine, seed: task.seed, user, judge, ...outside, closed: close });
-    } catch (error) {
-      held.delete(episode);
-      await run.request('close', { episode }).catch(() => undefined);
-      throw error;
-    }
+  function connectionOf(slot: Slot): Connection {
+    if (!slot.connection || slot.connection.failure) slot.connection = connect(command);
+    return slot.connection;
   }
 
   return {
     async describe(): Promise<EnvironmentDescription> {
-      const description = await running(anySlot()).connection.request('describe', {});
+      const description = await connectionOf(freest()).request('describe', {});
       const version = [description.version, user && `user ${user.id}`, judge && `judge ${judge.id}`].filter(Boolean);
       return { ...description, version: version.join('; ') };
     },
-    tasks: async (split) => (await running(anySlot()).connection.request('tasks', { split })).tasks,
+    tasks: async (split) => (await connectionOf(freest()).request('tasks', { split })).tasks,
     async reset(task, signal, onUsage): Promise<Episode> {
-      const slot = anySlot();
+      const slot = freest();
       slot.episodes++;
+      const onClose = () => void slot.episodes--;
       try {
-        return await begin(running(slot), task, { signal, onUsage }, () => slot.episodes--);
+        const connection = connectionOf(slot);
+        return await beginEpisode({ connection, task, user, judge, signal, onUsage, onClose });
       } catch (error) {
-        slot.episodes--;
+        onClose();
         throw error;
       }
     },
     async close() {
-      await Promise.all(slots.map(({ run }) => run?.connection.close()));
-      for (const slot of slots) delete slot.run;
+      await Promise.all(slots.map(({ connection }) => connection?.close()));
+      for (const slot of slots) delete slot.connection;
     },
   };
 }

@@ -13,7 +13,7 @@ import {
   taskSchema,
 } from '../domain/environment';
 import { argumentsOf, messageSchema, toolSchema, type Message } from '../domain/messages';
-import { toolsProblem } from './json-schema';
+import { jsonSchema } from './json-schema';
 
 const episode = z.object({ episode: z.string() });
 
@@ -26,10 +26,12 @@ const user = z.object({ user: z.array(messageSchema).optional() });
 /** What a judge model is asked, one conversation a question, before the reward is known. */
 const questionsSchema = z.object({ judge: z.array(z.array(messageSchema)).min(1) });
 
+const toolSchemas = z.array(z.object({ parameters: jsonSchema, outputSchema: jsonSchema.optional() }));
+
 /** Tools with schemas that are schemas: whoever reads them later takes them for such. */
 const describedSchema = environmentDescriptionSchema.superRefine(({ tools }, context) => {
-  const problem = toolsProblem(tools);
-  if (problem) context.addIssue({ code: 'custom', ...problem });
+  for (const { path, message } of toolSchemas.safeParse(tools).error?.issues ?? [])
+    context.addIssue({ code: 'custom', path: ['tools', ...path], message });
 });
 
 export const methods = {

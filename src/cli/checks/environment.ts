@@ -11,7 +11,7 @@ import type { Environment, EnvironmentDescription } from '../../domain/environme
 import { reasonOf } from '../../domain/failures';
 import type { EnvironmentSpec } from '../../domain/kinds';
 import { callText, type Message } from '../../domain/messages';
-import { checkEnvironment, type Finding, timed } from '../../environments/conformance';
+import { checkEnvironment, type Finding } from '../../environments/conformance';
 import type { EnvironmentContext } from '../../environments/kinds';
 import { describeSpec, openEnvironment } from '../../environments/open';
 import { serveEnvironment } from '../../environments/serve';
@@ -81,7 +81,8 @@ export async function checkAloud(o: {
 }): Promise<Finding[]> {
   const { open, isUserPlayed, silenceSeconds = Infinity, say } = o;
   const started = performance.now();
-  const { environment, slowest } = timed(await open());
+  const environment = await open();
+  const slowest: Record<string, number> = {};
   const notes: string[] = [];
   let description: EnvironmentDescription | undefined;
   try {
@@ -89,6 +90,7 @@ export async function checkAloud(o: {
       { ...environment, describe: async () => (description = await environment.describe()) },
       {
         again: open,
+        onRequest: (method, seconds) => (slowest[method] = Math.max(slowest[method] ?? 0, seconds)),
         isUserPlayed,
         onCheck: (check) => say(`${((performance.now() - started) / 1000).toFixed(1).padStart(6)} s  ${check}`),
         onNote: ({ check, problem, fix }) => void notes.push(`${check}: ${problem}; ${fix}`),

@@ -2,39 +2,26 @@
  * What an environment does: calls that are right, wrong or several at once, observations, and episodes that share
  * nothing.
  */
-import {
-  type Environment,
-  type Episode,
-  splitSchema,
-  type StepResult,
-  stepResultSchema,
-} from '../../domain/environment';
+import { type Environment, type Episode, splitSchema, type StepResult } from '../../domain/environment';
 import type { AssistantMessage, JsonSchema, ToolSchema } from '../../domain/messages';
 import { argumentsIn, jsonOf } from '../../sandbox/copied-values';
 import { hasShape, recordShape } from '../../sandbox/vocabulary';
-import { quoted } from '../connection';
+import { quoted } from '../contract';
 import { valueProblem } from '../json-schema';
-import { ANSWERS_FIX, answersProblem } from '../process-episode';
-import { firstIssue } from '../protocol';
-import { SOLVED_FIX, unsolved } from './contract';
+import { SOLVED_FIX, unsolved } from './declared';
 import {
-  answerTo,
   busyScript,
   callsOf,
   type Checked,
-  firstDifference,
   isError,
   isRead,
   observed,
-  play,
+  playerOf,
   playIn,
   richest,
-  type Sample,
   say,
-  SEED,
-  startOf,
+  strict,
   timely,
-  untouchedOf,
   validCall,
 } from './probe';
 
@@ -43,21 +30,12 @@ const TOOLS = 8;
 const SEVERAL = 3;
 const UNKNOWN_TOOL = callsOf({ name: 'no_such_tool', arguments: {} });
 
-/** The answer to a message in an episode of its own, if it is one. */
+/** The answer to a message in an episode of its own, if there is a fitting one. */
 async function answered(checked: Checked, what: string, message: AssistantMessage): Promise<StepResult | undefined> {
-  const { environment, samples, add, attempt } = checked;
+  const { answer, samples, add, attempt } = checked;
   const check = `step: ${what}`;
-  const result = await attempt(check, () => answerTo(environment, richest(samples).task, message));
-  if (!result) return undefined;
-  const parsed = stepResultSchema.safeParse(result);
-  if (!parsed.success) return void add(check, firstIssue(parsed.error), 'return {messages, done}');
-  const { messages, done } = result;
-  const calls = message.toolCalls;
-  // Without what a simulated user's own calls were answered.
-  const toAgent = messages.filter((one) => !(one.role === 'tool' && one.requestor === 'user'));
-  const problem = answersProblem({ calls, messages: toAgent, done, requestor: 'agent' });
-  if (problem !== undefined) return void add(check, problem, ANSWERS_FIX);
-  if (!calls && !done && messages.length === 0)
+  const result = await attempt(check, () => answer(richest(samples).task, message));
+  if (result && !message.toolCalls && !result.done && result.messages.length === 0)
     add(check, 'messages is empty and done is false', 'let the user answer, or end the episode');
   return result;
 }
@@ -81,14 +59,15 @@ export async function checkSeveralCalls(checked: Checked): Promise<void> {
 
 /** The agent's mistakes must be answered, not be errors. Every policy makes them now and then. */
 export async function checkBadCalls(checked: Checked): Promise<void> {
-  const [tool] = checked.description.tools;
-  const name = tool?.name ?? 'tool';
-  const wrong = Object.fromEntries(Object.keys(tool?.parameters.properties ?? {}).map((field) => [field, ['wrong']]));
-  await answered(checked, 'a call of an unknown tool', UNKNOWN_TOOL);
-  await answered(checked, 'a call without arguments', callsOf({ name, arguments: {} }));
-  const values = { ...wrong, unexpected: { nested: [null] } };
-  await answered(checked, 'arguments of a wrong type', callsOf({ name, arguments: values }));
-  await answered(checked, 'neither text nor calls', say(''));
+  const { name = 'tool', parameters } = checked.description.tools[0] ?? {};
+  const wrong = Object.fromEntries(Object.keys(parameters?.properties ?? {}).map((field) => [field, ['wrong']]));
+  const mistakes: Record<string, AssistantMessage> = {
+    'a call of an unknown tool': UNKNOWN_TOOL,
+    'a call without arguments': callsOf({ name, arguments: {} }),
+    'arguments of a wrong type': callsOf({ name, arguments: { ...wrong, unexpected: { nested: [null] } } }),
+    'neither text nor calls': say(''),
+  };
+  for (const [what, message] of Object.entries(mistakes)) await answered(checked, what, message);
 }
 
 const SAY_VALUES =
@@ -108,11 +87,13 @@ export async function checkValidCalls(checked: Checked): Promise<void> {
     const result = await answered(checked, check, callsOf(call));
     if (!result) continue;
     const text = observed(result);
-    if (!isRead(tool) && !isError(text)) written = true;
-    else if (!isRead(tool))
-      failed.push(`${tool.name}(${quoted(JSON.stringify(call.arguments), 80)}): "${quoted(text, 80)}"`);
+    const said = `"${quoted(text, 80)}"`;
+    if (!isRead(tool)) {
+      if (isError(text)) failed.push(`${tool.name}(${quoted(JSON.stringify(call.arguments), 80)}): ${said}`);
+      else written = true;
+    }
     if (refusal && isError(refusal) && text.replaceAll(tool.name, '') === refusal) {
-      const problem = `messages.0.content is "${quoted(text, 80)}", as for a tool that does not exist`;
+      const problem = `messages.0.content is ${said}, as for a tool that does not exist`;
       const fix = `run ${tool.name}, which describe lists; say of a tool that you don't have that it is unknown`;
       add(`step: ${check}`, problem, fix);
     } else unnamed.push(...(await errorsWithoutField(checked, tool, call.arguments)));
@@ -135,14 +116,15 @@ async function errorsWithoutField(
 ): Promise<string[]> {
   const [field] = parameters.required ?? [];
   if (field === undefined) return [];
-  const without = Object.fromEntries(Object.entries(right).filter(([key]) => key !== field));
-  const cases = { without, with: { ...right, [field]: { wrong: true } } };
+  const without = Object.entries(right).filter(([key]) => key !== field);
+  const cases = {
+    [`${name} without "${field}"`]: Object.fromEntries(without),
+    [`${name} with "${field}" of a wrong type`]: { ...right, [field]: { wrong: true } },
+  };
   const unnamed: string[] = [];
-  for (const [how, values] of Object.entries(cases)) {
-    const what = `${name} ${how} "${field}"${how === 'with' ? ' of a wrong type' : ''}`;
+  for (const [what, values] of Object.entries(cases)) {
     const result = await answered(checked, what, callsOf({ name, arguments: values }));
-    const text = result && observed(result);
-    if (text !== undefined && !text.includes(field)) unnamed.push(`${what}: "${quoted(text, 80)}"`);
+    if (result && !observed(result).includes(field)) unnamed.push(`${what}: "${quoted(observed(result), 80)}"`);
   }
   return unnamed;
 }
@@ -156,16 +138,18 @@ interface Mismatch {
 
 /** Observations are what `outputSchema` says. */
 export async function checkObservations(checked: Checked): Promise<void> {
-  const { environment, attempt, add, note } = checked;
+  const { answer, attempt, add, note } = checked;
   for (const tool of checked.description.tools) {
     if (!tool.outputSchema) continue;
     const check = `step: a valid call of ${tool.name}`;
     const compared: { text: string; mismatch: Mismatch | undefined }[] = [];
-    for (const sample of timely(checked)) {
-      const named = { name: 'named by the user', arguments: argumentsIn(tool, userTexts(sample)) };
-      const call = validCall(tool, [...(sample.untouched?.reference?.actions ?? []), named]);
+    for (const { task, start, untouched } of timely(checked)) {
+      // The user's first words name accounts and items that there are.
+      const words = start?.messages.flatMap(({ role, content }) => (role === 'user' ? [content] : [])) ?? [];
+      const named = { name: 'named by the user', arguments: argumentsIn(tool, words) };
+      const call = validCall(tool, [...(untouched?.reference?.actions ?? []), named]);
       if (!call) break;
-      const result = await attempt(check, () => answerTo(environment, sample.task, callsOf(call)));
+      const result = await attempt(check, () => answer(task, callsOf(call)));
       const text = result && observed(result);
       if (text !== undefined && !isError(text)) compared.push({ text, mismatch: mismatchOf(tool.outputSchema, text) });
     }
@@ -181,10 +165,6 @@ export async function checkObservations(checked: Checked): Promise<void> {
     if (compared.length === 0) note('step', problem, SAY_VALUES);
   }
 }
-
-/** What the user says first: it names accounts and items that there are. */
-const userTexts = ({ start }: Sample): string[] =>
-  start?.messages.flatMap(({ role, content }) => (role === 'user' ? [content] : [])) ?? [];
 
 /** Undefined where the observation is a record of the schema, or several: JSON, or values with spaces between them. */
 function mismatchOf(schema: JsonSchema, text: string): Mismatch | undefined {
@@ -234,95 +214,81 @@ const STATE_FIX = 'keep all state in the episode, copied afresh at reset, and dr
 
 /** Episodes share nothing: in turn, in each other's midst, side by side. */
 export async function checkIndependence(checked: Checked): Promise<void> {
-  const { environment, samples, add, attempt, hasTime } = checked;
-  const { task, untouched: before } = richest(samples);
+  const { open, play, samples, attempt, hasTime } = checked;
+  const { task, untouched } = richest(samples);
   const script = busyScript(checked);
-  const isSame = (what: string, first: unknown, second: unknown): boolean => {
-    const difference = firstDifference(first, second);
-    if (difference !== undefined) add('step', `task ${task}, ${what}: ${difference}`, STATE_FIX);
-    return difference === undefined;
-  };
+  const playing = () => play(task, script);
+  const differs = (what: string, one: unknown, other: unknown): boolean =>
+    checked.differs({ check: 'step', what: `task ${task}, ${what}`, fix: STATE_FIX, one, other });
 
-  await attempt('reset', () => beginAmongOpen(environment, task));
+  await attempt('reset', () => beginAmongOpen(() => open(task)));
   await attempt('step (episodes in turn)', async () => {
-    const first = await play(environment, task, script);
-    const second = await play(environment, task, script);
-    if (!isSame('played twice in turn, is answered differently', first, second)) return;
-    const untouched = await untouchedOf(environment, task);
-    if (before && !isSame('left alone after another episode has written', before, untouched)) return;
-    const writing = await environment.reset({ id: task, seed: SEED });
-    const waiting = await environment.reset({ id: task, seed: SEED });
-    const both = [await playIn(writing, script), await playIn(waiting, script)];
+    const first = await playing();
+    if (differs('played twice in turn, is answered differently', first, await playing())) return;
+    const again = untouched && (await checked.untouched(task));
+    if (differs('left alone after another episode has written', untouched, again)) return;
+    const [writing, waiting] = [await open(task), await open(task)];
+    const [written, waited] = [await playIn(writing, script), await playIn(waiting, script)];
     await Promise.all([writing.close(), waiting.close()]);
-    if (!isSame('played while another episode is open', first, both[0])) return;
-    if (!isSame('open while another episode wrote', first, both[1])) return;
+    if (differs('played while another episode is open', first, written)) return;
+    if (differs('open while another episode wrote', first, waited)) return;
     const times = hasTime() ? SIDE_BY_SIDE : OF_A_SLOW_ONE;
-    const together = await Promise.all(Array.from({ length: times }, () => play(environment, task, script)));
-    together.every((one) => isSame(`played ${times} times side by side`, first, one));
+    const together = await Promise.all(Array.from({ length: times }, playing));
+    together.some((one) => differs(`played ${times} times side by side`, first, one));
   });
 }
 
 /** An id that counts the open episodes is given again once one before the last is closed. Whoever speaks to its process refuses it. */
-async function beginAmongOpen(environment: Environment, task: string): Promise<void> {
+async function beginAmongOpen(begin: () => Promise<Episode>): Promise<void> {
   const open: Episode[] = [];
-  const begin = async () => void open.push(await environment.reset({ id: task, seed: SEED }));
   try {
-    await begin();
-    await begin();
+    open.push(await begin());
+    open.push(await begin());
     await open.shift()!.close();
-    await begin();
+    open.push(await begin());
   } finally {
     for (const episode of open) await episode.close().catch(() => undefined);
   }
 }
 
+const SECOND = 'second process';
 const PROCESS_FIX =
   'derive it from task and seed: no process id, no clock, no order of a set or a hash that changes with the process';
 
-/** A second process says the same. */
+/** A second process says the same. What is wrong in one process already is not said again of two. */
 export async function checkSecondProcess(checked: Checked, again: () => Promise<Environment>): Promise<void> {
-  const other = await checked.attempt('second process', again);
-  if (!other) return;
-  try {
-    await compareWith(other, checked);
-  } finally {
-    await other.close().catch(() => undefined);
-  }
-}
-
-async function compareWith(other: Environment, checked: Checked): Promise<void> {
-  const { environment, description, lists, samples, findings, add, attempt } = checked;
-  const isSame = (check: string, what: string, one: unknown, two: unknown): boolean => {
-    const difference = firstDifference(one, two);
-    if (difference !== undefined) add(check, `${what} differs in a second process: ${difference}`, PROCESS_FIX);
-    return difference === undefined;
-  };
-  // What is wrong in one process already is not said again of two.
-  const isFound = (method: string) => findings.some(({ check }) => check.startsWith(method));
-  const name = 'second process';
-  const described = await attempt(`describe (${name})`, () => other.describe());
-  if (!described) return;
-  isSame('describe', 'the description', description, described);
-  for (const split of splitSchema.options) {
-    const tasks = await attempt(`tasks (${name})`, () => other.tasks(split));
-    if (tasks) isSame('tasks', `tasks(${split})`, lists[split], tasks);
-  }
-  for (const { task, start, untouched } of timely(checked)) {
-    const begun = await attempt(`reset (${name})`, () => startOf(other, task));
-    if (!begun || (start && !isSame('reset', `the start of task ${task}`, start, begun))) break;
-    const evaluation = untouched && (await attempt(`evaluate (${name})`, () => untouchedOf(other, task)));
-    if (evaluation && !isSame('evaluate', `the evaluation of task ${task}, left alone,`, untouched, evaluation)) break;
-  }
-  if (isFound('step') || isFound('reset')) return;
+  const { description, lists, samples, findings, add, attempt, differs, isUserPlayed } = checked;
+  const second = await attempt(SECOND, async () => strict(await again()));
+  if (!second) return;
+  const other = playerOf(second);
   const { task, untouched } = richest(samples);
   const script = busyScript(checked);
-  const both = await attempt(`step (${name})`, async () => [
-    await play(environment, task, script),
-    await play(other, task, script),
-  ]);
-  if (both) isSame('step', `task ${task}, played,`, both[0], both[1]);
-  const reference = untouched?.reference;
-  if (!reference || isFound('evaluate') || checked.isUserPlayed()) return;
-  const problem = await attempt(`evaluate (${name})`, () => unsolved(other, task, reference));
-  if (problem) add(`evaluate (${name})`, problem, SOLVED_FIX);
+  const isFound = (...methods: string[]) =>
+    findings.some(({ check }) => methods.some((method) => check.startsWith(method)));
+  async function compare(method: string, what: string, one: unknown, ask: () => Promise<unknown>): Promise<void> {
+    if (one === undefined || isFound(method)) return;
+    const answer = await attempt(`${method} (${SECOND})`, ask);
+    if (answer === undefined) return;
+    differs({ check: method, what: `${what} differs in a second process`, fix: PROCESS_FIX, one, other: answer });
+  }
+  try {
+    await compare('describe', 'the description', description, () => second.describe());
+    for (const split of splitSchema.options)
+      await compare('tasks', `tasks(${split})`, lists[split], () => second.tasks(split));
+    for (const one of timely(checked)) {
+      await compare('reset', `the start of task ${one.task}`, one.start, () => other.start(one.task));
+      const what = `the evaluation of task ${one.task}, left alone,`;
+      await compare('evaluate', what, one.untouched, () => other.untouched(one.task));
+    }
+    if (isFound('step', 'reset')) return;
+    const played = await attempt('step', () => checked.play(task, script));
+    await compare('step', `task ${task}, played,`, played, () => other.play(task, script));
+    const reference = untouched?.reference;
+    if (!reference || isFound('evaluate') || isUserPlayed()) return;
+    const check = `evaluate (${SECOND})`;
+    const problem = await attempt(check, () => unsolved(other, task, reference));
+    if (problem) add(check, problem, SOLVED_FIX);
+  } finally {
+    await second.close().catch(() => undefined);
+  }
 }

@@ -11,14 +11,26 @@ import {
   checkSeveralCalls,
   checkValidCalls,
 } from './conduct';
-import { checkClaims, checkDescription, checkReferences, checkStarts, checkTasks, checkUntouched } from './contract';
-import { CannotGoOn, type Checked, createReport, type Finding, type Sample, type TaskLists } from './probe';
+import { checkClaims, checkDescription, checkReferences, checkStarts, checkTasks, checkUntouched } from './declared';
+import {
+  CannotGoOn,
+  type Checked,
+  createReport,
+  type Finding,
+  type OnRequest,
+  playerOf,
+  type Sample,
+  strict,
+  type TaskLists,
+} from './probe';
 
 export type { Finding };
 
 interface CheckOptions {
   /** Opens it a second time: in another process, where it is one. */
   again?: () => Promise<Environment>;
+  /** Hears of each request how many seconds it took. */
+  onRequest?: OnRequest;
   /** As each check begins. */
   onCheck?: (check: string) => void;
   /** What is worth knowing, and no violation. */
@@ -46,22 +58,32 @@ const CHECKS: readonly Check[] = [
 const BUDGET_MS = 8_000;
 
 /** Runs all checks; a check that can't run because an earlier one failed is left out. The environment stays open. */
-export async function checkEnvironment(environment: Environment, options: CheckOptions = {}): Promise<Finding[]> {
-  const { again, onCheck = () => undefined, onNote = () => undefined, isUserPlayed = () => false } = options;
+export async function checkEnvironment(opened: Environment, options: CheckOptions = {}): Promise<Finding[]> {
+  const { again, onRequest, onCheck = () => undefined, onNote = () => undefined, isUserPlayed = () => false } = options;
   const report = createReport(onNote);
   const { findings } = report;
+  const environment = strict(opened, onRequest);
   const second: Check[] = again ? [['second process', (checked) => checkSecondProcess(checked, again)]] : [];
   try {
     onCheck('describe');
     const description = await report.attempt('describe', () => environment.describe());
-    if (description === undefined || !checkDescription(description, report)) return findings;
+    if (description === undefined) return findings;
+    checkDescription(description, report);
     onCheck('tasks');
     const lists = await checkTasks(environment, report);
     if (lists === undefined) return findings;
     let deadline = 0;
     const hasTime = () => performance.now() < deadline;
     const samples = samplesOf(lists);
-    const checked: Checked = { ...report, environment, description, lists, samples, isUserPlayed, hasTime };
+    const checked: Checked = {
+      ...report,
+      ...playerOf(environment),
+      description,
+      lists,
+      samples,
+      isUserPlayed,
+      hasTime,
+    };
     for (const [id, run] of [...CHECKS, ...second]) {
       onCheck(id);
       deadline = performance.now() + BUDGET_MS;
@@ -85,35 +107,4 @@ function samplesOf(lists: TaskLists): Sample[] {
       return n < count ? [{ task: tasks[Math.floor((n * tasks.length) / count)]!.id, split }] : [];
     }),
   ).flat();
-}
-
-type Slowest = Partial<Record<'describe' | 'tasks' | 'reset' | 'step' | 'evaluate', number>>;
-
-/** The environment, and the seconds of its slowest requests so far. */
-export function timed(environment: Environment): { environment: Environment; slowest: Slowest } {
-  const slowest: Slowest = {};
-  async function within<Result>(method: keyof Slowest, work: () => Promise<Result>): Promise<Result> {
-    const started = performance.now();
-    try {
-      return await work();
-    } finally {
-      slowest[method] = Math.max(slowest[method] ?? 0, (performance.now() - started) / 1000);
-    }
-  }
-  return {
-    slowest,
-    environment: {
-      describe: () => within('describe', () => environment.describe()),
-      tasks: (split) => within('tasks', () => environment.tasks(split)),
-      close: () => environment.close(),
-      async reset(task, signal) {
-        const episode = await within('reset', () => environment.reset(task, signal));
-        return {
-          ...episode,
-          step: (message) => within('step', () => episode.step(message)),
-          evaluate: (reason) => within('evaluate', () => episode.evaluate(reason)),
-        };
-      },
-    },
-  };
 }

@@ -2,22 +2,27 @@
  * What the conformance checks work with: findings, sampled tasks, and episodes that are played by a script and closed.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type {
-  Action,
-  Environment,
-  EnvironmentDescription,
-  Episode,
-  Evaluation,
-  ResetResult,
-  Split,
-  StepResult,
-  StopReason,
-  Task,
+import type { z } from 'zod';
+import {
+  type Action,
+  type Environment,
+  type EnvironmentDescription,
+  type Episode,
+  type Evaluation,
+  evaluationSchema,
+  type ResetResult,
+  resetResultSchema,
+  type Split,
+  type StepResult,
+  stepResultSchema,
+  type StopReason,
+  type Task,
 } from '../../domain/environment';
 import { reasonOf } from '../../domain/failures';
 import type { AssistantMessage, ToolSchema } from '../../domain/messages';
-import { EnvironmentError, quoted } from '../connection';
+import { checkAnswers, EnvironmentError, quoted, readAnswer } from '../contract';
 import { exampleOf, valueProblem } from '../json-schema';
+import { type Method, methods } from '../protocol';
 
 export interface Finding {
   /** The method of the protocol; with what was done, where that is not plain. */
@@ -35,6 +40,8 @@ export interface Report {
   note: Add;
   /** Adds all problems of which the condition holds. */
   addAll(check: string, rules: readonly (readonly [isWrong: boolean, problem: string, fix: string])[]): void;
+  /** True, and a finding, if the two are not the same. */
+  differs(o: { check: string; what: string; fix: string; one: unknown; other: unknown }): boolean;
   /** Undefined, and a finding, if it throws. */
   attempt<Result>(check: string, work: () => Promise<Result>): Promise<Result | undefined>;
 }
@@ -58,7 +65,7 @@ export function createReport(onNote: (note: Finding) => void): Report {
 
   function addError(check: string, error: EnvironmentError): void {
     const { method, problem, fix, stderr, silent, lacks } = error.parts;
-    if (lacks) return onNote({ check, problem: `not checked, for there is no ${lacks} here: ${problem}`, fix });
+    if (lacks) return note(check, `not checked, for there is no ${lacks} here: ${problem}`, fix);
     const longer = silent ? '; --silence SECONDS waits longer' : '';
     const lastWords = stderr ? `; its last words on stderr:\n${stderr}` : '';
     add(method === undefined || check.startsWith(method) ? check : method, problem, `${fix}${longer}${lastWords}`);
@@ -71,6 +78,11 @@ export function createReport(onNote: (note: Finding) => void): Report {
     note,
     addAll(check, rules) {
       for (const [isWrong, problem, fix] of rules) if (isWrong) add(check, problem, fix);
+    },
+    differs({ check, what, fix, one, other }) {
+      const difference = firstDifference(one, other);
+      if (difference !== undefined) add(check, `${what}: ${difference}`, fix);
+      return difference !== undefined;
     },
     async attempt(check, work) {
       try {
@@ -97,8 +109,7 @@ export interface Sample {
 export type TaskLists = Record<Split, Task[]>;
 
 /** An environment under check, and what is known of it so far. */
-export interface Checked extends Report {
-  environment: Environment;
+export interface Checked extends Report, Player {
   description: EnvironmentDescription;
   lists: TaskLists;
   /** Of both splits in turn. */
@@ -118,7 +129,7 @@ export function* timely({ samples, hasTime }: Checked): Generator<Sample> {
 }
 
 /** `messages.1.content: "a", then "b"`: the first place where they differ. */
-export function firstDifference(one: unknown, other: unknown, path = ''): string | undefined {
+function firstDifference(one: unknown, other: unknown, path = ''): string | undefined {
   if (isDeepStrictEqual(one, other)) return undefined;
   if (isObject(one) && isObject(other) && Array.isArray(one) === Array.isArray(other)) {
     for (const key of new Set([...Object.keys(one), ...Object.keys(other)])) {
@@ -132,6 +143,45 @@ export function firstDifference(one: unknown, other: unknown, path = ''): string
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 
+type Timed = Exclude<Method, 'close'>;
+/** Hears of each request how many seconds it took. */
+export type OnRequest = (method: Timed, seconds: number) => void;
+
+/** The environment with its answers read as those of a process are: whatever breaks the protocol is an EnvironmentError. */
+export function strict(environment: Environment, onRequest: OnRequest = () => undefined): Environment {
+  function timed<Answer>(method: Timed, request: () => Promise<Answer>): Promise<Answer> {
+    const begun = performance.now();
+    return request().finally(() => onRequest(method, (performance.now() - begun) / 1000));
+  }
+  const read = <S extends z.ZodType>(method: Timed, schema: S, answer: unknown): z.infer<S> =>
+    readAnswer('environment', method, { schema, answer });
+  return {
+    describe: async () =>
+      read('describe', methods.describe.result, await timed('describe', () => environment.describe())),
+    async tasks(split) {
+      const tasks = await timed('tasks', () => environment.tasks(split));
+      return read('tasks', methods.tasks.result, { tasks }).tasks;
+    },
+    async reset(task) {
+      const episode = await timed('reset', () => environment.reset(task));
+      return {
+        start: read('reset', resetResultSchema, episode.start),
+        async step(message) {
+          const result = read('step', stepResultSchema, await timed('step', () => episode.step(message)));
+          // Answers to a simulated user's own calls were looked at where they were given.
+          const messages = result.messages.filter((one) => !(one.role === 'tool' && one.requestor === 'user'));
+          checkAnswers('environment', message, { ...result, messages });
+          return result;
+        },
+        evaluate: async (reason) =>
+          read('evaluate', evaluationSchema, await timed('evaluate', () => episode.evaluate(reason))),
+        close: () => episode.close(),
+      };
+    },
+    close: () => environment.close(),
+  };
+}
+
 export const SEED = 1;
 
 export interface Played {
@@ -140,31 +190,45 @@ export interface Played {
   evaluation: Evaluation | undefined;
 }
 
-async function withEpisode<Result>(
-  environment: Environment,
-  task: string,
-  work: (episode: Episode) => Promise<Result>,
-): Promise<Result> {
-  const episode = await environment.reset({ id: task, seed: SEED });
-  try {
-    return await work(episode);
-  } finally {
-    await episode.close();
-  }
+/** Episodes of a task that are opened, played and closed. */
+export interface Player {
+  open(task: string): Promise<Episode>;
+  start(task: string): Promise<ResetResult>;
+  /** What one message is answered. */
+  answer(task: string, message: AssistantMessage): Promise<StepResult>;
+  /** Of an episode in which nothing is done. */
+  untouched(task: string): Promise<Evaluation | undefined>;
+  /** Says all of the script, or as much as the episode lasts. */
+  play(task: string, script: readonly AssistantMessage[]): Promise<Played>;
 }
 
-/** Says all of the script, or as much as the episode lasts. */
+export function playerOf(environment: Environment): Player {
+  const open = (task: string) => environment.reset({ id: task, seed: SEED });
+  async function within<Result>(task: string, work: (episode: Episode) => Promise<Result>): Promise<Result> {
+    const episode = await open(task);
+    try {
+      return await work(episode);
+    } finally {
+      await episode.close();
+    }
+  }
+  return {
+    open,
+    start: (task) => within(task, async ({ start }) => start),
+    answer: (task, message) => within(task, (episode) => episode.step(message)),
+    untouched: (task) => within(task, (episode) => evaluationOf(episode, 'agent_stop')),
+    play: (task, script) => within(task, (episode) => playIn(episode, script)),
+  };
+}
+
 export async function playIn(episode: Episode, script: readonly AssistantMessage[]): Promise<Played> {
   const results: StepResult[] = [];
-  let reason: StopReason = 'agent_stop';
   for (const message of script) {
     const result = await episode.step(message);
     results.push(result);
-    if (!result.done) continue;
-    reason = result.stopReason ?? reason;
-    break;
+    if (result.done) break;
   }
-  return { results, evaluation: await evaluationOf(episode, reason) };
+  return { results, evaluation: await evaluationOf(episode, results.at(-1)?.stopReason ?? 'agent_stop') };
 }
 
 /** The checks have no judge: what needs one has no reward here. */
@@ -177,23 +241,9 @@ async function evaluationOf(episode: Episode, reason: StopReason): Promise<Evalu
   }
 }
 
-export const play = (environment: Environment, task: string, script: readonly AssistantMessage[]): Promise<Played> =>
-  withEpisode(environment, task, (episode) => playIn(episode, script));
-
-/** What one message is answered. */
-export const answerTo = (environment: Environment, task: string, message: AssistantMessage): Promise<StepResult> =>
-  withEpisode(environment, task, (episode) => episode.step(message));
-
-export const startOf = (environment: Environment, task: string): Promise<ResetResult> =>
-  withEpisode(environment, task, async ({ start }) => start);
-
-/** Of an episode in which nothing was done. */
-export const untouchedOf = (environment: Environment, task: string): Promise<Evaluation | undefined> =>
-  withEpisode(environment, task, (episode) => evaluationOf(episode, 'agent_stop'));
-
 export const say = (content: string): AssistantMessage => ({ role: 'assistant', content });
 
-export const callsOf = (...calls: { name: string; arguments: Record<string, unknown> }[]): AssistantMessage => ({
+export const callsOf = (...calls: Action[]): AssistantMessage => ({
   role: 'assistant',
   content: '',
   toolCalls: calls.map((call, n) => ({ ...call, id: `call_${n}` })),
@@ -215,13 +265,12 @@ export function richest(samples: readonly Sample[]): Sample {
 }
 
 /** With the reference's own values where they fit: identifiers that there are. Undefined where no arguments can be made up. */
-export function validCall(tool: ToolSchema, actions: readonly Action[] = []): Action | undefined {
-  const own = actions.find(({ name }) => name === tool.name)?.arguments;
+export function validCall({ name, parameters }: ToolSchema, actions: readonly Action[] = []): Action | undefined {
+  const own = actions.find((action) => action.name === name)?.arguments;
   const known = new Map(actions.flatMap((action) => Object.entries(action.arguments)));
-  const schema = tool.parameters;
-  const options = own ? [own] : [exampleOf({ schema, known }), exampleOf({ schema })];
-  const values = options.find((each) => isObject(each) && valueProblem(schema, each) === undefined);
-  return isObject(values) ? { name: tool.name, arguments: values } : undefined;
+  const options = own ? [own] : [exampleOf(parameters, known), exampleOf(parameters)];
+  const values = options.find((each) => isObject(each) && valueProblem(parameters, each) === undefined);
+  return isObject(values) ? { name, arguments: values } : undefined;
 }
 
 export const isRead = ({ annotations }: ToolSchema): boolean => annotations?.readOnlyHint === true;

@@ -4,54 +4,32 @@
 import {
   type Environment,
   type EnvironmentDescription,
-  environmentDescriptionSchema,
-  evaluationSchema,
   type Reference,
   type ResetResult,
-  resetResultSchema,
   type Split,
   splitSchema,
-  type Task,
-  taskSchema,
 } from '../../domain/environment';
 import type { AssistantMessage, ToolSchema } from '../../domain/messages';
 import { holdsWords } from '../../sandbox/solution-checks';
-import { quoted } from '../connection';
-import { toolsProblem, valueProblem } from '../json-schema';
+import { quoted } from '../contract';
+import { valueProblem } from '../json-schema';
 import { policyRulesProblem } from '../policy-rules';
-import { firstIssue } from '../protocol';
 import {
   callsOf,
   type Checked,
-  firstDifference,
   isError,
   observed,
-  play,
+  type Player,
   type Report,
   type Sample,
   say,
   SEED,
-  startOf,
   type TaskLists,
   timely,
-  untouchedOf,
 } from './probe';
 
-const SHAPE_FIX = 'return this field in the shape of the protocol';
-
-/** False if nothing more can be checked. */
-export function checkDescription(description: EnvironmentDescription, { add, addAll, note }: Report): boolean {
-  const parsed = environmentDescriptionSchema.safeParse(description);
-  if (!parsed.success) {
-    add('describe', firstIssue(parsed.error), SHAPE_FIX);
-    return false;
-  }
+export function checkDescription(description: EnvironmentDescription, { addAll, note }: Report): void {
   const { policy, tools } = description;
-  const malformed = toolsProblem(tools);
-  if (malformed) {
-    add('describe', `${malformed.path.join('.')}: ${malformed.message}`, 'write it as JSON Schema');
-    return false;
-  }
   if (tools.length === 0)
     note('describe', 'tools is empty: the agent only talks', 'describe the tools, if there are any that it may call');
   const names = tools.map(({ name }) => name);
@@ -64,87 +42,76 @@ export function checkDescription(description: EnvironmentDescription, { add, add
     ...tools.flatMap(toolRules),
     [rule !== undefined, rule ?? '', ruleFix],
   ]);
-  return true;
 }
 
 function toolRules({ name, description, parameters }: ToolSchema, n: number) {
+  const { type, required = [], properties = {} } = parameters;
   const tool = `(tool ${quoted(name, 60)})`;
-  const unknown = (parameters.required ?? []).filter((field) => !(field in (parameters.properties ?? {})));
+  const unknown = required.filter((field) => !(field in properties));
+  const requiredProblem = `tools.${n}.parameters.required names ${quoted(unknown.join(', '))} ${tool}`;
   const nameFix = 'use up to 64 letters, digits, _ and -, as models can call it';
   const describeFix = 'say what the tool does: it is all that the agent knows of it';
-  const required = `parameters.required names ${quoted(unknown.join(', '))} ${tool}`;
   return [
     [!/^[\w-]{1,64}$/.test(name), `tools.${n}.name: "${quoted(name, 60)}"`, nameFix],
     [description.trim() === '', `tools.${n}.description is empty ${tool}`, describeFix],
-    [parameters.type !== 'object', `tools.${n}.parameters.type is ${parameters.type} ${tool}`, 'make it "object"'],
-    [unknown.length > 0, `tools.${n}.${required}`, 'describe each required field in properties'],
+    [type !== 'object', `tools.${n}.parameters.type is ${type} ${tool}`, 'make it "object"'],
+    [unknown.length > 0, requiredProblem, 'describe each required field in properties'],
   ] as const;
 }
 
 /** The lists; undefined if the train split has no task to begin. */
-export async function checkTasks(environment: Environment, { add, attempt }: Report): Promise<TaskLists | undefined> {
+export async function checkTasks(environment: Environment, report: Report): Promise<TaskLists | undefined> {
   const lists: TaskLists = { train: [], test: [] };
   const splits = new Map<string, Split>();
   for (const split of splitSchema.options) {
-    const tasks = await attempt('tasks', () => environment.tasks(split));
-    if (tasks === undefined) continue;
-    if (tasks.length === 0) add('tasks', `the ${split} split is empty`, 'list at least one task in each split');
-    for (const task of tasks) {
-      const parsed = taskSchema.safeParse(task);
-      if (!parsed.success) return void add('tasks', `${split}: ${firstIssue(parsed.error)}`, 'return {id, split}');
-      const [problem, fix = ''] = taskProblem(task, split, splits.get(task.id));
-      if (problem !== undefined) {
-        add('tasks', problem, fix);
-        break;
-      }
-      splits.set(task.id, split);
-    }
-    const again = await attempt('tasks', () => environment.tasks(split));
-    const difference = again && firstDifference(tasks, again);
-    if (difference !== undefined)
-      add('tasks', `tasks(${split}) differs when asked twice: ${difference}`, 'list the same tasks in the same order');
+    const listed = await report.attempt('tasks', async () => [
+      await environment.tasks(split),
+      await environment.tasks(split),
+    ]);
+    const [tasks, again] = listed ?? [];
+    if (!tasks) continue;
     lists[split] = tasks;
+    const stray = tasks.find((task) => task.split !== split);
+    const strayProblem = `tasks(${split}) lists ${quoted(stray?.id ?? '', 60)} of split ${stray?.split}`;
+    let twice: string | undefined;
+    for (const { id } of tasks) {
+      const other = splits.get(id);
+      if (other) twice ??= `task ${quoted(id, 60)} is in ${other} and again in ${split}`;
+      splits.set(id, split);
+    }
+    report.addAll('tasks', [
+      [tasks.length === 0, `the ${split} split is empty`, 'list at least one task in each split'],
+      [stray !== undefined, strayProblem, `list ${split} tasks only`],
+      [twice !== undefined, twice ?? '', 'give every task one id and one split'],
+    ]);
+    const fix = 'list the same tasks in the same order';
+    report.differs({ check: 'tasks', what: `tasks(${split}) differs when asked twice`, fix, one: tasks, other: again });
   }
   return lists.train.length > 0 ? lists : undefined;
 }
 
-function taskProblem(task: Task, split: Split, other: Split | undefined): string[] {
-  const id = quoted(task.id, 60);
-  if (task.split !== split) return [`tasks(${split}) lists ${id} of split ${task.split}`, `list ${split} tasks only`];
-  if (other !== undefined)
-    return [`task ${id} is in ${other} and again in ${split}`, 'give every task one id and one split'];
-  return [];
-}
-
 export async function checkStarts(checked: Checked): Promise<void> {
-  const { environment, add, attempt } = checked;
+  const { open, start, add, attempt, differs } = checked;
   for (const sample of timely(checked)) {
     const { task } = sample;
-    const starts = await attempt('reset', async () => ({
-      first: await startOf(environment, task),
-      second: await startOf(environment, task),
-    }));
-    if (!starts) continue;
-    sample.start = starts.first;
-    const parsed = resetResultSchema.safeParse(starts.first);
-    if (!parsed.success) return add('reset', firstIssue(parsed.error), SHAPE_FIX);
-    checkStart(starts.first, checked);
-    const difference = firstDifference(starts.first, starts.second);
-    if (difference === undefined) continue;
-    const problem = `task ${quoted(task, 60)} begins differently when reset twice with seed ${SEED}: ${difference}`;
-    add('reset', problem, 'draw everything random from task and seed');
-    break;
+    const begin = async () => [await start(task), await start(task)];
+    const [one, other] = (await attempt('reset', begin)) ?? [];
+    if (!one) continue;
+    sample.start = one;
+    checkStart(one, checked);
+    const what = `task ${quoted(task, 60)} begins differently when reset twice with seed ${SEED}`;
+    if (differs({ check: 'reset', what, fix: 'draw everything random from task and seed', one, other })) break;
   }
-  const unknown = await environment.reset({ id: 'no such task', seed: SEED }).catch(() => undefined);
+  const unknown = await open('no such task').catch(() => undefined);
   if (!unknown) return;
   add('reset', 'an unknown task.id is begun as if it were one', 'answer with an error that names the task');
   await unknown.close().catch(() => undefined);
 }
 
-function checkStart({ messages, tools, hint }: ResetResult, { description, addAll }: Checked): void {
+function checkStart({ messages, tools, hint = '' }: ResetResult, { description, addAll }: Checked): void {
   const offered = tools.map(({ name }) => name);
   const undescribed = offered.filter((name) => !description.tools.some((tool) => tool.name === name));
-  const named = hint === undefined ? [] : offered.filter((name) => holdsWords(hint, name));
+  const named = offered.filter((name) => holdsWords(hint, name));
   const [first, last] = [messages[0]?.role, messages.at(-1)?.role];
   const hintFix = 'say what kind of thing to do, and leave calls to the agent';
   addAll('reset', [
@@ -157,22 +124,16 @@ function checkStart({ messages, tools, hint }: ResetResult, { description, addAl
 
 /** Reward and reference of an episode in which nothing was done. Where that is right in every task, there is nothing to learn. */
 export async function checkUntouched(checked: Checked): Promise<void> {
-  const { environment, description, samples, add, note, attempt } = checked;
+  const { untouched: evaluate, description, samples, add, note, attempt } = checked;
   let judged = 0;
   for (const sample of timely(checked)) {
-    const result = await attempt('evaluate', async () => [await untouchedOf(environment, sample.task)]);
-    if (!result) continue;
-    const [evaluation] = result;
-    if (!evaluation) {
-      judged++;
-      continue;
-    }
-    const parsed = evaluationSchema.safeParse(evaluation);
-    if (!parsed.success)
-      return add('evaluate', firstIssue(parsed.error), 'return a finite reward in [0, 1] and a breakdown of numbers');
-    sample.untouched = parsed.data;
+    const evaluated = await attempt('evaluate', async () => [await evaluate(sample.task)]);
+    if (!evaluated) continue;
+    const [untouched] = evaluated;
+    if (untouched) sample.untouched = untouched;
+    else judged++;
     const problem = `reference is missing for task ${quoted(sample.task, 60)}, and hasReference is true`;
-    if (description.hasReference && !evaluation.reference)
+    if (untouched && description.hasReference && !untouched.reference)
       return add('evaluate', problem, 'return {actions, tell}, or describe hasReference: false');
   }
   const needJudge = `${judged} of ${samples.length} sampled tasks need a judge, which the checks have not`;
@@ -180,28 +141,28 @@ export async function checkUntouched(checked: Checked): Promise<void> {
   const rewards = samples.flatMap(({ untouched }) => (untouched ? [untouched.reward] : []));
   const perfect = rewards.filter((reward) => reward === 1).length;
   const problem = `an agent that does nothing has reward 1 on ${perfect} of ${rewards.length} sampled tasks`;
-  const say = judged === 0 && perfect === rewards.length ? add : note;
-  if (perfect > 0) say('evaluate', problem, 'see that something is wanted of the agent in most tasks');
+  const tell = judged === 0 && perfect === rewards.length ? add : note;
+  if (perfect > 0) tell('evaluate', problem, 'see that something is wanted of the agent in most tasks');
 }
 
 /** Reference actions call tools as described, and who does them has reward 1. */
 export async function checkReferences(checked: Checked): Promise<void> {
-  const { environment, add, note, attempt, isUserPlayed } = checked;
-  let actions: number | undefined;
+  const { add, note, attempt, isUserPlayed } = checked;
+  const told: Reference[] = [];
   for (const { task, untouched } of timely(checked)) {
     const reference = untouched?.reference;
     if (!reference) continue;
-    actions = (actions ?? 0) + reference.actions.length;
+    told.push(reference);
     const [misfit, fix = ''] = misfitOf(checked.description.tools, task, reference);
     if (misfit !== undefined) return add('evaluate', misfit, fix);
     if (isUserPlayed()) continue;
-    const problem = await attempt('evaluate (reference actions)', () => unsolved(environment, task, reference));
+    const problem = await attempt('evaluate (reference actions)', () => unsolved(checked, task, reference));
     if (problem) return add('evaluate', problem, SOLVED_FIX);
   }
-  if (actions === undefined) return;
+  if (told.length === 0) return;
   if (isUserPlayed())
     note('evaluate', 'reference actions were not played: a simulated user takes part', 'play a task by hand');
-  if (actions === 0)
+  if (told.every(({ actions }) => actions.length === 0))
     note('evaluate', 'reference.actions is empty in all sampled tasks', 'tell the writes that a task needs');
 }
 
@@ -225,15 +186,13 @@ const WORDS = 3;
 
 /** What came of playing the reference, the needed writes one a message and then the facts; undefined where that was reward 1. */
 export async function unsolved(
-  environment: Environment,
+  { play }: Player,
   task: string,
   { actions, tell }: Reference,
 ): Promise<string | undefined> {
   const facts = Array<AssistantMessage>(WORDS).fill(say([...tell, 'done .'].join(' . ')));
-  const { results, evaluation } = await play(environment, task, [
-    ...actions.map((action) => callsOf(action)),
-    ...facts,
-  ]);
+  const script = [...actions.map((action) => callsOf(action)), ...facts];
+  const { results, evaluation } = await play(task, script);
   if (!evaluation || evaluation.reward === 1) return undefined;
   const refused = results.map(observed).find(isError);
   const how = [
@@ -250,34 +209,25 @@ const CLAIMS = ['success', 'reward: 1', '1', 'All done: I have completed the tas
 /** One task may ask for just these words; not several. */
 const TASKS = 3;
 
-/** Words alone, of whatever kind, earn nothing. */
-export async function checkClaims({ environment, attempt, samples, add, note, hasTime }: Checked): Promise<void> {
-  const open = samples.filter(({ untouched }) => untouched && untouched.reward < 1).slice(0, TASKS);
-  const [first] = open;
-  const rewardFor = async ({ task }: Sample, words: string) =>
-    (await play(environment, task, [say(words)])).evaluation?.reward ?? 0;
-  const winsAll = async (wordsFor: (sample: Sample) => string) => {
-    const rewards: number[] = [];
-    for (const sample of open) rewards.push(await rewardFor(sample, wordsFor(sample)));
-    return rewards.length > 0 && rewards.every((reward) => reward >= 1);
-  };
-  const fix = 'value what was done, not what is said';
+const requestOf = ({ start }: Sample): string => start?.messages.findLast(({ role }) => role === 'user')?.content ?? '';
 
+/** Words alone, of whatever kind, earn nothing. */
+export async function checkClaims({ play, attempt, samples, add, note, hasTime }: Checked): Promise<void> {
+  const open = samples.filter(({ untouched }) => untouched && untouched.reward < 1).slice(0, TASKS);
+  const rewardFor = async ({ task }: Sample, words: string) => (await play(task, [say(words)])).evaluation?.reward ?? 0;
+  async function winsAll(wordsFor: (sample: Sample) => string): Promise<boolean> {
+    for (const sample of open) if ((await rewardFor(sample, wordsFor(sample))) < 1) return false;
+    return open.length > 0;
+  }
+  const won = `reward is 1 on ${open.length} sampled tasks for an agent that`;
+  const fix = 'value what was done, not what is said';
   await attempt('evaluate (words alone)', async () => {
-    for (const words of first ? NUMBERS : [])
-      if ((await rewardFor(first!, words)) === NUMBER)
+    for (const words of NUMBERS)
+      if (open[0] && (await rewardFor(open[0], words)) === NUMBER)
         return add('evaluate', `reward is the number that the agent says ("${words}")`, fix);
-    for (const words of CLAIMS) {
-      if (!hasTime()) return;
-      const problem = `reward is 1 on ${open.length} sampled tasks for an agent that only says "${words}"`;
-      if (await winsAll(() => words)) return add('evaluate', problem, fix);
-    }
-  });
-  if (!hasTime()) return;
-  await attempt("evaluate (the user's words repeated)", async () => {
-    const request = ({ start }: Sample) => start?.messages.findLast(({ role }) => role === 'user')?.content ?? '';
-    const problem = `reward is 1 on ${open.length} sampled tasks for an agent that repeats the user's words`;
-    if (await winsAll(request))
-      note('evaluate', problem, 'see that the request does not hold what the agent is to find out');
+    for (const words of CLAIMS)
+      if (hasTime() && (await winsAll(() => words))) return add('evaluate', `${won} only says "${words}"`, fix);
+    const requestFix = 'see that the request does not hold what the agent is to find out';
+    if (hasTime() && (await winsAll(requestOf))) note('evaluate', `${won} repeats the user's words`, requestFix);
   });
 }
