@@ -3,20 +3,17 @@ import {
   Client,
   Connection,
   isGrpcServiceError,
-  WorkflowFailedError,
   WorkflowNotFoundError,
   type WorkflowExecutionDescription,
   type WorkflowStartOptions,
 } from '@temporalio/client';
 import {
-  ApplicationFailure,
   defaultPayloadConverter,
   defineSearchAttributeKey,
   TypedSearchAttributes,
   type Payload,
 } from '@temporalio/common';
 import type { Campaign } from '../domain/campaign';
-import type { FailureType } from '../domain/failures';
 import type { EndedArm, EndedCapability } from '../domain/results';
 import { LAST_STAGE, taskQueues, type Stage } from '../domain/work';
 import {
@@ -357,31 +354,4 @@ export async function listCampaigns({ client }: Temporal): Promise<ListedCampaig
     });
   }
   return [...listed.values()];
-}
-
-/** Why a closed campaign did not complete. */
-interface CampaignFailure {
-  /** The innermost cause, which names what broke. */
-  reason: string;
-  /** What is said of an artifact that was found damaged: started again, the campaign makes it anew. */
-  damaged?: string | undefined;
-}
-
-export async function campaignFailure({ client }: Temporal, name: string): Promise<CampaignFailure> {
-  try {
-    await client.workflow.getHandle(workflowIds.campaign(name)).result();
-    return { reason: 'no failure is recorded' };
-  } catch (error) {
-    return failureIn(error instanceof WorkflowFailedError ? (error.cause ?? error) : error);
-  }
-}
-
-const DAMAGED: FailureType = 'ArtifactDamaged';
-
-export function failureIn(error: unknown): CampaignFailure {
-  let damaged: string | undefined;
-  for (let cause = error; ; cause = cause.cause) {
-    if (cause instanceof ApplicationFailure && cause.type === DAMAGED) damaged ??= messageOf(cause);
-    if (!(cause instanceof Error && cause.cause instanceof Error)) return { reason: messageOf(cause), damaged };
-  }
 }

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Home } from '../../src/cli/project';
-import { readRunState } from '../../src/cli/run/processes';
+import { servicesOf } from '../../src/cli/run/processes';
 
 export const services = ['temporal', 'policy-server', 'control-worker', 'rollouts-worker', 'gpu-worker'] as const;
 export type ServiceName = (typeof services)[number];
@@ -63,10 +63,8 @@ export const trainersOf = (home: Home): number[] =>
     .map(({ pid }) => pid);
 
 /** The pid under which the supervisor runs a service now. */
-export function serviceOf(home: Home, name: string): number | undefined {
-  const pid = readRunState(home).processes.find((one) => one.name === name)?.pid;
-  return pid !== undefined && living(pid) ? pid : undefined;
-}
+export const serviceOf = (home: Home, name: string): number | undefined =>
+  servicesOf(home).find((one) => one.name === name && one.pid === one.group)?.pid;
 
 /** The environment that a process was started with. */
 export function environmentOf(pid: number): Record<string, string> {

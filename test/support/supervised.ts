@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { homeAt, type Home } from '../../src/cli/project';
-import { waitUntil } from '../../src/cli/run/processes';
+import { servicesOf, waitUntil } from '../../src/cli/run/processes';
 import type { RestartPolicy, ServiceSpec } from '../../src/cli/run/service';
-import { HomeDisk, Supervisor } from '../../src/cli/run/supervisor';
+import { fullDiskCheck, Supervisor } from '../../src/cli/run/supervisor';
 
 const ends: (() => unknown)[] = [];
 /** Registers what is to be done after each test, in reverse order. */
@@ -30,7 +30,7 @@ export const quick: RestartPolicy = {
 export interface Supervised {
   home: Home;
   supervisor: Supervisor;
-  disk: HomeDisk;
+  diskIsFull: () => boolean;
   /** Causes of deaths after which something was started again. */
   restarts: string[];
   notes: string[];
@@ -39,22 +39,26 @@ export interface Supervised {
   isReplaced: (pid: number | undefined) => Promise<boolean>;
 }
 
+/** The process of a service that runs, not of what it has started. */
+export const serviceIn = (home: Home, name?: string): number | undefined =>
+  servicesOf(home).find((one) => one.pid === one.group && (name === undefined || one.name === name))?.pid;
+
 export function supervise(home = newHome(), policy = quick): Supervised {
   const restarts: string[] = [];
   const notes: string[] = [];
-  const disk = new HomeDisk(home.root, (text) => notes.push(text));
-  const supervisor = new Supervisor(home, disk, ({ cause }) => restarts.push(cause), policy);
+  const diskIsFull = fullDiskCheck(home.root, (text) => notes.push(text));
+  const supervisor = new Supervisor(home, { diskIsFull, onRestart: ({ cause }) => restarts.push(cause) }, policy);
   atEnd(() => supervisor.stop());
-  const pid = (name?: string) => supervisor.processes.find((one) => name === undefined || one.name === name)?.pid;
+  const pid = (name?: string) => serviceIn(home, name);
   const isReplaced = (old: number | undefined) => waitUntil(() => ![undefined, old].includes(pid()), 20);
-  return { home, supervisor, disk, restarts, notes, pid, isReplaced };
+  return { home, supervisor, diskIsFull, restarts, notes, pid, isReplaced };
 }
 
 /** Ready when it prints so. */
 export const service = (name: string, script: string): ServiceSpec => ({
   name,
   command: process.execPath,
-  args: ['-e', script],
+  args: () => ['-e', script],
   env: process.env,
   isReady: (output) => output.includes('ready'),
   readySeconds: 20,

@@ -4,10 +4,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
-import { homeAt } from '../../src/cli/project';
-import { recordOf, writeRunState } from '../../src/cli/run/processes';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import type { CampaignProgress } from '../../src/workflows/messages';
+import { type AnnouncedServer, announcedServer } from '../support/announced-server';
 import { campaignCommand } from '../support/campaign-command';
 import { scoredRollout } from '../support/scored-rollout';
 import { devServer, quiet, start, withWorkers } from './environment';
@@ -17,6 +16,7 @@ jest.setTimeout(120_000);
 quiet();
 let env: TestWorkflowEnvironment;
 let home: string;
+let server: AnnouncedServer;
 const CHILD = 'tell_what_is_asked';
 const put = (name: string, body: string): Promise<ArtifactRef> =>
   openFolderStore(join(home, 'artifacts')).put({ key: name, producer: 'test', inputs: [], mediaType: 'x', body });
@@ -24,11 +24,11 @@ const put = (name: string, body: string): Promise<ArtifactRef> =>
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'approval-'));
   env = await devServer();
-  const server = recordOf({ name: 'temporal', pid: process.pid });
-  const temporalAddress = String((env.connection.options as { address?: string }).address);
-  if (server) writeRunState(homeAt(home), { processes: [server], temporalAddress });
+  server = await announcedServer(home);
+  server.isAt(String((env.connection.options as { address?: string }).address));
 });
 afterAll(async () => {
+  await server?.kill();
   await env?.teardown();
   rmSync(home, { recursive: true, force: true });
 });

@@ -5,8 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { homeAt } from '../../src/cli/project';
-import { acquireLock, recordOf, writeRunState } from '../../src/cli/run/processes';
+import { acquireLock } from '../../src/cli/run/processes';
 import { type Snapshot, takeSnapshot, writeStatus } from '../../src/cli/watch/snapshot';
+import { type AnnouncedServer, announcedServer } from '../support/announced-server';
 import { campaignCommand } from '../support/campaign-command';
 import { devServer, quiet, start, withWorkers } from './environment';
 import { config, fakeActivities } from './fake-activities';
@@ -15,23 +16,19 @@ jest.setTimeout(60_000);
 quiet();
 let env: TestWorkflowEnvironment;
 let home: string;
+let server: AnnouncedServer;
 const address = () => String((env.connection.options as { address?: string }).address);
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'standing-'));
   env = await devServer();
-  serverIsAt(address());
+  server = await announcedServer(home);
+  server.isAt(address());
 });
 afterAll(async () => {
+  await server?.kill();
   await env?.teardown();
   rmSync(home, { recursive: true, force: true });
 });
-
-/** As a supervisor leaves it while its server runs, or once that has ended. */
-function serverIsAt(temporalAddress: string | undefined): void {
-  const server = recordOf({ name: 'temporal', pid: process.pid });
-  if (temporalAddress && server) writeRunState(homeAt(home), { processes: [server], temporalAddress });
-  else writeRunState(homeAt(home), { processes: [] });
-}
 
 const look = (name: string): Promise<Snapshot> =>
   takeSnapshot({ client: env.client, close: async () => undefined }, name);
@@ -77,7 +74,7 @@ test('one that completed, its workers being gone: the tree of its own run is in 
 
 describe('watch of a campaign whose server ends', () => {
   const pause = () => new Promise((resolve) => setTimeout(resolve, 2500));
-  afterEach(() => serverIsAt(address()));
+  afterEach(() => server.isAt(address()));
 
   test('waits while a supervisor may start it again, then shows the last state and ends', async () => {
     const handle = await start(env, { campaign: config({ name: 'left' }) });
@@ -86,7 +83,7 @@ describe('watch of a campaign whose server ends', () => {
     let ended = false;
     const watched = campaignCommand(home, 'watch', 'left').finally(() => (ended = true));
     await pause();
-    serverIsAt(undefined);
+    server.isAt(undefined);
     await pause();
     expect(ended).toBe(false);
     release();
@@ -103,7 +100,7 @@ describe('watch of a campaign whose server ends', () => {
     await pause();
     const at = address().replace('127.0.0.1', 'localhost');
     expect(at).not.toBe(address());
-    serverIsAt(at);
+    server.isAt(at);
     await pause();
     await handle.terminate();
     expect(jsonLines((await watched).text).map(({ status }) => status)).toContain('terminated');

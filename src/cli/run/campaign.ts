@@ -22,7 +22,6 @@ import { UserError } from '../errors';
 import type { Home } from '../project';
 import { lostReport } from '../reports';
 import {
-  campaignFailure,
   type CampaignState,
   campaignState,
   type Digests,
@@ -91,8 +90,7 @@ export function isLost({ state, worker }: Pick<Step, 'state' | 'worker'>): boole
 
 /**
  * Gives steps whose worker was killed back to the server, which otherwise waits for their heartbeat timeout: only those of processes of this
- * place that are gone, and only the attempt that the dead one had. Everything is read from the snapshot and from the server, so that it holds
- * after a crash of this process as well. @returns how many steps begin again now.
+ * place that are gone, and only the attempt that the dead one had. @returns how many steps begin again now.
  */
 export async function giveBackLostWork(
   temporal: Temporal,
@@ -129,13 +127,14 @@ export function approvalNotes(output: Pick<ProgressOutput, 'note'>): (snapshot: 
     for (const { waiting } of [progress, ...children.map((child) => child.progress)].flatMap((one) => one ?? [])) {
       if (!waiting || noted.has(waiting.of)) continue;
       noted.add(waiting.of);
-      const { what, names } = waiting;
-      const [subject, argument] =
-        what === 'capabilities' ? [names.join(', '), ''] : [`the environment of ${names[0]}`, ` ${names[0]}`];
+      const [first] = waiting.names;
+      const isEnvironment = waiting.what === 'environment';
+      const subject = isEnvironment ? `the environment of ${first}` : waiting.names.join(', ');
+      const [one, some] = isEnvironment ? [` ${first}`, ` ${first}`] : ['', ' NAME...'];
       output.note(
         'campaign',
-        `${subject}: waits for approval. In another terminal: \`campaign approvals ${name}\`, then \`campaign approve ${name}${argument}\` ` +
-          `or \`campaign reject ${name}${argument || ' NAME...'} --reason TEXT\`. Ctrl-C loses nothing: the same command waits on`,
+        `${subject}: waits for approval. In another terminal: \`campaign approvals ${name}\`, then \`campaign approve ${name}${one}\` ` +
+          `or \`campaign reject ${name}${some} --reason TEXT\`. Ctrl-C loses nothing: the same command waits on`,
       );
     }
   };
@@ -153,7 +152,7 @@ const OTHER_POOL =
   'it runs for the pool of workers and the base model that it was started with, and workers.pool or the files of the base model have changed since: ' +
   '`campaign cancel` ends it, then the same command starts it with what there is now';
 
-export interface CampaignRun extends Digests, Pick<SupervisedRun, 'home' | 'output' | 'disk' | 'interruption'> {
+export interface CampaignRun extends Digests, Pick<SupervisedRun, 'home' | 'output' | 'diskIsFull' | 'signal'> {
   temporal: Temporal;
   options: ServeOptions & StartOptions & { retry?: string | true };
   campaign: Campaign;
@@ -167,17 +166,16 @@ export interface CampaignRun extends Digests, Pick<SupervisedRun, 'home' | 'outp
 export async function campaignToEnd(
   run: CampaignRun & { startWorkers: (pool: string) => Promise<void> },
 ): Promise<boolean> {
-  const { home, options, campaign, store, configDigests, terms, temporal, output, disk, interruption } = run;
+  const { home, options, campaign, temporal, output, signal } = run;
   const { name } = campaign;
   const { until, force, retry } = options;
-  const { signal } = interruption;
   const note = (text: string) => output.note('campaign', text);
   let restarts = 0;
   let { pool } = run;
   const look = async (): Promise<Decision> => {
     const state = await campaignState(temporal, name);
-    const decision = decide(state, { name, store, configDigests, terms, until });
-    if (decision === 'attach' && state?.terms !== terms) note(OTHER_TERMS);
+    const decision = decide(state, { ...run, name, until });
+    if (decision === 'attach' && state?.terms !== run.terms) note(OTHER_TERMS);
     // Its workers come before it goes on: what it waits for now is what they have to be.
     if (decision === 'attach' && state?.pool) pool = state.pool;
     const lost = decision === 'show' ? lostReport({ home: home.root, name }) : undefined;
@@ -199,7 +197,7 @@ export async function campaignToEnd(
   const noteWaits = approvalNotes(output);
   const onSnapshot = async (snapshot: Snapshot) => {
     noteWaits(snapshot);
-    disk.isFull();
+    run.diskIsFull();
     await writeStatus({ home: home.root, snapshot });
     if (snapshot.status !== 'RUNNING') return;
     const steps = await giveBackLostWork(temporal, snapshot);
@@ -211,7 +209,7 @@ export async function campaignToEnd(
       throw new UserError(
         `campaign ${name} has ended for pool ${pool}; the same command starts it again for ${run.pool}`,
       );
-    if (decision === 'start') await startCampaign(temporal, { campaign, store, configDigests, terms, until, force });
+    if (decision === 'start') await startCampaign(temporal, { ...run, until, force });
     note(`campaign ${name} ${decision === 'start' ? 'started' : 'goes on'}`);
     const known = readStatus({ home: home.root, name });
     const end = await follow({ temporal, name, output, signal, onSnapshot, known, maxFailures: MAX_CODE_FAILURES });
@@ -220,12 +218,11 @@ export async function campaignToEnd(
       return false;
     }
     if (end?.status === 'COMPLETED') continue;
-    const { reason, damaged } = await campaignFailure(temporal, name);
-    if (damaged === undefined || restarts++ >= MAX_RESTARTS)
+    if (end?.damaged === undefined || restarts++ >= MAX_RESTARTS)
       throw new UserError(
-        `campaign ${name} ended as ${end?.status.toLowerCase() ?? 'unknown'}: ${reason}; the same command tries again from what is done`,
+        `campaign ${name} ended as ${end?.status.toLowerCase() ?? 'unknown'}: ${end?.failure ?? 'no failure is recorded'}; the same command tries again from what is done`,
       );
-    note(`campaign ${name} starts again and makes anew what is damaged: ${damaged}`);
+    note(`campaign ${name} starts again and makes anew what is damaged: ${end.damaged}`);
   }
   return true;
 }

@@ -1,4 +1,5 @@
 /** `campaign run` and `campaign serve`: everything on this machine. Nothing is started before the checks have passed and the home is ours. */
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { runChecks, warningsOf } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
@@ -55,12 +56,11 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
 }
 
 /** The pool of a campaign whose file names none. */
-async function ownPool({ home, output, interruption }: SupervisedRun, campaign: Campaign, store: string) {
+async function ownPool({ home, output, signal }: SupervisedRun, campaign: Campaign, store: string) {
   const { path: model } = campaign.baseModel;
   const hashing = `hashing ${model}, once as long as its files stay`;
   const long = setTimeout(() => output.note('services', hashing), HASHING_MS);
   try {
-    const { signal } = interruption;
     const id = await baseModelId({ python: pythonPath(), home: home.root, model, signal });
     return poolOf({ store, base: servedBase(id, campaign) });
   } finally {
@@ -71,7 +71,7 @@ async function ownPool({ home, output, interruption }: SupervisedRun, campaign: 
 type Run = CampaignRun & SupervisedRun & TemporalServer & { options: RunOptions };
 
 async function runToEnd(run: Run): Promise<number> {
-  const { options, link, output, supervisor, interruption } = run;
+  const { options, link, output, supervisor, signal } = run;
   const ended = await campaignToEnd({ ...run, startWorkers: (pool) => startWorkers(run, pool) });
   if (!ended) return INTERRUPTED;
   // The services have nothing to do any more; Temporal stays as long as somebody looks at its UI.
@@ -79,7 +79,7 @@ async function runToEnd(run: Run): Promise<number> {
   printSummary(run);
   if (isTerminal() && !options.json && !options.exit && link) {
     output.note('services', 'Temporal and its UI stay up until Ctrl-C; `campaign serve` brings them back later');
-    await interruption.first;
+    if (!signal.aborted) await once(signal, 'abort');
   }
   return 0;
 }
@@ -129,7 +129,7 @@ export async function serveHome(options: ServeOptions): Promise<number> {
     const { temporal, link } = await startTemporal(run);
     await temporal.close();
     run.output.note('services', `Temporal's UI is at ${link}; Ctrl-C ends it`);
-    await run.interruption.first;
+    if (!run.signal.aborted) await once(run.signal, 'abort');
     return 0;
   };
   return supervised({ options, work });

@@ -1,12 +1,11 @@
 /**
- * Processes of a home, in the system and on disk: who is recorded, who holds the lock, what a killed supervisor left behind. A process is
- * signalled only if it is provably the recorded one (place, pid and start time) or carries the mark of the run that started it. State file and
- * lock are replaced as a whole, so that both can be read after a kill -9 at any moment. Of processes on another machine or in another container
- * nothing is known.
+ * The processes of a home. Its services, and whatever they start, carry a mark of the home in their environment, so that the next supervisor finds
+ * what a killed one left without a record of it. The lock's holder is known by place, pid and start time. Nothing is known of processes on
+ * another machine or in another container.
  */
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
@@ -14,31 +13,6 @@ import { isCode } from '../../artifacts/durable-file';
 import { here, isHere, placeSchema } from '../../artifacts/place';
 import { UserError } from '../errors';
 import type { Home } from '../project';
-
-const RUN_VARIABLE = 'CAMPAIGN_RUN';
-const thisRun = randomUUID();
-/** Environment of everything that this process starts, and of what that starts in turn. */
-export const runMark = { [RUN_VARIABLE]: thisRun };
-
-const recordSchema = z.object({
-  name: z.string(),
-  /** Also the id of its process group: every service leads one. */
-  pid: z.number().int(),
-  /** When it began, as the system writes it. */
-  started: z.string(),
-  /** The mark of what it starts. */
-  run: z.string(),
-  place: placeSchema,
-});
-export type ProcessRecord = z.infer<typeof recordSchema>;
-
-const runStateSchema = z.object({
-  processes: z.array(recordSchema),
-  /** Where this home's Temporal server and its UI listen. */
-  temporalAddress: z.string().optional(),
-  uiUrl: z.string().optional(),
-});
-export type RunState = z.infer<typeof runStateSchema>;
 
 const isLinux = process.platform === 'linux';
 
@@ -60,7 +34,7 @@ function statOf(pid: number): { group: number; started: string } | undefined {
   return fields[19] === undefined || fields[0] === 'Z' ? undefined : { group: Number(fields[2]), started: fields[19] };
 }
 
-/** Undefined if no process with this pid runs. */
+/** When a process began, as the system writes it; undefined if no process with this pid runs. */
 export function startTime(pid: number): string | undefined {
   if (isLinux) return statOf(pid)?.started;
   try {
@@ -90,29 +64,6 @@ export function lives(pid: number): boolean {
 /** Signals the whole group of a process. @returns false if nothing of it is left. */
 export const signalGroup = (pid: number, signal: NodeJS.Signals | 0): boolean => send(-pid, signal) !== 'gone';
 
-/** Undefined if the process has ended. */
-export function recordOf({ name, pid }: { name: string; pid: number }): ProcessRecord | undefined {
-  const started = startTime(pid);
-  return started === undefined ? undefined : { name, pid, started, run: thisRun, place: here };
-}
-
-export const isRunning = ({ pid, started, place }: ProcessRecord): boolean =>
-  isHere(place) && startTime(pid) === started;
-
-const allPids = (): number[] => readdirSync('/proc').map(Number).filter(Number.isInteger);
-
-function commandLines(): { pid: number; args: string[] }[] {
-  if (isLinux) return allPids().map((pid) => ({ pid, args: procFile(pid, 'cmdline').split('\0') }));
-  const lines = execFileSync('ps', ['-axo', 'pid=,args='], { encoding: 'utf8' }).trim().split('\n');
-  return lines.map((line) => line.trim().split(/\s+/)).map(([pid, ...args]) => ({ pid: Number(pid), args }));
-}
-
-/** Processes of this machine that were started with an option of this value: also those that no record names. */
-export const startedWith = (name: string, [option, value]: [string, string]): ProcessRecord[] =>
-  commandLines()
-    .filter(({ args }) => args.some((arg, n) => arg === option && args[n + 1] === value))
-    .flatMap(({ pid }) => recordOf({ name, pid }) ?? []);
-
 /** True once the condition holds, false after `seconds`. */
 export async function waitUntil(condition: () => boolean | Promise<boolean>, seconds: number): Promise<boolean> {
   const deadline = Date.now() + seconds * 1000;
@@ -123,27 +74,63 @@ export async function waitUntil(condition: () => boolean | Promise<boolean>, sec
   return true;
 }
 
-/**
- * What a recorded process still runs, as `kill` takes it: its whole group while it lives itself, else those of the group that carry its mark.
- * A group without its leader may be anybody's, and without /proc nobody can tell.
- */
-function targetsOf(orphan: ProcessRecord): number[] {
-  if (isRunning(orphan)) return [-orphan.pid];
-  if (!isLinux || !isHere(orphan.place)) return [];
-  const mark = `${RUN_VARIABLE}=${orphan.run}`;
-  return allPids().filter(
-    (pid) => statOf(pid)?.group === orphan.pid && procFile(pid, 'environ').split('\0').includes(mark),
-  );
+export const TEMPORAL = 'temporal';
+const MARK = 'CAMPAIGN_SERVICE';
+
+/** By inode, since a folder has many paths. A container has pids of its own. */
+function markOf({ root }: Home): string {
+  const { dev, ino } = statSync(root, { throwIfNoEntry: false }) ?? {};
+  return `${here.pidNamespace}:${dev}:${ino}:`;
 }
 
-/** Asks (SIGTERM) what a killed supervisor left behind to end, waits, then kills it. @returns the names of those that still ran. */
-export async function endOrphans(recorded: ProcessRecord[], graceSeconds: number): Promise<string[]> {
-  const orphans = recorded.filter((one) => targetsOf(one).length > 0);
-  const targets = () => orphans.flatMap(targetsOf);
-  for (const target of targets()) send(target, 'SIGTERM');
-  await waitUntil(() => targets().length === 0, graceSeconds);
-  for (const target of targets()) send(target, 'SIGKILL');
-  return orphans.map(({ name }) => name);
+/** Environment of a service, which what it starts inherits. */
+export const serviceMark = (home: Home, name: string): NodeJS.ProcessEnv => ({ [MARK]: markOf(home) + name });
+
+export interface ServiceProcess {
+  /** Of the service that it is, or that has started it. */
+  name: string;
+  pid: number;
+  /** Every service leads a process group. */
+  group: number;
+}
+
+/** What runs of the services of a home, and of what they have started. */
+export function servicesOf(home: Home): ServiceProcess[] {
+  const mark = `${MARK}=${markOf(home)}`;
+  const nameIn = (words: string[]) => words.find((word) => word.startsWith(mark))?.slice(mark.length);
+  if (isLinux)
+    return readdirSync('/proc').flatMap((entry) => {
+      const pid = Number(entry);
+      const name = Number.isInteger(pid) ? nameIn(procFile(pid, 'environ').split('\0')) : undefined;
+      const stat = name === undefined ? undefined : statOf(pid);
+      return name !== undefined && stat ? [{ name, pid, group: stat.group }] : [];
+    });
+  // -E: behind its arguments, each process's environment.
+  const options = { encoding: 'utf8', maxBuffer: 2 ** 28 } as const;
+  const lines = execFileSync('ps', ['-axwwE', '-o', 'pid=,pgid=,command='], options).trim().split('\n');
+  return lines.flatMap((line) => {
+    const [pid, group, ...words] = line.trim().split(/\s+/);
+    const name = nameIn(words);
+    return name === undefined ? [] : [{ name, pid: Number(pid), group: Number(group) }];
+  });
+}
+
+/**
+ * Asks (SIGTERM) what a killed supervisor left running to end, waits, then kills it. To be called by whoever holds the home.
+ * @returns the names of the services that still ran.
+ */
+export async function endLeftovers(home: Home, graceSeconds: number): Promise<string[]> {
+  const signalAll = (signal: NodeJS.Signals): string[] => {
+    const left = servicesOf(home);
+    const leaders = new Set(left.filter(({ pid, group }) => pid === group).map(({ pid }) => pid));
+    // A group whose leader has ended may have got members of somebody else's.
+    const targets = left.map(({ pid, group }) => (leaders.has(group) ? -group : pid));
+    for (const target of new Set(targets)) send(target, signal);
+    return left.map(({ name }) => name);
+  };
+  const names = new Set(signalAll('SIGTERM'));
+  if (!(await waitUntil(() => servicesOf(home).length === 0, graceSeconds))) signalAll('SIGKILL');
+  return [...names];
 }
 
 /** Undefined if there is no such file, or a damaged one. */
@@ -155,59 +142,66 @@ function readJson<T>(file: string, schema: z.ZodType<T>): T | undefined {
   }
 }
 
-export const readRunState = (home: Home): RunState => readJson(home.state, runStateSchema) ?? { processes: [] };
-
-export function writeRunState(home: Home, state: RunState): void {
-  const part = `${home.state}.${process.pid}`;
+/** @throws UserError where there is no room. */
+function withRoom<T>({ root }: Home, write: () => T): T {
   try {
-    writeFileSync(part, JSON.stringify(state, null, 2));
-    renameSync(part, home.state);
+    return write();
   } catch (error) {
-    rmSync(part, { force: true });
-    throw error;
+    if (!isCode(error, 'ENOSPC', 'EDQUOT')) throw error;
+    throw new UserError(`the disk of ${root} is full: free at least 1 GiB, or choose another folder with --home`);
   }
+}
+
+/** Tells other commands where this home's Temporal server listens; undefined while none runs. */
+export function announceServer(home: Home, temporalAddress: string | undefined): void {
+  if (temporalAddress === undefined) return rmSync(home.state, { force: true });
+  const part = `${home.state}.part`;
+  withRoom(home, () => writeFileSync(part, JSON.stringify({ temporalAddress })));
+  renameSync(part, home.state);
 }
 
 /** Address of the home's own server, if that runs: the port of one that is gone may be another home's by now. */
 export function serverOf(home: Home): string | undefined {
-  const { temporalAddress, processes } = readRunState(home);
-  return processes.some((one) => one.name === 'temporal' && isRunning(one)) ? temporalAddress : undefined;
+  const { temporalAddress } = readJson(home.state, z.object({ temporalAddress: z.string().optional() })) ?? {};
+  return temporalAddress && servicesOf(home).some(({ name }) => name === TEMPORAL) ? temporalAddress : undefined;
 }
 
+const holderSchema = z.object({ pid: z.number().int(), started: z.string(), place: placeSchema });
+type Holder = z.infer<typeof holderSchema>;
+
+const isRunning = ({ pid, started, place }: Holder): boolean => isHere(place) && startTime(pid) === started;
+
 /** The supervisor that holds the home now. */
-export function liveHolder(home: Home): ProcessRecord | undefined {
-  const holder = readJson(home.lock, recordSchema);
+export function liveHolder(home: Home): Holder | undefined {
+  const holder = readJson(home.lock, holderSchema);
   return holder && isRunning(holder) ? holder : undefined;
 }
 
 /**
- * Takes the lock of a home.
+ * Takes the lock of a home. It appears as a whole, under a hard link, so that it can be read after a kill at any moment.
  * @returns a function that gives it back.
  * @throws UserError if another supervisor holds it that is alive, or that may be.
  */
 export function acquireLock(home: Home): () => void {
-  const me = recordOf({ name: 'supervisor', pid: process.pid });
+  const me = { pid: process.pid, started: startTime(process.pid), place: here };
   const own = `${home.lock}.${randomUUID()}`;
   try {
-    writeFileSync(own, JSON.stringify(me));
+    withRoom(home, () => writeFileSync(own, JSON.stringify(me)));
     while (!linked(own, home.lock)) {
-      const holder = readJson(home.lock, recordSchema);
+      const holder = readJson(home.lock, holderSchema);
       if (mayLive(holder)) throw inUse(home, holder);
       takeAway(home.lock);
     }
-  } catch (error) {
-    if (!isCode(error, 'ENOSPC', 'EDQUOT')) throw error;
-    throw new UserError(`the disk of ${home.root} is full: free at least 1 GiB, or choose another folder with --home`);
   } finally {
     rmSync(own, { force: true });
   }
   return () => {
-    if (isDeepStrictEqual(readJson(home.lock, recordSchema), me)) rmSync(home.lock, { force: true });
+    if (isDeepStrictEqual(readJson(home.lock, holderSchema), me)) rmSync(home.lock, { force: true });
   };
 }
 
 /** A holder of an earlier boot of this host ended with it. A damaged lock is nobody's: it was whole when it was made. */
-function mayLive(holder: ProcessRecord | undefined): holder is ProcessRecord {
+function mayLive(holder: Holder | undefined): holder is Holder {
   if (!holder || isHere(holder.place)) return holder !== undefined && isRunning(holder);
   return holder.place.host !== here.host || holder.place.boot === here.boot;
 }
@@ -220,7 +214,7 @@ function takeAway(lock: string): void {
   } catch {
     return;
   }
-  if (mayLive(readJson(stale, recordSchema))) linked(stale, lock);
+  if (mayLive(readJson(stale, holderSchema))) linked(stale, lock);
   rmSync(stale, { force: true });
 }
 
@@ -234,7 +228,7 @@ function linked(from: string, to: string): boolean {
   }
 }
 
-function inUse({ root, lock }: Home, { pid, place }: ProcessRecord): UserError {
+function inUse({ root, lock }: Home, { pid, place }: Holder): UserError {
   const holder = '`campaign run` or `campaign serve`';
   return new UserError(
     isHere(place)

@@ -2,19 +2,19 @@
  * A child process that is kept alive: starting, ready, dead, starting again after a delay, until it is stopped or dies too often. It leads a
  * process group of its own, so that the terminal's Ctrl-C reaches the supervisor alone and nothing of it outlives a kill.
  */
+import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf, UserError } from '../errors';
 import { projectRoot } from '../project';
-import { type ProcessRecord, recordOf, runMark, signalGroup, waitUntil } from './processes';
+import { signalGroup, waitUntil } from './processes';
 
 export interface ServiceSpec {
   name: string;
   command: string;
-  /** A function is asked before every start: ports that nobody else knows are chosen anew. */
-  args: string[] | (() => Promise<string[]>);
+  /** Called before every start: ports that nobody else knows are chosen anew. */
+  args: () => string[] | Promise<string[]>;
   env: NodeJS.ProcessEnv;
   /** Whether it can be used now, by the last lines that it wrote. */
   isReady: (output: string[]) => boolean | Promise<boolean>;
@@ -55,14 +55,34 @@ export function logTail({ path, start = 0, lines = 8 }: { path: string; start?: 
   return text.filter((line) => line.trim() !== '').slice(-lines);
 }
 
-/** `crash`: by itself. `kill`: by somebody outside, or as it was asked. `fault`: a worker ended itself, since it failed all that it took. */
-type Death = 'crash' | 'kill' | 'fault';
+interface RestartRule {
+  /** So many in a row, and the service has failed. */
+  limit: number;
+  firstMs: number;
+  /** The delay doubles up to this. */
+  longestMs: number;
+  /** After so long a life those before are forgotten. */
+  forgottenMs: number;
+}
+const HALF_AN_HOUR = 1_800_000;
+/** By how a service died. */
+export const restartPolicy = {
+  /** By itself. */
+  crash: { limit: 5, firstMs: 500, longestMs: 8000, forgottenMs: 20_000 },
+  /** By somebody outside, on purpose or for want of memory: that says nothing about the next start. */
+  kill: { limit: 40, firstMs: 1000, longestMs: 1000, forgottenMs: 20_000 },
+  /** By itself since it failed all that it took. What is wrong with its machine lasts: it is tried seldom, so that it does not fail what waits. */
+  fault: { limit: Infinity, firstMs: 60_000, longestMs: HALF_AN_HOUR, forgottenMs: HALF_AN_HOUR },
+} satisfies Record<string, RestartRule>;
+type Death = keyof typeof restartPolicy;
+export type RestartPolicy = Record<Death, RestartRule>;
+
 interface Ending {
   cause: string;
   death: Death;
 }
 
-/** Exit code of such a worker; of any other program it is a crash. */
+/** Exit code of a worker that stops when it is faulty; of any other program it is a crash. */
 const FAULTY = 3;
 /** Signals that a process brings upon itself. */
 const crashSignals: NodeJS.Signals[] = ['SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGILL', 'SIGFPE', 'SIGTRAP', 'SIGSYS'];
@@ -76,33 +96,14 @@ export function endingOf(code: number | null, signal: NodeJS.Signals | null, sto
   return { cause: `exit code ${code}`, death: killCodes.includes(code ?? -1) ? 'kill' : 'crash' };
 }
 
-interface RestartRule {
-  /** So many in a row, and the service has failed. */
-  limit: number;
-  firstMs: number;
-  /** The delay doubles up to this. */
-  longestMs: number;
-  /** After so long a life those before are forgotten. */
-  forgottenMs: number;
-}
-export type RestartPolicy = Record<Death, RestartRule>;
-const HALF_AN_HOUR = 1_800_000;
-export const restartPolicy: RestartPolicy = {
-  crash: { limit: 5, firstMs: 500, longestMs: 8000, forgottenMs: 20_000 },
-  // So many: something ends it on purpose, or there is no memory for it. A kill says nothing about the next start.
-  kill: { limit: 40, firstMs: 1000, longestMs: 1000, forgottenMs: 20_000 },
-  // What is wrong with its machine lasts: it is tried again, but not so often that it fails what waits for it.
-  fault: { limit: Infinity, firstMs: 60_000, longestMs: HALF_AN_HOUR, forgottenMs: HALF_AN_HOUR },
-};
-
-/** Deaths in a row of one service. */
+/** Deaths in a row of one service, each kind counted apart. */
 export class Deaths {
   private readonly counts: Record<Death, number> = { crash: 0, kill: 0, fault: 0 };
   constructor(private readonly policy: RestartPolicy) {}
 
   /** Counts one more. @returns when to start it again; without a delay it died too often. */
   next(death: Death, { uptimeMs, diskIsFull }: { uptimeMs: number; diskIsFull: () => boolean }) {
-    for (const one of ['crash', 'kill', 'fault'] as const)
+    for (const one of Object.keys(this.counts) as Death[])
       if (uptimeMs >= this.policy[one].forgottenMs) this.counts[one] = 0;
     const { limit, firstMs, longestMs } = this.policy[death];
     // It comes up when there is room again, however long that takes.
@@ -126,8 +127,6 @@ export class ServiceError extends UserError {
 }
 
 export interface ServiceHooks {
-  /** A process was started or has ended. */
-  onChange: () => void;
   onRestart: (event: { name: string; cause: string; log: string; delayMs: number }) => void;
   /** It died too often; it is not started again. */
   onFailure: (error: ServiceError) => void;
@@ -135,11 +134,10 @@ export interface ServiceHooks {
   diskIsFull: () => boolean;
 }
 const none = () => undefined;
-const noHooks: ServiceHooks = { onChange: none, onRestart: none, onFailure: none, diskIsFull: () => false };
+const noHooks: ServiceHooks = { onRestart: none, onFailure: none, diskIsFull: () => false };
 
 export class Service {
   private child: ChildProcess | undefined;
-  private record: ProcessRecord | undefined;
   /** Its process group, until nothing of it lives any more: the system may give the number to somebody else then. */
   private group: number | undefined;
   private ending: Ending | undefined;
@@ -160,11 +158,6 @@ export class Service {
     this.deaths = new Deaths(policy);
   }
 
-  /** The process, as long as it or anything that it started lives. */
-  get process(): ProcessRecord | undefined {
-    return this.signal(0) ? this.record : undefined;
-  }
-
   /** Starts it and waits until it is ready. @throws ServiceError with the log's tail if it ends by itself or takes too long. */
   start(): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -178,6 +171,20 @@ export class Service {
         (error: ServiceError) => (wasReady ? this.hooks.onFailure(error) : reject(error)),
       );
     });
+  }
+
+  /** Ends it: SIGTERM, then SIGKILL to its whole group after the grace time. */
+  async stop(): Promise<void> {
+    this.stopping = true;
+    this.child?.kill('SIGTERM');
+    if (!(await this.isGone())) this.kill();
+    await this.ended;
+  }
+
+  /** Ends it and everything that it started, at once. */
+  kill(): void {
+    this.stopping = true;
+    this.signal('SIGKILL');
   }
 
   /** Until it is stopped. A start that fails is one more death; the very first one is final unless somebody killed the process. */
@@ -201,53 +208,29 @@ export class Service {
     }
   }
 
-  /** Ends it: SIGTERM, then SIGKILL to its whole group after the grace time. */
-  async stop(): Promise<void> {
-    this.stopping = true;
-    this.child?.kill('SIGTERM');
-    if (!(await waitUntil(() => !this.signal(0), this.spec.graceSeconds))) this.kill();
-    await this.ended;
-  }
-
-  /** Ends it and everything that it started, at once. */
-  kill(): void {
-    this.stopping = true;
-    this.signal('SIGKILL');
-  }
-
-  /** Signals the whole process group. @returns whether anything of it lives. */
-  private signal(signal: NodeJS.Signals | 0): boolean {
-    if (this.group !== undefined && !signalGroup(this.group, signal)) this.group = undefined;
-    return this.group !== undefined;
-  }
-
   private async launch(): Promise<void> {
     this.ending = undefined;
     const { name, command, args, env, stopsWhenFaulty } = this.spec;
-    const words = typeof args === 'function' ? await args() : args;
+    const words = await args();
     if (this.stopping) throw new UserError(`${name} was stopped before it was started`);
     const log = openLog(this.logs, this.log);
     this.logStart = fileSize(this.log);
     // stdin is never written to: its end tells the child that the supervisor is gone, even by kill -9.
-    const stdio: ['pipe', number, number] = ['pipe', log, log];
-    const child = spawn(command, words, { cwd: projectRoot, env: { ...env, ...runMark }, detached: true, stdio });
+    const child = spawn(command, words, { cwd: projectRoot, env, detached: true, stdio: ['pipe', log, log] });
     closeSync(log);
     child.stdin?.on('error', none);
     this.child = child;
     this.group = child.pid;
-    this.record = child.pid === undefined ? undefined : recordOf({ name, pid: child.pid });
     this.ended = new Promise((resolve) => {
       const end = (ending: Ending) => {
         this.ending ??= ending;
         // At once, so that a number that is free again is known as such.
         this.signal(0);
-        this.hooks.onChange();
         resolve();
       };
       child.once('error', (error) => end({ cause: error.message, death: 'crash' }));
       child.once('exit', (code, signal) => end(endingOf(code, signal, stopsWhenFaulty)));
     });
-    this.hooks.onChange();
   }
 
   private async becomeReady(): Promise<void> {
@@ -263,13 +246,24 @@ export class Service {
 
   /** After a death. @throws ServiceError if it was one too many. */
   private async waitToRestart({ cause, death }: Ending, uptimeMs: number): Promise<void> {
-    const { name, graceSeconds } = this.spec;
+    const { name } = this.spec;
     const { times, delayMs } = this.deaths.next(death, { uptimeMs, diskIsFull: this.hooks.diskIsFull });
     if (delayMs === undefined) throw this.failure(`${name} died ${times} times in a row (${cause})`);
     this.hooks.onRestart({ name, cause, log: this.log, delayMs });
     // What it had started (a trainer that saves its checkpoint) ends before its successor begins.
-    if (!(await waitUntil(() => this.stopping || !this.signal(0), graceSeconds))) this.signal('SIGKILL');
+    if (!(await this.isGone(() => this.stopping))) this.signal('SIGKILL');
     await sleep(delayMs);
+  }
+
+  /** Signals the whole process group. @returns whether anything of it lives. */
+  private signal(signal: NodeJS.Signals | 0): boolean {
+    if (this.group !== undefined && !signalGroup(this.group, signal)) this.group = undefined;
+    return this.group !== undefined;
+  }
+
+  /** Waits for the end of its whole group. @returns false if it takes longer than its grace time. */
+  private isGone(orElse: () => boolean = () => false): Promise<boolean> {
+    return waitUntil(() => orElse() || !this.signal(0), this.spec.graceSeconds);
   }
 
   private tail(lines: number): string[] {

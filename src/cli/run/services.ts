@@ -6,61 +6,43 @@ import { namespace } from '../options';
 import { projectRoot, pythonPath, type Home } from '../project';
 import type { ServiceSpec } from './service';
 
-/** Importing torch takes 5-20 s on two busy cores, loading a large model much longer. */
-const POLICY_SERVER_READY_SECONDS = 300;
-const WORKER_READY_SECONDS = 90;
-/** Long enough for a trainer to end its step and write a checkpoint. */
-const WORKER_GRACE_SECONDS = 60;
-export const SERVER_GRACE_SECONDS = 10;
-
 export const workerProgram = (root = projectRoot): string => join(root, 'dist/workers/worker.js');
+
+/** The one JSON line that the policy server writes when it listens. */
+const listeningLine = /^\{.*"type"\s*:\s*"listening".*"url"\s*:\s*"([^"]+)"/;
+const workerReadyLine = /^\{.*"type"\s*:\s*"ready"/;
 
 /**
  * The embedded policy server. It chooses its port when it is started first and keeps it, so that workers find it again after a restart. `url` is
  * where it listens, once it is ready. `home` keeps what was found of the model.
  */
-export function policyServerService({
-  model,
-  home,
-  maxBatch,
-  threads,
-}: {
-  model: string;
-  home?: Home;
-  maxBatch: number;
-  threads: number;
-}): { spec: ServiceSpec; url: () => string } {
+export function policyServerService(o: { model: string; home?: Home; maxBatch: number; threads: number }): {
+  spec: ServiceSpec;
+  url: () => string;
+} {
   let url = new URL('http://127.0.0.1:0');
   const spec: ServiceSpec = {
     name: 'policy-server',
     command: pythonPath(),
-    args: async () => [
-      ...['-m', 'trainer', 'serve', '--model', model, '--port', url.port],
-      ...['--threads', String(threads), '--max-batch', String(maxBatch), '--exit-with-parent'],
+    args: () => [
+      ...['-m', 'trainer', 'serve', '--model', o.model, '--port', url.port],
+      ...['--threads', String(o.threads), '--max-batch', String(o.maxBatch), '--exit-with-parent'],
     ],
-    env: { ...process.env, ...(home && { CAMPAIGN_HOME: home.root }) },
+    env: { ...process.env, ...(o.home && { CAMPAIGN_HOME: o.home.root }) },
     isReady: async (output) => {
       const listening = output.flatMap((line) => listeningLine.exec(line)?.[1] ?? [])[0];
       if (listening !== undefined) url = new URL(listening);
       return listening !== undefined && (await answersOk(new URL('/health', url).href));
     },
-    readySeconds: POLICY_SERVER_READY_SECONDS,
-    graceSeconds: SERVER_GRACE_SECONDS,
+    // Importing torch takes 5-20 s on two busy cores, loading a large model much longer.
+    readySeconds: 300,
+    graceSeconds: 10,
   };
   return { spec, url: () => url.origin };
 }
 
-/** The one JSON line that the policy server writes when it listens. */
-const listeningLine = /^\{.*"type"\s*:\s*"listening".*"url"\s*:\s*"([^"]+)"/;
-
 /** One worker for each kind of task queue. */
-export function workerServices({
-  home,
-  workers: { gpuSlots, gpusPerTrainer },
-  temporalAddress,
-  policyServerUrl,
-  pool,
-}: {
+export function workerServices(o: {
   home: Home;
   workers: Campaign['workers'];
   temporalAddress: string;
@@ -69,23 +51,24 @@ export function workerServices({
 }): ServiceSpec[] {
   const env = {
     ...process.env,
-    TEMPORAL_ADDRESS: temporalAddress,
+    TEMPORAL_ADDRESS: o.temporalAddress,
     TEMPORAL_NAMESPACE: namespace(),
-    CAMPAIGN_HOME: home.root,
-    POLICY_SERVER_URL: policyServerUrl,
-    CAMPAIGN_POOL: pool,
+    CAMPAIGN_HOME: o.home.root,
+    POLICY_SERVER_URL: o.policyServerUrl,
+    CAMPAIGN_POOL: o.pool,
     CAMPAIGN_PYTHON: pythonPath(),
-    CAMPAIGN_GPU_SLOTS: String(gpuSlots),
-    CAMPAIGN_GPUS_PER_TRAINER: String(gpusPerTrainer),
+    CAMPAIGN_GPU_SLOTS: String(o.workers.gpuSlots),
+    CAMPAIGN_GPUS_PER_TRAINER: String(o.workers.gpusPerTrainer),
   };
   return Object.keys(taskQueues).map((queue) => ({
     name: `${queue}-worker`,
     command: process.execPath,
-    args: ['--enable-source-maps', workerProgram(), queue],
+    args: () => ['--enable-source-maps', workerProgram(), queue],
     env,
-    isReady: (output) => output.some((line) => line.startsWith('{') && /"type"\s*:\s*"ready"/.test(line)),
-    readySeconds: WORKER_READY_SECONDS,
-    graceSeconds: WORKER_GRACE_SECONDS,
+    isReady: (output) => output.some((line) => workerReadyLine.test(line)),
+    readySeconds: 90,
+    // Long enough for a trainer to end its step and write a checkpoint.
+    graceSeconds: 60,
     stopsWhenFaulty: true,
   }));
 }

@@ -1,78 +1,57 @@
 /**
- * The supervisor of a home: its lock, its services, Ctrl-C and a full disk. Whatever runs is recorded before anything else is started, so that
- * the next supervisor can end it. Services end in the reverse of the order in which they were started, and whatever was started is stopped and
- * the home is given back before a command returns, however it ends.
+ * The supervisor of a home: its lock, its services, Ctrl-C and a full disk. Services end in the reverse of the order in which they were started,
+ * and whatever was started is stopped and the home is given back before a command returns, however it ends.
  */
-import { once } from 'node:events';
 import { statfsSync } from 'node:fs';
 import { join } from 'node:path';
-import { isCode } from '../../artifacts/durable-file';
 import { removeLeftovers } from '../../artifacts/folder-store';
 import { UserError } from '../errors';
 import { type CommonOptions, homeOf } from '../options';
 import type { PortOptions } from '../ports';
 import { type Home, makeHome } from '../project';
 import { createProgressOutput, type ProgressOutput } from '../watch/output';
-import { acquireLock, endOrphans, readRunState, type RunState, startedWith, writeRunState } from './processes';
-import { restartPolicy, Service, type ServiceHooks, type ServiceSpec } from './service';
-import { databaseOption, TEMPORAL } from './temporal-server';
+import { acquireLock, announceServer, endLeftovers, serviceMark } from './processes';
+import { type RestartPolicy, restartPolicy, Service, type ServiceHooks, type ServiceSpec } from './service';
 
 /** Exit code of a command that Ctrl-C ended. */
 export const INTERRUPTED = 130;
 
 /** With less than this no service comes up. */
 const NEEDED_BYTES = 4 * 1024 ** 2;
-const REPORT_AGAIN_MS = 10 * 60_000;
+const NOTE_AGAIN_MS = 10 * 60_000;
 
-/** The disk of a home; says that it is full, not too often. */
-export class HomeDisk {
-  private reportedAt = -Infinity;
-
-  constructor(
-    private readonly folder: string,
-    private readonly note: (text: string) => void,
-  ) {}
-
-  isFull(): boolean {
+/** Whether the disk of a folder is full; says so, not too often. */
+export function fullDiskCheck(folder: string, note: (text: string) => void): () => boolean {
+  let notedAt = -Infinity;
+  return () => {
     try {
-      const { bavail, bsize } = statfsSync(this.folder);
+      const { bavail, bsize } = statfsSync(folder);
       if (bavail * bsize >= NEEDED_BYTES) return false;
     } catch {
       return false;
     }
-    this.report();
-    return true;
-  }
-
-  report(): void {
     const now = performance.now();
-    if (now - this.reportedAt < REPORT_AGAIN_MS) return;
-    this.reportedAt = now;
-    this.note(`the disk of ${this.folder} is full: free at least 1 GiB; what runs waits for it and then goes on`);
-  }
-}
-
-export interface Interruption {
-  /** Raised by the first signal, by the end of stdout, and by `abort`. */
-  signal: AbortSignal;
-  /** Resolves with it. */
-  first: Promise<unknown>;
-  abort(): void;
-  /** Forgets the signals again. */
-  dispose(): void;
+    if (now - notedAt >= NOTE_AGAIN_MS) {
+      notedAt = now;
+      note(`the disk of ${folder} is full: free at least 1 GiB; what runs waits for it and then goes on`);
+    }
+    return true;
+  };
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
  * Ctrl-C, and being asked to end by the system. The first signal ends the run in order, and so does a stdout that nobody reads any more; a
- * second signal ends everything at once, and the process exits.
+ * second signal ends everything at once, and the process exits. `dispose` raises the abort signal too, and listens no more.
  */
-export function onInterrupt({ onFirst, onSecond }: { onFirst: () => void; onSecond: () => void }): Interruption {
+export function onInterrupt({ onFirst, onSecond }: { onFirst: () => void; onSecond: () => void }): {
+  signal: AbortSignal;
+  dispose: () => void;
+} {
   const controller = new AbortController();
-  const { signal } = controller;
   const end = () => {
-    if (!signal.aborted) onFirst();
+    if (!controller.signal.aborted) onFirst();
     controller.abort();
   };
   let signals = 0;
@@ -84,26 +63,20 @@ export function onInterrupt({ onFirst, onSecond }: { onFirst: () => void; onSeco
   for (const name of SIGNALS) process.on(name, handle);
   process.stdout.on('error', end);
   return {
-    signal,
-    first: once(signal, 'abort'),
-    abort: () => controller.abort(),
+    signal: controller.signal,
     dispose: () => {
+      controller.abort();
       for (const name of SIGNALS) process.off(name, handle);
       process.stdout.off('error', end);
     },
   };
 }
 
-const ORPHAN_GRACE_SECONDS = 30;
-const RECORD_AGAIN_MS = 2000;
-
 export class Supervisor {
   /** In the order of starting; each entry is started and stopped together. */
   private groups: Service[][] = [];
   private stopping = false;
   private stopped: Promise<void> = Promise.resolve();
-  private state: RunState = { processes: [] };
-  private recordAgain: NodeJS.Timeout | undefined;
   private readonly hooks: ServiceHooks;
   /** Ends the run with this error: a service died too often, or going on is of no use. */
   fail: (error: UserError) => void = () => undefined;
@@ -112,34 +85,20 @@ export class Supervisor {
 
   constructor(
     private readonly home: Home,
-    private readonly disk: HomeDisk,
-    onRestart: ServiceHooks['onRestart'],
-    private readonly policy = restartPolicy,
+    hooks: Omit<ServiceHooks, 'onFailure'>,
+    private readonly policy: RestartPolicy = restartPolicy,
   ) {
-    this.hooks = {
-      onChange: () => this.record(),
-      onRestart,
-      onFailure: this.fail,
-      diskIsFull: () => disk.isFull(),
-    };
+    this.hooks = { ...hooks, onFailure: this.fail };
     this.failure.catch(() => undefined);
-  }
-
-  /** Ends what a killed supervisor of this home left running; returns the names. */
-  async endOrphans(): Promise<string[]> {
-    const { processes } = readRunState(this.home);
-    // Two servers on one database disturb each other: this one is found without a record as well.
-    const servers = startedWith(TEMPORAL, [databaseOption, this.home.temporalDatabase]);
-    const unrecorded = servers.filter(({ pid }) => !processes.some((known) => known.pid === pid));
-    const ended = await endOrphans([...processes, ...unrecorded], ORPHAN_GRACE_SECONDS);
-    this.record();
-    return ended;
   }
 
   /** Starts services side by side and waits until all are ready. If one does not start, all of them are stopped again. */
   async start(specs: ServiceSpec[]): Promise<void> {
     if (this.stopping) throw new UserError('stopped before everything was started');
-    const services = specs.map((spec) => new Service(spec, this.home.logs, this.hooks, this.policy));
+    const services = specs.map((spec) => {
+      const env = { ...spec.env, ...serviceMark(this.home, spec.name) };
+      return new Service({ ...spec, env }, this.home.logs, this.hooks, this.policy);
+    });
     this.groups.push(services);
     try {
       await Promise.all(services.map((service) => service.start()));
@@ -149,20 +108,12 @@ export class Supervisor {
     }
   }
 
-  /** Tells other commands where this home's Temporal server is. */
-  announce(addresses: Pick<RunState, 'temporalAddress' | 'uiUrl'>): void {
-    this.state = { ...this.state, ...addresses };
-    this.record();
-  }
-
   /** Stops the services that were started last, until `keep` groups are left. */
   stop({ keep = 0 }: { keep?: number } = {}): Promise<void> {
     if (keep === 0) this.stopping = true;
     // One stop after the other, whoever asks: a Ctrl-C can come while the end of a campaign stops its workers.
     this.stopped = this.stopped.then(async () => {
       while (this.groups.length > keep) await this.stopGroup(this.groups.at(-1) ?? []);
-      if (keep === 0) this.state = { processes: [] };
-      this.record();
     });
     return this.stopped;
   }
@@ -170,31 +121,12 @@ export class Supervisor {
   private async stopGroup(services: Service[]): Promise<void> {
     await Promise.all(services.map((service) => service.stop()));
     this.groups = this.groups.filter((group) => group !== services);
-    this.record();
   }
 
   /** Ends everything at once. */
   kill(): void {
     this.stopping = true;
     for (const service of this.groups.flat()) service.kill();
-  }
-
-  /** What runs now. */
-  get processes(): RunState['processes'] {
-    return this.state.processes;
-  }
-
-  private record(): void {
-    this.state = { ...this.state, processes: this.groups.flat().flatMap((service) => service.process ?? []) };
-    clearTimeout(this.recordAgain);
-    try {
-      writeRunState(this.home, this.state);
-    } catch (error) {
-      if (!isCode(error, 'ENOSPC', 'EDQUOT')) throw error;
-      this.disk.report();
-      // What has ended meanwhile may stay recorded: a process is known by its start time.
-      if (!this.stopping) this.recordAgain = setTimeout(() => this.record(), RECORD_AGAIN_MS).unref();
-    }
   }
 }
 
@@ -209,9 +141,12 @@ export interface SupervisedRun {
   options: ServeOptions;
   output: ProgressOutput;
   supervisor: Supervisor;
-  disk: HomeDisk;
-  interruption: Interruption;
+  diskIsFull: () => boolean;
+  /** Raised by the first Ctrl-C, and by the end of the run. */
+  signal: AbortSignal;
 }
+
+const LEFTOVER_GRACE_SECONDS = 30;
 
 /** Lock, supervisor and signals around `work`; all services are stopped when it ends. `campaign` is undefined for `campaign serve`. */
 export async function supervised({
@@ -228,11 +163,13 @@ export async function supervised({
   const note = (text: string) => output.note('services', text);
   await makeHome(home.root);
   const release = acquireLock(home);
-  const disk = new HomeDisk(home.root, note);
-  const supervisor = new Supervisor(home, disk, ({ name, cause, log, delayMs }) =>
-    note(`${name} died (${cause}); starting it again in ${delayMs / 1000} s; its log is ${log}`),
-  );
-  const interruption = onInterrupt({
+  const diskIsFull = fullDiskCheck(home.root, note);
+  const supervisor = new Supervisor(home, {
+    diskIsFull,
+    onRestart: ({ name, cause, log, delayMs }) =>
+      note(`${name} died (${cause}); starting it again in ${delayMs / 1000} s; its log is ${log}`),
+  });
+  const { signal, dispose } = onInterrupt({
     onFirst: () => {
       note('stopping: workers finish or save what they do; once more Ctrl-C ends all at once');
       // Whatever the work waits for ends with its services, in order or with an error.
@@ -241,14 +178,15 @@ export async function supervised({
     onSecond: () => supervisor.kill(),
   });
   try {
-    const ended = await supervisor.endOrphans();
+    const ended = await endLeftovers(home, LEFTOVER_GRACE_SECONDS);
+    announceServer(home, undefined);
     if (ended.length > 0) note(`ended what an earlier run had left: ${ended.join(', ')}`);
     const removed = await removeLeftovers(join(home.root, 'artifacts'));
     if (removed > 0) note(`removed ${removed} unfinished files of killed processes`);
-    const working = work({ home, options, output, supervisor, disk, interruption });
+    const working = work({ home, options, output, supervisor, diskIsFull, signal });
     working.catch(() => undefined);
     const code = await Promise.race([working, supervisor.failure]).catch((error: unknown) => {
-      if (interruption.signal.aborted) return INTERRUPTED;
+      if (signal.aborted) return INTERRUPTED;
       throw error;
     });
     await supervisor.stop();
@@ -257,9 +195,9 @@ export async function supervised({
     return code;
   } finally {
     await supervisor.stop();
+    announceServer(home, undefined);
     // After a failure the work still waits for services that are gone.
-    interruption.abort();
-    interruption.dispose();
+    dispose();
     release();
   }
 }

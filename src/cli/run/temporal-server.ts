@@ -11,16 +11,13 @@ import { namespace } from '../options';
 import { chooseTemporalPorts, freePorts } from '../ports';
 import { temporalPath, type Home } from '../project';
 import { connect, keepFinished, registerSearchAttributes, type Temporal } from '../temporal';
+import { announceServer, TEMPORAL } from './processes';
 import { fileSize, logPath, logTail, ServiceError, type ServiceSpec } from './service';
-import { answersOk, SERVER_GRACE_SECONDS } from './services';
+import { answersOk } from './services';
 import type { SupervisedRun } from './supervisor';
 
-export const TEMPORAL = 'temporal';
-export const databaseOption = '--db-filename';
-const READY_SECONDS = 60;
 const MAX_STARTS = 5;
 const LOOK_MS = 2000;
-const LOOK_LINES = 200;
 
 /** SQLite's files beside the database itself: the log of writes, its index, the journal of a first start. */
 const suffixes = ['', '-wal', '-shm', '-journal'];
@@ -40,19 +37,19 @@ export function prepareDatabase(home: Home): void {
 /** Called when the server answers: its tables are there. */
 export const databaseIsMade = (home: Home): void => rmSync(marker(home), { force: true });
 
-/** What a server's log says of damage. */
-export const damageIn = (lines: readonly string[]): string | undefined =>
-  lines.flatMap((line) => damage.exec(line)?.[0] ?? [])[0];
-
-const damagedDatabase = ({ temporalDatabase, root }: Home, what: string, evidence: readonly string[]) =>
-  new UserError(
-    `Temporal's database ${temporalDatabase} is damaged (${what}); the same command with --recover moves it aside to ${temporalDatabase}.damaged-<time> and starts with a new one: what is finished is found again in ${join(root, 'artifacts')}, only the history in Temporal's UI begins anew`,
-    evidence,
-  );
+/** The remedy, if lines of a server's log tell of damage. */
+export function damageIn({ temporalDatabase, root }: Home, lines: readonly string[]): UserError | undefined {
+  const [what] = lines.flatMap((line) => damage.exec(line)?.[0] ?? []);
+  return what === undefined
+    ? undefined
+    : new UserError(
+        `Temporal's database ${temporalDatabase} is damaged (${what}); the same command with --recover moves it aside to ${temporalDatabase}.damaged-<time> and starts with a new one: what is finished is found again in ${join(root, 'artifacts')}, only the history in Temporal's UI begins anew`,
+        lines.slice(-3),
+      );
+}
 
 /** Moves the database away, for --recover. */
-function moveAway({ home, output }: SupervisedRun): void {
-  const { temporalDatabase, root } = home;
+function moveAway({ home: { temporalDatabase, root }, output }: SupervisedRun): void {
   const files = suffixes.filter((suffix) => existsSync(temporalDatabase + suffix));
   const moved = `${temporalDatabase}.damaged-${new Date().toISOString().replace(/[-:]|\.\d+/g, '')}`;
   for (const suffix of files) renameSync(temporalDatabase + suffix, moved + suffix);
@@ -68,38 +65,26 @@ function moveAway({ home, output }: SupervisedRun): void {
  * Looks at the server's log, from byte `start` on, until `signal`: with a damaged page it starts and runs, but whoever needs that page waits
  * without end. `onDamage` is called once.
  */
-export function watchDatabase({
-  home,
-  start,
-  signal,
-  onDamage,
-}: {
+export function watchDatabase(o: {
   home: Home;
   start: number;
   signal: AbortSignal;
   onDamage: (error: UserError) => void;
 }): void {
-  const path = logPath(home.logs, TEMPORAL);
-  const look = () => {
+  const path = logPath(o.home.logs, TEMPORAL);
+  const timer = setInterval(() => {
     // A log that has been rotated begins again.
-    const what = damageIn(logTail({ path, start: fileSize(path) < start ? 0 : start, lines: LOOK_LINES }));
-    if (what === undefined) return;
+    const start = fileSize(path) < o.start ? 0 : o.start;
+    const damaged = damageIn(o.home, logTail({ path, start, lines: 200 }));
+    if (damaged === undefined) return;
     clearInterval(timer);
-    onDamage(damagedDatabase(home, what, logTail({ path, lines: 3 })));
-  };
-  const timer = setInterval(look, LOOK_MS).unref();
-  signal.addEventListener('abort', () => clearInterval(timer));
+    o.onDamage(damaged);
+  }, LOOK_MS).unref();
+  o.signal.addEventListener('abort', () => clearInterval(timer));
 }
 
 /** Temporal's dev server with a database in the home. */
 function temporalService(home: Home, { port, uiPort }: { port: number; uiPort: number }): ServiceSpec {
-  const settings = [
-    ...Object.values(searchAttributeNames).flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
-    // Write-ahead logging makes it four times as fast on activities.
-    ...['journal_mode=WAL', 'synchronous=1'].flatMap((pragma) => ['--sqlite-pragma', pragma]),
-    // With its four partitions a queue of few slots can leave a task lying for minutes (10 were seen) while its worker polls another one.
-    ...['Read', 'Write'].flatMap((kind) => ['--dynamic-config-value', `matching.numTaskqueue${kind}Partitions=1`]),
-  ];
   let httpPort = 0;
   return {
     name: TEMPORAL,
@@ -112,8 +97,12 @@ function temporalService(home: Home, { port, uiPort }: { port: number; uiPort: n
       return [
         ...['server', 'start-dev', '--ip', '127.0.0.1', '--log-level', 'warn', '--namespace', namespace()],
         ...['--port', String(port), '--ui-port', String(uiPort), '--http-port', String(http)],
-        ...['--metrics-port', String(metrics), databaseOption, home.temporalDatabase],
-        ...settings,
+        ...['--metrics-port', String(metrics), '--db-filename', home.temporalDatabase],
+        ...Object.values(searchAttributeNames).flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
+        // Write-ahead logging makes it four times as fast on activities.
+        ...['journal_mode=WAL', 'synchronous=1'].flatMap((pragma) => ['--sqlite-pragma', pragma]),
+        // With its four partitions a queue of few slots can leave a task lying for minutes (10 were seen) while its worker polls another one.
+        ...['Read', 'Write'].flatMap((kind) => ['--dynamic-config-value', `matching.numTaskqueue${kind}Partitions=1`]),
       ];
     },
     env: process.env,
@@ -124,8 +113,8 @@ function temporalService(home: Home, { port, uiPort }: { port: number; uiPort: n
       if (ready) databaseIsMade(home);
       return ready;
     },
-    readySeconds: READY_SECONDS,
-    graceSeconds: SERVER_GRACE_SECONDS,
+    readySeconds: 60,
+    graceSeconds: 10,
   };
 }
 
@@ -139,27 +128,28 @@ export interface TemporalServer {
 
 /** Starts the home's Temporal server, or connects to the cluster that is named. */
 export async function startTemporal(run: SupervisedRun, campaign?: string): Promise<TemporalServer> {
-  const { home, options, supervisor, output, interruption } = run;
-  if (options.temporalAddress) {
+  const { home, options, supervisor, output, signal } = run;
+  const cluster = options.temporalAddress;
+  if (cluster) {
     if (options.recover)
       throw new UserError(
-        `--recover is about the database of the server that a run starts itself; leave it out with --temporal-address ${options.temporalAddress}`,
+        `--recover is about the database of the server that a run starts itself; leave it out with --temporal-address ${cluster}`,
       );
-    const at = { address: options.temporalAddress, namespace: namespace() };
+    const at = { address: cluster, namespace: namespace() };
     const temporal = await connect(at);
     await registerSearchAttributes(temporal, at);
-    return { temporal, address: at.address, link: undefined };
+    return { temporal, address: cluster, link: undefined };
   }
   if (options.recover) moveAway(run);
   const start = fileSize(logPath(home.logs, TEMPORAL));
   const { port, uiPort } = await startOnFreePorts(run);
-  watchDatabase({ home, start, signal: interruption.signal, onDamage: supervisor.fail });
+  watchDatabase({ home, start, signal, onDamage: supervisor.fail });
   const at = { address: `127.0.0.1:${port}`, namespace: namespace() };
-  const uiUrl = `http://localhost:${uiPort}`;
-  supervisor.announce({ temporalAddress: at.address, uiUrl });
+  announceServer(home, at.address);
   const temporal = await connect(at);
   await keepFinished(temporal, at.namespace);
-  const link = `${uiUrl}/namespaces/${at.namespace}/workflows${campaign ? `/${encodeURIComponent(campaign)}` : ''}`;
+  const workflow = campaign ? `/${encodeURIComponent(campaign)}` : '';
+  const link = `http://localhost:${uiPort}/namespaces/${at.namespace}/workflows${workflow}`;
   output.link = link;
   output.note('services', `Temporal is up at ${at.address}: ${link}`);
   return { temporal, address: at.address, link };
@@ -172,17 +162,17 @@ export async function startOnFreePorts({
   supervisor,
   output,
 }: Pick<SupervisedRun, 'home' | 'options' | 'supervisor' | 'output'>): Promise<{ port: number; uiPort: number }> {
+  const note = (text: string) => output.note('services', text);
   for (let starts = 1; ; starts++) {
-    const ports = await chooseTemporalPorts({ options, note: (text) => output.note('services', text) });
+    const ports = await chooseTemporalPorts({ options, note });
     try {
       await supervisor.start([temporalService(home, ports)]);
       return ports;
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      const damaged = damageIn(error.evidence);
-      if (damaged !== undefined) throw damagedDatabase(home, damaged, error.evidence);
-      if (!error.portTaken || starts === MAX_STARTS) throw error;
-      output.note('services', "one of Temporal's ports was taken before it could listen; starting it again");
+      const damaged = damageIn(home, error.evidence);
+      if (damaged || !error.portTaken || starts === MAX_STARTS) throw damaged ?? error;
+      note("one of Temporal's ports was taken before it could listen; starting it again");
     }
   }
 }

@@ -3,35 +3,31 @@
  * changed or since it throws, is an error.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { workflowIds } from '../../workflows/messages';
 import { messageOf, UserError } from '../errors';
 import { isServerAway, type Temporal } from '../temporal';
 import type { ProgressOutput } from './output';
-import { failuresIn, failureText, type LastStatus, type Snapshot, takeSnapshot, withKnown } from './snapshot';
+import { failureText, type LastStatus, type Snapshot, takeSnapshot, withKnown } from './snapshot';
 
-/** Counts the failures that happen while somebody looks: those from before may have been mended. */
-export class FailureCount {
-  private readonly before = new Map<string, number>();
-
-  /** @throws UserError if the code of a workflow has failed at least `limit` times in a row since the first look. */
-  check(snapshot: Snapshot, limit: number): void {
-    const failing = failuresIn(snapshot);
-    for (const { workflowId } of [{ workflowId: workflowIds.campaign(snapshot.name) }, ...snapshot.children]) {
-      const one = failing.find((other) => other.workflowId === workflowId);
-      const now = one?.failures ?? 0;
-      const before = Math.min(this.before.get(workflowId) ?? now, now);
-      this.before.set(workflowId, before);
-      if (one && now - before >= limit)
+/**
+ * Counts failures of workflow code that happen while somebody looks: those from before the first look may have been mended. What it returns is
+ * called with every snapshot, and throws a UserError once the code of a workflow has failed `limit` times in a row.
+ */
+export function failureLimit(limit: number): (snapshot: Pick<Snapshot, 'name' | 'failing'>) => void {
+  let before: Map<string, number> | undefined;
+  return ({ name, failing = [] }) => {
+    const uncounted = new Map<string, number>();
+    for (const one of failing) {
+      const { workflowId, failures } = one;
+      const least = Math.min(before ? (before.get(workflowId) ?? 0) : failures, failures);
+      uncounted.set(workflowId, least);
+      if (failures - least >= limit)
         throw new UserError(
-          `${failureText(one)}; mend it, or go back to the code that the campaign began with, and give the same command again; or terminate ${snapshot.name} in Temporal's UI (\`campaign serve\`): then the same command starts it anew from what is done`,
+          `${failureText(one)}; mend it, or go back to the code that the campaign began with, and give the same command again; or terminate ${name} in Temporal's UI (\`campaign serve\`): then the same command starts it anew from what is done`,
         );
     }
-  }
+    before = uncounted;
+  };
 }
-
-const POLL_MS = 1500;
-/** Workers answer late while they start, and at the beginning of a workflow. */
-const WORKER_MS = 15_000;
 
 interface Following {
   temporal: Temporal;
@@ -47,6 +43,7 @@ interface Following {
   /** How often in a row the code of a workflow may fail. */
   maxFailures?: number;
   pollMs?: number;
+  /** Workers answer late while they start, and at the beginning of a workflow. */
   workerMs?: number;
 }
 
@@ -56,8 +53,8 @@ interface Following {
  */
 export async function follow(following: Following): Promise<Snapshot | undefined> {
   const { temporal, name, output, signal, onSnapshot, isGone, maxFailures = Infinity } = following;
-  const { pollMs = POLL_MS, workerMs = WORKER_MS } = following;
-  const failures = new FailureCount();
+  const { pollMs = 1500, workerMs = 15_000 } = following;
+  const checkFailures = failureLimit(maxFailures);
   const noted = new Set<string>();
   /** Notes a problem once, until it is over (no text). */
   const note = (problem: string, text: string | false | undefined) => {
@@ -75,16 +72,14 @@ export async function follow(following: Following): Promise<Snapshot | undefined
       last = withKnown(seen, known);
       if (last.progress) known = { snapshot: last, at: Date.now() };
       if (signal.aborted) break;
-      const [failing] = failuresIn(seen);
+      const [failing] = seen.failing ?? [];
       note('code', failing && failureText(failing));
-      failures.check(seen, maxFailures);
+      checkFailures(seen);
       if (seen.progress) answered = Date.now();
       const isSilent = !failing && seen.status === 'RUNNING' && !seen.progress && Date.now() - answered >= workerMs;
-      if (isSilent || seen.progress)
-        note(
-          'worker',
-          isSilent && 'the Temporal server answers, but no worker does: nothing goes on until one is back',
-        );
+      if (isSilent)
+        note('worker', 'the Temporal server answers, but no worker does: nothing goes on until one is back');
+      else if (seen.progress) note('worker', undefined);
       output.show(last);
       try {
         await onSnapshot?.(last);

@@ -2,8 +2,8 @@
 import { shortName } from '../../report/format';
 import { cut, pad, plain, width, wrap } from '../../terminal';
 import type { StepStatus } from '../../workflows/messages';
-import { failuresIn, failureText, type Snapshot } from './snapshot';
-import { attentionText, BETWEEN, brokenText, Rates, stateOf, type TreeLine, treeLines } from './tree';
+import { failureText, type Snapshot } from './snapshot';
+import { BETWEEN, notesOf, Rates, stateOf, type TreeLine, treeLines } from './tree';
 
 /** Seconds as `45s`, `3m12s` or `2h05m`. */
 export function durationText(seconds: number): string {
@@ -39,10 +39,10 @@ export function frameLines({ snapshot, rates, now, columns, link, colour = true 
   const seed = progress ? [`seed ${progress.seed}`] : [];
   const elapsed = durationText(((closedAt ?? asOf ?? now) - startedAt) / 1000);
   const head = [name, ...seed, `${stateOf(snapshot)} ${elapsed}`].join(BETWEEN);
-  const tree = treeLines({ snapshot, rates, now }).map((line) => ({
+  const tree = treeLines({ snapshot, rates, now }).map(({ label, detail, ...line }) => ({
     ...line,
-    label: plain(line.label),
-    detail: plain(line.detail),
+    label: plain(label),
+    detail: plain(detail),
   }));
   const room = labelWidth(tree, columns);
   const lines = tree.map(({ depth, status, label, detail }) => {
@@ -53,16 +53,13 @@ export function frameLines({ snapshot, rates, now, columns, link, colour = true 
     const painted = status === 'waiting' ? text.length : mark.length;
     return `\x1b[${code}m${text.slice(0, painted)}\x1b[0m${text.slice(painted)}`;
   });
-  const notes = [attentionText(snapshot, asOf ?? now), brokenText(snapshot), failure ? `why: ${failure}` : ''];
-  const wrapped = notes
-    .filter(Boolean)
-    .flatMap((note) => wrap(plain(note).replace(/\s+/g, ' '), columns - 2, { cutsWords: true }));
+  const notes = [...notesOf(snapshot, asOf ?? now), ...(failure ? [`why: ${failure}`] : [])];
   const below = [
-    ...wrapped.map((line) => `  ${line}`),
-    ...awayLines(snapshot).map((line) => cut(`  ${line}`, columns)),
-  ];
-  const counts = progress ? [cut(`  ${countsText(progress)}`, columns)] : [];
-  return [cut(head, columns), ...lines, ...counts, ...below, ...(link ? [link] : [])].map((line) => line.trimEnd());
+    ...(progress ? [countsText(progress)] : []),
+    ...notes.flatMap((note) => wrap(plain(note).replace(/\s+/g, ' '), columns - 2, { cutsWords: true })),
+    ...awayLines(snapshot),
+  ].map((line) => cut(`  ${line}`, columns));
+  return [cut(head, columns), ...lines, ...below, ...(link ? [link] : [])].map((line) => line.trimEnd());
 }
 
 /** Around a label: its mark, and what parts it from the detail. */
@@ -104,9 +101,8 @@ const countsText = ({ rollouts: { scored, broken }, children }: NonNullable<Snap
 
 /** What is missing in the tree while no worker answers, or while workers can't go on. */
 function awayLines(snapshot: Snapshot): string[] {
-  const failing = failuresIn(snapshot);
+  const { status, progress, progressAt, asOf, failing = [] } = snapshot;
   if (failing.length > 0) return failing.map(failureText);
-  const { status, progress, progressAt, asOf } = snapshot;
   if (asOf !== undefined || (progress && progressAt === undefined)) return [];
   const since = progressAt === undefined ? '' : `; finished steps as of ${timeText(progressAt)}`;
   if (status === 'RUNNING') return [`no worker answers: \`campaign run FILE\` starts them${since}`];
@@ -170,7 +166,7 @@ export class Changes {
 
   /** Lines for what is new in this snapshot. */
   since(snapshot: Snapshot, now: number): ChangeLine[] {
-    const notes = snapshot.failure ?? [attentionText(snapshot, now), brokenText(snapshot)].filter(Boolean).join('; ');
+    const notes = snapshot.failure ?? notesOf(snapshot, now).join('; ');
     const whole = { key: 'campaign', depth: 0, status: stateOf(snapshot), label: 'campaign', detail: notes };
     const lines = [whole, ...treeLines({ snapshot, rates: this.rates, now })];
     return lines.flatMap(({ key, depth, status, label, detail }) => {

@@ -17,7 +17,7 @@ import { optionalTsToMs } from '@temporalio/common/lib/time';
 import { isCode } from '../../artifacts/durable-file';
 import { sha256 as sha256Of } from '../../artifacts/hash';
 import { type Stage, stages } from '../../domain/campaign';
-import { failureTypes } from '../../domain/failures';
+import { type FailureType, failureTypes } from '../../domain/failures';
 import type { AnalysisHeartbeat, RolloutHeartbeat, TrainHeartbeat } from '../../domain/work';
 import {
   type CampaignProgress,
@@ -60,10 +60,10 @@ export interface ActivitySnapshot {
   lastFailureType?: string | undefined;
 }
 
-interface ChildSnapshot extends ChildRef {
-  progress?: ChildProgress | undefined;
-  failures?: number | undefined;
-  activities: ActivitySnapshot[];
+/** A workflow whose code fails: how often in a row it did when a worker took it up. */
+interface Failing {
+  workflowId: string;
+  failures: number;
 }
 
 export interface Snapshot {
@@ -77,6 +77,8 @@ export interface Snapshot {
   closedAt?: number | undefined;
   /** Why a closed campaign did not complete. */
   failure?: string | undefined;
+  /** What is said of an artifact that was found damaged: started again, the campaign makes it anew. */
+  damaged?: string | undefined;
   /** The stage that began last. */
   stage?: Stage | undefined;
   /** The one that it was to stop after, if it has completed up to there. */
@@ -89,11 +91,11 @@ export interface Snapshot {
   progressAt?: number | undefined;
   /** When all this was so, if there is no server to ask. */
   asOf?: number | undefined;
-  /** How often in a row the workflow's code failed when a worker took it up; undefined for what the loss of a worker can do. */
-  failures?: number | undefined;
+  /** Of a campaign that runs and its children, the campaign first. */
+  failing?: Failing[] | undefined;
   activities: ActivitySnapshot[];
   /** Children that have not ended. */
-  children: ChildSnapshot[];
+  children: (ChildRef & { progress?: ChildProgress | undefined; activities: ActivitySnapshot[] })[];
 }
 
 /** The server has no campaign of this name. */
@@ -112,12 +114,13 @@ export async function takeSnapshot(temporal: Temporal, name: string): Promise<Sn
     throw new UnknownCampaign(`there is no campaign ${name} here; \`campaign status\` lists those that there are`);
   });
   const { runId, status, startTime, closeTime, memo, typedSearchAttributes } = execution;
-  const pending = status.name === 'RUNNING' ? (execution.raw.pendingChildren ?? []) : [];
-  const hasFailed = !['RUNNING', 'COMPLETED'].includes(status.name);
-  const [progress, failure, ...children] = await Promise.all([
+  const isRunning = status.name === 'RUNNING';
+  const pending = isRunning ? (execution.raw.pendingChildren ?? []) : [];
+  const hasFailed = !isRunning && status.name !== 'COMPLETED';
+  const [progress, failure, ...looks] = await Promise.all([
     ask<CampaignProgress>(temporal, handle),
-    hasFailed ? failureOf(temporal, workflow.getHandle(handle.workflowId, runId)) : undefined,
-    ...pending.map(({ workflowId }) => childSnapshot(temporal, childOf(workflowId ?? ''))),
+    hasFailed ? failureOf(temporal, workflow.getHandle(handle.workflowId, runId)) : {},
+    ...pending.map(({ workflowId }) => lookAtChild(temporal, childOf(workflowId ?? ''))),
   ]);
   const stage = typedSearchAttributes.get(stageAttribute);
   return {
@@ -127,25 +130,28 @@ export async function takeSnapshot(temporal: Temporal, name: string): Promise<Sn
     paused: progress?.paused ?? (memo as Memo | undefined)?.paused ?? false,
     startedAt: startTime.getTime(),
     closedAt: closeTime?.getTime(),
-    failure,
+    ...failure,
     stage: stages.find((one) => one === stage),
     stoppedAfter: status.name === 'COMPLETED' ? stoppedAfter(memo) : undefined,
     attention: typedSearchAttributes.get(attentionAttribute),
     progress,
-    failures: failuresOf(execution),
+    failing: isRunning ? [...failingOf(execution), ...looks.flatMap(({ failing }) => failing)] : [],
     activities: activitiesOf(execution),
-    children,
+    children: looks.map(({ child }) => child),
   };
 }
 
-async function childSnapshot(temporal: Temporal, child: ChildRef): Promise<ChildSnapshot> {
+async function lookAtChild(
+  temporal: Temporal,
+  child: ChildRef,
+): Promise<{ child: Snapshot['children'][number]; failing: Failing[] }> {
   const handle = temporal.client.workflow.getHandle(child.workflowId);
   try {
     const [execution, progress] = await Promise.all([handle.describe(), ask<ChildProgress>(temporal, handle)]);
-    return { ...child, progress, failures: failuresOf(execution), activities: activitiesOf(execution) };
+    return { child: { ...child, progress, activities: activitiesOf(execution) }, failing: failingOf(execution) };
   } catch (error) {
     // The parent can know of a child a moment before the server does.
-    if (error instanceof WorkflowNotFoundError) return { ...child, activities: [] };
+    if (error instanceof WorkflowNotFoundError) return { child: { ...child, activities: [] }, failing: [] };
     throw error;
   }
 }
@@ -160,33 +166,25 @@ async function ask<T>({ client }: Temporal, handle: WorkflowHandle): Promise<T |
   }
 }
 
-async function failureOf({ client }: Temporal, closed: WorkflowHandle): Promise<string | undefined> {
+const DAMAGED: FailureType = 'ArtifactDamaged';
+
+async function failureOf({ client }: Temporal, closed: WorkflowHandle): Promise<Pick<Snapshot, 'failure' | 'damaged'>> {
   try {
     await client.withDeadline(Date.now() + QUERY_MS, () => closed.result());
-    return undefined;
+    return {};
   } catch (error) {
-    return isServerAway(error) ? undefined : reasonOf(error).reason;
+    if (isServerAway(error)) return {};
+    const { reason, type } = reasonOf(error);
+    return { failure: reason, ...(type === DAMAGED && { damaged: reason }) };
   }
 }
 
 /** A worker that is killed while it has the workflow counts once as well. */
 const LOST_WORKERS = 1;
 
-function failuresOf({ raw }: Execution): number | undefined {
+function failingOf({ raw, workflowId }: Execution): Failing[] {
   const failures = (raw.pendingWorkflowTask?.attempt ?? 1) - 1;
-  return failures > LOST_WORKERS ? failures : undefined;
-}
-
-interface Failing {
-  workflowId: string;
-  failures: number;
-}
-
-/** The workflows of a running campaign whose code fails; its own first. */
-export function failuresIn({ name, status, failures, children }: Snapshot): Failing[] {
-  if (status !== 'RUNNING') return [];
-  const all = [{ workflowId: workflowIds.campaign(name), failures }, ...children];
-  return all.flatMap((one) => (one.failures ? [{ workflowId: one.workflowId, failures: one.failures }] : []));
+  return failures > LOST_WORKERS ? [{ workflowId, failures }] : [];
 }
 
 export const failureText = ({ workflowId, failures }: Failing): string =>
@@ -242,7 +240,7 @@ export function reasonOf(error: unknown): { reason: string; type?: string } {
 }
 
 /** Raised when a snapshot of an earlier program can't be shown any more; a file of another form counts as none. */
-const STATUS_FORM = 2;
+const STATUS_FORM = 3;
 
 export interface LastStatus {
   snapshot: Snapshot;
@@ -260,16 +258,13 @@ export function withKnown(snapshot: Snapshot, before: LastStatus | undefined): S
 const statusFile = (home: string, name: string): string => join(home, name, 'status.json');
 const digestOf = (record: object): string => sha256Of(JSON.stringify(record));
 
-/**
- * Replaces status.json as a whole, so that a kill at any moment leaves the one before; a full disk costs the file, not the campaign. What no
- * worker tells any more is kept from before.
- */
+/** Replaces status.json as a whole, so that a kill at any moment leaves the one before; a full disk costs the file, not the campaign. */
 export async function writeStatus({ home, snapshot }: { home: string; snapshot: Snapshot }): Promise<void> {
   const { name } = snapshot;
   const file = statusFile(home, name);
   // The home has one supervisor, so this name is nobody else's.
   const part = `${file}.part`;
-  const record = { form: STATUS_FORM, at: Date.now(), snapshot: withKnown(snapshot, readStatus({ home, name })) };
+  const record = { form: STATUS_FORM, at: Date.now(), snapshot };
   try {
     await mkdir(join(home, name), { recursive: true });
     await writeFile(part, JSON.stringify({ sha256: digestOf(record), ...record }));

@@ -4,7 +4,7 @@ import { type Waiting, waitingText } from '../../domain/approval';
 import { stages } from '../../domain/campaign';
 import type { FailureType } from '../../domain/failures';
 import { causesText } from '../../domain/rollout';
-import type { TrainHeartbeat } from '../../domain/work';
+import type { taskQueues } from '../../domain/work';
 import type { CampaignProgress, StepStatus, Trouble } from '../../workflows/messages';
 import { stoppedText } from '../temporal';
 import { type ActivitySnapshot, inWords, type Snapshot } from './snapshot';
@@ -29,18 +29,6 @@ export class Rates {
   }
 }
 
-/** What a running campaign needs a person for: as its workers tell it, else as the server knows it. What waits for approval has said so in its line. */
-export function attentionText({ status, attention, progress, progressAt }: Snapshot, now: number): string {
-  if (status !== 'RUNNING' || !attention) return '';
-  const need = progressAt === undefined ? progress?.need : undefined;
-  if (!need) return `needs attention: ${attention}`;
-  if (need.what === 'approval') return '';
-  return `${['needs attention', sinceText(now - need.since)].filter(Boolean).join(' ')}: ${need.what}: ${need.text}`;
-}
-
-const waitsFor = (campaign: string, waiting: Waiting | undefined, now: number): string =>
-  waiting ? waitingText({ waiting, campaign, since: sinceText(now - waiting.since) }) : '';
-
 /** `since 20 min`, `since 2 h`, `since 3 days`; empty for what has just begun. */
 export function sinceText(ms: number): string {
   const minutes = Math.floor(ms / 300_000) * 5;
@@ -50,6 +38,9 @@ export function sinceText(ms: number): string {
   return hours < 48 ? `since ${hours} h` : `since ${Math.floor(hours / 24)} days`;
 }
 
+const waitsFor = (campaign: string, waiting: Waiting | undefined, now: number): string =>
+  waiting ? waitingText({ waiting, campaign, since: sinceText(now - waiting.since) }) : '';
+
 /** How a campaign stands, in a word or two. */
 export function stateOf({ status, paused, asOf, stoppedAfter }: Snapshot): string {
   if (stoppedAfter) return stoppedText(stoppedAfter);
@@ -57,21 +48,29 @@ export function stateOf({ status, paused, asOf, stoppedAfter }: Snapshot): strin
   return `${asOf === undefined ? '' : 'was '}${paused ? 'paused' : 'running'}`;
 }
 
-/** Of what rollouts broke; empty where none did. Those of children are counted in the report only. */
-export function brokenText({ progress }: Snapshot): string {
+/**
+ * What a running campaign needs a person for, as its workers tell it, else as the server knows it; and of what rollouts broke, but those of
+ * children, which the report counts. What waits for approval says so in its own line.
+ */
+export function notesOf({ status, attention, progress, progressAt }: Snapshot, now: number): string[] {
   const { broken, causes } = progress?.rollouts ?? { broken: 0 };
-  return causes ? `${broken} ${broken === 1 ? 'rollout' : 'rollouts'} broke: ${causesText(causes, broken)}` : '';
+  const breaks = causes && `${broken} ${broken === 1 ? 'rollout' : 'rollouts'} broke: ${causesText(causes, broken)}`;
+  const need = progressAt === undefined ? progress?.need : undefined;
+  const isNeeding = status === 'RUNNING' && attention && need?.what !== 'approval';
+  const since = need ? sinceText(now - need.since) : '';
+  const needs =
+    isNeeding && `needs attention${since && ` ${since}`}: ${need ? `${need.what}: ${need.text}` : attention}`;
+  return [needs, breaks].flatMap((note) => note || []);
 }
 
-/** Which kind of worker takes a step, by the beginning of its queue's name. */
-const workers: Record<string, string> = {
+/** What waits for a worker, by the queue that it is taken from. */
+const workers: Record<keyof typeof taskQueues, string> = {
   control: 'a control worker',
   rollouts: 'a rollouts worker',
   gpu: 'a gpu slot',
 };
 
 const MODEL_AWAY: FailureType = 'LanguageModelUnavailable';
-
 /** A worker that lives heartbeats far more often. */
 const QUIET_MS = 60_000;
 
@@ -87,10 +86,13 @@ interface Activities {
 
 /** One text each; those that say the same are counted. */
 export function activityTexts({ activities, troubles = [], owner, rates, now }: Activities): string[] {
-  const counts = new Map<string, number>();
   const perSecond = (title: string, count: number) => rates.perSecond(`${owner} ${title}`, count, now);
-  const texts = activities.map((activity) => activityText(activity, now, perSecond));
-  for (const text of [...texts, ...troubles.flatMap((trouble) => troubleText(trouble, now))])
+  const counts = new Map<string, number>();
+  for (const text of [
+    ...activities.map((activity) => activityText(activity, now, perSecond)),
+    // What is outside is told by its activity, whose attempts these are.
+    ...troubles.filter(({ retry }) => retry !== 'outside').map((trouble) => troubleText(trouble, now)),
+  ])
     counts.set(text, (counts.get(text) ?? 0) + 1);
   return [...counts].map(([text, count]) => (count > 1 ? `${count} times: ${text}` : text));
 }
@@ -98,7 +100,8 @@ export function activityTexts({ activities, troubles = [], owner, rates, now }: 
 type PerSecond = (title: string, count: number) => number | undefined;
 
 function activityText(activity: ActivitySnapshot, now: number, perSecond: PerSecond): string {
-  const { type, state, queue = '', attempt, nextAttemptAt = 0, lastFailure, lastFailureType } = activity;
+  const { type, state, queue, attempt, nextAttemptAt = 0, lastFailure, lastFailureType } = activity;
+  const entry = activityEntry(type);
   const reason = lastFailure && oneLine(lastFailure);
   const parts = progressParts(activity, perSecond);
   if (state === 'scheduled' && attempt > 1 && nextAttemptAt > now) {
@@ -106,16 +109,12 @@ function activityText(activity: ActivitySnapshot, now: number, perSecond: PerSec
     const because = reason ? `: ${reason}` : '';
     // No capacity is no trouble: it says itself when to come back.
     const isAway = lastFailureType === MODEL_AWAY;
-    parts.push(
-      isAway
-        ? `waits for the language model${because}, again in ${seconds}`
-        : `attempt ${attempt} in ${seconds}${because}`,
-    );
-    return joined(parts);
+    const text = isAway ? `waits for the language model${because}, again in ${seconds}` : '';
+    return joined([...parts, text || `attempt ${attempt} in ${seconds}${because}`]);
   }
-  const worker = workers[queue.slice(0, queue.indexOf('-'))];
-  if (state === 'scheduled') parts.push(`waits for ${worker ? `${worker} (${queue})` : 'a worker'}`);
-  else if (parts.length === 0) parts.push(activityEntry(type)?.doing ?? type);
+  if (state === 'scheduled')
+    parts.push(`waits for ${entry ? workers[entry.queue] : 'a worker'}${queue ? ` (${queue})` : ''}`);
+  else if (parts.length === 0) parts.push(entry?.doing ?? type);
   if (state === 'cancelling') parts.push('stopping');
   // A heartbeat of the attempt before says nothing about this one.
   const silence = now - (Math.max(activity.heartbeatAt ?? 0, activity.startedAt ?? 0) || now);
@@ -126,35 +125,32 @@ function activityText(activity: ActivitySnapshot, now: number, perSecond: PerSec
   return joined(parts);
 }
 
-/** What is outside is told by its activity, whose attempts these are. */
-function troubleText({ retry, type, reason, nextAt, attempt }: Trouble, now: number): string[] {
-  if (retry === 'outside') return [];
+function troubleText({ type, reason, nextAt, attempt }: Trouble, now: number): string {
   const seconds = Math.ceil((nextAt - now) / 1000);
   const times = attempt ? `attempt ${attempt.number} of ${attempt.of}` : 'again';
-  return [`${times} ${seconds > 0 ? `in ${seconds} s:` : 'after:'} ${oneLine(inWords(type, reason))}`];
+  return `${times} ${seconds > 0 ? `in ${seconds} s:` : 'after:'} ${oneLine(inWords(type, reason))}`;
 }
 
 /** What is done; while it runs, also how fast. */
 function progressParts({ heartbeat, state }: ActivitySnapshot, perSecond: PerSecond): string[] {
   if (!heartbeat) return [];
   const runs = state !== 'scheduled';
-  if (heartbeat.kind === 'train') return trainParts(heartbeat, runs);
-  const { title, done, total } = heartbeat;
-  const rate = runs ? perSecond(title, done) : undefined;
-  const parts = [`${title} ${done}/${total}`];
-  if (rate !== undefined) parts.push(`${rate.toFixed(1)}/s`);
-  if (heartbeat.kind === 'rollouts' && heartbeat.broken > 0) parts.push(`${heartbeat.broken} broken`);
-  if (heartbeat.kind === 'analysis' && heartbeat.characters)
-    parts.push(`${(heartbeat.characters / 1000).toFixed(1)} kB of replies`);
-  return parts;
+  const parts: (string | false | undefined)[] = [];
+  if (heartbeat.kind === 'train') {
+    const { step, steps, reward, rollouts, waitsFor } = heartbeat;
+    parts.push(steps === undefined ? `step ${step}` : `step ${step}/${steps}`);
+    parts.push(reward !== undefined && `reward ${reward.toFixed(2)}`);
+    parts.push(runs && rollouts && `rollouts ${rollouts.done}/${rollouts.total}`);
+    parts.push(runs && waitsFor && `waits for ${waitsFor}`);
+  } else {
+    const { title, done, total } = heartbeat;
+    const rate = runs ? perSecond(title, done) : undefined;
+    parts.push(`${title} ${done}/${total}`, rate !== undefined && `${rate.toFixed(1)}/s`);
+    if (heartbeat.kind === 'rollouts') parts.push(heartbeat.broken > 0 && `${heartbeat.broken} broken`);
+    else if (heartbeat.characters) parts.push(`${(heartbeat.characters / 1000).toFixed(1)} kB of replies`);
+  }
+  return parts.flatMap((part) => part || []);
 }
-
-const trainParts = ({ step, steps, reward, rollouts, waitsFor }: TrainHeartbeat, runs: boolean): string[] => [
-  steps === undefined ? `step ${step}` : `step ${step}/${steps}`,
-  ...(reward === undefined ? [] : [`reward ${reward.toFixed(2)}`]),
-  ...(runs && rollouts ? [`rollouts ${rollouts.done}/${rollouts.total}`] : []),
-  ...(runs && waitsFor ? [`waits for ${waitsFor}`] : []),
-];
 
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ').slice(0, 120);
 /** Between what is said in one line. */
@@ -216,14 +212,14 @@ function ended(line: TreeLine, campaign: string): TreeLine {
 
 function childLine({ snapshot, rates, now }: Tree, child: CampaignProgress['children'][number]): TreeLine {
   const { workflowId, kind, name, status } = child;
-  const seen = snapshot.children.find((one) => one.workflowId === workflowId);
-  const progress = status === 'running' ? seen?.progress : undefined;
-  const { activities = [] } = seen ?? {};
-  const reported = activityTexts({ activities, troubles: seen?.progress?.troubles, owner: workflowId, rates, now });
-  const waits = waitsFor(snapshot.name, progress?.waiting, now);
+  const { progress: seen, activities = [] } = snapshot.children.find((one) => one.workflowId === workflowId) ?? {};
+  const reported = activityTexts({ activities, troubles: seen?.troubles, owner: workflowId, rates, now });
+  const progress = status === 'running' ? seen : undefined;
   const round = progress && ['synthesize', 'calibrate'].includes(progress.phase) ? ` round ${progress.round}` : '';
-  // What its activities report is newer than what the workflow knows of them.
+  // What its activities report is newer than what the workflow knows of them; and the line says already whose they are.
   const details = reported.length > 0 ? reported : [progress?.detail ?? child.detail];
+  const does = [progress ? progress.phase + round : '', ...details.map((text) => text.replace(`${name}: `, ''))];
+  const waits = waitsFor(snapshot.name, progress?.waiting, now);
   return {
     key: `${kind}/${name}`,
     depth: 1,
@@ -231,10 +227,7 @@ function childLine({ snapshot, rates, now }: Tree, child: CampaignProgress['chil
     label: kind === 'arm' ? `${name} (arm)` : name,
     detail: joined([
       progress?.paused ? 'paused' : '',
-      // The line says already whose they are.
-      ...(waits
-        ? [waits]
-        : [progress ? progress.phase + round : '', ...details.map((text) => text.replace(`${name}: `, ''))]),
+      ...(waits ? [waits] : does),
       progress?.calibration ? `calibration ${progress.calibration}` : '',
     ]),
   };

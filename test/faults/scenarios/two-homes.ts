@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { homeAt, type Home } from '../../../src/cli/project';
-import { readRunState } from '../../../src/cli/run/processes';
+import { serverOf } from '../../../src/cli/run/processes';
 import { reportSchema } from '../../../src/report/model';
 import { CampaignRun, writeCampaign } from '../../support/campaign-run';
 import { makeRandomModel } from '../../support/embedded-server';
@@ -45,7 +45,7 @@ export const twoHomes: Scenario = {
     session.cleanups.push(() => processesOf(home).forEach(({ pid }) => signal(pid, 'SIGKILL')));
 
     session.start();
-    const address = () => readRunState(session.home).temporalAddress;
+    const address = () => serverOf(session.home);
     await session.until(() => address() !== undefined, 'its Temporal server');
     // Random weights can't work on the target: the command says so, and has to be forced.
     const options = ['--until', 'rollouts', '--force', '--temporal-address', address() ?? ''];

@@ -45,7 +45,7 @@ const file = (name: string, text: string | Buffer): string => {
   writeFileSync(join(folder, name), text);
   return join(folder, name);
 };
-const asks = (...files: string[]) => ['analyse', ...files, '--model', 'm', '--url', 'http://127.0.0.1:8000/v1'];
+const asks = (path: string) => `analyse ${path} --model m --url http://127.0.0.1:8000/v1`;
 
 it('says its version', async () => {
   expect(await campaign(['--version'])).toEqual({ status: 0, stdout: '0.2.0\n', stderr: '' });
@@ -63,137 +63,68 @@ it('shows the report of a home that can only be read, and says that the page is 
 });
 
 describe('a failure is one line and an exit code:', () => {
-  const cases: [string, string[], number, RegExp][] = [
-    ['a mistyped command', ['rnu'], 2, /^campaign: unknown command 'rnu' \(Did you mean run\?\)$/],
+  const usage: [string, RegExp][] = [
+    ['rnu', /^campaign: unknown command 'rnu' \(Did you mean run\?\)$/],
+    ['run x.yaml --sed 3', /^campaign: unknown option '--sed' \(Did you mean --seed\?\)$/],
+    ['run', /^campaign: missing required argument 'file'$/],
+    ['run x.yaml --seed 1.5', /^campaign: .*'1\.5' is invalid\. It must be a whole number from 0\.$/],
+    ['run x.yaml --training-seeds 1,1', /'1,1' is invalid\. It must be two or more different seeds, such as 1,2,3\.$/],
+    ['run x.yaml --until training', /must be one of rollouts, selection, capabilities, router, evaluation\.$/],
+    ['serve --ui-port 70000', /It must be a whole number from 0 to 65535\.$/],
+    // No timer can wait so long.
+    ['env check --silence 2147484 shop', /'2147484' is invalid\. It must be a whole number from 1 to 86400\.$/],
+  ];
+  const refused: [string, RegExp][] = [
+    ['compare demo', /^campaign: compare takes two reports or more, not 1: /],
+    ['--temporal-address h:7233 serve', /starts the home's own Temporal; leave out --temporal-address h:7233, /],
+    ['--temporal-address 127.0.0.1:1 status', /^campaign: no Temporal server answers at 127\.0\.0\.1:1 /],
     [
-      'a mistyped option',
-      ['run', 'x.yaml', '--sed', '3'],
-      2,
-      /^campaign: unknown option '--sed' \(Did you mean --seed\?\)$/,
+      `--home ${newHome()} pause demo`,
+      /^campaign: no Temporal server of .* is running; start it with `campaign serve`/,
     ],
-    ['a missing argument', ['run'], 2, /^campaign: missing required argument 'file'$/],
+    [`--home ${newHome()} status demo`, /^campaign: there is no campaign demo in .*; none is known yet$/],
+    ['run x.yaml', /^campaign: there is no campaign file x\.yaml; the shipped ones are in campaigns\/$/],
+    [`plan ${folder}`, /^campaign: \S+ is a folder; name a campaign file, such as campaigns\/demo/],
+    [asks(folder), /^campaign: (\S+) is a folder; name the files in it, such as \1\/\*\.jsonl$/],
     [
-      'a seed',
-      ['run', 'x.yaml', '--seed', '1.5'],
-      2,
-      /^campaign: .*'1\.5' is invalid\. It must be a whole number from 0\.$/,
-    ],
-    [
-      'one training seed twice',
-      ['run', 'x.yaml', '--training-seeds', '1,1'],
-      2,
-      /^campaign: .*'1,1' is invalid\. It must be two or more different seeds, such as 1,2,3\.$/,
-    ],
-    ['one report', ['compare', 'demo'], 1, /^campaign: compare takes two reports or more, not 1: /],
-    [
-      'a stage',
-      ['run', 'x.yaml', '--until', 'training'],
-      2,
-      /It must be one of rollouts, selection, capabilities, router, evaluation\.$/,
-    ],
-    ['a port', ['serve', '--ui-port', '70000'], 2, /It must be a whole number from 0 to 65535\.$/],
-    [
-      'a silence that no timer can wait for',
-      ['env', 'check', '--silence', '2147484', 'shop'],
-      2,
-      /^campaign: .*'2147484' is invalid\. It must be a whole number from 1 to 86400\.$/,
-    ],
-    [
-      'a cluster that is to be served',
-      ['--temporal-address', 'h:7233', 'serve'],
-      1,
-      /^campaign: `campaign serve` starts the home's own Temporal; leave out --temporal-address h:7233, /,
-    ],
-    [
-      'a file',
-      ['run', 'x.yaml'],
-      1,
-      /^campaign: there is no campaign file x\.yaml; the shipped ones are in campaigns\/$/,
-    ],
-    [
-      'a folder as a file',
-      ['plan', folder],
-      1,
-      /^campaign: \S+ is a folder; name a campaign file, such as campaigns\/demo/,
-    ],
-    [
-      'a folder of conversations',
-      asks(folder),
-      1,
-      /^campaign: (\S+) is a folder; name the files in it, such as \1\/\*\.jsonl$/,
-    ],
-    [
-      'conversations that are no text',
       asks(join(repository, 'models/base/model.safetensors')),
-      1,
       /model\.safetensors is no text; name JSON lines \(docs\/conversations\.md\), or logs of Inspect \(\.eval, \.json\)$/,
     ],
+    // HTTP clients refuse that port.
     [
-      'a port that HTTP clients refuse',
-      ['analyse', file('one.jsonl', '{}'), '--model', 'm', '--url', 'http://127.0.0.1:9/v1'],
-      1,
-      /^campaign: url is "http:\/\/127\.0\.0\.1:9\/v1"; it must be a URL with another port: 9 is of another protocol/,
+      asks(file('one.jsonl', '{}')).replace('8000', '9'),
+      /it must be a URL with another port: 9 is of another protocol/,
     ],
     [
-      'an output where no folder can be',
-      ['--home', reports, 'report', '--out', '/proc/x'],
-      1,
-      /^campaign: nothing can be written into \/proc\/x: .*no folder can be made.*; name another folder$/,
+      `--home ${reports} report --out /proc/x`,
+      /nothing can be written into \/proc\/x: .*no folder can be made.*; name another folder$/,
     ],
     [
-      'a device as output',
-      ['--home', reports, 'report', '--out', '/dev/null'],
-      1,
-      /^campaign: nothing can be written into \/dev\/null: a file is in the place of a folder; name another folder$/,
+      `--home ${reports} report --out /dev/null`,
+      /\/dev\/null: a file is in the place of a folder; name another folder$/,
     ],
     [
-      'a file in the way of the output',
-      ['--home', reports, 'report', '--out', join(reports, 'demo', 'report.json', 'x')],
-      1,
+      `--home ${reports} report --out ${join(reports, 'demo', 'report.json', 'x')}`,
       /: a file is in the place of a folder; name another folder$/,
     ],
     [
-      'a report that is cut off',
-      ['--home', homeWithReport((json) => json.slice(0, 5000)), 'report'],
-      1,
+      `--home ${homeWithReport((json) => json.slice(0, 5000))} report`,
       /demo\/report\.json is no JSON, or cut off \(.*\); the same `campaign run FILE` writes it anew$/,
     ],
     [
-      'a file that is no report',
-      ['--home', reports, 'compare', 'demo', file('package.json', '{"name": "other"}')],
-      1,
-      /package\.json is no report of this version \(.*\); name one that `campaign run` or `campaign report --out` of this version wrote$/,
+      `--home ${reports} compare demo ${file('package.json', '{"name": "other"}')}`,
+      /package\.json is no report of this version \(.*\); name one that `campaign run` or `campaign report --out` of/,
     ],
-    [
-      'an environment',
-      ['env', 'check', 'shpo'],
-      1,
-      /^campaign: there is no built-in environment shpo; did you mean shop\?/,
-    ],
+    ['env check shpo', /^campaign: there is no built-in environment shpo; did you mean shop\?/],
   ];
-  it.each(cases)('%s', async (_what, args, status, line) => {
-    const ended = await campaign(args);
-    expect(ended.stderr.trimEnd()).toMatch(line);
+  it.each([
+    ...usage.map(([line, message]) => [line, 2, message] as const),
+    ...refused.map(([line, message]) => [line, 1, message] as const),
+  ])('%s: %i', async (line, status, message) => {
+    const ended = await campaign(line.split(' '));
+    expect(ended.stderr.trimEnd()).toMatch(message);
     expect(ended.stderr.trimEnd().split('\n')).toHaveLength(1);
     expect(ended).toMatchObject({ status, stdout: '' });
-  });
-
-  it('no server to ask', async () => {
-    const ended = await campaign(['--home', newHome(), 'pause', 'demo']);
-    expect(ended.status).toBe(1);
-    expect(ended.stderr).toMatch(/^campaign: no Temporal server of .* is running; start it with `campaign serve`/);
-  });
-
-  it('a campaign that neither a server nor the home knows', async () => {
-    const ended = await campaign(['--home', newHome(), 'status', 'demo']);
-    expect(ended).toMatchObject({ status: 1, stdout: '' });
-    expect(ended.stderr).toMatch(/^campaign: there is no campaign demo in .*; none is known yet\n$/);
-  });
-
-  it('a server that does not answer', async () => {
-    const ended = await campaign(['--temporal-address', '127.0.0.1:1', 'status']);
-    expect(ended.status).toBe(1);
-    expect(ended.stderr).toMatch(/^campaign: no Temporal server answers at 127\.0\.0\.1:1 /);
   });
 });
 
@@ -220,36 +151,21 @@ it('environments are checked, built in or as a program', async () => {
 it('output is whole however late it is read', async () => {
   const home = newHome();
   mkdirSync(join(home, 'big'), { recursive: true });
-  const told = { campaign: 'big', seed: 1, paused: false, stages: [], rollouts: { scored: 0, broken: 0 } };
+  const [stages, children] = [[], []];
+  const seen = { name: 'big', runId: 'run', status: 'RUNNING', paused: false, startedAt: 0, activities: [], children };
   const child = {
-    workflowId: 'big/capability/a',
-    kind: 'capability' as const,
+    workflowId: 'big/arm/a',
+    kind: 'arm',
     name: 'a',
-    status: 'done' as const,
+    status: 'done',
     detail: 'x'.repeat(300_000),
-  };
-  const progress = { ...told, children: [child] };
-  const seen = {
-    name: 'big',
-    runId: 'run',
-    status: 'RUNNING',
-    paused: false,
-    startedAt: 0,
-    activities: [],
-    children: [],
-  };
+  } as const;
+  const rollouts = { scored: 0, broken: 0 };
+  const progress = { campaign: 'big', seed: 1, paused: false, stages, rollouts, children: [child] };
   await writeStatus({ home, snapshot: { ...seen, progress } });
   const preload = join(repository, 'test/support/register.cjs');
-  const command = [
-    process.execPath,
-    '-r',
-    preload,
-    join(repository, 'src/cli/main.ts'),
-    '--home',
-    home,
-    'status',
-    'big',
-  ];
+  const main = join(repository, 'src/cli/main.ts');
+  const command = [process.execPath, '-r', preload, main, '--home', home, 'status', 'big'];
   // Slower than the command itself.
   const slow = `exec 3>&1; { "$@" --json; echo "code $?" >&3; } | { sleep 4; wc -c; }`;
   const { stdout } = spawnSync('sh', ['-c', slow, 'sh', ...command], { encoding: 'utf8' });

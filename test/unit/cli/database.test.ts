@@ -13,7 +13,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import type { Home } from '../../../src/cli/project';
+import { homeAt, type Home } from '../../../src/cli/project';
 import {
   damageIn,
   databaseIsMade,
@@ -21,7 +21,7 @@ import {
   startTemporal,
   watchDatabase,
 } from '../../../src/cli/run/temporal-server';
-import { onInterrupt, type SupervisedRun } from '../../../src/cli/run/supervisor';
+import type { SupervisedRun } from '../../../src/cli/run/supervisor';
 import { waitUntil } from '../../../src/cli/run/processes';
 
 import { atEnd, newHome, supervise } from '../../support/supervised';
@@ -33,10 +33,9 @@ function runIn(home: Home, options: { recover?: boolean; temporalAddress?: strin
   const supervised = supervise(home, restartPolicy);
   const { supervisor, notes } = supervised;
   const output = { note: (_stage: string, text: string) => void notes.push(text), show: () => undefined };
-  const interruption = onInterrupt({ onFirst: () => undefined, onSecond: () => undefined });
+  const end = new AbortController();
   const stop = async () => {
-    interruption.abort();
-    interruption.dispose();
+    end.abort();
     await supervisor.stop();
   };
   atEnd(stop);
@@ -44,7 +43,7 @@ function runIn(home: Home, options: { recover?: boolean; temporalAddress?: strin
   const run: SupervisedRun = {
     ...supervised,
     output,
-    interruption,
+    signal: end.signal,
     options: { home: home.root, ...ports, ...options },
   };
   return { ...supervised, run, stop };
@@ -158,5 +157,8 @@ it.each([
   ['error="no such workflow: demo"', undefined],
   ['level=WARN msg="Failed to poll for task."', undefined],
 ])('of damage speaks: %s', (line, what) => {
-  expect(damageIn(['level=WARN msg="clock"', line])).toBe(what);
+  const said = damageIn(homeAt('home'), ['level=WARN msg="clock"', line])?.message;
+  expect(what === undefined ? said : said?.includes(`is damaged (${what});`)).toBe(
+    what === undefined ? undefined : true,
+  );
 });

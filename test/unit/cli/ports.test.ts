@@ -7,7 +7,7 @@ import { runChecks } from '../../../src/checks/check';
 import { portCheck } from '../../../src/cli/checks/machine';
 import { chooseTemporalPorts, freePort, freePorts, type PortOptions, uiPort } from '../../../src/cli/ports';
 import { projectRoot } from '../../../src/cli/project';
-import { waitUntil } from '../../../src/cli/run/processes';
+import { servicesOf, waitUntil } from '../../../src/cli/run/processes';
 import { answersOk, policyServerService } from '../../../src/cli/run/services';
 import { startOnFreePorts } from '../../../src/cli/run/temporal-server';
 import { atEnd, supervise } from '../../support/supervised';
@@ -108,7 +108,7 @@ describe('the Temporal server', () => {
     const output = { note: (_stage: string, detail: string) => void notes.push(detail), show: () => undefined };
     const run = supervise();
     const ports = await startOnFreePorts({ ...run, output, options: { home: run.home.root, ...options } });
-    return { ports, notes, running: run.supervisor.processes.map(({ name }) => name) };
+    return { ports, notes, running: new Set(servicesOf(run.home).map(({ name }) => name)) };
   };
 
   it.each(['--port', '--ui-port', '--http-port', '--metrics-port'])(
@@ -119,7 +119,7 @@ describe('the Temporal server', () => {
       expect(notes).toEqual(
         Array(2).fill("one of Temporal's ports was taken before it could listen; starting it again"),
       );
-      expect(running).toEqual(['temporal']);
+      expect(running).toEqual(new Set(['temporal']));
     },
   );
 

@@ -11,11 +11,10 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { homeAt } from '../../../src/cli/project';
 import { freePort } from '../../../src/cli/ports';
-import { recordOf, writeRunState } from '../../../src/cli/run/processes';
 import { readStatus, type Snapshot, writeStatus } from '../../../src/cli/watch/snapshot';
 import { renderReport } from '../../../src/report/render';
+import { announcedServer } from '../../support/announced-server';
 import { campaignCommand } from '../../support/campaign-command';
 import { reportFixture } from '../../support/report-fixture';
 
@@ -80,15 +79,6 @@ describe('status.json', () => {
     expect(kept?.at).toBeGreaterThanOrEqual(before);
     expect(kept?.at).toBeLessThanOrEqual(Date.now());
     expect(readdirSync(join(home, 'demo'))).toEqual(['status.json']);
-  });
-
-  it('keeps what no worker tells any more, of the same run only', async () => {
-    await writeStatus({ home, snapshot: snapshot() });
-    const { progress, ...silent } = snapshot(completed);
-    await writeStatus({ home, snapshot: silent });
-    expect(readStatus({ home, name: 'demo' })?.snapshot).toMatchObject({ status: 'COMPLETED', progress });
-    await writeStatus({ home, snapshot: { ...silent, runId: 'another' } });
-    expect(readStatus({ home, name: 'demo' })?.snapshot.progress).toBeUndefined();
   });
 
   it.each(['', '{"at": 1', '{"at": 1, "snapshot": {"name": "demo"}}'])('that is damaged counts as none: %s', (text) => {
@@ -236,15 +226,13 @@ describe('without a server', () => {
   it('the address of a server that is gone is no error', async () => {
     await writeStatus({ home, snapshot: snapshot() });
     const temporalAddress = `127.0.0.1:${await freePort()}`;
-    const pid = process.pid;
-    // Killed, and killed a moment ago or hanging.
-    const alive = recordOf({ name: 'temporal', pid })!;
-    for (const server of [{ ...alive, started: 'long ago' }, alive]) {
-      writeRunState(homeAt(home), { processes: [server], temporalAddress });
-      expect((await campaignCommand(home, 'status', 'demo')).text).toMatch(/^demo · seed 1 · was running/);
-    }
+    const server = await announcedServer(home);
+    server.isAt(temporalAddress);
+    // It hangs, or was killed a moment ago.
+    expect((await campaignCommand(home, 'status', 'demo')).text).toMatch(/^demo · seed 1 · was running/);
+    await server.kill();
+    expect((await campaignCommand(home, 'status', 'demo')).text).toMatch(/^demo · seed 1 · was running/);
     // Somebody else may listen there by now.
-    writeRunState(homeAt(home), { processes: [{ ...alive, started: 'long ago' }], temporalAddress });
     await expect(campaignCommand(home, 'pause', 'demo')).rejects.toThrow(`no Temporal server of ${home} is running`);
     await expect(campaignCommand(home, '--temporal-address', temporalAddress, 'status')).rejects.toThrow(
       `no Temporal server answers at ${temporalAddress}`,

@@ -12,9 +12,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { homeAt } from '../../../src/cli/project';
-import { HomeDisk } from '../../../src/cli/run/supervisor';
 import { campaignToEnd, decide } from '../../../src/cli/run/campaign';
-import { failureIn, registerSearchAttributes } from '../../../src/cli/temporal';
+import { registerSearchAttributes } from '../../../src/cli/temporal';
 import { readStatus } from '../../../src/cli/watch/snapshot';
 import type { Campaign } from '../../../src/domain/campaign';
 import { taskQueues } from '../../../src/domain/work';
@@ -61,7 +60,6 @@ async function run(
   };
   const at = { connection: env.nativeConnection, taskQueue: taskQueues.control('store') };
   const worker = await Worker.create({ ...at, workflowBundle, activities: { work } });
-  const say = (text: string) => void notes.push(text);
   const ended = worker.runUntil(
     campaignToEnd({
       home,
@@ -71,14 +69,9 @@ async function run(
       ...{ store: 'store', pool: 'pool' },
       configDigests: { evaluation: 'digest' },
       terms: 'terms',
-      output: { note: (_stage, text) => say(text), show: () => undefined },
-      disk: new HomeDisk(home.root, say),
-      interruption: {
-        signal: new AbortController().signal,
-        first: new Promise(() => undefined),
-        abort: () => undefined,
-        dispose: () => undefined,
-      },
+      output: { note: (_stage, text) => void notes.push(text), show: () => undefined },
+      diskIsFull: () => false,
+      signal: new AbortController().signal,
       startWorkers: () => Promise.resolve(),
     }),
   );
@@ -148,15 +141,6 @@ it('one that has completed is started again where what failed in it is to be don
     starts: 0,
     notes: ['nothing failed in retried'],
   });
-});
-
-it('why one failed is its innermost cause; a damaged artifact is told apart', () => {
-  const chain = (cause: Error) =>
-    new Error('child workflow failed', { cause: new Error('activity failed', { cause }) });
-  const type = 'ArtifactDamaged';
-  const lost = ApplicationFailure.create({ message: 'the adapter is damaged', type, cause: new Error('EIO') });
-  expect(failureIn(chain(new Error('no model')))).toEqual({ reason: 'no model' });
-  expect(failureIn(chain(lost))).toEqual({ reason: 'EIO', damaged: 'the adapter is damaged' });
 });
 
 describe('a name that Temporal knows', () => {

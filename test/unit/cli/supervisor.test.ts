@@ -7,31 +7,37 @@ import { UserError } from '../../../src/cli/errors';
 import type { Home } from '../../../src/cli/project';
 import {
   acquireLock,
-  endOrphans,
-  isRunning,
+  announceServer,
+  endLeftovers,
   liveHolder,
-  readRunState,
-  recordOf,
+  serverOf,
+  serviceMark,
+  servicesOf,
   startTime,
   waitUntil,
 } from '../../../src/cli/run/processes';
+import { here } from '../../../src/artifacts/place';
 import { Deaths, endingOf, restartPolicy } from '../../../src/cli/run/service';
 import { supervised } from '../../../src/cli/run/supervisor';
-import { atEnd, newHome, quick, service, steady, supervise } from '../../support/supervised';
+import { atEnd, newHome, quick, service, serviceIn, steady, supervise } from '../../support/supervised';
 
 jest.setTimeout(60_000);
 afterEach(() => jest.restoreAllMocks());
 
-/** A process of nobody's, until the end of the test. */
-function stranger(args: string[] = []): number {
-  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)', '--', ...args], {
+const isGone = (pid: number) => waitUntil(() => startTime(pid) === undefined, 10);
+const stays = "console.log('ready'); setInterval(() => {}, 1000);";
+
+/** A process that no supervisor has started, until the end of the test. */
+async function stranger(env: NodeJS.ProcessEnv = {}, script = 'setInterval(() => {}, 1000)'): Promise<number> {
+  const child = spawn(process.execPath, ['-e', script], {
     detached: true,
     stdio: 'ignore',
+    env: { ...process.env, ...env },
   });
   atEnd(() => child.kill('SIGKILL'));
+  await new Promise((started) => child.once('spawn', started));
   return child.pid ?? 0;
 }
-const isGone = (pid: number) => waitUntil(() => startTime(pid) === undefined, 10);
 
 describe('deaths in a row', () => {
   const room = { uptimeMs: 0, diskIsFull: () => false };
@@ -39,16 +45,18 @@ describe('deaths in a row', () => {
     Array.from({ length: times }, () => deaths.next(...of).delayMs);
 
   it.each([
-    ['a signal of its own', endingOf(null, 'SIGSEGV'), 'crash'],
-    ['another one', endingOf(null, 'SIGABRT'), 'crash'],
-    ['an exit code', endingOf(3, null), 'crash'],
-    ['that code of a worker that takes no more', endingOf(3, null, true), 'fault'],
-    ['a kill', endingOf(null, 'SIGKILL'), 'kill'],
-    ['a kill, as a shell tells it', endingOf(137, null), 'kill'],
-    ['an end in order', endingOf(0, null), 'kill'],
-  ])('%s', (_what, { death }, expected) => expect(death).toBe(expected));
+    ['crash', endingOf(null, 'SIGSEGV')],
+    ['crash', endingOf(null, 'SIGABRT')],
+    ['crash', endingOf(3, null)],
+    // That code of a worker that takes no more.
+    ['fault', endingOf(3, null, true)],
+    ['kill', endingOf(null, 'SIGKILL')],
+    // As a shell tells it, and an end in order.
+    ['kill', endingOf(137, null)],
+    ['kill', endingOf(0, null)],
+  ])('are told apart: %s', (expected, { death }) => expect(death).toBe(expected));
 
-  it('crashes are waited for longer and longer, and the fifth is the last; kills and crashes are counted apart', () => {
+  it('of crashes are waited for longer and longer, and the fifth is the last; kills and crashes are counted apart', () => {
     const deaths = new Deaths(restartPolicy);
     expect(delays(deaths, 4, 'crash', room)).toEqual([500, 1000, 2000, 4000]);
     expect(delays(deaths, 39, 'kill', room)).toEqual(Array(39).fill(1000));
@@ -58,14 +66,11 @@ describe('deaths in a row', () => {
     expect(deaths.next('crash', { ...room, uptimeMs: 20_000 })).toEqual({ times: 1, delayMs: 500 });
   });
 
-  it('a full disk is waited for without end', () =>
-    expect(delays(new Deaths(restartPolicy), 9, 'crash', { ...room, diskIsFull: () => true })).toEqual(
-      Array(9).fill(8000),
-    ));
-
-  it('a worker that takes no more is started again after a minute, then later and later, and never given up', () => {
-    const minutes = delays(new Deaths(restartPolicy), 8, 'fault', { ...room, uptimeMs: 30_000 });
-    expect(minutes.map((ms) => ms! / 60_000)).toEqual([1, 2, 4, 8, 16, 30, 30, 30]);
+  it('by a full disk, and of a worker that takes no more, are never too many', () => {
+    const full = delays(new Deaths(restartPolicy), 9, 'crash', { ...room, diskIsFull: () => true });
+    expect(full).toEqual(Array(9).fill(8000));
+    const faults = delays(new Deaths(restartPolicy), 8, 'fault', { ...room, uptimeMs: 30_000 });
+    expect(faults.map((ms) => ms! / 60_000)).toEqual([1, 2, 4, 8, 16, 30, 30, 30]);
   });
 });
 
@@ -78,21 +83,19 @@ describe('a supervised service', () => {
       if (fs.readFileSync(file).length <= ${times}) { ${script} } else { ${steady} }`,
     );
 
-  it('is started again after a kill -9', async () => {
+  it('is started again after a kill -9, also before it is ready, but not without end', async () => {
     const { supervisor, restarts, pid, isReplaced } = supervise();
     await supervisor.start([service('worker', steady)]);
     const first = pid() ?? 0;
     process.kill(first, 'SIGKILL');
     expect(await isReplaced(first)).toBe(true);
     expect(restarts).toEqual(['ended by SIGKILL']);
-  });
 
-  it('that is killed before it is ready is started again, but not without end', async () => {
     const script = "setTimeout(() => process.kill(process.pid, 'SIGKILL'), 250)";
-    const { home, supervisor, restarts, pid } = supervise();
-    await supervisor.start([unsteady({ home, times: 2, script })]);
-    expect(restarts).toEqual(Array(2).fill('ended by SIGKILL'));
-    expect(pid()).toBeDefined();
+    const early = supervise();
+    await early.supervisor.start([unsteady({ home: early.home, times: 2, script })]);
+    expect(early.restarts).toEqual(Array(2).fill('ended by SIGKILL'));
+    expect(early.pid()).toBeDefined();
     const other = supervise();
     await expect(other.supervisor.start([unsteady({ home: other.home, times: 99, script })])).rejects.toThrow(
       'worker died 6 times in a row (ended by SIGKILL); the end of ',
@@ -115,35 +118,21 @@ describe('a supervised service', () => {
   });
 
   it.each([
-    [
-      'ends',
-      "console.error('no model there'); process.exit(1)",
-      /did not start \(exit code 1\)/,
-      'no model there',
-      false,
-    ],
-    [
-      'finds its port taken',
-      "console.error('bind: address already in use'); process.exit(1)",
-      /did not start/,
-      'bind',
-      true,
-    ],
-  ])(
-    'that %s instead of starting fails at once, and takes those with it that were started beside it',
-    async (...of) => {
-      const [, script, message, line, portTaken] = of;
-      const { home, supervisor } = supervise();
-      const starting = supervisor.start([service('worker', steady), service('server', script)]);
-      await expect(starting).rejects.toThrow(message);
-      const evidence = [expect.stringContaining(line)];
-      await expect(starting).rejects.toMatchObject({ evidence, portTaken });
-      expect(readRunState(home).processes).toEqual([]);
-      // It is not stopped for good: the same services may be started again.
-      await supervisor.start([service('worker', steady)]);
-      expect(supervisor.processes).toHaveLength(1);
-    },
-  );
+    ['no model there', /did not start \(exit code 1\)/, false],
+    ['bind: address already in use', /did not start/, true],
+  ])('that ends with "%s" fails at once, with those that were started beside it', async (says, message, portTaken) => {
+    const { home, supervisor } = supervise();
+    const starting = supervisor.start([
+      service('worker', steady),
+      service('server', `console.error('${says}'); process.exit(1)`),
+    ]);
+    await expect(starting).rejects.toThrow(message);
+    await expect(starting).rejects.toMatchObject({ evidence: [says], portTaken });
+    expect(servicesOf(home)).toEqual([]);
+    // It is not stopped for good: the same services may be started again.
+    await supervisor.start([service('worker', steady)]);
+    expect(servicesOf(home)).toHaveLength(1);
+  });
 
   it('whose program is not there is named', async () => {
     const spec = { ...service('server', ''), command: '/no/such/program' };
@@ -154,15 +143,13 @@ describe('a supervised service', () => {
 
   it('that ignores SIGTERM is killed after its grace time, with what it started', async () => {
     const { home, supervisor } = supervise();
-    const file = join(home.root, 'grandchild');
     const script = `process.on('SIGTERM', () => {});
-      const child = require('child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
-      require('fs').writeFileSync(${JSON.stringify(file)}, String(child.pid)); console.log('ready'); setInterval(() => {}, 1000);`;
+      require('child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']).on('spawn', () => console.log('ready'));
+      setInterval(() => {}, 1000);`;
     await supervisor.start([{ ...service('worker', script), graceSeconds: 0.2 }]);
-    const grandchild = Number(readFileSync(file, 'utf8'));
-    expect(startTime(grandchild)).toBeDefined();
+    expect(servicesOf(home)).toHaveLength(2);
     await supervisor.stop();
-    expect(await isGone(grandchild)).toBe(true);
+    expect(await waitUntil(() => servicesOf(home).length === 0, 10)).toBe(true);
   });
 });
 
@@ -171,8 +158,7 @@ describe('a supervisor', () => {
     const { home, supervisor } = supervise();
     const log = join(home.root, 'order');
     const script = (name: string) => `process.on('SIGTERM', () => {
-        require('fs').appendFileSync(${JSON.stringify(log)}, '${name} '); process.exit(); });
-      setInterval(() => {}, 1000); console.log('ready');`;
+        require('fs').appendFileSync(${JSON.stringify(log)}, '${name} '); process.exit(); }); ${stays}`;
     await supervisor.start([service('server', script('server'))]);
     await supervisor.start([service('worker', script('worker'))]);
     await supervisor.stop();
@@ -181,100 +167,87 @@ describe('a supervisor', () => {
     expect(existsSync(join(home.logs, 'late.log'))).toBe(false);
   });
 
-  it('ends what a killed one left, also what a killed service had started, and nothing else', async () => {
+  it('that was killed leaves services and what a killed service had started: the next one ends them, and nothing else', async () => {
     const { home, supervisor: killed } = supervise();
-    const file = join(home.root, 'left');
-    const leaving = `const left = require('child_process').spawn('sleep', ['60'], { stdio: 'ignore' });
-      require('fs').writeFileSync(${JSON.stringify(file)}, String(left.pid)); console.log('ready'); setInterval(() => {}, 1000);`;
-    await killed.start([service('temporal', "console.log('ready'); setInterval(() => {}, 1000)")]);
-    await killed.start([service('worker', leaving)]);
-    const [server, worker] = readRunState(home).processes;
-    process.kill(worker!.pid, 'SIGKILL');
-    expect(await isGone(worker!.pid)).toBe(true);
-    const left = Number(readFileSync(file, 'utf8'));
-    // A number that was ours once and is somebody else's now has another start time; and one may be another place's.
-    const other = recordOf({ name: 'other', pid: stranger() })!;
-    const { place } = other;
-    const others = [
-      { ...other, started: 'earlier' },
-      { ...other, place: { ...place, boot: 'an earlier one' } },
-      { ...other, place: { ...place, host: 'another', boot: 'its own' } },
-      { ...other, place: { ...place, pidNamespace: '1' } },
-    ];
-    expect(await endOrphans([server!, worker!, ...others], 5)).toEqual(['temporal', 'worker']);
-    expect({ server: isRunning(server!), left: await isGone(left) }).toEqual({ server: false, left: true });
-    expect(others.map(isRunning)).toEqual([false, false, false, false]);
-    expect(isRunning(other)).toBe(true);
+    const file = join(home.root, 'asked');
+    // Each SIGTERM is a letter; the children do not heed it.
+    const asked = (letter: string, then = '') =>
+      `process.on('SIGTERM', () => { require('fs').appendFileSync('${file}', '${letter}'); ${then} });`;
+    const child = `${asked('c')} ${stays}`;
+    const starting = `require('child_process').spawn(process.execPath, ['-e', ${JSON.stringify(child)}], { stdio: 'inherit' }); setInterval(() => {}, 1000);`;
+    await killed.start([service('temporal', `${asked('t', 'process.exit();')} ${starting}`)]);
+    await killed.start([service('worker', starting)]);
+    const worker = serviceIn(home, 'worker') ?? 0;
+    process.kill(worker, 'SIGKILL');
+    expect(await isGone(worker)).toBe(true);
+    // Of another home, of this one's number in another container, and of nobody.
+    const inContainer = serviceMark(home, 'worker')['CAMPAIGN_SERVICE']!.replace(here.pidNamespace, '1');
+    const others = await Promise.all([
+      stranger(serviceMark(newHome(), 'temporal')),
+      stranger({ CAMPAIGN_SERVICE: inContainer }),
+      stranger(),
+    ]);
+    expect((await endLeftovers(home, 1)).sort()).toEqual(['temporal', 'worker']);
+    expect(await waitUntil(() => servicesOf(home).length === 0, 10)).toBe(true);
+    expect(readFileSync(file, 'utf8').split('').sort().join('')).toBe('cct');
+    expect(others.map((pid) => startTime(pid) !== undefined)).toEqual([true, true, true]);
   });
 
-  it("leaves a stranger's group alone that has the number of ours and no leader", async () => {
-    const script =
-      "console.log(require('child_process').spawn('sleep', ['60'], { stdio: 'ignore' }).pid); process.exit();";
-    const leader = spawn(process.execPath, ['-e', script], { detached: true });
-    const record = recordOf({ name: 'worker', pid: leader.pid ?? 0 })!;
+  it('leaves a stranger alone whose group has the number of a service that has ended', async () => {
+    const home = newHome();
+    // What it leaves carries no mark.
+    const script = `console.log(require('child_process').spawn('sleep', ['60'], { stdio: 'ignore', env: {} }).pid); process.exit();`;
+    const env = { ...process.env, ...serviceMark(home, 'worker') };
+    const leader = spawn(process.execPath, ['-e', script], { detached: true, env });
     const left = Number(await new Promise((done) => leader.stdout.once('data', done)));
     atEnd(() => process.kill(left, 'SIGKILL'));
-    expect(await isGone(record.pid)).toBe(true);
-    expect(await endOrphans([{ ...record, started: 'earlier' }], 1)).toEqual([]);
+    expect(await isGone(leader.pid ?? 0)).toBe(true);
+    expect(await endLeftovers(home, 1)).toEqual([]);
     expect(startTime(left)).toBeDefined();
   });
 
-  it.each(['', '{"processes":', '{"processes":[{"pid":"x"}]}'])(
-    'whose record is damaged (%s) finds the server of its database',
+  it.each(['', '{"temporalAddress":', '{"temporalAddress":7}'])(
+    'whose file is damaged (%s) has no server',
     async (text) => {
-      const { home, supervisor } = supervise();
-      const server = stranger(['--db-filename', home.temporalDatabase]);
-      const another = stranger(['--db-filename', `${home.temporalDatabase}2`]);
+      const home = newHome();
+      await stranger(serviceMark(home, 'temporal'));
+      announceServer(home, 'host:1');
+      expect(serverOf(home)).toBe('host:1');
       writeFileSync(home.state, text);
-      expect(await supervisor.endOrphans()).toEqual(['temporal']);
-      expect(await isGone(server)).toBe(true);
-      expect(startTime(another)).toBeDefined();
-      expect(JSON.parse(readFileSync(home.state, 'utf8'))).toEqual({ processes: [] });
+      expect(serverOf(home)).toBeUndefined();
     },
   );
 });
 
-describe('a full disk', () => {
-  it('neither ends a supervisor that records what it runs, nor stays unrecorded', async () => {
-    const { home, supervisor, notes, pid, isReplaced } = supervise();
-    await supervisor.start([service('worker', steady)]);
-    const first = pid() ?? 0;
-    jest.spyOn(fs, 'writeFileSync').mockImplementation(() => {
-      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
-    });
-    process.kill(first, 'SIGKILL');
-    expect(await isReplaced(first)).toBe(true);
-    expect(readRunState(home).processes).toMatchObject([{ pid: first }]);
-    expect(notes).toEqual([expect.stringContaining(`the disk of ${home.root} is full: free at least 1 GiB`)]);
-    jest.restoreAllMocks();
-    expect(await waitUntil(() => readRunState(home).processes[0]?.pid === pid(), 20)).toBe(true);
-  });
-
-  it('is waited for by a service that can do nothing without room', async () => {
-    const { home, supervisor, restarts, notes, pid } = supervise();
-    const statfs = jest.spyOn(fs, 'statfsSync').mockReturnValue({ bavail: 3, bsize: 4096 } as fs.StatsFs);
-    const room = join(home.root, 'room');
-    const script = `console.log('ready'); if (!require('fs').existsSync(${JSON.stringify(room)})) process.exit(1); ${steady}`;
-    writeFileSync(room, '');
-    await supervisor.start([service('server', script)]);
-    rmSync(room);
-    process.kill(pid() ?? 0, 'SIGKILL');
-    // More often than a crash may happen.
-    expect(await waitUntil(() => restarts.length >= quick.crash.limit * 2, 30)).toBe(true);
-    writeFileSync(room, '');
-    statfs.mockRestore();
-    expect(await waitUntil(() => pid() !== undefined, 20)).toBe(true);
-    expect(notes).toHaveLength(1);
-  });
+it('a full disk is waited for by a service that can do nothing without room, and is told once', async () => {
+  const { home, supervisor, restarts, notes, pid } = supervise();
+  const statfs = jest.spyOn(fs, 'statfsSync').mockReturnValue({ bavail: 3, bsize: 4096 } as fs.StatsFs);
+  const room = join(home.root, 'room');
+  const script = `console.log('ready'); if (!require('fs').existsSync(${JSON.stringify(room)})) process.exit(1); ${steady}`;
+  writeFileSync(room, '');
+  await supervisor.start([service('server', script)]);
+  rmSync(room);
+  process.kill(pid() ?? 0, 'SIGKILL');
+  // More often than a crash may happen.
+  expect(await waitUntil(() => restarts.length >= quick.crash.limit * 2, 30)).toBe(true);
+  writeFileSync(room, '');
+  statfs.mockRestore();
+  const lasts = async () => {
+    const before = pid();
+    await new Promise((done) => setTimeout(done, 500));
+    return before !== undefined && pid() === before;
+  };
+  expect(await waitUntil(lasts, 20)).toBe(true);
+  expect(notes).toEqual([expect.stringContaining(`the disk of ${home.root} is full: free at least 1 GiB`)]);
 });
 
 describe('the lock of a home', () => {
-  const me = recordOf({ name: 'supervisor', pid: process.pid })!;
+  const me = { pid: process.pid, started: startTime(process.pid)!, place: here };
 
   it('is held by one that lives, and taken from one that is dead', async () => {
     const home = newHome();
-    const pid = stranger();
-    writeFileSync(home.lock, JSON.stringify(recordOf({ name: 'supervisor', pid })));
+    const pid = await stranger();
+    writeFileSync(home.lock, JSON.stringify({ ...me, pid, started: startTime(pid) }));
     expect(() => acquireLock(home)).toThrow(`in use by another \`campaign run\` or \`campaign serve\` (pid ${pid})`);
     expect(liveHolder(home)?.pid).toBe(pid);
     process.kill(pid, 'SIGKILL');
@@ -290,8 +263,9 @@ describe('the lock of a home', () => {
     '{}',
     'null',
     '',
+    // Its number is somebody else's by now.
     JSON.stringify({ ...me, started: 'earlier' }),
-    JSON.stringify({ ...me, place: { ...me.place, boot: 'before the reboot' } }),
+    JSON.stringify({ ...me, place: { ...here, boot: 'before the reboot' } }),
   ])('that is torn or of another time is taken over: %s', (text) => {
     const home = newHome();
     writeFileSync(home.lock, text);
@@ -305,19 +279,23 @@ describe('the lock of a home', () => {
   ])('is not taken from a holder %s, of whom nothing is known', (_where, other, host) => {
     const home = newHome();
     // No process of ours has its number.
-    const text = JSON.stringify({ ...me, pid: 2 ** 30, started: '1', place: { ...me.place, ...other } });
+    const text = JSON.stringify({ pid: 2 ** 30, started: '1', place: { ...here, ...other } });
     writeFileSync(home.lock, text);
     expect(() => acquireLock(home)).toThrow(`${home.lock} names host ${host} (pid ${2 ** 30}); end it there, or`);
     expect(readFileSync(home.lock, 'utf8')).toBe(text);
     expect(readdirSync(home.root)).toEqual(['run.lock']);
   });
 
-  it('is not given back for somebody else', () => {
+  it('is not given back for somebody else, and on a full disk says so', () => {
     const home = newHome();
     const release = acquireLock(home);
-    writeFileSync(home.lock, JSON.stringify({ ...me, place: { ...me.place, host: 'gpu-7' } }));
+    writeFileSync(home.lock, JSON.stringify({ ...me, place: { ...here, host: 'gpu-7' } }));
     release();
     expect(existsSync(home.lock)).toBe(true);
+    jest.spyOn(fs, 'writeFileSync').mockImplementation(() => {
+      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+    });
+    expect(() => acquireLock(newHome())).toThrow(/^the disk of .* is full: free at least 1 GiB, or choose another/);
   });
 });
 
@@ -326,16 +304,20 @@ describe('a supervised command', () => {
     const home = newHome();
     let ended = false;
     jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+    // As a killed supervisor has left it.
+    announceServer(home, 'host:1');
     const running = supervised({
       options: { home: home.root },
-      work: ({ supervisor, interruption }) => {
-        interruption.signal.addEventListener('abort', () => (ended = true));
+      work: ({ supervisor, signal }) => {
+        signal.addEventListener('abort', () => (ended = true));
+        expect(existsSync(home.state)).toBe(false);
+        announceServer(home, 'host:2');
         supervisor.fail(new UserError('the database is damaged'));
         return new Promise(() => undefined);
       },
     });
     await expect(running).rejects.toThrow('the database is damaged');
-    expect({ ended, locked: existsSync(home.lock) }).toEqual({ ended: true, locked: false });
+    expect([ended, existsSync(home.lock), existsSync(home.state)]).toEqual([true, false, false]);
   });
 
   it('whose reader has gone stops its services in order, and gives the home back', () => {
@@ -344,10 +326,11 @@ describe('a supervised command', () => {
     const script = `const { main } = require('${sources}/main.ts');
       const { supervised } = require('${sources}/run/supervisor.ts');
       const spec = ${JSON.stringify(service('server', steady))};
-      const work = async ({ output, supervisor, interruption }) => {
-        await supervisor.start([{ ...spec, isReady: (lines) => lines.includes('ready') }]);
+      const work = async ({ output, supervisor, signal }) => {
+        const args = () => ['-e', ${JSON.stringify(steady)}];
+        await supervisor.start([{ ...spec, args, isReady: (lines) => lines.includes('ready') }]);
         const notes = setInterval(() => output.note('services', 'more'), 20);
-        await interruption.first;
+        await require('events').once(signal, 'abort');
         clearInterval(notes);
         return 130;
       };
@@ -357,7 +340,7 @@ describe('a supervised command', () => {
     const node = [process.execPath, '-r', resolve(__dirname, '../../support/register.cjs'), '-e', script];
     const { stderr } = spawnSync('sh', ['-c', '"$@" | head -c 1', 'sh', ...node], { encoding: 'utf8' });
     expect(stderr).toBe('code 130');
-    expect(readRunState(home)).toEqual({ processes: [] });
+    expect(servicesOf(home)).toEqual([]);
     expect(existsSync(home.lock)).toBe(false);
   });
 

@@ -1,5 +1,5 @@
 import { ApplicationFailure, TimeoutFailure } from '@temporalio/common';
-import { FailureCount } from '../../../src/cli/watch/follow';
+import { failureLimit } from '../../../src/cli/watch/follow';
 import { Changes, durationText, frameLines, LiveTree } from '../../../src/cli/watch/output';
 import { type ActivitySnapshot, reasonOf, type Snapshot, withKnown } from '../../../src/cli/watch/snapshot';
 import { activityTexts, Rates } from '../../../src/cli/watch/tree';
@@ -174,13 +174,16 @@ describe('the tree on a terminal', () => {
   });
 
   it('tells code that fails from workers that are away', () => {
-    const failing = silent({ failures: 4 });
-    Object.assign(failing.children[0]!, { failures: 2 });
+    const failing = silent({
+      failing: [
+        { workflowId: 'demo', failures: 4 },
+        { workflowId: ask.workflowId, failures: 2 },
+      ],
+    });
     expect(frame(failing).slice(-2)).toEqual([
       '  the code of workflow demo failed 4 times in a row: logs/control-worker.log says why',
       '  the code of workflow demo/capability/ask failed 2 times in a row: logs/control-worker.log says why',
     ]);
-    expect(frame({ ...failing, status: 'TERMINATED' }).join()).not.toContain('the code of');
   });
 
   it.each<[string, Snapshot]>([
@@ -302,20 +305,25 @@ describe('drawing in place', () => {
   });
 });
 
-describe('code that fails', () => {
-  it.each(['campaign', 'child'])('counts from the first look, and from a success on: of a %s', (whose) => {
-    const count = new FailureCount();
-    const look = (failures?: number) => () =>
-      count.check(
-        whose === 'child'
-          ? { ...campaign(), children: [{ ...grpo, failures, activities: [] }] }
-          : { ...campaign(), children: [], failures },
-        3,
-      );
-    for (const failures of [12, 14, undefined, 2]) expect(look(failures)).not.toThrow();
-    const workflow = whose === 'child' ? 'demo/arm/grpo_target' : 'demo';
-    expect(look(3)).toThrow(`the code of workflow ${workflow} failed 3 times in a row: logs/control-worker.log says`);
-  });
+it('code that fails counts from the first look, and from a success on', () => {
+  const check = failureLimit(3);
+  const look = (campaign: number, arm: number) => () =>
+    check({
+      name: 'demo',
+      failing: [
+        { workflowId: 'demo', failures: campaign },
+        { workflowId: grpo.workflowId, failures: arm },
+      ].filter(({ failures }) => failures > 0),
+    });
+  for (const [campaign, arm] of [
+    [12, 0],
+    [14, 2],
+    [0, 0],
+    [2, 1],
+  ] as const)
+    expect(look(campaign, arm)).not.toThrow();
+  expect(look(2, 3)).toThrow('the code of workflow demo/arm/grpo_target failed 3 times in a row: logs/control-worker');
+  expect(look(3, 0)).toThrow('the code of workflow demo failed 3 times in a row: logs/control-worker.log says');
 });
 
 describe('JSON lines', () => {
@@ -361,9 +369,11 @@ describe('an activity says what it does or waits for', () => {
 
   it.each<[string, ...Partial<ActivitySnapshot>[]]>([
     ['waits for a gpu slot (gpu-p1)', waits],
-    ['waits for a rollouts worker (rollouts-my-pool)', { ...waits, queue: 'rollouts-my-pool' }],
-    ['waits for a control worker (control-a1)', { ...waits, queue: 'control-a1' }],
-    ['waits for a worker', { ...waits, queue: undefined }],
+    ['waits for a rollouts worker (rollouts-my-pool)', { ...waits, type: 'rollOut', queue: 'rollouts-my-pool' }],
+    ['waits for a control worker (control-a1)', { ...waits, type: 'label', queue: 'control-a1' }],
+    // An old server does not tell the queue; an activity of another version has none that is known.
+    ['waits for a gpu slot', { ...waits, queue: undefined }],
+    ['waits for a worker', { ...waits, type: 'gone', queue: undefined }],
     ['beginning to train on conversations', { type: 'fineTune' }],
     // One that waits is never silent, and shows no rollouts of the attempt before.
     ['step 3/24 · reward 0.50 · waits for a gpu slot (gpu-p1) · attempt 2 after: its worker was lost', tried],
