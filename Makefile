@@ -7,6 +7,7 @@ VENV := .venv/bin/python
 NODE_STAMP := node_modules/.installed
 PYTHON_STAMP := .venv/.installed
 BRIDGES_STAMP := .venv-bridges/.installed
+S3_STAMP := .venv-s3/.installed
 TOOLSANDBOX_STAMP := .venv-toolsandbox/.installed
 BUILD_STAMP := dist/.built
 SOURCES := $(shell find src -name '*.ts' -o -name '*.js')
@@ -67,6 +68,14 @@ $(TOOLSANDBOX_STAMP): bridges/toolsandbox/requirements.txt
 	done; \
 	echo "make bridges-toolsandbox: Python 3.11 or 3.12 is needed; name one with make PYTHON=/path/to/python" >&2; exit 1
 
+.PHONY: s3-server
+s3-server: $(S3_STAMP) ## An S3 server for tests, in .venv-s3
+
+$(S3_STAMP): test/support/s3-requirements.txt | $(PYTHON_STAMP)
+	$(VENV) -m venv --clear .venv-s3
+	.venv-s3/bin/python -m pip install --disable-pip-version-check --quiet --requirement $<
+	@touch $@
+
 .PHONY: build
 build: $(BUILD_STAMP) ## Compile TypeScript and bundle the workflows into dist/
 
@@ -83,16 +92,16 @@ real: build real-model ## The method on a real model of 135 M parameters: hours,
 	bin/campaign run campaigns/$(if $(SMALL),real-small,real).yaml $(if $(SEED),--training-seed $(SEED))
 
 .PHONY: test
-test: install build bridges ## All tests: lint, types, Node, Python
+test: install build bridges s3-server ## All tests: lint, types, Node, Python
 	@begun=$$(date +%s); $(MAKE) lint typecheck test-node test-python && seconds=$$(($$(date +%s) - begun)) \
 	  && echo "make test: $$((seconds / 60)) min $$((seconds % 60)) s (the budget is 12 min on two quiet cores)"
 
 .PHONY: test-node
-test-node: install build bridges ## Tests of the TypeScript code
+test-node: install build bridges s3-server ## Tests of the TypeScript code
 	npx jest --ci --maxWorkers=2
 
 .PHONY: test-nodes
-test-nodes: install build bridges ## The tests of the TypeScript code on the newer Nodes too (NODES='22.23.3 24.21.0')
+test-nodes: install build bridges s3-server ## The tests of the TypeScript code on the newer Nodes too (NODES='22.23.3 24.21.0')
 	for node in $(or $(NODES),22.23.3 24.21.0); do npx --yes --package node@$$node -- npx jest --ci --maxWorkers=2 || exit 1; done
 
 .PHONY: test-python

@@ -20,13 +20,13 @@ const READ_BYTES = 4 * 1024 ** 2;
 
 const checksum = (text: string): string => sha256(text).slice(0, CHECKSUM_LENGTH);
 
-function formatLine(key: string, record: unknown): string {
+export function formatLine(key: string, record: unknown): string {
   const rest = `${JSON.stringify(key)},${JSON.stringify(record)}]`;
   return `["${checksum(rest)}",${rest}\n`;
 }
 
 /** The entry of a whole line; undefined for a torn one. */
-function parseLine(line: string): [key: string, record: unknown] | undefined {
+export function parseLine(line: string): [key: string, record: unknown] | undefined {
   const rest = line.slice(HEAD);
   if (line.slice(0, HEAD) !== `["${checksum(rest)}",`) return undefined;
   const [, key, record] = JSON.parse(line) as [string, string, unknown];

@@ -59,6 +59,11 @@ export class Objects {
     return join(this.root, sha.slice(0, 2), sha);
   }
 
+  /** Of a file; undefined if there is none. */
+  hash(file: string): Promise<string | undefined> {
+    return this.hashes.of(file);
+  }
+
   /** Whether the object is there and whole. */
   async has(sha: string): Promise<boolean> {
     return (await this.hashes.of(this.path(sha))) === sha;
@@ -90,9 +95,11 @@ export class Objects {
     return isWhole ? body : undefined;
   }
 
-  /** Makes `to` hold the object, which is whole. */
-  async giveOut(sha: string, to: string): Promise<void> {
+  /** Makes `to` hold the object; false if that is damaged or missing. */
+  async giveOut(sha: string, to: string): Promise<boolean> {
+    if (!(await this.has(sha))) return false;
     if ((await this.hashes.of(to)) !== sha) await this.place(this.path(sha), to);
+    return true;
   }
 
   /** Gives `from` the name `to` as well. */

@@ -7,7 +7,7 @@ import {
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { openFolderStore } from '../artifacts/folder-store';
+import { openStore } from '../artifacts/open-store';
 import { sha256 } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
 import { type Answer, type Approval, type Decision, editedCapabilitiesSchema } from '../domain/approval';
@@ -26,7 +26,7 @@ export interface PendingApproval extends Asked {
   workflowId: string;
 }
 
-const storeOf = (options: CommonOptions): ArtifactStore => openFolderStore(join(homeOf(options).root, 'artifacts'));
+const storeOf = (options: CommonOptions): Promise<ArtifactStore> => openStore(homeOf(options).root);
 const print = (text: string): void => console.log(plain(text));
 
 /** `campaign approvals`. */
@@ -34,7 +34,7 @@ export const listApprovals = (campaign: string, options: CommonOptions): Promise
   withTemporal(options, async (temporal) => {
     const pending = await pendingApprovals(temporal, campaign);
     const folder = join(homeOf(options).root, campaign);
-    const { shown, page } = await showApprovals(pending, { campaign, folder, store: storeOf(options) });
+    const { shown, page } = await showApprovals(pending, { campaign, folder, store: await storeOf(options) });
     if (options.json) return print(JSON.stringify({ campaign, page, waits: shown }));
     if (shown.length === 0) return print(`nothing of campaign ${campaign} waits for approval`);
     for (const { view, commands } of shown)
@@ -57,7 +57,7 @@ export const approve = (campaign: string, what: string[], { edit, yes, ...option
     const edited =
       edit === undefined || !first
         ? {}
-        : await readEdit({ file: edit, approval: first.approval, store: storeOf(options) });
+        : await readEdit({ file: edit, approval: first.approval, store: await storeOf(options) });
     const as = edit === undefined ? '' : ` as it stands in ${edit}`;
     await requireYes(`approve ${chosen.map(subjectOf).join('; ')}${as}`, yes);
     for (const one of chosen) await decide(temporal, one, { kind: 'approve', ...edited });

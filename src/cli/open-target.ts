@@ -1,6 +1,5 @@
 /** A campaign's target, opened before anything is started, and how many of its tasks the campaign will take. */
-import { join } from 'node:path';
-import { openFolderStore } from '../artifacts/folder-store';
+import { openStore } from '../artifacts/open-store';
 import type { Campaign } from '../domain/campaign';
 import type { EnvironmentDescription } from '../domain/environment';
 import { isFailure } from '../domain/failures';
@@ -29,7 +28,7 @@ export async function askTarget(o: {
 }): Promise<OpenedTarget> {
   const { campaign, home, kinds = registry.environments, withTexts = false } = o;
   const { target, seed } = campaign;
-  const store = openFolderStore(join(home.root, 'artifacts'));
+  const store = await openStore(home.root);
   const environment = await openEnvironment(target, { store, partners: {}, kinds });
   try {
     const description = await environment.describe();

@@ -31,7 +31,7 @@ export interface Home {
 }
 
 /** Whether a campaign of this name would share a folder with the home's own files. */
-export const isReservedName = (name: string): boolean => ['artifacts', 'logs', 'trainings'].includes(name);
+export const isReservedName = (name: string): boolean => ['artifacts', 'cache', 'logs', 'trainings'].includes(name);
 
 /** Files of a home folder; campaigns lie beside them, each in a folder of its name. */
 export function homeAt(folder: string): Home {

@@ -1,8 +1,8 @@
 /** What of a home belongs to which campaign: `campaign list`, `du`, `delete` and `prune`. Bytes are those on disk; together they are the home's. */
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, join, relative, sep } from 'node:path';
-import { walk } from '../artifacts/folder-contents';
-import { openFolderStore } from '../artifacts/folder-store';
+import { walk } from '../artifacts/contents';
+import { openStore } from '../artifacts/open-store';
 import { isAlone, type Share, usageOf } from '../artifacts/usage';
 import { UserError } from './errors';
 import { type Home, isReservedName } from './project';
@@ -38,8 +38,6 @@ export interface HomeUse {
   kinds: Record<string, number>;
   campaigns: CampaignUse[];
 }
-
-export const storeOf = (home: Home) => openFolderStore(join(home.root, 'artifacts'));
 
 /** A training's folder is called after what is learned and the beginning of its id. */
 const trainingOf = (folder: string): string => /-([0-9a-f]{12})$/.exec(folder)?.[1] ?? folder;
@@ -77,7 +75,7 @@ const campaignFolders = (home: Home): string[] =>
 /** @throws UserError if there is no home. */
 export async function homeUse(home: Home): Promise<HomeUse> {
   if (!existsSync(home.root)) throw new UserError(`there is no home ${home.root}; name another with --home`);
-  const usage = await usageOf(storeOf(home));
+  const usage = await usageOf(await openStore(home.root));
   const folders = campaignFolders(home);
   const trainings = new Map(trainingFolders(home, usage).map((one) => [basename(one.path), one.users]));
   const names = [...new Set([...folders, ...usage.noted.keys()])].sort();

@@ -19,6 +19,8 @@ export const failureTypes = {
   ArtifactDamaged: 'never',
   /** The step is of another store than this worker's: a worker that has it takes it. */
   WrongStore: 'outside',
+  /** The bucket of the store does not answer, or refuses: its server, its credentials. */
+  StoreUnavailable: 'outside',
   /** No room left where the home or a temporary folder is: work goes on once there is. */
   DiskFull: 'outside',
 

@@ -9,7 +9,7 @@ import { createControlActivities, createGpuActivities, createRolloutActivities }
 import type { Dependencies, PolicyDependencies } from '../activities/context';
 import { EnvironmentPool } from '../activities/environments';
 import { stoppingWhenFaulty } from '../activities/failures';
-import { openFolderStore } from '../artifacts/folder-store';
+import { openStore } from '../artifacts/open-store';
 import { workerIdentity } from '../artifacts/place';
 import { notingUsage } from '../artifacts/usage';
 import { taskQueues } from '../domain/work';
@@ -31,9 +31,9 @@ const baseId = env['CAMPAIGN_BASE_ID'] || undefined;
 const campaignOfStep = (): string | undefined =>
   asyncLocalStorage.getStore()?.info.workflowExecution?.workflowId.split('/')[0];
 
-function dependencies(): Dependencies {
+async function dependencies(): Promise<Dependencies> {
   const home = resolve(env['CAMPAIGN_HOME'] ?? '.campaigns');
-  const store = notingUsage(openFolderStore(resolve(home, 'artifacts')), campaignOfStep);
+  const store = notingUsage(await openStore(home), campaignOfStep);
   const python = env['CAMPAIGN_PYTHON'] ?? resolve('.venv/bin/python');
   return {
     store,
@@ -46,8 +46,8 @@ function dependencies(): Dependencies {
 }
 
 /** The policy server's key, if it wants one, comes from the environment. */
-function policyDependencies(): PolicyDependencies & { merge: Merge } {
-  const deps = dependencies();
+async function policyDependencies(): Promise<PolicyDependencies & { merge: Merge }> {
+  const deps = await dependencies();
   const merge = createMerger(deps);
   const apiKey = env['POLICY_SERVER_API_KEY'];
   const client = createPolicyClient({
@@ -74,7 +74,7 @@ type Options = Omit<WorkerOptions, 'connection'>;
 const queues: Record<keyof typeof taskQueues, () => Promise<void>> = {
   /** Workflows, and the short steps between the long ones. */
   control: async () => {
-    const deps = dependencies();
+    const deps = await dependencies();
     return runWorker(deps, {
       taskQueue: taskQueues.control(await deps.store.id()),
       workflowBundle: { codePath: bundlePath },
@@ -84,8 +84,8 @@ const queues: Record<keyof typeof taskQueues, () => Promise<void>> = {
     });
   },
   /** Batches of rollouts against the policy server: as many workers as it can feed. */
-  rollouts: () => {
-    const deps = policyDependencies();
+  rollouts: async () => {
+    const deps = await policyDependencies();
     return runWorker(deps, {
       taskQueue: taskQueues.rollouts(pool()),
       activities: createRolloutActivities(deps),
@@ -95,11 +95,11 @@ const queues: Record<keyof typeof taskQueues, () => Promise<void>> = {
     });
   },
   /** One trainer at a time per slot. Start one worker per group of GPUs. */
-  gpu: () => {
+  gpu: async () => {
     const slots = Number(env['CAMPAIGN_GPU_SLOTS'] ?? 1);
     const perTrainer = Number(env['CAMPAIGN_GPUS_PER_TRAINER'] ?? 0);
     const gpus = dealGpus({ slots, perTrainer, visible: env['CUDA_VISIBLE_DEVICES'] });
-    const deps = { ...policyDependencies(), gpus };
+    const deps = { ...(await policyDependencies()), gpus };
     let onFaulty: (why: string) => void = () => undefined;
     const faulty = new Promise<string>((done) => (onFaulty = done));
     const options = {

@@ -10,7 +10,7 @@ import { stringify } from 'yaml';
 import { z } from 'zod';
 import { readLabelFiles } from '../../analyst/label-files';
 import { asideIn, createFile, makeFolder, replaceFile } from '../../artifacts/durable-file';
-import { openFolderStore } from '../../artifacts/folder-store';
+import { openStore } from '../../artifacts/open-store';
 import { digest } from '../../artifacts/hash';
 import { readJson } from '../../artifacts/json';
 import type { ArtifactStore } from '../../artifacts/store';
@@ -169,7 +169,7 @@ async function passesOfCampaign({ root, name, folder }: Place): Promise<LabelPas
   const [selection] = findReport({ home: root, name })?.report.selection?.from ?? [];
   if (!selection)
     throw new UserError(`${folder} holds neither an analysis nor a report with a selection; give another --name`);
-  const store = openFolderStore(join(root, 'artifacts'));
+  const store = await openStore(root);
   const { inputs } = await store.provenance(selection);
   return Promise.all(inputs.slice(2).map((ref) => readJson(store, ref, labelPassSchema)));
 }

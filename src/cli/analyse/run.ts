@@ -2,9 +2,8 @@
  * `campaign analyse`: from files of conversations to pages. Invariants: files and fields are checked, and the cost is told, before anything is
  * asked; nothing is asked without a yes; what was paid for is kept, so that the same command goes on; a result is written whole or not at all.
  */
-import { join } from 'node:path';
 import type { AnalystKind } from '../../analyst/analyst';
-import { openFolderStore } from '../../artifacts/folder-store';
+import { openStore } from '../../artifacts/open-store';
 import { notingUsage } from '../../artifacts/usage';
 import { type SelectionRule, selectionRuleSchema } from '../../domain/campaign';
 import { type Budget, costOf, languageModelFields } from '../../domain/endpoints';
@@ -85,7 +84,7 @@ async function prepare(files: readonly string[], options: AnalyseOptions) {
   );
   for (const note of conversations.notes) tell(`note: ${note}`);
   const place = placeOf(home, name);
-  const kept = openFolderStore(join(home.root, 'artifacts'));
+  const kept = await openStore(home.root);
   const claim = claimOf(conversations, files);
   await checkClaim({ place, claim, store: kept });
   // A campaign that shares its replies may be deleted.

@@ -3,8 +3,7 @@
  * verdict alone, progress goes to stderr.
  */
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { openFolderStore } from '../../artifacts/folder-store';
+import { openStore } from '../../artifacts/open-store';
 import { runChecks } from '../../checks/check';
 import { selectionRuleSchema } from '../../domain/campaign';
 import type { Environment, EnvironmentDescription } from '../../domain/environment';
@@ -68,8 +67,11 @@ export async function envCheck(args: string[], options: CheckOptions, separated:
 export const serveBuiltin = async (name: string, options: CommonOptions): Promise<void> =>
   serveEnvironment({ environment: await openHere(builtinSpec(name), options) });
 
-const openHere = (spec: EnvironmentSpec, options: CommonOptions, context: Omit<EnvironmentContext, 'store'> = {}) =>
-  openEnvironment(spec, { store: openFolderStore(join(homeOf(options).root, 'artifacts')), ...context });
+const openHere = async (
+  spec: EnvironmentSpec,
+  options: CommonOptions,
+  context: Omit<EnvironmentContext, 'store'> = {},
+) => openEnvironment(spec, { store: await openStore(homeOf(options).root), ...context });
 
 export async function checkAloud(o: {
   /** Called twice: each time for a process of its own. */

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
-import { openFolderStore } from '../../artifacts/folder-store';
+import { openStore } from '../../artifacts/open-store';
 import { type CheckItem, Lack } from '../../checks/check';
 import { isUnknown, TOKENS_FIX, tokensText } from '../../domain/base-check';
 import type { Campaign } from '../../domain/campaign';
@@ -184,7 +184,7 @@ async function adaptersText(o: { campaign: Campaign; home: Home; python: string;
   const { campaign, home, python, url } = o;
   const { baseModel, training } = campaign;
   const { r, targetModules } = training.lora;
-  const store = openFolderStore(join(home.root, 'artifacts'));
+  const store = await openStore(home.root);
   // That it serves the base is held against the weights once a campaign has begun.
   const baseId = await baseModelId({ python, model: baseModel.path, home: home.root });
   const merge = () => Promise.reject(new Error('nothing is merged here'));

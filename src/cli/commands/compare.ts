@@ -100,9 +100,9 @@ async function matrixOf(home: string, given: string, { solverMatrix, campaign }:
     throw new UserError(`${given} has no evaluated arms: it came to stage ${campaign.stage}; run it to its end`);
   if (solverMatrix.inline) return solverMatrix.inline;
   try {
-    const { openFolderStore } = await import('../../artifacts/folder-store.js');
+    const { openStore } = await import('../../artifacts/open-store.js');
     const { solverMatrixSchema } = await import('../../report/model.js');
-    const store = openFolderStore(join(home, 'artifacts'));
+    const store = await openStore(home);
     return solverMatrixSchema.parse(JSON.parse((await store.read(solverMatrix.from)).toString('utf8')));
   } catch (error) {
     throw new UserError(

@@ -37,8 +37,9 @@ async function deleteCampaign(run: SupervisedRun, name: string, isKnown: boolean
   const { rm } = await import('node:fs/promises');
   const { join } = await import('node:path');
   const { removeNotes, removeUsed, usageOf } = await import('../../artifacts/usage.js');
-  const { storeOf, trainingFolders } = await import('../usage.js');
-  const store = storeOf(home);
+  const { trainingFolders } = await import('../usage.js');
+  const { openStore } = await import('../../artifacts/open-store.js');
+  const store = await openStore(home.root);
   await deleteHistory(run, name, await store.id());
   if (isKnown) {
     const trainings = trainingFolders(home, await usageOf(store));

@@ -1,6 +1,5 @@
 /** `campaign lineage`: walks from a figure, an artifact or a rollout back to the rollouts behind it. Reads only. */
 import type { Command } from 'commander';
-import { join } from 'node:path';
 import { UserError } from '../errors';
 import { allOptions, examples, homeOf } from '../options';
 
@@ -21,12 +20,12 @@ export function lineageCommand(program: Command): void {
     .action(async (start: string, _options: unknown, command: Command) => {
       const options = allOptions<LineageOptions>(command);
       const home = homeOf(options).root;
-      const { openFolderStore } = await import('../../artifacts/folder-store.js');
+      const { openStore } = await import('../../artifacts/open-store.js');
       const { lineage, UnknownStartError } = await import('../../report/lineage.js');
       const { lineageText } = await import('../../report/lineage.js');
       const { findReport } = await import('../reports.js');
       const found = findReport({ home, name: options.campaign });
-      const store = openFolderStore(join(home, 'artifacts'));
+      const store = await openStore(home);
       try {
         const tree = await lineage({ store, start, ...(found && { report: found.report }) });
         console.log(options.json ? JSON.stringify(tree) : lineageText(tree));

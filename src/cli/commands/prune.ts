@@ -17,13 +17,14 @@ export function pruneCommand(program: Command): void {
       const { rm } = await import('node:fs/promises');
       const { UserError } = await import('../errors.js');
       const { acquireLock } = await import('../run/processes.js');
-      const { sizeText, storeOf, trainingFolders } = await import('../usage.js');
+      const { sizeText, trainingFolders } = await import('../usage.js');
+      const { openStore } = await import('../../artifacts/open-store.js');
       const { usageOf } = await import('../../artifacts/usage.js');
-      const { walk } = await import('../../artifacts/folder-contents.js');
+      const { walk } = await import('../../artifacts/contents.js');
       if (!existsSync(home.root)) throw new UserError(`there is no home ${home.root}; name another with --home`);
       const release = acquireLock(home);
       try {
-        const store = storeOf(home);
+        const store = await openStore(home.root);
         let bytes = 0;
         for (const { path, isStored } of trainingFolders(home, await usageOf(store))) {
           if (!isStored) continue;

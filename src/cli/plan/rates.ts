@@ -2,9 +2,8 @@
  * What a rollout costs, and how long one is as a language model is shown it. Every rate says where it is from: measured in an earlier campaign,
  * read from a file, or assumed and on which grounds.
  */
-import { join } from 'node:path';
 import { z } from 'zod';
-import { openFolderStore } from '../../artifacts/folder-store';
+import { openStore } from '../../artifacts/open-store';
 import type { Campaign } from '../../domain/campaign';
 import { tokensOf } from '../../domain/endpoints';
 import { jsonText } from '../../domain/messages';
@@ -146,7 +145,7 @@ const ASSUMED_TRAJECTORY: Rate = {
 
 /** Tokens of a base rollout as it is shown: by the newest report of like campaigns whose base rollouts are in the home's store. */
 export async function trajectoryTokens(reports: readonly Report[], home: Home): Promise<Rate> {
-  const store = openFolderStore(join(home.root, 'artifacts'));
+  const store = await openStore(home.root);
   const line = jsonText.pipe(rolloutSchema);
   for (const { campaign, rollouts } of reports) {
     const [ref] = rollouts?.byPurpose.find(({ purpose }) => purpose === 'base_rollouts')?.scored.from ?? [];

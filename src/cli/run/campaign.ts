@@ -3,7 +3,6 @@
  * What a new start of the workflow mends (a damaged artifact, a lost report) is mended by itself, a few times; anything else that ends the
  * campaign is an error that says why.
  */
-import { join } from 'node:path';
 import {
   ActivityCompletionError,
   ActivityNotFoundError,
@@ -11,7 +10,7 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import { openFolderStore } from '../../artifacts/folder-store';
+import { openStore } from '../../artifacts/open-store';
 import { pidHere } from '../../artifacts/place';
 import type { Campaign, Stage } from '../../domain/campaign';
 import type { FailureType } from '../../domain/failures';
@@ -50,7 +49,7 @@ export async function readStart({ file, home, options }: { file: string; home: H
     campaign,
     configDigests: await configDigests({ campaign, file, until: options.until }),
     terms: termsDigest(campaign),
-    store: () => openFolderStore(join(home.root, 'artifacts')).id(),
+    store: async () => (await openStore(home.root)).id(),
   };
 }
 

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatEntry, parseEntry } from '../../../src/artifacts/entries';
+import { formatEntry, parseEntry } from '../../../src/artifacts/content-store';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { sha256 } from '../../../src/artifacts/hash';
 import type { ArtifactStore } from '../../../src/artifacts/store';

@@ -2,7 +2,7 @@
 import { lstatSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { walk } from '../../../src/artifacts/folder-contents';
+import { walk } from '../../../src/artifacts/contents';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { sha256 } from '../../../src/artifacts/hash';
 import type { ArtifactStore } from '../../../src/artifacts/store';

@@ -2,10 +2,11 @@
 import { lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { walk } from '../../../src/artifacts/folder-contents';
+import { walk } from '../../../src/artifacts/contents';
+import { openStore } from '../../../src/artifacts/open-store';
 import { notingUsage, usageOf } from '../../../src/artifacts/usage';
 import { homeAt } from '../../../src/cli/project';
-import { campaignIn, homeUse, storeOf, trainingFolders } from '../../../src/cli/usage';
+import { campaignIn, homeUse, trainingFolders } from '../../../src/cli/usage';
 
 let root: string;
 beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'home-'))));
@@ -20,7 +21,7 @@ const file = (...path: string[]) => {
 test('shares of campaigns, and their sum, are what the disk says', async () => {
   const home = homeAt(root);
   const id = '0123456789ab';
-  await notingUsage(storeOf(home), () => 'mine').put(put(`training/${id}cdef`));
+  await notingUsage(await openStore(home.root), () => 'mine').put(put(`training/${id}cdef`));
   for (const path of [['mine', 'report.json'], ['old', 'report.json'], ['logs', 'x.log'], ['temporal.db']])
     file(...path);
   file('trainings', `a-${id}`, 'metrics.jsonl');
@@ -33,6 +34,6 @@ test('shares of campaigns, and their sum, are what the disk says', async () => {
   expect(Object.keys(mine!.kinds).sort()).toEqual(['journals', 'reports', 'results', 'trainings']);
   expect(Object.keys(old!.kinds)).toEqual(['reports']);
   expect(() => campaignIn(use, 'nobody', home)).toThrow(/there is no campaign nobody .* it has mine, old/);
-  const folders = trainingFolders(home, await usageOf(storeOf(home)));
+  const folders = trainingFolders(home, await usageOf(await openStore(home.root)));
   expect(folders.map(({ isStored, users }) => [isStored, ...users])).toEqual([[true, 'mine'], [false]]);
 });

@@ -1,0 +1,268 @@
+/**
+ * The artifact store over a backend. Objects are named by their content; entries of keys and of provenance are created once and stay until what
+ * they name is found damaged; a key appears only after its object and provenance are durable, and `find` checks them, so whatever it returns can
+ * be read.
+ *
+ *   objects/<2>/<sha256>            content, read-only          keys/<2>/<sha256 of key>.json   entry of the key
+ *   provenance/<2>/<sha256>.json    entry of the first key that led to this content
+ *   folders/<sha256>/               links to the files of folder artifacts, always on a local disk
+ *   journals/<sha256 of key>...     unfinished work             id                              the store's id
+ */
+import { randomBytes } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { type ArtifactRef, artifactRefSchema } from '../domain/artifacts';
+import { forEachBounded } from '../domain/concurrency';
+import { OutsideFailure } from '../domain/failures';
+import { contentsOf, type StoredFile, sweep } from './contents';
+import { digest, sha256 } from './hash';
+import { filesIn, isInside } from './objects';
+import type { ArtifactStore, Journal, Provenance } from './store';
+
+const REMEDY = 'run the same `campaign run` again: it is made anew';
+const FOLDER_MEDIA_TYPE = 'application/vnd.campaign.folder+json';
+
+/** Files of a folder that are stored at once. */
+const UPLOADS = 4;
+
+/** Where a store's files are. Paths are relative, with forward slashes. */
+export interface Backend {
+  /** A file's address, and with an empty path the store's own, for errors. */
+  address(path: string): string;
+  exists(path: string): Promise<boolean>;
+  /** A small file's text, and what tells it from whatever is put there after it. */
+  read(path: string): Promise<{ text: string; version: string } | undefined>;
+  /** Puts text where nothing is; whether it did. Of several writers exactly one succeeds. */
+  create(path: string, text: string): Promise<boolean>;
+  replace(path: string, text: string): Promise<void>;
+  /** `version`: only while that is what is there. */
+  remove(path: string, version?: string): Promise<void>;
+  /** All files, or those whose paths begin so. */
+  list(prefix?: string): Promise<StoredFile[]>;
+  /** Files that nobody will ever need, of which `list` gives none. */
+  leftovers(): Promise<string[]>;
+  /** An object without an entry may be about to get one where it is not older than this. */
+  readonly unnamedMs: number;
+  readonly objects: {
+    /** Whether the object is there and whole, as far as can be told without moving it. */
+    has(sha: string): Promise<boolean>;
+    /** Stores bytes, unless they are there already; their sha256. */
+    put(body: Uint8Array | string): Promise<string>;
+    /** Stores a file, which may be linked instead of copied and is read-only from then on; its sha256. */
+    takeOver(file: string): Promise<string>;
+    /** Its bytes; undefined if it is damaged or missing. */
+    read(sha: string): Promise<Buffer | undefined>;
+    /** Makes the local file `to` hold the object; false if that is damaged or missing. */
+    giveOut(sha: string, to: string): Promise<boolean>;
+  };
+  /** The local folder of a folder artifact's files. */
+  folderPath(sha: string): string;
+  journal(name: string): Promise<Journal>;
+  records(name: string): Promise<ReadonlyMap<string, unknown>>;
+  removeJournal(name: string): Promise<void>;
+}
+
+const entrySchema = z.object({
+  key: z.string(),
+  producer: z.string(),
+  inputs: z.array(artifactRefSchema),
+  ref: artifactRefSchema,
+});
+type Entry = z.infer<typeof entrySchema>;
+
+const listingSchema = z.object({
+  files: z.array(z.object({ path: z.string().refine(isInside), sha256: z.string(), bytes: z.number().int() })),
+});
+type Listing = z.infer<typeof listingSchema>;
+
+/** An entry carries its digest, so that any changed byte makes it damaged. */
+export const formatEntry = (entry: Entry): string => JSON.stringify({ digest: digest(entry), entry });
+
+/** Undefined if it is damaged. */
+export function parseEntry(text: string): Entry | undefined {
+  try {
+    const { digest: wanted, entry } = JSON.parse(text) as { digest: string; entry: unknown };
+    return digest(entry) === wanted ? entrySchema.parse(entry) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const objectPath = (sha: string): string => `objects/${sha.slice(0, 2)}/${sha}`;
+const provenancePath = (sha: string): string => `provenance/${sha.slice(0, 2)}/${sha}.json`;
+const keyPath = (key: string): string => `keys/${sha256(key).slice(0, 2)}/${sha256(key)}.json`;
+
+export function openContentStore(backend: Backend): ArtifactStore {
+  const { objects } = backend;
+
+  async function id(): Promise<string> {
+    const read = async () => (await backend.read('id'))?.text;
+    let id = await read();
+    if (id === undefined) {
+      await backend.create('id', randomBytes(6).toString('hex'));
+      id = await read();
+    }
+    if (id && /^[0-9a-f]{12}$/.test(id)) return id;
+    const queues = 'the task queue control-... of its campaigns in Temporal has it';
+    const fix = `write it there again (12 hexadecimal digits: ${queues}), or remove the file where no campaign of it runs`;
+    throw new OutsideFailure('BadInput', `${backend.address('id')} does not hold the id of a store; ${fix}`);
+  }
+
+  async function find(key: string): Promise<ArtifactRef | undefined> {
+    const path = keyPath(key);
+    const file = await backend.read(path);
+    if (file === undefined) return undefined;
+    const entry = parseEntry(file.text);
+    if (entry?.key === key) {
+      const [isThere, earliest] = await Promise.all([isWhole(entry.ref), entryAt(provenancePath(entry.ref.sha256))]);
+      if (isThere && earliest?.ref.sha256 !== entry.ref.sha256) await putProvenance(entry);
+      if (isThere) return entry.ref;
+    }
+    // What another process has put there since stays.
+    await backend.remove(path, file.version);
+    return undefined;
+  }
+
+  async function put({ body, mediaType, ...provenance }: Parameters<ArtifactStore['put']>[0]): Promise<ArtifactRef> {
+    const known = await find(provenance.key);
+    if (known) return known;
+    const sha = await objects.put(body);
+    const ref = { uri: `artifact:${sha}`, sha256: sha, bytes: Buffer.byteLength(body), mediaType };
+    return putEntry({ ...only(provenance), ref });
+  }
+
+  async function putFolder({ folder, files: names, ...provenance }: Parameters<ArtifactStore['putFolder']>[0]) {
+    const known = await find(provenance.key);
+    if (known) return known;
+    const paths = await filesIn(folder, names);
+    const files: Listing['files'] = [];
+    await forEachBounded({
+      items: [...paths.entries()],
+      concurrency: UPLOADS,
+      work: async ([n, path]) => {
+        const { size: bytes } = await stat(join(folder, path));
+        files[n] = { path, sha256: await objects.takeOver(join(folder, path)), bytes };
+      },
+    });
+    const sha = await objects.put(JSON.stringify({ files } satisfies Listing));
+    const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+    const ref = { uri: `artifact-tree:${sha}`, sha256: sha, bytes, mediaType: FOLDER_MEDIA_TYPE };
+    return putEntry({ ...only(provenance), ref });
+  }
+
+  async function read(ref: ArtifactRef): Promise<Buffer> {
+    const body = await objects.read(ref.sha256);
+    if (!body) throw await damaged(ref, objectPath(ref.sha256));
+    return body;
+  }
+
+  async function folderOf(ref: ArtifactRef): Promise<string> {
+    if (!isFolder(ref)) throw new Error(`artifact ${ref.uri} is a file, not a folder; use read`);
+    const listing = await listingOf(ref);
+    if (!listing) throw await damaged(ref, objectPath(ref.sha256));
+    const target = backend.folderPath(ref.sha256);
+    for (const { path, sha256: sha } of listing.files)
+      if (!(await objects.giveOut(sha, join(target, path)))) throw await damaged(ref, objectPath(sha));
+    return target;
+  }
+
+  async function provenance({ sha256: sha, uri }: ArtifactRef): Promise<Provenance> {
+    const entry = await entryAt(provenancePath(sha));
+    if (!entry) throw await damaged({ sha256: sha, uri }, provenancePath(sha));
+    return only(entry);
+  }
+
+  async function resolve(prefix: string): Promise<ArtifactRef | undefined> {
+    // A look only: what is damaged is forgotten by whoever would make it again.
+    const byKey = await entryAt(keyPath(prefix));
+    if (byKey || !/^[0-9a-f]{2,64}$/.test(prefix)) return byKey?.ref;
+    const [file, ...others] = await backend.list(provenancePath(prefix).replace('.json', ''));
+    if (!file || others.length > 0) return undefined;
+    const entry = await entryAt(file.path);
+    if (!entry) throw new OutsideFailure('ArtifactDamaged', `${backend.address(file.path)} is damaged; ${REMEDY}`);
+    return entry.ref;
+  }
+
+  /** The entry in a file; undefined if it is damaged, or not there. */
+  async function entryAt(path: string): Promise<Entry | undefined> {
+    return parseEntry((await backend.read(path))?.text ?? '');
+  }
+
+  /** Writes the entry under its key; returns the reference that stands there in the end, ours or an earlier one. */
+  async function putEntry(entry: Entry): Promise<ArtifactRef> {
+    await putProvenance(entry);
+    for (;;) {
+      if (await backend.create(keyPath(entry.key), formatEntry(entry))) return entry.ref;
+      const earlier = await find(entry.key);
+      if (earlier) return earlier;
+    }
+  }
+
+  /** Writes the provenance, unless it is there and whole. */
+  async function putProvenance(entry: Entry): Promise<void> {
+    const path = provenancePath(entry.ref.sha256);
+    if (await backend.create(path, formatEntry(entry))) return;
+    if ((await entryAt(path))?.ref.sha256 !== entry.ref.sha256) await backend.replace(path, formatEntry(entry));
+  }
+
+  async function isWhole(ref: ArtifactRef): Promise<boolean> {
+    if (!isFolder(ref)) return objects.has(ref.sha256);
+    const listing = await listingOf(ref);
+    const there = await Promise.all((listing?.files ?? []).map((file) => objects.has(file.sha256)));
+    return listing !== undefined && there.every(Boolean);
+  }
+
+  /** Undefined if it is damaged or missing. */
+  async function listingOf({ sha256: sha }: ArtifactRef): Promise<Listing | undefined> {
+    const body = await objects.read(sha);
+    if (!body) return undefined;
+    try {
+      return listingSchema.parse(JSON.parse(body.toString('utf8')));
+    } catch (cause) {
+      const problem = 'is not the listing of a folder artifact; was a file taken for a folder?';
+      throw new Error(`${backend.address(objectPath(sha))} ${problem}`, { cause });
+    }
+  }
+
+  /** What is wrong with the file at `path`, which belongs to the artifact. */
+  async function damaged(ref: Pick<ArtifactRef, 'uri' | 'sha256'>, path: string): Promise<OutsideFailure> {
+    const file = backend.address(path);
+    const what = (await backend.exists(path))
+      ? `is damaged: ${file} does not hold what was put there`
+      : `is not in the store ${backend.address('')}: there is no ${file}`;
+    const made = await entryAt(provenancePath(ref.sha256));
+    const origin = made ? `made by '${made.producer}' under the key '${made.key}'` : 'what made it can not be read';
+    return new OutsideFailure('ArtifactDamaged', `artifact ${ref.uri} (${origin}) ${what}; ${REMEDY}`);
+  }
+
+  /** The sha256 of all that an artifact consists of. */
+  async function partsOf(ref: ArtifactRef): Promise<string[]> {
+    // Of a damaged listing nothing is known: whoever needs the folder has it made anew.
+    const listing = isFolder(ref) ? await listingOf(ref).catch(() => undefined) : undefined;
+    return [ref.sha256, ...(listing?.files ?? []).map((file) => file.sha256)];
+  }
+
+  const contents = () => contentsOf({ backend, entryAt, partsOf });
+
+  return {
+    id,
+    find,
+    put,
+    putFolder,
+    read,
+    folder: folderOf,
+    provenance,
+    resolve,
+    forget: (key) => backend.remove(keyPath(key)),
+    journal: (key) => backend.journal(sha256(key)),
+    records: (key) => backend.records(sha256(key)),
+    removeJournal: (key) => backend.removeJournal(sha256(key)),
+    contents,
+    sweep: async ({ dryRun }) => sweep({ backend, contents: await contents(), dryRun }),
+  };
+}
+
+const isFolder = ({ uri }: ArtifactRef): boolean => uri.startsWith('artifact-tree:');
+
+const only = ({ key, producer, inputs }: Provenance): Provenance => ({ key, producer, inputs });

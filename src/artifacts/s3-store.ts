@@ -1,0 +1,163 @@
+/**
+ * The artifact store in an S3 bucket, for hosts that share no disk. Content that was read or written is kept in a local cache of bounded size, where
+ * it is checked against its sha256 as in a store on disk.
+ */
+import { mkdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Backend, openContentStore } from './content-store';
+import { walk } from './contents';
+import { asidePath, ifThere } from './durable-file';
+import { sha256 } from './hash';
+import { Objects } from './objects';
+import { Bucket, parseS3 } from './s3-bucket';
+import { LogReader, openLog, removeLog } from './s3-log';
+import type { ArtifactStore } from './store';
+
+const DAY_MS = 24 * 3600 * 1000;
+const HOUR_MS = 3600 * 1000;
+const SMALL_BYTES = 1e6;
+
+interface S3StoreOptions {
+  /** `s3://bucket/prefix` */
+  url: string;
+  /** A local folder, which processes of this host may share. */
+  cache: string;
+  /** What it may hold; files that were used within an hour stay whatever they take. */
+  cacheBytes: number;
+}
+
+export function openS3Store({ url, cache, cacheBytes }: S3StoreOptions): ArtifactStore {
+  const bucket = new Bucket(parseS3(url));
+  const readers = new Map<string, LogReader>();
+  const store = openContentStore({
+    address: bucket.address,
+    exists: (path) => bucket.has(path),
+    async read(path) {
+      const stored = await bucket.get(path);
+      return stored && stored.body.length > 0 ? { text: stored.body.toString(), version: stored.etag } : undefined;
+    },
+    create: async (path, text) => (await bucket.create(path, text)) !== undefined,
+    replace: (path, text) => bucket.replace(path, text),
+    remove: (path, version) => bucket.remove(path, version),
+    list: (prefix = '') => bucket.list(prefix),
+    leftovers: () => Promise.resolve([]),
+    unnamedMs: DAY_MS,
+    objects: cachedObjects(bucket, { cache, cacheBytes }),
+    folderPath: (sha) => join(cache, 'folders', sha),
+    journal: (name) => openLog(bucket, name),
+    records: (name) => {
+      const reader = readers.get(name) ?? new LogReader(bucket, name);
+      readers.set(name, reader);
+      return reader.read();
+    },
+    removeJournal: (name) => removeLog(bucket, name),
+  });
+  let probed: Promise<void> | undefined;
+  return {
+    ...store,
+    async id() {
+      await (probed ??= bucket.probe());
+      return store.id();
+    },
+  };
+}
+
+const objectPath = (sha: string): string => `objects/${sha.slice(0, 2)}/${sha}`;
+
+function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOptions, 'url'>): Backend['objects'] {
+  const aside = join(cache, 'aside');
+  const local = new Objects(join(cache, 'objects'), aside);
+  /** What this process knows to be in the bucket, and what it has read there that was damaged. */
+  const stored = new Set<string>();
+  const damaged = new Set<string>();
+  let added = Infinity;
+
+  async function isStored(sha: string): Promise<boolean> {
+    if (damaged.has(sha)) return false;
+    if (!stored.has(sha) && (await bucket.has(objectPath(sha)))) stored.add(sha);
+    return stored.has(sha);
+  }
+
+  function noteStored(sha: string): void {
+    stored.add(sha);
+    damaged.delete(sha);
+  }
+
+  /** Makes room in the cache, now and then. */
+  async function trim(bytes: number): Promise<void> {
+    added += bytes;
+    if (added < cacheBytes / 10) return;
+    added = 0;
+    const files = (await walk(join(cache, 'objects'))).filter(({ isFolder }) => !isFolder);
+    const used = await Promise.all(
+      files.map(async (file) => {
+        const { atimeMs = 0, ctimeMs = 0 } = (await ifThere(stat(file.path))) ?? {};
+        return { ...file, usedMs: Math.max(atimeMs, ctimeMs) };
+      }),
+    );
+    let over = files.reduce((sum, file) => sum + file.bytes, 0) - cacheBytes;
+    const old = used.filter(({ usedMs }) => Date.now() - usedMs > HOUR_MS).sort((a, b) => a.usedMs - b.usedMs);
+    const gone = new Set<string>();
+    for (const file of old) {
+      if (over <= 0) break;
+      over -= file.bytes;
+      gone.add(file.path);
+      await rm(file.path, { force: true });
+    }
+    // A file that was given out in a folder is another name of it.
+    if (gone.size > 0)
+      for (const { path, isFolder, names } of await walk(join(cache, 'folders')))
+        if (!isFolder && names === 1) await rm(path, { force: true });
+  }
+
+  /** Brings the object into the cache; false if it is damaged or missing. */
+  async function fetch(sha: string): Promise<boolean> {
+    if (await local.has(sha)) return true;
+    if (damaged.has(sha)) return false;
+    await mkdir(aside, { recursive: true });
+    const file = asidePath(aside);
+    try {
+      if (!(await bucket.download(objectPath(sha), file))) return false;
+      if ((await local.hash(file)) !== sha) {
+        damaged.add(sha);
+        stored.delete(sha);
+        return false;
+      }
+      await trim((await stat(file)).size);
+      await local.takeOver(file);
+      noteStored(sha);
+      return true;
+    } finally {
+      await rm(file, { force: true });
+    }
+  }
+
+  return {
+    has: isStored,
+    async put(body) {
+      const bytes = Buffer.from(body);
+      const sha = sha256(bytes);
+      // A small one is sent as fast as it is asked for.
+      if (bytes.length > SMALL_BYTES ? await isStored(sha) : stored.has(sha)) return sha;
+      await trim(bytes.length);
+      await local.put(bytes);
+      await bucket.put(objectPath(sha), bytes, sha);
+      noteStored(sha);
+      return sha;
+    },
+    async takeOver(file) {
+      await trim((await stat(file)).size);
+      const sha = await local.takeOver(file);
+      if (await isStored(sha)) return sha;
+      await bucket.upload(objectPath(sha), file, sha);
+      noteStored(sha);
+      return sha;
+    },
+    async read(sha) {
+      return (await fetch(sha)) ? local.read(sha) : undefined;
+    },
+    async giveOut(sha, to) {
+      return (await fetch(sha)) && local.giveOut(sha, to);
+    },
+  };
+}

@@ -1,0 +1,303 @@
+/** What every store keeps, wherever it has its files: in a folder, and in a bucket that hosts with nothing else in common use. */
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DeleteObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
+import { openFolderStore } from '../../src/artifacts/folder-store';
+import { sha256 } from '../../src/artifacts/hash';
+import { Bucket, parseS3 } from '../../src/artifacts/s3-bucket';
+import { LogReader, openLog } from '../../src/artifacts/s3-log';
+import { openS3Store } from '../../src/artifacts/s3-store';
+import type { ArtifactStore } from '../../src/artifacts/store';
+import { bucket, type S3Server, startS3Server } from '../support/s3-server';
+
+let server: S3Server;
+let root: string;
+let prefix: string;
+let hosts = 0;
+const before = { ...process.env };
+beforeAll(async () => {
+  server = await startS3Server();
+  Object.assign(process.env, server.env);
+}, 120_000);
+afterAll(async () => {
+  process.env = before;
+  await server.close();
+});
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'artifacts-'));
+  prefix = `test-${hosts++}`;
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const text = (key: string, body: string) => ({ key, body, producer: 'test', inputs: [], mediaType: 'text/plain' });
+const url = () => `s3://${bucket}/${prefix}`;
+const openS3 = (cacheBytes = 1e9) => openS3Store({ url: url(), cache: join(root, `host-${hosts++}`), cacheBytes });
+const openers: Record<string, () => ArtifactStore> = {
+  folder: () => openFolderStore(join(root, 'store')),
+  // Each on a host of its own.
+  s3: () => openS3(),
+};
+
+describe.each(Object.keys(openers))('a store in a %s', (kind) => {
+  const open = openers[kind]!;
+
+  test('has an id that is made once, whoever asks at the same moment', async () => {
+    const ids = new Set(await Promise.all(Array.from({ length: 6 }, () => open().id())));
+    expect([...ids]).toEqual([expect.stringMatching(/^[0-9a-f]{12}$/)]);
+  });
+
+  test('puts, finds, reads; the first artifact under a key stays', async () => {
+    const store = open();
+    const first = await store.put(text('k', 'one'));
+    expect(await store.put(text('k', 'two'))).toEqual(first);
+    expect(first).toEqual({
+      uri: `artifact:${sha256('one')}`,
+      sha256: sha256('one'),
+      bytes: 3,
+      mediaType: 'text/plain',
+    });
+    expect(await open().find('k')).toEqual(first);
+    expect((await store.read(first)).toString()).toBe('one');
+    expect(await store.find('other')).toBeUndefined();
+  });
+
+  test('of concurrent writers one wins and all get its reference', async () => {
+    const stores = Array.from({ length: 8 }, () => open());
+    const refs = await Promise.all(stores.map((store, n) => store.put(text('k', `body ${n}`))));
+    expect(new Set(refs.map((ref) => ref.sha256)).size).toBe(1);
+    expect(await stores[0]!.find('k')).toEqual(refs[0]);
+  });
+
+  test('knows the inputs of an artifact and resolves prefixes and keys', async () => {
+    const store = open();
+    const input = await store.put(text('in', 'input'));
+    const ref = await store.put({ ...text('out', 'output'), inputs: [input] });
+    expect(await store.provenance(ref)).toEqual({ key: 'out', producer: 'test', inputs: [input] });
+    expect(await store.resolve(ref.sha256.slice(0, 10))).toEqual(ref);
+    expect(await store.resolve('in')).toEqual(input);
+    expect(await store.resolve('ffffffffff')).toBeUndefined();
+    expect(await store.resolve('../keys')).toBeUndefined();
+  });
+
+  test('stores folders and materialises them once, also from two processes at once', async () => {
+    const source = join(root, 'source');
+    mkdirSync(join(source, 'nested'), { recursive: true });
+    writeFileSync(join(source, 'config.json'), '{}');
+    writeFileSync(join(source, 'nested', 'weights'), Buffer.from([0, 255, 10]));
+    const stores = [open(), open()];
+    const ref = await stores[0]!.putFolder({ key: 'adapter', producer: 'train', inputs: [], folder: source });
+    expect(ref.uri).toBe(`artifact-tree:${ref.sha256}`);
+    expect(ref.bytes).toBe(5);
+    const folders = await Promise.all([...stores, ...stores].map((store) => store.folder(ref)));
+    expect(new Set(folders).size).toBe(kind === 'folder' ? 1 : 2);
+    expect(readFileSync(join(folders[0]!, 'nested', 'weights'))).toEqual(Buffer.from([0, 255, 10]));
+    expect(statSync(join(folders[0]!, 'config.json')).mode & 0o222).toBe(0);
+    await expect(stores[0]!.folder(await stores[0]!.put(text('file', 'x')))).rejects.toThrow('use read');
+    symlinkSync('/', join(source, 'link'));
+    await expect(stores[0]!.putFolder({ key: 'b', producer: 'p', inputs: [], folder: source })).rejects.toThrow('link');
+  });
+
+  test('of a folder, the named files alone are stored, whatever else is in it', async () => {
+    const source = join(root, 'source');
+    mkdirSync(join(source, 'nested'), { recursive: true });
+    for (const file of ['b', 'nested/a', 'optimizer']) writeFileSync(join(source, file), file);
+    symlinkSync('/', join(source, 'link'));
+    const store = open();
+    const given = { producer: 'p', inputs: [], folder: source };
+    const ref = await store.putFolder({ key: 'some', ...given, files: ['nested/a', 'b', 'b'] });
+    expect(readdirSync(await store.folder(ref), { recursive: true }).sort()).toEqual(['b', 'nested', 'nested/a']);
+    expect(await store.putFolder({ key: 'order', ...given, files: ['b', 'nested/a'] })).toEqual(ref);
+
+    const put = (file: string) => store.putFolder({ key: 'none', ...given, files: ['b', file] });
+    await expect(put('c')).rejects.toThrow(`${source} has no file 'c'`);
+    await expect(put('../source/b')).rejects.toThrow("'../source/b' is not inside");
+    await expect(put('link')).rejects.toThrow('not a plain file');
+    await expect(put('nested')).rejects.toThrow('not a plain file');
+    expect(await store.find('none')).toBeUndefined();
+  });
+  test('a journal can be read without being made', async () => {
+    const store = open();
+    expect((await store.records('nobody wrote')).size).toBe(0);
+    expect((await store.contents()).journals.size).toBe(0);
+  });
+
+  test('a journal keeps the first record under a key, across openings', async () => {
+    const store = open();
+    const journal = await store.journal('batch');
+    await Promise.all([journal.append('a', { n: 1 }), journal.append('a', { n: 2 }), journal.append('b', 'zwei\nü')]);
+    await journal.append('a', { n: 3 });
+    expect(journal.records().get('a')).toEqual({ n: 1 });
+    await journal.close();
+    const again = await store.journal('batch');
+    expect([...again.records()]).toEqual([
+      ['a', { n: 1 }],
+      ['b', 'zwei\nü'],
+    ]);
+    const read = await store.records('batch');
+    expect([...read]).toEqual([...again.records()]);
+    await again.remove();
+    const fresh = await store.journal('batch');
+    expect(fresh.records().size).toBe(0);
+    await fresh.close();
+  });
+
+  test('forgets a key, and removes what no entry needs', async () => {
+    const store = open();
+    const kept = await store.put(text('kept', 'kept'));
+    const gone = await store.put(text('gone', 'gone'));
+    await store.forget('gone');
+    expect(await open().find('gone')).toBeUndefined();
+    const { entries, objects } = await open().contents();
+    expect(entries.map(({ key, parts }) => [key, parts])).toEqual([['kept', [kept.sha256]]]);
+    expect([...objects.keys()].sort()).toEqual([kept.sha256, gone.sha256].sort());
+    expect((await store.sweep({ dryRun: false })).files).toBe(kind === 'folder' ? 2 : 0);
+    expect((await open().read(kept)).toString()).toBe('kept');
+  });
+
+  test('writers of one journal, side by side, lose no record and agree on the first under a key', async () => {
+    const journals = await Promise.all(Array.from({ length: 4 }, () => open().journal('j')));
+    await Promise.all(
+      journals.flatMap((journal, writer) => [
+        ...Array.from({ length: 10 }, (_, n) => journal.append(`${writer}/${n}`, { writer, n })),
+        journal.append('same', { writer }),
+      ]),
+    );
+    const records = await open().records('j');
+    expect(records.size).toBe(41);
+    expect(records.get('2/7')).toEqual({ writer: 2, n: 7 });
+    for (const journal of journals) await journal.close();
+    const again = await open().journal('j');
+    expect(again.records().get('same')).toEqual(records.get('same'));
+    await again.close();
+  });
+});
+
+describe('a store in a bucket', () => {
+  const put = (path: string, body: string) =>
+    server.client.send(new PutObjectCommand({ Bucket: bucket, Key: `${prefix}/${path}`, Body: body }));
+  const paths = async (begin = '') => {
+    const { Contents: files = [] } = await server.client.send(
+      new ListObjectsV2Command({ Bucket: bucket, Prefix: `${prefix}/${begin}` }),
+    );
+    return files.map(({ Key: key }) => key!.slice(prefix.length + 1));
+  };
+  const objectPath = (sha: string) => `objects/${sha.slice(0, 2)}/${sha}`;
+
+  test('an object that is damaged is an error that names it; its key is forgotten, and it is made again', async () => {
+    const ref = await openS3().put(text('batch/1', 'all the rollouts'));
+    await put(objectPath(ref.sha256), 'all the rollovts');
+    const store = openS3();
+    await expect(store.read(ref)).rejects.toMatchObject({
+      type: 'ArtifactDamaged',
+      message: expect.stringContaining(`${url()}/${objectPath(ref.sha256)} does not hold what was put there`),
+    });
+    expect(await store.find('batch/1')).toBeUndefined();
+    expect(await store.put(text('batch/1', 'all the rollouts'))).toEqual(ref);
+    const other = openS3();
+    expect(await other.find('batch/1')).toEqual(ref);
+    expect((await other.read(ref)).toString()).toBe('all the rollouts');
+    await server.client.send(new DeleteObjectCommand({ Bucket: bucket, Key: `${prefix}/${objectPath(ref.sha256)}` }));
+    expect(await openS3().find('batch/1')).toBeUndefined();
+  });
+
+  test('an entry that is damaged counts as forgotten', async () => {
+    const ref = await openS3().put(text('k', 'one'));
+    const [path] = await paths('keys/');
+    await put(path!, '{"digest":"');
+    expect(await openS3().find('k')).toBeUndefined();
+    expect(await openS3().find('k')).toBeUndefined();
+    expect(await openS3().put(text('k', 'one'))).toEqual(ref);
+    expect(await openS3().find('k')).toEqual(ref);
+  });
+
+  test('a large file goes up in parts, and comes down whole on another host', async () => {
+    const folder = join(root, 'adapter');
+    mkdirSync(folder);
+    const weights = Buffer.alloc(80 * 1024 ** 2, 'weights ');
+    writeFileSync(join(folder, 'weights'), weights);
+    const ref = await openS3().putFolder({ key: 'adapter', producer: 'train', inputs: [], folder });
+    const there = readFileSync(join(await openS3().folder(ref), 'weights'));
+    expect(sha256(there)).toBe(sha256(weights));
+  }, 60_000);
+
+  test('a log that has grown long is read from its last full segment, by those that had read it before too', async () => {
+    const place = new Bucket(parseS3(url()));
+    const writers = [await openLog(place, 'log', 0), await openLog(place, 'log', 0)];
+    const early = new LogReader(place, 'log');
+    for (let n = 0; n < 300; n++) {
+      await writers[n % 2]!.append(`${n}`, n);
+      if (n === 100) expect((await early.read()).size).toBe(101);
+    }
+    expect((await paths('journals/log/')).length).toBeLessThan(200);
+    for (const reader of [early, new LogReader(place, 'log')]) {
+      const records = await reader.read();
+      expect([...records]).toEqual(Array.from({ length: 300 }, (_, n) => [`${n}`, n]));
+    }
+    await writers[0]!.remove();
+    expect((await early.read()).size).toBe(0);
+  }, 60_000);
+
+  test('the cache holds no more than it may, but for what was just used', async () => {
+    const store = openS3(1_000_000);
+    const cache = join(root, `host-${hosts - 1}`, 'objects');
+    const cached = () => readdirSync(cache, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const refs = [];
+    for (let n = 0; n < 6; n++) refs.push(await store.put(text(`k${n}`, String(n).repeat(400_000))));
+    expect(cached().length).toBe(6);
+    jest.useFakeTimers({
+      now: Date.now() + 2 * 3600 * 1000,
+      doNotFake: ['setTimeout', 'setImmediate', 'nextTick', 'queueMicrotask', 'performance'],
+    });
+    try {
+      await store.put(text('last', 'x'.repeat(400_000)));
+      expect(cached().length).toBeLessThanOrEqual(3);
+      for (const [n, ref] of refs.entries()) expect((await store.read(ref)).toString()).toBe(String(n).repeat(400_000));
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  test('a server that is away is a failure that passes', async () => {
+    const store = openS3();
+    const ref = await store.put(text('k', 'one'));
+    await server.kill();
+    const away = expect(openS3().find('k')).rejects;
+    await away.toMatchObject({ type: 'StoreUnavailable', retryable: true });
+    await server.start();
+    expect(await openS3().find('k')).toEqual(ref);
+  }, 60_000);
+
+  test('a server that takes no notice of conditions is refused', async () => {
+    const heedless = createServer((request, response) => {
+      request.resume().on('end', () => response.writeHead(200, { etag: '"1"' }).end());
+    });
+    await new Promise<void>((done) => heedless.listen(0, '127.0.0.1', done));
+    process.env['AWS_ENDPOINT_URL_S3'] = `http://127.0.0.1:${(heedless.address() as AddressInfo).port}`;
+    try {
+      await expect(openS3().id()).rejects.toMatchObject({
+        type: 'BadInput',
+        message: expect.stringMatching(/s3:.*ignores conditions of writes; take a server/),
+      });
+    } finally {
+      Object.assign(process.env, server.env);
+      heedless.close();
+    }
+  });
+
+  test('an address that is none is refused', () => {
+    for (const wrong of ['s3:/bucket', 's3://', 'https://bucket/x', 's3://Bucket'])
+      expect(() => parseS3(wrong)).toThrow(/s3:\/\/BUCKET\/PREFIX/);
+  });
+});
