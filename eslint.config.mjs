@@ -19,7 +19,7 @@ const mayImport = {
   analyst: ['domain', 'artifacts', 'language-model', 'environments/policy-rules'],
   synthesis: ['domain', 'artifacts', 'language-model', 'sandbox', 'environments/policy-rules'],
   report: ['domain', 'artifacts', 'rollout', 'routing/router', 'terminal'],
-  workflows: ['domain', 'sandbox/seeds', 'type activities'],
+  workflows: ['domain', 'type activities'],
   training: ['domain', 'artifacts', 'policy', 'rollout'],
   activities: [
     'checks',

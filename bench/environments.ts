@@ -8,7 +8,7 @@
 import { parseArgs } from 'node:util';
 import type { AssistantMessage } from '../src/domain/messages';
 import { openModule, type EnvironmentModule } from '../src/sandbox/module';
-import { sandboxEnvironment } from '../src/sandbox/sandbox-environment';
+import { sandboxEnvironment } from '../src/sandbox/episodes';
 import { capabilityNames, generate, shopTarget } from '../test/fixtures/synthesis/generate';
 
 const { values } = parseArgs({

@@ -14,7 +14,7 @@ import type { CampaignRecord, SelectionResult } from '../domain/results';
 import type { ScoredRollout } from '../domain/rollout';
 import { acceptedWithHints } from '../domain/calibration';
 import { isDistinctive, messageHash, normalised, spelledOut } from '../sandbox/leakage';
-import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '../sandbox/seeds';
+import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '../domain/seeds';
 import { readRollouts } from '../rollout/read';
 import type { Environments } from './environments';
 import { leftOut, startOf, taskText, testTexts } from './tasks';

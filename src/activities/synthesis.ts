@@ -13,7 +13,7 @@ import { kindOf, type EnvironmentSpec, type KindSpec } from '../domain/kinds';
 import { groupByTask } from '../domain/outcomes';
 import { readOutcomes, readScored } from '../rollout/read';
 import { LEAKING_SHARE, leaksOf } from '../sandbox/leakage';
-import { openModule } from '../sandbox/module';
+import { withModule } from '../sandbox/module';
 import { SELF_TEST_VERSION, selfTest as runSelfTest, TESTED_SEEDS } from '../sandbox/self-test';
 import type { ReviseInput } from '../synthesis/synthesizer';
 import { asking, type Dependencies, working } from './context';
@@ -140,18 +140,13 @@ async function readBack(
 
 /** Some instances may say a test task's text by coincidence: their seeds are left out when the environment is used. */
 async function leakFindings(source: string, forbidden: readonly string[]): Promise<string[]> {
-  const module = openModule({ source });
-  try {
-    const leaks = await leaksOf(module, { seeds: TESTED_SEEDS, forbidden });
-    const [first] = leaks;
-    if (!first || leaks.length <= LEAKING_SHARE * TESTED_SEEDS.length) return [];
-    return [
-      `start: on ${leaks.length} of ${TESTED_SEEDS.length} seeds the text of a task is said that must not be known, e.g. by ` +
-        `${first.who} on seed ${first.seed}: word these texts otherwise`,
-    ];
-  } finally {
-    await module.close();
-  }
+  const leaks = await withModule(source, (module) => leaksOf(module, { seeds: TESTED_SEEDS, forbidden }));
+  const [first] = leaks;
+  if (!first || leaks.length <= LEAKING_SHARE * TESTED_SEEDS.length) return [];
+  return [
+    `start: on ${leaks.length} of ${TESTED_SEEDS.length} seeds the text of a task is said that must not be known, e.g. by ` +
+      `${first.who} on seed ${first.seed}: word these texts otherwise`,
+  ];
 }
 
 /** `module`: hash of its text as stored; `forbidden`: of the texts of the target's test tasks. */

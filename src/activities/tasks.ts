@@ -13,8 +13,8 @@ import type { Work } from '../domain/work';
 import { planSchema } from '../environments/split';
 import { forEachBounded } from '../domain/concurrency';
 import { leaksOf, messageHash, normalised } from '../sandbox/leakage';
-import { openModule } from '../sandbox/module';
-import { mixedTasks, seedsOfEach, seedTasks, TOGETHER } from '../sandbox/seeds';
+import { withModule } from '../sandbox/module';
+import { mixedTasks, seedsOfEach, seedTasks, TOGETHER } from '../domain/seeds';
 import type { Environments } from './environments';
 import { keptJson, readJson } from '../artifacts/json';
 import type { RollOutInput } from './types';
@@ -70,9 +70,8 @@ export async function leftOut(
   if (forbidden.length === 0 || range.count === 0) return { seeds: [] };
   const key = `left-out/${digest({ version: EXCLUDED_VERSION, module: module.sha256, forbidden, range })}`;
   const ref = await keptJson(store, { key, producer: 'leftOut', inputs: [module] }, async () => {
-    const opened = openModule({ source: (await store.read(module)).toString('utf8') });
-    try {
-      const seeds: number[] = [];
+    const seeds: number[] = [];
+    await withModule((await store.read(module)).toString('utf8'), async (opened) => {
       let usable = 0;
       for (let seed = range.from; usable < range.count; seed += TOGETHER) {
         const pair = Array.from({ length: TOGETHER }, (_, n) => seed + n);
@@ -82,10 +81,8 @@ export async function leftOut(
         if (seeds.length > range.count) throw tooMany(range, seeds.length);
         progress(Math.min(usable, range.count), range.count);
       }
-      return seeds;
-    } finally {
-      await opened.close();
-    }
+    });
+    return seeds;
   });
   return { seeds: await readJson(store, ref, z.array(z.number())), ref };
 }

@@ -4,9 +4,9 @@
  */
 import { z } from 'zod';
 import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';
-import { assistantMessages, type AuditPolicy, callAll, contentsFrom } from './audit-policies';
-import { callWith, valuesNamed } from './copied-values';
+import { callWith, jsonOf, valuesNamed } from './copied-values';
 import { quoted } from './limits';
+import { assistantMessages, type AuditPolicy, callAll, contentsFrom, SHORTCUT } from './policies';
 
 /** What was tried against one version is tried against every later one: five for each of forty rounds. */
 export const MOST_ATTACKS = 200;
@@ -68,17 +68,10 @@ export function attacksIn(source: string): { attacks: Attack[]; wrong: string[] 
   return { attacks, wrong: attacks.length > MOST_ATTACKS ? [...wrong, tooMany] : wrong };
 }
 
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 export const attackPolicies = (attacks: readonly Attack[], tools: readonly ToolSchema[]): AuditPolicy[] =>
   attacks.map(({ name, messages }) => ({
     name: `attack "${name}"`,
+    limits: SHORTCUT,
     isEvidence: true,
     on: () => (conversation) => {
       const next = messages[assistantMessages(conversation).length];

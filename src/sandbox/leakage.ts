@@ -8,8 +8,8 @@ import type { Message } from '../domain/messages';
 import type { ScoredRollout } from '../domain/rollout';
 import { byTask } from '../domain/transcript';
 import type { EnvironmentModule } from './module';
-import { play } from './play';
-import { SandboxError } from './sandbox';
+import { play } from './episodes';
+import { unlessItFails } from './sandbox';
 
 const { imul } = Math;
 
@@ -104,9 +104,11 @@ export async function leaksOf(
   const names = await module.exports();
   const leaks: Leak[] = [];
   for (const seed of seeds) {
-    const hint = names.includes('hint') ? await said(async () => module.hint(await module.make(seed))) : undefined;
-    const start = (await said(async () => module.start(await module.make(seed)))) ?? [];
-    const solved = await said(async () => play(module, { seed, script: await module.solve(seed) }));
+    const made = await unlessItFails(module.make(seed));
+    if (made === undefined) continue;
+    const hint = names.includes('hint') ? await unlessItFails(module.hint(made)) : undefined;
+    const start = (await unlessItFails(module.start(made))) ?? [];
+    const solved = await unlessItFails(module.solve(seed).then((script) => play(module, { seed, script })));
     const saidBy = (role: Message['role']) =>
       (solved?.messages ?? start).flatMap((one) => (one.role === role ? [one.content] : []));
     const first = start.flatMap((one) => (one.role === 'user' ? [one.content] : [])).join(' ');
@@ -118,16 +120,6 @@ export async function leaksOf(
     if (who) leaks.push({ seed, who });
   }
   return leaks;
-}
-
-/** Nothing where the module fails: the self-test tells of it, and rollouts of the seed break. */
-async function said<Result>(ask: () => Promise<Result>): Promise<Result | undefined> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (error instanceof SandboxError) return undefined;
-    throw error;
-  }
 }
 
 /** Identifiers with so many digits are of one record; in shorter ones, numbers, years and dates two worlds may agree. */

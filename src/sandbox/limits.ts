@@ -53,9 +53,8 @@ export const MOST_EXPORTS = 100;
 
 /** Of a tool's schema: what the self-test may draw from and compare with. */
 export const SCHEMA = { depth: 8, properties: 64, options: 1_000, patternChars: 1_000, repeat: 1_000 } as const;
-/** Characters that a pattern is expanded to at most, and steps of a comparison of an observation with its schema. */
+/** Characters that a pattern is expanded to at most. */
 export const MOST_PARTS = 64;
-export const MATCH_STEPS = 300_000;
 
 /**
  * CPU time of a self-test, ms: so much, or so much for each episode that is planned. A generated module takes 3 s; one with conversations in

@@ -7,7 +7,6 @@ import { branchSchema, referenceSchema, stopReasonSchema } from '../domain/envir
 import { messageSchema, toolSchema, type AssistantMessage, type Message } from '../domain/messages';
 import {
   DESCRIPTION_CHARS,
-  EPISODE_CHARS,
   isUnfit,
   MORE_MESSAGES,
   MOST_ANSWERS,
@@ -19,7 +18,7 @@ import {
   QUOTED_CHARS,
   TEXT_CHARS,
 } from './limits';
-import { openSandbox, SandboxError, type Sandbox, type SandboxOptions } from './sandbox';
+import { openSandbox, SandboxError, type SandboxOptions } from './sandbox';
 
 /** Anything that survives JSON; the host never looks into it. */
 type State = unknown;
@@ -105,31 +104,9 @@ export function missingExports(names: readonly string[]): string | undefined {
   return `the module does not export ${missing.join(', ')}: export a function under each name`;
 }
 
-export interface EnvironmentModule {
-  exports(): Promise<string[]>;
-  describe(): Promise<Results['describe']>;
-  make(seed: number): Promise<State>;
-  start(state: State): Promise<Message[]>;
-  step(state: State, message: AssistantMessage): Promise<Results['step']>;
-  reward(state: State): Promise<Results['reward']>;
-  reference(state: State): Promise<Results['reference']>;
-  solve(seed: number): Promise<AssistantMessage[]>;
-  /** Scripted policies that must not pay, by name: always and never doing what the environment trains. */
-  shortcuts(seed: number): Promise<Results['shortcuts']>;
-  /** What kind of thing to do in an instance, for rollouts that are hinted. */
-  hint(state: State): Promise<string>;
-  spent: Sandbox['spent'];
-  close(): Promise<void>;
-}
+export type EnvironmentModule = ReturnType<typeof openModule>;
 
-/** Characters of what a module has said, to be held against EPISODE_CHARS. */
-export function saidChars(messages: readonly Message[], before = 0): number {
-  const chars = messages.reduce((n, { content }) => n + content.length, before);
-  if (chars <= EPISODE_CHARS) return chars;
-  throw new SandboxError(`step: the episode's messages have ${chars} characters, more than ${EPISODE_CHARS}`);
-}
-
-export function openModule(options: { source: string } & SandboxOptions): EnvironmentModule {
+export function openModule(options: { source: string } & SandboxOptions) {
   const sandbox = openSandbox(options);
   async function call<Name extends keyof Results>(name: Name, args: unknown[]): Promise<Results[Name]> {
     const parsed = results[name].safeParse(await sandbox.call(name, args));
@@ -139,29 +116,44 @@ export function openModule(options: { source: string } & SandboxOptions): Enviro
     throw new SandboxError(`${name}: ${path}: ${quoted(issue?.message ?? '', QUOTED_CHARS / 2)}`);
   }
   return {
-    exports: () => sandbox.exports(),
+    exports: sandbox.exports,
+    spent: sandbox.spent,
+    close: sandbox.close,
     async describe() {
       const description = await call('describe', []);
       const { length } = JSON.stringify(description);
       if (length <= DESCRIPTION_CHARS) return description;
       throw new SandboxError(`describe: ${length} characters, more than ${DESCRIPTION_CHARS}`);
     },
-    make: (seed) => call('make', [seed]),
-    start: (state) => call('start', [state]),
-    async step(state, message) {
+    make: (seed: number) => call('make', [seed]),
+    start: (state: State): Promise<Message[]> => call('start', [state]),
+    async step(state: State, message: AssistantMessage) {
       const result = await call('step', [state, message]);
       const wrong = wrongAnswer(result, message);
       if (wrong) throw new SandboxError(`step: ${wrong}`);
       return result;
     },
-    reward: (state) => call('reward', [state]),
-    reference: (state) => call('reference', [state]),
-    solve: (seed) => call('solve', [seed]),
-    shortcuts: (seed) => call('shortcuts', [seed]),
-    hint: (state) => call('hint', [state]),
-    spent: () => sandbox.spent(),
-    close: () => sandbox.close(),
+    reward: (state: State) => call('reward', [state]),
+    reference: (state: State) => call('reference', [state]),
+    solve: (seed: number): Promise<AssistantMessage[]> => call('solve', [seed]),
+    /** Scripted policies that must not pay, by name: always and never doing what the environment trains. */
+    shortcuts: (seed: number): Promise<Record<string, AssistantMessage[]>> => call('shortcuts', [seed]),
+    /** What kind of thing to do in an instance, for rollouts that are hinted. */
+    hint: (state: State) => call('hint', [state]),
   };
+}
+
+/** What `use` makes of a module, which is closed then. */
+export async function withModule<Result>(
+  source: string,
+  use: (module: EnvironmentModule) => Promise<Result>,
+): Promise<Result> {
+  const module = openModule({ source });
+  try {
+    return await use(module);
+  } finally {
+    await module.close();
+  }
 }
 
 /** Each call is answered once, under its id, unless the episode ends; and an episode that goes on says something. */

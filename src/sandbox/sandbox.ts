@@ -30,6 +30,13 @@ export class SandboxError extends OutsideFailure {
   }
 }
 
+/** What a module's function comes to; undefined where the module fails. */
+export const unlessItFails = <Result>(result: Promise<Result>): Promise<Result | undefined> =>
+  result.catch((error: unknown) => {
+    if (error instanceof SandboxError) return undefined;
+    throw error;
+  });
+
 /** Where they are to be others than those of limits.ts, and of this process. */
 export interface SandboxOptions {
   callMs?: number;

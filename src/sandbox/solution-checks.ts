@@ -1,21 +1,38 @@
-/** What the reference solutions and the hints show of a module. */
+/** What the reference solutions and the hints show of a module: each check gives its findings. */
 import { createHash } from 'node:crypto';
-import type { Reference } from '../domain/environment';
 import type { Message, ToolSchema } from '../domain/messages';
 import { SUCCESS } from '../domain/rollout';
-import { callsIn, assistantMessages } from './audit-policies';
+import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../domain/seeds';
 import { jsonOf } from './copied-values';
+import type { ScriptedEpisode } from './episodes';
 import { quoted } from './limits';
 import type { EnvironmentModule } from './module';
-import type { ScriptedEpisode, Stage } from './play';
+import { assistantMessages, callsIn } from './policies';
 import { hasShape, recordShape } from './vocabulary';
 
-const DISTINCT = 0.8;
-/** Of the held-out instances, which are to tell what an adapter has learned by heart from what it can do. */
-const REPEATED = 0.1;
+interface Solutions {
+  module: EnvironmentModule;
+  tools: readonly ToolSchema[];
+  maxSteps: number;
+  hasHints: boolean;
+  solved: readonly ScriptedEpisode[];
+  /** The first of `solved`, played once more. */
+  again(): Promise<ScriptedEpisode[]>;
+  /** Solutions of further training seeds. */
+  moreTraining(): Promise<ScriptedEpisode[]>;
+}
+
+export const solutionChecks: readonly ((solutions: Solutions) => Iterable<string> | Promise<Iterable<string>>)[] = [
+  scoreFindings,
+  determinismFindings,
+  diversityFindings,
+  repeatFindings,
+  observationFindings,
+  hintFindings,
+];
 
 /** Solutions score 1, end the episode and fit into its steps. */
-export function* solutionFindings(solved: readonly ScriptedEpisode[], maxSteps: number): Generator<string> {
+function* scoreFindings({ solved, maxSteps }: Solutions): Generator<string> {
   const bad = failed(solved);
   const [first] = bad;
   if (first)
@@ -37,8 +54,21 @@ export function* solutionFindings(solved: readonly ScriptedEpisode[], maxSteps: 
 export const failed = (solved: readonly ScriptedEpisode[]): ScriptedEpisode[] =>
   solved.filter(({ reward }) => reward < SUCCESS);
 
+async function determinismFindings({ solved, again }: Solutions): Promise<string[]> {
+  const repeated = await again();
+  const other = repeated.find((episode, n) => JSON.stringify(episode) !== JSON.stringify(solved[n]));
+  return other ? [`seed ${other.seed} does not give the same bytes twice: draw everything from the seed`] : [];
+}
+
+const DISTINCT = 0.8;
+/** Of the held-out instances, which are to tell what an adapter has learned by heart from what it can do. */
+const REPEATED = 0.1;
+
 /** Instances differ in what an agent is told and has to do: a number in the state that nobody sees makes no other instance. */
-export function* diversityFindings(solved: readonly ScriptedEpisode[]): Generator<string> {
+const instanceHash = ({ messages }: ScriptedEpisode): string =>
+  createHash('sha256').update(JSON.stringify(messages)).digest('hex');
+
+function* diversityFindings({ solved }: Solutions): Generator<string> {
   const distinct = new Set(solved.map(instanceHash)).size;
   if (distinct < DISTINCT * solved.length)
     yield (
@@ -48,60 +78,45 @@ export function* diversityFindings(solved: readonly ScriptedEpisode[]): Generato
 }
 
 /** A module with a few hundred instances has most of them in training. */
-export function* repeatFindings(
-  heldOut: readonly ScriptedEpisode[],
-  training: readonly ScriptedEpisode[],
-): Generator<string> {
+async function repeatFindings({ solved, moreTraining }: Solutions): Promise<string[]> {
+  const heldOut = solved.filter(({ seed }) => seed >= HELD_OUT_SEEDS);
+  const own = solved.filter(({ seed }) => seed >= TRAINING_SEEDS && seed < HELD_OUT_SEEDS);
+  const training = [...own, ...(await moreTraining())];
   const trained = new Map(training.map((episode) => [instanceHash(episode), episode.seed]));
   const repeated = heldOut.filter((episode) => trained.has(instanceHash(episode)));
   const [first] = repeated;
-  if (first && repeated.length > REPEATED * heldOut.length)
-    yield (
-      `make: ${repeated.length} of ${heldOut.length} held-out seeds give an instance of one of ${training.length} training seeds, e.g. seed ` +
-      `${first.seed} that of seed ${trained.get(instanceHash(first))}: draw more of the instance from the seed (10% may be alike)`
-    );
-}
-
-const instanceHash = ({ messages }: ScriptedEpisode): string =>
-  createHash('sha256').update(JSON.stringify(messages)).digest('hex');
-
-/** Observations have the shape of their tool's outputSchema; without one, none is broken JSON. */
-export function* observationFindings(
-  solved: readonly ScriptedEpisode[],
-  tools: readonly ToolSchema[],
-): Generator<string> {
-  for (const { name, outputSchema } of tools) {
-    const results = solved.flatMap(({ seed, messages }) =>
-      resultsOf(messages, name).map((content) => ({ seed, content })),
-    );
-    if (!outputSchema) {
-      yield* brokenJson(name, results);
-      continue;
-    }
-    const shape = recordShape(outputSchema);
-    const compared = new Map(
-      [...new Set(results.map(({ content }) => content))].map((text) => [text, hasShape(shape, text)]),
-    );
-    const wrong = results.find(({ content }) => compared.get(content) !== true);
-    if (!wrong) continue;
-    const what = `step: seed ${wrong.seed}: "${quoted(wrong.content)}" of ${quoted(name, 100)}`;
-    if (compared.get(wrong.content) === false) yield `${what} does not have the shape of its outputSchema`;
-    else
-      yield `${what} takes too long to compare with its outputSchema: make observations shorter, or fields less alike`;
-  }
+  if (!first || repeated.length <= REPEATED * heldOut.length) return [];
+  return [
+    `make: ${repeated.length} of ${heldOut.length} held-out seeds give an instance of one of ${training.length} training seeds, e.g. seed ` +
+      `${first.seed} that of seed ${trained.get(instanceHash(first))}: draw more of the instance from the seed (10% may be alike)`,
+  ];
 }
 
 /** Begins as JSON does, and as no Python text and no prose does. */
 const AS_JSON = /^\s*\[?\s*\{\s*"/;
 
-function* brokenJson(tool: string, results: readonly { seed: number; content: string }[]): Generator<string> {
-  const broken = results.find(({ content }) => AS_JSON.test(content) && !jsonOf(content));
-  if (broken)
-    yield (
-      `step: seed ${broken.seed}: "${quoted(broken.content)}" of ${quoted(tool, 100)} is broken JSON: ` +
-      `write it with JSON.stringify`
-    );
+/** Observations have the shape of their tool's outputSchema; without one, none is broken JSON. */
+function observationFindings({ solved, tools }: Solutions): string[] {
+  return tools.flatMap(({ name, outputSchema }) => {
+    const seeds = new Map<string, number>();
+    for (const { seed, messages } of solved)
+      for (const content of resultsOf(messages, name)) if (!seeds.has(content)) seeds.set(content, seed);
+    const shape = outputSchema && recordShape(outputSchema);
+    for (const [content, seed] of seeds) {
+      const problem = shape
+        ? SHAPE_PROBLEMS[String(hasShape(shape, content))]
+        : AS_JSON.test(content) && !jsonOf(content) && BROKEN;
+      if (problem) return [`step: seed ${seed}: "${quoted(content)}" of ${quoted(name, 100)} ${problem}`];
+    }
+    return [];
+  });
 }
+
+const BROKEN = 'is broken JSON: write it with JSON.stringify';
+const SHAPE_PROBLEMS: Record<string, string> = {
+  false: 'does not have the shape of its outputSchema',
+  unknown: 'takes too long to compare with its outputSchema: make observations shorter, or fields less alike',
+};
 
 /** Each call is answered before the assistant speaks again. */
 function resultsOf(messages: readonly Message[], tool: string): string[] {
@@ -115,57 +130,51 @@ function resultsOf(messages: readonly Message[], tool: string): string[] {
   });
 }
 
-const MOST_CHARS = 600;
+const HINT_CHARS = 600;
 /** Values that are looked for in an instance, their characters, and those of its first messages in which they are. */
 const LOOKED = { values: 64, valueChars: 200, chars: 20_000 };
 
-interface Hinted {
-  module: EnvironmentModule;
-  stage: Stage;
-  solved: readonly ScriptedEpisode[];
-  tools: readonly ToolSchema[];
-}
-
 /** At most one finding of each kind. */
-export async function* hintFindings({ module, stage, solved, tools }: Hinted): AsyncGenerator<string> {
-  const hinted = await stage.each(solved, async (episode) => {
+async function hintFindings({ module, solved, tools, hasHints }: Solutions): Promise<string[]> {
+  const found = new Map<string, string>();
+  for (const episode of hasHints ? solved : []) {
     const state = await module.make(episode.seed);
-    const secrets = secretsOf(episode, await module.reference(state));
+    const secrets = await secretsOf(module, episode, state);
     const hint = await module.hint(state);
-    return { seed: episode.seed, hint, holds: holder(hint.slice(0, MOST_CHARS)), secrets };
-  });
-  const long = hinted.find(({ hint }) => hint.length > MOST_CHARS);
-  if (long)
-    yield `hint: seed ${long.seed} gives ${long.hint.length} characters: say it in 1 to 4 sentences, at most ${MOST_CHARS} characters`;
-
-  const called = hinted.flatMap(({ seed, hint, holds }) =>
-    tools.filter(({ name }) => holds(name)).map(({ name }) => ({ seed, hint, name })),
-  );
-  const [call] = called;
-  if (call)
-    yield (
-      `hint: seed ${call.seed}: "${quoted(call.hint)}" names the tool ${quoted(call.name, 100)}: say what kind of thing ` +
-      `to do, in words of the policy`
+    const note = (kind: string, problem: string | undefined | false): void => {
+      if (problem && !found.has(kind)) found.set(kind, `hint: seed ${episode.seed}${problem}`);
+    };
+    const holds = wordsIn(hint.slice(0, HINT_CHARS));
+    const tool = tools.find(({ name }) => holds(name));
+    const secret = secrets.find(holds);
+    note(
+      'long',
+      hint.length > HINT_CHARS &&
+        ` gives ${hint.length} characters: say it in 1 to 4 sentences, at most ${HINT_CHARS} characters`,
     );
-
-  const told = hinted.flatMap(({ seed, hint, holds, secrets }) =>
-    secrets.filter(holds).map((secret) => ({ seed, hint, secret })),
-  );
-  const [value] = told;
-  if (value)
-    yield (
-      `hint: seed ${value.seed}: "${quoted(value.hint)}" gives away "${quoted(value.secret, 100)}", an argument of the ` +
-      `solution that the first messages do not hold: say how to find it`
+    note(
+      'tool',
+      tool &&
+        `: "${quoted(hint)}" names the tool ${quoted(tool.name, 100)}: say what kind of thing to do, in words of the policy`,
     );
+    note(
+      'secret',
+      secret !== undefined &&
+        `: "${quoted(hint)}" gives away "${quoted(secret, 100)}", an argument of the solution that the first messages do not ` +
+          `hold: say how to find it`,
+    );
+  }
+  return ['long', 'tool', 'secret'].flatMap((kind) => found.get(kind) ?? []);
 }
 
 /** Arguments of the solution's calls that the first messages do not hold. */
-function secretsOf(episode: ScriptedEpisode, { actions }: Reference): string[] {
+async function secretsOf(module: EnvironmentModule, episode: ScriptedEpisode, state: unknown): Promise<string[]> {
+  const { actions } = await module.reference(state);
   const given = [...callsIn(episode.messages), ...actions].flatMap(({ arguments: values }) => valuesOf(values));
   const values = [...new Set(given)].filter(({ length }) => length <= LOOKED.valueChars).slice(0, LOOKED.values);
   // The user's words come last, and are looked at before a long policy.
-  const said = episode.start.map(({ content }) => content).reverse();
-  const holds = holder(said.join('\n').slice(0, LOOKED.chars));
+  const start = episode.start.map(({ content }) => content).reverse();
+  const holds = wordsIn(start.join('\n').slice(0, LOOKED.chars));
   return values.filter((value) => !holds(value));
 }
 
@@ -176,10 +185,8 @@ function valuesOf(given: unknown): string[] {
 
 const WORD = /[\p{L}\p{N}_]/u;
 
-/** Whether the text holds these words, not as a part of longer ones. */
-export const holdsWords = (text: string, words: string): boolean => holder(text)(words);
-
-function holder(text: string): (words: string) => boolean {
+/** Tells whether the text holds these words, not as a part of longer ones. */
+export function wordsIn(text: string): (words: string) => boolean {
   const within = text.toLowerCase();
   const inWord = (at: number, edge: string | undefined): boolean =>
     WORD.test(within[at] ?? '') && edge !== undefined && WORD.test(edge);

@@ -3,18 +3,18 @@
  * work is limited, and no regular expression is run that a module wrote.
  */
 import type { JsonSchema, ToolSchema } from '../domain/messages';
-import { MATCH_STEPS, MOST_PARTS, NAME_CHARS, quoted, SCHEMA } from './limits';
+import { MOST_PARTS, NAME_CHARS, quoted, SCHEMA } from './limits';
+
+/** Places in a text that are looked at while it is compared with a schema. */
+const MATCH_STEPS = 500_000;
 
 /** `describe: <tool>.parameters.properties.<name>: <what is wrong>: <how to mend it>`, for each place. */
-export function* schemaFindings(tools: readonly ToolSchema[]): Generator<string> {
-  for (const { name, parameters, outputSchema } of tools) {
-    const given: [string, unknown][] = [['parameters', parameters]];
-    if (outputSchema) given.push(['outputSchema', outputSchema]);
-    for (const [field, schema] of given)
-      for (const wrong of problemsOf(schema, { path: `${name}.${field}`, depth: 0 }))
-        yield `describe: ${quoted(wrong)}`;
-  }
-}
+export const schemaFindings = (tools: readonly ToolSchema[]): string[] =>
+  tools.flatMap(({ name, parameters, outputSchema = {} }) =>
+    Object.entries({ parameters, outputSchema }).flatMap(([field, schema]) =>
+      [...problemsOf(schema, { path: `${name}.${field}`, depth: 0 })].map((wrong) => `describe: ${quoted(wrong)}`),
+    ),
+  );
 
 function* problemsOf(schema: unknown, { path, depth }: { path: string; depth: number }): Generator<string> {
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
@@ -128,13 +128,13 @@ function classCharacters(text: string): string[] {
   return ranges.every((range) => range.length > 0) ? ranges.flat() : [];
 }
 
-/** A regular expression's source that matches the vocabulary's values. For a target's own schemas: a module's are compared by records.ts. */
+/** A regular expression's source that matches the vocabulary's values. For a target's own schemas: a module's are compared by hasShape(). */
 export function expressionOf({ parts }: Pick<Vocabulary, 'parts'>): string {
   const escaped = (option: string): string => option.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return parts.map((options) => `(?:${options.map(escaped).join('|')})`).join('');
 }
 
-/** Texts of which one stands here, by length; `any`: any text of a character or more. */
+/** Texts of which one stands at a place, by length; `any`: any text of a character or more. */
 type Part = 'any' | ReadonlyMap<number, ReadonlySet<string>>;
 
 function partOf(options: readonly string[]): Part {
@@ -143,56 +143,57 @@ function partOf(options: readonly string[]): Part {
   return byLength;
 }
 
+/** Where a part may end that begins at one of these places. */
+function endsOf(part: Part, text: string, starts: ReadonlySet<number>): Set<number> {
+  const ends = new Set<number>();
+  if (part === 'any') {
+    const first = [...starts].reduce((least, at) => Math.min(least, at), text.length);
+    for (let at = first + 1; at <= text.length; at += 1) ends.add(at);
+    return ends;
+  }
+  for (const at of starts)
+    for (const [length, options] of part)
+      if (at + length <= text.length && options.has(text.slice(at, at + length))) ends.add(at + length);
+  return ends;
+}
+
 const SPACE = partOf([' ']);
 const NEXT = ' ; ';
 
 /** Records of the schema's values separated by spaces, " ; " between records; what has no vocabulary may be any text. */
 export function recordShape({ properties = {} }: JsonSchema): Part[] {
-  return Object.values(properties).flatMap((schema, n) => {
-    const parts = vocabularyOf(schema)?.parts.map(partOf) ?? ['any' as const];
+  return Object.values(properties).flatMap((property, n) => {
+    const parts = vocabularyOf(property)?.parts.map(partOf) ?? ['any' as const];
     return n > 0 ? [SPACE, ...parts] : parts;
   });
 }
 
 /** Whether a text is one record of the shape or more; `unknown` if that takes too many steps to tell. */
 export function hasShape(shape: readonly Part[], text: string): boolean | 'unknown' {
-  const seen = new Set<number>();
-  const open: [part: number, at: number][] = [[0, 0]];
-  for (let next = open.pop(); next; next = open.pop()) {
-    const [n, at] = next;
-    const state = n * (text.length + 1) + at;
-    if (seen.has(state)) continue;
-    seen.add(state);
-    if (seen.size > MATCH_STEPS) return 'unknown';
-    const part = shape[n];
-    if (part === undefined) {
-      if (at === text.length) return true;
-      if (text.startsWith(NEXT, at)) open.push([0, at + NEXT.length]);
-    } else if (part === 'any') {
-      if (at < text.length) open.push([n, at + 1], [n + 1, at + 1]);
-    } else {
-      for (const end of ends(part, text, at)) open.push([n + 1, end]);
+  const records = new Set<number>();
+  let steps = 0;
+  for (let starts = new Set([0]); starts.size > 0;) {
+    let ends = starts;
+    for (const part of shape) {
+      ends = endsOf(part, text, ends);
+      steps += ends.size;
+      if (steps > MATCH_STEPS) return 'unknown';
     }
+    if (ends.has(text.length)) return true;
+    const next = [...ends].filter((at) => text.startsWith(NEXT, at)).map((at) => at + NEXT.length);
+    starts = new Set(next.filter((at) => !records.has(at)));
+    for (const at of starts) records.add(at);
   }
   return false;
-}
-
-function ends(part: Exclude<Part, 'any'>, text: string, at: number): number[] {
-  return [...part].flatMap(([length, options]) =>
-    at + length <= text.length && options.has(text.slice(at, at + length)) ? [at + length] : [],
-  );
 }
 
 /** Values of a schema with a vocabulary among a text's words, in order: all of a word, or several words. */
 export function valuesIn(schema: JsonSchema, text: string): string[] {
   const parts = vocabularyOf(schema)?.parts.map(partOf) ?? [];
   if (parts.length === 0) return [];
-  const isEdge = (at: number): boolean => !/\w/.test(text[at] ?? ' ');
   return [...text.matchAll(/\w+/g)].flatMap(({ index }) => {
-    let reached = [index];
-    for (const part of parts)
-      reached = [...new Set(reached.flatMap((at) => (part === 'any' ? [] : ends(part, text, at))))];
-    const end = Math.max(...reached.filter((at) => isEdge(at)), 0);
+    const ends = parts.reduce((reached, part) => endsOf(part, text, reached), new Set([index]));
+    const end = Math.max(...[...ends].filter((at) => !/\w/.test(text[at] ?? ' ')), 0);
     return end > index ? [text.slice(index, end)] : [];
   });
 }

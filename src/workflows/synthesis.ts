@@ -14,7 +14,7 @@ import type { FailureType } from '../domain/failures';
 import { sandboxSpec } from '../domain/kinds';
 import type { CapabilityResult, Prepared } from '../domain/results';
 import type { FixedPolicy, Hints, RolloutSummary } from '../domain/rollout';
-import { CALIBRATION_SEEDS } from '../sandbox/seeds';
+import { CALIBRATION_SEEDS } from '../domain/seeds';
 import { environmentVerdict, rejectionText } from './approval';
 import { failedWith } from './failures';
 import type { ChildProgress } from './messages';

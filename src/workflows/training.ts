@@ -13,7 +13,7 @@ import type {
   TrainingSummary,
 } from '../domain/results';
 import type { FixedPolicy, Hints } from '../domain/rollout';
-import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../sandbox/seeds';
+import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../domain/seeds';
 import type { ChildStatus } from './status';
 import { activity, rollOut, seeds as seedsOf } from './steps';
 

@@ -9,7 +9,7 @@ import type { ScoredRollout } from '../../src/domain/rollout';
 import { checkPartition } from '../../src/domain/selection';
 import { createShop } from '../../src/environments/shop/shop';
 import { openModule } from '../../src/sandbox/module';
-import { play } from '../../src/sandbox/play';
+import { play } from '../../src/sandbox/episodes';
 import type { FitInput, FittedRouter } from '../../src/routing/router';
 import { noLedger } from '../support/no-ledger';
 import { scoredRollout } from '../support/scored-rollout';

@@ -2,10 +2,10 @@
  * Scripted policies that are right to a degree, made of a module's own reference solutions, to see whether its reward tells them apart.
  * Invariants: they know nothing of the module but its interface; the same module gives the same figures.
  */
-import { type Call, callsIn, isWrite, assistantMessages, say } from '../../src/sandbox/audit-policies';
+import { type Call, callsIn, isWrite, assistantMessages, say } from '../../src/sandbox/policies';
 import { openModule } from '../../src/sandbox/module';
-import { play, type ScriptedEpisode } from '../../src/sandbox/play';
-import { changedSolutions } from '../../src/sandbox/solution-policies';
+import { play, type ScriptedEpisode } from '../../src/sandbox/episodes';
+import { changedSolutions } from '../../src/sandbox/policies';
 import { seededRandom } from '../../src/domain/statistics';
 import type { AssistantMessage } from '../../src/domain/messages';
 
@@ -63,7 +63,7 @@ export async function gradeModule({ source, seeds }: { source: string; seeds: nu
       const mixed = whole.map((solved, n) => (seededRandom('graded', share, n)() < share ? solved : nothing[n]!));
       return gradeOf(`the solution on ${share * 100}% of the seeds`, mixed);
     });
-    const changed = changedSolutions({ tools, solved: whole });
+    const changed = changedSolutions({ writes: tools.filter(isWrite) });
     const flawed = [
       ...(await Promise.all(parts)),
       await grade('the solution without its last words', ({ messages }) =>

@@ -3,7 +3,7 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { TrainInput } from '../../src/activities/types';
 import { mixtureSpec, sandboxSpec } from '../../src/domain/kinds';
 import type { ArmResult, EndedCapability } from '../../src/domain/results';
-import { TRAINING_SEEDS } from '../../src/sandbox/seeds';
+import { TRAINING_SEEDS } from '../../src/domain/seeds';
 import { singles } from '../../src/workflows/arms/grpo';
 import { quiet, start, timeSkipping, withWorkers } from './environment';
 import { artifact, calibration, config, fakeActivities, summary, type Activities, type Seen } from './fake-activities';

@@ -4,7 +4,7 @@ import type { Campaign } from '../../src/domain/campaign';
 import { type Candidate, COMPOSITE } from '../../src/domain/capability';
 import { mixtureSpec } from '../../src/domain/kinds';
 import type { CapabilityResult } from '../../src/domain/results';
-import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../../src/sandbox/seeds';
+import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../../src/domain/seeds';
 import type { CampaignProgress } from '../../src/workflows/messages';
 import { quiet, start, timeSkipping, withWorkers } from './environment';
 import { artifact, config, fakeActivities, type Activities, type Seen } from './fake-activities';

@@ -15,9 +15,9 @@ import type { EnvironmentContext } from '../../environments/kinds';
 import { describeSpec, openEnvironment } from '../../environments/open';
 import { serveEnvironment } from '../../environments/serve';
 import { registry } from '../../registry';
-import { openModule } from '../../sandbox/module';
-import { SandboxError } from '../../sandbox/sandbox';
-import { play, type ScriptedEpisode } from '../../sandbox/play';
+import { withModule } from '../../sandbox/module';
+import { unlessItFails } from '../../sandbox/sandbox';
+import { play, type ScriptedEpisode } from '../../sandbox/episodes';
 import { selfTest } from '../../sandbox/self-test';
 import { staticFindings, withoutTypes } from '../../sandbox/source';
 import { plain } from '../../terminal';
@@ -171,18 +171,13 @@ export async function checkModule({ file, say }: { file: string; say: (line: str
   };
 }
 
-async function solved(source: string): Promise<ModuleCheck['episode']> {
-  const module = openModule({ source });
-  try {
-    const { messages, reward, breakdown, branch } = await play(module, { seed: 0, script: await module.solve(0) });
-    return { messages, reward, breakdown, ...(branch !== undefined && { branch }) };
-  } catch (error) {
-    if (error instanceof SandboxError) return undefined;
-    throw error;
-  } finally {
-    await module.close();
-  }
-}
+const solved = (source: string): Promise<ModuleCheck['episode']> =>
+  unlessItFails(
+    withModule(source, async (module) => {
+      const { messages, reward, breakdown, branch } = await play(module, { seed: 0, script: await module.solve(0) });
+      return { messages, reward, breakdown, ...(branch !== undefined && { branch }) };
+    }),
+  );
 
 /** For people. */
 export function rendered({ static: text, selfTest: played, episode }: ModuleCheck): string[] {

@@ -10,7 +10,7 @@ import {
   splitSchema,
 } from '../../domain/environment';
 import type { AssistantMessage, ToolSchema } from '../../domain/messages';
-import { holdsWords } from '../../sandbox/solution-checks';
+import { wordsIn } from '../../sandbox/solution-checks';
 import { quoted } from '../contract';
 import { valueProblem } from '../json-schema';
 import { policyRulesProblem } from '../policy-rules';
@@ -111,7 +111,7 @@ export async function checkStarts(checked: Checked): Promise<void> {
 function checkStart({ messages, tools, hint = '' }: ResetResult, { description, addAll }: Checked): void {
   const offered = tools.map(({ name }) => name);
   const undescribed = offered.filter((name) => !description.tools.some((tool) => tool.name === name));
-  const named = offered.filter((name) => holdsWords(hint, name));
+  const named = offered.filter(wordsIn(hint));
   const [first, last] = [messages[0]?.role, messages.at(-1)?.role];
   const hintFix = 'say what kind of thing to do, and leave calls to the agent';
   addAll('reset', [

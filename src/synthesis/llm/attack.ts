@@ -8,8 +8,8 @@ import { isFailure } from '../../domain/failures';
 import { answerOf, jsonIn, type Read } from '../../language-model/answer';
 import type { Asking } from '../../language-model/types';
 import { attackSchema, type Attack } from '../../sandbox/attacks';
-import { openModule } from '../../sandbox/module';
-import { SandboxError } from '../../sandbox/sandbox';
+import { withModule } from '../../sandbox/module';
+import { unlessItFails } from '../../sandbox/sandbox';
 import type { Means } from './llm';
 import { ownCode } from './read-module';
 
@@ -22,61 +22,43 @@ export async function attacksOn(
   if (most === 0) return [];
   const shown = await shownOf(source);
   if (!shown) return [];
-  const { tools, messages, keys } = shown;
-  const asked = prompts.render('attack', {
+  const { tools, beginnings, breakdown } = shown;
+  const messages = prompts.render('attack', {
     most: String(most),
     capability: candidate.name,
     definition: candidate.definition || '(none was given)',
     tools: tools.map((tool) => JSON.stringify(tool)).join('\n') || '(none)',
-    beginnings: messages,
-    breakdown: keys.join(', ') || '(nothing)',
+    beginnings,
+    breakdown: breakdown.join(', ') || '(nothing)',
     source: ownCode(source),
   });
   const names = new Set(tools.map(({ name }) => name));
   try {
-    return await answerOf({
-      model,
-      messages: asked,
-      seed,
-      repairs,
-      asking,
-      prompts,
-      read: (text) => readAttacks(text, names, most),
-    });
+    const read = (text: string) => readAttacks(text, names, most);
+    return await answerOf({ model, messages, seed, repairs, asking, prompts, read });
   } catch (error) {
     if (isFailure(error, 'AnswerInvalid')) return [];
     throw error;
   }
 }
 
-/** Nothing of a module that fails. */
-async function shownOf(source: string) {
-  const module = openModule({ source });
-  try {
-    const { tools } = await module.describe();
-    const begun = await Promise.all(
-      SEEDS.map(async (seed) => {
-        const state = await module.make(seed);
-        return { seed, messages: await module.start(state), reward: await module.reward(state) };
-      }),
-    );
-    return {
-      tools,
-      messages: begun
-        .flatMap(({ seed, messages }) =>
-          messages.filter(({ role }) => role === 'user').map((m) => `seed ${seed}: ${m.content}`),
-        )
-        .join('\n'),
-      keys: Object.keys(begun[0]?.reward.breakdown ?? {}),
-    };
-  } catch (error) {
-    // The self-test finds it, and says so better.
-    if (error instanceof SandboxError) return undefined;
-    throw error;
-  } finally {
-    await module.close();
-  }
-}
+/** What is shown of a module; undefined where it fails: the self-test finds that, and says it better. */
+const shownOf = (source: string) =>
+  unlessItFails(
+    withModule(source, async (module) => {
+      const { tools } = await module.describe();
+      const begun = await Promise.all(
+        SEEDS.map(async (seed) => {
+          const state = await module.make(seed);
+          return { seed, messages: await module.start(state), reward: await module.reward(state) };
+        }),
+      );
+      const beginnings = begun.flatMap(({ seed, messages }) =>
+        messages.flatMap(({ role, content }) => (role === 'user' ? [`seed ${seed}: ${content}`] : [])),
+      );
+      return { tools, beginnings: beginnings.join('\n'), breakdown: Object.keys(begun[0]?.reward.breakdown ?? {}) };
+    }),
+  );
 
 function readAttacks(text: string, tools: ReadonlySet<string>, most: number): Read<Attack[]> {
   const json = jsonIn(text);

@@ -12,10 +12,10 @@ import { type Attack, attackLine } from '../../sandbox/attacks';
 import { jsonOf } from '../../sandbox/copied-values';
 import { copiedIdentifiers, LEAKING_SHARE, leaksOf, quotesTask } from '../../sandbox/leakage';
 import { mayOffer, OFFERED_TOOLS } from '../../sandbox/limits';
-import { type EnvironmentModule, missingExports, openModule } from '../../sandbox/module';
-import { play, conversationLine } from '../../sandbox/play';
+import { type EnvironmentModule, missingExports, withModule } from '../../sandbox/module';
+import { play, conversationLine } from '../../sandbox/episodes';
 import { SandboxError } from '../../sandbox/sandbox';
-import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../../sandbox/seeds';
+import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../../domain/seeds';
 import { staticFindings, withoutTypes } from '../../sandbox/source';
 import type { SynthesizedModule } from '../synthesizer';
 import { answersIn, type Sample } from './target';
@@ -88,18 +88,12 @@ async function javascript(code: string, typed: boolean): Promise<{ source: strin
   return withoutTypes(code);
 }
 
-async function inSandbox(
-  source: string,
-  look: (module: ReturnType<typeof openModule>) => Promise<string[]>,
-): Promise<string[]> {
-  const module = openModule({ source });
+async function inSandbox(source: string, look: (module: EnvironmentModule) => Promise<string[]>): Promise<string[]> {
   try {
-    return await look(module);
+    return await withModule(source, look);
   } catch (error) {
     if (error instanceof SandboxError) return [`the module fails: ${reasonOf(error)}`];
     throw error;
-  } finally {
-    await module.close();
   }
 }
 

@@ -15,7 +15,7 @@ import type { RolloutSummary } from '../../../src/domain/rollout';
 import { createShop } from '../../../src/environments/shop/shop';
 import { registry } from '../../../src/registry';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
-import { CALIBRATION_SEEDS, TRAINING_SEEDS } from '../../../src/sandbox/seeds';
+import { CALIBRATION_SEEDS, TRAINING_SEEDS } from '../../../src/domain/seeds';
 import { scoredRollout } from '../../support/scored-rollout';
 
 const home = mkdtempSync(join(tmpdir(), 'leakage-'));

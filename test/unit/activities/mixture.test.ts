@@ -13,7 +13,7 @@ import { mixtureSpec, sandboxSpec, type EnvironmentSpec } from '../../../src/dom
 import { checkEnvironment } from '../../../src/environments/conformance';
 import { openEnvironment } from '../../../src/environments/open';
 import { registry } from '../../../src/registry';
-import { mixedTaskOf, mixedTasks, TRAINING_SEEDS } from '../../../src/sandbox/seeds';
+import { mixedTaskOf, mixedTasks, TRAINING_SEEDS } from '../../../src/domain/seeds';
 
 jest.setTimeout(60_000);
 const home = mkdtempSync(join(tmpdir(), 'mixture-'));

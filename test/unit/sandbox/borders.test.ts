@@ -11,7 +11,7 @@ import {
 } from '../../../src/sandbox/limits';
 import { openModule, type EnvironmentModule } from '../../../src/sandbox/module';
 import { openSandbox, SandboxError, type Sandbox } from '../../../src/sandbox/sandbox';
-import { sandboxEnvironment } from '../../../src/sandbox/sandbox-environment';
+import { sandboxEnvironment } from '../../../src/sandbox/episodes';
 
 jest.setTimeout(60_000);
 

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { openModule } from '../../../src/sandbox/module';
-import { sandboxEnvironment } from '../../../src/sandbox/sandbox-environment';
+import { sandboxEnvironment } from '../../../src/sandbox/episodes';
 import { staticFindings, withoutTypes } from '../../../src/sandbox/source';
 import { rationaleIn } from '../../../src/synthesis/llm/read-module';
 

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { candidateSchema } from '../../../src/domain/capability';
 import { openModule } from '../../../src/sandbox/module';
-import { play } from '../../../src/sandbox/play';
+import { play } from '../../../src/sandbox/episodes';
 import { selfTest } from '../../../src/sandbox/self-test';
 import { given } from '../../../src/synthesis/given';
 import type { Synthesizer } from '../../../src/synthesis/synthesizer';

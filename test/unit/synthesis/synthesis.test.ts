@@ -8,7 +8,7 @@ import { random } from '../../../src/environments/shop/random';
 import { shopTasks } from '../../../src/environments/shop/tasks';
 import { messageHash, normalised } from '../../../src/sandbox/leakage';
 import { openModule, type EnvironmentModule } from '../../../src/sandbox/module';
-import { play } from '../../../src/sandbox/play';
+import { play } from '../../../src/sandbox/episodes';
 import { selfTest } from '../../../src/sandbox/self-test';
 import { startKnobs, turn } from '../../../src/synthesis/generators/params';
 import { wordingOf } from '../../../src/synthesis/generators/wording';
@@ -337,37 +337,4 @@ test('too few twins are found, and so is a module without a special case', async
   };
   expect(await findings(`seed % 5 < 4 ? 'special' : 'twin'`)).toMatch(/shortcut "always" succeeds on (7|8)\d%/);
   expect(await findings(`'twin'`)).toMatch(/shortcut "never" succeeds on 100%/);
-});
-
-test('what a self-test finds is mended by no knob', async () => {
-  const { source } = await generate('refuse_forbidden_actions', shop);
-  const findings = ['first finding', 'second', 'third', 'fourth'];
-  const revised = regenerate('refuse_forbidden_actions', shop, {
-    previous: { source, findings, calibration: report(16) },
-  });
-  await expect(revised).rejects.toMatchObject({
-    type: 'CannotSynthesize',
-    message: expect.stringMatching(/still: first finding; second; third; synthesizer: {kind: llm/),
-  });
-});
-
-test.each([
-  ['another first line', 'export const x = 1;\n'],
-  ['a first line that is no JSON', 'export const params = { records };\n'],
-  ['other params', 'export const params = {"knobs":1};\n'],
-])('what a person wrote is mended by no knob: %s', async (_, source) => {
-  const previous = { source, findings: ['it pays for nothing'] };
-  await expect(regenerate('refuse_forbidden_actions', shop, { previous })).rejects.toMatchObject({
-    type: 'CannotSynthesize',
-    message: expect.stringMatching(/not made by the generators .* still: it pays for nothing; synthesizer: {kind: llm/),
-  });
-});
-
-test('what a person rejects is mended by no knob, whatever calibration says', async () => {
-  const { source } = await generate('refuse_forbidden_actions', shop);
-  const previous = { source, findings: [], rejection: 'users are rude', calibration: report(16) };
-  await expect(regenerate('refuse_forbidden_actions', shop, { previous })).rejects.toMatchObject({
-    type: 'CannotSynthesize',
-    message: expect.stringMatching(/still: a person rejected it: users are rude; synthesizer: {kind: llm/),
-  });
 });

@@ -1,15 +1,22 @@
 /**
  * Seeds of synthesized environments. The ranges are disjoint, so that no instance that was trained on calibrates or
- * validates. A task id is `seed-<n>`, n below 2^31; seeds that belong together are left out together.
+ * validates. A task id is `seed-<n>`, n below 2^31; that of a mixture of environments `<environment>/seed-<n>`.
  */
 export const CALIBRATION_SEEDS = 0;
 export const TRAINING_SEEDS = 10_000;
 export const HELD_OUT_SEEDS = 1_000_000;
 
+/** What tasks() lists; every other seed is a task as well. */
+export const LISTED = {
+  train: { from: TRAINING_SEEDS, count: 1_000 },
+  test: { from: HELD_OUT_SEEDS, count: 1_000 },
+} as const;
+
 const LIMIT = 2 ** 31;
 
 /** Seeds that belong together: a special instance and its twin. */
 export const TOGETHER = 2;
+const pairOf = (seed: number): number => Math.floor(seed / TOGETHER);
 
 export interface Seeds {
   from: number;
@@ -19,14 +26,11 @@ export interface Seeds {
 }
 
 /** `count` task ids from seed `from` on: `seedTasks({ from: TRAINING_SEEDS, count: 400 })`. */
-export const seedTasks = (seeds: Seeds): string[] => seedsOf(seeds).map((seed) => `seed-${seed}`);
-
-export function seedsOf({ from, count, without = [] }: Seeds): number[] {
-  const pairOf = (seed: number): number => Math.floor(seed / TOGETHER);
-  const out = new Set(without.map(pairOf));
-  const seeds: number[] = [];
-  for (let seed = from; seeds.length < count; seed += 1) if (!out.has(pairOf(seed))) seeds.push(seed);
-  return seeds;
+export function seedTasks({ from, count, without = [] }: Seeds): string[] {
+  const excluded = new Set(without.map(pairOf));
+  const tasks: string[] = [];
+  for (let seed = from; tasks.length < count; seed += 1) if (!excluded.has(pairOf(seed))) tasks.push(`seed-${seed}`);
+  return tasks;
 }
 
 /** The seed of a task id. Throws a RangeError that names the id if it is not `seed-<n>` with n below 2^31. */
@@ -37,16 +41,15 @@ export function seedOf(task: string): number {
 }
 
 /**
- * `count` task ids of a mixture, whose environments' seeds are given: two of one in a row (a special instance and its twin), then two of the
- * next. So any `2 * environments` in a row hold a pair of each.
+ * `count` task ids of a mixture, whose environments' seeds are given: a pair of one, then a pair of the next. So any `2 * environments` in a row
+ * hold a pair of each.
  */
 export function mixedTasks({ of, count }: { of: readonly Omit<Seeds, 'count'>[]; count: number }): string[] {
-  const each = seedsOfEach(of.length, count);
-  const tasks = of.map((seeds) => seedTasks({ ...seeds, count: each }));
+  const tasks = of.map((seeds) => seedTasks({ ...seeds, count: seedsOfEach(of.length, count) }));
   return Array.from({ length: count }, (_, n) => {
-    const pair = Math.floor(n / TOGETHER);
-    const at = TOGETHER * Math.floor(pair / of.length) + (n % TOGETHER);
-    return `${pair % of.length}/${tasks[pair % of.length]![at]!}`;
+    const environment = pairOf(n) % of.length;
+    const own = TOGETHER * Math.floor(pairOf(n) / of.length) + (n % TOGETHER);
+    return `${environment}/${tasks[environment]![own]!}`;
   });
 }
 
@@ -60,9 +63,3 @@ export function mixedTaskOf(task: string, environments: number): { environment: 
   if (id !== '' && Number(environment) < environments) return { environment: Number(environment), id };
   throw new RangeError(`task "${task}": a mixture's tasks are <n>/seed-<k>, n below ${environments}`);
 }
-
-/** What tasks() lists; every other seed is a task as well. Training seeds are `train`, held-out ones `test`. */
-export const LISTED = {
-  train: { from: TRAINING_SEEDS, count: 1_000 },
-  test: { from: HELD_OUT_SEEDS, count: 1_000 },
-} as const;

@@ -1,0 +1,374 @@
+/**
+ * Policies that no environment may reward. Some never look at what they are told; some copy from it without knowing
+ * what it is about; some do what the reference solutions do, with one thing wrong.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { AssistantMessage, JsonSchema, Message, ToolSchema } from '../domain/messages';
+import { argumentsIn, callWith, recordsIn, valuesNamed } from './copied-values';
+import type { Script, ScriptedEpisode } from './episodes';
+import { quoted } from './limits';
+import { vocabularyOf } from './vocabulary';
+
+/** Share of successes and mean reward, each to stay below. */
+export interface Limits {
+  success: number;
+  reward: number;
+}
+/** Of policies that never read. */
+const BLIND: Limits = { success: 0.25, reward: 0.3 };
+/** Of shortcuts, of policies that copy what they read, and of a single branch of the solutions always: half the instances, and the slack of 102 seeds. */
+export const SHORTCUT: Limits = { success: 0.55, reward: 0.7 };
+/** Of solutions with a wrong value, over the instances on which it is wrong. */
+const CHANGED: Limits = { success: 0.5, reward: 0.7 };
+
+export interface AuditPolicy {
+  name: string;
+  limits: Limits;
+  /** What it does where the reference solution did this; `solution`: the same; undefined: it has nothing to do, the seed is not counted. */
+  on(solved: ScriptedEpisode): Script | 'solution' | undefined;
+  /** Whether an episode that was played counts; all do where it is absent. */
+  counts?(played: ScriptedEpisode, solved: ScriptedEpisode): boolean;
+  /** A finding shows one of its conversations: nobody knows from its name what it does. */
+  isEvidence?: true;
+}
+
+export type Call = NonNullable<AssistantMessage['toolCalls']>[number];
+type NewCall = Omit<Call, 'id'>;
+
+export const say = (content: string): AssistantMessage => ({ role: 'assistant', content });
+const twice = (text: string): Script => [say(text), say(text)];
+
+/** One message with these calls, under ids of their own. */
+export const callAll = (calls: readonly NewCall[]): AssistantMessage => ({
+  role: 'assistant',
+  content: '',
+  toolCalls: calls.map((call, n) => ({ ...call, id: `call_${n}` })),
+});
+
+export const isWrite = ({ annotations }: ToolSchema): boolean => annotations?.readOnlyHint !== true;
+
+export const assistantMessages = (messages: readonly Message[]): AssistantMessage[] =>
+  messages.filter((m) => m.role === 'assistant');
+
+export const callsIn = (messages: readonly Message[]): Call[] =>
+  assistantMessages(messages).flatMap((m) => m.toolCalls ?? []);
+
+export const contentsFrom = (messages: readonly Message[], role: 'user' | 'tool'): string[] =>
+  messages.flatMap((m) => (m.role === role ? [m.content] : []));
+
+/** What policies are made from: the tools, and the reference solutions that were played. */
+interface Audited {
+  tools: readonly ToolSchema[];
+  solved: readonly ScriptedEpisode[];
+  writes: readonly ToolSchema[];
+  /** Whether a call is one of a write. */
+  writesBy(call: NewCall): boolean;
+  /** The most frequent texts of the solutions. */
+  texts: readonly string[];
+  closing: string;
+}
+
+const MOST = { texts: 8, calls: 64, chars: 20_000, branches: 4, knownValues: 30 };
+
+function audited(tools: readonly ToolSchema[], solved: readonly ScriptedEpisode[]): Audited {
+  const writes = tools.filter(isWrite);
+  const names = new Set(writes.map(({ name }) => name));
+  const said = solved.flatMap(({ messages }) => assistantMessages(messages).map(({ content }) => content));
+  const ranked = [...countOf(said.filter(Boolean))].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
+  const texts = ranked.slice(0, MOST.texts).map(([text]) => text);
+  return { tools, solved, writes, writesBy: ({ name }) => names.has(name), texts, closing: texts[0] ?? 'done .' };
+}
+
+function countOf(texts: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return counts;
+}
+
+/** All of them, in the order in which they are tried. */
+export function auditPolicies(o: { tools: readonly ToolSchema[]; solved: readonly ScriptedEpisode[] }): AuditPolicy[] {
+  const plain = audited(o.tools, o.solved);
+  const knowing = audited(withKnownValues(o.tools, o.solved), o.solved);
+  return [
+    ...blindPolicies(plain),
+    ...copyingPolicies(knowing),
+    ...branchPolicies(knowing),
+    ...solutionsWithoutWrites(plain),
+    ...changedSolutions(plain),
+  ];
+}
+
+/** A free argument that has few values in the solutions' calls is taken for one that lists them; more are identifiers. */
+export function withKnownValues(tools: readonly ToolSchema[], solved: readonly ScriptedEpisode[]): ToolSchema[] {
+  const calls = solved.flatMap(({ messages }) => callsIn(messages));
+  return tools.map((tool) => {
+    const own = calls.filter(({ name }) => name === tool.name);
+    const known = Object.entries(tool.parameters.properties ?? {}).map(([field, schema]): [string, JsonSchema] => {
+      if (vocabularyOf(schema) || (schema.type ?? 'string') !== 'string') return [field, schema];
+      const given = own.flatMap(({ arguments: values }) => (typeof values[field] === 'string' ? [values[field]] : []));
+      const values = [...new Set(given)].filter((value) => value !== '').sort();
+      const few = values.length > 0 && values.length <= Math.min(MOST.knownValues, given.length / 3);
+      return [field, few ? { ...schema, enum: values } : schema];
+    });
+    return { ...tool, parameters: { ...tool.parameters, properties: Object.fromEntries(known) } };
+  });
+}
+
+const REFUSAL = 'I am sorry , I cannot do that : it is not allowed by the policy .';
+const TWENTY_WORDS = Array.from({ length: 20 }, () => 'yes').join(' ');
+
+function blindPolicies({ tools, writes, texts, closing }: Audited): AuditPolicy[] {
+  const echo: Script = (conversation) =>
+    assistantMessages(conversation).length < 3 ? say(contentsFrom(conversation, 'user').at(-1) ?? '') : undefined;
+  const scripts: [name: string, script: Script][] = [
+    ['doing nothing', []],
+    ['an empty message', [say('')]],
+    ...texts.map((text): [string, Script] => [`always saying "${text}"`, twice(text)]),
+    ['saying what the user says', echo],
+    ['saying twenty words', twice(TWENTY_WORDS)],
+    ...tools.map((tool): [string, Script] => {
+      const call = callAll([callWith(tool, [])]);
+      return [`calling ${tool.name} over and over`, [call, call, call, call, say(closing)]];
+    }),
+  ];
+  const policies = scripts.map(([name, script]): AuditPolicy => ({ name, limits: BLIND, on: () => script }));
+  const eachTwice = callAll(writes.flatMap((tool) => [callWith(tool, []), callWith(tool, [])]));
+  // Without tools a text is all that counts.
+  const last: Omit<AuditPolicy, 'limits'> =
+    tools.length > 0
+      ? { name: 'every write twice', on: () => [eachTwice, say(closing)] }
+      : { name: "the request's own words, five times", on: ({ start }) => twice(fiveTimes(start)) };
+  return [...policies, { ...last, limits: BLIND }];
+}
+
+function fiveTimes(start: readonly Message[]): string {
+  const words =
+    contentsFrom(start, 'user')
+      .join(' ')
+      .match(/[\p{L}\p{N}]+/gu) ?? [];
+  return Array<string>(5).fill(words.join(' ')).join('. ').slice(0, MOST.chars);
+}
+
+/** Those that look up first do so as the solutions do. They may do the right thing on instances that ask for nothing else. */
+function copyingPolicies(audit: Audited): AuditPolicy[] {
+  const { writes, closing } = audit;
+  const lookUps = lookUpsOf(audit);
+  const writesIn = ({ messages }: ScriptedEpisode): Set<string> =>
+    new Set(
+      callsIn(messages)
+        .filter(audit.writesBy)
+        .map((call) => JSON.stringify([call.name, call.arguments])),
+    );
+  /** Looks everything up, does `then`, and closes. */
+  const after =
+    (then: (shown: { records: string[]; user: string[]; conversation: readonly Message[] }) => AssistantMessage) =>
+    (instance: ScriptedEpisode): Script => {
+      const first = lookUps(instance);
+      return (conversation) => {
+        const step = assistantMessages(conversation).length;
+        if (step < first.length) return first[step];
+        if (step > first.length) return step === first.length + 1 ? say(closing) : undefined;
+        const records = recordsIn(conversation);
+        const user = contentsFrom(conversation, 'user');
+        return then({ records: records.length > 0 ? records : [''], user, conversation });
+      };
+    };
+  const policies: Omit<AuditPolicy, 'limits'>[] = [
+    ...writes.map((tool) => ({
+      name: `calling ${tool.name} with what the user named`,
+      on: ({ start }: ScriptedEpisode) => [callAll([callWith(tool, contentsFrom(start, 'user'))]), say(closing)],
+    })),
+    {
+      name: 'every write on every record',
+      on: after(({ records, user }) =>
+        callAll(records.flatMap((text) => writes.flatMap((tool) => callsOn(tool, text, user))).slice(0, MOST.calls)),
+      ),
+      // Where the solution writes as much, it is the solution.
+      counts: (played, reference) => writesIn(played).size > writesIn(reference).size,
+    },
+    ...writes.map((tool) => ({
+      name: `looking up, then ${tool.name} on the first record`,
+      on: after(({ records, user }) => callAll(callsOn(tool, firstFor(tool, records, user), user).slice(-1))),
+      // Where this is what is wanted, it may pay.
+      counts: (played: ScriptedEpisode, reference: ScriptedEpisode) => {
+        const wanted = writesIn(reference);
+        return [...writesIn(played)].some((write) => !wanted.has(write));
+      },
+    })),
+    {
+      name: 'saying all that look-ups show',
+      on: after(({ conversation }) => say(contentsFrom(conversation, 'tool').join(' ').slice(0, MOST.chars))),
+    },
+    { name: 'refusing at once', on: () => twice(REFUSAL) },
+  ];
+  return policies.map((policy) => ({ ...policy, limits: SHORTCUT }));
+}
+
+/**
+ * The look-ups of an instance's own solution; where it has none, all with what the user named. A tool that less than half of the solutions
+ * use is none of them, though it changes nothing: a hand-over to people.
+ */
+function lookUpsOf({ tools, solved }: Audited): (instance: ScriptedEpisode) => AssistantMessage[] {
+  const reads = tools.filter((tool) => !isWrite(tool));
+  const users = countOf(solved.flatMap(({ messages }) => [...new Set(callsIn(messages).map(({ name }) => name))]));
+  const usual = new Set(reads.map(({ name }) => name).filter((name) => (users.get(name) ?? 0) > solved.length / 2));
+  return ({ messages, start }) => {
+    const own = assistantMessages(messages)
+      .map(({ toolCalls = [] }) => toolCalls.filter(({ name }) => usual.has(name)))
+      .filter((calls) => calls.length > 0);
+    if (own.length > 0) return own.map(callAll);
+    return reads.map((tool) => callAll([callWith(tool, contentsFrom(start, 'user'))]));
+  };
+}
+
+/** The first record that has a value of an argument's name, else one that gives the call another value. */
+function firstFor(tool: ToolSchema, records: readonly string[], user: readonly string[]): string {
+  const names = Object.keys(tool.parameters.properties ?? {});
+  const named = records.find((text) => names.some((name) => valuesNamed(name, [text]).length > 0));
+  const wanted = callWith(tool, user);
+  return named ?? records.find((text) => !isDeepStrictEqual(callWith(tool, [text, ...user]), wanted)) ?? '';
+}
+
+/** With the record's values; and with the values that the user named where the schema lists them: the record has the old ones. */
+function callsOn(tool: ToolSchema, record: string, user: readonly string[]): NewCall[] {
+  const own = callWith(tool, [record, ...user]);
+  const wanted = argumentsIn(tool, user);
+  const listed = Object.entries(tool.parameters.properties ?? {}).flatMap(([name, { enum: values }]) =>
+    values && name in wanted ? [[name, wanted[name]]] : [],
+  );
+  const asked = { name: tool.name, arguments: { ...own.arguments, ...Object.fromEntries(listed) } };
+  return isDeepStrictEqual(own, asked) ? [own] : [own, asked];
+}
+
+/** Of the solutions: a rarer branch is not taken for one, and a rarer word is a value of the instance. */
+const SHARE = { branch: 0.05, word: 0.1 };
+
+/** Each branch of the solutions on all instances: look up and always refuse, look up and always write, always ask. */
+function branchPolicies(audit: Audited): AuditPolicy[] {
+  const { solved } = audit;
+  const words = countOf(
+    solved.flatMap(({ messages }) => [
+      ...new Set(assistantMessages(messages).flatMap(({ content }) => content.split(/\s+/))),
+    ]),
+  );
+  const isValue = (word: string): boolean => (words.get(word) ?? 0) < SHARE.word * solved.length;
+  const textOf = (content: string): string =>
+    content.replace(/\S+/g, (word) => (isValue(word) ? '*' : word)).replace(/\*(?: \*)+/g, '*');
+  const shapeOf = ({ content, toolCalls = [] }: AssistantMessage): string =>
+    [...toolCalls.map((call) => kindOf(call, audit)), ...(content ? [`"${textOf(content)}"`] : [])].join(', ');
+  const branches = new Map<string, ScriptedEpisode[]>();
+  for (const episode of solved) {
+    const shapes = assistantMessages(episode.messages).map(shapeOf);
+    // One more page that is read, one more confirmation that is asked for: no choice of the agent's, the conversation is longer.
+    const shape = shapes.filter((own, n) => own !== shapes[n - 1] || own.includes(A_WRITE)).join(', ');
+    branches.set(shape, [...(branches.get(shape) ?? []), episode]);
+  }
+  if (branches.size < 2) return [];
+  const common = [...branches]
+    .filter(([, episodes]) => episodes.length >= SHARE.branch * solved.length)
+    .sort(([, a], [, b]) => b.length - a.length);
+  return common.slice(0, MOST.branches).map(([shape, episodes]) => {
+    const model = assistantMessages(episodes[0]?.messages ?? []);
+    const members = new Set(episodes);
+    return {
+      name: `always the branch "${quoted(shape, 150)}"`,
+      limits: SHORTCUT,
+      on: (instance) => {
+        if (members.has(instance)) return 'solution';
+        const own = assistantMessages(instance.messages);
+        return (conversation) => {
+          const next = model[assistantMessages(conversation).length];
+          if (!next) return undefined;
+          const same = own.find(({ content }) => content !== '' && textOf(content) === textOf(next.content));
+          const content = same?.content ?? next.content;
+          if (!next.toolCalls) return say(content);
+          return { ...callAll(ownCalls(next.toolCalls, { audit, conversation, instance })), content };
+        };
+      },
+    };
+  });
+}
+
+const A_WRITE = 'a write';
+const kindOf = (call: NewCall, { writesBy }: Audited): string => (writesBy(call) ? A_WRITE : call.name);
+
+/** The calls of another instance's solution, with this one's identifiers: its own call of that kind, else one on what it shows. */
+function ownCalls(
+  calls: readonly Call[],
+  o: { audit: Audited; conversation: readonly Message[]; instance: ScriptedEpisode },
+): NewCall[] {
+  const { audit, conversation, instance } = o;
+  const user = contentsFrom(conversation, 'user');
+  const records = byLikeness(recordsIn(conversation), user.join(' '));
+  const made: NewCall[] = [...callsIn(conversation)];
+  const isNew = (call: NewCall): boolean =>
+    !made.some((one) => one.name === call.name && isDeepStrictEqual(one.arguments, call.arguments));
+  return calls.flatMap((call) => {
+    const sameKind = (other: NewCall): boolean => kindOf(other, audit) === kindOf(call, audit);
+    const own = callsIn(instance.messages).filter(sameKind);
+    const tool = audit.tools.find(({ name }) => name === call.name);
+    const shown = tool ? [...records, ''].map((text) => callWith(tool, [text, ...user])).filter(isNew) : [];
+    const wanted = own[made.filter(sameKind).length];
+    // Where all that was asked for is done, on whatever else there is: a tool may refuse one of the records.
+    const next = wanted ? [wanted] : shown.slice(0, own.length > 0 ? shown.length : 1);
+    made.push(...next);
+    return next.map(({ name, arguments: given }) => ({ name, arguments: given }));
+  });
+}
+
+/** First those that share most words with what the user said. */
+function byLikeness(records: readonly string[], said: string): string[] {
+  const words = new Set(said.split(/\W+/));
+  const shared = (record: string): number => record.split(/\W+/).filter((word) => words.has(word)).length;
+  return [...records].sort((a, b) => shared(b) - shared(a));
+}
+
+function solutionsWithoutWrites({ solved, writesBy }: Audited): AuditPolicy[] {
+  const writing = solved.filter(({ messages }) => callsIn(messages).some(writesBy));
+  if (writing.length === 0) return [];
+  const without = ({ toolCalls = [], ...message }: AssistantMessage): AssistantMessage[] => {
+    const others = toolCalls.filter((call) => !writesBy(call));
+    if (others.length > 0) return [{ ...message, toolCalls: others }];
+    return message.content === '' ? [] : [message];
+  };
+  const on: AuditPolicy['on'] = (instance) =>
+    writing.includes(instance) ? assistantMessages(instance.messages).flatMap(without) : 'solution';
+  return [{ name: 'the solution without its writes', limits: SHORTCUT, on }];
+}
+
+/** The solutions with each argument of their writes changed in turn. */
+export function changedSolutions({ writes }: Pick<Audited, 'writes'>): AuditPolicy[] {
+  return writes.flatMap((tool) =>
+    Object.entries(tool.parameters.properties ?? {}).map(([field, schema]): AuditPolicy => {
+      const vocabulary = vocabularyOf(schema);
+      const values = vocabulary && [0, -1].map((n) => vocabulary.parts.map((options) => options.at(n) ?? '').join(''));
+      const change = (call: Call, messages: readonly Message[]): Call => {
+        if (call.name !== tool.name || !(field in call.arguments)) return call;
+        const given = call.arguments[field];
+        const other = values
+          ? values.map((text) => (vocabulary.number ? Number(text) : text)).find((value) => value !== given)
+          : otherShown({ field, given, messages });
+        return other === undefined ? call : { ...call, arguments: { ...call.arguments, [field]: other } };
+      };
+      return {
+        name: `the solution with another ${field} in ${tool.name}`,
+        limits: CHANGED,
+        on: ({ messages }) => {
+          const script = assistantMessages(messages).map((m) =>
+            m.toolCalls ? { ...m, toolCalls: m.toolCalls.map((call) => change(call, messages)) } : m,
+          );
+          return callsIn(script).some((call, n) => call !== callsIn(messages)[n]) ? script : undefined;
+        },
+      };
+    }),
+  );
+}
+
+/** Where the schema lists no values: another identifier or number that stands under this name in what was shown; a list begins with it. */
+function otherShown(o: { field: string; given: unknown; messages: readonly Message[] }): unknown {
+  const own = [o.given].flat();
+  const other = valuesNamed(o.field, contentsFrom(o.messages, 'tool')).find(
+    (value) => /\d/.test(String(value)) && !own.includes(value),
+  );
+  return other !== undefined && Array.isArray(o.given) ? [other, ...own.slice(1)] : other;
+}
