@@ -4,25 +4,29 @@ import { messageRoles } from './capability-model';
 import { beginningOf, shortPercent, shortSha, spreadText, TEST, testText, valueText, wholeNumber } from './format';
 import { markup, Markup, style } from './markup';
 import { drawPlot } from './plots';
-import { type Block, type Line, type Page, type Piece, piecesOf, shownSections, type Table } from './section';
+import { type Block, type Blocks, type Line, type Page, type Piece, piecesOf, shownBlocks, type Table } from './blocks';
 
-export const pageHtml = ({ title, campaign = '', sections }: Page): string =>
+export const pageHtml = ({ title, campaign = '', blocks }: Page): string =>
   markup`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>${title}</title><style>${new Markup(style)}</style></head><body>
 <h1>${title}</h1>
-${shownSections(sections, true).map(({ id, title: text, level = 2, blocks }) => {
-  const tag = new Markup(`h${level}`);
-  return markup`${text !== undefined && markup`<${tag}${anchor(id)}>${text}</${tag}>\n`}${blocks.map((one) => blockOf(one, campaign))}\n`;
-})}</body></html>
+${blocksOf(blocks, campaign)}</body></html>
 `.text;
+
+const blocksOf = (blocks: Blocks, campaign: string): Markup[] =>
+  shownBlocks(blocks, true).map((block) => blockOf(block, campaign));
 
 const anchor = (id: string | undefined): Markup | false => id !== undefined && markup` id="${id}"`;
 
 function blockOf(block: Block, campaign: string): Markup {
   const line = (of: Line): Markup[] => lineOf(of, campaign);
   switch (block.kind) {
+    case 'heading': {
+      const tag = new Markup(`h${block.level}`);
+      return markup`<${tag}${anchor(block.id)}>${block.text}</${tag}>\n`;
+    }
     case 'paragraph':
       return markup`<p${block.tone && markup` class="${block.tone}"`}>${line(block.text)}</p>\n`;
     case 'list':
@@ -37,12 +41,10 @@ function blockOf(block: Block, campaign: string): Markup {
     case 'diff':
       return markup`<pre class="diff">${block.lines.map((one) => markup`<span class="${changes[one.charAt(0)] ?? 'same'}">${one}</span>\n`)}</pre>${left(block.missing, 'lines are in the artifacts')}`;
     case 'plot':
-      return markup`<figure><div class="scroll">${drawPlot(block.plot)}</div><figcaption class="quiet">${block.caption} ${block.from && line({ lineage: block.from })}</figcaption></figure>\n`;
+      return markup`<figure><div class="scroll">${drawPlot(block.plot)}</div><figcaption class="quiet">${line(block.caption)}</figcaption></figure>\n`;
     case 'fold': {
-      const summary = line(block.summary);
-      const { length } = block.blocks;
-      if (length === 0) return markup`<div class="fold"${anchor(block.id)}>${summary}</div>\n`;
-      const inner = block.blocks.map((one) => one && blockOf(one, campaign));
+      const [summary, inner] = [line(block.summary), blocksOf(block.blocks, campaign)];
+      if (inner.length === 0) return markup`<div class="fold"${anchor(block.id)}>${summary}</div>\n`;
       return markup`<details class="fold"${anchor(block.id)}${block.open && markup` open`}><summary>${summary}</summary><div>${inner}</div></details>\n`;
     }
   }

@@ -16,14 +16,14 @@ import {
 } from './format';
 import {
   type Block,
+  type Blocks,
   type Line,
   type Piece,
   piecesOf,
   type Quote,
-  type Section,
-  shownSections,
+  shownBlocks,
   type Table,
-} from './section';
+} from './blocks';
 
 /** Where a terminal does not say how wide it is. */
 const WIDTH = 99;
@@ -31,15 +31,13 @@ const WIDTH = 99;
 const NARROWEST = 40;
 
 /** Text without a last newline, in so many columns. */
-export function terminalText(sections: readonly Section[], columns: number = WIDTH): string {
+export function terminalText(blocks: Blocks, columns: number = WIDTH): string {
   const width = Math.max(NARROWEST, Math.min(columns, WIDTH));
-  return shownSections(sections, false)
-    .map(({ title, blocks }) => {
-      const heading = title === undefined ? [] : wrap(title, width);
-      return [...heading, ...blocks.flatMap((block) => blockLines(block, width))].join('\n');
-    })
-    .join('\n\n');
+  return linesOf(blocks, width).join('\n').trimStart();
 }
+
+const linesOf = (blocks: Blocks, width: number): string[] =>
+  shownBlocks(blocks, false).flatMap((block) => blockLines(block, width));
 
 /** Lines of a diff. */
 const DIFF = 60;
@@ -47,6 +45,8 @@ const INDENT = '  ';
 
 function blockLines(block: Block, width: number): string[] {
   switch (block.kind) {
+    case 'heading':
+      return ['', ...wrap(block.text, width)];
     case 'paragraph':
       return wrap(lineText(block.text), width);
     case 'list':
@@ -61,7 +61,7 @@ function blockLines(block: Block, width: number): string[] {
       return lines.map((line) => cut(oneLine(line), width));
     }
     case 'fold': {
-      const inner = block.blocks.flatMap((one) => (one ? blockLines(one, width - INDENT.length) : []));
+      const inner = linesOf(block.blocks, width - INDENT.length);
       return [...wrap(lineText(block.summary), width), ...inner.map((line) => INDENT + line)];
     }
     case 'plot':
@@ -121,9 +121,12 @@ function cellPieces(cell: Line): Piece[] {
   return end < 0 ? pieces : pieces.slice(0, end);
 }
 
+/** Of a table. */
+const ROWS = 30;
+
 /** Columns as wide as their widest cell. Where they are too wide, first the names give way, then columns are left out. */
-function tableLines(table: Table, width: number): string[] {
-  const columns = textColumns(table).map(({ head, cells, ...column }) => {
+function tableLines({ rows, ...table }: Table, width: number): string[] {
+  const columns = textColumns({ ...table, rows: rows.slice(0, ROWS) }).map(({ head, cells, ...column }) => {
     const texts = [head, ...cells].map((cell) => oneLine(cell).replace(/\s+/g, ' '));
     return { ...column, head, texts, width: Math.min(WIDEST, Math.max(...texts.map(widthOf))) };
   });
@@ -142,6 +145,7 @@ function tableLines(table: Table, width: number): string[] {
     return [pad(shortName(name, first), first), ...cells].join(GAP).trimEnd();
   });
   const leftOut = others.filter((column) => !shown.has(column) && !column.isSpread).map(({ head }) => head);
+  if (rows.length > ROWS) lines.push(`and ${rows.length - ROWS} more: see the page`);
   return leftOut.length === 0 ? lines : [...lines, ...wrap(`left out here: ${leftOut.join(', ')}`, width)];
 }
 

@@ -5,7 +5,7 @@ import { plain } from '../../terminal';
 import { UserError } from '../errors';
 import { type CommonOptions, homeOf } from '../options';
 import { keepImported, passesOf, readImported } from './folder';
-import { compare, comparisonSection, readHumanLabels } from './people';
+import { compare, comparisonBlocks, readHumanLabels } from './people';
 
 export interface LabelsOptions extends CommonOptions {
   name?: string;
@@ -33,5 +33,5 @@ export async function compareLabels(file: string | undefined, options: LabelsOpt
     );
   const comparison = compare({ labels, passes });
   if (options.json) return JSON.stringify(comparison, null, 2);
-  return terminalText([comparisonSection(comparison)], process.stdout.columns);
+  return terminalText(comparisonBlocks(comparison), process.stdout.columns);
 }

@@ -1,49 +1,46 @@
-/** What an analysis found, as sections: in short on the terminal, with the conversations on the page. */
+/** What an analysis found: in short on the terminal, with the conversations on the page. */
+import { type Block, type Blocks, details, fold, heading, list, note, paragraph, table } from '../../report/blocks';
 import { languageModelCost } from '../../report/build/report';
 import { wholeNumber } from '../../report/format';
 import { pageHtml } from '../../report/html';
-import { type Block, detail, fold, list, note, paragraph, type Section, table } from '../../report/section';
-import { languageModelTable, spentText } from '../../report/sections/run';
+import { languageModelBlocks } from '../../report/sections/run';
 import { candidatesTable, ruleText } from '../../report/sections/selection';
 import { terminalText } from '../../report/terminal';
-import { type Comparison, comparisonSection } from './people';
+import { type Comparison, comparisonBlocks } from './people';
 import type { AnalysedCapability, AnalysedFailure, Analysis, Cited } from './result';
 
-export const analysisText = (analysis: Analysis): string => terminalText(sectionsOf(analysis), process.stdout.columns);
+export const analysisText = (analysis: Analysis): string => terminalText(blocksOf(analysis), process.stdout.columns);
 
 export const analysisHtml = (analysis: Analysis, comparison?: Comparison): string =>
-  pageHtml({ title: `${analysis.name}: analysis`, sections: sectionsOf(analysis, comparison) });
+  pageHtml({ title: `${analysis.name}: analysis`, blocks: blocksOf(analysis, comparison) });
 
-const sectionsOf = (analysis: Analysis, comparison?: Comparison): Section[] => [
-  headSection(analysis),
-  capabilitiesSection(analysis),
-  ...analysis.capabilities.map((capability) => capabilitySection(capability, analysis)),
-  ...(comparison ? [comparisonSection(comparison)] : []),
-  failuresSection(analysis),
-  faultsSection(analysis),
-  costSection(analysis),
+const blocksOf = (analysis: Analysis, comparison?: Comparison): Blocks => [
+  ...headBlocks(analysis),
+  ...capabilitiesBlocks(analysis),
+  ...details(...analysis.capabilities.flatMap((capability) => capabilityBlocks(capability, analysis))),
+  ...(comparison ? comparisonBlocks(comparison) : []),
+  ...failuresBlocks(analysis),
+  ...faultsBlocks(analysis),
+  ...costBlocks(analysis),
 ];
 
-function headSection({ files, analyst, conversations, notes, madeAt }: Analysis): Section {
+function headBlocks({ files, analyst, conversations, notes, madeAt }: Analysis): Blocks {
   const { total, failed, passed, tokens } = conversations;
-  return {
-    detail: true,
-    blocks: [
-      paragraph('Capabilities that an agent lacks, found in conversations that it had.', 'quiet'),
-      list([
-        `Conversations: ${wholeNumber(total)}: ${wholeNumber(failed)} failed, ${wholeNumber(passed)} passed; about ${wholeNumber(tokens)} tokens`,
-        `Files: ${files.join('; ')}`,
-        `Analyst: ${analyst.model} (analyst ${analyst.kind}, version ${analyst.version})`,
-        `Made: ${madeAt}`,
-        ...notes.map((one) => `Note: ${one}`),
-      ]),
-    ],
-  };
+  return details(
+    paragraph('Capabilities that an agent lacks, found in conversations that it had.', 'quiet'),
+    list([
+      `Conversations: ${wholeNumber(total)}: ${wholeNumber(failed)} failed, ${wholeNumber(passed)} passed; about ${wholeNumber(tokens)} tokens`,
+      `Files: ${files.join('; ')}`,
+      `Analyst: ${analyst.model} (analyst ${analyst.kind}, version ${analyst.version})`,
+      `Made: ${madeAt}`,
+      ...notes.map((one) => `Note: ${one}`),
+    ]),
+  );
 }
 
 const spread = ({ mean, std }: AnalysedCapability['coverage']) => ({ value: mean, std });
 
-function capabilitiesSection({ capabilities, rule, passes, failedPasses, reason, conversations }: Analysis): Section {
+function capabilitiesBlocks({ capabilities, rule, passes, failedPasses, reason, conversations }: Analysis): Blocks {
   const rows = capabilities.map((one) => ({
     ...one,
     name: { link: one.name, to: one.name },
@@ -54,22 +51,20 @@ function capabilitiesSection({ capabilities, rule, passes, failedPasses, reason,
   }));
   const selected = capabilities.filter((one) => one.selected).length;
   const outcome = `${selected} of ${capabilities.length} capabilities selected, from ${passes} passes over ${wholeNumber(conversations.total)} conversations`;
-  return {
-    title: 'Capabilities',
-    blocks: [
-      note(ruleText(rule, passes)),
-      candidatesTable(rows),
-      paragraph(reason === undefined ? outcome : `${outcome}: ${reason}`),
-      ...failedPasses.map(({ pass, reason: why }) =>
-        paragraph(`pass ${pass + 1} failed and is left out: ${why.split('\n')[0]}`, 'bad'),
-      ),
-    ],
-  };
+  return [
+    heading('Capabilities'),
+    note(ruleText(rule, passes)),
+    candidatesTable(rows),
+    paragraph(reason === undefined ? outcome : `${outcome}: ${reason}`),
+    ...failedPasses.map(({ pass, reason: why }) =>
+      paragraph(`pass ${pass + 1} failed and is left out: ${why.split('\n')[0]}`, 'bad'),
+    ),
+  ];
 }
 
 const failureId = (conversation: string) => `failure-${conversation}`;
 
-function capabilitySection(capability: AnalysedCapability, { failures }: Analysis): Section {
+function capabilityBlocks(capability: AnalysedCapability, { failures }: Analysis): Blocks {
   const { name, definition, citations, lacking, selected } = capability;
   const items = failures
     .filter(({ conversation }) => lacking.includes(conversation))
@@ -80,14 +75,12 @@ function capabilitySection(capability: AnalysedCapability, { failures }: Analysi
       const votes = `(${own?.votes ?? 0} of ${own?.passes ?? 0} passes${at}): ${says?.reason ?? ''}`;
       return [{ link: conversation, to: failureId(conversation) }, votes];
     });
-  const summary = `Failed conversations that lack it, as most passes say (${items.length})`;
-  return {
-    detail: true,
-    level: 3,
-    id: name,
-    title: selected ? name : `${name} (not selected)`,
-    blocks: [paragraph(definition), ...citations.map(citedBlock), items.length > 0 && fold(summary, [list(items)])],
-  };
+  return [
+    heading(selected ? name : `${name} (not selected)`, 3, name),
+    paragraph(definition),
+    ...citations.map(citedBlock),
+    items.length > 0 && fold(`Failed conversations that lack it, as most passes say (${items.length})`, [list(items)]),
+  ];
 }
 
 const citedBlock = ({ conversation, outcome, message, says, context }: Cited): Block =>
@@ -106,10 +99,7 @@ function explanationOf({ conversation, begins }: AnalysedFailure, { capabilities
   return names.map(({ name }) => name).join(', ') || NOT_EXPLAINED;
 }
 
-/** Failures on the terminal; the page has all. */
-const SHOWN = 20;
-
-function failuresSection(analysis: Analysis): Section {
+function failuresBlocks(analysis: Analysis): Blocks {
   const { failures, passes } = analysis;
   const explained = failures.map((failure) => ({ ...failure, by: explanationOf(failure, analysis) }));
   const begun = explained.flatMap((one) => (one.begins ? [{ ...one, begins: one.begins }] : []));
@@ -118,26 +108,20 @@ function failuresSection(analysis: Analysis): Section {
     return length > 0 ? [`${length} ${what}`] : [];
   });
   const summary = [`${begun.length} of ${failures.length} failed conversations`, ...counts].join(', ');
-  return {
-    title: 'Failed conversations',
-    blocks: [
-      note(
-        'Message numbers count from 0, as in the file. A failure begins at the message that most passes name: the first after which the attempt could no longer pass unless the agent had noticed and undone it.',
-      ),
-      begun.length > 0 && paragraph(`where each failure begins: ${summary}`),
-      table(
-        begun,
-        [
-          ['conversation', ({ conversation }) => ({ link: conversation, to: failureId(conversation) })],
-          ['message', ({ begins, messages }) => `${begins.message} of ${messages}`],
-          ['votes', ({ begins }) => `${begins.votes}/${passes}`],
-          ['explained by', ({ by }) => by],
-        ],
-        { most: SHOWN },
-      ),
-      ...failures.map((failure) => detail(failureBlock(failure, passes))),
-    ],
-  };
+  return [
+    heading('Failed conversations'),
+    note(
+      'Message numbers count from 0, as in the file. A failure begins at the message that most passes name: the first after which the attempt could no longer pass unless the agent had noticed and undone it.',
+    ),
+    begun.length > 0 && paragraph(`where each failure begins: ${summary}`),
+    table(begun, [
+      ['conversation', ({ conversation }) => ({ link: conversation, to: failureId(conversation) })],
+      ['message', ({ begins, messages }) => `${begins.message} of ${messages}`],
+      ['votes', ({ begins }) => `${begins.votes}/${passes}`],
+      ['explained by', ({ by }) => by],
+    ]),
+    ...details(...failures.map((failure) => failureBlock(failure, passes))),
+  ];
 }
 
 function failureBlock(failure: AnalysedFailure, of: number): Block {
@@ -171,28 +155,21 @@ function failureBlock(failure: AnalysedFailure, of: number): Block {
   );
 }
 
-const faultsSection = ({ faults }: Analysis): Section => ({
-  title: 'Faults of the environment and of users',
-  blocks:
-    faults.length === 0
-      ? []
-      : [
-          note("What failed here for no fault of the agent's: it becomes no capability."),
-          ...faults.flatMap(({ of, what, citations }): Block[] => [
-            paragraph(`${of === 'user' ? 'the user' : 'the environment'}: ${what}`),
-            ...citations.map((cited) => detail(citedBlock(cited))),
-          ]),
-        ],
-});
+const faultsBlocks = ({ faults }: Analysis): Blocks =>
+  faults.length === 0
+    ? []
+    : [
+        heading('Faults of the environment and of users'),
+        note("What failed here for no fault of the agent's: it becomes no capability."),
+        ...faults.flatMap(({ of, what, citations }) => [
+          paragraph(`${of === 'user' ? 'the user' : 'the environment'}: ${what}`),
+          ...details(...citations.map(citedBlock)),
+        ]),
+      ];
 
-function costSection({ spent, budget, analyst, name }: Analysis): Section {
+function costBlocks({ spent, budget, analyst, name }: Analysis): Blocks {
   const { languageModel } = languageModelCost(spent, { budget });
-  if (!languageModel) return { title: 'Cost', blocks: [note('Nothing was paid for under this name.')] };
-  return {
-    title: 'Cost',
-    blocks: [
-      paragraph(`asked so far of ${analyst.model} for ${name}: ${spentText(languageModel)}`),
-      languageModelTable(languageModel),
-    ],
-  };
+  return languageModel
+    ? [heading('Cost'), ...languageModelBlocks(languageModel, `asked so far of ${analyst.model} for ${name}`)]
+    : details(heading('Cost'), paragraph('Nothing was paid for under this name.', 'quiet'));
 }

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { firstProblems } from '../../conversations/read';
 import { beginningOf, commonest, type Label, type LabelPass } from '../../domain/capability';
 import { cohensKappa, krippendorffAlpha } from '../../domain/selection';
-import { fold, paragraph, type Section, table } from '../../report/section';
+import { type Blocks, fold, heading, paragraph, table } from '../../report/blocks';
 import { messageOf, nearest, UserError } from '../errors';
 import { labelNames, majority, votesOf } from './result';
 
@@ -253,38 +253,36 @@ function compareMarks(marks: readonly z.infer<typeof markSchema>[], begins: Read
 
 const percent = (share: number | undefined) => (share === undefined ? undefined : `${(100 * share).toFixed(0)}%`);
 
-export function comparisonSection({ labels, passes, rows, begins }: Comparison): Section {
+export function comparisonBlocks({ labels, passes, rows, begins }: Comparison): Blocks {
   const steps = (count: 'same' | 'nextTo') => (row: Comparison['rows'][number]) =>
     row.steps.compared === 0 ? undefined : `${row.steps[count]}/${row.steps.compared}`;
-  return {
-    title: 'Labels by people',
-    blocks: [
+  return [
+    heading('Labels by people'),
+    paragraph(
+      `${labels} labels by people against the label of most of ${passes} passes (kappa: Cohen's, alpha: Krippendorff's; 1 is perfect, 0 is chance)`,
+    ),
+    begins &&
       paragraph(
-        `${labels} labels by people against the label of most of ${passes} passes (kappa: Cohen's, alpha: Krippendorff's; 1 is perfect, 0 is chance)`,
+        begins.compared === 0
+          ? 'where failures begin: the passes tell it of no failure that people marked'
+          : `where failures begin: the same message in ${percent(begins.same)} of ${begins.compared} failures, within 1 in ${percent(begins.within1)}, within 2 in ${percent(begins.within2)}`,
       ),
-      begins &&
-        paragraph(
-          begins.compared === 0
-            ? 'where failures begin: the passes tell it of no failure that people marked'
-            : `where failures begin: the same message in ${percent(begins.same)} of ${begins.compared} failures, within 1 in ${percent(begins.within1)}, within 2 in ${percent(begins.within2)}`,
-        ),
-      table(rows, [
-        ['capability', ({ capability }) => capability],
-        ['labels', ({ compared }) => `${compared}`],
-        ['equal', ({ observed }) => percent(observed)],
-        ['kappa', ({ kappa }) => kappa?.toFixed(2)],
-        ['alpha', ({ alpha }) => alpha?.toFixed(2)],
-        ['same step', steps('same')],
-        ['within 1', steps('nextTo')],
-      ]),
-      ...rows.map(({ capability, confusion }) =>
-        fold(`${capability}: label by label`, [
-          table(labelNames, [
-            ['people say', (human) => human],
-            ...labelNames.map((label) => [`passes: ${label}`, (human: Label) => `${confusion[human][label]}`] as const),
-          ]),
+    table(rows, [
+      ['capability', ({ capability }) => capability],
+      ['labels', ({ compared }) => `${compared}`],
+      ['equal', ({ observed }) => percent(observed)],
+      ['kappa', ({ kappa }) => kappa?.toFixed(2)],
+      ['alpha', ({ alpha }) => alpha?.toFixed(2)],
+      ['same step', steps('same')],
+      ['within 1', steps('nextTo')],
+    ]),
+    ...rows.map(({ capability, confusion }) =>
+      fold(`${capability}: label by label`, [
+        table(labelNames, [
+          ['people say', (human) => human],
+          ...labelNames.map((label) => [`passes: ${label}`, (human: Label) => `${confusion[human][label]}`] as const),
         ]),
-      ),
-    ],
-  };
+      ]),
+    ),
+  ];
 }

@@ -3,7 +3,7 @@ import { hintsText } from '../adapters';
 import type { ApprovalView, CapabilityView, EnvironmentView } from '../build/approval';
 import { percent } from '../format';
 import { pageHtml } from '../html';
-import { list, paragraph, type Section } from '../section';
+import { type Block, heading, list, paragraph } from '../blocks';
 import { terminalText } from '../terminal';
 import { citationBlock, diffBlocks, episodeBlock } from './evidence';
 
@@ -16,30 +16,29 @@ export interface Waits {
 /** What waits in a campaign; `at` is when it was looked at. */
 export function approvalHtml(o: { campaign: string; at: string; waits: readonly Waits[] }): string {
   const { campaign, at, waits } = o;
-  const none = waits.length === 0 && paragraph('Nothing waits for approval.');
-  const sections = [
-    { blocks: [paragraph(`What waits for approval as of ${at}`, 'quiet'), none] },
-    ...waits.flatMap(({ view, commands }): Section[] => [
-      ...sectionsOf(view),
-      { title: 'To decide', level: 3, blocks: commands.map((code) => paragraph({ code })) },
+  const blocks = [
+    paragraph(`What waits for approval as of ${at}`, 'quiet'),
+    waits.length === 0 && paragraph('Nothing waits for approval.'),
+    ...waits.flatMap(({ view, commands }) => [
+      ...blocksOf(view),
+      heading('To decide', 3),
+      ...commands.map((code) => paragraph({ code })),
     ]),
   ];
-  return pageHtml({ title: `${campaign}: waits for approval`, campaign, sections });
+  return pageHtml({ title: `${campaign}: waits for approval`, campaign, blocks });
 }
 
-export const approvalText = (view: ApprovalView): string => terminalText(sectionsOf(view));
+export const approvalText = (view: ApprovalView): string => terminalText(blocksOf(view));
 
-const sectionsOf = (view: ApprovalView): Section[] =>
-  'capabilities' in view ? view.capabilities.map(capabilitySection) : environmentSections(view.environment);
+const blocksOf = (view: ApprovalView): Block[] =>
+  'capabilities' in view ? view.capabilities.flatMap(capabilityBlocks) : environmentBlocks(view.environment);
 
-const capabilitySection = (view: CapabilityView): Section => ({
-  title: view.candidate.name,
-  blocks: [
-    paragraph(view.candidate.definition),
-    paragraph(votesText(view), 'quiet'),
-    ...view.citations.map((citation) => citationBlock(citation, { open: true })),
-  ],
-});
+const capabilityBlocks = (view: CapabilityView): Block[] => [
+  heading(view.candidate.name),
+  paragraph(view.candidate.definition),
+  paragraph(votesText(view), 'quiet'),
+  ...view.citations.map((citation) => citationBlock(citation, { open: true })),
+];
 
 /** `9 of 10 votes, Cov 0.42 ± 0.05, Delta 0.31 ± 0.04`. */
 function votesText({ votes, passes, coverage, delta }: CapabilityView): string {
@@ -48,24 +47,22 @@ function votesText({ votes, passes, coverage, delta }: CapabilityView): string {
   return `${votes} of ${passes} votes, Cov ${spread(coverage)}, Delta ${spread(delta)}`;
 }
 
-function environmentSections(view: EnvironmentView): Section[] {
+function environmentBlocks(view: EnvironmentView): Block[] {
   const { candidate, round, version, calibration, episodes, earlier } = view;
   return [
-    {
-      title: `Environment of ${candidate.name}, round ${round}`,
-      blocks: [
-        paragraph(candidate.definition),
-        list([
-          `Module: ${version.lines} lines, ${version.module.sha256}`,
-          ...(version.rationale === undefined ? [] : [`Rationale: ${version.rationale}`]),
-          ...(calibration ? [calibrationText(calibration, hintsText(view))] : []),
-          ...(calibration?.judged ? [`Judged: ${calibration.judged.text}`] : []),
-          ...earlier.map((one) => `Round ${one.round}: ${one.summary}`),
-        ]),
-      ],
-    },
-    { title: 'Changes to the round before', level: 3, blocks: diffBlocks(version) },
-    { title: 'Episodes of the base model', level: 3, blocks: episodes.map(episodeBlock) },
+    heading(`Environment of ${candidate.name}, round ${round}`),
+    paragraph(candidate.definition),
+    list([
+      `Module: ${version.lines} lines, ${version.module.sha256}`,
+      ...(version.rationale === undefined ? [] : [`Rationale: ${version.rationale}`]),
+      ...(calibration ? [calibrationText(calibration, hintsText(view))] : []),
+      ...(calibration?.judged ? [`Judged: ${calibration.judged.text}`] : []),
+      ...earlier.map((one) => `Round ${one.round}: ${one.summary}`),
+    ]),
+    heading('Changes to the round before', 3),
+    ...diffBlocks(version),
+    heading('Episodes of the base model', 3),
+    ...episodes.map(episodeBlock),
   ];
 }
 

@@ -3,60 +3,47 @@ import { partNames } from '../../domain/capability';
 import { calibrationsOf, hintsText } from '../adapters';
 import type { CalibrationFigures, ReportedCapability, ReportedRound } from '../capability-model';
 import type { Report } from '../model';
-import { type Block, fold, type Line, list, note, paragraph, type Section, table } from '../section';
+import { type Block, type Blocks, details, fold, heading, type Line, list, note, paragraph, table } from '../blocks';
 import { diffBlocks, episodeBlock } from './evidence';
 
 const BRANCHES =
   'Success of what the training starts from (the base, or a composite’s sum) and of the best iteration on the same seeds of the synthesized environment. An adapter that rises on one branch and falls on another beyond chance is gamed: it does the same everywhere. The router may choose it all the same, if that pays on the target.';
 
-export function capabilitySections({ capabilities = [], bands, selection }: Report): Section[] {
+export function capabilityBlocks({ capabilities = [], bands, selection }: Report): Blocks {
   const none = ['no capability was selected', selection?.reason].filter(Boolean).join(': ');
   const calibrated = capabilities.some(({ calibration }) => calibration !== undefined);
   const branches = capabilities.flatMap(({ name, validation }) =>
     (validation?.branches ?? []).map((branch) => ({ name, ...branch })),
   );
   return [
-    {
-      title: 'Capabilities',
-      blocks: [
-        selection && capabilities.length === 0 && paragraph(none),
-        table(capabilities, [
-          ['capability', nameLine],
-          ['verdict', verdictPiece],
-          ['status', statusLine],
-          ['rounds', ({ rounds }) => rounds && `${rounds.length}`, { detail: true }],
-          ['held-out before', ({ validation }) => validation?.target.before, { detail: true }],
-          ['held-out after', ({ validation }) => validation?.target.after, { detail: true }],
-          ['all target tasks', ({ onTarget }) => onTarget?.all, { spare: 5 }],
-          ['what is known', ({ reason, statement }) => reason ?? statement?.text, { detail: true }],
-        ]),
-      ],
-    },
-    {
-      title: 'Held-out seeds by branch',
-      level: 3,
-      detail: true,
-      blocks: [
-        branches.length > 0 && note(BRANCHES),
-        table(branches, [
-          ['capability', ({ name }) => name],
-          ['branch', ({ branch }) => branch],
-          ['before', ({ before }) => before],
-          ['best iteration', ({ after }) => after],
-          ['difference', ({ difference }) => difference],
-        ]),
-      ],
-    },
-    {
-      title: 'Rounds of synthesis',
-      level: 3,
-      detail: true,
-      blocks: [
-        bands && calibrated && note(`The base model on each version. Accepted: ${bandsText(bands)}.`),
-        roundsTable(capabilities),
-      ],
-    },
-    { title: 'Versions of the environments', level: 3, detail: true, blocks: capabilities.flatMap(versionBlocks) },
+    heading('Capabilities'),
+    selection && capabilities.length === 0 && paragraph(none),
+    table(capabilities, [
+      ['capability', nameLine],
+      ['verdict', verdictPiece],
+      ['status', statusLine],
+      ['rounds', ({ rounds }) => rounds && `${rounds.length}`, { detail: true }],
+      ['held-out before', ({ validation }) => validation?.target.before, { detail: true }],
+      ['held-out after', ({ validation }) => validation?.target.after, { detail: true }],
+      ['all target tasks', ({ onTarget }) => onTarget?.all, { spare: 5 }],
+      ['what is known', ({ reason, statement }) => reason ?? statement?.text, { detail: true }],
+    ]),
+    ...details(
+      heading('Held-out seeds by branch', 3),
+      branches.length > 0 && note(BRANCHES),
+      table(branches, [
+        ['capability', ({ name }) => name],
+        ['branch', ({ branch }) => branch],
+        ['before', ({ before }) => before],
+        ['best iteration', ({ after }) => after],
+        ['difference', ({ difference }) => difference],
+      ]),
+      heading('Rounds of synthesis', 3),
+      bands && calibrated && note(`The base model on each version. Accepted: ${bandsText(bands)}.`),
+      roundsTable(capabilities),
+      heading('Versions of the environments', 3),
+      ...capabilities.flatMap(versionBlocks),
+    ),
   ];
 }
 

@@ -4,57 +4,47 @@ import { measuredText, shortPercent, TEST, testText, valueText, wholeNumber } fr
 import { pageHtml } from '../html';
 import { type Mark, type Plot, shareEnd } from '../plots';
 import { SPREAD } from '../recommendation';
-import { list, type Measured, paragraph, type Section, table } from '../section';
+import { type Blocks, heading, list, type Measured, paragraph, plot, table } from '../blocks';
 import { terminalText } from '../terminal';
 
 export const comparisonHtml = (comparison: Comparison): string =>
   pageHtml({
     title: `${comparison.runs.map(({ name }) => name).join(', ')}: comparison`,
-    sections: sectionsOf(comparison),
+    blocks: blocksOf(comparison),
   });
 export const comparisonText = (comparison: Comparison, columns?: number): string =>
-  terminalText(sectionsOf(comparison), columns);
+  terminalText(blocksOf(comparison), columns);
 
 const PLOT =
   'Open: held-out train tasks of the target, mean over the runs. Large: test tasks, the mean, and small each run.';
 
-function sectionsOf(comparison: Comparison): Section[] {
+function blocksOf(comparison: Comparison): Blocks {
   const { runs, target, baseModel, arms, differences, level } = comparison;
   const heldOut = arms.flatMap(({ name, heldOut: points }) => {
     const each = points.map((one) => `${rateText(one.successRate)} at ${wholeNumber(one.rollouts)}`);
     return each.length > 0 ? [`${name}, held out: ${each.join(', ')}`] : [];
   });
   return [
-    {
-      blocks: [
-        paragraph(`${runs.length} runs on ${target.name} ${target.version}, base model ${baseModel}`),
-        list(notesOf(comparison)),
-      ],
-    },
-    {
-      title: 'Arms on test tasks',
-      blocks: [
-        table(arms, [
-          ['arm', ({ name }) => name],
-          ['what', ({ role, kind }) => (role === 'baseline' ? `baseline ${kind}` : role), { detail: true }],
-          ['runs', ({ byRun }) => `${byRun.length}`, { spare: 5 }],
-          ['training', ({ trainingRollouts }) => wholeNumber(trainingRollouts), { spare: 2 }],
-          ['all rollouts', ({ allRollouts }) => wholeNumber(allRollouts), { spare: 1 }],
-          ['success', ({ successRate }) => measured(successRate, 'fraction', level)],
-          ['to base', ({ differenceToBase: difference }) => difference && measured(difference, 'difference', level)],
-          ['by run', ({ byRun }) => byRun.map((one) => rateText(one.successRate)).join(' '), { spare: 2 }],
-        ]),
-        paragraph('Rollouts of training, and all to come to the arm: means over the runs.', 'quiet'),
-      ],
-    },
-    {
-      title: 'Paired differences',
-      blocks: [list(differences.map(pairText)), paragraph(`p: ${TEST}, of one run.`, 'quiet')],
-    },
-    {
-      title: 'Success against training rollouts',
-      blocks: [{ kind: 'plot', plot: comparisonPlot(arms), caption: PLOT }, list(heldOut)],
-    },
+    paragraph(`${runs.length} runs on ${target.name} ${target.version}, base model ${baseModel}`),
+    list(notesOf(comparison)),
+    heading('Arms on test tasks'),
+    table(arms, [
+      ['arm', ({ name }) => name],
+      ['what', ({ role, kind }) => (role === 'baseline' ? `baseline ${kind}` : role), { detail: true }],
+      ['runs', ({ byRun }) => `${byRun.length}`, { spare: 5 }],
+      ['training', ({ trainingRollouts }) => wholeNumber(trainingRollouts), { spare: 2 }],
+      ['all rollouts', ({ allRollouts }) => wholeNumber(allRollouts), { spare: 1 }],
+      ['success', ({ successRate }) => measured(successRate, 'fraction', level)],
+      ['to base', ({ differenceToBase: difference }) => difference && measured(difference, 'difference', level)],
+      ['by run', ({ byRun }) => byRun.map((one) => rateText(one.successRate)).join(' '), { spare: 2 }],
+    ]),
+    paragraph('Rollouts of training, and all to come to the arm: means over the runs.', 'quiet'),
+    heading('Paired differences'),
+    list(differences.map(pairText)),
+    paragraph(`p: ${TEST}, of one run.`, 'quiet'),
+    heading('Success against training rollouts'),
+    plot(comparisonPlot(arms), PLOT),
+    list(heldOut),
   ];
 }
 

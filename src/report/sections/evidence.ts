@@ -1,7 +1,7 @@
 /** What people read as evidence, wherever it is shown: cited steps, conversations, versions of modules. */
 import type { ReportedCitation, ReportedEpisode, ReportedVersion } from '../capability-model';
 import { shortSha } from '../format';
-import { type Block, fold, paragraph, type Piece } from '../section';
+import { type Block, fold, paragraph, type Piece } from '../blocks';
 
 type Trajectory = Pick<ReportedCitation, 'rollout' | 'task' | 'attempt' | 'outcome'>;
 

@@ -6,43 +6,44 @@ import type { Arm, Report, TaskGroup } from '../model';
 import type { Plot } from '../plots';
 import {
   type Block,
-  detail,
+  type Blocks,
+  details,
   fold,
+  heading,
   type Line,
   list,
   note,
   paragraph,
   type Piece,
-  type Section,
+  plot,
   table,
-} from '../section';
+} from '../blocks';
 import { terminalText } from '../terminal';
-import { capabilitySections } from './capabilities';
+import { capabilityBlocks } from './capabilities';
 import { episodeBlock } from './evidence';
-import { routerSections, runSections, trainingSections } from './run';
-import { selectionSections } from './selection';
+import { routerBlocks, runBlocks, trainingBlocks } from './run';
+import { selectionBlocks } from './selection';
 
 export function reportHtml(report: Report): string {
   const { name } = report.campaign;
-  return pageHtml({ title: name, campaign: name, sections: sectionsOf(report) });
+  return pageHtml({ title: name, campaign: name, blocks: blocksOf(report) });
 }
-export const reportText = (report: Report, columns?: number): string => terminalText(sectionsOf(report), columns);
+export const reportText = (report: Report, columns?: number): string => terminalText(blocksOf(report), columns);
 
-const sectionsOf = (report: Report): Section[] => [
-  headSection(report),
-  verdictSection(report),
-  ...armsSections(report),
-  ...groupsSections(report),
-  baseSection(report),
-  matrixSection(report),
-  ...selectionSections(report),
-  ...capabilitySections(report),
-  ...trainingSections(report),
-  ...routerSections(report),
-  ...runSections(report),
+const blocksOf = (report: Report): Blocks => [
+  ...headBlocks(report),
+  ...armsBlocks(report),
+  ...groupsBlocks(report),
+  ...baseBlocks(report),
+  ...matrixBlocks(report),
+  ...selectionBlocks(report),
+  ...capabilityBlocks(report),
+  ...trainingBlocks(report),
+  ...routerBlocks(report),
+  ...runBlocks(report),
 ];
 
-function headSection({ campaign, baseCheck }: Report): Section {
+function headBlocks({ campaign, baseCheck, verdict }: Report): Blocks {
   const { name, target, seed, trainingSeed, status, stage } = campaign;
   const seeds = trainingSeed === undefined ? `seed ${seed}` : `seed ${seed}, training seed ${trainingSeed}`;
   const facts: [string, Piece | undefined][] = [
@@ -54,27 +55,18 @@ function headSection({ campaign, baseCheck }: Report): Section {
     ['Reason', campaign.reason],
     ['Base rollouts', baseCheck && { lineage: baseCheck.from }],
   ];
-  return {
-    blocks: [
-      paragraph(
-        `${name}: ${status.replaceAll('_', ' ')}, stage ${stage}; on ${target.name} ${target.version}, ${seeds}`,
-      ),
-      ...(baseCheck?.findings ?? []).map((finding) => paragraph(`base model: ${finding}`, 'bad')),
-      ...(target.notes ?? []).map((text) => paragraph(`Of the target: ${text}`)),
-      detail(list(facts.flatMap(([what, value]) => (value === undefined ? [] : [[`${what}:`, value]])))),
-    ],
-  };
-}
-
-const verdictSection = ({ verdict }: Report): Section => ({
-  title: 'Verdict',
-  blocks: [
+  return [
+    paragraph(`${name}: ${status.replaceAll('_', ' ')}, stage ${stage}; on ${target.name} ${target.version}, ${seeds}`),
+    ...(baseCheck?.findings ?? []).map((finding) => paragraph(`base model: ${finding}`, 'bad')),
+    ...(target.notes ?? []).map((text) => paragraph(`Of the target: ${text}`)),
+    ...details(list(facts.flatMap(([what, value]) => (value === undefined ? [] : [[`${what}:`, value]])))),
+    heading('Verdict'),
     note(
       'Computed from the figures below by fixed rules. A difference counts only if its interval excludes zero, which is where its p is below 1 minus the level: both are of one test.',
     ),
     list(verdict.map(({ text, behind }) => [text, { lineage: behind }])),
-  ],
-});
+  ];
+}
 
 const ROLLOUTS =
   'Training: rollouts spent to choose what is evaluated from, for a baseline within what the adapters spent together. All rollouts: whatever was rolled out to come to it, without test rollouts.';
@@ -83,46 +75,35 @@ const HELD_OUT =
   'Held out: train tasks of the target that nothing trained on. All rollouts of the routed policy hold base rollouts and the router’s outcome matrix as well.';
 const BOUND = 'The open mark of a bound is no policy: tasks that any of the router’s options alone solves.';
 
-function armsSections({ arms, budget, comparisons = [] }: Report): Section[] {
+function armsBlocks({ arms, budget, comparisons = [] }: Report): Blocks {
   if (arms === undefined) return [];
   const { shown, folded } = foldSums(arms);
-  const bound = arms.some(({ role }) => role === 'bound') ? ` ${BOUND}` : '';
+  const bound = arms.some(({ role }) => role === 'bound') ? BOUND : undefined;
   const rates = folded.flatMap(({ successRate }) => successRate?.value ?? []);
   const range = rates.length > 0 ? `, ${percent(Math.min(...rates))} to ${percent(Math.max(...rates))}` : '';
   const ended = arms.filter(({ stopReasons = [] }) => stopReasons.length > 0);
   const reasons = [...new Set(ended.flatMap(({ stopReasons = [] }) => stopReasons.map(({ reason }) => reason)))];
   return [
-    {
-      title: 'Arms on test tasks',
-      blocks: [
-        { kind: 'plot', plot: armsPlot(shown), caption: `Share of test tasks solved, with its interval.${bound}` },
-        armsTable(shown),
-        folded.length > 0 && fold(`${folded.length} more sums of adapters${range}`, [detail(armsTable(folded))]),
-        paragraph(ROLLOUTS, 'quiet'),
-        note([TRIALS, HELD_OUT]),
-        budget && detail(paragraph(['Training rollouts that baselines are held to, those of all adapters:', budget])),
-      ],
-    },
-    {
-      title: 'Paired differences between arms',
-      level: 3,
-      blocks: [
-        table(comparisons, [
-          ['arms', ({ arm, against }) => `${arm} to ${against}`],
-          ['difference', ({ difference }) => difference],
-          ['on single tasks', ({ difference }) => testText(difference), { spare: 2 }],
-          ['over trainings too', ({ acrossTrainings }) => acrossTrainings, { spare: 4 }],
-          ['standing', ({ standing }) => standing.replace('_', ' ')],
-        ]),
-        comparisons.length > 0 && paragraph(`p: ${TEST}.`, 'quiet'),
-      ],
-    },
-    {
-      title: 'Why test rollouts ended',
-      level: 3,
-      detail: true,
-      blocks: [table(ended, [['arm', ({ name }) => name], ...reasons.map((reason) => countOf(reason))])],
-    },
+    heading('Arms on test tasks'),
+    plot(armsPlot(shown), ['Share of test tasks solved, with its interval.', bound]),
+    armsTable(shown),
+    folded.length > 0 && fold(`${folded.length} more sums of adapters${range}`, details(armsTable(folded))),
+    paragraph(ROLLOUTS, 'quiet'),
+    note([TRIALS, HELD_OUT]),
+    ...details(budget && paragraph(['Training rollouts that baselines are held to, those of all adapters:', budget])),
+    heading('Paired differences between arms', 3),
+    table(comparisons, [
+      ['arms', ({ arm, against }) => `${arm} to ${against}`],
+      ['difference', ({ difference }) => difference],
+      ['on single tasks', ({ difference }) => testText(difference), { spare: 2 }],
+      ['over trainings too', ({ acrossTrainings }) => acrossTrainings, { spare: 4 }],
+      ['standing', ({ standing }) => standing.replace('_', ' ')],
+    ]),
+    comparisons.length > 0 && paragraph(`p: ${TEST}.`, 'quiet'),
+    ...details(
+      heading('Why test rollouts ended', 3),
+      table(ended, [['arm', ({ name }) => name], ...reasons.map(countOf)]),
+    ),
   ];
 }
 
@@ -196,18 +177,20 @@ function armsPlot(arms: readonly Arm[]): Plot {
 /** More groups than this are not seen at once: then `overall` stands first instead of last. */
 const SEEN_AT_ONCE = 4;
 
-function groupsSections({ groups = [], published, campaign }: Report): Section[] {
+function groupsBlocks({ groups = [], published, campaign }: Report): Blocks {
   const { name, version } = campaign.target;
   const inOrder = groups.length > SEEN_AT_ONCE ? [...groups.slice(-1), ...groups.slice(0, -1)] : groups;
   const from =
     published &&
     `Rows marked as published are from ${published.source} (${published.setUp}), over as many tasks as they say; nothing of them was measured here.`;
-  const success = paragraph([`Scored by ${name} ${version}.`, from], 'quiet');
   return groups.length === 0
     ? []
     : [
-        { title: 'Test tasks by group', blocks: [success, groupsTable(inOrder, published, 'successRate')] },
-        { blocks: [groupsTable(inOrder, published, 'meanReward')] },
+        heading('Test tasks by group'),
+        paragraph([`Scored by ${name} ${version}.`, from], 'quiet'),
+        groupsTable(inOrder, published, 'successRate'),
+        heading('Mean reward by group', 3),
+        groupsTable(inOrder, published, 'meanReward'),
       ];
 }
 
@@ -246,31 +229,30 @@ function publishedText(cell: PublishedCell | undefined, measure: Measure): strin
 }
 
 /** On a terminal only where it is all that there is; the conversations first, so that what counts is seen without scrolling. */
-function baseSection({ base, campaign }: Report): Section {
-  if (!base) return { blocks: [] };
+function baseBlocks({ base, campaign }: Report): Blocks {
+  if (!base) return [];
   const { successRate, meanReward, groups = [], conversations } = base;
-  const rows = groups.flatMap(({ group, tasks, arms: [arm] }) => (arm ? [{ ...arm, group, tasks }] : []));
-  return {
-    title: 'Base model',
-    detail: campaign.stage !== 'rollouts',
-    blocks: [
-      ...conversations.map(episodeBlock),
-      table(
-        [{ group: 'all', tasks: successRate.n, successRate, meanReward }, ...rows],
-        [
-          ['train tasks', ({ group }) => group],
-          ['n', ({ tasks }) => `${tasks}`],
-          ['solved', (one) => one.successRate],
-          ['mean reward', (one) => one.meanReward],
-        ],
-      ),
-    ],
-  };
+  const all = { group: 'all', tasks: successRate.n, successRate, meanReward };
+  const blocks = [
+    heading('Base model'),
+    ...conversations.map(episodeBlock),
+    table(
+      [all, ...groups.flatMap(({ group, tasks, arms: [arm] }) => (arm ? [{ ...arm, group, tasks }] : []))],
+      [
+        ['train tasks', ({ group }) => group],
+        ['n', ({ tasks }) => `${tasks}`],
+        ['solved', (one) => one.successRate],
+        ['mean reward', (one) => one.meanReward],
+      ],
+    ),
+  ];
+  return campaign.stage === 'rollouts' ? blocks : details(...blocks);
 }
 
 /** How many tasks each option solves, and how many that no other does; the matrix itself is in report.json, or an artifact where it is large. */
-function matrixSection({ solverMatrix }: Report): Section {
-  const { inline, from, tasks = 0 } = solverMatrix ?? {};
+function matrixBlocks({ solverMatrix }: Report): Blocks {
+  if (!solverMatrix) return [];
+  const { inline, from, tasks } = solverMatrix;
   const outcomes = inline?.outcomes ?? [];
   const rows = (inline?.options ?? []).map((name, option) => {
     const solved = outcomes.filter((row) => row[option]);
@@ -278,18 +260,15 @@ function matrixSection({ solverMatrix }: Report): Section {
     const unscored = outcomes.filter((row) => row[option] === null);
     return { name, solved: solved.length, alone: alone.length, unscored: unscored.length };
   });
-  return {
-    title: 'Who solves what',
-    detail: true,
-    blocks: [
-      table(rows, [
-        ['option', ({ name }) => name],
-        ['tasks solved in some trial', ({ solved }) => `${solved}`],
-        ['share', ({ solved }) => shortPercent(solved / Math.max(1, tasks))],
-        ['that no other solves', ({ alone }) => `${alone}`],
-        ['without a scored rollout', ({ unscored }) => `${unscored}`],
-      ]),
-      from && note([`The outcomes of all ${tasks} tasks:`, { lineage: [from] }]),
-    ],
-  };
+  return details(
+    heading('Who solves what'),
+    table(rows, [
+      ['option', ({ name }) => name],
+      ['tasks solved in some trial', ({ solved }) => `${solved}`],
+      ['share', ({ solved }) => shortPercent(solved / Math.max(1, tasks))],
+      ['that no other solves', ({ alone }) => `${alone}`],
+      ['without a scored rollout', ({ unscored }) => `${unscored}`],
+    ]),
+    note([`The outcomes of all ${tasks} tasks:`, { lineage: [from] }]),
+  );
 }

@@ -7,7 +7,7 @@ import type { ReportedTraining } from '../capability-model';
 import { dollarsText, duration, figureTitle, percent, wholeNumber } from '../format';
 import type { Report } from '../model';
 import type { Mark, Plot } from '../plots';
-import { type Block, detail, type Line, note, paragraph, type Section, table } from '../section';
+import { type Block, type Blocks, details, heading, type Line, note, paragraph, plot, table } from '../blocks';
 
 const CURVES =
   'Lines: mean reward of the training rollouts by step, and the same by branch of the instances, where there are branches. Marks: held-out mean reward of the iterations, with its interval; the large filled one is the best and was kept. ' +
@@ -15,7 +15,7 @@ const CURVES =
 const HINTED =
   'Where it was trained with hints, the lines count these rollouts, too, and lie above what the policy does alone; held-out rollouts are never hinted.';
 
-export function trainingSections({ capabilities = [], arms = [] }: Report): Section[] {
+export function trainingBlocks({ capabilities = [], arms = [] }: Report): Blocks {
   const runs = [...capabilities, ...arms].flatMap(({ name, training, ...row }) =>
     training ? [{ name, training, seeds: 'validation' in row ? row.validation?.synthesized : undefined }] : [],
   );
@@ -24,35 +24,26 @@ export function trainingSections({ capabilities = [], arms = [] }: Report): Sect
   const iterations = runs.flatMap(({ name, training: { iterations: own, bestStep } }) =>
     own.map((one) => ({ ...one, name, best: one.step === bestStep })),
   );
-  return [
-    { title: 'Training', detail: true, blocks: [runs.length > 0 && note([CURVES, hinted ? HINTED : undefined])] },
-    ...runs.map(({ name, training, seeds }): Section => ({
-      title: [name, hintsText(training)].filter(Boolean).join(', '),
-      level: 3,
-      detail: true,
-      blocks: [
-        { kind: 'plot', plot: trainingPlot(name, training, high), from: training.rewardCurve?.from },
-        paragraph(['trained to', training.rollouts, 'rollouts']),
-        seeds && paragraph(['held-out seeds, before', seeds.before, 'after', seeds.after]),
-      ],
-    })),
-    {
-      title: 'Iterations',
-      level: 3,
-      detail: true,
-      blocks: [
-        table(iterations, [
-          ['training', ({ name }) => name],
-          ['step', ({ step }) => `${step}`],
-          ['training rollouts', ({ rollouts }) => rollouts],
-          ['held-out success', ({ successRate }) => successRate],
-          ['held-out mean reward', ({ meanReward }) => meanReward],
-          ['by branch', ({ branches = [] }) => branches.flatMap((one) => ['\n', one.branch, one.successRate])],
-          ['best', ({ best }) => (best ? 'best' : '')],
-        ]),
-      ],
-    },
-  ];
+  return details(
+    heading('Training'),
+    runs.length > 0 && note([CURVES, hinted ? HINTED : undefined]),
+    ...runs.flatMap(({ name, training, seeds }) => [
+      heading([name, hintsText(training)].filter(Boolean).join(', '), 3),
+      plot(trainingPlot(name, training, high), { lineage: training.rewardCurve?.from ?? [] }),
+      paragraph(['trained to', training.rollouts, 'rollouts']),
+      seeds && paragraph(['held-out seeds, before', seeds.before, 'after', seeds.after]),
+    ]),
+    heading('Iterations', 3),
+    table(iterations, [
+      ['training', ({ name }) => name],
+      ['step', ({ step }) => `${step}`],
+      ['training rollouts', ({ rollouts }) => rollouts],
+      ['held-out success', ({ successRate }) => successRate],
+      ['held-out mean reward', ({ meanReward }) => meanReward],
+      ['by branch', ({ branches = [] }) => branches.flatMap((one) => ['\n', one.branch, one.successRate])],
+      ['best', ({ best }) => (best ? 'best' : '')],
+    ]),
+  );
 }
 
 /** All runs of a report are drawn on the same scales: rewards 0 to 1, steps 0 to `high`. */
@@ -85,7 +76,7 @@ export function trainingPlot(name: string, training: ReportedTraining, high: num
 const FORMS =
   'All forms on the same folds of the train split. constant: the best single option, chosen within the folds. Another form is kept only if its gain over constant is more than that of the best form in each of 19 shuffles of the outcomes over the texts.';
 
-export function routerSections({ router, capabilities }: Report): Section[] {
+export function routerBlocks({ router, capabilities }: Report): Blocks {
   if (router === undefined) return [];
   const { crossValidation: cv, choices = [], errors, regret, latency, constant } = router;
   const noSums = noSumsText(router, capabilities);
@@ -99,73 +90,46 @@ export function routerSections({ router, capabilities }: Report): Section[] {
     ['base', cv.base] as const,
     ['union ceiling', cv.unionCeiling] as const,
   ];
-  return [
-    {
-      title: 'Router',
-      detail: true,
-      blocks: [
-        paragraph(
-          `Kind: ${router.kind}${everything}. In cross-validation on the train split it ${router.helps ? 'helps' : 'does not help'}.`,
-        ),
-        noSums !== undefined && paragraph(`No adapters were added up: ${noSums}.`),
-        table(policies, [
-          ['policy', ([policy]) => policy],
-          ['cross-validated success', ([, successRate]) => successRate],
-        ]),
-        routed && note(FORMS),
-      ],
-    },
-    {
-      title: 'Choices on the test split',
-      level: 3,
-      detail: true,
-      blocks: [
-        table(choices, [
-          ['option', ({ option }) => option],
-          ['share of conversations', ({ share }) => share],
-          ['success of these', ({ successRate }) => successRate],
-          choices.some(({ probability }) => probability !== undefined) && [
-            'mean probability',
-            ({ probability }) => probability,
-          ],
-        ]),
-        regret &&
-          paragraph([
-            'Regret: what the best option for every test task would have gained over the routed policy',
-            regret,
-          ]),
-        latency && paragraph(['Choosing takes, median of a conversation', latency]),
-        errors && paragraph(['Test rollouts that broke because the router could not choose:', errors]),
-      ],
-    },
-  ];
+  return details(
+    heading('Router'),
+    paragraph(
+      `Kind: ${router.kind}${everything}. In cross-validation on the train split it ${router.helps ? 'helps' : 'does not help'}.`,
+    ),
+    noSums !== undefined && paragraph(`No adapters were added up: ${noSums}.`),
+    table(policies, [
+      ['policy', ([policy]) => policy],
+      ['cross-validated success', ([, successRate]) => successRate],
+    ]),
+    routed && note(FORMS),
+    heading('Choices on the test split', 3),
+    table(choices, [
+      ['option', ({ option }) => option],
+      ['share of conversations', ({ share }) => share],
+      ['success of these', ({ successRate }) => successRate],
+      choices.some(({ probability }) => probability) && ['mean probability', ({ probability }) => probability],
+    ]),
+    regret &&
+      paragraph(['Regret: what the best option for every test task would have gained over the routed policy', regret]),
+    latency && paragraph(['Choosing takes, median of a conversation', latency]),
+    errors && paragraph(['Test rollouts that broke because the router could not choose:', errors]),
+  );
 }
 
-export function runSections({ rollouts, leakage, cost }: Report): Section[] {
+export function runBlocks({ rollouts, leakage, cost }: Report): Blocks {
   const spent = cost?.languageModel;
   return [
-    {
-      title: 'The run',
-      detail: true,
-      blocks: [
-        rollouts && rolloutsTable(rollouts, cost),
-        ...(leakage ? leakageBlocks(leakage) : []),
-        cost && costTable(cost),
-      ],
-    },
-    {
-      title: 'Language models',
-      level: 3,
-      blocks: spent
-        ? [
-            paragraph(`language models: ${spentText(spent)}`),
-            languageModelTable(spent),
-            note(
-              'What analyst, synthesizer and arms asked, and what the users and judges of rollouts said, as the endpoints count it; a reply or a rollout that was kept is paid for once. These numbers have no lineage.',
-            ),
-          ]
-        : [],
-    },
+    ...details(
+      heading('The run'),
+      rollouts && rolloutsTable(rollouts, cost),
+      ...(leakage ? leakageBlocks(leakage) : []),
+      cost && costTable(cost),
+    ),
+    heading('Language models', 3),
+    ...(spent ? languageModelBlocks(spent) : []),
+    spent &&
+      note(
+        'What analyst, synthesizer and arms asked, and what the users and judges of rollouts said, as the endpoints count it; a reply or a rollout that was kept is paid for once. These numbers have no lineage.',
+      ),
   ];
 }
 
@@ -225,34 +189,40 @@ function costTable({ wallSeconds, secondsPerRollout = {}, rollouts }: Cost): Blo
 
 type LanguageModelCost = NonNullable<Cost['languageModel']>;
 
-/** The steps of each role, with their sum where there are several. */
-export function languageModelTable({ roles, steps, total }: LanguageModelCost): Block {
-  const sums: (Sum & { role?: string })[] = roles;
-  const rows = [undefined, ...sums].flatMap((sum) => {
-    const own = steps.filter(({ role }) => role === sum?.role).map((one) => ({ ...one, who: one.role ?? '' }));
-    return sum && own.length > 1 ? [...own, { ...sum, who: sum.role ?? '', step: 'all' }] : own;
-  });
-  return detail(
-    table<Sum & { who: string; step: string }>(
-      [...rows, { ...total, who: 'all', step: '' }],
-      [
-        ['who', ({ who }) => who],
+/** What was spent in all; the steps of each role, with their sum where there are several. `who` asked whom, for what. */
+export function languageModelBlocks(spent: LanguageModelCost, who = 'language models'): Blocks {
+  const { roles, steps, total } = spent;
+  const ofRole = (role: string | undefined) =>
+    steps.filter((one) => one.role === role).map((one) => ({ ...one, who: role ?? '' }));
+  const rows: (Sum & { who: string; step: string })[] = [
+    ...ofRole(undefined),
+    ...roles.flatMap(({ role, ...sum }) => {
+      const own = ofRole(role);
+      return own.length > 1 ? [...own, { ...sum, who: role, step: 'all' }] : own;
+    }),
+    { ...total, who: 'all', step: '' },
+  ];
+  return [
+    paragraph(`${who}: ${spentText(spent)}`),
+    ...details(
+      table(rows, [
+        ['who', (row) => row.who],
         ['step', ({ step }) => step],
         ['requests', ({ requests }) => wholeNumber(requests)],
         ['prompt tokens', ({ promptTokens }) => wholeNumber(promptTokens)],
         ['of them cached', ({ cachedTokens }) => wholeNumber(cachedTokens)],
         ['completion tokens', ({ completionTokens }) => wholeNumber(completionTokens)],
         ['dollars', (sum) => [dollarsText(sum.dollars), ...unpricedText(sum)].join(', ')],
-      ],
+      ]),
     ),
-  );
+  ];
 }
 
 const unpricedText = ({ unpriced = 0, requests }: Sum): string[] =>
   unpriced === 0 ? [] : [`${wholeNumber(unpriced)} of ${wholeNumber(requests)} requests without a price`];
 
 /** `132 requests, 1,204,000 tokens of 5,000,000 (24.1%), $1.23 of $10.00 (12.3%): analyst $1.00, user $0.23`. */
-export function spentText({ roles, total, budget }: LanguageModelCost): string {
+function spentText({ roles, total, budget }: LanguageModelCost): string {
   const tokensOf = ({ promptTokens, completionTokens }: Sum): number => promptTokens + completionTokens;
   const against = (spent: number | undefined, limit: number | undefined, text: (n: number) => string): string =>
     limit === undefined ? '' : ` of ${text(limit)}${spent === undefined ? '' : ` (${percent(spent / limit)})`}`;

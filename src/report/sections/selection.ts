@@ -4,16 +4,17 @@ import type { ReportedSelection } from '../capability-model';
 import type { Report } from '../model';
 import {
   type Block,
-  detail,
+  type Blocks,
+  details,
   fold,
+  heading,
   type Line,
   list,
   type Measured,
   note,
   paragraph,
-  type Section,
   table,
-} from '../section';
+} from '../blocks';
 import { failedPassesText } from '../verdict';
 import { citationBlock, trajectoryPieces } from './evidence';
 
@@ -48,24 +49,20 @@ export const candidatesTable = (candidates: readonly CandidateRow[]): Block =>
     ['definition', ({ definition }) => definition, { detail: true }],
   ]);
 
-export function selectionSections({ selection }: Report): Section[] {
+export function selectionBlocks({ selection }: Report): Blocks {
   if (selection === undefined) return [];
   const { candidates, rule, passes, reason, decision, noComposite, failed, passed } = selection;
   return [
-    {
-      title: 'Selection',
-      blocks: [
-        detail(paragraph(['Base rollouts: failed', failed, 'successful', passed])),
-        note([ruleText(rule, passes), { lineage: selection.from }]),
-        paragraph(failedPassesText(selection), 'bad'),
-        paragraph(reason, 'bad'),
-        decision !== undefined && paragraph(`The selected ones were ${decision}.`),
-        noComposite !== undefined && paragraph(`No composite: ${noComposite}.`),
-        candidatesTable(candidates),
-      ],
-    },
-    { title: 'What was seen', level: 3, detail: true, blocks: evidenceBlocks(selection) },
-    { title: 'Faults of the environment or the simulated user', detail: true, blocks: faultBlocks(selection) },
+    heading('Selection'),
+    ...details(paragraph(['Base rollouts: failed', failed, 'successful', passed])),
+    note([ruleText(rule, passes), { lineage: selection.from }]),
+    paragraph(failedPassesText(selection), 'bad'),
+    paragraph(reason, 'bad'),
+    decision !== undefined && paragraph(`The selected ones were ${decision}.`),
+    noComposite !== undefined && paragraph(`No composite: ${noComposite}.`),
+    candidatesTable(candidates),
+    ...details(heading('What was seen', 3), ...evidenceBlocks(selection)),
+    ...details(heading('Faults of the environment or the simulated user'), ...faultBlocks(selection)),
   ];
 }
 

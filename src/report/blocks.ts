@@ -1,0 +1,132 @@
+/**
+ * What a page and a terminal show, as data: a few kinds of blocks, which html.ts and terminal.ts write. Texts are plain here, and made harmless
+ * there.
+ */
+import type { ArtifactRef } from '../domain/artifacts';
+import type { Figure } from '../domain/figure';
+import type { ReportedMessage } from './capability-model';
+import { MISSING } from './format';
+import type { Plot } from './plots';
+
+/** A part of a line. `\n` breaks it; in a table on a terminal it ends the cell. */
+export type Piece =
+  | string
+  | Figure
+  | Measured
+  | { tone: Tone; text: string }
+  /** A command, a hash, a key. */
+  | { code: string }
+  /** Artifacts, or whatever else `campaign lineage` takes; only pages show them. */
+  | { lineage: readonly (ArtifactRef | string)[] }
+  /** To a place of the same page. */
+  | { link: string; to: string };
+
+/** What is measured, but no figure of a report: it leads nowhere. */
+export type Measured = Pick<Figure, 'value' | 'unit' | 'interval' | 'std'>;
+
+type Tone = 'quiet' | 'bad' | 'strong';
+
+/** Pieces stand beside each other with a space between them; absent ones vanish. */
+export type Line = Piece | undefined | readonly (Piece | undefined)[];
+
+export interface Table {
+  kind: 'table';
+  columns: readonly ({ head: string } & ColumnOptions)[];
+  rows: readonly (readonly Line[])[];
+}
+
+interface ColumnOptions {
+  detail?: boolean;
+  /** On a terminal that is too narrow the column with the lowest number is left out first, one without a number last. */
+  spare?: number;
+}
+
+/** Messages of a conversation; `missing` of them are left out at its end. */
+export interface Quote {
+  kind: 'quote';
+  messages: readonly ReportedMessage[];
+  cited?: number | undefined;
+  missing?: number | undefined;
+}
+
+/** A detail is only for a page; all else is for a terminal as well. */
+export type Block = { detail?: boolean } & (
+  | { kind: 'heading'; text: string; level: 2 | 3; id?: string | undefined }
+  | { kind: 'paragraph'; text: Line; tone?: Tone | undefined }
+  | { kind: 'list'; items: readonly Line[] }
+  | Table
+  | Quote
+  /** As of `diff -u`; `missing` lines are left out. */
+  | { kind: 'diff'; lines: readonly string[]; missing?: number | undefined }
+  | { kind: 'plot'; plot: Plot; caption: Line }
+  | { kind: 'fold'; summary: Line; blocks: Blocks; open?: boolean; id?: string }
+);
+
+/** Absent blocks vanish, as do tables without rows, lists without items, lines without pieces and headings of nothing. */
+export type Blocks = readonly (Block | undefined | false)[];
+
+export interface Page {
+  title: string;
+  /** Whose figures and artifacts it shows, for the commands that lead back from them. */
+  campaign?: string;
+  blocks: Blocks;
+}
+
+/** `id`: the place that links lead to. */
+export const heading = (text: string, level: 2 | 3 = 2, id?: string): Block => ({ kind: 'heading', text, level, id });
+export const paragraph = (text: Line, tone?: Tone): Block => ({ kind: 'paragraph', text, tone });
+export const list = (items: readonly Line[]): Block => ({ kind: 'list', items });
+export const fold = (summary: Line, blocks: Blocks, more: { open?: boolean; id?: string } = {}): Block => ({
+  kind: 'fold',
+  summary,
+  blocks,
+  ...more,
+});
+export const plot = (drawn: Plot, caption: Line): Block => ({ kind: 'plot', plot: drawn, caption, detail: true });
+export const details = (...blocks: Blocks): Blocks => blocks.map((block) => block && { ...block, detail: true });
+export const note = (text: Line): Block => ({ ...paragraph(text, 'quiet'), detail: true });
+
+export type Column<Row> = readonly [head: string, cell: (row: Row) => Line, options?: ColumnOptions];
+
+/** A cell that is undefined is shown as missing. */
+export function table<Row>(rows: readonly Row[], columns: readonly (Column<Row> | false)[]): Block {
+  const kept = columns.filter((column) => column !== false);
+  return {
+    kind: 'table',
+    columns: kept.map(([head, , options]) => ({ head, ...options })),
+    rows: rows.map((row) => kept.map(([, cell]) => cell(row) ?? MISSING)),
+  };
+}
+
+export const piecesOf = (line: Line): Piece[] =>
+  (Array.isArray(line) ? (line as readonly (Piece | undefined)[]) : [line as Piece | undefined]).filter(
+    (piece) => piece !== undefined && piece !== '',
+  ) as Piece[];
+
+/** What there is to show, with or without details. */
+export const shownBlocks = (blocks: Blocks, withDetails: boolean): Block[] =>
+  blocks.reduceRight<Block[]>((rest, block) => {
+    const isShown = block && (withDetails || !block.detail) && hasContent(block, rest[0]);
+    return isShown ? [withDetails ? block : withoutDetails(block), ...rest] : rest;
+  }, []);
+
+function hasContent(block: Block, next: Block | undefined): boolean {
+  switch (block.kind) {
+    case 'heading':
+      return next !== undefined && (next.kind !== 'heading' || next.level > block.level);
+    case 'table':
+      return block.rows.length > 0;
+    case 'list':
+      return block.items.length > 0;
+    case 'paragraph':
+      return piecesOf(block.text).length > 0;
+    default:
+      return true;
+  }
+}
+
+function withoutDetails(block: Block): Block {
+  if (block.kind !== 'table') return block;
+  const isShown = (_: unknown, n: number) => !block.columns[n]?.detail;
+  return { ...block, columns: block.columns.filter(isShown), rows: block.rows.map((row) => row.filter(isShown)) };
+}
