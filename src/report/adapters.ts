@@ -2,9 +2,8 @@
  * What became of a capability, in one statement from all that is known of it, or why there is no adapter. Invariant: an adapter is gamed only if
  * the interval of a branch's paired difference to the base excludes zero, upwards on one branch and downwards on another.
  */
-import type { Figure } from '../domain/figure';
 import { direction } from '../domain/paired-statistics';
-import type { ReportedRouter, VerdictSentence } from './model';
+import { comparable } from '../domain/statistics';
 import type {
   BranchComparison,
   CalibrationFigures,
@@ -13,8 +12,8 @@ import type {
   ReportedRound,
 } from './capability-model';
 import { differenceText, pText, shortPercent, valueText } from './format';
+import type { ReportedRouter, VerdictSentence } from './model';
 import { say } from './recommendation';
-import { comparable } from '../domain/statistics';
 
 type Statement = NonNullable<ReportedCapability['statement']>;
 type Batch = NonNullable<ReportedCapability['onTarget']>['batches'][number];
@@ -29,28 +28,30 @@ const phrases: Record<Statement['verdict'], string> = {
 };
 
 /** Of a capability that came to an adapter; undefined of others. */
-export function statementOf(capability: CapabilityDraft): Statement | undefined {
-  const { name, status, validation, onTarget, parts } = capability;
+export function statementOf({ name, status, validation, onTarget, parts }: CapabilityDraft): Statement | undefined {
   if (status !== 'trained' || !validation) return undefined;
   const { before, after, difference: own } = validation.synthesized;
   const { all, batches = [] } = onTarget ?? {};
   const way = direction(all?.interval);
-  const verdict =
-    way === 'up' ? 'helps' : way === 'down' ? 'hurts' : direction(own?.interval) === 'up' ? 'learned' : 'no_gain';
+  const elsewhere = direction(own?.interval) === 'up' ? 'learned' : 'no_gain';
+  const verdict = way === 'up' ? 'helps' : way === 'down' ? 'hurts' : elsewhere;
+  const each = batches.map(batchText).join(', ');
   const from = parts === undefined ? '' : ', against the sum of its parts';
   const target = all
-    ? `${valueText(all)} on its tasks${from} (${differenceText(all)}; ${batches.map(batchText).join(', ')})`
-    : `no task of the target can judge it (${batches.map(batchText).join(', ')})`;
-  const inOwn =
-    `in its own environment ${valueText(before)} to ${valueText(after)}` +
-    (own ? ` (${valueText(own)}, ${differenceText(own)})` : '');
-  const apart = batches.filter(({ chose, difference }) => !chose && otherwise(direction(difference.interval), way));
+    ? `${valueText(all)} on its tasks${from} (${differenceText(all)}; ${each})`
+    : `no task of the target can judge it (${each})`;
+  const gain = own ? ` (${valueText(own)}, ${differenceText(own)})` : '';
+  const inOwn = `in its own environment ${valueText(before)} to ${valueText(after)}${gain}`;
+  const apart = batches.filter(({ chose, difference: { interval } }) => {
+    const alone = direction(interval);
+    return !chose && alone !== undefined && alone !== way;
+  });
   const games = gamed(validation.branches);
   const text = [
     `Adapter ${name} ${phrases[verdict]}: ${target}; ${inOwn}.`,
     ...apart.map(
       ({ of, difference }) =>
-        `The ${difference.n} ${batchNames[of]} tasks alone would say otherwise: ${shortText(difference)}.`,
+        `The ${difference.n} ${batchNames[of]} tasks alone would say otherwise: ${valueText(difference)}${difference.test ? `, p ${pText(difference.test.p)}` : ''}.`,
     ),
     ...(games ? [gamedText(games)] : []),
   ].join(' ');
@@ -59,65 +60,55 @@ export function statementOf(capability: CapabilityDraft): Statement | undefined 
   return { verdict, gamed: games !== undefined, text, behind };
 }
 
-/** Counted alone it points another way than all together. */
-const otherwise = (alone: 'up' | 'down' | undefined, all: 'up' | 'down' | undefined): boolean =>
-  alone !== undefined && alone !== all;
-
-const shortText = (difference: Figure): string =>
-  [valueText(difference), ...(difference.test ? [`p ${pText(difference.test.p)}`] : [])].join(', ');
-
 /** `held-out +16.7 pt, n 60`. */
 const batchText = ({ of, difference, chose }: Batch): string =>
   `${batchNames[of]} ${valueText(difference)}, n ${difference.n}${chose ? ', which chose it and does not count' : ''}`;
 
-function gamedText({ gained, lost }: NonNullable<ReturnType<typeof gamed>>): string {
+/** A branch that fell by less has not been paid with. */
+const LEAST_FALL = 0.05;
+
+interface Gamed {
+  gained: BranchComparison[];
+  lost: BranchComparison[];
+}
+
+/** The branches that it lost, and those that it gained by it; undefined where it is not so. */
+function gamed(branches: readonly BranchComparison[] = []): Gamed | undefined {
+  const gained = branches.filter(({ difference }) => direction(difference.interval) === 'up');
+  const lost = branches.filter(
+    ({ difference: { value, interval } }) => direction(interval) === 'down' && comparable(value ?? 0) < -LEAST_FALL,
+  );
+  return gained.length > 0 && lost.length > 0 ? { gained, lost } : undefined;
+}
+
+function gamedText({ gained, lost }: Gamed): string {
   const on = (branches: BranchComparison[]): string =>
     branches.map((b) => `${valueText(b.difference)} on ${b.branch} (${differenceText(b.difference)})`).join(' and ');
-  return (
-    `It is gamed: on held-out seeds of its own environment success changes by ${on(gained)} but by ${on(lost)}. ` +
-    'The router may choose it all the same.'
-  );
+  return `It is gamed: on held-out seeds of its own environment success changes by ${on(gained)} but by ${on(lost)}. The router may choose it all the same.`;
 }
 
 /** Why adapters were not added up, and what the test tasks, which came later, say of that; undefined where they were. */
 export function noSumsText(
   { noSums }: ReportedRouter,
-  capabilities: readonly CapabilityDraft[] | undefined = [],
+  capabilities: readonly CapabilityDraft[] = [],
 ): string | undefined {
-  const helping = capabilities.flatMap((one) => (statementOf(one)?.verdict === 'helps' ? [one.name] : []));
+  const helping = capabilities.filter((one) => statementOf(one)?.verdict === 'helps').map(({ name }) => name);
   return noSums === undefined || helping.length === 0
     ? noSums
     : `${noSums}; with the test tasks, which came later, ${helping.join(', ')} helps`;
 }
 
 export function capabilitySentence(capability: CapabilityDraft): VerdictSentence | undefined {
-  const { name, status, reason } = capability;
+  const { name, status, reason, rounds = [], calibration } = capability;
   if (status === undefined) return undefined;
-  if (status !== 'trained') {
-    const rounds = capability.rounds?.length ?? 0;
-    const after = status !== 'failed' && rounds > 0 ? ` after ${rounds} round${rounds === 1 ? '' : 's'}` : '';
-    const because = reason === undefined ? '' : `: ${reason}`;
-    return say(
-      `${name} has no adapter (${status.replace('_', ' ')}${after})${because}.`,
-      capability.calibration?.meanReward,
-    );
+  if (status === 'trained') {
+    const { text, behind } = statementOf(capability) ?? say(`Adapter ${name} was not validated.`);
+    return { text, behind };
   }
-  const statement = statementOf(capability);
-  return statement ? { text: statement.text, behind: statement.behind } : say(`Adapter ${name} was not validated.`);
-}
-
-/** A branch that fell by less has not been paid with. */
-const LEAST_FALL = 0.05;
-
-/** The branches that it lost, and those that it gained by it; undefined where it is not so. */
-export function gamed(
-  branches: readonly BranchComparison[] | undefined = [],
-): { gained: BranchComparison[]; lost: BranchComparison[] } | undefined {
-  const gained = branches.filter(({ difference }) => direction(difference.interval) === 'up');
-  const lost = branches.filter(
-    ({ difference: { value, interval } }) => direction(interval) === 'down' && comparable(value ?? 0) < -LEAST_FALL,
-  );
-  return gained.length > 0 && lost.length > 0 ? { gained, lost } : undefined;
+  const { length } = rounds;
+  const after = status !== 'failed' && length > 0 ? ` after ${length} round${length === 1 ? '' : 's'}` : '';
+  const because = reason === undefined ? '' : `: ${reason}`;
+  return say(`${name} has no adapter (${status.replace('_', ' ')}${after})${because}.`, calibration?.meanReward);
 }
 
 export const calibrationsOf = ({ calibration, aided = [] }: ReportedRound): CalibrationFigures[] =>

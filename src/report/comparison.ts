@@ -4,15 +4,9 @@
  * themselves as well, since an interval of few runs says little; runs that share both seeds are one draw.
  */
 import { mean, standardDeviation, successRate } from '../domain/statistics';
-import {
-  acrossTrainings,
-  direction,
-  pairedDifference,
-  type PairedTest,
-  TRAINING_SPREAD,
-} from '../domain/paired-statistics';
+import { acrossTrainings, pairedDifference, type PairedTest, TRAINING_SPREAD } from '../domain/paired-statistics';
 import type { Arm, Report, ReportedComparison, Role, SolverMatrix } from './model';
-import { samePolicy } from './recommendation';
+import { samePolicy, standingOf } from './recommendation';
 
 export interface Run {
   /** What it is called in the comparison. */
@@ -171,19 +165,19 @@ function pairOf(o: { runs: readonly Run[]; arm: string; against: string; level: 
     ...(test && { test }),
     ...(isOnePolicy(run, arm, against) && { samePolicy: true as const }),
   }));
-  return { arm, against, difference, standing: standingOf(difference, byRun), byRun };
+  return {
+    arm,
+    against,
+    difference,
+    standing: byRun.every((run) => run.samePolicy) ? 'same_policy' : standingOf(difference),
+    byRun,
+  };
 }
 
 const isOnePolicy = ({ report: { arms = [] } }: Run, arm: string, against: string): boolean => {
   const named = (name: string): Arm | undefined => arms.find((one) => one.name === name);
   return samePolicy(named(arm), named(against));
 };
-
-function standingOf(difference: Span, byRun: ComparedPair['byRun']): ComparedPair['standing'] {
-  if (byRun.every(({ samePolicy: same }) => same)) return 'same_policy';
-  const way = direction(difference);
-  return way === undefined ? 'undecided' : way === 'up' ? 'ahead' : 'behind';
-}
 
 /** A mean over runs and tasks. `runs`: draws; those that share both seeds are one. */
 export interface Span {

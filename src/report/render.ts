@@ -2,22 +2,24 @@
  * Renders a report. Invariants: the verdict is computed here from the figures, whatever came in; report.json and report.html hold the same; the page is
  * made of report.json alone.
  */
-import { type Report, REPORT_VERSION, type ReportDraft, reportSchema } from './model';
 import { statementOf } from './adapters';
-import { comparisonsOf, recommendationOf } from './recommendation';
-import { verdict } from './verdict';
+import { type Report, REPORT_VERSION, type ReportDraft, reportSchema } from './model';
+import { judge, shippedOf } from './recommendation';
 import { reportHtml } from './sections/report';
+import { verdict } from './verdict';
 
 /** The whole report, checked. Throws a ZodError that names the field if the draft breaks the schema. */
-export const completeReport = (draft: ReportDraft): Report =>
-  reportSchema.parse({
-    ...draft,
+export function completeReport(draft: ReportDraft): Report {
+  const judged = judge(draft);
+  const shipped = shippedOf(judged);
+  return reportSchema.parse({
+    ...judged,
     schemaVersion: REPORT_VERSION,
     capabilities: draft.capabilities?.map((one) => ({ ...one, statement: statementOf(one) })),
-    comparisons: comparisonsOf(draft),
-    recommendation: recommendationOf(draft),
-    verdict: verdict(draft),
+    recommendation: shipped?.recommendation,
+    verdict: verdict(judged, shipped),
   });
+}
 
 /** The two files' texts: report.json (indented) and report.html; and the verdict's first sentence, which says what came out. */
 export const renderReport = ({ report }: { report: ReportDraft }) => {
