@@ -2,7 +2,7 @@
  * Where the arms are compared: the shop as it is shipped, and three ways in which it is harder for one of them. The campaigns of the other
  * studies are variations of the first.
  */
-import type { ShopParameters } from '../src/environments/shop/tasks';
+import type { ShopParameters } from '../src/environments/shop/shop';
 import { baseWith, shipped, type Base } from './bases';
 import type { CampaignSpec } from './campaigns';
 import type { Context } from './study';

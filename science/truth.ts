@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { type ShopParameters, type Skill, SKILLS, skillsOf } from '../src/environments/shop/tasks';
+import { type ShopParameters, skillsOf } from '../src/environments/shop/shop';
+import { type Skill, SKILLS } from '../src/environments/shop/tasks';
 
 export const capabilityOf: Record<Skill, string> = {
   complete_all: 'complete_all_requested_actions',

@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { createShop } from '../environments/shop/shop';
 import { demonstrate } from '../environments/shop/reference-agent';
-import { random } from '../environments/shop/random';
+import { random } from '../environments/random';
 import { type ShopTask, type Skill, SKILLS, taskStream } from '../environments/shop/tasks';
 import { TEXTS } from '../environments/shop/tools';
 
@@ -40,7 +40,7 @@ export function parseLacks(values: readonly string[]): Partial<Record<Skill, num
 export async function* demonstrations(o: DemonstrationOptions): AsyncGenerator<unknown> {
   const texts = Object.values(TEXTS).filter((t) => typeof t === 'string');
   yield { environment: await createShop().describe(), words: texts };
-  const source = taskStream({ stream: `demonstration-${o.seed}`, split: 'train', distinct: false });
+  const source = taskStream({ stream: `demonstration-${o.seed}`, split: 'train' });
   const rng = random(`mistakes ${o.seed}`);
   for (let i = 0; i < o.count; i++) {
     const task = source.next().value as ShopTask;

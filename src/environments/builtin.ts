@@ -1,19 +1,19 @@
 /** Environments that are part of the project and run in process: each has parameters of its own. */
 import { z } from 'zod';
-import { createInstructions, instructionsParameters } from './instructions/instructions';
 import type { KindSpec } from '../domain/kinds';
+import { instructions } from './instructions/instructions';
 import type { EnvironmentKind } from './kinds';
-import { createShop } from './shop/shop';
-import { shopParameters } from './shop/tasks';
+import { shop } from './shop/shop';
 
-const shop = z.object({ name: z.literal('shop').describe('A shop with orders and accounts.'), ...shopParameters });
-const instructions = z.object({
-  name: z.literal('instructions').describe('Short texts that must follow instructions.'),
-  ...instructionsParameters,
-});
-const schema = z.discriminatedUnion('name', [shop, instructions]);
+const builtins = [shop, instructions];
+export const builtinNames: readonly string[] = builtins.map(({ name }) => name);
 
-export const builtinNames: readonly string[] = schema.options.map(({ shape }) => shape.name.value);
+const shapes = builtins.map(({ name, summary, parameters }) => ({
+  name: z.literal(name).describe(summary),
+  ...parameters.shape,
+}));
+const [first, ...others] = shapes.map((shape) => z.object(shape));
+const schema = z.discriminatedUnion('name', [first!, ...others]);
 
 const read = (spec: KindSpec) => schema.parse(spec);
 
@@ -21,12 +21,12 @@ export const builtin: EnvironmentKind = {
   kind: 'builtin',
   version: '1',
   options: {},
-  variants: { by: 'name', shapes: [shop.shape, instructions.shape] },
+  variants: { by: 'name', shapes },
   paths: [],
   read,
   open(spec) {
     const { name, ...parameters } = read(spec);
-    return name === 'shop' ? createShop(parameters) : createInstructions(parameters);
+    return builtins.find((one) => one.name === name)!.create(parameters);
   },
   label: (spec) => read(spec).name,
 };

@@ -1,7 +1,8 @@
 /** The shop's reference agent as a scripted policy; the seed of the first turn decides which mistakes it makes. */
-import { random } from '../../src/environments/shop/random';
+import { random } from '../../src/environments/random';
 import { agentMessages } from '../../src/environments/shop/reference-agent';
-import { type ShopTask, shopTasks, SKILLS } from '../../src/environments/shop/tasks';
+import { shopTasks } from '../../src/environments/shop/shop';
+import { type ShopTask, SKILLS } from '../../src/environments/shop/tasks';
 import type { AssistantMessage } from '../../src/domain/messages';
 import { scriptedPolicy, turnOf, type ScriptedPolicy } from './scripted-policy';
 

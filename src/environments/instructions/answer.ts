@@ -69,17 +69,16 @@ interface Asked {
   said: string[];
 }
 
-/** 1 where the text is an answer in this respect. */
-export function answerChecks(text: string, { topic, demands, said }: Asked): Record<string, number> {
+/** True where the text is an answer in this respect. */
+export function answerChecks(text: string, { topic, demands, said }: Asked): Record<string, boolean> {
   const words = plainWords(text);
   const isLong = words.length >= LONG;
   const functional = words.filter((word) => FUNCTION.has(word)).length;
-  const checks = {
+  return {
     long_enough: words.length >= leastWords(demands),
     on_topic: isAbout(words, topic),
     no_repetition: differs(text, words),
     own_words: shared(words, plainWords(said.join(' '))) <= MOST_ECHOED,
     prose: !isLong || isList(demands) || functional >= LEAST_FUNCTION * words.length,
   };
-  return Object.fromEntries(Object.entries(checks).map(([name, holds]) => [name, Number(holds)]));
 }

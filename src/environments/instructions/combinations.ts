@@ -2,17 +2,8 @@
  * Which instructions go together: of those that do there is a text of about fifty words that keeps them all, as the
  * scripted writer of the tests shows for every task.
  */
-import { type Demands, type InstructionKind, layoutKinds, markKinds, wordKinds } from './kinds';
+import type { Demands } from './kinds';
 import { plainWords } from './text';
-
-export const KINDS: InstructionKind[] = [...wordKinds, ...layoutKinds, ...markKinds];
-
-export function kindNamed(name: string): InstructionKind {
-  const found = KINDS.find((kind) => kind.name === name);
-  if (!found)
-    throw new Error(`instructions: there is no kind "${name}": it is one of ${KINDS.map((k) => k.name).join()}`);
-  return found;
-}
 
 const SHAPES = ['sentences', 'paragraphs', 'bullets', 'numbered_list'];
 const BEGINNINGS = ['title', 'heading', 'start_with', 'quoted'];

@@ -3,9 +3,9 @@
  * have different topics and the same phrasings.
  */
 import type { Split } from '../../domain/environment';
-import { random, type Random } from '../shop/random';
-import { goTogether, kindNamed, KINDS } from './combinations';
-import type { Demands, InstructionKind } from './kinds';
+import { random, type Random } from '../random';
+import { goTogether } from './combinations';
+import { type Demands, kindNamed, KINDS } from './kinds';
 import { TOPICS, type Topic } from './topics';
 
 interface Instruction {
@@ -29,11 +29,11 @@ export interface InstructionTask {
 
 /** Rows of the report's tables, and how many of a hundred tasks each has. */
 export const GROUPS = [
-  { name: '1 instruction', share: 60, instructions: 1 },
-  { name: '2 instructions', share: 20, instructions: 2 },
-  { name: '3 instructions', share: 7, instructions: 3 },
-  { name: '4 instructions', share: 3, instructions: 4 },
-  { name: 'two turns', share: 10, instructions: 0 },
+  { name: '1 instruction', weight: 60, instructions: 1 },
+  { name: '2 instructions', weight: 20, instructions: 2 },
+  { name: '3 instructions', weight: 7, instructions: 3 },
+  { name: '4 instructions', weight: 3, instructions: 4 },
+  { name: 'two turns', weight: 10, instructions: 0 },
 ];
 
 const REQUESTS = [
@@ -57,9 +57,10 @@ const REWORDINGS = [
 /** Of the tasks with two turns, those that ask for the same in other words. */
 const REWORDED = 0.5;
 
-function pickKind(rng: Random): InstructionKind {
-  let at = rng.next() * KINDS.reduce((sum, { weight }) => sum + weight, 0);
-  return KINDS.find(({ weight }) => (at -= weight) < 0) ?? (KINDS[0] as InstructionKind);
+/** One of them, each as often as it weighs. */
+function pickWeighted<Option extends { weight: number }>(rng: Random, options: readonly Option[]): Option {
+  let at = rng.next() * options.reduce((sum, { weight }) => sum + weight, 0);
+  return options.find(({ weight }) => (at -= weight) < 0) ?? options[0]!;
 }
 
 /** So many that go together, with those given. */
@@ -67,8 +68,8 @@ function drawInstructions(o: { rng: Random; topic: Topic; count: number; given?:
   const { rng, topic, count, given = [] } = o;
   const drawn: Instruction[] = [];
   while (drawn.length < count) {
-    const { name, draw } = pickKind(rng);
-    const one = { kind: name, demands: draw({ rng, topic }) };
+    const kind = pickWeighted(rng, KINDS);
+    const one = { kind: kind.name, demands: kind.draw(rng, topic) };
     if (goTogether([...given, ...drawn, one])) drawn.push(one);
   }
   return drawn;
@@ -95,20 +96,19 @@ export function drawTasks(split: Split, count: number): InstructionTask[] {
   const seen = new Set<string>();
   return Array.from({ length: count }, (_, n) => {
     const id = `${split}-${n}`;
-    const topic = topics[n % topics.length] as Topic;
+    const topic = topics[n % topics.length]!;
     for (let attempt = 0; ; attempt++) {
       const rng = random(`instructions ${id} ${attempt}`);
-      const task = { id, topic, turns: drawTurns({ rng, topic, instructions: drawGroup(rng).instructions }) };
+      const task = {
+        id,
+        topic,
+        turns: drawTurns({ rng, topic, instructions: pickWeighted(rng, GROUPS).instructions }),
+      };
       if (seen.has(firstText(task))) continue;
       seen.add(firstText(task));
       return task;
     }
   });
-}
-
-function drawGroup(rng: Random): (typeof GROUPS)[number] {
-  let at = rng.next() * GROUPS.reduce((sum, { share }) => sum + share, 0);
-  return GROUPS.find(({ share }) => (at -= share) < 0) ?? (GROUPS[0] as (typeof GROUPS)[number]);
 }
 
 /** The row of the report's tables that a task belongs to: how much is asked for, never what. */

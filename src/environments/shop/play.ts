@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { splitSchema, type Episode } from '../../domain/environment';
 import { messageSchema } from '../../domain/messages';
 import { openEpisode } from './shop';
-import { type ShopTask, taskStream } from './tasks';
+import { drawTasks, type ShopTask } from './tasks';
 
 const requestSchema = z.union([
   z.object({ tasks: z.object({ stream: z.string(), split: splitSchema, count: z.number().int().positive() }) }),
@@ -23,9 +23,7 @@ export function createPlayer(): (line: unknown) => Promise<unknown> {
   return async (line) => {
     const request = requestSchema.parse(line);
     if ('tasks' in request) {
-      const { stream, split, count } = request.tasks;
-      const source = taskStream({ stream, split, distinct: true });
-      const listed = Array.from({ length: count }, () => source.next().value as ShopTask);
+      const listed = drawTasks(request.tasks);
       for (const task of listed) tasks.set(task.id, task);
       return { tasks: listed.map(({ id, skills }) => ({ id, skills })) };
     }

@@ -1,83 +1,72 @@
 /** A scripted policy that solves every task, or makes the characteristic mistake of each skill that it lacks. */
 import type { Evaluation } from '../../domain/environment';
 import type { AssistantMessage, Message } from '../../domain/messages';
-import type { Random } from './random';
+import type { Random } from '../random';
 import { actionOf, amountOf, isForbidden, openEpisode } from './shop';
-import type { ItemRequest, Request, ShopTask, Skill } from './tasks';
+import { itemRequests, type Request, type ShopTask, type Skill } from './tasks';
 import { TEXTS } from './tools';
 
-interface Demonstration {
-  messages: Message[];
-  evaluation: Evaluation;
+interface Played {
+  task: ShopTask;
+  lacks: ReadonlySet<Skill>;
+  rng: Random;
 }
 
 /** What the agent takes a request to be, given what it lacks. */
-function understood(request: ItemRequest, lacks: ReadonlySet<Skill>): ItemRequest {
-  const target = request.twin && lacks.has('choose') ? request.twin : request.target;
+function understood(request: Request, lacks: ReadonlySet<Skill>): Request {
+  if (request.verb === 'address') return request;
+  const target = (lacks.has('choose') && request.twin) || request.target;
   return { ...request, target, opened: request.opened && !lacks.has('compute') };
 }
 
 /** The agent's side of the conversation: yields its messages in turn; the environment's answers need not be read. */
-export function* agentMessages(o: {
-  task: ShopTask;
-  lacks: ReadonlySet<Skill>;
-  rng: Random;
-}): Generator<AssistantMessage> {
-  const { task, lacks } = o;
-  const user = task.database.user;
+export function* agentMessages({ task, lacks, rng }: Played): Generator<AssistantMessage> {
+  const { user } = task.database;
   let calls = 0;
+  const say = (content: string): AssistantMessage => ({ role: 'assistant', content });
   const use = (name: string, args: Record<string, unknown>): AssistantMessage => ({
-    role: 'assistant',
-    content: '',
+    ...say(''),
     toolCalls: [{ id: `call_${calls++}`, name, arguments: args }],
   });
 
   if (task.skills.includes('ask')) {
     if (lacks.has('ask')) {
-      const number = (Number(user.slice(1)) + 1 + o.rng.below(99)) % 100;
+      const number = (Number(user.slice(1)) + 1 + rng.below(99)) % 100;
       yield use('get_account', { user: `u${String(number).padStart(2, '0')}` });
-      return yield { role: 'assistant', content: TEXTS.sorry };
+      return yield say(TEXTS.sorry);
     }
-    yield { role: 'assistant', content: TEXTS.askAccount };
+    yield say(TEXTS.askAccount);
   }
   yield use('get_account', { user });
 
-  const requests: Request[] = task.requests.map((r) => (r.verb === 'address' ? r : understood(r, lacks)));
+  const requests = task.requests.map((request) => understood(request, lacks));
   const attended = lacks.has('complete_all') ? requests.slice(0, 1) : requests;
-  const said = { done: false, denied: false };
-  for (const request of attended) {
-    if (request.verb !== 'address' && isForbidden(request) && !lacks.has('refuse')) {
-      said.denied = true;
-      continue;
-    }
+  const isDenied = (request: Request): boolean =>
+    request.verb !== 'address' && isForbidden(request) && !lacks.has('refuse');
+  const granted = attended.filter((request) => !isDenied(request));
+  for (const request of granted) {
     if (request.verb === 'exchange' && request.replacement) yield use('list_stock', { item: request.replacement.item });
     const { name, arguments: args } = actionOf(request, user);
     yield use(name, args);
-    said.done = true;
   }
-
-  const parts: string[] = [];
-  if (said.done) parts.push(TEXTS.done);
-  if (said.denied) parts.push(`${TEXTS.denial} .`);
-  if (!lacks.has('tell')) {
-    for (const r of requests) if (r.verb !== 'address' && r.tell) parts.push(TEXTS.amount(r.target.item, amountOf(r)));
-  }
-  yield { role: 'assistant', content: parts.join(' ') };
+  const told = lacks.has('tell') ? [] : itemRequests(requests).filter(({ tell }) => tell);
+  yield say(
+    [
+      ...(granted.length > 0 ? [TEXTS.done] : []),
+      ...(granted.length < attended.length ? [`${TEXTS.denial} .`] : []),
+      ...told.map((request) => TEXTS.amount(request.target.item, amountOf(request))),
+    ].join(' '),
+  );
 }
 
 /** Plays the scripted policy in the real episode and returns the whole conversation with its evaluation. */
-export async function demonstrate(o: {
-  task: ShopTask;
-  lacks: ReadonlySet<Skill>;
-  rng: Random;
-}): Promise<Demonstration> {
-  const episode = openEpisode(o.task);
+export async function demonstrate(played: Played): Promise<{ messages: Message[]; evaluation: Evaluation }> {
+  const episode = openEpisode(played.task);
   const messages: Message[] = [...episode.start.messages];
-  for (const message of agentMessages(o)) {
-    messages.push(message);
+  for (const message of agentMessages(played)) {
     const result = await episode.step(message);
-    messages.push(...result.messages);
+    messages.push(message, ...result.messages);
     if (result.done) return { messages, evaluation: await episode.evaluate(result.stopReason ?? 'user_stop') };
   }
-  throw new Error(`shop: the scripted policy did not finish task "${o.task.id}"`);
+  throw new Error(`shop: the scripted policy did not finish task "${played.task.id}"`);
 }

@@ -3,137 +3,110 @@
  * reference's and the user was told what the task asks for and nothing false, in a conversation that ended regularly;
  * else 0.
  */
-import type {
-  Action,
-  Environment,
-  Episode,
-  Evaluation,
-  Reference,
-  StepResult,
-  StopReason,
-} from '../../domain/environment';
+import { z } from 'zod';
+import type { Action, Reference, StepResult } from '../../domain/environment';
 import type { AssistantMessage, Message } from '../../domain/messages';
-import { call, type Database, isError } from './database';
+import { inProcess, taskCounts } from '../in-process';
+import { call, isError } from './database';
 import {
-  completeParameters,
+  drawTasks,
   type ItemRequest,
+  itemRequests,
   type Request,
   REQUIRED,
-  type ShopParameters,
+  settingFields,
   type ShopTask,
-  shopTasks,
-  versionOf,
+  type Skill,
 } from './tasks';
 import { POLICY, RULES, TEXTS, TOOLS } from './tools';
 
-const MAX_STEPS = 10;
 const MAX_ERRORS = 3;
 
-/** Opens an episode of a task that need not be in a split. */
-export function openEpisode(task: ShopTask): Episode {
-  const db = structuredClone(task.database);
+const parameters = z.strictObject({ ...settingFields, ...taskCounts });
+export type ShopParameters = z.infer<typeof parameters>;
+
+export const shop = inProcess({
+  summary: 'A shop with orders and accounts.',
+  description: { name: 'shop', policy: POLICY, tools: TOOLS, maxSteps: 10, hasReference: true, rules: RULES },
+  version: '1',
+  parameters,
+  draw: ({ split, count, parameters: setting }) => drawTasks({ stream: split, split, count, setting }),
+  begin,
+});
+export const { create: createShop, openEpisode, tasksOf: shopTasks } = shop;
+
+/** The skills that a task carries: for demonstrations and tests, never shown to an analyst. */
+export const skillsOf = (id: string, given?: Partial<ShopParameters>): Skill[] => shop.taskOf(id, given).skills;
+
+function begin(task: ShopTask) {
+  const state = structuredClone(task.database);
   const texts: string[] = [];
-  let steps = 0;
   let errors = 0;
 
-  const answer = (message: AssistantMessage): StepResult => {
-    if (message.content.trim() !== '') texts.push(message.content);
-    const calls = message.toolCalls ?? [];
-    if (calls.length === 0) {
-      if (/\baccount\b.*\?/is.test(message.content))
-        return { messages: [{ role: 'user', content: TEXTS.account(db.user) }], done: false };
+  function answer({ content, toolCalls = [] }: AssistantMessage): StepResult {
+    if (content.trim() !== '') texts.push(content);
+    if (toolCalls.length === 0) {
+      if (/\baccount\b.*\?/is.test(content))
+        return { messages: [{ role: 'user', content: TEXTS.account(state.user) }], done: false };
       return { messages: [{ role: 'user', content: TEXTS.bye }], done: true, stopReason: 'user_stop' };
     }
-    const messages: Message[] = calls.map((c) => ({ role: 'tool', toolCallId: c.id, content: call(db, c) }));
-    errors += messages.filter((m) => isError(m.content)).length;
+    const messages = toolCalls.map((one): Message => ({ role: 'tool', toolCallId: one.id, content: call(state, one) }));
+    errors += messages.filter((message) => isError(message.content)).length;
     return errors >= MAX_ERRORS ? { messages, done: true, stopReason: 'too_many_errors' } : { messages, done: false };
-  };
+  }
 
   return {
-    start: {
-      messages: [
-        { role: 'system', content: POLICY },
-        { role: 'user', content: task.firstMessage },
-      ],
-      tools: TOOLS,
-      maxSteps: MAX_STEPS,
+    firstMessage: task.firstMessage,
+    answer,
+    evaluate(reason: string) {
+      const reference = referenceOf(task);
+      const wanted = structuredClone(task.database);
+      for (const action of reference.actions) call(wanted, action);
+      const isRegular = reason === 'user_stop' || reason === 'agent_stop';
+      const db = Number(JSON.stringify(wanted) === JSON.stringify(state));
+      const info = Number(isRegular && isInformed(task, reference, texts));
+      return { reward: db * info, breakdown: { db, info }, reference };
     },
-    step: async (message) => {
-      const result = answer(message);
-      steps += 1;
-      return result.done || steps < MAX_STEPS ? result : { ...result, done: true, stopReason: 'max_steps' };
-    },
-    evaluate: async (reason: StopReason) => evaluate({ task, final: db, texts, reason }),
-    close: async () => {},
   };
 }
 
-export function createShop(given: Partial<ShopParameters> = {}): Environment {
-  const parameters = completeParameters(given);
-  const counts = { train: parameters.trainTasks, test: parameters.testTasks };
-  return {
-    describe: async () => ({
-      name: 'shop',
-      version: versionOf(parameters),
-      policy: POLICY,
-      tools: TOOLS,
-      maxSteps: MAX_STEPS,
-      hasReference: true,
-      rules: RULES,
-    }),
-    tasks: async (split) => Array.from({ length: counts[split] }, (_, i) => ({ id: `${split}-${i}`, split })),
-    reset: async ({ id }) => {
-      const task = shopTasks(parameters).get(id);
-      if (!task) throw new Error(`shop: unknown task "${id}": use an id from tasks()`);
-      return openEpisode(task);
-    },
-    close: async () => {},
-  };
-}
-
-export const isForbidden = (request: ItemRequest): boolean => request.target.status !== REQUIRED[request.verb];
+export const isForbidden = ({ target, verb }: ItemRequest): boolean => target.status !== REQUIRED[verb];
 
 /** The amount of a request: the refund of a return, else the item's price. */
-export const amountOf = (request: ItemRequest): number => request.target.price - (request.opened ? 5 : 0);
+export const amountOf = ({ target, opened }: ItemRequest): number => target.price - (opened ? 5 : 0);
 
 export function actionOf(request: Request, user: string): Action {
   if (request.verb === 'address') return { name: 'change_address', arguments: { user, city: request.city } };
   const { verb, target, replacement } = request;
-  const args: Record<string, unknown> = { item: target.item, id: target.id };
-  if (verb === 'return') args['refund'] = amountOf(request);
-  if (replacement) Object.assign(args, { new_item: replacement.item, new_id: replacement.id });
+  const args = {
+    item: target.item,
+    id: target.id,
+    ...(verb === 'return' && { refund: amountOf(request) }),
+    ...(replacement && { new_item: replacement.item, new_id: replacement.id }),
+  };
   return { name: `${verb}_item`, arguments: args };
 }
 
 export function referenceOf(task: ShopTask): Reference {
-  const refused = (r: Request): boolean => r.verb !== 'address' && isForbidden(r);
-  const tell = task.requests.some(refused) ? [TEXTS.denial as string] : [];
-  for (const r of task.requests) if (r.verb !== 'address' && r.tell) tell.push(String(amountOf(r)));
-  return { actions: task.requests.filter((r) => !refused(r)).map((r) => actionOf(r, task.database.user)), tell };
+  const about = itemRequests(task.requests);
+  const refused: Request[] = about.filter(isForbidden);
+  const wanted = task.requests.filter((request) => !refused.includes(request));
+  const amounts = about.filter(({ tell }) => tell).map((request) => String(amountOf(request)));
+  return {
+    actions: wanted.map((request) => actionOf(request, task.database.user)),
+    tell: [...(refused.length > 0 ? [TEXTS.denial] : []), ...amounts],
+  };
 }
 
-/** True if all facts were told, nothing was denied without need, and no told amount is wrong. */
-function informed(task: ShopTask, tell: string[], texts: string[]): boolean {
-  const words = ` ${
+/** Whether all facts were told, nothing was denied without need, and no amount that was told is wrong. */
+function isInformed({ requests }: ShopTask, { tell }: Reference, texts: readonly string[]): boolean {
+  const words =
     texts
       .join(' ')
       .toLowerCase()
-      .match(/[a-z]+|\d+/g)
-      ?.join(' ') ?? ''
-  } `;
-  const said = (fact: string): boolean => words.includes(` ${fact} `);
-  const right = new Set(task.requests.flatMap((r) => (r.verb === 'address' ? [] : [String(amountOf(r))])));
-  const amounts = words.match(/(?<= )\d+(?= )/g) ?? [];
-  return tell.every(said) && (tell.includes(TEXTS.denial) || !said(TEXTS.denial)) && amounts.every((a) => right.has(a));
-}
-
-/** Evaluates an episode from its final database and the texts that the agent wrote to the user. */
-export function evaluate(o: { task: ShopTask; final: Database; texts: string[]; reason: StopReason }): Evaluation {
-  const reference = referenceOf(o.task);
-  const wanted = structuredClone(o.task.database);
-  for (const action of reference.actions) call(wanted, action);
-  const regular = o.reason === 'user_stop' || o.reason === 'agent_stop';
-  const db = JSON.stringify(wanted) === JSON.stringify(o.final) ? 1 : 0;
-  const info = regular && informed(o.task, reference.tell, o.texts) ? 1 : 0;
-  return { reward: db * info, breakdown: { db, info }, reference };
+      .match(/[a-z]+|\d+/g) ?? [];
+  const isSaid = (fact: string): boolean => ` ${words.join(' ')} `.includes(` ${fact} `);
+  const right = itemRequests(requests).map((request) => String(amountOf(request)));
+  const isDenied = isSaid(TEXTS.denial) && !tell.includes(TEXTS.denial);
+  return tell.every(isSaid) && !isDenied && words.every((word) => !/^\d/.test(word) || right.includes(word));
 }

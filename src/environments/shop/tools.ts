@@ -6,22 +6,9 @@
 import type { JsonSchema, ToolSchema } from '../../domain/messages';
 import type { PolicyRule } from '../policy-rules';
 
-export const COLORS = ['red', 'blue', 'green', 'black', 'white', 'grey', 'pink', 'brown'] as const;
-export const KINDS = [
-  'lamp',
-  'chair',
-  'desk',
-  'sofa',
-  'rug',
-  'shelf',
-  'mirror',
-  'clock',
-  'vase',
-  'stool',
-  'bed',
-  'table',
-] as const;
-export const CITIES = ['paris', 'rome', 'oslo', 'lima', 'cairo', 'delhi', 'tokyo', 'quito'] as const;
+export const COLORS = 'red blue green black white grey pink brown'.split(' ');
+export const KINDS = 'lamp chair desk sofa rug shelf mirror clock vase stool bed table'.split(' ');
+export const CITIES = 'paris rome oslo lima cairo delhi tokyo quito'.split(' ');
 export const PRICES = Array.from({ length: 18 }, (_, i) => 10 + 5 * i);
 
 export const POLICY = [
@@ -51,50 +38,44 @@ export const TEXTS = {
   badArguments: 'error : bad arguments',
   unknownAccount: 'error : unknown account',
   unknownItem: 'error : unknown item',
-} as const;
+};
 
 const item: JsonSchema = { type: 'string', pattern: `^(${COLORS.join('|')}) (${KINDS.join('|')})$` };
 const id: JsonSchema = { type: 'string', pattern: '^i[0-9]{2}$' };
 const user: JsonSchema = { type: 'string', pattern: '^u[0-9]{2}$' };
 const price: JsonSchema = { type: 'integer', minimum: 10, maximum: 95, multipleOf: 5 };
+const refund: JsonSchema = { type: 'integer', minimum: 5, maximum: 95, multipleOf: 5 };
+const status: JsonSchema = { type: 'string', enum: ['pending', 'delivered'] };
+const city: JsonSchema = { type: 'string', enum: CITIES };
 
-function tool(
-  name: string,
-  description: string,
-  properties: Record<string, JsonSchema>,
-  output?: Record<string, JsonSchema>,
-): ToolSchema {
-  return {
-    name,
-    description,
-    parameters: { type: 'object', properties, required: Object.keys(properties) },
-    annotations: { readOnlyHint: output !== undefined },
-    ...(output ? { outputSchema: { type: 'object', properties: output, required: Object.keys(output) } } : {}),
-  };
-}
+type Fields = Record<string, JsonSchema>;
+const record = (properties: Fields) => ({ type: 'object', properties, required: Object.keys(properties) });
+
+const write = (name: string, description: string, properties: Fields): ToolSchema => ({
+  name,
+  description,
+  parameters: record(properties),
+  annotations: { readOnlyHint: false },
+});
+const read = (name: string, description: string, properties: Fields, output: Fields): ToolSchema => ({
+  ...write(name, description, properties),
+  annotations: { readOnlyHint: true },
+  outputSchema: record(output),
+});
 
 export const TOOLS: ToolSchema[] = [
-  tool(
-    'get_account',
-    'the items of account {user}',
-    { user },
-    { item, id, status: { type: 'string', enum: ['pending', 'delivered'] }, price },
-  ),
-  tool('list_stock', 'the {item} in stock', { item }, { item, id, price }),
-  tool('cancel_item', 'cancel the {item}', { item, id }),
-  tool('rush_item', 'rush the {item}', { item, id }),
-  tool('return_item', 'return the {item}', {
-    item,
-    id,
-    refund: { type: 'integer', minimum: 5, maximum: 95, multipleOf: 5 },
-  }),
-  tool('exchange_item', 'exchange the {item} for the {new_item}', { item, id, new_item: item, new_id: id }),
-  tool('change_address', 'change the address to {city}', { user, city: { type: 'string', enum: [...CITIES] } }),
+  read('get_account', 'the items of account {user}', { user }, { item, id, status, price }),
+  read('list_stock', 'the {item} in stock', { item }, { item, id, price }),
+  write('cancel_item', 'cancel the {item}', { item, id }),
+  write('rush_item', 'rush the {item}', { item, id }),
+  write('return_item', 'return the {item}', { item, id, refund }),
+  write('exchange_item', 'exchange the {item} for the {new_item}', { item, id, new_item: item, new_id: id }),
+  write('change_address', 'change the address to {city}', { user, city }),
 ];
 
-const precondition = (name: string, value: string): PolicyRule => ({
+const precondition = (tool: string, value: string): PolicyRule => ({
   kind: 'precondition',
-  tool: name,
+  tool,
   field: 'status',
   value,
   denial: TEXTS.denial,
@@ -109,16 +90,3 @@ export const RULES: PolicyRule[] = [
   { kind: 'tell', question: TEXTS.howMuch('{item}'), field: 'price' },
   { kind: 'ask', argument: 'user', question: TEXTS.askAccount, answer: TEXTS.account('%') },
 ];
-
-export function matches(schema: JsonSchema, value: unknown): boolean {
-  if (schema.enum && !schema.enum.includes(value as string)) return false;
-  if (schema.type === 'integer') {
-    return (
-      Number.isInteger(value) &&
-      (value as number) >= (schema.minimum ?? -Infinity) &&
-      (value as number) <= (schema.maximum ?? Infinity) &&
-      (value as number) % (schema.multipleOf ?? 1) === 0
-    );
-  }
-  return typeof value === 'string' && (schema.pattern === undefined || new RegExp(schema.pattern).test(value));
-}

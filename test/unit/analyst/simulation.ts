@@ -4,10 +4,10 @@
  */
 import type { AssistantMessage, Message } from '../../../src/domain/messages';
 import type { ScoredRollout } from '../../../src/domain/rollout';
-import { random, type Random } from '../../../src/environments/shop/random';
+import { random, type Random } from '../../../src/environments/random';
 import { agentMessages } from '../../../src/environments/shop/reference-agent';
-import { openEpisode } from '../../../src/environments/shop/shop';
-import { type ShopTask, shopTasks, type Skill } from '../../../src/environments/shop/tasks';
+import { openEpisode, shopTasks } from '../../../src/environments/shop/shop';
+import type { ShopTask, Skill } from '../../../src/environments/shop/tasks';
 import { COLORS } from '../../../src/environments/shop/tools';
 
 const code = (letter: string, rng: Random) => `${letter}${String(rng.below(100)).padStart(2, '0')}`;

@@ -1,6 +1,6 @@
 /** The checkers of the target `instructions`: each kind with texts that keep it and texts that don't. */
-import { EXCLUSIVE, goTogether, kindNamed, KINDS } from '../../../src/environments/instructions/combinations';
-import type { Demands } from '../../../src/environments/instructions/kinds';
+import { EXCLUSIVE, goTogether } from '../../../src/environments/instructions/combinations';
+import { type Demands, kindNamed, KINDS } from '../../../src/environments/instructions/kinds';
 import {
   bulletsOf,
   numbersOf,
@@ -11,7 +11,7 @@ import {
   wordsOf,
 } from '../../../src/environments/instructions/text';
 import { TOPICS } from '../../../src/environments/instructions/topics';
-import { random } from '../../../src/environments/shop/random';
+import { random } from '../../../src/environments/random';
 
 type Case = [kind: string, demands: Demands, keep: string[], broken: string[]];
 
@@ -113,7 +113,7 @@ test.each(cases)('%s %j', (kind, demands, keep, broken) => {
 
 test('what is asked for is said, with its parameters, and in several ways', () => {
   for (const { name, draw, say } of KINDS) {
-    const demands = draw({ rng: random(name), topic: TOPICS.train[0]! });
+    const demands = draw(random(name), TOPICS.train[0]!);
     const ways = say(demands);
     expect(new Set(ways).size).toBeGreaterThan(1);
     for (const text of ways) expect(text).not.toMatch(/undefined|NaN|zero/);

@@ -4,7 +4,7 @@ import type { Evaluation } from '../../../src/domain/environment';
 import type { Message } from '../../../src/domain/messages';
 import { checkEnvironment } from '../../../src/environments/conformance';
 import { createInstructions, openEpisode } from '../../../src/environments/instructions/instructions';
-import { KINDS } from '../../../src/environments/instructions/combinations';
+import { KINDS } from '../../../src/environments/instructions/kinds';
 import { drawTasks, GROUPS, type InstructionTask } from '../../../src/environments/instructions/tasks';
 import { plainWords, stem, wordsOf } from '../../../src/environments/instructions/text';
 import { TOPICS } from '../../../src/environments/instructions/topics';

@@ -2,19 +2,18 @@ import { createHash } from 'node:crypto';
 import type { AssistantMessage, ToolCall } from '../../../src/domain/messages';
 import type { Episode } from '../../../src/domain/environment';
 import { openEnvironment } from '../../../src/environments/open';
-import { createShop, isForbidden, openEpisode, referenceOf } from '../../../src/environments/shop/shop';
 import {
+  createShop,
+  isForbidden,
+  openEpisode,
+  referenceOf,
   type ShopParameters,
-  type ShopTask,
   shopTasks,
-  type Skill,
-  SKILLS,
   skillsOf,
-  splitOf,
-  taskStream,
-} from '../../../src/environments/shop/tasks';
+} from '../../../src/environments/shop/shop';
+import { type ShopTask, type Skill, SKILLS, splitOf, taskStream } from '../../../src/environments/shop/tasks';
 import { demonstrate } from '../../../src/environments/shop/reference-agent';
-import { random } from '../../../src/environments/shop/random';
+import { random } from '../../../src/environments/random';
 
 const tasks = [...shopTasks().values()];
 const text = (content: string): AssistantMessage => ({ role: 'assistant', content });
@@ -47,7 +46,7 @@ describe('tasks', () => {
 
   test('the demonstrations have no first message of a test task', () => {
     const held = new Set(tasks.filter((t) => t.id.startsWith('test')).map((t) => t.firstMessage));
-    const stream = taskStream({ stream: 'demonstration-1', split: 'train', distinct: false });
+    const stream = taskStream({ stream: 'demonstration-1', split: 'train' });
     for (let i = 0; i < 5000; i++) expect(held.has((stream.next().value as ShopTask).firstMessage)).toBe(false);
   });
 

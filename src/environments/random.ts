@@ -1,4 +1,4 @@
-/** Seeded randomness for the generator: the same seed draws the same values on every machine. */
+/** Seeded randomness of tasks: the same seed draws the same values on every machine. */
 
 export interface Random {
   next(): number;
