@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { createInterface, type Interface } from 'node:readline';
+import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { OutsideFailure, reasonOf } from '../domain/failures';
@@ -84,20 +84,21 @@ interface LearnerCommand {
   command: readonly string[];
   log: string;
   env: NodeJS.ProcessEnv;
+  limits: LearnerLimits;
 }
 
 export class LearnerProcess {
   private readonly child: ChildProcess;
-  private readonly lines: Interface;
-  private readonly exited: Promise<void>;
   private readonly limits: Required<LearnerLimits>;
+  private readonly exited: Promise<void>;
+  /** Why it could not be started. */
   private broken: Error | undefined;
   private killed = false;
 
   /** Runs in the project's folder; `log` collects stderr; `env` is added to the environment. */
-  constructor(o: LearnerCommand & { limits: LearnerLimits }) {
-    this.limits = { startSeconds: START_SECONDS, stopSeconds: STOP_SECONDS, ...o.limits };
-    this.child = start(o);
+  constructor({ command, log, env, limits }: LearnerCommand) {
+    this.limits = { startSeconds: START_SECONDS, stopSeconds: STOP_SECONDS, ...limits };
+    this.child = start(command, log, env);
     this.exited = new Promise((done) => {
       this.child.once('exit', () => done());
       this.child.once('error', (error) => {
@@ -105,49 +106,23 @@ export class LearnerProcess {
         done();
       });
     });
-    // Without file handles for them there are no pipes, and `error` says so.
-    this.lines = createInterface({ input: this.child.stdout ?? Readable.from([]) });
     // A learner that ended between two lines is seen by messages(), not by the write that failed.
     this.child.stdin?.on('error', () => undefined);
   }
 
   /** Its messages until it ends. Throws TrainerHung where it has the turn and says nothing or stands still, TrainerDied on bad lines. */
   async *messages(): AsyncGenerator<LearnerMessage> {
-    const lines = this.lines[Symbol.asyncIterator]();
+    // Without file handles for them there are no pipes, and `broken` says so.
+    const lines = createInterface({ input: this.child.stdout ?? Readable.from([]) })[Symbol.asyncIterator]();
     const { startSeconds, stallSeconds } = this.limits;
-    for (let ready = false; ; ready = true) {
-      const next = await (ready
-        ? this.whileItWorks(lines.next(), stallSeconds, `said nothing for ${stallSeconds} s (workers.stallSeconds)`)
-        : this.whileItWorks(lines.next(), startSeconds, `was not ready after ${startSeconds} s`));
+    let limit = { seconds: startSeconds, late: `was not ready after ${startSeconds} s` };
+    for (;;) {
+      const next = await this.whileItWorks(lines.next(), limit);
       if (this.broken) throw notStarted(this.broken);
       if (next.done) return;
       yield parseMessage(next.value);
+      limit = { seconds: stallSeconds, late: `said nothing for ${stallSeconds} s (workers.stallSeconds)` };
     }
-  }
-
-  /** Waits for it, as long as it can be seen to work and not longer than that; else it is killed. */
-  private whileItWorks<T>(awaited: Promise<T>, seconds: number, problem: string): Promise<T> {
-    const { heartbeatSeconds } = this.limits;
-    const begun = performance.now();
-    const worked = new Promise<T>((done, broken) => {
-      const end = this.watch((idle) => {
-        const late = performance.now() - begun > seconds * 1000;
-        if (!late && idle < PATIENCE * heartbeatSeconds) return;
-        this.kill();
-        const still = `has used no processor time for ${Math.round(idle)} s`;
-        broken(new OutsideFailure('TrainerHung', `the trainer ${late ? problem : still}`));
-      });
-      void awaited.then(done, broken).finally(end);
-    });
-    return limited(worked);
-  }
-
-  private watch(onLook: (idleSeconds: number) => void): () => void {
-    return watchProcess({
-      pid: this.child.pid,
-      everySeconds: Math.min(LOOK_SECONDS, this.limits.heartbeatSeconds / 10),
-      onLook,
-    });
   }
 
   send(message: object): void {
@@ -159,23 +134,40 @@ export class LearnerProcess {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
     if (!this.killed) this.child.kill('SIGTERM');
     this.child.stdin?.end();
-    const { heartbeatSeconds, stopSeconds } = this.limits;
-    const begun = performance.now();
-    const end = this.watch((idle) => {
-      const late = performance.now() - begun > stopSeconds * 1000;
-      if (late || idle > PATIENCE * heartbeatSeconds) this.kill();
-    });
+    const end = this.watch(this.limits.stopSeconds, () => undefined);
     await limited(this.exited);
     end();
   }
 
-  private kill(): void {
-    this.killed = true;
-    this.child.kill('SIGKILL');
+  private whileItWorks<T>(awaited: Promise<T>, { seconds, late }: { seconds: number; late: string }): Promise<T> {
+    const worked = new Promise<T>((done, broken) => {
+      const end = this.watch(seconds, (still) =>
+        broken(new OutsideFailure('TrainerHung', `the trainer ${still ?? late}`)),
+      );
+      void awaited.then(done, broken).finally(end);
+    });
+    return limited(worked);
+  }
+
+  /** Kills it once it stands still, or has taken so long. @returns a function that ends the watch. */
+  private watch(seconds: number, onKill: (still: string | undefined) => void): () => void {
+    const { heartbeatSeconds } = this.limits;
+    const begun = performance.now();
+    return watchProcess({
+      pid: this.child.pid,
+      everySeconds: Math.min(LOOK_SECONDS, heartbeatSeconds / 10),
+      onLook: (idle) => {
+        const isLate = performance.now() - begun > seconds * 1000;
+        if (!isLate && idle < PATIENCE * heartbeatSeconds) return;
+        this.killed = true;
+        this.child.kill('SIGKILL');
+        onKill(isLate ? undefined : `has used no processor time for ${Math.round(idle)} s`);
+      },
+    });
   }
 }
 
-function start({ command: [program = '', ...args], log, env }: LearnerCommand): ChildProcess {
+function start([program = '', ...args]: readonly string[], log: string, env: NodeJS.ProcessEnv): ChildProcess {
   const stderr = openLog(log);
   try {
     return spawn(program, args, { cwd: projectRoot, env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', stderr] });

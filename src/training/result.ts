@@ -16,7 +16,7 @@ import { isFailure, OutsideFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import { type Checkpoint, type TrainingResult, type TrainingSummary, trainingResultSchema } from '../domain/results';
 import { type FixedPolicy, fixedPolicySchema, type RolloutSummary } from '../domain/rollout';
-import type { Learned } from './learner-process';
+import type { Learned, RolloutsRequest } from './learner-process';
 
 interface LearnedAt {
   step: number;
@@ -42,12 +42,12 @@ const batchSchema = z.object({
 });
 type BatchRecord = z.infer<typeof batchSchema>;
 const checkpointSchema = z.object({ kind: z.literal('checkpoint'), step: count, policy: fixedPolicySchema });
-const recordSchema = z.discriminatedUnion('kind', [batchSchema, checkpointSchema]);
-type LogRecord = z.infer<typeof recordSchema>;
+
+/** Of a permission in the journal. */
+const PERMITTED = 'permitted/';
 
 export interface TrainingRecordOptions {
   store: ArtifactStore;
-  /** Of the training: it holds permissions for rollouts too (rollout-cap.ts). */
   journal: Journal;
   /** Derived from everything that decides the result. */
   id: string;
@@ -60,12 +60,36 @@ export interface TrainingRecordOptions {
   from?: ArtifactRef | undefined;
   /** Checkpoints that count: every so many steps, and the last. One that an interruption saved is for resuming alone. */
   checkpointEvery: number;
+  /** The most rollouts that it may ask for, over all attempts; beyond that it ends with what it has. */
+  maxRollouts?: number;
 }
 
 export class TrainingRecord {
   private last: LearnedAt | undefined;
+  /** What this attempt has asked for, and how much that was after each step. */
+  private readonly requested = new Set<string>();
+  private readonly spent = new Map<number, number>();
 
   constructor(private readonly training: TrainingRecordOptions) {}
+
+  /**
+   * Whether these rollouts may be made: all of them or none. Invariant: what was permitted in any attempt, by (task, attempt, policy), is at most
+   * the limit; what was permitted once is permitted again. A permission is durable before it is given.
+   */
+  async permit({ step, tasks, group_size: groupSize, policy }: RolloutsRequest): Promise<boolean> {
+    const { journal, maxRollouts } = this.training;
+    if (maxRollouts === undefined) return true;
+    const keys = tasks.flatMap((task) =>
+      Array.from({ length: groupSize }, (_, attempt) => PERMITTED + digest([task, attempt, policy])),
+    );
+    const permitted = new Set([...journal.records().keys()].filter((key) => key.startsWith(PERMITTED)));
+    const fresh = keys.filter((key) => !permitted.has(key));
+    if (permitted.size + fresh.length > maxRollouts) return false;
+    await Promise.all(fresh.map((key) => journal.append(key, { step })));
+    for (const key of keys) this.requested.add(key);
+    this.spent.set(step + 1, this.requested.size);
+    return true;
+  }
 
   /** What was learned, as a policy that can be served from the store. */
   async policy({ step, policy }: LearnedAt): Promise<FixedPolicy> {
@@ -83,16 +107,10 @@ export class TrainingRecord {
 
   /** `shared`: its rollouts are the campaign's base rollouts. */
   async addBatch(step: number, summary: RolloutSummary, { shared = false } = {}): Promise<void> {
-    const { ref, scored, broken, promptTokens, completionTokens, branches } = summary;
-    const rewards = Object.entries(branches ?? {}).map(([branch, { meanReward }]) => [branch, meanReward]);
-    await this.append({
-      kind: 'batch',
-      step,
-      ref,
-      scored,
-      broken,
-      promptTokens,
-      completionTokens,
+    const { ref, scored, broken, promptTokens, completionTokens, branches = {} } = summary;
+    const rewards = Object.entries(branches).map(([branch, { meanReward }]) => [branch, meanReward]);
+    await this.append(batchSchema, {
+      ...{ kind: 'batch' as const, step, ref, scored, broken, promptTokens, completionTokens },
       ...(shared && { shared }),
       ...(rewards.length > 0 && { rewardByBranch: Object.fromEntries(rewards) }),
     });
@@ -136,19 +154,25 @@ export class TrainingRecord {
   }
 
   private async keepCheckpoint(learned: LearnedAt): Promise<void> {
-    await this.append({ kind: 'checkpoint', step: learned.step, policy: await this.policy(learned) });
+    const policy = await this.policy(learned);
+    await this.append(checkpointSchema, { kind: 'checkpoint', step: learned.step, policy });
   }
 
   private async checkpoints(steps: number): Promise<Checkpoint[]> {
     if (this.last?.step === steps) await this.keepCheckpoint(this.last);
-    const known = this.latest('checkpoint');
+    const known = this.latest(checkpointSchema);
     const counting = stepsTo(steps).filter((step) => step % this.training.checkpointEvery === 0 || step === steps);
     const checkpoints: Checkpoint[] = [];
     for (const step of counting) {
       const policy = known.get(step)?.policy;
       const intact = policy?.adapters.map(({ ref }) => isIntact(this.training.store, ref)) ?? [false];
       const isServable = (await Promise.all(intact)).every(Boolean);
-      checkpoints.push({ step, policy: policy && isServable ? policy : await this.fromFolder(step, policy) });
+      checkpoints.push({
+        step,
+        policy: policy && isServable ? policy : await this.fromFolder(step, policy),
+        // Those that were found again are counted too.
+        ...(this.training.maxRollouts !== undefined && { rollouts: this.spent.get(step) ?? 0 }),
+      });
     }
     return checkpoints;
   }
@@ -173,29 +197,25 @@ export class TrainingRecord {
 
   /** The batches that the policy at `step` was learned from, in the order of the steps. */
   private batches(step: number): BatchRecord[] {
-    const known = [...this.latest('batch').values()];
+    const known = [...this.latest(batchSchema).values()];
     return known.filter((batch) => batch.step < step).sort((a, b) => a.step - b.step);
   }
 
   /** What was recorded last of every step. */
-  private latest<Kind extends LogRecord['kind']>(kind: Kind): Map<number, Extract<LogRecord, { kind: Kind }>> {
-    const records = [...this.training.journal.records().values()].flatMap(
-      (record) => recordSchema.safeParse(record).data ?? [],
-    );
-    const isOfKind = (record: LogRecord): record is Extract<LogRecord, { kind: Kind }> => record.kind === kind;
-    return new Map(records.filter(isOfKind).map((record) => [record.step, record]));
+  private latest<Kept extends { step: number }>(schema: z.ZodType<Kept>): Map<number, Kept> {
+    const records = [...this.training.journal.records().values()].flatMap((one) => schema.safeParse(one).data ?? []);
+    return new Map(records.map((record) => [record.step, record]));
   }
 
   /** Adds a record, unless it is what was recorded of its step last. */
-  private async append(record: LogRecord): Promise<void> {
-    const last = this.latest(record.kind).get(record.step);
+  private async append<Kept extends { step: number }>(schema: z.ZodType<Kept>, record: Kept): Promise<void> {
+    const last = this.latest(schema).get(record.step);
     if (!last || digest(last) !== digest(record)) await this.training.journal.append(randomUUID(), record);
   }
 }
 
-function countIn(
-  batches: readonly BatchRecord[],
-): Pick<TrainingResult, 'rollouts' | 'promptTokens' | 'completionTokens'> {
+/** What batches come to. */
+function countIn(batches: readonly BatchRecord[]) {
   const sum = (count: (batch: BatchRecord) => number) => batches.reduce((total, batch) => total + count(batch), 0);
   return {
     rollouts: sum(({ scored }) => scored),

@@ -6,22 +6,20 @@
 import { Context } from '@temporalio/activity';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { asideIn } from '../artifacts/durable-file';
-import { replaceFile } from '../artifacts/durable-file';
+import { asideIn, replaceFile } from '../artifacts/durable-file';
 import { keptJson } from '../artifacts/json';
 import type { ArtifactStore } from '../artifacts/store';
-import { type FailureType, isFailure, OutsideFailure } from '../domain/failures';
+import { type FailureType, OutsideFailure } from '../domain/failures';
 import { LEARNER } from '../domain/retries';
 import type { Checkpoint, TrainingResult, TrainingSummary } from '../domain/results';
-import { brokenFailure, type FixedPolicy } from '../domain/rollout';
+import { brokenFailure } from '../domain/rollout';
 import type { TrainHeartbeat } from '../domain/work';
 import { limited } from '../domain/signs-of-life';
 import type { PolicyClient } from '../policy/client';
-import { rollOut, type RolloutBatch, type RollOutOptions } from '../rollout/engine';
+import { rollOut, type RollOutOptions } from '../rollout/engine';
 import { writeTrainingBatch } from '../rollout/training-batch';
 import { type LearnerLimits, LearnerProcess, type ReplyRequest, type RolloutsRequest } from './learner-process';
 import { findResult, refsOf, summaryOf, TrainingRecord, type TrainingRecordOptions } from './result';
-import { RolloutCap } from './rollout-cap';
 
 interface LearnerDependencies {
   store: ArtifactStore;
@@ -46,8 +44,6 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store' | '
   };
   /** Absent where nobody knows how many it will take. */
   steps?: number;
-  /** The most rollouts that it may ask for, over all attempts; beyond that it ends with what it has. */
-  maxRollouts?: number;
   /** What a language model says; `spent`: it may be asked no more, and the learner ends with what it has. */
   reply?: (request: ReplyRequest) => Promise<{ text: string } | { problem: string } | 'spent'>;
 }
@@ -105,10 +101,11 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
 /** What a learner may say of its own end; anything else is a TrainerDied. */
 const OWN_ERRORS: readonly string[] = ['BadJob', 'Diverged', 'DiskFull'] satisfies FailureType[];
 
+const died = (why: string) => new OutsideFailure('TrainerDied', `the trainer ${why}`);
+
 /** Answers one learner until it ends. */
 export class Learning {
   private readonly record: TrainingRecord;
-  private readonly cap: RolloutCap | undefined;
   private readonly progress: TrainHeartbeat;
   private readonly context = Context.current();
   /** Something was done in this attempt that the next one would do again. The first attempt has waited for its slot. */
@@ -123,9 +120,8 @@ export class Learning {
         show: LearnerRun['show'];
       },
   ) {
-    const { deps, steps, journal, maxRollouts } = o;
+    const { deps, steps } = o;
     this.record = new TrainingRecord({ ...o, store: deps.store });
-    this.cap = maxRollouts === undefined ? undefined : new RolloutCap(journal, maxRollouts);
     this.progress = { kind: 'train', step: 0, ...(steps && { steps }), waitsFor: 'the trainer to start' };
   }
 
@@ -154,11 +150,10 @@ export class Learning {
           await this.patiently(() => this.record.addCheckpoint(message));
           break;
         case 'done':
-          return this.withSpent(await this.patiently(() => this.record.result(message.step)));
+          return this.patiently(() => this.record.result(message.step));
         case 'interrupted':
-          throw cancellationSignal.aborted
-            ? cancellationSignal.reason
-            : new OutsideFailure('TrainerDied', `the trainer was stopped at step ${message.step}`);
+          cancellationSignal.throwIfAborted();
+          throw died(`was stopped at step ${message.step}`);
         case 'error': {
           const { type, message: text } = message.error;
           throw new OutsideFailure(OWN_ERRORS.includes(type) ? (type as FailureType) : 'TrainerDied', text);
@@ -166,89 +161,59 @@ export class Learning {
       }
       this.heartbeat();
     }
-    if (cancellationSignal.aborted) throw cancellationSignal.reason;
-    throw new OutsideFailure(
-      'TrainerDied',
-      `the trainer exited without an error message; see ${join(folder, 'trainer.log')}`,
-    );
+    cancellationSignal.throwIfAborted();
+    throw died(`exited without an error message; see ${join(folder, 'trainer.log')}`);
   }
 
   /** Makes the rollouts of one step with the policy as it is now; answers with the batch file. */
   private async rollouts(request: RolloutsRequest): Promise<object> {
-    const { folder, batch, deps } = this.o;
-    const { cap } = this;
-    if (!batch)
-      throw new OutsideFailure('TrainerDied', 'the trainer asks for rollouts, and it learns from what it was given');
-    if (cap && !(await this.patiently(() => cap.permit(request)))) return { type: 'spent' };
+    const { folder, batch, deps, name } = this.o;
+    const { step, tasks, group_size: groupSize, content } = request;
+    if (!batch) throw died('asks for rollouts, and it learns from what it was given');
+    if (!(await this.patiently(() => this.record.permit(request)))) return { type: 'spent' };
+    const { maskReadOnlyTurns, everyStepAnew, ...options } = batch;
     const file = join(folder, 'batch.json');
     await this.patiently(async (onScored) => {
       const policy = await this.record.policy(request);
-      const { summary, records } = await this.rollOut(batch, request, policy, onScored);
-      // With the base model as it is, on tasks and under keys of the base rollouts, these are the same rollouts.
-      const shared = !batch.everyStepAnew && policy.adapters.length === 0 && policy.prompt === undefined;
-      await this.record.addBatch(request.step, summary, { shared });
-      await writeTrainingBatch({
-        records: await records(),
-        tasks: request.tasks,
-        groupSize: request.group_size,
-        content: request.content,
-        maskReadOnlyTurns: batch.maskReadOnlyTurns,
-        file,
-        aside: asideIn(deps.home),
+      const { summary, records, outcomes } = await rollOut({
+        ...options,
+        ...(everyStepAnew && { step }),
+        purpose: 'training',
+        title: `${name}: training step ${step + 1}`,
+        policy,
+        tasks,
+        attempts: groupSize,
+        store: deps.store,
+        client: deps.client,
+        signal: this.context.cancellationSignal,
+        onProgress: ({ done, total, broken, turns }) => {
+          this.progress.rollouts = { done, total };
+          if (turns > 0) delete this.progress.waitsFor;
+          onScored(done - broken);
+          this.heartbeat();
+        },
       });
+      // A group is never trained on in part.
+      const failure = brokenFailure(outcomes, `step ${step + 1}`);
+      if (failure) throw failure;
+      // With the base model as it is, on tasks and under keys of the base rollouts, these are the same rollouts.
+      const shared = !everyStepAnew && policy.adapters.length === 0 && policy.prompt === undefined;
+      await this.record.addBatch(step, summary, { shared });
+      const aside = asideIn(deps.home);
+      await writeTrainingBatch({ records: await records(), tasks, groupSize, content, maskReadOnlyTurns, file, aside });
     });
     return { type: 'rollouts', file };
   }
 
-  private async rollOut(
-    batch: NonNullable<LearningOptions['batch']>,
-    request: RolloutsRequest,
-    policy: FixedPolicy,
-    onScored: (scored: number) => void,
-  ): Promise<RolloutBatch> {
-    const { deps, name } = this.o;
-    const made = await rollOut({
-      ...batch,
-      ...(batch.everyStepAnew && { step: request.step }),
-      purpose: 'training',
-      title: `${name}: training step ${request.step + 1}`,
-      policy,
-      tasks: request.tasks,
-      attempts: request.group_size,
-      store: deps.store,
-      client: deps.client,
-      signal: this.context.cancellationSignal,
-      onProgress: ({ done, total, broken, turns }) => {
-        this.progress.rollouts = { done, total };
-        if (turns > 0) delete this.progress.waitsFor;
-        onScored(done - broken);
-        this.heartbeat();
-      },
-    });
-    // A group is never trained on in part.
-    const failure = brokenFailure(made.outcomes, `step ${request.step + 1}`);
-    if (failure) throw failure;
-    return made;
-  }
-
   private async reply(request: ReplyRequest): Promise<object> {
     const { reply } = this.o;
-    if (!reply)
-      throw new OutsideFailure('TrainerDied', 'the trainer asks for a reply, and its worker has no language model');
+    if (!reply) throw died('asks for a reply, and its worker has no language model');
     const answer = await this.patiently(() => {
       this.waitsFor('the language model');
       return reply(request);
     });
     if (answer === 'spent') return { type: 'spent' };
     return { type: 'text' in answer ? 'reply' : 'no_reply', ...answer };
-  }
-
-  /** Of a learner with a cap, each checkpoint says what was spent until it. */
-  private withSpent(result: TrainingResult): TrainingResult {
-    const { cap } = this;
-    if (!cap) return result;
-    const checkpoints = result.checkpoints.map((one) => ({ ...one, rollouts: cap.spentAt(one.step) }));
-    return { ...result, checkpoints };
   }
 
   /**
@@ -275,10 +240,9 @@ export class Learning {
         failures ??= { since: performance.now(), count: 0 };
         const waitMs = LEARNER.delayMs((failures.count += 1));
         const isLate = performance.now() - failures.since + waitMs > patienceMs;
-        if (isLate || !(error instanceof OutsideFailure) || !error.retryable) throw error;
-        if (forAnotherAttempt.includes(error.type)) throw error;
-        const [what] = awaited.find(([, types]) => isFailure(error, ...types)) ?? ['another attempt'];
-        this.waitsFor(`${what}: ${error.message}`);
+        const isMine = error instanceof OutsideFailure && error.retryable && !forAnotherAttempt.includes(error.type);
+        if (isLate || !isMine) throw error;
+        this.waitsFor(`${awaited[error.type] ?? 'another attempt'}: ${error.message}`);
         await limited(sleep(waitMs, undefined, { signal }));
       }
     }
@@ -293,17 +257,22 @@ export class Learning {
   private readonly heartbeat = (): void => this.o.show({ ...this.progress });
 }
 
-/** What a learner waits for, by the failure's type. */
-const awaited: [name: string, types: FailureType[]][] = [
-  [
-    'the policy server',
-    ['PolicyServerUnavailable', 'PolicyServerTimeout', 'PolicyServerError', 'PolicyServerBusy', 'PolicyNotLoaded'],
-  ],
-  ['the environment', ['EnvironmentDied', 'EnvironmentFailed']],
-  ['a partner model', ['PartnerUnavailable', 'UserSimulatorFailed', 'JudgeFailed']],
-  ['the language model', ['LanguageModelUnavailable', 'LanguageModelFailed']],
-  ['room on the disk', ['DiskFull']],
-];
-
 /** Another worker's server may have the right base model; a step that was lost is done again by another learner. */
 const forAnotherAttempt: FailureType[] = ['WrongBaseModel', 'TrainerDied'];
+
+/** What a learner waits for, by the failure's type. */
+const awaited: Partial<Record<FailureType, string>> = {
+  PolicyServerUnavailable: 'the policy server',
+  PolicyServerTimeout: 'the policy server',
+  PolicyServerError: 'the policy server',
+  PolicyServerBusy: 'the policy server',
+  PolicyNotLoaded: 'the policy server',
+  EnvironmentDied: 'the environment',
+  EnvironmentFailed: 'the environment',
+  PartnerUnavailable: 'a partner model',
+  UserSimulatorFailed: 'a partner model',
+  JudgeFailed: 'a partner model',
+  LanguageModelUnavailable: 'the language model',
+  LanguageModelFailed: 'the language model',
+  DiskFull: 'room on the disk',
+};

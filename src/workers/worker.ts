@@ -69,8 +69,6 @@ function pool(): string {
   );
 }
 
-type Options = Omit<WorkerOptions, 'connection'>;
-
 const queues: Record<keyof typeof taskQueues, () => Promise<void>> = {
   /** Workflows, and the short steps between the long ones. */
   control: async () => {
@@ -100,23 +98,34 @@ const queues: Record<keyof typeof taskQueues, () => Promise<void>> = {
     const perTrainer = Number(env['CAMPAIGN_GPUS_PER_TRAINER'] ?? 0);
     const gpus = dealGpus({ slots, perTrainer, visible: env['CUDA_VISIBLE_DEVICES'] });
     const deps = { ...(await policyDependencies()), gpus };
-    let onFaulty: (why: string) => void = () => undefined;
-    const faulty = new Promise<string>((done) => (onFaulty = done));
-    const options = {
+    return runWorker(deps, {
       taskQueue: taskQueues.gpu(pool()),
-      activities: stoppingWhenFaulty(createGpuActivities(deps), { onFaulty: (why) => onFaulty(why) }),
+      activities: createGpuActivities(deps),
       maxConcurrentActivityTaskExecutions: slots,
-    };
-    return runWorker(deps, options, faulty);
+      stopsWhenFaulty: true,
+    });
   },
 };
 
-/** Runs until it is asked to stop, or `faulty` says why it should. */
+interface Options extends Omit<WorkerOptions, 'connection'> {
+  activities: object;
+  /** Whether it leaves, with an exit code of its own, once it fails all that it takes. */
+  stopsWhenFaulty?: boolean;
+}
+
+/** Runs until it is asked to stop. */
 export async function runWorker(
   deps: Pick<Dependencies, 'store' | 'environments'>,
-  options: Options,
-  faulty?: Promise<string>,
+  { activities, stopsWhenFaulty, ...options }: Options,
 ): Promise<void> {
+  const stop = (): void => {
+    if (worker.getState() === 'RUNNING') worker.shutdown();
+  };
+  const onFaulty = (why: string): void => {
+    process.stderr.write(`this worker takes no more, and ends with exit code ${FAULTY}: ${why}\n`);
+    process.exitCode = FAULTY;
+    stop();
+  };
   const connection = await NativeConnection.connect({ address: env['TEMPORAL_ADDRESS'] ?? '127.0.0.1:7233' });
   const worker = await Worker.create({
     connection,
@@ -130,18 +139,11 @@ export async function runWorker(
     maxHeartbeatThrottleInterval: '2s',
     // After a crash the server waits this long for the dead worker's cache before it gives its workflows to another.
     stickyQueueScheduleToStartTimeout: '500ms',
+    activities: stopsWhenFaulty ? stoppingWhenFaulty(activities, { onFaulty }) : activities,
     ...options,
   });
-  const stop = (): void => {
-    if (worker.getState() === 'RUNNING') worker.shutdown();
-  };
   process.stdin.once('end', stop);
   process.stdin.resume();
-  void faulty?.then((why) => {
-    process.stderr.write(`this worker takes no more, and ends with exit code ${FAULTY}: ${why}\n`);
-    process.exitCode = FAULTY;
-    stop();
-  });
   const running = worker.run();
   const { taskQueue } = options;
   const store = await deps.store.id();

@@ -13,7 +13,7 @@ import { plannedRollouts } from '../../../src/cli/plan/estimate';
 import { plannedQuestions } from '../../../src/cli/plan/language-models';
 import { languageModelSchema } from '../../../src/domain/endpoints';
 import { registry } from '../../../src/registry';
-import { RolloutCap } from '../../../src/training/rollout-cap';
+import { TrainingRecord } from '../../../src/training/result';
 import { gepa } from '../../../src/workflows/arms/gepa';
 import { startChatServer } from '../../support/chat-server';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
@@ -89,21 +89,27 @@ test('the cap holds over attempts: what was permitted is permitted again, and ne
     ...{ type: 'rollouts' as const, id: 1, step, tasks, group_size: 1, content: 'messages' as const },
     policy: { prompt: { text, place: 'before' as const } },
   });
-  const attempt = async <R>(work: (cap: RolloutCap) => Promise<R>): Promise<R> => {
+  const attempt = async (work: (record: TrainingRecord) => Promise<void>): Promise<void> => {
     const journal = await store.journal('spent');
-    const result = await work(new RolloutCap(journal, 5));
+    const about = { store, journal, id: 'spent', folder: home, base: 'base@1', checkpointEvery: 1, given: plan };
+    await work(new TrainingRecord({ ...about, maxRollouts: 5 }));
     await journal.close();
-    return result;
+  };
+  const plan = await store.put({ key: 'given', producer: 'test', inputs: [], mediaType: 'x', body: '' });
+  writeFileSync(join(home, 'metrics.jsonl'), '');
+  const spentIn = async (record: TrainingRecord, steps: number) => {
+    for (let step = 1; step <= steps; step++) await record.addCheckpoint({ step, policy: { base: true } });
+    return (await record.result(steps)).checkpoints.map(({ rollouts }) => rollouts);
   };
   await attempt(async (cap) => {
     expect(await cap.permit(ask(0, ['a', 'b'], 'one'))).toBe(true);
     expect(await cap.permit(ask(1, ['a', 'b'], 'two'))).toBe(true);
     expect(await cap.permit(ask(2, ['a', 'b'], 'three'))).toBe(false);
-    expect([0, 1, 2].map((step) => cap.spentAt(step))).toEqual([0, 2, 4]);
+    expect(await spentIn(cap, 2)).toEqual([2, 4]);
   });
   await attempt(async (cap) => {
     expect(await cap.permit(ask(0, ['a', 'b'], 'one'))).toBe(true);
-    expect(cap.spentAt(1)).toBe(2);
+    expect(await spentIn(cap, 1)).toEqual([2]);
     // Were it to go another way this time, what was spent on the first is spent all the same.
     expect(await cap.permit(ask(1, ['a', 'b'], 'other'))).toBe(false);
     expect(await cap.permit(ask(1, ['a'], 'other'))).toBe(true);

@@ -1,29 +1,23 @@
 /** Campaigns that end because something on the disk is damaged are started again, on a real server with a workflow of one step. */
 import { ApplicationFailure } from '@temporalio/common';
-import { TestWorkflowEnvironment } from '@temporalio/testing';
-import {
-  bundleWorkflowCode,
-  DefaultLogger,
-  Runtime,
-  Worker,
-  type WorkflowBundleWithSourceMap,
-} from '@temporalio/worker';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { bundleWorkflowCode, DefaultLogger, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { homeAt } from '../../../src/cli/project';
 import { campaignToEnd, decide } from '../../../src/cli/run/campaign';
-import { registerSearchAttributes } from '../../../src/cli/temporal';
 import { readStatus } from '../../../src/cli/watch/snapshot';
 import type { Campaign } from '../../../src/domain/campaign';
 import { taskQueues } from '../../../src/domain/work';
 import { renderReport } from '../../../src/report/render';
 import { signalNames } from '../../../src/workflows/messages';
 import { reportFixture } from '../../support/report-fixture';
+import { devServer, quiet } from '../../workflows/environment';
 
 jest.setTimeout(120_000);
 const root = resolve(__dirname, '../../..');
-Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR' } } });
+quiet();
 
 let env: TestWorkflowEnvironment;
 let workflowBundle: WorkflowBundleWithSourceMap;
@@ -31,11 +25,7 @@ const home = homeAt(mkdtempSync(join(tmpdir(), 'started-again-')));
 beforeAll(async () => {
   const workflowsPath = join(root, 'test', 'fixtures', 'started-again', 'workflows.ts');
   workflowBundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
-  const executable = { type: 'existing-path', path: join(root, '.venv', 'bin', 'temporal') } as const;
-  env = await TestWorkflowEnvironment.createLocal({
-    server: { executable, log: { format: 'pretty', level: 'error' } },
-  });
-  await registerSearchAttributes(temporal(), { address: env.address, namespace: 'default' });
+  env = await devServer();
 });
 afterAll(async () => {
   await env.teardown();
@@ -103,23 +93,27 @@ it('one that was paused when it failed is paused when it starts again', async ()
   expect({ starts, seen }).toEqual({ starts: 2, seen: [true] });
 });
 
-it('an artifact that is damaged every time ends the run', async () => {
-  const { ended, starts } = await run('broken', damaged);
-  expect(starts).toBe(4);
-  expect(ended).toMatch(
-    /^campaign broken ended as failed: adapter of dates .* is damaged; the same command tries again/,
-  );
+it.each([
+  [
+    'an artifact that is damaged every time',
+    damaged,
+    4,
+    /^campaign broken-4 ended as failed: adapter of dates .* is damaged; /,
+  ],
+  [
+    'any other failure',
+    () => refused(),
+    1,
+    /^campaign broken-1 ended as failed: no such model; the same command tries/,
+  ],
+] as const)('%s ends the run', async (_what, step, times, message) => {
+  const { ended, starts } = await run(`broken-${times}`, step);
+  expect(ended).toMatch(message);
+  expect(starts).toBe(times);
 });
-
-it('any other failure ends the run at once', async () => {
-  const { ended, starts } = await run('failed', () => {
-    throw ApplicationFailure.nonRetryable('no such model', 'BadInput');
-  });
-  expect({ ended, starts }).toMatchObject({
-    ended: expect.stringContaining('ended as failed: no such model'),
-    starts: 1,
-  });
-});
+const refused = () => {
+  throw ApplicationFailure.nonRetryable('no such model', 'BadInput');
+};
 
 it('a damaged report is written anew', async () => {
   expect(await run('reported', (start) => (start === 1 ? '{"campaign":' : undefined))).toMatchObject({
